@@ -1,0 +1,1 @@
+// A shared library needs one source; everything else comes from the folder libraries.
