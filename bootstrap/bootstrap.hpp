@@ -1,10 +1,10 @@
 // Bootstrap: how the processes of a job find each other before any transport works.
 //
-// An interface without data. Implementations: PmixBootstrap (any PMIx launcher: esp-run, mpirun, srun --mpi=pmix), UserBootstrap
-// (callbacks of a runtime), SingletonBootstrap. open_bootstrap() chooses. Cards are opaque here: what is in them is the business of
-// the composition root.
-// Threads: all functions on the thread that opened it; death events may arrive on any thread and are only latched.
-// path: setup
+// An interface without data. Implementations: PmixBootstrap (any PMIx launcher: esp-run, mpirun,
+// srun --mpi=pmix), UserBootstrap (callbacks of a runtime), SingletonBootstrap. open_bootstrap()
+// chooses. Cards are opaque here: what is in them is the business of the composition root. Threads:
+// all functions on the thread that opened it; death events may arrive on any thread and are only
+// latched. path: setup
 #pragma once
 
 #include <cstddef>
@@ -29,23 +29,27 @@ class Bootstrap {
   virtual int size() const noexcept = 0;
   // "pmix (esp-run)", "pmix (slurm)", "user", "singleton": for people.
   virtual std::string_view name() const noexcept = 0;
-  // An identifier equal on all ranks and different between jobs (namespace of the launcher, or drawn by rank 0).
+  // An identifier equal on all ranks and different between jobs (namespace of the launcher, or
+  // drawn by rank 0).
   virtual std::string job_id() const = 0;
   // The launcher's name for this (possibly emulated) node; empty when it has none.
   virtual std::string node_name() const { return {}; }
-  // Exchanges one binary card per rank (sizes may differ); result in rank order. Called once, first.
+  // Exchanges one binary card per rank (sizes may differ); result in rank order. Called once,
+  // first.
   virtual Result<std::vector<std::vector<std::byte>>> exchange(std::span<const std::byte> card) = 0;
   virtual Outcome barrier() = 0;
   // Does not return.
   [[noreturn]] virtual void abort(int exit_code, std::string_view message) = 0;
-  // Ranks whose death the launcher reported since the last call (empty where it reports none). Any thread may latch, the owner polls.
+  // Ranks whose death the launcher reported since the last call (empty where it reports none). Any
+  // thread may latch, the owner polls.
   virtual std::vector<Rank> poll_deaths() { return {}; }
   // Leaves the job in an orderly way; nothing else may be called after it.
   virtual Outcome close() = 0;
 };
 
-// Chooses: `user` when given, PMIx when the environment was made by a PMIx launcher, else a singleton; an error when the environment
-// shows a parallel launcher without usable PMIx (srun --mpi=none, mpiexec of another MPI), naming the remedy.
+// Chooses: `user` when given, PMIx when the environment was made by a PMIx launcher, else a
+// singleton; an error when the environment shows a parallel launcher without usable PMIx (srun
+// --mpi=none, mpiexec of another MPI), naming the remedy.
 Result<std::unique_ptr<Bootstrap>> open_bootstrap(const esp_bootstrap* user, const Config& config);
 
 }  // namespace espalier

@@ -1,9 +1,9 @@
 // Completion: how a posted operation reports its end.
 //
-// Ownership: the caller owns the Completion and every buffer named by the operation until a post answers kPending; the library
-// owns them until the callback runs; then both return to the caller. The callback runs exactly once, on the worker's owner thread,
-// from progress(), never from inside a post. It may post but must not call progress().
-// path: data
+// Ownership: the caller owns the Completion and every buffer named by the operation until a post
+// answers kPending; the library owns them until the callback runs; then both return to the caller.
+// The callback runs exactly once, on the worker's owner thread, from progress(), never from inside
+// a post. It may post but must not call progress(). path: data
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 
 namespace espalier {
 
-// What a post answers. kDone: finished, the completion will not fire. kPending: it fires once. kRetry: nothing happened, a
-// resource is missing; try again after the wire reported resources (Wire::progress returned events).
+// What a post answers. kDone: finished, the completion will not fire. kPending: it fires once.
+// kRetry: nothing happened, a resource is missing; try again after the wire reported resources
+// (Wire::progress returned events).
 enum class Posted : std::uint8_t { kDone, kPending, kRetry };
 
 struct Completion {
@@ -27,7 +28,8 @@ struct Completion {
   void complete(Status status) noexcept { on_complete(*this, status); }
 
   Callback on_complete = nullptr;
-  Completion* next = nullptr;  // Intrusive link; owned by whichever queue holds the pending operation.
+  Completion* next =
+      nullptr;  // Intrusive link; owned by whichever queue holds the pending operation.
 };
 
 }  // namespace espalier

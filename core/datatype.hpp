@@ -1,8 +1,9 @@
 // Element types and reduction kernels.
 //
-// combine_kernel() returns a function that combines k inputs of `count` elements in order: dst[i] = src[0][i] op src[1][i] op ...
-// op src[k-1][i], evaluated strictly from left to right, so results never depend on arrival order. dst may be equal to any one
-// of the sources (same start), otherwise the ranges do not overlap. k >= 1; k == 1 copies. Instruction set chosen at first use
+// combine_kernel() returns a function that combines k inputs of `count` elements in order: dst[i] =
+// src[0][i] op src[1][i] op ... op src[k-1][i], evaluated strictly from left to right, so results
+// never depend on arrival order. dst may be equal to any one of the sources (same start), otherwise
+// the ranges do not overlap. k >= 1; k == 1 copies. Instruction set chosen at first use
 // (SSE2/AVX2/AVX-512/NEON); every variant gives bit-identical results.
 // Threads: any. path: data (kernels), setup (lookup).
 #pragma once
@@ -20,7 +21,8 @@ std::size_t type_size(esp_type type) noexcept;  // 0: unknown type
 const char* type_name(esp_type type) noexcept;  // "int32", ...; "unknown" otherwise
 const char* op_name(esp_op op) noexcept;        // "sum", ...; "user" for user-defined ones
 bool op_defined(esp_op op, esp_type type) noexcept;
-// True when any order of combining gives bit-identical results (integer sums, min, max, logicals, bits; not float sums).
+// True when any order of combining gives bit-identical results (integer sums, min, max, logicals,
+// bits; not float sums).
 bool op_exact(esp_op op, esp_type type) noexcept;
 // nullptr when the operator is not defined for the type.
 CombineKernel combine_kernel(esp_op op, esp_type type) noexcept;

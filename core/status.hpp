@@ -1,8 +1,9 @@
 // Status and Result: operating errors are values.
 //
-// Status (8 bytes) is what anything that posts, polls or progresses returns: a code of the public API, the rank it speaks of (-1:
-// none) and, for kSystem, the errno. Result<T> is for control paths: a T or an Error, which is a Status plus a text. The first
-// detector writes the text; others propagate it.
+// Status (8 bytes) is what anything that posts, polls or progresses returns: a code of the public
+// API, the rank it speaks of (-1: none) and, for kSystem, the errno. Result<T> is for control
+// paths: a T or an Error, which is a Status plus a text. The first detector writes the text; others
+// propagate it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,11 @@ inline constexpr Rank kNoRank = -1;
 class [[nodiscard]] Status {
  public:
   constexpr Status() noexcept = default;
-  constexpr Status(esp_status code, Rank rank = kNoRank, int error_number = 0) noexcept  // NOLINT(google-explicit-constructor)
-      : code_(static_cast<std::uint16_t>(code)), errno_(static_cast<std::uint16_t>(error_number)), rank_(rank) {}
+  constexpr Status(esp_status code, Rank rank = kNoRank,
+                   int error_number = 0) noexcept  // NOLINT(google-explicit-constructor)
+      : code_(static_cast<std::uint16_t>(code)),
+        errno_(static_cast<std::uint16_t>(error_number)),
+        rank_(rank) {}
 
   constexpr bool ok() const noexcept { return code_ == ESP_OK; }
   constexpr esp_status code() const noexcept { return static_cast<esp_status>(code_); }
@@ -51,8 +55,12 @@ inline Error error(esp_status code, std::string text, Rank rank = kNoRank, int e
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error failure) : content_(std::in_place_index<1>, std::move(failure)) {  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : content_(std::in_place_index<0>, std::move(value)) {
+  }  // NOLINT(google-explicit-constructor)
+  Result(Error failure)
+      : content_(std::in_place_index<1>,
+                 std::move(failure)) {  // NOLINT(google-explicit-constructor)
     ESP_ASSERT(!std::get<1>(content_).status.ok());
   }
 

@@ -1,18 +1,21 @@
 /* Espalier, the public C API.
  *
- * A *job* is one rank's membership in a set of processes that were started together; a *team* is an ordered subset of the job's
- * ranks; a *collective* is called by every member of a team, in the same order on every member. There is no global state: any
- * number of jobs may live in one process, and objects of one job never touch objects of another.
+ * A *job* is one rank's membership in a set of processes that were started together; a *team* is an
+ * ordered subset of the job's ranks; a *collective* is called by every member of a team, in the
+ * same order on every member. There is no global state: any number of jobs may live in one process,
+ * and objects of one job never touch objects of another.
  *
- * Threads: unless the job was made with ESP_THREAD_PROGRESS, all calls on a job and on its teams and requests come from one
- * thread at a time (the *owner*; it may change hands through ordinary synchronisation). With ESP_THREAD_PROGRESS a thread of the
- * library owns the job and every call may come from any thread.
+ * Threads: unless the job was made with ESP_THREAD_PROGRESS, all calls on a job and on its teams
+ * and requests come from one thread at a time (the *owner*; it may change hands through ordinary
+ * synchronisation). With ESP_THREAD_PROGRESS a thread of the library owns the job and every call
+ * may come from any thread.
  *
- * Buffers: a buffer named by a call belongs to the library from the call until completion (return of a blocking call; callback,
- * counter or request otherwise), then returns to the caller.
+ * Buffers: a buffer named by a call belongs to the library from the call until completion (return
+ * of a blocking call; callback, counter or request otherwise), then returns to the caller.
  *
- * Errors: functions return esp_status. A collective always completes: when a member dies, is stopped for longer than the
- * configured timeout or makes a different call, the others get a status and a text (esp_team_error) that names the rank.
+ * Errors: functions return esp_status. A collective always completes: when a member dies, is
+ * stopped for longer than the configured timeout or makes a different call, the others get a status
+ * and a text (esp_team_error) that names the rank.
  */
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H
@@ -30,38 +33,45 @@ extern "C" {
 
 #define ESP_API __attribute__((visibility("default")))
 
-/* ---- status -------------------------------------------------------------------------------------------------------------- */
+/* ---- status
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 typedef enum esp_status {
   ESP_OK = 0,
-  ESP_IN_PROGRESS = 1,      /* not an error: the operation has not completed yet */
-  ESP_ERR_ARGUMENT = 2,     /* fix the call: null pointer, negative or absurd value, rank out of range */
-  ESP_ERR_TYPE = 3,         /* fix the call: unknown type, or operator not defined for the type */
-  ESP_ERR_STATE = 4,        /* fix the program: wrong thread, object already freed, job finalized */
-  ESP_ERR_MISMATCH = 5,     /* fix the program: another member made a different call; the text names it */
-  ESP_ERR_PEER_DIED = 6,    /* give up or rebuild without the rank that the text names */
-  ESP_ERR_TIMEOUT = 7,      /* a member did not arrive in time; the text names it */
-  ESP_ERR_NO_MEMORY = 8,    /* memory, descriptors or another limit of the system */
-  ESP_ERR_UNSUPPORTED = 9,  /* not available here; the text says what is missing */
-  ESP_ERR_CONFIG = 10,      /* fix the configuration: bad value of an ESPALIER_* variable or setting */
-  ESP_ERR_BOOTSTRAP = 11,   /* the launcher cannot be reached or misbehaved */
-  ESP_ERR_SYSTEM = 12,      /* a system call failed; the text names it and the errno */
-  ESP_ERR_CANCELED = 13,    /* the team or job went away while the operation was under way */
-  ESP_ERR_INTERNAL = 14,    /* a bug of the library: please report */
+  ESP_IN_PROGRESS = 1, /* not an error: the operation has not completed yet */
+  ESP_ERR_ARGUMENT =
+      2,             /* fix the call: null pointer, negative or absurd value, rank out of range */
+  ESP_ERR_TYPE = 3,  /* fix the call: unknown type, or operator not defined for the type */
+  ESP_ERR_STATE = 4, /* fix the program: wrong thread, object already freed, job finalized */
+  ESP_ERR_MISMATCH =
+      5, /* fix the program: another member made a different call; the text names it */
+  ESP_ERR_PEER_DIED = 6,   /* give up or rebuild without the rank that the text names */
+  ESP_ERR_TIMEOUT = 7,     /* a member did not arrive in time; the text names it */
+  ESP_ERR_NO_MEMORY = 8,   /* memory, descriptors or another limit of the system */
+  ESP_ERR_UNSUPPORTED = 9, /* not available here; the text says what is missing */
+  ESP_ERR_CONFIG = 10, /* fix the configuration: bad value of an ESPALIER_* variable or setting */
+  ESP_ERR_BOOTSTRAP = 11, /* the launcher cannot be reached or misbehaved */
+  ESP_ERR_SYSTEM = 12,    /* a system call failed; the text names it and the errno */
+  ESP_ERR_CANCELED = 13,  /* the team or job went away while the operation was under way */
+  ESP_ERR_INTERNAL = 14,  /* a bug of the library: please report */
   ESP_STATUS_COUNT = 15
 } esp_status;
 
 /* A constant English sentence for a status, never NULL. */
 ESP_API const char* esp_status_text(esp_status status);
 
-/* ---- job ----------------------------------------------------------------------------------------------------------------- */
+/* ---- job
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct esp_job esp_job;
 typedef struct esp_team esp_team;
 typedef struct esp_request esp_request;
 
-/* A runtime's own bootstrap: no PMIx is needed, called or loaded. All functions return 0 on success, are called by the thread
- * that calls esp_job_init or esp_job_finalize only, and must end (with an error) when a member cannot take part. */
+/* A runtime's own bootstrap: no PMIx is needed, called or loaded. All functions return 0 on
+ * success, are called by the thread that calls esp_job_init or esp_job_finalize only, and must end
+ * (with an error) when a member cannot take part. */
 typedef struct esp_bootstrap {
   void* context;
   int rank;
@@ -74,25 +84,30 @@ typedef struct esp_bootstrap {
 } esp_bootstrap;
 
 typedef enum esp_thread_mode {
-  ESP_THREAD_OWNER = 0,    /* the caller drives progress (default) */
-  ESP_THREAD_PROGRESS = 1, /* a library thread, asleep when idle, drives progress; calls may come from any thread */
+  ESP_THREAD_OWNER = 0, /* the caller drives progress (default) */
+  ESP_THREAD_PROGRESS =
+      1, /* a library thread, asleep when idle, drives progress; calls may come from any thread */
 } esp_thread_mode;
 
 typedef struct esp_job_options {
-  size_t struct_size;              /* sizeof(esp_job_options), for binary compatibility */
-  const esp_bootstrap* bootstrap;  /* NULL: PMIx when the environment says so, else a job of one rank */
+  size_t struct_size; /* sizeof(esp_job_options), for binary compatibility */
+  const esp_bootstrap*
+      bootstrap; /* NULL: PMIx when the environment says so, else a job of one rank */
   esp_thread_mode thread_mode;
-  const char* const* settings;     /* NULL, or a NULL-terminated list of "NAME=value" that overrides the environment;
-                                      NAME as in `esp-info --config`, without the ESPALIER_ prefix */
-  char* error_text;                /* NULL, or where a failing esp_job_init writes its explanation */
+  const char* const*
+      settings; /* NULL, or a NULL-terminated list of "NAME=value" that overrides the environment;
+                   NAME as in `esp-info --config`, without the ESPALIER_ prefix */
+  char* error_text; /* NULL, or where a failing esp_job_init writes its explanation */
   size_t error_text_bytes;
 } esp_job_options;
 
-#define ESP_JOB_OPTIONS_INIT {sizeof(esp_job_options), NULL, ESP_THREAD_OWNER, NULL, NULL, 0}
+#define ESP_JOB_OPTIONS_INIT \
+  { sizeof(esp_job_options), NULL, ESP_THREAD_OWNER, NULL, NULL, 0 }
 
 /* Collective over all ranks of the job. `options` may be NULL. On failure *job is NULL. */
 ESP_API esp_status esp_job_init(const esp_job_options* options, esp_job** job);
-/* Collective. Frees the job and everything made from it. Pending operations end with ESP_ERR_CANCELED. */
+/* Collective. Frees the job and everything made from it. Pending operations end with
+ * ESP_ERR_CANCELED. */
 ESP_API esp_status esp_job_finalize(esp_job* job);
 /* Ends all processes of the job with `exit_code` as far as the bootstrap can; does not return. */
 ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
@@ -100,29 +115,51 @@ ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
 ESP_API int esp_job_rank(const esp_job* job);
 ESP_API int esp_job_size(const esp_job* job);
 ESP_API esp_team* esp_job_world(esp_job* job); /* owned by the job: never free it */
-/* Explanation of the most recent failure of a call on this job, "" when there was none. Valid until the next call. */
+/* Explanation of the most recent failure of a call on this job, "" when there was none. Valid until
+ * the next call. */
 ESP_API const char* esp_job_error(const esp_job* job);
 
-/* Drives progress once, without blocking; callbacks fire from here. Returns the number of events handled. */
+/* Drives progress once, without blocking; callbacks fire from here. Returns the number of events
+ * handled. */
 ESP_API int esp_progress(esp_job* job);
 /* Monotonic seconds. */
 ESP_API double esp_time(void);
 
-/* Memory that the job's other ranks on this node can read in place: sends from it cost one copy and no system call.
- * NULL when the region (setting HEAP_BYTES) is exhausted. 64-byte aligned. Freed by esp_free or with the job. */
+/* Memory that the job's other ranks on this node can read in place: sends from it cost one copy and
+ * no system call. NULL when the region (setting HEAP_BYTES) is exhausted. 64-byte aligned. Freed by
+ * esp_free or with the job. */
 ESP_API void* esp_alloc(esp_job* job, size_t bytes);
 ESP_API void esp_free(esp_job* job, void* memory);
 
-/* ---- types and operators ------------------------------------------------------------------------------------------------- */
+/* ---- types and operators
+ * -------------------------------------------------------------------------------------------------
+ */
 
 typedef enum esp_type {
   ESP_BYTE = 0,
-  ESP_INT8, ESP_INT16, ESP_INT32, ESP_INT64,
-  ESP_UINT8, ESP_UINT16, ESP_UINT32, ESP_UINT64,
-  ESP_HALF, ESP_BFLOAT16, ESP_FLOAT, ESP_DOUBLE, ESP_LONG_DOUBLE,
-  ESP_COMPLEX_FLOAT, ESP_COMPLEX_DOUBLE, ESP_COMPLEX_LONG_DOUBLE,
-  ESP_BOOL,                                                    /* C99 _Bool, C++ bool: one byte */
-  ESP_FLOAT_INT, ESP_DOUBLE_INT, ESP_LONG_INT, ESP_2INT, ESP_SHORT_INT, ESP_LONG_DOUBLE_INT, /* {value, int index}, C layout */
+  ESP_INT8,
+  ESP_INT16,
+  ESP_INT32,
+  ESP_INT64,
+  ESP_UINT8,
+  ESP_UINT16,
+  ESP_UINT32,
+  ESP_UINT64,
+  ESP_HALF,
+  ESP_BFLOAT16,
+  ESP_FLOAT,
+  ESP_DOUBLE,
+  ESP_LONG_DOUBLE,
+  ESP_COMPLEX_FLOAT,
+  ESP_COMPLEX_DOUBLE,
+  ESP_COMPLEX_LONG_DOUBLE,
+  ESP_BOOL, /* C99 _Bool, C++ bool: one byte */
+  ESP_FLOAT_INT,
+  ESP_DOUBLE_INT,
+  ESP_LONG_INT,
+  ESP_2INT,
+  ESP_SHORT_INT,
+  ESP_LONG_DOUBLE_INT, /* {value, int index}, C layout */
   ESP_TYPE_COUNT
 } esp_type;
 
@@ -130,24 +167,42 @@ typedef enum esp_type {
 ESP_API size_t esp_type_size(esp_type type);
 ESP_API const char* esp_type_name(esp_type type);
 
-/* Built-in operators are small numbers; esp_op_create returns further ones, valid for the job that made them. */
+/* Built-in operators are small numbers; esp_op_create returns further ones, valid for the job that
+ * made them. */
 typedef int esp_op;
 enum {
-  ESP_SUM = 0, ESP_PROD, ESP_MIN, ESP_MAX, ESP_LAND, ESP_LOR, ESP_LXOR, ESP_BAND, ESP_BOR, ESP_BXOR, ESP_MINLOC, ESP_MAXLOC,
+  ESP_SUM = 0,
+  ESP_PROD,
+  ESP_MIN,
+  ESP_MAX,
+  ESP_LAND,
+  ESP_LOR,
+  ESP_LXOR,
+  ESP_BAND,
+  ESP_BOR,
+  ESP_BXOR,
+  ESP_MINLOC,
+  ESP_MAXLOC,
   ESP_OP_BUILTIN_COUNT
 };
 
-/* inout[i] = in[i] op inout[i] for i in [0, count). `in` holds the contribution of the lower ranks. */
-typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_type type, void* context);
-/* Local. Operators that are not commutative are applied in rank order. Must be associative. Every member of a reduction creates
- * and passes its own; mismatch checking compares creation order and commutativity. */
-ESP_API esp_status esp_op_create(esp_job* job, esp_op_function function, void* context, int commutative, esp_op* op);
+/* inout[i] = in[i] op inout[i] for i in [0, count). `in` holds the contribution of the lower ranks.
+ */
+typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_type type,
+                                void* context);
+/* Local. Operators that are not commutative are applied in rank order. Must be associative. Every
+ * member of a reduction creates and passes its own; mismatch checking compares creation order and
+ * commutativity. */
+ESP_API esp_status esp_op_create(esp_job* job, esp_op_function function, void* context,
+                                 int commutative, esp_op* op);
 ESP_API esp_status esp_op_free(esp_job* job, esp_op op);
 ESP_API const char* esp_op_name(esp_op op);
 /* 1 when the built-in operator is defined for the type. */
 ESP_API int esp_op_defined(esp_op op, esp_type type);
 
-/* ---- teams --------------------------------------------------------------------------------------------------------------- */
+/* ---- teams
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 ESP_API int esp_team_rank(const esp_team* team);
 ESP_API int esp_team_size(const esp_team* team);
@@ -159,33 +214,52 @@ ESP_API const char* esp_team_error(const esp_team* team);
 
 /* Collective over `parent`. */
 ESP_API esp_status esp_team_dup(esp_team* parent, esp_team** team);
-/* Members with the same color (>= 0, or ESP_NO_TEAM: *team is NULL) form a team, ordered by key, then by rank in the parent. */
+/* Members with the same color (>= 0, or ESP_NO_TEAM: *team is NULL) form a team, ordered by key,
+ * then by rank in the parent. */
 #define ESP_NO_TEAM (-1)
 ESP_API esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team);
-/* Members listed (ranks in the parent, in the new order, the same list on every member) form a team; the others get NULL. */
+/* Members listed (ranks in the parent, in the new order, the same list on every member) form a
+ * team; the others get NULL. */
 ESP_API esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team);
 /* Local after all operations on the team have completed. The world team cannot be freed. */
 ESP_API esp_status esp_team_free(esp_team* team);
 
-/* ---- collectives --------------------------------------------------------------------------------------------------------- */
+/* ---- collectives
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
-#define ESP_IN_PLACE ((const void*)(intptr_t)-1) /* as send buffer: the input is in the receive buffer */
+#define ESP_IN_PLACE \
+  ((const void*)(intptr_t)-1) /* as send buffer: the input is in the receive buffer */
 
 typedef enum esp_shape {
-  ESP_SHAPE_AUTO = 0, ESP_SHAPE_FLAT, ESP_SHAPE_CHAIN, ESP_SHAPE_BINARY, ESP_SHAPE_BINOMIAL,
-  ESP_SHAPE_KARY, ESP_SHAPE_KNOMIAL, ESP_SHAPE_TWO_TREE, ESP_SHAPE_COUNT
+  ESP_SHAPE_AUTO = 0,
+  ESP_SHAPE_FLAT,
+  ESP_SHAPE_CHAIN,
+  ESP_SHAPE_BINARY,
+  ESP_SHAPE_BINOMIAL,
+  ESP_SHAPE_KARY,
+  ESP_SHAPE_KNOMIAL,
+  ESP_SHAPE_TWO_TREE,
+  ESP_SHAPE_COUNT
 } esp_shape;
 
-/* The three variants of the ADAPT paper (Luo et al., HPDC '18, Algorithms 1-3): the same tree and segments, with more or fewer
- * synchronisation dependencies. The first two exist as controls of experiments. */
-typedef enum esp_variant { ESP_VARIANT_EVENT = 0, ESP_VARIANT_WAITALL, ESP_VARIANT_BLOCKING, ESP_VARIANT_COUNT } esp_variant;
+/* The three variants of the ADAPT paper (Luo et al., HPDC '18, Algorithms 1-3): the same tree and
+ * segments, with more or fewer synchronisation dependencies. The first two exist as controls of
+ * experiments. */
+typedef enum esp_variant {
+  ESP_VARIANT_EVENT = 0,
+  ESP_VARIANT_WAITALL,
+  ESP_VARIANT_BLOCKING,
+  ESP_VARIANT_COUNT
+} esp_variant;
 
 typedef enum esp_algorithm {
   ESP_ALGORITHM_AUTO = 0,
   ESP_ALGORITHM_SHORT,   /* single cache lines in shared memory; small messages within a node */
   ESP_ALGORITHM_TREE,    /* segments pipelined through a tree of the given shape */
   ESP_ALGORITHM_PUBLISH, /* one publication in shared memory, all others read */
-  ESP_ALGORITHM_SPREAD,  /* reduce-scatter then allgather, every member reduces its part (allreduce) */
+  ESP_ALGORITHM_SPREAD,  /* reduce-scatter then allgather, every member reduces its part (allreduce)
+                          */
   ESP_ALGORITHM_COUNT
 } esp_algorithm;
 
@@ -201,11 +275,13 @@ typedef struct esp_coll_options {
   esp_variant variant;
 } esp_coll_options;
 
-#define ESP_COLL_OPTIONS_INIT {sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT}
+#define ESP_COLL_OPTIONS_INIT \
+  { sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT }
 
-/* How a non-blocking operation reports. Exactly one of: `callback` (runs once on the thread that drives progress, never from
- * inside the starting call; it may start operations but must not block), `counter` (decremented once, with release order, when the
- * operation ends, failed or not), or neither, and then a request is returned. */
+/* How a non-blocking operation reports. Exactly one of: `callback` (runs once on the thread that
+ * drives progress, never from inside the starting call; it may start operations but must not
+ * block), `counter` (decremented once, with release order, when the operation ends, failed or not),
+ * or neither, and then a request is returned. */
 typedef void (*esp_callback)(void* context, esp_status status);
 typedef struct esp_notify {
   esp_callback callback;
@@ -217,41 +293,58 @@ typedef struct esp_notify {
 ESP_API esp_status esp_barrier(esp_team* team);
 ESP_API esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root);
 /* `output` is significant at the root only. `input` may be ESP_IN_PLACE at the root. */
-ESP_API esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t count, esp_type type, esp_op op, int root);
-ESP_API esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count, esp_type type, esp_op op);
+ESP_API esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t count,
+                              esp_type type, esp_op op, int root);
+ESP_API esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
+                                 esp_type type, esp_op op);
 
-/* Non-blocking forms. `options` and `notify` may be NULL; `request` is required exactly when `notify` is NULL. When the call
- * itself returns an error nothing was started and nothing will fire. */
-ESP_API esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options, const esp_notify* notify,
-                                     esp_request** request);
-ESP_API esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type, int root,
-                                   const esp_coll_options* options, const esp_notify* notify, esp_request** request);
-ESP_API esp_status esp_reduce_start(esp_team* team, const void* input, void* output, size_t count, esp_type type, esp_op op,
-                                    int root, const esp_coll_options* options, const esp_notify* notify, esp_request** request);
-ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* output, size_t count, esp_type type, esp_op op,
-                                       const esp_coll_options* options, const esp_notify* notify, esp_request** request);
+/* Non-blocking forms. `options` and `notify` may be NULL; `request` is required exactly when
+ * `notify` is NULL. When the call itself returns an error nothing was started and nothing will
+ * fire. */
+ESP_API esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,
+                                     const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type,
+                                   int root, const esp_coll_options* options,
+                                   const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_reduce_start(esp_team* team, const void* input, void* output, size_t count,
+                                    esp_type type, esp_op op, int root,
+                                    const esp_coll_options* options, const esp_notify* notify,
+                                    esp_request** request);
+ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* output,
+                                       size_t count, esp_type type, esp_op op,
+                                       const esp_coll_options* options, const esp_notify* notify,
+                                       esp_request** request);
 
-/* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on the same channel from here.
- * No tags, no wildcards. Sizes must be equal. channel < 256. Peers differ from the caller. */
-ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, unsigned channel);
+/* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on
+ * the same channel from here. No tags, no wildcards. Sizes must be equal. channel < 256. Peers
+ * differ from the caller. */
+ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer,
+                            unsigned channel);
 ESP_API esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel);
-ESP_API esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int peer, unsigned channel,
-                                  const esp_notify* notify, esp_request** request);
-ESP_API esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel, const esp_notify* notify,
+ESP_API esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int peer,
+                                  unsigned channel, const esp_notify* notify,
+                                  esp_request** request);
+ESP_API esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer,
+                                  unsigned channel, const esp_notify* notify,
                                   esp_request** request);
 
-/* Requests are freed by the call that reports their completion, which also sets the handle to NULL. A NULL handle counts as
- * complete. */
+/* Requests are freed by the call that reports their completion, which also sets the handle to NULL.
+ * A NULL handle counts as complete. */
 ESP_API esp_status esp_request_test(esp_request** request, int* done);
 ESP_API esp_status esp_request_wait(esp_request** request);
-/* *index is the position of the completed request, -1 when all handles were NULL. Returns that request's status. */
+/* *index is the position of the completed request, -1 when all handles were NULL. Returns that
+ * request's status. */
 ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index);
 /* Returns the first status that is not ESP_OK; all requests are complete and freed in any case. */
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
-/* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0: the configured limit). */
-ESP_API esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value, double timeout_seconds);
+/* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0:
+ * the configured limit). */
+ESP_API esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value,
+                                    double timeout_seconds);
 
-/* ---- looking inside ------------------------------------------------------------------------------------------------------ */
+/* ---- looking inside
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct esp_counter_value {
   const char* name; /* static storage */
@@ -263,8 +356,8 @@ ESP_API size_t esp_counters(const esp_job* job, esp_counter_value* values, size_
 
 /* Writes this rank's trace ring (setting TRACE=1) as Chrome/Perfetto JSON. */
 ESP_API esp_status esp_trace_write(esp_job* job, const char* path);
-/* Writes a human-readable report into `text` (always terminated): configuration, topology, peers and why each path is used or
- * not. Returns the bytes needed. */
+/* Writes a human-readable report into `text` (always terminated): configuration, topology, peers
+ * and why each path is used or not. Returns the bytes needed. */
 ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 
 #ifdef __cplusplus
