@@ -1,0 +1,68 @@
+// Counters: what one worker has done so far, for people and for tests that count instead of time.
+//
+// One set per worker. Writer: the worker's owner thread only. Readers: any thread, at any time; a
+// reader sees each counter at some recent value, and no relation between two counters. Therefore an
+// increment is a relaxed load, an add and a relaxed store: no locked instruction, no data race.
+// path: short
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace espalier {
+
+class Counter {
+ public:
+  void operator+=(std::uint64_t by) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  void operator++() noexcept { *this += 1; }
+  std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  // Writer: the owner thread. Readers: any. Publishes nothing but itself.
+  std::atomic<std::uint64_t> value_{0};
+};
+
+// Names and explanations: counter_table(), in counters.cpp. A new counter is a member here and a
+// line there (forgetting the line does not compile).
+struct Counters {
+  Counter operations;
+  Counter short_operations;
+  Counter plans_built;
+  Counter plans_reused;
+  Counter callbacks;
+  Counter segments_sent;
+  Counter segments_received;
+  Counter bytes_sent;
+  Counter bytes_received;
+  Counter inline_sends;
+  Counter copy_in_bytes;
+  Counter copy_out_bytes;
+  Counter direct_bytes;
+  Counter cma_calls;
+  Counter cma_bytes;
+  Counter publishes;
+  Counter combines;
+  Counter combine_bytes;
+  Counter grants;
+  Counter retries;
+  Counter unexpected;
+  Counter evacuations;
+  Counter yields;
+  Counter parks;
+  Counter wakeups_sent;
+  Counter timers_fired;
+};
+
+struct CounterInfo {
+  const char* name;
+  const char* doc;
+  Counter Counters::*member;
+};
+
+// All counters, in declaration order. Static storage.
+std::span<const CounterInfo> counter_table() noexcept;
+
+}  // namespace espalier
