@@ -1,0 +1,38 @@
+#include "bootstrap/config_from_env.hpp"
+
+#include <cstdlib>
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks for it
+
+namespace espalier {
+
+std::vector<std::string> environment_snapshot() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    variables.emplace_back(*entry);
+  }
+  return variables;
+}
+
+std::optional<std::string> environment_value(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> espalier_assignments(const std::vector<std::string>& environment) {
+  static constexpr std::string_view kPrefix = "ESPALIER_";
+  std::vector<std::string> assignments;
+  for (const std::string& variable : environment) {
+    if (variable.starts_with(kPrefix)) assignments.push_back(variable.substr(kPrefix.size()));
+  }
+  return assignments;
+}
+
+Result<Config> config_from_env(const char* const* settings) {
+  std::vector<std::string> listed;
+  for (; settings != nullptr && *settings != nullptr; ++settings) listed.emplace_back(*settings);
+  return Config::load(espalier_assignments(environment_snapshot()), listed);
+}
+
+}  // namespace espalier

@@ -1,0 +1,294 @@
+#include "core/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/config_value.hpp"
+
+namespace espalier {
+namespace {
+
+// The values of an enumeration by name, in the order of its enumerators from 0.
+template <typename Enum>
+constexpr std::string_view kNames[] = {""};
+template <>
+constexpr std::string_view kNames<LogLevel>[] = {"error", "warn", "info", "debug", "trace"};
+template <>
+constexpr std::string_view kNames<CmaMode>[] = {"auto", "on", "off"};
+template <>
+constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "avx2", "avx512", "neon"};
+template <>
+constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton"};
+template <>
+constexpr std::string_view kNames<esp_algorithm>[] = {"auto", "short", "tree", "publish", "spread"};
+template <>
+constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
+                                                  "binomial", "kary", "knomial", "two-tree"};
+template <>
+constexpr std::string_view kNames<esp_variant>[] = {"event", "waitall", "blocking"};
+static_assert(std::size(kNames<esp_algorithm>) == ESP_ALGORITHM_COUNT);
+static_assert(std::size(kNames<esp_shape>) == ESP_SHAPE_COUNT);
+static_assert(std::size(kNames<esp_variant>) == ESP_VARIANT_COUNT);
+
+template <auto Field>
+using FieldType = std::remove_cvref_t<decltype(std::declval<Config>().*Field)>;
+
+bool in_range(const Knob& knob, double value) noexcept {
+  return knob.min <= value && value <= knob.max;
+}
+
+template <auto Field>
+bool parse(const Knob& knob, std::string_view text, Config& config) {
+  using T = FieldType<Field>;
+  if constexpr (std::is_enum_v<T>) {
+    const auto index = parse_name(text, kNames<T>);
+    if (index) config.*Field = static_cast<T>(*index);
+    return index.has_value();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    config.*Field = text;
+    return true;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    const auto value = parse_bool(text);
+    if (value) config.*Field = *value;
+    return value.has_value();
+  } else {
+    const auto value = [text] {
+      if constexpr (std::is_same_v<T, double>) return parse_number(text);
+      if constexpr (std::is_same_v<T, int>) return parse_integer(text);
+      if constexpr (std::is_same_v<T, std::uint64_t>) return parse_size(text);
+    }();
+    if (!value || !in_range(knob, static_cast<double>(*value))) return false;
+    config.*Field = static_cast<T>(*value);
+    return true;
+  }
+}
+
+template <auto Field>
+std::string print(const Config& config) {
+  using T = FieldType<Field>;
+  const T& value = config.*Field;
+  if constexpr (std::is_enum_v<T>) {
+    return std::string(kNames<T>[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value ? "on" : "off";
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    return format_size(value);
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+template <auto Field>
+std::string allowed(const Knob& knob) {
+  using T = FieldType<Field>;
+  if constexpr (std::is_enum_v<T>) {
+    return join_or(kNames<T>);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return "any text";
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return "on or off (1 or 0)";
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    return fmt::format("a size such as 4096, 64K or 4MiB, from {} to {}",
+                       format_size(static_cast<std::uint64_t>(knob.min)),
+                       format_size(static_cast<std::uint64_t>(knob.max)));
+  } else {
+    return fmt::format("{} from {} to {}", std::is_same_v<T, int> ? "an integer" : "a number",
+                       knob.min, knob.max);
+  }
+}
+
+struct Range {
+  double min = 0.0;
+  double max = 0.0;
+};
+
+template <auto Field>
+constexpr Knob knob(std::string_view name, std::string_view unit, std::string_view doc,
+                    Range range = {}) noexcept {
+  return Knob{name, unit, doc, &allowed<Field>, &print<Field>, &parse<Field>, range.min, range.max};
+}
+
+constexpr double kKiB = 1024.0;
+constexpr double kMiB = kKiB * kKiB;
+constexpr double kTiB = kMiB * kMiB;
+constexpr double kYear = 365.0 * 86400.0;
+constexpr double kMinute = 60e6;  // microseconds
+
+constexpr Knob kKnobs[] = {
+    knob<&Config::log_level>("LOG_LEVEL", "", "Least important messages that are still written."),
+    knob<&Config::bootstrap>("BOOTSTRAP", "",
+                             "How ranks find each other; auto takes PMIx when a launcher offers "
+                             "it and a job of one rank otherwise."),
+    knob<&Config::topology>("TOPOLOGY", "",
+                            "Machine to plan for: empty is this machine, a path is an hwloc XML "
+                            "file, anything else an hwloc synthetic description."),
+    knob<&Config::timeout>("TIMEOUT", "s",
+                           "A wait that lasts longer ends with an error that names the missing "
+                           "rank. 0: never.",
+                           {0, kYear}),
+    knob<&Config::stall_warning>("STALL_WARNING", "s",
+                                 "A wait that lasts longer is reported once, with the ranks it "
+                                 "waits for. 0: never.",
+                                 {0, kYear}),
+    knob<&Config::progress_thread>("PROGRESS_THREAD", "",
+                                   "A thread of the library drives progress, asleep when idle, "
+                                   "as with ESP_THREAD_PROGRESS."),
+    knob<&Config::spin_us>("SPIN_US", "us",
+                           "How long a waiting thread spins before it yields or sleeps. -1: "
+                           "automatic, from the number of ranks and cores.",
+                           {-1, kMinute}),
+    knob<&Config::yield_us>("YIELD_US", "us",
+                            "How long it yields the processor after that before it sleeps. -1: "
+                            "automatic.",
+                            {-1, kMinute}),
+    knob<&Config::algorithm>("ALGORITHM", "",
+                             "Algorithm of collectives whose call does not name one."),
+    knob<&Config::shape>("SHAPE", "", "Tree shape of collectives whose call does not name one."),
+    knob<&Config::radix>("RADIX", "", "Radix of the k-ary and k-nomial shapes. 0: automatic.",
+                         {0, 1024}),
+    knob<&Config::variant>("VARIANT", "",
+                           "Synchronisation of trees: event-driven, or the two controls with "
+                           "more dependencies (for experiments)."),
+    knob<&Config::short_bytes>("SHORT_BYTES", "bytes",
+                               "Largest message for the short path within a node.", {0, 64 * kKiB}),
+    knob<&Config::segment_bytes>("SEGMENT_BYTES", "bytes",
+                                 "Segment size of collectives. 0: automatic.", {0, kTiB}),
+    knob<&Config::window_send>("WINDOW_SEND", "segments",
+                               "Segments in flight to each child (N). 0: automatic.", {0, 64}),
+    knob<&Config::window_recv>("WINDOW_RECV", "segments",
+                               "Segments granted to the parent (M), more than N by default. 0: "
+                               "automatic.",
+                               {0, 64}),
+    knob<&Config::isa>("ISA", "",
+                       "Instruction set of the reduction kernels; auto takes the widest that the "
+                       "processor has. All give the same bits."),
+    knob<&Config::cma>("CMA", "",
+                       "Copying straight between processes (process_vm_readv). auto probes each "
+                       "peer, on makes a failing probe an error."),
+    knob<&Config::cma_quantum_bytes>("CMA_QUANTUM_BYTES", "bytes",
+                                     "Most bytes copied between processes in one go, so that a "
+                                     "big copy does not stop progress.",
+                                     {4 * kKiB, kTiB}),
+    knob<&Config::shm_arena_bytes>("SHM_ARENA_BYTES", "bytes",
+                                   "Shared memory of each rank for segments on their way.",
+                                   {64 * kKiB, kTiB}),
+    knob<&Config::heap_bytes>("HEAP_BYTES", "bytes",
+                              "Address range of each rank for esp_alloc; memory is taken when it "
+                              "is touched.",
+                              {0, kTiB}),
+    knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
+    knob<&Config::trace_events>("TRACE_EVENTS", "events",
+                                "Events kept, 32 bytes each, rounded up to a power of two; the "
+                                "oldest are overwritten.",
+                                {64, 1 << 28}),
+};
+static_assert(std::size(kKnobs) <= Config::kKnobsMax);
+
+std::string unknown_name_warning(std::string_view name, ConfigSource source) {
+  const Knob* nearest = &kKnobs[0];
+  std::size_t distance_min = ~std::size_t{0};
+  for (const Knob& knob : kKnobs) {
+    const std::size_t distance = edit_distance(name, knob.name);
+    if (distance < distance_min) {
+      distance_min = distance;
+      nearest = &knob;
+    }
+  }
+  const char* prefix = source == ConfigSource::kEnvironment ? "ESPALIER_" : "";
+  const char* kind = source == ConfigSource::kEnvironment ? "environment variable" : "setting";
+  return fmt::format(
+      "unknown {} {}{} is ignored; the nearest known name is {}{} (list: esp-info "
+      "--config)",
+      kind, prefix, name, prefix, nearest->name);
+}
+
+// Applies one "NAME=value".
+Outcome assign(Config& config, std::string_view assignment, ConfigSource source) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return error(ESP_ERR_CONFIG, fmt::format("{} \"{}\" is not of the form NAME=value",
+                                             config_source_name(source), assignment));
+  }
+  const std::string_view name = assignment.substr(0, equals);
+  const std::string_view value = assignment.substr(equals + 1);
+  const auto* knob = std::find_if(std::begin(kKnobs), std::end(kKnobs),
+                                  [name](const Knob& k) { return k.name == name; });
+  if (knob == std::end(kKnobs)) {
+    config.warnings.push_back(unknown_name_warning(name, source));
+    return Unit{};
+  }
+  if (!knob->parse(*knob, value, config)) {
+    return error(
+        ESP_ERR_CONFIG,
+        fmt::format("{} {}{}: \"{}\" is not allowed; allowed is {}", config_source_name(source),
+                    source == ConfigSource::kEnvironment ? "ESPALIER_" : "", name, value,
+                    knob->allowed(*knob)));
+  }
+  config.sources[static_cast<std::size_t>(knob - kKnobs)] = source;
+  return Unit{};
+}
+
+}  // namespace
+
+const char* config_source_name(ConfigSource source) noexcept {
+  switch (source) {
+    case ConfigSource::kDefault:
+      return "default";
+    case ConfigSource::kEnvironment:
+      return "environment";
+    case ConfigSource::kSetting:
+      return "setting";
+  }
+  return "?";
+}
+
+std::span<const Knob> knobs() noexcept {
+  return kKnobs;
+}
+
+Result<Config> Config::load(std::span<const std::string> environment,
+                            std::span<const std::string> settings) {
+  Config config;
+  for (const std::string& assignment : environment) {
+    const Outcome outcome = assign(config, assignment, ConfigSource::kEnvironment);
+    if (!outcome) return outcome.error();
+  }
+  for (const std::string& assignment : settings) {
+    const Outcome outcome = assign(config, assignment, ConfigSource::kSetting);
+    if (!outcome) return outcome.error();
+  }
+  return config;
+}
+
+std::string config_text(const Config& config) {
+  std::string text;
+  for (std::size_t i = 0; i < std::size(kKnobs); ++i) {
+    const Knob& knob = kKnobs[i];
+    text += fmt::format("{:<18} = {:<10} {:<8} {:<12} {}\n", knob.name, knob.print(config),
+                        knob.unit, config_source_name(config.sources[i]), knob.doc);
+  }
+  return text;
+}
+
+std::string config_markdown() {
+  const Config defaults;
+  std::string text =
+      "# Configuration\n\n"
+      "Written by `esp-info --config --markdown`; a test compares. Each knob is an environment\n"
+      "variable with the prefix `ESPALIER_`, or an entry `NAME=value` of "
+      "`esp_job_options.settings`,\n"
+      "which wins. A bad value is an error, an unknown name a warning. Sizes take the suffixes K, "
+      "M,\nG and T (powers of 1024).\n\n"
+      "| name | default | unit | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const Knob& knob : kKnobs) {
+    const std::string value = knob.print(defaults);
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob.name,
+                        value.empty() ? "empty" : fmt::format("`{}`", value), knob.unit,
+                        knob.allowed(knob), knob.doc);
+  }
+  return text;
+}
+
+}  // namespace espalier

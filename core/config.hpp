@@ -1,0 +1,86 @@
+// Config: every setting of the library, in one place.
+//
+// A plain value: read the fields. One table of knobs (config.cpp) gives each field its public name,
+// unit, limits and explanation; parsing, printing and docs/configuration.md follow from that table.
+// A new knob is a field here and a line there. Nothing here reads the environment
+// (bootstrap/config_from_env.cpp does) or prints. Threads: a value. path: setup
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/log.hpp"
+#include "core/status.hpp"
+
+namespace espalier {
+
+enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
+enum class Isa : std::uint8_t { kAuto, kGeneric, kSse2, kAvx2, kAvx512, kNeon };
+enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
+enum class ConfigSource : std::uint8_t { kDefault, kEnvironment, kSetting };
+const char* config_source_name(ConfigSource source) noexcept;
+
+struct Config {
+  static constexpr std::size_t kKnobsMax = 64;
+
+  LogLevel log_level = LogLevel::kWarn;
+  BootstrapKind bootstrap = BootstrapKind::kAuto;
+  std::string topology;
+  double timeout = 3600.0;
+  double stall_warning = 10.0;
+  bool progress_thread = false;
+  double spin_us = -1.0;
+  double yield_us = -1.0;
+  esp_algorithm algorithm = ESP_ALGORITHM_AUTO;
+  esp_shape shape = ESP_SHAPE_AUTO;
+  int radix = 0;
+  esp_variant variant = ESP_VARIANT_EVENT;
+  std::uint64_t short_bytes = 2048;
+  std::uint64_t segment_bytes = 0;
+  int window_send = 0;
+  int window_recv = 0;
+  Isa isa = Isa::kAuto;
+  CmaMode cma = CmaMode::kAuto;
+  std::uint64_t cma_quantum_bytes = 512 << 10;
+  std::uint64_t shm_arena_bytes = 4 << 20;
+  std::uint64_t heap_bytes = 1 << 30;
+  bool trace = false;
+  std::uint64_t trace_events = 65536;
+
+  // What load() has to tell the user, one sentence each; the caller logs them.
+  std::vector<std::string> warnings;
+  // Parallel to knobs().
+  std::array<ConfigSource, kKnobsMax> sources = {};
+
+  // Assignments are "NAME=value", without the ESPALIER_ prefix; settings override the environment
+  // and later ones earlier ones. A bad value is ESP_ERR_CONFIG; an unknown name is a warning that
+  // names the nearest known one.
+  static Result<Config> load(std::span<const std::string> environment,
+                             std::span<const std::string> settings = {});
+};
+
+// One line of the table. The functions are made from the field's type.
+struct Knob {
+  std::string_view name;
+  std::string_view unit;  // empty: none
+  std::string_view doc;
+  std::string (*allowed)(const Knob&);  // "an integer from 0 to 64"
+  std::string (*print)(const Config&);  // the current value, as one would write it
+  bool (*parse)(const Knob&, std::string_view, Config&);  // false: not allowed
+  double min = 0.0;
+  double max = 0.0;
+};
+
+// All knobs, in the order of the documentation. Static storage.
+std::span<const Knob> knobs() noexcept;
+
+// Names, values and sources, aligned for people.
+std::string config_text(const Config& config);
+// docs/configuration.md.
+std::string config_markdown();
+
+}  // namespace espalier
