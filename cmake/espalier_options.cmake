@@ -1,19 +1,37 @@
 # Compiler options shared by all targets, and the helper that makes one library target per folder.
 
 add_compile_options(-Wall -Wextra -Wshadow -Wimplicit-fallthrough -Werror -fvisibility=hidden
-  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>)
-add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+
+# A compiler cache speeds up fresh build folders; nothing depends on it.
+find_program(ESPALIER_CCACHE ccache DOC "Compiler cache, used when present")
+mark_as_advanced(ESPALIER_CCACHE)
+if(ESPALIER_CCACHE)
+  foreach(language C CXX)
+    if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${ESPALIER_CCACHE})
+    endif()
+  endforeach()
+endif()
 
 set(ESPALIER_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 if(ESPALIER_SANITIZE)
-  add_compile_options(-fsanitize=${ESPALIER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(
+    -fsanitize=${ESPALIER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ESPALIER_SANITIZE})
 endif()
 
-# espalier_folder(NAME DEPS...): static library espalier_NAME from all sources of folder NAME (not of its subfolders, which are listed
-# by the folder's own CMakeLists.txt if it has one). New files are picked up by themselves.
+set(ESPALIER_CLANG_TIDY "" CACHE STRING
+  "Checker that runs beside each compilation of the library, e.g. clang-tidy-16")
+
+# espalier_folder(NAME DEPS...): static library espalier_NAME from all sources of folder NAME and
+# of its subfolders. New files are picked up by themselves. A folder without sources becomes an
+# interface target, so that its headers and dependencies can be used all the same.
 function(espalier_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp ${CMAKE_SOURCE_DIR}/${name}/*/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS
+    ${CMAKE_SOURCE_DIR}/${name}/*.cpp ${CMAKE_SOURCE_DIR}/${name}/*/*.cpp)
   if(sources)
     add_library(espalier_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -21,7 +39,8 @@ function(espalier_folder name)
     add_library(espalier_${name} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(espalier_${name} ${scope} ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(espalier_${name} ${scope}
+    ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   foreach(dependency ${ARGN})
     if(TARGET espalier_${dependency})
       target_link_libraries(espalier_${name} ${scope} espalier_${dependency})
@@ -31,6 +50,11 @@ function(espalier_folder name)
   endforeach()
   if(sources)
     # The library neither throws nor asks for types at run time; callers may.
-    target_compile_options(espalier_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+    target_compile_options(espalier_${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+    if(ESPALIER_CLANG_TIDY)
+      set_target_properties(espalier_${name} PROPERTIES
+        CXX_CLANG_TIDY "${ESPALIER_CLANG_TIDY};--quiet;--warnings-as-errors=*")
+    endif()
   endif()
 endfunction()

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Sums up the JUnit reports of the configurations that `./run test` ran.
+
+usage: test_summary.py FOLDER CONFIGURATION...
+
+Lists failed and skipped tests with their reasons, then prints the closing line
+`N passed, N failed, N skipped`. A configuration that did not build, or whose report is missing,
+counts as one failure. Exit code 1 when anything failed.
+"""
+import pathlib
+import re
+import sys
+import xml.etree.ElementTree as xml
+
+# googletest prints the text of GTEST_SKIP() below the place; scripts print "SKIP: reason".
+REASON = re.compile(r"^SKIP: *(.+)$|: Skipped\n(.*)$", re.MULTILINE)
+
+
+def reason(case):
+    found = REASON.search(case.findtext("system-out") or "")
+    if found:
+        text = (found.group(1) or found.group(2) or "").strip()
+        if text:
+            return text
+    skipped = case.find("skipped")
+    message = "" if skipped is None else skipped.get("message", "")
+    return f"no reason given ({message})"
+
+
+def read(report):
+    """(passed, failed names, [(skipped name, reason)]) of one report."""
+    passed, failed, skipped = 0, [], []
+    for case in xml.parse(report).iter("testcase"):
+        status = case.get("status")
+        if status == "run":
+            passed += 1
+        elif status == "notrun" and case.find("skipped") is not None:
+            skipped.append((case.get("name"), reason(case)))
+        elif status != "disabled":
+            failed.append(case.get("name"))
+    return passed, failed, skipped
+
+
+def collect(folder, configurations):
+    passed, failed, skipped = 0, [], []
+    for name in configurations:
+        report = folder / f"{name}.xml"
+        if (folder / f"{name}.build-failed").exists():
+            failed.append(f"{name}: the build")
+        elif not report.exists():
+            failed.append(f"{name}: the test run itself (no report)")
+        else:
+            count, bad, left_out = read(report)
+            passed += count
+            failed += [f"{name}: {test}" for test in bad]
+            skipped += [(f"{name}: {test}", why) for test, why in left_out]
+    return passed, failed, skipped
+
+
+def main():
+    passed, failed, skipped = collect(pathlib.Path(sys.argv[1]), sys.argv[2:])
+    print()
+    for test, why in skipped:
+        print(f"skipped  {test}: {why}")
+    for test in failed:
+        print(f"FAILED   {test}")
+    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
