@@ -1,3 +1,4 @@
+// The cold end of ESP_ASSERT: says what was violated and where, and aborts.
 #include "core/assert.hpp"
 
 #include <cstdio>

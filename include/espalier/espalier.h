@@ -33,9 +33,7 @@ extern "C" {
 
 #define ESP_API __attribute__((visibility("default")))
 
-/* ---- status
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- status ---- */
 
 typedef enum esp_status {
   ESP_OK = 0,
@@ -61,9 +59,7 @@ typedef enum esp_status {
 /* A constant English sentence for a status, never NULL. */
 ESP_API const char* esp_status_text(esp_status status);
 
-/* ---- job
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- job ---- */
 
 typedef struct esp_job esp_job;
 typedef struct esp_team esp_team;
@@ -131,9 +127,7 @@ ESP_API double esp_time(void);
 ESP_API void* esp_alloc(esp_job* job, size_t bytes);
 ESP_API void esp_free(esp_job* job, void* memory);
 
-/* ---- types and operators
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- types and operators ---- */
 
 typedef enum esp_type {
   ESP_BYTE = 0,
@@ -200,9 +194,7 @@ ESP_API const char* esp_op_name(esp_op op);
 /* 1 when the built-in operator is defined for the type. */
 ESP_API int esp_op_defined(esp_op op, esp_type type);
 
-/* ---- teams
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- teams ---- */
 
 ESP_API int esp_team_rank(const esp_team* team);
 ESP_API int esp_team_size(const esp_team* team);
@@ -224,9 +216,7 @@ ESP_API esp_status esp_team_include(esp_team* parent, const int* ranks, int coun
 /* Local after all operations on the team have completed. The world team cannot be freed. */
 ESP_API esp_status esp_team_free(esp_team* team);
 
-/* ---- collectives
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- collectives ---- */
 
 #define ESP_IN_PLACE \
   ((const void*)(intptr_t)-1) /* as send buffer: the input is in the receive buffer */
@@ -342,9 +332,7 @@ ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
 ESP_API esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value,
                                     double timeout_seconds);
 
-/* ---- looking inside
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- looking inside ---- */
 
 typedef struct esp_counter_value {
   const char* name; /* static storage */

@@ -1,3 +1,4 @@
+// Status and Result: what they carry, and that misuse is caught.
 #include "core/status.hpp"
 
 #include <gtest/gtest.h>
