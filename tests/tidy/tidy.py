@@ -48,8 +48,13 @@ class Source:
         self.text = path.read_text(encoding="utf-8", errors="replace")
         self.lines = self.text.splitlines()
         self.is_cpp = self.suffix in SOURCES
+        self.has_header = path.with_suffix(".hpp").exists()
         self.is_header = self.suffix in {".h", ".hpp"}
         self.code = code_only(self.text) if self.is_cpp else ""
+
+    def explains_itself(self):
+        """Whether a reader looks here for the purpose: not in a test or beside a header."""
+        return self.is_header or (self.is_cpp and self.folder != "tests" and not self.has_header)
 
     def numbered_code(self):
         return enumerate(self.code.splitlines(), 1)
@@ -116,7 +121,7 @@ def rule_header_guard(source):
 
 
 def rule_file_comment(source):
-    if source.is_cpp and not source.text.lstrip().startswith(("//", "/*")):
+    if source.explains_itself() and not source.text.lstrip().startswith(("//", "/*")):
         yield "-", 1, "does not begin with a comment that says what the file is for"
 
 

@@ -100,6 +100,10 @@ class Rules(Tree):
 
     def test_file_comment(self):
         self.expect("file-comment", "core/a.hpp", "#pragma once\n", HEADER)
+        self.expect("file-comment", "core/b.cpp", "int b;\n", COMMENT)
+        self.plant("core/a.cpp", "int a;\n")  # its header says it
+        self.plant("tests/unit/a_test.cpp", "int a;\n")
+        self.assertEqual(self.rules(), [])
 
     def test_goto(self):
         self.expect("goto", "core/a.cpp", COMMENT + "void f() { goto out; }\n",
