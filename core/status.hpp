@@ -23,8 +23,8 @@ inline constexpr Rank kNoRank = -1;
 class [[nodiscard]] Status {
  public:
   constexpr Status() noexcept = default;
-  constexpr Status(esp_status code, Rank rank = kNoRank,
-                   int error_number = 0) noexcept  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return ESP_OK;` is meant to work.
+  constexpr Status(esp_status code, Rank rank = kNoRank, int error_number = 0) noexcept
       : code_(static_cast<std::uint16_t>(code)),
         errno_(static_cast<std::uint16_t>(error_number)),
         rank_(rank) {}
@@ -55,12 +55,10 @@ inline Error error(esp_status code, std::string text, Rank rank = kNoRank, int e
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : content_(std::in_place_index<0>, std::move(value)) {
-  }  // NOLINT(google-explicit-constructor)
-  Result(Error failure)
-      : content_(std::in_place_index<1>,
-                 std::move(failure)) {  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return value;` is meant to work.
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return error(...);` is meant to work.
+  Result(Error failure) : content_(std::in_place_index<1>, std::move(failure)) {
     ESP_ASSERT(!std::get<1>(content_).status.ok());
   }
 

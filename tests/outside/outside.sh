@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Uses the library as somebody outside of this tree does.
+#
+# outside.sh STEP SOURCE_FOLDER BUILD_FOLDER SCRATCH. The step `install` installs into
+# SCRATCH/moved-here by way of another name, so that everything that follows also shows that the
+# prefix may be moved. The other steps compile the programs of tests/outside/project against it and
+# run them, alone and, where esp-run was installed, on two ranks.
+set -euo pipefail
+step=$1 source=$2 build=$3 scratch=$4
+prefix=$scratch/moved-here
+project=$source/tests/outside/project
+
+skip() {
+  echo "SKIP: $*"
+  exit 77
+}
+defines() { nm --dynamic --defined-only "$build/lib/$1" 2> /dev/null | grep -q " T $2\b"; }
+defines libespalier.so esp_job_init || skip "libespalier.so does not implement the API yet"
+
+needs_mpi() {
+  defines libespalier_mpi.so MPI_Init || skip "libespalier_mpi.so has not been built"
+}
+
+run() {
+  "$@"
+  [[ ! -x $prefix/bin/esp-run ]] || "$prefix/bin/esp-run" -n 2 "$@"
+}
+
+step_install() {
+  rm -rf "$scratch"
+  cmake --install "$build" --prefix "$scratch/first-place" > "$scratch.log"
+  mv "$scratch/first-place" "$prefix"
+}
+
+step_find_package() {
+  cmake -S "$project" -B "$scratch/cmake" -G Ninja -D CMAKE_PREFIX_PATH="$prefix"
+  cmake --build "$scratch/cmake"
+  run "$scratch/cmake/outside_c"
+  run "$scratch/cmake/outside_cpp"
+  [[ ! -x $scratch/cmake/outside_mpi ]] || run "$scratch/cmake/outside_mpi"
+}
+
+step_pkg_config() {
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name espalier.pc)")
+  export PKG_CONFIG_PATH
+  local flags rpath
+  read -r -a flags < <(pkg-config --cflags --libs espalier)
+  rpath=-Wl,-rpath,$(pkg-config --variable=libdir espalier)
+  [[ $(pkg-config --modversion espalier) == 0.* ]]
+  cc -std=c99 -Wall -Werror "$project/main.c" -o "$scratch/c" "${flags[@]}" "$rpath"
+  c++ -std=c++20 -Wall -Werror "$project/main.cpp" -o "$scratch/cpp" "${flags[@]}" "$rpath"
+  run "$scratch/c"
+  run "$scratch/cpp"
+  if defines libespalier_mpi.so MPI_Init; then
+    read -r -a flags < <(pkg-config --cflags --libs espalier-mpi)
+    cc "$project/mpi.c" -o "$scratch/mpi" "${flags[@]}" "$rpath"
+    run "$scratch/mpi"
+  fi
+}
+
+# The wrappers of a bin folder: C and C++, in one step and in two, and what they say they would do.
+check_wrappers() {  # BIN
+  "$1/esp-cc" -Wall -Werror "$project/mpi.c" -o "$scratch/wrapped"
+  run "$scratch/wrapped"
+  "$1/esp-c++" -Wall -Werror -x c++ -c "$project/mpi.c" -o "$scratch/mpi.o"
+  "$1/esp-c++" "$scratch/mpi.o" -o "$scratch/wrapped++"
+  run "$scratch/wrapped++"
+  local said
+  said=$(CC=no ESP_CC="ccache mycc" "$1/esp-cc" --show -O2 a.c)
+  [[ $said == "ccache mycc -I"*" -O2 a.c -L"*" -Wl,-rpath,"*" -lespalier_mpi" ]]
+  said=$(CXX=mycc "$1/esp-c++" --show -c a.cpp)
+  [[ $said == "mycc -I"*" -c a.cpp" ]]
+  said=$(CC=$1/esp-cc "$1/esp-cc" --version)
+  [[ -n $said && $said != *lespalier_mpi* ]]
+}
+
+step_wrappers_built() {
+  needs_mpi
+  prefix=$build
+  check_wrappers "$build/bin"
+}
+
+step_wrappers_installed() {
+  needs_mpi
+  check_wrappers "$prefix/bin"
+}
+
+"step_$step"
