@@ -1,0 +1,164 @@
+#include "core/trace_export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <tuple>
+
+namespace espalier {
+namespace {
+
+// What a begin and its end have in common.
+auto pair_key(const TraceEvent& event) {
+  const TraceSubject& s = event.subject;
+  return std::tuple(event.kind, s.team, s.sequence, s.vertex, s.index, s.peer);
+}
+using PairKey = decltype(pair_key(TraceEvent{}));
+
+// Matches begins and ends. Equal keys nest: an end closes the latest begin.
+std::vector<TraceSlice> pair_events(std::span<const TraceEvent> events) {
+  std::vector<TraceSlice> slices;
+  std::map<PairKey, std::vector<std::size_t>> open;
+  for (const TraceEvent& event : events) {
+    const bool instant = event.phase == TracePhase::kInstant;
+    if (event.phase == TracePhase::kEnd) {
+      auto found = open.find(pair_key(event));
+      if (found == open.end() || found->second.empty()) continue;
+      TraceSlice& slice = slices[found->second.back()];
+      found->second.pop_back();
+      slice.end_ns = event.time_ns;
+      slice.unfinished = false;
+      continue;
+    }
+    if (!instant) open[pair_key(event)].push_back(slices.size());
+    slices.push_back(
+        {event.kind, event.subject, event.time_ns, event.time_ns, 0, instant, !instant});
+  }
+  for (TraceSlice& slice : slices) {
+    if (slice.unfinished) slice.end_ns = events.back().time_ns;
+  }
+  return slices;
+}
+
+// Puts each slice into the first lane of its (kind, peer) that is free at its begin.
+void assign_lanes(std::vector<TraceSlice>& slices) {
+  std::map<std::pair<TraceKind, Rank>, std::vector<std::uint64_t>> lanes_end_ns;
+  for (TraceSlice& slice : slices) {
+    if (slice.instant) continue;
+    auto& ends = lanes_end_ns[{slice.kind, slice.subject.peer}];
+    const auto free = std::find_if(ends.begin(), ends.end(),
+                                   [&](std::uint64_t end_ns) { return end_ns <= slice.begin_ns; });
+    slice.lane = static_cast<std::uint32_t>(free - ends.begin());
+    if (free == ends.end()) {
+      ends.push_back(slice.end_ns);
+    } else {
+      *free = slice.end_ns;
+    }
+  }
+}
+
+// Lanes in the order in which a viewer shows them: operations first, then by kind, peer and lane.
+using LaneKey = std::tuple<TraceKind, Rank, std::uint32_t>;
+LaneKey lane_key(const TraceSlice& slice) {
+  return {slice.kind, slice.subject.peer, slice.lane};
+}
+
+std::string lane_name(const LaneKey& key) {
+  const auto [kind, peer, lane] = key;
+  std::string name = trace_kind_name(kind);
+  if (peer != kNoRank)
+    name += fmt::format(" {} {}", kind == TraceKind::kRecv ? "from" : "to", peer);
+  return name;
+}
+
+std::string microseconds(std::uint64_t ns) {
+  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+}
+
+void append_metadata(std::string& json, Rank rank,
+                     const std::map<LaneKey, std::uint32_t>& lane_ids) {
+  json += fmt::format(
+      R"({{"ph":"M","name":"process_name","pid":{0},"args":{{"name":"rank {0}"}}}},)"
+      "\n"
+      R"({{"ph":"M","name":"process_sort_index","pid":{0},"args":{{"sort_index":{0}}}}})",
+      rank);
+  for (const auto& [key, id] : lane_ids) {
+    json += fmt::format(
+        ",\n"
+        R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},)",
+        rank, id);
+    json += fmt::format(R"("args":{{"name":"{}"}}}},)", lane_name(key));
+    json += fmt::format(
+        "\n"
+        R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},)",
+        rank, id);
+    json += fmt::format(R"("args":{{"sort_index":{}}}}})", id);
+  }
+}
+
+void append_slice(std::string& json, const TraceSlice& slice, Rank rank, std::uint32_t lane_id) {
+  const TraceSubject& s = slice.subject;
+  json += fmt::format(
+      ",\n"
+      R"({{"name":"{}{}","pid":{},"tid":{},"ts":{},)",
+      trace_kind_name(slice.kind), slice.unfinished ? " (unfinished)" : "", rank, lane_id,
+      microseconds(slice.begin_ns));
+  if (slice.instant) {
+    json += R"("ph":"i","s":"t",)";
+  } else {
+    json += fmt::format(R"("ph":"X","dur":{},)", microseconds(slice.end_ns - slice.begin_ns));
+  }
+  json += fmt::format(
+      R"("args":{{"team":{},"sequence":{},"vertex":{},"index":{},"peer":{},"value":{}}}}})", s.team,
+      s.sequence, s.vertex, s.index, s.peer, s.value);
+}
+
+}  // namespace
+
+std::vector<TraceSlice> trace_slices(std::span<const TraceEvent> events) {
+  std::vector<TraceSlice> slices = pair_events(events);
+  assign_lanes(slices);
+  return slices;
+}
+
+std::string trace_json(std::span<const TraceEvent> events, Rank rank, std::uint64_t dropped_count) {
+  const std::vector<TraceSlice> slices = trace_slices(events);
+  std::map<LaneKey, std::uint32_t> lane_ids;
+  for (const TraceSlice& slice : slices) lane_ids[lane_key(slice)] = 0;
+  std::uint32_t next_id = 1;
+  for (auto& [key, id] : lane_ids) id = next_id++;
+
+  std::string json = "{\"traceEvents\":[\n";
+  append_metadata(json, rank, lane_ids);
+  for (const TraceSlice& slice : slices) {
+    append_slice(json, slice, rank, lane_ids[lane_key(slice)]);
+  }
+  json += fmt::format("\n],\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped_events\":{}}}}}\n",
+                      dropped_count);
+  return json;
+}
+
+Outcome write_trace(const Trace& trace, Rank rank, const std::string& path) {
+  if (!trace.enabled()) {
+    return error(ESP_ERR_STATE, "nothing was traced: set ESPALIER_TRACE=1 before the job starts");
+  }
+  const std::vector<TraceEvent> events = trace.events();
+  const std::string json = trace_json(events, rank, trace.recorded_count() - events.size());
+  const auto failed = [&path] {
+    return error(ESP_ERR_SYSTEM, fmt::format("cannot write {}: {}", path, std::strerror(errno)),
+                 kNoRank, errno);
+  };
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"),
+                                                       &std::fclose);
+  if (file == nullptr) return failed();
+  if (std::fwrite(json.data(), 1, json.size(), file.get()) != json.size()) return failed();
+  if (std::fclose(file.release()) != 0) return failed();
+  return Unit{};
+}
+
+}  // namespace espalier

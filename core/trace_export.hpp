@@ -1,0 +1,39 @@
+// Traces as Chrome/Perfetto JSON (the "Trace Event Format": open in ui.perfetto.dev or
+// chrome://tracing).
+//
+// One process (pid) per rank, one lane (tid) per kind and peer: "send to 3". Segments of one edge
+// overlap, and a viewer cannot draw overlapping slices in one lane, so overlapping ones go to
+// further lanes of the same name. Begins without an end (still running, e.g. a stuck receive) are
+// drawn up to the last event and marked "unfinished"; ends without a begin (overwritten) are left
+// out. Files of several ranks merge by joining their lists. Threads: any. path: setup
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/trace.hpp"
+
+namespace espalier {
+
+struct TraceSlice {
+  TraceKind kind;
+  TraceSubject subject;
+  std::uint64_t begin_ns;
+  std::uint64_t end_ns;  // == begin_ns for instants
+  std::uint32_t lane;    // 0, 1, ... among slices of the same kind and peer
+  bool instant;
+  bool unfinished;
+};
+
+// Pairs begins with ends and gives lanes; in order of begin.
+std::vector<TraceSlice> trace_slices(std::span<const TraceEvent> events);
+
+// The whole file. `dropped_count` (overwritten events) is noted in it.
+std::string trace_json(std::span<const TraceEvent> events, Rank rank, std::uint64_t dropped_count);
+
+// Writes trace_json() of everything the ring still holds.
+Outcome write_trace(const Trace& trace, Rank rank, const std::string& path);
+
+}  // namespace espalier
