@@ -1,0 +1,232 @@
+/* mpi.h: the usual MPI names over Espalier, for programs in C and C++ (link libespalier_mpi).
+ *
+ * A subset of MPI 3.1: initialisation, communicators, broadcast, reduce, allreduce and barrier in
+ * their blocking and non-blocking forms, completion, operators and error handlers. Everything that
+ * is declared here behaves as the standard says; what is missing does not link.
+ *
+ * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
+ * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
+ * lower levels start none.
+ */
+#ifndef ESPALIER_MPI_MPI_H
+#define ESPALIER_MPI_MPI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ESP_MPI_API __attribute__((visibility("default")))
+
+#define MPI_VERSION 3
+#define MPI_SUBVERSION 1
+
+/* ---- handles ---- */
+
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Offset;
+typedef int64_t MPI_Count;
+
+typedef struct MPI_ABI_Comm* MPI_Comm;
+#define MPI_COMM_NULL ((MPI_Comm)0x100)
+#define MPI_COMM_WORLD ((MPI_Comm)0x101)
+#define MPI_COMM_SELF ((MPI_Comm)0x102)
+
+typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
+#define MPI_ERRHANDLER_NULL ((MPI_Errhandler)0x140)
+#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
+#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x142)
+
+typedef struct MPI_ABI_Request* MPI_Request;
+#define MPI_REQUEST_NULL ((MPI_Request)0x180)
+
+typedef struct MPI_ABI_Op* MPI_Op;
+#define MPI_OP_NULL ((MPI_Op)0x20)
+#define MPI_SUM ((MPI_Op)0x21)
+#define MPI_MIN ((MPI_Op)0x22)
+#define MPI_MAX ((MPI_Op)0x23)
+#define MPI_PROD ((MPI_Op)0x24)
+#define MPI_BAND ((MPI_Op)0x28)
+#define MPI_BOR ((MPI_Op)0x29)
+#define MPI_BXOR ((MPI_Op)0x2a)
+#define MPI_LAND ((MPI_Op)0x30)
+#define MPI_LOR ((MPI_Op)0x31)
+#define MPI_LXOR ((MPI_Op)0x32)
+#define MPI_MINLOC ((MPI_Op)0x38)
+#define MPI_MAXLOC ((MPI_Op)0x39)
+
+typedef struct MPI_ABI_Datatype* MPI_Datatype;
+#define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
+#define MPI_AINT ((MPI_Datatype)0x201)
+#define MPI_COUNT ((MPI_Datatype)0x202)
+#define MPI_OFFSET ((MPI_Datatype)0x203)
+#define MPI_PACKED ((MPI_Datatype)0x207)
+#define MPI_SHORT ((MPI_Datatype)0x208)
+#define MPI_INT ((MPI_Datatype)0x209)
+#define MPI_LONG ((MPI_Datatype)0x20a)
+#define MPI_LONG_LONG ((MPI_Datatype)0x20b)
+#define MPI_LONG_LONG_INT MPI_LONG_LONG
+#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x20c)
+#define MPI_UNSIGNED ((MPI_Datatype)0x20d)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x20e)
+#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x20f)
+#define MPI_FLOAT ((MPI_Datatype)0x210)
+#define MPI_C_FLOAT_COMPLEX ((MPI_Datatype)0x212)
+#define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
+#define MPI_CXX_FLOAT_COMPLEX ((MPI_Datatype)0x213)
+#define MPI_DOUBLE ((MPI_Datatype)0x214)
+#define MPI_C_DOUBLE_COMPLEX ((MPI_Datatype)0x216)
+#define MPI_CXX_DOUBLE_COMPLEX ((MPI_Datatype)0x217)
+#define MPI_LONG_DOUBLE ((MPI_Datatype)0x220)
+#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x224)
+#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x225)
+#define MPI_FLOAT_INT ((MPI_Datatype)0x228)
+#define MPI_DOUBLE_INT ((MPI_Datatype)0x229)
+#define MPI_LONG_INT ((MPI_Datatype)0x22a)
+#define MPI_2INT ((MPI_Datatype)0x22b)
+#define MPI_SHORT_INT ((MPI_Datatype)0x22c)
+#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x22d)
+#define MPI_C_BOOL ((MPI_Datatype)0x238)
+#define MPI_CXX_BOOL ((MPI_Datatype)0x239)
+#define MPI_WCHAR ((MPI_Datatype)0x23c)
+#define MPI_INT8_T ((MPI_Datatype)0x240)
+#define MPI_UINT8_T ((MPI_Datatype)0x241)
+#define MPI_CHAR ((MPI_Datatype)0x243)
+#define MPI_SIGNED_CHAR ((MPI_Datatype)0x244)
+#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x245)
+#define MPI_BYTE ((MPI_Datatype)0x247)
+#define MPI_INT16_T ((MPI_Datatype)0x248)
+#define MPI_UINT16_T ((MPI_Datatype)0x249)
+#define MPI_INT32_T ((MPI_Datatype)0x250)
+#define MPI_UINT32_T ((MPI_Datatype)0x251)
+#define MPI_INT64_T ((MPI_Datatype)0x258)
+#define MPI_UINT64_T ((MPI_Datatype)0x259)
+
+/* ---- constants ---- */
+
+#define MPI_BOTTOM ((void*)0)
+#define MPI_IN_PLACE ((void*)1)
+#define MPI_STATUS_IGNORE ((MPI_Status*)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status*)0)
+
+#define MPI_MAX_PROCESSOR_NAME 256
+#define MPI_MAX_ERROR_STRING 512
+#define MPI_MAX_LIBRARY_VERSION_STRING 256
+
+enum { MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -2, MPI_UNDEFINED = -32766 };
+
+enum {
+  MPI_THREAD_SINGLE = 0,
+  MPI_THREAD_FUNNELED = 1024,
+  MPI_THREAD_SERIALIZED = 2048,
+  MPI_THREAD_MULTIPLE = 4096
+};
+
+/* Error classes that this library can return. Functions return codes: MPI_Error_class gives the
+ * class of a code, MPI_Error_string its text, which names the rank and the cause. */
+enum {
+  MPI_SUCCESS = 0,
+  MPI_ERR_BUFFER = 1,
+  MPI_ERR_COUNT = 2,
+  MPI_ERR_TYPE = 3,
+  MPI_ERR_COMM = 5,
+  MPI_ERR_REQUEST = 7,
+  MPI_ERR_ROOT = 8,
+  MPI_ERR_OP = 10,
+  MPI_ERR_ARG = 13,
+  MPI_ERR_UNKNOWN = 14,
+  MPI_ERR_OTHER = 16,
+  MPI_ERR_INTERN = 17,
+  MPI_ERR_PENDING = 18,
+  MPI_ERR_IN_STATUS = 19,
+  MPI_ERR_NO_MEM = 39,
+  MPI_ERR_UNSUPPORTED_OPERATION = 55,
+  MPI_ERR_PROC_ABORTED = 58,
+  MPI_ERR_LASTCODE = 0x3fff
+};
+
+typedef struct MPI_Status {
+  int MPI_SOURCE;
+  int MPI_TAG;
+  int MPI_ERROR;
+  int MPI_internal[5];
+} MPI_Status;
+
+typedef void(MPI_User_function)(void* invec, void* inoutvec, int* len, MPI_Datatype* datatype);
+typedef void(MPI_Comm_errhandler_function)(MPI_Comm* comm, int* error_code, ...);
+
+/* ---- environment ---- */
+
+ESP_MPI_API int MPI_Init(int* argc, char*** argv);
+ESP_MPI_API int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
+ESP_MPI_API int MPI_Finalize(void);
+ESP_MPI_API int MPI_Initialized(int* flag);
+ESP_MPI_API int MPI_Finalized(int* flag);
+ESP_MPI_API int MPI_Query_thread(int* provided);
+ESP_MPI_API int MPI_Is_thread_main(int* flag);
+ESP_MPI_API int MPI_Abort(MPI_Comm comm, int errorcode);
+ESP_MPI_API int MPI_Get_processor_name(char* name, int* resultlen);
+ESP_MPI_API int MPI_Get_version(int* version, int* subversion);
+ESP_MPI_API int MPI_Get_library_version(char* version, int* resultlen);
+ESP_MPI_API double MPI_Wtime(void);
+ESP_MPI_API double MPI_Wtick(void);
+
+/* ---- errors ---- */
+
+ESP_MPI_API int MPI_Error_string(int errorcode, char* string, int* resultlen);
+ESP_MPI_API int MPI_Error_class(int errorcode, int* errorclass);
+ESP_MPI_API int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* function,
+                                           MPI_Errhandler* errhandler);
+ESP_MPI_API int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
+ESP_MPI_API int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler);
+ESP_MPI_API int MPI_Errhandler_free(MPI_Errhandler* errhandler);
+/* Removed in MPI 3.0, still met in the wild. */
+ESP_MPI_API int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
+ESP_MPI_API int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler);
+
+/* ---- communicators ---- */
+
+ESP_MPI_API int MPI_Comm_rank(MPI_Comm comm, int* rank);
+ESP_MPI_API int MPI_Comm_size(MPI_Comm comm, int* size);
+ESP_MPI_API int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Comm_free(MPI_Comm* comm);
+
+/* ---- types and operators ---- */
+
+ESP_MPI_API int MPI_Type_size(MPI_Datatype datatype, int* size);
+ESP_MPI_API int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* op);
+ESP_MPI_API int MPI_Op_free(MPI_Op* op);
+ESP_MPI_API int MPI_Op_commutative(MPI_Op op, int* commute);
+
+/* ---- collectives ---- */
+
+ESP_MPI_API int MPI_Barrier(MPI_Comm comm);
+ESP_MPI_API int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+ESP_MPI_API int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                           MPI_Request* request);
+ESP_MPI_API int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                           MPI_Op op, int root, MPI_Comm comm);
+ESP_MPI_API int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                            MPI_Op op, int root, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                              MPI_Op op, MPI_Comm comm);
+ESP_MPI_API int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm, MPI_Request* request);
+
+/* ---- completion ---- */
+
+ESP_MPI_API int MPI_Wait(MPI_Request* request, MPI_Status* status);
+ESP_MPI_API int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status);
+ESP_MPI_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+ESP_MPI_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]);
+ESP_MPI_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status);
+ESP_MPI_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag,
+                            MPI_Status* status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* ESPALIER_MPI_MPI_H */

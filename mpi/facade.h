@@ -1,0 +1,105 @@
+/* The facade's own vocabulary: what stands behind the MPI handles, and the helpers its files share.
+ *
+ * Written on the public C API alone. MPI is defined in terms of the process, so the facade has
+ * state of the process; all of it is in state.c. Threads: with MPI_THREAD_MULTIPLE every function
+ * may run on any thread: objects are immutable after creation except for reference counts and the
+ * error handler, which are atomic, and the error texts and operator bindings, which have locks.
+ *
+ * Ownership: a communicator and an operator live until they were freed by the program *and* the
+ * last request that names them has completed. path: short (coll.c, request.c), setup (the rest)
+ */
+#ifndef ESPALIER_MPI_FACADE_H
+#define ESPALIER_MPI_FACADE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "espalier/espalier.h"
+#include "espalier/mpi/mpi.h"
+
+typedef struct MPI_ABI_Comm Comm;
+typedef struct MPI_ABI_Op Op;
+typedef struct MPI_ABI_Request Request;
+typedef struct MPI_ABI_Errhandler Errhandler;
+
+struct MPI_ABI_Comm {
+  esp_team* team;
+  const char* name;                   /* for messages, static storage */
+  atomic_int references;              /* the program's handle and every pending request */
+  _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
+};
+
+struct MPI_ABI_Errhandler {
+  MPI_Comm_errhandler_function* function;
+  atomic_int references;
+};
+
+struct MPI_ABI_Request {
+  esp_request* handle; /* NULL once the library has reported the end, which is then in `outcome` */
+  esp_status outcome;
+  Comm* comm;
+  Op* op;               /* NULL: none or predefined */
+  const char* function; /* that started it, for messages */
+};
+
+/* ---- state.c: the process-wide state ---- */
+
+typedef enum Phase { kBeforeInit, kReady, kFinalized } Phase;
+
+Phase state_phase(void);
+/* Valid from MPI_Init to MPI_Finalize. */
+esp_job* state_job(void);
+Comm* state_world(void);
+Comm* state_self(void);
+int state_thread_level(void);
+int state_is_main_thread(void);
+/* Both take over what they are given. */
+void state_open(esp_job* job, int thread_level, esp_team* self);
+void state_close(void);
+/* Keeps a text for MPI_Error_string and returns the code that leads to it: the last 63 survive. */
+int state_keep_error(int error_class, const char* text);
+/* 0 when the code carries no text of its own or a newer one has taken its place. */
+int state_find_error(int code, char* text, size_t bytes);
+
+/* ---- error.c ---- */
+
+/* Reports an error on a communicator (NULL: on none, MPI_COMM_WORLD's handler counts) and returns
+ * the code for the caller, or does not return, as the error handler says. */
+int raise_error(const char* function, Comm* comm, int error_class, const char* text);
+/* The same for a status of the library. ESP_OK gives MPI_SUCCESS. */
+int raise_status(const char* function, Comm* comm, esp_status status);
+/* MPI_SUCCESS between MPI_Init and MPI_Finalize; otherwise the process ends with a message. */
+void require_ready(const char* function);
+Errhandler* errhandler_retain(Errhandler* handler);
+void errhandler_release(Errhandler* handler);
+
+/* ---- comm.c ---- */
+
+/* NULL for MPI_COMM_NULL. */
+Comm* comm_of(MPI_Comm handle);
+/* The handle the program knows the communicator by. */
+MPI_Comm comm_handle(Comm* comm);
+void comm_retain(Comm* comm);
+void comm_release(Comm* comm);
+
+/* ---- types.c ---- */
+
+/* 0 for a handle that is no datatype. */
+int type_of(MPI_Datatype datatype, esp_type* type);
+/* Predefined operators only: 0 for others. */
+int builtin_op_of(MPI_Op handle, esp_op* op);
+
+/* ---- op.c ---- */
+
+/* The library's operator for a user's operator on a datatype, made on first use. */
+esp_status op_bind(Op* op, MPI_Datatype datatype, esp_op* bound);
+void op_retain(Op* op);
+void op_release(Op* op);
+
+/* ---- request.c ---- */
+
+/* NULL when there is no memory. Retains both. */
+Request* request_create(const char* function, Comm* comm, Op* op);
+void request_destroy(Request* request);
+
+#endif /* ESPALIER_MPI_FACADE_H */

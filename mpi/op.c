@@ -1,0 +1,130 @@
+/* User-defined operators.
+ *
+ * MPI hands the user's function the datatype of the call, and several MPI datatypes are one type of
+ * the library, so an operator is bound once per datatype it is used with: each binding is an
+ * operator of the library whose context knows both. path: setup; the trampoline: data
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "mpi/facade.h"
+
+typedef struct Binding {
+  MPI_User_function* function;
+  MPI_Datatype datatype;
+  esp_op op;
+  struct Binding* next;
+} Binding;
+
+struct MPI_ABI_Op {
+  MPI_User_function* function;
+  int commutative;
+  atomic_int references; /* the program's handle and every pending request */
+  pthread_mutex_t lock;  /* guards the list */
+  Binding* bindings;
+};
+
+static void trampoline(const void* in, void* inout, size_t count, esp_type type, void* context) {
+  const Binding* binding = context;
+  const size_t element_bytes = esp_type_size(type);
+  const char* from = in;
+  char* to = inout;
+  while (count > 0) {
+    int length = count < INT_MAX ? (int)count : INT_MAX;
+    MPI_Datatype datatype = binding->datatype;
+    binding->function((void*)(uintptr_t)from, to, &length, &datatype);
+    const size_t done = count < INT_MAX ? count : INT_MAX;
+    from += done * element_bytes;
+    to += done * element_bytes;
+    count -= done;
+  }
+}
+
+static Binding* find(const Op* op, MPI_Datatype datatype) {
+  Binding* binding = op->bindings;
+  while (binding != NULL && binding->datatype != datatype) binding = binding->next;
+  return binding;
+}
+
+static esp_status bind_locked(Op* op, MPI_Datatype datatype) {
+  Binding* binding = malloc(sizeof *binding);
+  if (binding == NULL) return ESP_ERR_NO_MEMORY;
+  binding->function = op->function;
+  binding->datatype = datatype;
+  const esp_status status =
+      esp_op_create(state_job(), trampoline, binding, op->commutative, &binding->op);
+  if (status != ESP_OK) {
+    free(binding);
+    return status;
+  }
+  binding->next = op->bindings;
+  op->bindings = binding;
+  return ESP_OK;
+}
+
+esp_status op_bind(Op* op, MPI_Datatype datatype, esp_op* bound) {
+  esp_status status = ESP_OK;
+  pthread_mutex_lock(&op->lock);
+  if (find(op, datatype) == NULL) status = bind_locked(op, datatype);
+  if (status == ESP_OK) *bound = find(op, datatype)->op;
+  pthread_mutex_unlock(&op->lock);
+  return status;
+}
+
+void op_retain(Op* op) {
+  atomic_fetch_add_explicit(&op->references, 1, memory_order_relaxed);
+}
+
+void op_release(Op* op) {
+  if (atomic_fetch_sub_explicit(&op->references, 1, memory_order_acq_rel) != 1) return;
+  while (op->bindings != NULL) {
+    Binding* binding = op->bindings;
+    op->bindings = binding->next;
+    esp_op_free(state_job(), binding->op);
+    free(binding);
+  }
+  pthread_mutex_destroy(&op->lock);
+  free(op);
+}
+
+int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* handle) {
+  require_ready(__func__);
+  if (function == NULL || handle == NULL) {
+    return raise_error(__func__, NULL, MPI_ERR_ARG, "null function or handle");
+  }
+  Op* op = malloc(sizeof *op);
+  if (op == NULL) return raise_error(__func__, NULL, MPI_ERR_NO_MEM, "no memory");
+  op->function = function;
+  op->commutative = commute != 0;
+  op->bindings = NULL;
+  atomic_init(&op->references, 1);
+  pthread_mutex_init(&op->lock, NULL);
+  *handle = op;
+  return MPI_SUCCESS;
+}
+
+int MPI_Op_free(MPI_Op* handle) {
+  require_ready(__func__);
+  esp_op builtin;
+  if (handle == NULL || *handle == NULL || *handle == MPI_OP_NULL) {
+    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator");
+  }
+  if (builtin_op_of(*handle, &builtin)) {
+    return raise_error(__func__, NULL, MPI_ERR_OP, "a predefined operator cannot be freed");
+  }
+  op_release(*handle);
+  *handle = MPI_OP_NULL;
+  return MPI_SUCCESS;
+}
+
+int MPI_Op_commutative(MPI_Op handle, int* commute) {
+  require_ready(__func__);
+  esp_op builtin;
+  if (handle == NULL || handle == MPI_OP_NULL) {
+    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator");
+  }
+  if (commute == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
+  *commute = builtin_op_of(handle, &builtin) ? 1 : handle->commutative;
+  return MPI_SUCCESS;
+}

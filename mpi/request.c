@@ -1,0 +1,164 @@
+/* Completion: a request holds the library's request and what must outlive it.
+ *
+ * Collectives carry no message, so statuses are "empty" in the sense of the standard. path: short
+ */
+#include <stdlib.h>
+
+#include "mpi/facade.h"
+
+Request* request_create(const char* function, Comm* comm, Op* op) {
+  Request* request = malloc(sizeof *request);
+  if (request == NULL) return NULL;
+  *request = (Request){.function = function, .comm = comm, .op = op};
+  comm_retain(comm);
+  if (op != NULL) op_retain(op);
+  return request;
+}
+
+void request_destroy(Request* request) {
+  if (request->op != NULL) op_release(request->op);
+  comm_release(request->comm);
+  free(request);
+}
+
+static int is_null(MPI_Request request) {
+  return request == NULL || request == MPI_REQUEST_NULL;
+}
+
+/* MPI_ERROR is left alone: only the functions on many requests set it. */
+static void set_empty(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+}
+
+static void set_error(MPI_Status* statuses, int index, int code) {
+  if (statuses == MPI_STATUSES_IGNORE) return;
+  set_empty(&statuses[index]);
+  statuses[index].MPI_ERROR = code;
+}
+
+/* Takes a completed request out of the program's hands and reports how it ended. */
+static int finish(MPI_Request* handle) {
+  Request* request = *handle;
+  *handle = MPI_REQUEST_NULL;
+  const int code = raise_status(request->function, request->comm, request->outcome);
+  request_destroy(request);
+  return code;
+}
+
+static int wait_for(MPI_Request* handle) {
+  if (is_null(*handle)) return MPI_SUCCESS;
+  Request* request = *handle;
+  if (request->handle != NULL) request->outcome = esp_request_wait(&request->handle);
+  return finish(handle);
+}
+
+/* Asks the library and keeps its answer; does not take the request from the program. */
+static int is_done(Request* request) {
+  if (request->handle == NULL) return 1;
+  int done = 0;
+  const esp_status status = esp_request_test(&request->handle, &done);
+  if (done) request->outcome = status;
+  return done;
+}
+
+static int test_for(MPI_Request* handle, int* done) {
+  *done = is_null(*handle) || is_done(*handle);
+  return is_null(*handle) || !*done ? MPI_SUCCESS : finish(handle);
+}
+
+static int check_array(const char* function, int count, const MPI_Request* requests,
+                       const void* result) {
+  require_ready(function);
+  if (count < 0) return raise_error(function, NULL, MPI_ERR_COUNT, "negative count");
+  if (count > 0 && requests == NULL) {
+    return raise_error(function, NULL, MPI_ERR_REQUEST, "null requests");
+  }
+  if (result == NULL) return raise_error(function, NULL, MPI_ERR_ARG, "null result");
+  return MPI_SUCCESS;
+}
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  require_ready(__func__);
+  if (request == NULL) return raise_error(__func__, NULL, MPI_ERR_REQUEST, "null request");
+  set_empty(status);
+  return wait_for(request);
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  const int code = check_array(__func__, 1, request, flag);
+  if (code != MPI_SUCCESS) return code;
+  const int result = test_for(request, flag);
+  if (*flag) set_empty(status);
+  return result;
+}
+
+static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  int result = MPI_SUCCESS;
+  for (int i = 0; i < count; ++i) {
+    const int one = wait_for(&requests[i]);
+    set_error(statuses, i, one);
+    if (one != MPI_SUCCESS) result = MPI_ERR_IN_STATUS;
+  }
+  return result;
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  const int code = check_array(__func__, count, requests, "");
+  return code == MPI_SUCCESS ? wait_all(count, requests, statuses) : code;
+}
+
+/* Takes no request unless all have ended, as the standard asks. */
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  const int code = check_array(__func__, count, requests, flag);
+  if (code != MPI_SUCCESS) return code;
+  *flag = 1;
+  for (int i = 0; i < count; ++i) {
+    if (!is_null(requests[i]) && !is_done(requests[i])) *flag = 0;
+  }
+  return *flag ? wait_all(count, requests, statuses) : MPI_SUCCESS;
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  const int code = check_array(__func__, count, requests, index);
+  if (code != MPI_SUCCESS) return code;
+  *index = MPI_UNDEFINED;
+  set_empty(status);
+  esp_request** handles = malloc(((size_t)count + 1) * sizeof *handles);
+  if (handles == NULL) return raise_error(__func__, NULL, MPI_ERR_NO_MEM, "no memory");
+  int found = -1;
+  for (int i = 0; i < count; ++i) {
+    handles[i] = is_null(requests[i]) ? NULL : requests[i]->handle;
+    if (!is_null(requests[i]) && handles[i] == NULL) found = i; /* ended in an MPI_Testall */
+  }
+  if (found < 0) {
+    const esp_status outcome = esp_request_wait_any(handles, (size_t)count, &found);
+    if (found >= 0) {
+      requests[found]->handle = NULL;
+      requests[found]->outcome = outcome;
+    }
+  }
+  free(handles);
+  if (found < 0) return MPI_SUCCESS;
+  *index = found;
+  return finish(&requests[found]);
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  const int code = check_array(__func__, count, requests, index);
+  if (code != MPI_SUCCESS) return code;
+  if (flag == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
+  *index = MPI_UNDEFINED;
+  *flag = 1;
+  set_empty(status);
+  for (int i = 0; i < count; ++i) {
+    if (is_null(requests[i])) continue;
+    const int result = test_for(&requests[i], flag);
+    if (*flag) {
+      *index = i;
+      return result;
+    }
+  }
+  return MPI_SUCCESS;
+}

@@ -1,0 +1,95 @@
+/* The only mutable globals of the project: MPI is defined in terms of the process.
+ *
+ * Written by MPI_Init and MPI_Finalize, which the standard confines to one thread at a time, with
+ * one exception: the error texts, which have a lock. `phase` is atomic because MPI_Initialized and
+ * MPI_Finalized may be called from any thread at any time. path: short (the getters)
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi/facade.h"
+
+/* A code is class + 128 * slot, slot 1..kTexts; slot 0 carries no text. All codes stay below
+ * MPI_ERR_LASTCODE. */
+enum { kClassBits = 7, kTexts = 63 };
+_Static_assert((((kTexts + 1) << kClassBits) - 1) <= MPI_ERR_LASTCODE, "codes within the bound");
+
+static struct {
+  _Atomic(Phase) phase;
+  esp_job* job;
+  int thread_level;
+  pthread_t main_thread;
+  Comm world;
+  Comm self;
+} state;
+
+static struct {
+  pthread_mutex_t lock;
+  unsigned next;
+  int codes[kTexts];
+  char texts[kTexts][MPI_MAX_ERROR_STRING];
+} errors = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+Phase state_phase(void) {
+  return atomic_load_explicit(&state.phase, memory_order_acquire);
+}
+esp_job* state_job(void) {
+  return state.job;
+}
+Comm* state_world(void) {
+  return &state.world;
+}
+Comm* state_self(void) {
+  return &state.self;
+}
+int state_thread_level(void) {
+  return state.thread_level;
+}
+int state_is_main_thread(void) {
+  return pthread_equal(pthread_self(), state.main_thread) != 0;
+}
+
+static void open_comm(Comm* comm, esp_team* team, const char* name) {
+  comm->team = team;
+  comm->name = name;
+  atomic_init(&comm->references, 1);
+  atomic_init(&comm->errhandler, MPI_ERRORS_ARE_FATAL);
+}
+
+void state_open(esp_job* job, int thread_level, esp_team* self) {
+  state.job = job;
+  state.thread_level = thread_level;
+  state.main_thread = pthread_self();
+  open_comm(&state.world, esp_job_world(job), "MPI_COMM_WORLD");
+  open_comm(&state.self, self, "MPI_COMM_SELF");
+  atomic_store_explicit(&state.phase, kReady, memory_order_release);
+}
+
+void state_close(void) {
+  errhandler_release(atomic_load(&state.world.errhandler));
+  errhandler_release(atomic_load(&state.self.errhandler));
+  atomic_store_explicit(&state.phase, kFinalized, memory_order_release);
+  state.job = NULL;
+}
+
+int state_keep_error(int error_class, const char* text) {
+  pthread_mutex_lock(&errors.lock);
+  const unsigned slot = errors.next;
+  errors.next = (slot + 1) % kTexts;
+  const int code = error_class | (int)((slot + 1) << kClassBits);
+  errors.codes[slot] = code;
+  snprintf(errors.texts[slot], sizeof errors.texts[slot], "%s", text);
+  pthread_mutex_unlock(&errors.lock);
+  return code;
+}
+
+int state_find_error(int code, char* text, size_t bytes) {
+  const int slot = (code >> kClassBits) - 1;
+  if (slot < 0 || slot >= kTexts) return 0;
+  pthread_mutex_lock(&errors.lock);
+  const int found = errors.codes[slot] == code;
+  if (found) snprintf(text, bytes, "%s", errors.texts[slot]);
+  pthread_mutex_unlock(&errors.lock);
+  return found;
+}
