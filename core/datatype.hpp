@@ -1,10 +1,11 @@
-// Element types and reduction kernels.
+// Element types and reduction kernels. Tables, rounding, NaN and tie rules: docs/datatypes.md.
 //
 // combine_kernel() returns a function that combines k inputs of `count` elements in order: dst[i] =
 // src[0][i] op src[1][i] op ... op src[k-1][i], evaluated strictly from left to right, so results
 // never depend on arrival order. dst may be equal to any one of the sources (same start), otherwise
-// the ranges do not overlap. k >= 1; k == 1 copies. Instruction set chosen at first use
-// (SSE2/AVX2/AVX-512/NEON); every variant gives bit-identical results.
+// the ranges do not overlap. k >= 1; k == 1 copies. Pointers need no alignment. Instruction set
+// chosen at first use (SSE2/AVX2/AVX-512/NEON); every variant gives bit-identical results, the
+// payload of a NaN made or passed on by sum and prod excepted. core/kernels/isa.hpp names one.
 // Threads: any. path: data (kernels), setup (lookup).
 #pragma once
 

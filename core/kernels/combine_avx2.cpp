@@ -1,0 +1,10 @@
+// Kernels for x86-64 with AVX2; empty on other architectures. Options: cmake/kernels.cmake.
+#if defined(__x86_64__)
+#include "core/kernels/combine_loops.hpp"
+
+namespace espalier {
+
+constinit const KernelTable kAvx2Kernels = make_kernel_table();
+
+}  // namespace espalier
+#endif

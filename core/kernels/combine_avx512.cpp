@@ -1,0 +1,11 @@
+// Kernels for x86-64 with AVX-512 (F, BW, DQ and VL); empty on other architectures. Options:
+// cmake/kernels.cmake.
+#if defined(__x86_64__)
+#include "core/kernels/combine_loops.hpp"
+
+namespace espalier {
+
+constinit const KernelTable kAvx512Kernels = make_kernel_table();
+
+}  // namespace espalier
+#endif

@@ -1,0 +1,166 @@
+// The loops of the combine kernels, and the table of all of them for one instruction set.
+//
+// Up to four sources are combined in one loop. More are combined strip by strip: the first four
+// into a strip of stack memory that stays in the first-level cache, then three more at a time, and
+// the last ones with the strip into the destination. So each source is read and the destination is
+// written once, and the destination, which may be one of the sources, only after all sources of its
+// strip were read. Included by the combine_*.cpp only: see kernel_table.hpp.
+// Threads: any. path: data
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "core/assert.hpp"
+#include "core/kernels/elements.hpp"
+#include "core/kernels/kernel_table.hpp"
+#include "core/kernels/operations.hpp"
+#include "core/kernels/ordering.hpp"
+
+// Iterations do not depend on each other: the destination is either the same array as a source,
+// element by element, or does not overlap it. Compilers would otherwise test for overlap at run
+// time and take the scalar loop for the most common case, accumulation in place.
+#if defined(__clang__)
+#define ESP_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ESP_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#endif
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kStripBytes = 4096;
+constexpr std::size_t kFanIn = 4;  // Sources of one loop, at most.
+
+// dst = src[0] op ... op src[fan_in - 1], elements from `first` on; dst starts at its own
+// beginning.
+template <typename Op, std::size_t fan_in>
+void combine_pass(std::byte* dst, const std::byte* const (&src)[kFanIn], std::size_t count) {
+  static_assert(fan_in >= 2 && fan_in <= kFanIn);
+  const std::byte* const s0 = src[0];
+  const std::byte* const s1 = src[1];
+  const std::byte* const s2 = src[2];
+  const std::byte* const s3 = src[3];
+  ESP_INDEPENDENT_ITERATIONS
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = i * Op::kBytes;
+    auto value = Op::combine(Op::read(s0 + at), Op::read(s1 + at));
+    if constexpr (fan_in >= 3) value = Op::combine(value, Op::read(s2 + at));
+    if constexpr (fan_in >= 4) value = Op::combine(value, Op::read(s3 + at));
+    Op::write(dst + at, value);
+  }
+}
+
+template <typename Op>
+void combine_few(std::byte* dst, const std::byte* const (&src)[kFanIn], std::size_t k,
+                 std::size_t count) {
+  switch (k) {
+    case 2:
+      return combine_pass<Op, 2>(dst, src, count);
+    case 3:
+      return combine_pass<Op, 3>(dst, src, count);
+    default:
+      return combine_pass<Op, 4>(dst, src, count);
+  }
+}
+
+// k > kFanIn.
+template <typename Op>
+void combine_many(std::byte* dst, const std::byte* const* src, std::size_t k, std::size_t count) {
+  constexpr std::size_t kStripCount = kStripBytes / Op::kBytes;
+  alignas(64) std::byte strip[kStripBytes];
+  for (std::size_t first = 0; first < count; first += kStripCount) {
+    const std::size_t n = count - first < kStripCount ? count - first : kStripCount;
+    const std::size_t at = first * Op::kBytes;
+    const std::byte* inputs[kFanIn] = {src[0] + at, src[1] + at, src[2] + at, src[3] + at};
+    combine_pass<Op, 4>(strip, inputs, n);
+    inputs[0] = strip;
+    for (std::size_t next = kFanIn; next < k; next += kFanIn - 1) {
+      const std::size_t more = k - next < kFanIn - 1 ? k - next : kFanIn - 1;
+      for (std::size_t j = 0; j < more; ++j) inputs[1 + j] = src[next + j] + at;
+      const bool last = next + more == k;
+      combine_few<Op>(last ? dst + at : strip, inputs, 1 + more, n);
+    }
+  }
+}
+
+template <typename Op>
+void combine(void* dst, const void* const* src, std::size_t k, std::size_t count) {
+  ESP_ASSERT(k >= 1);
+  if (count == 0) return;
+  auto* const to = static_cast<std::byte*>(dst);
+  const auto* const from = reinterpret_cast<const std::byte* const*>(src);
+  if (k == 1) {
+    if (to != from[0]) __builtin_memcpy(to, from[0], count * Op::kBytes);
+  } else if (k <= kFanIn) {
+    const std::byte* const inputs[kFanIn] = {from[0], from[1], k > 2 ? from[2] : nullptr,
+                                             k > 3 ? from[3] : nullptr};
+    combine_few<Op>(to, inputs, k, count);
+  } else {
+    combine_many<Op>(to, from, k, count);
+  }
+}
+
+// Where signs do not matter, signed integers share the code of the unsigned ones.
+template <typename T>
+consteval auto unsigned_like() {
+  if constexpr (std::is_integral_v<T>) {
+    return std::make_unsigned_t<T>{};
+  } else {
+    return T{};
+  }
+}
+
+template <int op, typename T>
+consteval auto operation() {
+  using U = decltype(unsigned_like<T>());
+  if constexpr (op == ESP_SUM) {
+    return Sum<U>{};
+  } else if constexpr (op == ESP_PROD) {
+    return Product<U>{};
+  } else if constexpr (op == ESP_MIN) {
+    return Minimum<T>{};
+  } else if constexpr (op == ESP_MAX) {
+    return Maximum<T>{};
+  } else if constexpr (op == ESP_LAND) {
+    return And<Logical<U>>{};
+  } else if constexpr (op == ESP_LOR) {
+    return Or<Logical<U>>{};
+  } else if constexpr (op == ESP_LXOR) {
+    return Xor<Logical<U>>{};
+  } else if constexpr (op == ESP_BAND) {
+    return And<Plain<U>>{};
+  } else if constexpr (op == ESP_BOR) {
+    return Or<Plain<U>>{};
+  } else if constexpr (op == ESP_BXOR) {
+    return Xor<Plain<U>>{};
+  } else if constexpr (op == ESP_MINLOC) {
+    return Locate<T, Extreme::kMin>{};
+  } else {
+    static_assert(op == ESP_MAXLOC);
+    return Locate<T, Extreme::kMax>{};
+  }
+}
+
+template <int op, esp_type type>
+consteval CombineKernel kernel() {
+  if constexpr (op_applies(op, kTypeClass<type>)) {
+    return &combine<decltype(operation<op, Element<type>>())>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <std::size_t... i>
+consteval KernelTable make_kernel_table(std::index_sequence<i...>) {
+  return {
+      kernel<static_cast<int>(i / ESP_TYPE_COUNT), static_cast<esp_type>(i % ESP_TYPE_COUNT)>()...};
+}
+
+consteval KernelTable make_kernel_table() {
+  return make_kernel_table(std::make_index_sequence<std::tuple_size_v<KernelTable>>());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,73 @@
+#include "core/kernels/isa.hpp"
+
+#include "core/kernels/kernel_table.hpp"
+
+namespace espalier {
+namespace {
+
+#if defined(__x86_64__)
+constexpr Isa kBaseIsa = Isa::kSse2;
+#elif defined(__aarch64__)
+constexpr Isa kBaseIsa = Isa::kNeon;
+#else
+constexpr Isa kBaseIsa = Isa::kGeneric;
+#endif
+
+// nullptr when this build or this processor does not have it.
+const KernelTable* table_of(Isa isa) noexcept {
+  if (isa == kBaseIsa) return &kBaseKernels;
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2 && __builtin_cpu_supports("avx2")) return &kAvx2Kernels;
+  if (isa == Isa::kAvx512 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
+    return &kAvx512Kernels;
+  }
+#endif
+  return nullptr;
+}
+
+}  // namespace
+
+const char* isa_name(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::kGeneric:
+      return "generic";
+    case Isa::kSse2:
+      return "sse2";
+    case Isa::kNeon:
+      return "neon";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
+std::optional<Isa> isa_by_name(std::string_view name) noexcept {
+  for (const Isa isa : kIsas) {
+    if (name == isa_name(isa)) return isa;
+  }
+  return std::nullopt;
+}
+
+bool isa_supported(Isa isa) noexcept {
+  return table_of(isa) != nullptr;
+}
+
+Isa best_isa() noexcept {
+  Isa best = kBaseIsa;
+  for (const Isa isa : kIsas) {
+    if (isa_supported(isa)) best = isa;
+  }
+  return best;
+}
+
+CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type) noexcept {
+  const KernelTable* const table = table_of(isa);
+  if (table == nullptr || !op_defined(op, type)) return nullptr;
+  return (*table)[static_cast<std::size_t>(op) * ESP_TYPE_COUNT + static_cast<std::size_t>(type)];
+}
+
+}  // namespace espalier
