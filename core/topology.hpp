@@ -1,0 +1,96 @@
+// Topology: where cores, caches, memory and sockets of a machine are, and how far apart two ranks
+// are.
+//
+// A Machine is a plain table, read through hwloc (this machine, an XML file, a synthetic
+// description) or, where hwloc fails, from sysfs; hwloc's own objects do not outlive the reading.
+// Reading costs milliseconds: callers do it when a decision needs it. Numbers are chosen so that
+// ranks that see different parts of one machine (cgroups) or read it in different ways agree:
+// packages and NUMA nodes have the kernel's number, cores, caches and boards that of their first
+// CPU. Threads: values; any. path: setup (reading), data (distance)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/host.hpp"
+#include "core/status.hpp"
+
+namespace espalier {
+
+inline constexpr std::int32_t kUnknownPlace = -1;
+
+// Where a CPU (hardware thread) or a set of CPUs is; kUnknownPlace where a set spans several.
+struct Place {
+  std::int32_t cpu = kUnknownPlace;
+  std::int32_t core = kUnknownPlace;
+  std::int32_t llc = kUnknownPlace;  // outermost cache above the core, usually L3
+  std::int32_t numa = kUnknownPlace;
+  std::int32_t package = kUnknownPlace;
+  std::int32_t board = kUnknownPlace;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// Where a rank is, among all ranks of a job. Goes into cards as it is.
+struct Location {
+  HostIdentity host;
+  Place place;
+  friend bool operator==(const Location&, const Location&) = default;
+};
+static_assert(sizeof(Location) == 48 && std::is_trivially_copyable_v<Location>);
+
+// Process distance after Ma et al. ("Process distance-aware adaptive MPI collective
+// communications", CLUSTER 2011), extended by 7 for another node:
+//   1 a cache is shared                        4 same socket, no memory controller shared
+//   2 same socket and memory controller        5 same board
+//   3 other socket, memory controller shared   6 other board
+// What is unknown is not shared, except the board.
+inline constexpr int kDistanceOtherNode = 7;
+int distance(const Location& a, const Location& b) noexcept;
+int distance(const Place& a, const Place& b) noexcept;
+
+struct Machine {
+  std::string origin;          // "this machine (hwloc)", "topology.xml", ...: for people
+  bool emulated = false;       // not the machine this process runs on: bindings mean nothing
+  std::vector<Place> cpus;     // ascending by cpu
+  std::uint64_t l1_bytes = 0;  // data caches of the first CPU; 0: unknown or none
+  std::uint64_t l2_bytes = 0;
+  std::uint64_t l3_bytes = 0;
+  std::uint64_t cache_line_bytes = 64;
+  std::uint64_t page_bytes = 4096;
+  std::uint64_t huge_page_bytes = 0;  // of transparent huge pages; 0: none
+
+  int core_count() const;
+  int llc_count() const;
+  int numa_count() const;
+  int package_count() const;
+  int board_count() const;
+};
+
+// `description`: empty is this machine (hwloc, else sysfs); a path of an hwloc XML file; or an
+// hwloc synthetic description such as "pack:2 [numa] l3:1 core:4 pu:1".
+Result<Machine> load_machine(std::string_view description);
+// The parts of it; for tests.
+Result<Machine> machine_from_hwloc(std::string_view description);
+Result<Machine> machine_from_sysfs(const std::string& root = "/sys");
+
+// Size of transparent huge pages; 0: there are none.
+std::uint64_t transparent_huge_page_bytes(const std::string& root = "/sys");
+
+// Where a thread is that may run on `cpus`: what they have in common.
+Place common_place(const Machine& machine, std::span<const int> cpus);
+Place common_place(const Place& a, const Place& b) noexcept;
+// Where the calling thread is on this machine, from sysfs: for a bound thread a fraction of a
+// millisecond, where load_machine() takes several.
+Place current_place(const std::string& root = "/sys");
+// Of the calling thread, on this machine; on an emulated one, of the node_rank-th core (modulo the
+// number of cores).
+Place place_of_rank(const Machine& machine, int node_rank);
+
+// Several lines for people.
+std::string describe(const Machine& machine);
+
+}  // namespace espalier
