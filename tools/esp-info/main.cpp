@@ -1,57 +1,46 @@
-// esp-info: what this build is, how it is configured and what it sees.
+// esp-info: what this build is, how it is configured, what it sees, and why a job uses which path.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
-#include "bootstrap/config_from_env.hpp"
-#include "core/counters.hpp"
-
-namespace {
-
-using espalier::Config;
-using espalier::Result;
-
-int fail(const std::string& text) {
-  fmt::print(stderr, "esp-info: {}\n", text);
-  return 1;
-}
-
-int show_config() {
-  const Result<Config> config = espalier::config_from_env(nullptr);
-  if (!config) return fail(config.error().text);
-  for (const std::string& warning : config.value().warnings) {
-    fmt::print(stderr, "esp-info: {}\n", warning);
-  }
-  fmt::print("{}", espalier::config_text(config.value()));
-  return 0;
-}
-
-int show_counters() {
-  for (const espalier::CounterInfo& info : espalier::counter_table()) {
-    fmt::print("{:<18} {}\n", info.name, info.doc);
-  }
-  return 0;
-}
-
-}  // namespace
+#include "espalier/espalier.h"
+#include "tools/esp-info/commands.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Shows the configuration, the counters and the version of Espalier."};
+  CLI::App app{
+      "Shows how Espalier is configured and what it sees. Without options: the report of a job;\n"
+      "under a launcher (esp-run -n 4 esp-info) of all its processes."};
   bool config = false;
   bool markdown = false;
+  bool topology = false;
   bool counters = false;
-  auto* config_flag = app.add_flag("--config", config, "Settings: value, source and meaning");
+  bool every_rank = false;
+  std::vector<std::string> traces;
+  auto* commands = app.add_option_group("What to show")->require_option(0, 1);
+  auto* config_flag = commands->add_flag("--config", config, "Settings: value, source, meaning");
+  commands->add_flag("--topology", topology,
+                     "The machine, or the one that ESPALIER_TOPOLOGY describes");
+  commands->add_flag("--counters", counters, "Counters: name and meaning");
+  auto* merge = commands
+                    ->add_option("--merge-traces", traces,
+                                 "Joins traces of several ranks: the first file is written")
+                    ->type_name("OUT IN...")
+                    ->expected(2, 1 << 20);
+  commands->add_flag("--every-rank", every_rank, "The report of every rank, not of rank 0 only");
   app.add_flag("--markdown", markdown, "With --config: docs/configuration.md")->needs(config_flag);
-  app.add_flag("--counters", counters, "Counters: name and meaning");
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
                                                 ESP_VERSION_MINOR, ESP_VERSION_PATCH));
-  CLI11_PARSE(app, argc, argv);
-  if (config && markdown) {
-    fmt::print("{}", espalier::config_markdown());
-    return 0;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& parse_error) {
+    return app.exit(parse_error) == 0 ? 0 : 2;  // 0: --help and --version
   }
-  if (config) return show_config();
-  if (counters) return show_counters();
-  fmt::print("{}", app.help());
-  return 0;
+
+  if (config) return esp_info::show_config(markdown);
+  if (topology) return esp_info::show_topology();
+  if (counters) return esp_info::show_counters();
+  if (merge->count() > 0) {
+    return esp_info::merge_traces(traces.front(), {traces.begin() + 1, traces.end()});
+  }
+  return esp_info::show_job(every_rank);
 }

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# esp_info.sh PROGRAM SOURCE_FOLDER: output, exit codes and error messages of esp-info.
+set -euo pipefail
+program=$1
+source_folder=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+# expect EXIT_CODE PATTERN COMMAND...: checks the exit code and that the output has PATTERN.
+expect() {
+  local code=$1 pattern=$2 output actual=0
+  shift 2
+  output=$("$@" 2>&1) || actual=$?
+  if [[ $actual -ne $code ]] || ! grep -qE -- "$pattern" <<< "$output"; then
+    printf 'FAILED: %s\n  exit code %d, wanted %d, and /%s/ in:\n%s\n' "$*" "$actual" "$code" \
+      "$pattern" "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 0 '^espalier [0-9]+\.[0-9]+\.[0-9]+$' "$program" --version
+expect 0 'cma_bytes +bytes moved' "$program" --counters
+
+expect 0 '^RADIX += 0 +default' "$program" --config
+expect 0 '^RADIX += 3 +environment' env ESPALIER_RADIX=3 "$program" --config
+expect 0 'nearest known name is ESPALIER_RADIX' env ESPALIER_RADIKS=3 "$program" --config
+expect 1 'ESPALIER_RADIX: "x" is not allowed' env ESPALIER_RADIX=x "$program" --config
+"$program" --config --markdown | cmp - "$source_folder/docs/configuration.md"
+expect 2 'requires --config' "$program" --markdown
+
+expect 0 'may run on CPUs' "$program" --topology
+expect 0 '4 cores, 2 last-level caches' \
+  env ESPALIER_TOPOLOGY='pack:2 [numa] l3:1 core:2 pu:1' "$program" --topology
+expect 1 'there is no file /nonexistent.xml' \
+  env ESPALIER_TOPOLOGY=/nonexistent.xml "$program" --topology
+
+echo '{"traceEvents":[{"ph":"i","pid":0}],"otherData":{"dropped_events":2}}' > "$folder/0.json"
+echo '{"traceEvents":[{"ph":"i","pid":1}],"otherData":{"dropped_events":3}}' > "$folder/1.json"
+echo 'no JSON' > "$folder/bad.json"
+expect 0 '2 events of 2 files' "$program" --merge-traces "$folder"/{all,0,1}.json
+expect 0 '"dropped_events":5' cat "$folder/all.json"
+expect 1 'cannot read .*absent.json: No such file' \
+  "$program" --merge-traces "$folder"/{all,absent}.json
+expect 1 'bad.json is not a trace' "$program" --merge-traces "$folder"/{all,bad}.json
+expect 1 'cannot write /dev/full' "$program" --merge-traces /dev/full "$folder/0.json"
+expect 2 'merge-traces' "$program" --merge-traces "$folder/all.json"
+
+expect 2 'frobnicate' "$program" --frobnicate
+expect 2 'at most 1' "$program" --config --counters
+exit $((failures > 0))

@@ -1,0 +1,68 @@
+#include "tools/esp-info/commands.hpp"
+
+#include <fmt/format.h>
+
+#include "bootstrap/config_from_env.hpp"
+#include "core/counters.hpp"
+#include "core/host.hpp"
+#include "core/topology.hpp"
+
+namespace esp_info {
+namespace {
+
+using espalier::Config;
+using espalier::Result;
+
+// The configuration from the environment; its warnings go to the standard error.
+Result<Config> load_config() {
+  Result<Config> config = espalier::config_from_env(nullptr);
+  if (config.ok()) {
+    for (const std::string& warning : config->warnings) {
+      fmt::print(stderr, "esp-info: {}\n", warning);
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+int fail(const std::string& text) {
+  fmt::print(stderr, "esp-info: {}\n", text);
+  return 1;
+}
+
+int show_config(bool markdown) {
+  if (markdown) {
+    fmt::print("{}", espalier::config_markdown());
+    return 0;
+  }
+  const Result<Config> config = load_config();
+  if (!config) return fail(config.error().text);
+  fmt::print("{}", espalier::config_text(config.value()));
+  return 0;
+}
+
+int show_counters() {
+  for (const espalier::CounterInfo& info : espalier::counter_table()) {
+    fmt::print("{:<18} {}\n", info.name, info.doc);
+  }
+  return 0;
+}
+
+int show_topology() {
+  const Result<Config> config = load_config();
+  if (!config) return fail(config.error().text);
+  const auto machine = espalier::load_machine(config.value().topology);
+  if (!machine) return fail(machine.error().text);
+  fmt::print("{}", espalier::describe(machine.value()));
+  if (machine.value().emulated) return 0;
+  const std::vector<int> cpus = espalier::affinity_cpus();
+  const auto quota = espalier::cgroup_cpu_quota();
+  fmt::print("this process: may run on CPUs {}; control groups allow {}; {} threads at once\n",
+             espalier::format_cpu_list(cpus),
+             quota ? fmt::format("{:.2f} CPUs", *quota) : "all of them",
+             espalier::usable_cpus(cpus.size(), quota));
+  return 0;
+}
+
+}  // namespace esp_info

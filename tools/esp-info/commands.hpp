@@ -1,0 +1,21 @@
+// What esp-info can do; each command writes to the standard output and answers the exit code, 1
+// after a message on the standard error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace esp_info {
+
+int fail(const std::string& text);
+
+int show_config(bool markdown);
+int show_counters();
+int show_topology();
+// Joins trace files of several ranks into one.
+int merge_traces(const std::string& output, const std::vector<std::string>& inputs);
+// The report of a job made for the occasion: of rank 0, or of every rank in turn. Collective over
+// the processes that the launcher started.
+int show_job(bool every_rank);
+
+}  // namespace esp_info
