@@ -1,0 +1,67 @@
+// The library under test, seen by esp-bench: the few calls that are measured and nothing else.
+//
+// One class, one implementation per program: backend_espalier.cpp (public C API) or
+// backend_mpi.cpp (compiled by the wrapper of Open MPI or of MPICH). Which one is linked is all
+// that differs between esp-bench, esp-bench-openmpi and esp-bench-mpich. Every measured call
+// costs one direct function call on top of the library's, the same in all three.
+//
+// Errors of the library end the program (exit code 1) with the library's text: a benchmark has
+// nothing to recover. Threads: all calls on the main thread. path: data
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "esp-bench/choice.hpp"
+
+namespace espalier::bench {
+
+enum class Combine { kSum, kMax };
+
+class Backend {
+ public:
+  // Joins the job that the launcher started. `heap_bytes`: what allocate() will be asked for.
+  static std::unique_ptr<Backend> open(std::size_t heap_bytes);
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  // "Espalier 0.1.0", "Open MPI v4.1.4": for reports.
+  static std::string library();
+  // Whether Choice and allocate() mean something to this library.
+  static bool has_choices();
+
+  int rank() const;
+  int size() const;
+
+  void barrier();
+  void bcast(void* buffer, std::size_t bytes, int root);
+  void reduce_sum(const float* input, float* output, std::size_t count, int root);
+  void allreduce_sum(const float* input, float* output, std::size_t count);
+  // Element-wise over all ranks, in place: for the results, never timed.
+  void combine(std::span<double> values, Combine how);
+
+  void send(const void* buffer, std::size_t bytes, int peer);
+  void recv(void* buffer, std::size_t bytes, int peer);
+  // Starts one message per buffer, then waits for all: one window of a flow.
+  void send_window(std::span<void* const> buffers, std::size_t bytes, int peer);
+  void recv_window(std::span<void* const> buffers, std::size_t bytes, int peer);
+
+  // From now on collectives use `choice`.
+  void choose(const Choice& choice);
+  // Why the library refused a choice in a call since the last take_refusal(); empty when it did
+  // not. A refused call does nothing, on every rank.
+  std::string take_refusal();
+  // Memory that the library's other ranks can read in place; nullptr when it has none to give.
+  void* allocate(std::size_t bytes);
+  void release(void* memory);
+
+ private:
+  struct State;
+  explicit Backend(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace espalier::bench

@@ -1,0 +1,122 @@
+// Backend over any MPI: compiled by mpicxx.openmpi and by mpicxx.mpich.
+// path: data
+#include <mpi.h>
+
+#include <vector>
+
+#include "esp-bench/backend.hpp"
+
+namespace espalier::bench {
+
+struct Backend::State {
+  int rank = 0;
+  int size = 1;
+  std::vector<MPI_Request> requests;
+};
+
+namespace {
+
+// Messages above 2^31-1 elements are beyond what the command line accepts.
+int to_int(std::size_t value) {
+  return static_cast<int>(value);
+}
+constexpr int kTag = 1;
+
+}  // namespace
+
+Backend::Backend(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+std::unique_ptr<Backend> Backend::open(std::size_t /*heap_bytes*/) {
+  MPI_Init(nullptr, nullptr);  // Errors are fatal by default, with the library's own text.
+  auto state = std::make_unique<State>();
+  MPI_Comm_rank(MPI_COMM_WORLD, &state->rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &state->size);
+  return std::unique_ptr<Backend>(new Backend(std::move(state)));
+}
+
+Backend::~Backend() {
+  MPI_Finalize();
+}
+
+std::string Backend::library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  std::string all(text);
+  // Open MPI: "Open MPI v4.1.4, package: ..."; MPICH: "MPICH Version:\t4.0.2\nMPICH Release ...".
+  std::string first = all.substr(0, all.find_first_of(",\n"));
+  const auto version = first.find(" Version:");
+  if (version != std::string::npos) {
+    first.replace(version, std::string(" Version:").size(), "");
+    for (char& c : first) c = c == '\t' ? ' ' : c;
+  }
+  return first;
+}
+
+bool Backend::has_choices() {
+  return false;
+}
+int Backend::rank() const {
+  return state_->rank;
+}
+int Backend::size() const {
+  return state_->size;
+}
+
+void Backend::barrier() {
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void Backend::bcast(void* buffer, std::size_t bytes, int root) {
+  MPI_Bcast(buffer, to_int(bytes), MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+void Backend::reduce_sum(const float* input, float* output, std::size_t count, int root) {
+  MPI_Reduce(input, output, to_int(count), MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+}
+
+void Backend::allreduce_sum(const float* input, float* output, std::size_t count) {
+  MPI_Allreduce(input, output, to_int(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void Backend::combine(std::span<double> values, Combine how) {
+  MPI_Allreduce(MPI_IN_PLACE, values.data(), to_int(values.size()), MPI_DOUBLE,
+                how == Combine::kSum ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD);
+}
+
+void Backend::send(const void* buffer, std::size_t bytes, int peer) {
+  MPI_Send(buffer, to_int(bytes), MPI_BYTE, peer, kTag, MPI_COMM_WORLD);
+}
+
+void Backend::recv(void* buffer, std::size_t bytes, int peer) {
+  MPI_Recv(buffer, to_int(bytes), MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void Backend::send_window(std::span<void* const> buffers, std::size_t bytes, int peer) {
+  state_->requests.resize(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    MPI_Isend(buffers[i], to_int(bytes), MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+              &state_->requests[i]);
+  }
+  MPI_Waitall(to_int(buffers.size()), state_->requests.data(), MPI_STATUSES_IGNORE);
+}
+
+void Backend::recv_window(std::span<void* const> buffers, std::size_t bytes, int peer) {
+  state_->requests.resize(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    MPI_Irecv(buffers[i], to_int(bytes), MPI_BYTE, peer, kTag, MPI_COMM_WORLD,
+              &state_->requests[i]);
+  }
+  MPI_Waitall(to_int(buffers.size()), state_->requests.data(), MPI_STATUSES_IGNORE);
+}
+
+void Backend::choose(const Choice& /*choice*/) {}
+std::string Backend::take_refusal() {
+  return {};
+}
+void* Backend::allocate(std::size_t /*bytes*/) {
+  return nullptr;
+}
+void Backend::release(void* /*memory*/) {}
+
+}  // namespace espalier::bench

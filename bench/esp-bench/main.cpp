@@ -1,0 +1,165 @@
+// esp-bench: measures collectives and point-to-point operations, and the floors under them.
+//
+// One source for Espalier, Open MPI and MPICH: see backend.hpp. Exit codes: 0 measured, 1 a
+// failure or a wrong result, 2 a wrong option. path: setup
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+
+#include "esp-bench/backend.hpp"
+#include "esp-bench/floors.hpp"
+#include "esp-bench/host.hpp"
+#include "esp-bench/measure.hpp"
+#include "esp-bench/operation.hpp"
+#include "esp-bench/options.hpp"
+#include "esp-bench/proximity.hpp"
+#include "esp-bench/report.hpp"
+#include "esp-bench/resources.hpp"
+
+namespace espalier::bench {
+namespace {
+
+// "0-3,6"
+std::string to_ranges(const std::vector<int>& cpus) {
+  std::string text;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t last = i;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpus[i]);
+    if (last > i) text += "-" + std::to_string(cpus[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::vector<Placement> gather_placement(Backend& backend) {
+  std::vector<Placement> all(static_cast<std::size_t>(backend.size()));
+  Placement& mine = all[static_cast<std::size_t>(backend.rank())];
+  mine.rank = backend.rank();
+  mine.cpu = sched_getcpu();
+  std::snprintf(mine.affinity, sizeof mine.affinity, "%s", to_ranges(allowed_cpus()).c_str());
+  std::snprintf(mine.boot_id, sizeof mine.boot_id, "%s", read_host_info().boot_id.c_str());
+  for (int root = 0; root < backend.size(); ++root) {
+    backend.bcast(&all[static_cast<std::size_t>(root)], sizeof(Placement), root);
+  }
+  return all;
+}
+
+bool same_machine(const std::vector<Placement>& placement) {
+  for (const Placement& p : placement) {
+    if (std::strcmp(p.boot_id, placement.front().boot_id) != 0) return false;
+  }
+  return true;
+}
+
+bool needs_pair(OpKind kind) {
+  return kind == OpKind::kLatency || kind == OpKind::kBandwidth;
+}
+
+std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine) {
+  std::vector<Row> rows;
+  for (const OpKind kind : options.ops) {
+    if (needs_pair(kind) && backend.size() < 2) continue;
+    for (const std::size_t bytes : options.sizes) {
+      for (const Choice& choice : options.choices) {
+        if (needs_pair(kind) && choice != options.choices.front()) continue;
+        rows.push_back(measure(backend, kind, bytes, choice, options, one_machine));
+      }
+      if (kind == OpKind::kBarrier) break;  // It has no size.
+    }
+  }
+  return rows;
+}
+
+int run_ops(Backend& backend, const Options& options) {
+  Circumstances seen;
+  seen.placement = gather_placement(backend);
+  seen.one_machine = same_machine(seen.placement);
+  seen.proximity_before_ns = measure_proximity(backend, seen.one_machine);
+  const LoadMeter meter;
+  const std::vector<Row> rows = measure_all(backend, options, seen.one_machine);
+  seen.load = meter.read();
+  backend.combine({&seen.load.own_s, 1}, Combine::kSum);
+  seen.proximity_after_ns = measure_proximity(backend, seen.one_machine);
+  const bool correct = std::all_of(
+      rows.begin(), rows.end(), [](const Row& row) { return row.correct || !row.refusal.empty(); });
+  if (backend.rank() != 0) return correct ? 0 : 1;
+  if (options.table) print_table(rows, seen, backend.size(), options.choices.size() > 1);
+  nlohmann::json json = header_json(options, backend.size());
+  json.update(to_json(seen));
+  json["rows"] = nlohmann::json::array();
+  for (const Row& row : rows) json["rows"].push_back(to_json(row));
+  write_json(json, options);
+  if (!correct) std::fprintf(stderr, "esp-bench: a result was wrong; see the table\n");
+  return correct ? 0 : 1;
+}
+
+int run_floors(const Options& options) {
+  const LoadMeter meter;
+  const std::vector<Floor> floors = measure_floors(options);
+  if (options.table) print_table(floors);
+  nlohmann::json json = header_json(options, 0);
+  Circumstances seen;
+  seen.load = meter.read();
+  json.update(to_json(seen));
+  json["floors"] = nlohmann::json::array();
+  for (const Floor& floor : floors) json["floors"].push_back(to_json(floor));
+  write_json(json, options);
+  return 0;
+}
+
+void check_against_job(const Backend& backend, const Options& options) {
+  const auto need = [&](bool holds, const char* text) {
+    if (!holds) throw std::runtime_error(text);
+  };
+  need(options.root < backend.size(), "--root is not a rank of this job");
+  if (options.mode == Mode::kCalls) {
+    need(options.late_rank >= 0 && options.late_rank < backend.size(),
+         "--late is not a rank of this job");
+  }
+  if (options.mode == Mode::kIdle) need(backend.size() >= 2, "mode idle needs two ranks");
+}
+
+int run_in_job(const Options& options) {
+  const double before_kib = memory_kib("smaps_rollup", "Rss");
+  const auto backend = Backend::open(Operation::heap_bytes(options));
+  check_against_job(*backend, options);
+  nlohmann::json json = header_json(options, backend->size());
+  switch (options.mode) {
+    case Mode::kOps:
+      return run_ops(*backend, options);
+    case Mode::kMemory:
+      json["memory"] = measure_memory(*backend, before_kib, options.table);
+      break;
+    case Mode::kIdle:
+      json["idle"] = measure_idle(*backend, options);
+      break;
+    case Mode::kCalls:
+      make_calls(*backend, options);
+      break;
+    case Mode::kInit:
+    case Mode::kFloors:
+      break;
+  }
+  if (backend->rank() == 0) write_json(json, options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::bench
+
+int main(int argc, char** argv) {
+  using namespace espalier::bench;
+  try {
+    const Options options = parse_options(argc, argv);
+    return options.mode == Mode::kFloors ? run_floors(options) : run_in_job(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "esp-bench: %s\n", error.what());
+    return 1;
+  }
+}

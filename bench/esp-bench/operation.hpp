@@ -1,0 +1,65 @@
+// One measured operation with its rotating buffers.
+//
+// A ring of `slots` buffers per direction, together about Options::ring_bytes: call k of a batch
+// uses slot k. Between batches, outside the timed part, every rank that provides data rewrites its
+// slots, as a program does that computes something new each step; otherwise a receiver would find
+// the last round's lines in its own cache and a copy would look free.
+//
+// Data: float number i of slot s of rank r in round t is (i + s + 3 r + t) mod 16, so sums over
+// any number of ranks below 2^20 are exact and every result can be checked to the last element.
+// Ownership: owns the rings. Threads: main thread only. path: data (run), setup (the rest)
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "esp-bench/backend.hpp"
+#include "esp-bench/options.hpp"
+
+namespace espalier::bench {
+
+class Operation {
+ public:
+  Operation(Backend& backend, OpKind kind, std::size_t bytes, const Options& options);
+  ~Operation();
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Most calls that one run() may make.
+  std::size_t slots() const { return slots_; }
+  // Whether this rank does anything but wait for the others.
+  bool takes_part() const;
+  // Times that one call moves a message one way, for per-message results: 2 for a ping-pong.
+  int messages_per_call() const { return kind_ == OpKind::kLatency ? 2 : 1; }
+
+  // Writes new data into the first `calls` slots of a rank that provides data.
+  void rewrite(std::size_t calls, unsigned round);
+  // The timed part: `calls` calls, slot by slot.
+  void run(std::size_t calls);
+  // Whether this rank's results of the last run are right.
+  bool verify(std::size_t calls, unsigned round) const;
+
+  // Bytes of library memory that the rings for these sizes need.
+  static std::size_t heap_bytes(const Options& options);
+
+ private:
+  float* input(std::size_t slot) const;
+  float* output(std::size_t slot) const;
+  int root_of(std::size_t slot) const;
+  bool provides(std::size_t slot) const;
+  void run_latency(std::size_t calls);
+  void run_bandwidth(std::size_t calls);
+
+  Backend& backend_;
+  const OpKind kind_;
+  const std::size_t bytes_;
+  const std::size_t slots_;
+  const std::size_t stride_;  // bytes between slots
+  const int root_;
+  const bool rotate_;
+  const bool from_library_;
+  std::byte* rings_[2] = {nullptr, nullptr};  // input, output
+  std::vector<void*> window_;                 // of run_bandwidth
+};
+
+}  // namespace espalier::bench
