@@ -1,0 +1,116 @@
+"""The comparison as text and as Markdown: the same lines, with different rules between them."""
+
+import datetime
+
+
+def human_size(size: int) -> str:
+    if size == 0:
+        return "-"
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def number(value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def _table(header: list, rows: list, markdown: bool) -> list:
+    if markdown:
+        lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+        return lines + ["| " + " | ".join(row) + " |" for row in rows]
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+    return ["  ".join(f"{text:>{w}}" for text, w in zip(line, widths)) for line in [header, *rows]]
+
+
+def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) -> list:
+    lines = []
+    for ranks in sorted({cell["ranks"] for cell in cells}):
+        mine = [cell for cell in cells if cell["ranks"] == ranks]
+        tags = ", ".join(sorted({cell["distance"] for cell in mine}))
+        lines += ["", f"{'### ' if markdown else ''}{ranks} ranks, us per call (CPUs: {tags})", ""]
+        shown = [name for name in libraries if any(name in cell["us"] for cell in mine)]
+        header = ["operation", "size", *shown, "best peer", "ratio", "target", "floor", "x floor", ""]
+        rows = []
+        for cell in mine:
+            time, floor = cell["us"].get(ours), cell["floor_us"]
+            rows.append([
+                cell["op"], human_size(cell["bytes"]),
+                *(number(cell["us"].get(name)) for name in shown),
+                cell["best_peer"] or "-", number(cell["ratio"]), number(cell["target_ratio"]),
+                number(floor), number(time / floor if time and floor else None), cell["verdict"],
+            ])  # fmt: skip
+        lines += _table(header, rows, markdown)
+    return lines
+
+
+def floor_lines(floors: list, markdown: bool) -> list:
+    header = ["floor", "size", "median us", "GB/s", "note"]
+    rows = []
+    for floor in floors:
+        known = floor["samples"] > 0
+        rate = floor["bytes"] / floor["median_us"] / 1e3 if known and floor["bytes"] else None
+        rows.append([floor["name"], human_size(floor["bytes"]),
+                     f"{floor['median_us']:.3f}" if known else "-", number(rate),
+                     floor["note"]])  # fmt: skip
+    title = ["", f"{'### ' if markdown else ''}Floors of this machine", ""]
+    return title + _table(header, rows, markdown)
+
+
+def resource_lines(found: dict, markdown: bool) -> list:
+    def cells(entry, keys):
+        if "error" in entry:
+            return [entry["error"][:60]] + ["-"] * (len(keys) - 1)
+        return [number(entry[key]) for key in keys]
+
+    tables = [
+        ("startup", "Start-up, seconds (of nothing; of joining and leaving)", ["true_s", "init_s"]),
+        ("memory", "Resident memory of the largest rank, MiB",
+         ["joined_rss_mib", "used_rss_mib", "used_pss_mib"]),
+        ("idle", "CPU of a rank that waits in a barrier, ms per second", ["cpu_ms_per_s"]),
+    ]  # fmt: skip
+    lines = []
+    for kind, title, keys in tables:
+        if not found.get(kind):
+            continue
+        rows = [[e["library"], str(e["ranks"]), *cells(e, keys)] for e in found[kind]]
+        lines += ["", ("### " if markdown else "") + title, ""]
+        lines += _table(["library", "ranks", *keys], rows, markdown)
+    return lines
+
+
+def header_lines(summary: dict, markdown: bool) -> list:
+    host = summary["host"]
+    lines = [
+        f"{'# ' if markdown else ''}Comparison on {host['cpu_model']}",
+        "",
+        f"{host['cpus']} CPUs, {host['kernel']}, {summary['date']}, source {summary['source']}. "
+        f"{summary['launches']} launches, {summary['dirty']} of them disturbed by other tenants"
+        f" ({summary['retried']} retried), {summary['failed']} failed.",
+        "Medians over launches of the median per launch. ratio = ours / best peer; hit: at or below"
+        " the target ratio; ahead: better than the best peer; x floor = ours / floor.",
+    ]
+    return lines + [f"{name}: {text}" for name, text in summary["libraries"].items()]
+
+
+def totals_line(cells: list) -> str:
+    count = {word: sum(c["verdict"] == word for c in cells) for word in ("hit", "ahead", "MISS")}
+    return f"{count['hit']} hits, {count['ahead']} ahead of the best peer, {count['MISS']} misses"
+
+
+def render(summary: dict, ours: str, markdown: bool) -> str:
+    lines = header_lines(summary, markdown)
+    lines += comparison_lines(summary["cells"], list(summary["libraries"]), ours, markdown)
+    lines += ["", totals_line(summary["cells"])]
+    lines += floor_lines(summary["floors"], markdown)
+    lines += resource_lines(summary["resources"], markdown)
+    for failure in summary["failures"]:
+        lines += ["", f"failed: {failure}"]
+    return "\n".join(lines) + "\n"
+
+
+def today() -> str:
+    return datetime.date.today().isoformat()

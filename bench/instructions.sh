@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Instructions per 8-byte broadcast and allreduce at 2 ranks, counted by callgrind inside the API
+# function. Usage: bench/instructions.sh [espalier|openmpi|mpich] [BUILD_DIR]
+#
+# Waiting is kept out by order, not by subtraction: one rank enters every call 2 ms after the other
+# (esp-bench calls --late), finds the data ready, and is the one that is counted; then the other
+# way round. callgrind writes a count per call; the median over the calls leaves out the first ones
+# (symbol lookup, plan making) and any that had to wait after all. Exit code 1 when Espalier needs
+# more than the limit.
+set -euo pipefail
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+library=${1:-espalier}
+bin=${2:-$here/../build}/bin
+limit=300
+calls=60
+
+fail() { echo "instructions.sh: $*" >&2; exit 2; }
+
+case $library in
+  espalier) launcher=("$bin/esp-run" -n 2); program=$bin/esp-bench; rank=PMIX_RANK; prefix=esp_ ;;
+  openmpi)
+    launcher=(mpirun.openmpi -n 2 --bind-to none --oversubscribe)
+    [ "$(id -u)" -ne 0 ] || launcher+=(--allow-run-as-root)
+    program=$bin/esp-bench-openmpi; rank=PMIX_RANK; prefix=MPI_ ;;
+  mpich) launcher=(mpirun.mpich -n 2); program=$bin/esp-bench-mpich; rank=PMI_RANK; prefix=MPI_ ;;
+  *) fail "$library: not one of espalier, openmpi, mpich" ;;
+esac
+[ -x "$program" ] || fail "$program is not built"
+command -v "${launcher[0]}" > /dev/null || fail "${launcher[0]}: not found"
+command -v valgrind > /dev/null || fail "valgrind is not installed"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# count OP FUNCTION LATE: median instructions per call of rank LATE inside FUNCTION.
+count() {
+  local out=$folder/$1.$3
+  "${launcher[@]}" valgrind --quiet --tool=callgrind --toggle-collect="$2" --dump-after="$2" \
+    --callgrind-out-file="$out.%q{$rank}" --log-file="$out.log.%p" \
+    "$program" calls --op "$1" --bytes 8 --calls $calls --late "$3" > "$out.text" 2>&1 \
+    || { cat "$out.text" >&2; fail "the run under callgrind failed"; }
+  # One part per call: OUT.RANK.1, .2, ...; the one without a number is what came after the last.
+  cat "$out.$3".[0-9]* 2> /dev/null | awk '/^(totals|summary):/ && $2 > 0 {print $2}' \
+    | sort -n | awk '{n[NR] = $1} END {if (NR) print n[int((NR + 1) / 2)]}'
+}
+
+status=0
+printf '%-10s %-10s %s\n' operation rank "instructions per call ($library)"
+for op in bcast allreduce; do
+  function=$prefix$op
+  [ "$prefix" = esp_ ] || function=*MPI_${op^}  # Debug symbols may say PMPI_Bcast
+  for late in 0 1; do
+    each=$(count $op "$function" $late)
+    [ -n "$each" ] || fail "callgrind counted nothing inside $function"
+    mark=
+    if [ "$library" = espalier ] && [ $each -gt $limit ]; then
+      mark="above $limit"
+      status=1
+    fi
+    printf '%-10s %-10s %s %s\n' $op $late "$each" "$mark"
+  done
+done
+exit $status

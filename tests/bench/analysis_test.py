@@ -1,0 +1,124 @@
+"""Which launches count, and what the comparison makes of them. Usage: analysis_test.py BENCH_DIR"""
+
+import json
+import pathlib
+import sys
+import unittest
+
+BENCH = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(BENCH / "driver"))
+
+import analysis  # noqa: E402
+import report  # noqa: E402
+from plan import Step, make_plan  # noqa: E402
+
+
+def make_launch(us, before=30.0, after=30.0, foreign=0.0, delay=0.0, correct=True):
+    row = {"op": "bcast", "bytes": 8, "median_us": us, "run_delay_share": delay, "correct": correct}
+    return {
+        "library": "x",
+        "host": {"cpus": 2},
+        "proximity_ns": {"before": before, "after": after},
+        "load": {"wall_s": 1.0, "foreign_s": foreign, "stolen_s": 0.0},
+        "rows": [row],
+    }
+
+
+def make_floors(**us):
+    rows = [{"name": n.replace("_", "-"), "bytes": 0, "samples": 3, "median_us": t}
+            for n, t in us.items()]  # fmt: skip
+    return analysis.Floors([{"floors": rows}])
+
+
+class Launches(unittest.TestCase):
+    def test_moved_when_the_line_time_changes(self):
+        self.assertTrue(analysis.is_moved(make_launch(1, before=30, after=160)))
+        self.assertFalse(analysis.is_moved(make_launch(1, before=30, after=35)))
+
+    def test_not_measured_is_not_moved(self):
+        self.assertFalse(analysis.is_moved(make_launch(1, before=0, after=30)))
+
+    def test_noisy_when_others_use_the_cpus(self):
+        self.assertTrue(analysis.is_noisy(make_launch(1, foreign=0.2)))
+        self.assertFalse(analysis.is_noisy(make_launch(1, foreign=0.05)))
+
+    def test_dirty_launches_count_only_where_there_is_no_other(self):
+        kept, tag = analysis.usable(
+            {"a": [make_launch(1), make_launch(9, foreign=1.0)], "b": [make_launch(5, foreign=1)]},
+            80,
+        )
+        self.assertEqual([x["rows"][0]["median_us"] for x in kept["a"]], [1])
+        self.assertEqual(len(kept["b"]), 1)
+        self.assertEqual(tag, "near")
+
+    def test_near_is_compared_with_near(self):
+        far = dict(before=160, after=160)
+        kept, tag = analysis.usable(
+            {"a": [make_launch(1), make_launch(4, **far)],
+             "b": [make_launch(7, **far), make_launch(8, **far)]}, 80)  # fmt: skip
+        self.assertEqual(tag, "far")
+        self.assertEqual([x["rows"][0]["median_us"] for x in kept["a"]], [4])
+
+
+class Cells(unittest.TestCase):
+    def test_median_over_launches(self):
+        launches = [make_launch(us) for us in (1, 2, 50)]
+        self.assertEqual(analysis.cell_us(launches, "bcast", 8, crowded=False), 2)
+
+    def test_wrong_results_have_no_time(self):
+        launches = [make_launch(1, correct=False)]
+        self.assertIsNone(analysis.cell_us(launches, "bcast", 8, crowded=False))
+
+    def test_delayed_rows_are_left_out_unless_crowded(self):
+        launches = [make_launch(1), make_launch(9, delay=0.5), make_launch(9, delay=0.5)]
+        self.assertEqual(analysis.cell_us(launches, "bcast", 8, crowded=False), 1)
+        self.assertEqual(analysis.cell_us(launches, "bcast", 8, crowded=True), 9)
+
+    def test_verdicts(self):
+        self.assertEqual(analysis.verdict(4, 10, 0.5), "hit")
+        self.assertEqual(analysis.verdict(8, 10, 0.5), "ahead")
+        self.assertEqual(analysis.verdict(11, 10, 0.5), "MISS")
+        self.assertEqual(analysis.verdict(11, 10, None), "MISS")
+        self.assertEqual(analysis.verdict(9, 10, None), "hit")
+        self.assertEqual(analysis.verdict(None, 10, 0.5), "")
+
+    def test_compare_finds_the_best_peer_and_the_target(self):
+        step = Step(2, ("bcast",), (8,), 1.0, 3)
+        results = {step: {"espalier": [make_launch(0.5)], "p": [make_launch(1)],
+                          "q": [make_launch(2)]}}  # fmt: skip
+        targets = {"near_ns": 80, "cells": [
+            {"ranks": 2, "op": "bcast", "bytes": 8, "peer_us": 2.0, "target_us": 1.2}]}  # fmt: skip
+        (cell,) = analysis.compare(results, make_floors(line=0.1), targets, "espalier", 2)
+        self.assertEqual(cell["best_peer"], "p")
+        self.assertEqual(cell["ratio"], 0.5)
+        self.assertEqual(cell["verdict"], "hit")
+        self.assertIn("hit", "\n".join(report.comparison_lines([cell], ["p"], "espalier", False)))
+
+
+class FloorFormulas(unittest.TestCase):
+    def test_barrier(self):
+        floors = make_floors(line=0.03, yield_hop=1.4)
+        self.assertAlmostEqual(floors.of("barrier", 2, 0, 2), 0.03)
+        self.assertAlmostEqual(floors.of("barrier", 16, 0, 2), 1.4 * 8)
+
+    def test_unknown_floors_are_none(self):
+        self.assertIsNone(make_floors(yield_hop=1.0).of("barrier", 2, 0, 2))
+        self.assertIsNone(make_floors(line=1.0, yield_hop=1.0).of("bcast", 2, 64, 2))
+
+
+class Files(unittest.TestCase):
+    def test_targets_are_cells_that_the_plan_measures(self):
+        targets = json.loads((BENCH / "targets.json").read_text())
+        measured = {
+            (step.ranks, op, size if op != "barrier" else 0)
+            for step in make_plan([2, 4, 8, 16], quick=False, smoke=False).steps
+            for op in step.ops
+            for size in step.sizes
+        }
+        for cell in targets["cells"]:
+            self.assertIn((cell["ranks"], cell["op"], cell["bytes"]), measured)
+            self.assertLessEqual(cell["target_us"], cell["peer_us"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+"""Every mode of esp-bench, --smoke, two ranks. Usage: program_test.py BENCH_DIR BIN_DIR LIBRARY"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+LIBRARY = sys.argv.pop(3)
+BIN = pathlib.Path(sys.argv.pop(2))
+sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "driver"))
+
+import backends as known  # noqa: E402
+import launch  # noqa: E402
+
+CORES = 2  # so that two ranks are launched bound, as in a comparison
+
+
+def find():
+    found = known.find_backends(BIN, [LIBRARY], print)
+    return found[0] if found else None
+
+
+BACKEND = find()
+
+
+@unittest.skipIf(BACKEND is None, f"{LIBRARY}: program or launcher is missing")
+class Program(unittest.TestCase):
+    def json(self, *args, ranks=2, cores=CORES):
+        command = BACKEND.command(ranks, cores, str(BACKEND.program), [*args, "--smoke"])
+        return launch.run_json(command, 120)
+
+    def refused(self, *args):
+        # Without a launcher: options are judged before the library is started.
+        result = subprocess.run([BACKEND.program, *args], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        return result.stderr
+
+    def check_rows(self, result, ops):
+        self.assertEqual({row["op"] for row in result["rows"]}, ops)
+        for row in result["rows"]:
+            self.assertTrue(row["correct"], row)
+            self.assertGreater(row["median_us"], 0, row)
+            self.assertGreaterEqual(row["p99_us"], row["median_us"], row)
+            self.assertGreaterEqual(row["median_us"], row["min_us"], row)
+
+    ALL_OPS = {"barrier", "bcast", "reduce", "allreduce", "p2p-latency", "p2p-bandwidth"}
+
+    def test_all_operations(self):
+        result = self.json()
+        self.assertEqual(result["ranks"], 2)
+        self.assertEqual(len(result["placement"]), 2)
+        self.assertTrue(result["one_machine"])
+        self.assertGreater(result["load"]["wall_s"], 0)
+        self.check_rows(result, self.ALL_OPS)
+
+    def test_more_ranks_than_cores_and_an_odd_size(self):
+        self.check_rows(self.json("--bytes", "4,100,20K", ranks=3), self.ALL_OPS)
+
+    def test_other_and_rotating_roots(self):
+        ops = ["--op", "bcast,reduce"]
+        self.check_rows(self.json("--root", "1", *ops), {"bcast", "reduce"})
+        self.check_rows(self.json("--root", "rotate", *ops, ranks=3), {"bcast", "reduce"})
+
+    def test_proximity_is_measured_where_there_are_two_cpus(self):
+        result = self.json("--op", "barrier")
+        cpus = {rank["affinity"] for rank in result["placement"]}
+        if len(cpus) == 2:
+            self.assertGreater(result["proximity_ns"]["before"], 0)
+            self.assertGreater(result["proximity_ns"]["after"], 0)
+
+    def test_floors(self):
+        floors = launch.run_json([BACKEND.program, "floors", "--smoke"], 60)["floors"]
+        names = {floor["name"] for floor in floors}
+        self.assertLessEqual({"copy", "add", "yield-hop", "futex-same"}, names)
+        for floor in floors:
+            self.assertTrue(floor["median_us"] > 0 or floor["note"], floor)
+
+    def test_memory(self):
+        stages = self.json("memory")["memory"]
+        self.assertEqual([stage["stage"] for stage in stages][:2], ["before", "joined"])
+        for stage in stages:
+            self.assertEqual(len(stage["rss_kib"]), 2)
+            self.assertGreater(min(stage["rss_kib"]), 0)
+
+    def test_idle(self):
+        idle = self.json("idle")["idle"]
+        self.assertEqual(idle["sleeper"], 1)
+        self.assertGreater(idle["waited_s"][0], 0.15)
+
+    def test_init_and_calls(self):
+        self.assertEqual(self.json("init")["mode"], "init")
+        self.assertEqual(self.json("calls", "--op", "bcast", "--late", "1")["mode"], "calls")
+
+    def test_wrong_options_are_explained(self):
+        self.assertIn("multiples of 4", self.refused("--bytes", "7"))
+        self.assertIn("allreduce", self.refused("--op", "alltoall"))
+        self.assertIn("--root", self.refused("--root", "first"))
+        self.assertIn("--bogus", self.refused("--bogus"))
+        self.assertIn("floors", self.refused("flors"))
+        self.assertIn("--samples-min", self.refused("--samples-min", "9", "--samples-max", "3"))
+
+    def test_a_rank_that_is_not_there(self):
+        with self.assertRaisesRegex(launch.LaunchError, "not a rank of this job"):
+            self.json("--root", "5")
+
+    def test_json_that_cannot_be_written(self):
+        command = [BACKEND.program, "floors", "--smoke", "--json", "/nowhere/x.json"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nowhere/x.json", result.stderr)
+
+    @unittest.skipIf(LIBRARY == known.OURS, "Espalier has choices")
+    def test_an_mpi_has_no_choices(self):
+        self.assertIn("Espalier", self.refused("--shape", "chain"))
+        self.assertIn("Espalier", self.refused("--alloc", "esp"))
+
+    @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
+    def test_choices(self):
+        result = self.json("--op", "bcast", "--algorithm", "tree", "--shape", "chain,binomial",
+                           "--segment", "4K", "--bytes", "64K", ranks=3)  # fmt: skip
+        self.assertEqual(len(result["rows"]), 2)
+        self.assertEqual({row["choice"] for row in result["rows"]},
+                         {"tree chain segment=4096", "tree binomial segment=4096"})  # fmt: skip
+        self.check_rows(result, {"bcast"})
+
+    @unittest.skipIf(LIBRARY != known.OURS, "esp_alloc is Espalier's own")
+    def test_buffers_of_the_library(self):
+        self.check_rows(self.json("--alloc", "esp"), self.ALL_OPS)
+
+
+if __name__ == "__main__":
+    unittest.main()
