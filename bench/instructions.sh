@@ -48,12 +48,12 @@ status=0
 printf '%-10s %-10s %s\n' operation rank "instructions per call ($library)"
 for op in bcast allreduce; do
   function=$prefix$op
-  [ "$prefix" = esp_ ] || function=*MPI_${op^}  # Debug symbols may say PMPI_Bcast
+  [ "$prefix" = esp_ ] || function="*MPI_${op^}"  # Debug symbols may say PMPI_Bcast
   for late in 0 1; do
     each=$(count $op "$function" $late)
     [ -n "$each" ] || fail "callgrind counted nothing inside $function"
     mark=
-    if [ "$library" = espalier ] && [ $each -gt $limit ]; then
+    if [ "$library" = espalier ] && [ "$each" -gt $limit ]; then
       mark="above $limit"
       status=1
     fi

@@ -47,8 +47,11 @@ def usable(launches_of: dict, near_ns: float) -> tuple:
     }
     tags = {distance(one, near_ns) for launches in clean.values() for one in launches}
 
-    def count(tag):
-        return min(sum(distance(x, near_ns) == tag for x in launches) for launches in clean.values())
+    def count(tag):  # of the library that has fewest such launches
+        per_library = (
+            sum(distance(one, near_ns) == tag for one in launches) for launches in clean.values()
+        )
+        return min(per_library)
 
     best = max(sorted(tags), key=count)
     if count(best) == 0:

@@ -33,7 +33,8 @@ def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) ->
         tags = ", ".join(sorted({cell["distance"] for cell in mine}))
         lines += ["", f"{'### ' if markdown else ''}{ranks} ranks, us per call (CPUs: {tags})", ""]
         shown = [name for name in libraries if any(name in cell["us"] for cell in mine)]
-        header = ["operation", "size", *shown, "best peer", "ratio", "target", "floor", "x floor", ""]
+        header = ["operation", "size", *shown]
+        header += ["best peer", "ratio", "target", "floor", "x floor", ""]
         rows = []
         for cell in mine:
             time, floor = cell["us"].get(ours), cell["floor_us"]

@@ -27,7 +27,7 @@ def startup(backend, ranks: int, cores: int, repeats: int) -> dict:
 
 
 def memory(backend, ranks: int, cores: int) -> dict:
-    """Largest resident and proportional size of a rank in MiB, when joined and after 1 MiB calls."""
+    """MiB of the largest rank, resident and proportional: when joined, after 1 MiB calls."""
     command = backend.command(ranks, cores, str(backend.program), ["memory"])
     stages = launch.run_json(command, 60.0 + 4 * ranks)["memory"]
     last, joined = stages[-1], stages[1]
