@@ -14,6 +14,15 @@
 //                                                      (own input)   --/      ^------ shift W --/
 //                                                      (scratch slot reuse)
 //
+// When an index may start: its dependencies are complete, fewer than `window` indices of its vertex
+// are in flight, and it lies within 64 of the vertex's completed prefix (so a prefix and one 64-bit
+// word say which indices are complete). The lowest such index is tried first. Every plan completes
+// under any engine that keeps these rules, with no buffering at all, in whatever order posted
+// indices complete: tests/unit/plan_*_test.cpp check that.
+//
+// Views are bounded by the plan: a kRecvView needs its kCombine at shift `window`, so at most
+// `window` indices are in flight or held. A kScratch slot is bounded likewise, by the send of it.
+//
 // Partition: the message of `elements` elements is cut into `blocks` nearly equal blocks, each cut
 // into `pieces` pieces of at most `piece_elements`; segment number g = block * pieces + piece.
 // Trees use one block, exchanges one per rank. Pieces may be empty.
@@ -123,9 +132,13 @@ struct Plan {
   std::uint32_t scratch_slots = 0;  // each of partition.piece_elements * element_bytes bytes
   std::vector<Vertex> vertices;     // at most 65535
 
-  // Fills `feeds` and asserts the structural rules (windows 1..64, operands are views of equal
-  // count, no edge to itself at shift
-  // <= 0, |shift| bounded by window where a bitmap needs it). Every maker ends with it.
+  // Fills `feeds` and asserts the structural rules; every maker ends with it.
+  //  - 1 <= window <= 64; count >= 1 and a multiple of inner; peers inside the team, never oneself
+  //  - an edge with shift <= 0 points to an earlier vertex, so equal indices form no cycle
+  //  - a view is read by one combine, of equal count, which needs it at shift 0 and which it needs
+  //    at shift 1..64
+  //  - one vertex writes kScratch, and needs each reader of it at a shift of 1..scratch_slots
+  //  - the places fit the action (a send reads kInput, kOutput or kScratch, ...)
   void finish();
 
   std::int32_t peer(const Vertex& v, std::uint32_t i) const noexcept {

@@ -1,0 +1,102 @@
+#include "coll/algorithms/builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier {
+namespace {
+
+Partition make_partition(const PlanRequest& request, std::uint32_t blocks) {
+  Partition partition;
+  partition.elements = request.elements;
+  partition.element_bytes = request.element_bytes;
+  partition.blocks = blocks;
+  const std::uint64_t largest = partition.block_begin(1);  // the first block has the extra element
+  const std::uint64_t wanted =
+      std::max<std::uint64_t>(request.segment_bytes / request.element_bytes, 1);
+  // No longer than the block, so that scratch slots of small messages are small.
+  partition.piece_elements = std::clamp<std::uint64_t>(largest, 1, wanted);
+  // The request was checked: this fits.
+  partition.pieces = static_cast<std::uint32_t>(std::max<std::uint64_t>(
+      1, (largest + partition.piece_elements - 1) / partition.piece_elements));
+  return partition;
+}
+
+std::string describe_bytes(std::uint64_t bytes) {
+  if (bytes >= 1u << 20 && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+  if (bytes >= 1u << 10 && bytes % (1u << 10) == 0) return fmt::format("{} KiB", bytes >> 10);
+  return fmt::format("{} B", bytes);
+}
+
+const char* variant_name(esp_variant variant) {
+  switch (variant) {
+    case ESP_VARIANT_BLOCKING:
+      return "blocking";
+    case ESP_VARIANT_WAITALL:
+      return "waitall";
+    default:
+      return "event";
+  }
+}
+
+}  // namespace
+
+Builder::Builder(const PlanRequest& request, std::uint32_t blocks) : request_(request) {
+  plan_.collective = request.collective;
+  plan_.rank = request.rank;
+  plan_.size = request.size;
+  plan_.partition = make_partition(request, blocks);
+}
+
+std::uint16_t Builder::window_send() const {
+  return controlled() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_send);
+}
+
+std::uint16_t Builder::window_recv() const {
+  return controlled() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_recv);
+}
+
+VertexId Builder::add(Vertex vertex) {
+  vertex.synchronous = controlled() && vertex.action == Action::kSend;
+  plan_.vertices.push_back(std::move(vertex));
+  ESP_ASSERT(plan_.vertices.size() < kNoVertex);
+  return static_cast<VertexId>(plan_.vertices.size() - 1);
+}
+
+void Builder::need(VertexId vertex, VertexId other, std::int32_t shift) {
+  plan_.vertices[vertex].needs.push_back({other, shift});
+}
+
+Result<Plan> Builder::finish(std::string algorithm) {
+  plan_.algorithm = std::move(algorithm);
+  plan_.finish();
+  return std::move(plan_);
+}
+
+std::string describe_algorithm(const PlanRequest& request, const Partition& partition) {
+  std::string name;
+  if (request.size == 1) {
+    name = "alone";
+  } else if (request.algorithm == ESP_ALGORITHM_PUBLISH) {
+    name = "publish";
+  } else if (request.algorithm == ESP_ALGORITHM_SPREAD) {
+    name = "spread";
+  } else if (request.shape == ESP_SHAPE_KARY || request.shape == ESP_SHAPE_KNOMIAL) {
+    name = fmt::format("tree({} {}) {}", shape_name(request.shape), request.radix,
+                       variant_name(request.variant));
+  } else {
+    name = fmt::format("tree({}) {}", shape_name(request.shape), variant_name(request.variant));
+  }
+  const std::string segment = describe_bytes(partition.piece_elements * partition.element_bytes);
+  const char* plural = partition.pieces == 1 ? "" : "s";
+  if (partition.elements == 0) return name + ", no data";
+  if (partition.blocks == 1) {
+    return fmt::format("{}, {} segment{} of {}", name, partition.pieces, plural, segment);
+  }
+  return fmt::format("{}, {} blocks of {} segment{} of {}", name, partition.blocks,
+                     partition.pieces, plural, segment);
+}
+
+}  // namespace espalier

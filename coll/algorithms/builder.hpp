@@ -1,0 +1,101 @@
+// Helpers of the plan makers: a plan under construction, and the phases that several collectives
+// are made of. Private to coll/algorithms and coll/plan.cpp.
+//
+// Values only; any thread. path: setup
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coll/plan.hpp"
+#include "coll/trees.hpp"
+
+namespace espalier {
+
+using VertexId = std::uint16_t;
+
+// What of a request shapes vertices once the algorithm has been chosen. The control variants post
+// one segment at a time, whatever the windows say.
+class Builder {
+ public:
+  Builder(const PlanRequest& request, std::uint32_t blocks);
+
+  const PlanRequest& request() const { return request_; }
+  Plan& plan() { return plan_; }
+  const Vertex& vertex(VertexId id) const { return plan_.vertices[id]; }
+  std::uint32_t pieces() const { return plan_.partition.pieces; }
+  bool blocking() const { return request_.variant == ESP_VARIANT_BLOCKING; }
+  bool waitall() const { return request_.variant == ESP_VARIANT_WAITALL; }
+  bool controlled() const { return request_.variant != ESP_VARIANT_EVENT; }
+  std::uint16_t window_send() const;
+  std::uint16_t window_recv() const;
+
+  VertexId add(Vertex vertex);
+  // Index i of `vertex` needs index i - shift of `other`.
+  void need(VertexId vertex, VertexId other, std::int32_t shift = 0);
+  Result<Plan> finish(std::string algorithm);
+
+ private:
+  const PlanRequest& request_;
+  Plan plan_;
+};
+
+// The segments that take one tree, and this rank's place in it.
+struct Lane {
+  const TreeNode& node;
+  std::uint8_t channel = 0;
+  std::uint32_t piece = 0;  // first, and every `stride`-th after it
+  std::uint32_t stride = 1;
+  std::uint32_t count = 0;
+};
+
+inline constexpr VertexId kNoVertex = 0xffff;
+
+// What a reduction leaves behind: its combine (kNoVertex on a leaf) and its send to the parent
+// (kNoVertex on the root). The root's result is in kOutput.
+struct Reduced {
+  VertexId combine = kNoVertex;
+  VertexId send = kNoVertex;
+};
+
+// Reduces every rank's kInput up a tree.
+Reduced add_reduction(Builder& builder, const Lane& lane);
+// Brings the root's kOutput down a tree into every rank's kOutput. `after` is what the same lane's
+// reduction left behind, if any: the root broadcasts what it combines.
+void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after = {});
+// One publication by `root` of its kOutput for all others to read into theirs.
+void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
+                     VertexId source = kNoVertex);
+
+// Calls `add(lane)` for each tree of the request's shape that has segments to carry.
+template <typename Add>
+void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
+  const PlanRequest& request = builder.request();
+  const std::uint32_t trees = request.shape == ESP_SHAPE_TWO_TREE ? 2 : 1;
+  for (std::uint32_t tree = 0; tree < trees && tree < builder.pieces(); ++tree) {
+    const TreeNode node = tree_node({.shape = request.shape,
+                                     .radix = request.radix,
+                                     .size = request.size,
+                                     .root = root,
+                                     .rank_order = !request.commutative,
+                                     .half = static_cast<int>(tree)},
+                                    request.rank);
+    add(Lane{.node = node,
+             .channel = static_cast<std::uint8_t>(tree),
+             .piece = tree,
+             .stride = trees,
+             .count = (builder.pieces() - tree + trees - 1) / trees});
+  }
+}
+
+// The makers. Requests are valid and size >= 2.
+Result<Plan> make_bcast(const PlanRequest& request);
+Result<Plan> make_reduce(const PlanRequest& request);
+Result<Plan> make_allreduce(const PlanRequest& request);  // and barriers: no elements
+// size == 1: reductions copy, the others do nothing.
+Result<Plan> make_alone(const PlanRequest& request);
+
+std::string describe_algorithm(const PlanRequest& request, const Partition& partition);
+
+}  // namespace espalier

@@ -1,0 +1,166 @@
+// The phases of collectives: reduction up a tree, broadcast down a tree, publication.
+//
+// The three variants of Luo et al. (HPDC '18) are the same vertices with more dependencies:
+//   event     (Alg. 3)  data only: a segment is sent on when it is there, each child and each
+//                       segment by itself
+//   waitall   (Alg. 2)  iteration i posts the sends of segment i to all children and the receive of
+//                       segment i + 1, and waits for all of them
+//   blocking  (Alg. 1)  one transfer at a time, child after child, segment after segment
+#include <algorithm>
+
+#include "coll/algorithms/builder.hpp"
+
+namespace espalier {
+namespace {
+
+Vertex transfer(const Lane& lane, Action action, std::int32_t peer, std::uint16_t window) {
+  Vertex vertex;
+  vertex.action = action;
+  vertex.channel = lane.channel;
+  vertex.window = window;
+  vertex.peer = peer;
+  vertex.count = lane.count;
+  vertex.inner = lane.count;
+  vertex.piece = lane.piece;
+  vertex.piece_stride = lane.stride;
+  return vertex;
+}
+
+std::vector<VertexId> add_views(Builder& builder, const Lane& lane) {
+  std::vector<VertexId> views;
+  for (const TreeChild& child : lane.node.children) {
+    views.push_back(
+        builder.add(transfer(lane, Action::kRecvView, child.rank, builder.window_recv())));
+  }
+  return views;
+}
+
+// Own contribution and views in order of combination; never on a leaf.
+VertexId add_combine(Builder& builder, const Lane& lane, const std::vector<VertexId>& views) {
+  Vertex combine = transfer(lane, Action::kCombine, -1, builder.window_recv());
+  combine.dst = lane.node.parent < 0 ? Place::kOutput : Place::kScratch;
+  for (const VertexId view : views) combine.operands.push_back({Place::kView, view});
+  combine.operands.insert(combine.operands.begin() + static_cast<std::ptrdiff_t>(lane.node.before),
+                          Operand{Place::kInput, 0});
+  const VertexId id = builder.add(std::move(combine));
+  for (const VertexId view : views) {
+    builder.need(id, view);
+    builder.need(view, id, builder.window_recv());  // so many views are held at most
+  }
+  return id;
+}
+
+// The scratch ring has as many slots as the send window. With more, segments that overtake others
+// could fill the window with sends that the parent cannot take yet, and the one it waits for would
+// never be sent.
+void add_scratch(Builder& builder, const Lane& lane, const Reduced& reduced) {
+  const std::uint32_t slots = std::min<std::uint32_t>(builder.window_send(), lane.count);
+  builder.need(reduced.combine, reduced.send, static_cast<std::int32_t>(slots));
+  // Two-tree: a rank is an inner one of only one of the trees.
+  ESP_ASSERT(builder.plan().scratch_slots == 0);
+  builder.plan().scratch_slots = slots;
+}
+
+// The dependencies of the control variants; windows of 1 give the rest.
+void order_reduction(Builder& builder, const std::vector<VertexId>& views, const Reduced& reduced) {
+  if (views.empty() || !builder.controlled()) return;
+  if (builder.blocking()) {
+    for (std::size_t c = 1; c < views.size(); ++c) builder.need(views[c], views[c - 1]);
+    if (reduced.send != kNoVertex) builder.need(views[0], reduced.send, 1);
+    return;
+  }
+  if (reduced.send == kNoVertex) return;
+  for (const VertexId view : views) builder.need(view, reduced.send, 2);
+}
+
+void order_broadcast(Builder& builder, VertexId recv, const std::vector<VertexId>& sends) {
+  if (sends.empty() || !builder.controlled()) return;
+  if (builder.blocking()) {
+    for (std::size_t c = 1; c < sends.size(); ++c) builder.need(sends[c], sends[c - 1]);
+    const VertexId first = recv == kNoVertex ? sends.front() : recv;
+    if (first != sends.back()) builder.need(first, sends.back(), 1);
+    return;
+  }
+  for (const VertexId send : sends) {
+    for (const VertexId other : sends) {
+      if (other != send) builder.need(send, other, 1);
+    }
+    if (recv != kNoVertex) builder.need(recv, send, 2);
+  }
+}
+
+// The control variants of an allreduce are a reduction and then a broadcast, as two calls one after
+// the other would be: the first index of `vertex` needs the last one of the reduction.
+void order_phases(Builder& builder, VertexId vertex, VertexId last) {
+  if (!builder.controlled()) return;
+  const auto count = static_cast<std::int32_t>(builder.vertex(last).count);
+  if (count > 1) builder.need(vertex, last, 1 - count);
+}
+
+}  // namespace
+
+Reduced add_reduction(Builder& builder, const Lane& lane) {
+  const bool root = lane.node.parent < 0;
+  const bool leaf = lane.node.children.empty();
+  const std::vector<VertexId> views = add_views(builder, lane);
+  Reduced reduced;
+  if (!leaf) reduced.combine = add_combine(builder, lane, views);
+  if (!root) {
+    Vertex send = transfer(lane, Action::kSend, lane.node.parent, builder.window_send());
+    send.src = leaf ? Place::kInput : Place::kScratch;
+    reduced.send = builder.add(std::move(send));
+    if (!leaf) {
+      builder.need(reduced.send, reduced.combine);
+      add_scratch(builder, lane, reduced);
+    }
+  }
+  order_reduction(builder, views, reduced);
+  return reduced;
+}
+
+void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after) {
+  VertexId recv = kNoVertex;
+  if (lane.node.parent >= 0) {
+    Vertex vertex = transfer(lane, Action::kRecv, lane.node.parent, builder.window_recv());
+    vertex.dst = Place::kOutput;
+    recv = builder.add(std::move(vertex));
+    if (after.send != kNoVertex) order_phases(builder, recv, after.send);
+  }
+  std::vector<TreeChild> children = lane.node.children;  // the largest subtree first
+  std::stable_sort(children.begin(), children.end(), [](const TreeChild& a, const TreeChild& b) {
+    return a.subtree_ranks > b.subtree_ranks;
+  });
+  const VertexId source = recv != kNoVertex ? recv : after.combine;
+  std::vector<VertexId> sends;
+  for (const TreeChild& child : children) {
+    Vertex vertex = transfer(lane, Action::kSend, child.rank, builder.window_send());
+    vertex.src = Place::kOutput;
+    sends.push_back(builder.add(std::move(vertex)));
+    if (source != kNoVertex) builder.need(sends.back(), source);
+    if (recv == kNoVertex && after.combine != kNoVertex) {
+      order_phases(builder, sends.back(), after.combine);
+    }
+  }
+  order_broadcast(builder, recv, sends);
+}
+
+void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, VertexId source) {
+  const PlanRequest& request = builder.request();
+  const TreeNode nobody;
+  const Lane lane{.node = nobody, .channel = channel, .count = builder.pieces()};
+  if (request.rank != root) {
+    Vertex recv = transfer(lane, Action::kRecv, root, builder.window_recv());
+    recv.dst = Place::kOutput;
+    builder.add(std::move(recv));
+    return;
+  }
+  Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
+  publish.src = Place::kOutput;
+  for (std::int64_t k = 1; k < request.size; ++k) {
+    publish.peers.push_back(static_cast<std::int32_t>((root + k) % request.size));
+  }
+  const VertexId id = builder.add(std::move(publish));
+  if (source != kNoVertex) builder.need(id, source);
+}
+
+}  // namespace espalier

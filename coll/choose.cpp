@@ -1,0 +1,113 @@
+#include "coll/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace espalier {
+namespace {
+
+constexpr int kMaxWindow = 64;
+
+Outcome check_range(const char* name, long value, long lowest, long highest) {
+  if (lowest <= value && value <= highest) return Unit{};
+  return error(ESP_ERR_ARGUMENT,
+               fmt::format("option {}: {} is not in {}..{}", name, value, lowest, highest));
+}
+
+Outcome check_options(const esp_coll_options& options) {
+  if (options.struct_size < sizeof(esp_coll_options)) {
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("struct_size of esp_coll_options is {}, expected at least {}: "
+                             "initialise it with ESP_COLL_OPTIONS_INIT",
+                             options.struct_size, sizeof(esp_coll_options)));
+  }
+  const struct {
+    const char* name;
+    long value;
+    long highest;
+  } rules[] = {
+      {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
+      {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
+      {"radix", options.radix, 0x7fffffff},
+      {"window_send", options.window_send, kMaxWindow},
+      {"window_recv", options.window_recv, kMaxWindow},
+      {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
+  };
+  for (const auto& rule : rules) {
+    Outcome outcome = check_range(rule.name, rule.value, 0, rule.highest);
+    if (!outcome) return outcome;
+  }
+  if (options.shape == ESP_SHAPE_KNOMIAL && options.radix == 1) {
+    return error(ESP_ERR_ARGUMENT, "option radix: a k-nomial tree needs a radix of 2 or more");
+  }
+  return Unit{};
+}
+
+std::uint64_t message_bytes(const PlanRequest& request) {
+  return request.elements * request.element_bytes;
+}
+
+esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
+                               const Tuning& tuning) {
+  if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
+  // Shapes and variants are properties of trees.
+  if (options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT) {
+    return ESP_ALGORITHM_TREE;
+  }
+  switch (request.collective) {
+    case Collective::kBcast:
+      return ESP_ALGORITHM_PUBLISH;
+    case Collective::kAllreduce:
+      if (message_bytes(request) <= tuning.allreduce_gather_bytes) {
+        return request.size <= tuning.flat_ranks ? ESP_ALGORITHM_PUBLISH : ESP_ALGORITHM_TREE;
+      }
+      return request.commutative ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+    default:
+      return ESP_ALGORITHM_TREE;
+  }
+}
+
+std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
+  std::uint64_t bytes = message_bytes(request);
+  if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
+    bytes /= static_cast<std::uint64_t>(request.size);
+  }
+  const std::uint64_t wanted = bytes / tuning.segments;
+  std::uint64_t segment = tuning.segment_bytes_min;  // doubled: pieces start on whole pages
+  while (segment < wanted && segment < tuning.segment_bytes_max) segment *= 2;
+  return std::min(segment, tuning.segment_bytes_max);
+}
+
+void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
+  request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
+  if (options.window_recv == 0 && request.window_recv <= request.window_send) {
+    request.window_recv = std::min(2 * request.window_send, kMaxWindow);
+  }
+  if (options.window_send == 0 && request.window_send >= request.window_recv) {
+    request.window_send = std::max(request.window_recv / 2, 1);
+  }
+}
+
+}  // namespace
+
+Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
+                            const Tuning& tuning) {
+  if (const Outcome outcome = check_options(options); !outcome) return outcome.error();
+  PlanRequest request = base;
+  request.algorithm = choose_algorithm(options, base, tuning);
+  request.shape = options.shape;
+  request.radix = options.radix;
+  if (request.shape == ESP_SHAPE_AUTO) {
+    request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
+  }
+  if (request.radix == 0) request.radix = tuning.knomial_radix;
+  request.segment_bytes =
+      options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);
+  choose_windows(options, tuning, request);
+  request.variant = options.variant;
+  return request;
+}
+
+}  // namespace espalier

@@ -1,0 +1,43 @@
+// Choice: from the options of a call (most of them "choose for me") to a complete PlanRequest.
+//
+// A pure function of its arguments, which are equal on all members of a team, so all members choose
+// alike without talking. What the caller fixed is kept: a combination that does not exist is an
+// error, never silently replaced. Values only; any thread. path: setup
+#pragma once
+
+#include <cstdint>
+
+#include "coll/plan.hpp"
+
+namespace espalier {
+
+// Thresholds, with the reason for each default. Sizes are of the whole message in bytes.
+struct Tuning {
+  // Up to so many ranks a reduction has one level: its root reads all contributions in place with
+  // one pass over its own memory, where each level of a deeper tree writes and reads a partial
+  // result more. Beyond, the root's work grows with the team, and wide k-nomial levels keep both
+  // the depth and the passes small.
+  std::int32_t flat_ranks = 16;
+  std::int32_t knomial_radix = 8;
+  // Up to here an allreduce is latency: the fewest dependent steps win, and one rank may do all the
+  // work. Above, every rank reduces its share (spread) and the reduction runs on all cores.
+  std::uint64_t allreduce_gather_bytes = 16384;
+  // Segments: an eighth of the message fills a pipeline to 7/8; below 8 KiB the cost per segment
+  // exceeds that of the copy it hides, above 64 KiB a segment and its neighbours leave a private
+  // cache before they are read again.
+  std::uint64_t segment_bytes_min = 8192;
+  std::uint64_t segment_bytes_max = 65536;
+  std::uint64_t segments = 8;
+  // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
+  std::int32_t window_send = 16;
+  std::int32_t window_recv = 32;
+};
+
+// Fills what `base` leaves to choice: algorithm, shape, radix, segment_bytes, windows and variant;
+// the other fields of `base` describe the call. ESP_ERR_ARGUMENT for options that make no sense in
+// any call. Combinations that do not exist are left to make_plan, which refuses them.
+// `options` with algorithm SHORT come back with algorithm SHORT.
+Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
+                            const Tuning& tuning = {});
+
+}  // namespace espalier
