@@ -114,7 +114,7 @@ class Spread {
     publish.window = builder_.window_send();
     for (std::int32_t k = 1; k < size_; ++k) publish.peers.push_back((me_ + k) % size_);
     const VertexId id = builder_.add(std::move(publish));
-    builder_.need(id, combine, -(size_ - 2) * static_cast<std::int32_t>(pieces_));
+    builder_.need_source(id, combine, -(size_ - 2) * static_cast<std::int32_t>(pieces_));
   }
 
   // The blocks of owners [begin, end).

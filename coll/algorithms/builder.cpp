@@ -69,6 +69,11 @@ void Builder::need(VertexId vertex, VertexId other, std::int32_t shift) {
   plan_.vertices[vertex].needs.push_back({other, shift});
 }
 
+void Builder::need_source(VertexId vertex, VertexId source, std::int32_t shift) {
+  need(vertex, source, shift);
+  need(vertex, vertex, plan_.vertices[vertex].window);
+}
+
 Result<Plan> Builder::finish(std::string algorithm) {
   plan_.algorithm = std::move(algorithm);
   plan_.finish();

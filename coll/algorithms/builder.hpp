@@ -34,6 +34,10 @@ class Builder {
   VertexId add(Vertex vertex);
   // Index i of `vertex` needs index i - shift of `other`.
   void need(VertexId vertex, VertexId other, std::int32_t shift = 0);
+  // A send or publication of what `source` brings. The edge to itself keeps segments that overtake
+  // others from filling the window: were all of it taken by segments that the receivers cannot
+  // accept before an earlier one, that one could never be sent.
+  void need_source(VertexId vertex, VertexId source, std::int32_t shift = 0);
   Result<Plan> finish(std::string algorithm);
 
  private:

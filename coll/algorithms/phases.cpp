@@ -90,9 +90,9 @@ void order_broadcast(Builder& builder, VertexId recv, const std::vector<VertexId
 }
 
 // The control variants of an allreduce are a reduction and then a broadcast, as two calls one after
-// the other would be: the first index of `vertex` needs the last one of the reduction.
+// the other would be: index 0 of `vertex` needs the last one of the reduction (and later indices
+// need the one before, by an edge of the vertex to itself).
 void order_phases(Builder& builder, VertexId vertex, VertexId last) {
-  if (!builder.controlled()) return;
   const auto count = static_cast<std::int32_t>(builder.vertex(last).count);
   if (count > 1) builder.need(vertex, last, 1 - count);
 }
@@ -124,7 +124,10 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after) {
     Vertex vertex = transfer(lane, Action::kRecv, lane.node.parent, builder.window_recv());
     vertex.dst = Place::kOutput;
     recv = builder.add(std::move(vertex));
-    if (after.send != kNoVertex) order_phases(builder, recv, after.send);
+    if (after.send != kNoVertex && builder.controlled()) {
+      order_phases(builder, recv, after.send);
+      builder.need(recv, recv, 1);
+    }
   }
   std::vector<TreeChild> children = lane.node.children;  // the largest subtree first
   std::stable_sort(children.begin(), children.end(), [](const TreeChild& a, const TreeChild& b) {
@@ -136,10 +139,10 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after) {
     Vertex vertex = transfer(lane, Action::kSend, child.rank, builder.window_send());
     vertex.src = Place::kOutput;
     sends.push_back(builder.add(std::move(vertex)));
-    if (source != kNoVertex) builder.need(sends.back(), source);
-    if (recv == kNoVertex && after.combine != kNoVertex) {
-      order_phases(builder, sends.back(), after.combine);
-    }
+    if (source != kNoVertex) builder.need_source(sends.back(), source);
+  }
+  if (recv == kNoVertex && after.combine != kNoVertex && builder.controlled()) {
+    for (const VertexId send : sends) order_phases(builder, send, after.combine);
   }
   order_broadcast(builder, recv, sends);
 }
@@ -160,7 +163,7 @@ void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, 
     publish.peers.push_back(static_cast<std::int32_t>((root + k) % request.size));
   }
   const VertexId id = builder.add(std::move(publish));
-  if (source != kNoVertex) builder.need(id, source);
+  if (source != kNoVertex) builder.need_source(id, source);
 }
 
 }  // namespace espalier

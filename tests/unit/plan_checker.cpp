@@ -43,9 +43,9 @@ struct State {
   std::uint32_t held = 0;  // views: in flight or not yet released
   bool queued = false;
   std::uint64_t busy_round = 0;
-  std::vector<End> ends;                   // by peer
-  std::vector<Value> views;                // kRecvView: by index; consumed ones are empty
-  std::vector<std::uint32_t> unread;       // kPublish: readers to come, by index % 64
+  std::vector<End> ends;              // by peer
+  std::vector<Value> views;           // kRecvView: by index; consumed ones are empty
+  std::vector<std::uint32_t> unread;  // kPublish: readers to come, by index % 64
   bool complete() const { return prefix == vertex->count; }
 };
 
@@ -57,9 +57,8 @@ struct Transfer {
   Value value;
 };
 
-bool sends(const Vertex& v) { return v.action == Action::kSend || v.action == Action::kPublish; }
-bool receives(const Vertex& v) {
-  return v.action == Action::kRecv || v.action == Action::kRecvView;
+bool sends(const Vertex& v) {
+  return v.action == Action::kSend || v.action == Action::kPublish;
 }
 
 class Interpreter {
@@ -110,7 +109,8 @@ class Interpreter {
     std::uint64_t at = 0;
     for (std::uint32_t b = 0; b < p.blocks; ++b) {
       for (std::uint32_t k = 0; k < p.pieces; ++k) {
-        if (p.begin(b, k) != at) fail("block {} piece {} begins at {}, not {}", b, k, p.begin(b, k), at);
+        if (p.begin(b, k) != at)
+          fail("block {} piece {} begins at {}, not {}", b, k, p.begin(b, k), at);
         if (p.length(b, k) > p.piece_elements) fail("block {} piece {} is too long", b, k);
         at += p.length(b, k);
       }
@@ -172,13 +172,12 @@ class Interpreter {
         State& s = states_[id];
         for (std::size_t k = 0; k < s.ends.size(); ++k) {
           const Vertex& v = *s.vertex;
-          const auto base = v.action == Action::kPublish
-                                ? 0u
-                                : static_cast<std::uint32_t>(k) * v.inner;
+          const auto base =
+              v.action == Action::kPublish ? 0u : static_cast<std::uint32_t>(k) * v.inner;
           const std::int32_t peer =
               v.action == Action::kPublish ? v.peers[k] : s.plan->peer(v, base);
-          Flow& f = sends(v) ? flow(s.plan->rank, peer, v.channel)
-                             : flow(peer, s.plan->rank, v.channel);
+          Flow& f =
+              sends(v) ? flow(s.plan->rank, peer, v.channel) : flow(peer, s.plan->rank, v.channel);
           use(s, s.ends[k], sends(v) ? f.from : f.to, sends(v) ? f.to : f.from,
               End{static_cast<std::int32_t>(id), base});
         }
@@ -218,8 +217,8 @@ class Interpreter {
   Cell& cell(const State& s, Place place, std::uint32_t i) {
     const auto rank = static_cast<std::uint64_t>(s.plan->rank);
     if (place == Place::kScratch) return scratch_[rank * slots_ + i % s.plan->scratch_slots];
-    const bool input = place == Place::kInput ||
-                       (place == Place::kAccumulator && i < s.vertex->inner);
+    const bool input =
+        place == Place::kInput || (place == Place::kAccumulator && i < s.vertex->inner);
     std::vector<Cell>& cells = input || schedule_.in_place ? input_ : output_;
     return cells[rank * segments() + segment(s, i)];
   }
@@ -241,7 +240,7 @@ class Interpreter {
 
   // Which of the indices at..at+63 of `s` are complete; indices that do not exist count as such.
   static std::uint64_t done_from(const State& s, std::int64_t at) {
-    const std::int64_t low = static_cast<std::int64_t>(s.prefix) - at;  // bits below: done
+    const std::int64_t low = static_cast<std::int64_t>(s.prefix) - at;          // bits below: done
     const std::int64_t high = static_cast<std::int64_t>(s.vertex->count) - at;  // bits from: none
     std::uint64_t mask = low >= 64 ? ~0ull : low > 0 ? (1ull << low) - 1 : 0;
     if (low > -64 && low < 64) mask |= low >= 0 ? s.done << low : s.done >> -low;
@@ -301,7 +300,8 @@ class Interpreter {
         read(s, v.src, i);
         ++cell(s, v.src, i).readers;
         report_.bytes_sent[static_cast<std::size_t>(s.plan->rank)] += bytes(s, i);
-        if (v.action == Action::kPublish) s.unread[i % 64] = static_cast<std::uint32_t>(v.peers.size());
+        if (v.action == Action::kPublish)
+          s.unread[i % 64] = static_cast<std::uint32_t>(v.peers.size());
     }
     meet(id, s, i);
   }
@@ -334,8 +334,7 @@ class Interpreter {
       assert_writable(to, place, t.recv_index);
       place.writing = true;
     }
-    const bool starved =
-        from.plan->rank == schedule_.starved || to.plan->rank == schedule_.starved;
+    const bool starved = from.plan->rank == schedule_.starved || to.plan->rank == schedule_.starved;
     (schedule_.order == Order::kStarve && starved ? starved_ : transfers_).push_back(t);
   }
 
@@ -351,8 +350,7 @@ class Interpreter {
     } else {
       to.views[t.recv_index] = t.value;
     }
-    const bool last =
-        from.vertex->action == Action::kSend || --from.unread[t.send_index % 64] == 0;
+    const bool last = from.vertex->action == Action::kSend || --from.unread[t.send_index % 64] == 0;
     if (last) {
       --cell(from, from.vertex->src, t.send_index).readers;
       complete(t.send, t.send_index);

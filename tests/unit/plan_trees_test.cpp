@@ -1,9 +1,8 @@
 // Trees by themselves: every rank once, parents and children agree, contiguous subtrees, depth.
-#include "coll/trees.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "coll/trees.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier {
