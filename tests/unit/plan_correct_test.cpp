@@ -63,9 +63,9 @@ TEST_P(RootedPlans, EveryVariantAndSegmentCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, RootedPlans,
-                         testing::Values(std::pair{Collective::kBcast, true},
-                                         std::pair{Collective::kReduce, true},
-                                         std::pair{Collective::kReduce, false}));
+                         testing::Values(std::make_pair(Collective::kBcast, true),
+                                         std::make_pair(Collective::kReduce, true),
+                                         std::make_pair(Collective::kReduce, false)));
 
 class RootlessPlans : public testing::TestWithParam<std::pair<Collective, bool>> {};
 
@@ -95,9 +95,9 @@ TEST_P(RootlessPlans, EverySegmentCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Collectives, RootlessPlans,
-                         testing::Values(std::pair{Collective::kAllreduce, true},
-                                         std::pair{Collective::kAllreduce, false},
-                                         std::pair{Collective::kBarrier, true}));
+                         testing::Values(std::make_pair(Collective::kAllreduce, true),
+                                         std::make_pair(Collective::kAllreduce, false),
+                                         std::make_pair(Collective::kBarrier, true)));
 
 TEST(PublishPlans, EverySizeAndRoot) {
   for (const Collective collective :
