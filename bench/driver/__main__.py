@@ -167,7 +167,7 @@ def summarize(comparison: Comparison, floor_launches: list, found: dict, targets
         "cells": analysis.compare(
             comparison.results, floors, targets, known.OURS, comparison.cores
         ),
-        "floors": floor_launches[0]["floors"],
+        "floors": floors.all(),
         "resources": found,
     }
 

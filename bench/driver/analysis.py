@@ -78,18 +78,24 @@ def cell_us(launches: list, op: str, size: int, crowded: bool):
 
 
 class Floors:
-    """Floor times by name and size, medians over the floor launches."""
+    """Floors by name and size: of several launches the lowest, for a floor is what can be had."""
 
     def __init__(self, launches: list):
         found = {}
         for launch in launches:
             for floor in launch["floors"]:
-                if floor["samples"] > 0:
-                    found.setdefault((floor["name"], floor["bytes"]), []).append(floor["median_us"])
-        self._us = {key: statistics.median(values) for key, values in found.items()}
+                key = (floor["name"], floor["bytes"])
+                known = found.setdefault(key, floor)
+                if floor["samples"] > 0 and floor["median_us"] < known["median_us"]:
+                    found[key] = floor
+        self._floors = found
+
+    def all(self) -> list:
+        return list(self._floors.values())
 
     def us(self, name: str, size: int = 0):
-        return self._us.get((name, size))
+        floor = self._floors.get((name, size))
+        return floor["median_us"] if floor and floor["samples"] > 0 else None
 
     def of(self, op: str, ranks: int, size: int, cores: int):
         """The least time for the operation in us, None where no floor is known.

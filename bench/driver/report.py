@@ -94,7 +94,10 @@ def header_lines(summary: dict, markdown: bool) -> list:
         "Medians over launches of the median per launch. ratio = ours / best peer; hit: at or below"
         " the target ratio; ahead: better than the best peer; x floor = ours / floor.",
     ]
-    return lines + [f"{name}: {text}" for name, text in summary["libraries"].items()]
+    if 2 * summary["dirty"] > summary["launches"]:
+        lines += ["", "THE MACHINE WAS BUSY: most launches were disturbed; do not quote this."]
+    bullet = "- " if markdown else ""
+    return [*lines, "", *(f"{bullet}{name}: {text}" for name, text in summary["libraries"].items())]
 
 
 def totals_line(cells: list) -> str:

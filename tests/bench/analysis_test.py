@@ -101,6 +101,12 @@ class FloorFormulas(unittest.TestCase):
         self.assertAlmostEqual(floors.of("barrier", 2, 0, 2), 0.03)
         self.assertAlmostEqual(floors.of("barrier", 16, 0, 2), 1.4 * 8)
 
+    def test_the_lowest_of_several_launches(self):
+        rows = [{"name": "line", "bytes": 0, "samples": 3, "median_us": us} for us in (0.2, 0.1)]
+        floors = analysis.Floors([{"floors": [row]} for row in rows])
+        self.assertEqual(floors.us("line"), 0.1)
+        self.assertEqual(len(floors.all()), 1)
+
     def test_unknown_floors_are_none(self):
         self.assertIsNone(make_floors(yield_hop=1.0).of("barrier", 2, 0, 2))
         self.assertIsNone(make_floors(line=1.0, yield_hop=1.0).of("bcast", 2, 64, 2))
