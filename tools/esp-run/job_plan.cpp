@@ -1,0 +1,98 @@
+#include "job_plan.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+
+#include "exit_codes.hpp"
+#include "program_path.hpp"
+#include "unique_fd.hpp"
+
+namespace esp_run {
+namespace {
+
+Topology load_topology() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) throw LaunchError(kLauncherFailed, "hwloc: no memory");
+  Topology topology(raw);
+  // Respects the set of CPUs this process was started with (taskset, a batch system).
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
+                                    HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+  if (hwloc_topology_load(raw) != 0) fail_with_errno("hwloc cannot read this machine's topology");
+  return topology;
+}
+
+CpuMask mask_of(hwloc_const_bitmap_t cpus) {
+  CpuMask mask(static_cast<std::size_t>(hwloc_bitmap_nr_ulongs(cpus)));
+  hwloc_bitmap_to_ulongs(cpus, static_cast<unsigned>(mask.size()), mask.data());
+  return mask;
+}
+
+std::vector<CpuMask> binding_masks(hwloc_topology_t topology, Binding binding) {
+  std::vector<CpuMask> masks;
+  if (binding == Binding::kNone) return masks;
+  const hwloc_obj_type_t type = binding == Binding::kCore ? HWLOC_OBJ_CORE : HWLOC_OBJ_NUMANODE;
+  hwloc_obj_t object = nullptr;
+  while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr) {
+    // A NUMA node of memory alone has no CPUs.
+    if (!hwloc_bitmap_iszero(object->cpuset)) masks.push_back(mask_of(object->cpuset));
+  }
+  if (masks.empty()) {
+    throw LaunchError(kLauncherFailed, fmt::format("--bind: this machine shows no {}",
+                                                   hwloc_obj_type_string(type)));
+  }
+  return masks;
+}
+
+std::vector<std::string> name_nodes(int nodes) {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) fail_with_errno("gethostname");
+  if (nodes == 1) return {host.data()};
+  std::vector<std::string> names;
+  for (int node = 0; node < nodes; ++node) {
+    names.push_back(fmt::format("{}-node{}", host.data(), node));
+  }
+  return names;
+}
+
+std::string draw_job_name() {
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) fail_with_errno("getrandom");
+  return fmt::format("esp-run-{}-{:016x}", getpid(), random);
+}
+
+int lowest_free_fd() {
+  const UniqueFd probe(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!probe.is_open()) fail_with_errno("cannot open /dev/null");
+  return probe.get();
+}
+
+}  // namespace
+
+int JobPlan::first_rank(int node) const {
+  return static_cast<int>(static_cast<long>(node) * ranks() / nodes());
+}
+
+int JobPlan::node_of(int rank) const {
+  int node = static_cast<int>(static_cast<long>(rank) * nodes() / ranks());
+  while (first_rank(node + 1) <= rank) ++node;  // Division rounds down, by one node at most.
+  return node;
+}
+
+JobPlan make_job_plan(const Options& options) {
+  JobPlan plan;
+  plan.options = options;
+  plan.first_own_fd = lowest_free_fd();
+  plan.program = find_program(options.command[0]);
+  plan.job_name = draw_job_name();
+  plan.node_names = name_nodes(options.nodes);
+  plan.topology = load_topology();
+  plan.masks = binding_masks(plan.topology.get(), options.binding);
+  return plan;
+}
+
+}  // namespace esp_run

@@ -1,0 +1,98 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "exit_codes.hpp"
+
+namespace esp_run {
+namespace {
+
+constexpr int kRanksMax = 4096;
+
+constexpr const char* kFooter = R"(Exit code: that of the first rank that failed (128 + signal for a killed one), else 0;
+124 time limit reached, 125 esp-run itself failed, 126 program cannot be executed, 127 not found.
+SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on and end the job, after 2 s with SIGKILL.
+
+Examples:
+  esp-run -n 8 ./program input.dat
+  esp-run -n 8 --nodes 2 --tag ./program    as if on two machines, output lines marked with ranks)";
+
+// People come from launchers that write -np.
+std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (!argument.starts_with('-')) continue;
+    if (argument == "-np") argument = "-n";
+  }
+  return arguments;
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.add_option("-n,--ranks", options.ranks, "Number of ranks (processes) to start")
+      ->check(CLI::Range(1, kRanksMax))
+      ->capture_default_str();
+  app.add_option("--nodes", options.nodes,
+                 "Emulated nodes on this machine, each with a PMIx server of its own; the ranks are "
+                 "dealt out in blocks")
+      ->check(CLI::Range(1, kRanksMax))
+      ->capture_default_str();
+  const std::map<std::string, Binding> bindings{
+      {"none", Binding::kNone}, {"core", Binding::kCore}, {"numa", Binding::kNuma}};
+  app.add_option("--bind", options.binding,
+                 "Bind rank after rank to the next 'core' or 'numa' node, or 'none' (default)")
+      ->transform(CLI::CheckedTransformer(bindings))
+      ->type_name("core|numa|none");
+  app.add_flag("--tag", options.tag_output, "Mark every line of output with its rank");
+  app.add_option("--timeout", options.time_limit_seconds, "End the job after this many seconds")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS");
+  app.add_flag("--keep-going", options.keep_going,
+               "A failed rank does not end the job; the others are told by a PMIx event");
+}
+
+// What CLI11 leaves over: the program and its arguments, or an option it does not know.
+void check(const Options& options) {
+  if (options.command.empty()) throw LaunchError(kLauncherFailed, "which program? None was given");
+  if (options.command[0].starts_with('-')) {
+    throw LaunchError(kLauncherFailed, fmt::format("unknown option '{}'", options.command[0]));
+  }
+  if (options.nodes > options.ranks) {
+    throw LaunchError(kLauncherFailed, fmt::format("{} nodes need at least as many ranks, but -n is {}",
+                                                   options.nodes, options.ranks));
+  }
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Starts the ranks of a parallel job on this machine.", "esp-run");
+  app.usage("Usage: esp-run [options] program [arguments]");
+  app.footer(kFooter);
+  app.prefix_command();
+  declare(app, options);
+  try {
+    std::vector<std::string> arguments = arguments_of(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+    app.parse(arguments);
+    options.command = app.remaining();
+    if (!options.command.empty() && options.command[0] == "--") {
+      options.command.erase(options.command.begin());
+    }
+    check(options);
+    return {options, 0};
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return {std::nullopt, 0};
+  } catch (const std::runtime_error& failure) {  // CLI::ParseError and LaunchError.
+    fmt::print(stderr, "esp-run: {}\nTry 'esp-run --help'.\n", failure.what());
+    return {std::nullopt, kLauncherFailed};
+  }
+}
+
+}  // namespace esp_run

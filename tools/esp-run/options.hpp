@@ -1,0 +1,29 @@
+// The command line of esp-run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace esp_run {
+
+enum class Binding { kNone, kCore, kNuma };
+
+struct Options {
+  int ranks = 1;
+  int nodes = 1;
+  Binding binding = Binding::kNone;
+  bool tag_output = false;
+  bool keep_going = false;
+  std::optional<double> time_limit_seconds;
+  std::vector<std::string> command;  // Program and its arguments.
+};
+
+struct ParsedOptions {
+  std::optional<Options> options;  // Nothing: help was printed, or an error; exit with `exit_code`.
+  int exit_code = 0;
+};
+
+ParsedOptions parse_options(int argc, const char* const* argv);
+
+}  // namespace esp_run

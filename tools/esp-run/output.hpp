@@ -1,0 +1,61 @@
+// --tag: the output of the ranks of one node, each line marked with its rank.
+//
+// Ranks write into pipes; the daemon passes whole lines on to its own stdout and stderr, which it
+// shares with the daemons of the other nodes, so it holds a lock while it writes. A line longer than
+// kLineBytesMax is broken.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <string>
+
+#include "poll_set.hpp"
+#include "unique_fd.hpp"
+
+namespace esp_run {
+
+inline constexpr std::size_t kLineBytesMax = 1U << 16;
+
+// A lock among processes that share it through fork. Released by the kernel when its holder dies.
+class SharedLock {
+ public:
+  SharedLock();
+  void lock();
+  void unlock();
+
+ private:
+  UniqueFd file_;
+};
+
+class TaggedOutput {
+ public:
+  struct Pipes {  // Write ends, for the rank.
+    UniqueFd out;
+    UniqueFd err;
+  };
+
+  explicit TaggedOutput(SharedLock& lock) : lock_(lock) {}
+
+  Pipes open(int rank);
+  void add_to(PollSet& polls);
+  // The rank has ended: passes on what is left, an unfinished line included.
+  void finish(int rank);
+
+ private:
+  struct Channel {
+    int rank;
+    int target;  // Of this process: 1 or 2.
+    UniqueFd pipe;
+    std::string unfinished;
+  };
+
+  UniqueFd open_channel(int rank, int target);
+  void pump(Channel& channel);
+  void end_line_and_close(Channel& channel);
+  void write_lines(Channel& channel, const std::string& lines);
+
+  SharedLock& lock_;
+  std::list<Channel> channels_;  // A list: handlers of a PollSet keep references.
+};
+
+}  // namespace esp_run

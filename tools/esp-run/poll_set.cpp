@@ -1,0 +1,26 @@
+#include "poll_set.hpp"
+
+#include <algorithm>
+#include <climits>
+
+namespace esp_run {
+namespace {
+
+int timeout_ms(Deadline deadline) {
+  if (!deadline) return -1;
+  // Rounded up: waking before the deadline would make the loop turn on the spot.
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now());
+  return static_cast<int>(std::clamp<long long>(left.count(), 0, INT_MAX));
+}
+
+}  // namespace
+
+void PollSet::wait(Deadline deadline) {
+  const int ready = poll(polled_.data(), polled_.size(), timeout_ms(deadline));
+  if (ready <= 0) return;  // The deadline; EINTR cannot be, as all signals come by signalfd.
+  for (std::size_t i = 0; i < polled_.size(); ++i) {
+    if (polled_[i].revents != 0) handlers_[i]();
+  }
+}
+
+}  // namespace esp_run
