@@ -84,7 +84,8 @@ void FrameStream::read() {
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) return close();
     received_.append(buffer.data(), static_cast<std::size_t>(count));
-    // Poll tells when there is more: a stranger must not fill the memory, nor one node starve others.
+    // Poll tells when there is more: a stranger must not fill the memory, nor one node starve
+    // others.
     if (received_.size() > std::size_t{payload_bytes_max_} + sizeof(Header)) return;
     if (static_cast<std::size_t>(count) < buffer.size()) return;
   }

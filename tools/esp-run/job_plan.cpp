@@ -20,8 +20,8 @@ Topology load_topology() {
   if (hwloc_topology_init(&raw) != 0) throw LaunchError(kLauncherFailed, "hwloc: no memory");
   Topology topology(raw);
   // Respects the set of CPUs this process was started with (taskset, a batch system).
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING |
-                                    HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+  hwloc_topology_set_flags(
+      raw, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
   if (hwloc_topology_load(raw) != 0) fail_with_errno("hwloc cannot read this machine's topology");
   return topology;
 }
@@ -42,8 +42,8 @@ std::vector<CpuMask> binding_masks(hwloc_topology_t topology, Binding binding) {
     if (!hwloc_bitmap_iszero(object->cpuset)) masks.push_back(mask_of(object->cpuset));
   }
   if (masks.empty()) {
-    throw LaunchError(kLauncherFailed, fmt::format("--bind: this machine shows no {}",
-                                                   hwloc_obj_type_string(type)));
+    throw LaunchError(kLauncherFailed,
+                      fmt::format("--bind: this machine shows no {}", hwloc_obj_type_string(type)));
   }
   return masks;
 }

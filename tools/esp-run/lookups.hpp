@@ -1,4 +1,5 @@
-// Requests for the data of a rank on another node (PMIx direct modex) on their way through the root.
+// Requests for the data of a rank on another node (PMIx direct modex) on their way through the
+// root.
 //
 // Pure bookkeeping. A request for a rank that has ended is answered "not found" at once: nobody may
 // wait for data that never comes.

@@ -15,7 +15,7 @@
 namespace esp_run {
 
 struct Upcall {
-  Frame frame;
+  Frame frame{};
   // How libpmix wants to be answered, for kFence and kLookup.
   pmix_modex_cbfunc_t answer = nullptr;
   void* context = nullptr;

@@ -13,13 +13,21 @@ namespace {
 
 constexpr int kRanksMax = 4096;
 
-constexpr const char* kFooter = R"(Exit code: that of the first rank that failed (128 + signal for a killed one), else 0;
+constexpr const char* kFooter =
+    R"(Exit code: that of the first rank that failed (128 + signal for a killed one), else 0;
 124 time limit reached, 125 esp-run itself failed, 126 program cannot be executed, 127 not found.
 SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on and end the job, after 2 s with SIGKILL.
 
 Examples:
   esp-run -n 8 ./program input.dat
   esp-run -n 8 --nodes 2 --tag ./program    as if on two machines, output lines marked with ranks)";
+
+class UsageWithProgram final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: esp-run [options] program [arguments]\n";
+  }
+};
 
 // People come from launchers that write -np.
 std::vector<std::string> arguments_of(int argc, const char* const* argv) {
@@ -36,9 +44,10 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("-n,--ranks", options.ranks, "Number of ranks (processes) to start")
       ->check(CLI::Range(1, kRanksMax))
       ->capture_default_str();
-  app.add_option("--nodes", options.nodes,
-                 "Emulated nodes on this machine, each with a PMIx server of its own; the ranks are "
-                 "dealt out in blocks")
+  app.add_option(
+         "--nodes", options.nodes,
+         "Emulated nodes on this machine, each with a PMIx server of its own; the ranks are "
+         "dealt out in blocks")
       ->check(CLI::Range(1, kRanksMax))
       ->capture_default_str();
   const std::map<std::string, Binding> bindings{
@@ -62,8 +71,9 @@ void check(const Options& options) {
     throw LaunchError(kLauncherFailed, fmt::format("unknown option '{}'", options.command[0]));
   }
   if (options.nodes > options.ranks) {
-    throw LaunchError(kLauncherFailed, fmt::format("{} nodes need at least as many ranks, but -n is {}",
-                                                   options.nodes, options.ranks));
+    throw LaunchError(kLauncherFailed,
+                      fmt::format("{} nodes need at least as many ranks, but -n is {}",
+                                  options.nodes, options.ranks));
   }
 }
 
@@ -72,7 +82,7 @@ void check(const Options& options) {
 ParsedOptions parse_options(int argc, const char* const* argv) {
   Options options;
   CLI::App app("Starts the ranks of a parallel job on this machine.", "esp-run");
-  app.usage("Usage: esp-run [options] program [arguments]");
+  app.formatter(std::make_shared<UsageWithProgram>());
   app.footer(kFooter);
   app.prefix_command();
   declare(app, options);

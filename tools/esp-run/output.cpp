@@ -44,8 +44,12 @@ SharedLock::SharedLock() : file_(memfd_create("esp-run-output", MFD_CLOEXEC)) {
 }
 
 // Record locks belong to a process, not to the descriptor that forks share.
-void SharedLock::lock() { set_lock(file_.get(), F_WRLCK); }
-void SharedLock::unlock() { set_lock(file_.get(), F_UNLCK); }
+void SharedLock::lock() {
+  set_lock(file_.get(), F_WRLCK);
+}
+void SharedLock::unlock() {
+  set_lock(file_.get(), F_UNLCK);
+}
 
 TaggedOutput::Pipes TaggedOutput::open(int rank) {
   return {open_channel(rank, STDOUT_FILENO), open_channel(rank, STDERR_FILENO)};

@@ -1,8 +1,8 @@
 // --tag: the output of the ranks of one node, each line marked with its rank.
 //
 // Ranks write into pipes; the daemon passes whole lines on to its own stdout and stderr, which it
-// shares with the daemons of the other nodes, so it holds a lock while it writes. A line longer than
-// kLineBytesMax is broken.
+// shares with the daemons of the other nodes, so it holds a lock while it writes. A line longer
+// than kLineBytesMax is broken.
 #pragma once
 
 #include <cstddef>

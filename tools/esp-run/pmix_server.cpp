@@ -105,7 +105,8 @@ void PmixServer::initialise(const JobPlan& plan, int node) const {
   InfoList infos;
   infos.add_text(PMIX_HOSTNAME, plan.node_names[static_cast<std::size_t>(node)]);
   infos.add_topology(topology);
-  // The default store (ds21) races and leaves large files; ours must stay out of the ranks' settings.
+  // The default store (ds21) races and leaves large files; ours must stay out of the ranks'
+  // settings.
   const bool is_chosen_by_user = std::getenv("PMIX_MCA_gds") != nullptr;
   setenv("PMIX_MCA_gds", "hash", 0);
   const pmix_status_t code = PMIx_server_init(&module, infos.data(), infos.size());
@@ -142,9 +143,9 @@ void PmixServer::register_job(const JobPlan& plan, int node) const {
                          PMIx_server_register_nspace(job, local_ranks, infos.data(), infos.size(),
                                                      Completion::on_done, &registered));
   Completion supported;
-  supported.check_after("PMIx_server_setup_local_support",
-                        PMIx_server_setup_local_support(job, nullptr, 0, Completion::on_done,
-                                                        &supported));
+  supported.check_after(
+      "PMIx_server_setup_local_support",
+      PMIx_server_setup_local_support(job, nullptr, 0, Completion::on_done, &supported));
 }
 
 void PmixServer::register_ranks(const JobPlan& plan, int node) const {

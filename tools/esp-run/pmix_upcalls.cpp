@@ -59,7 +59,8 @@ pmix_status_t on_fence(const pmix_proc_t processes[], std::size_t process_count,
     }
     ranks.push_back(static_cast<std::int32_t>(processes[i].rank));
   }
-  Upcall upcall{{FrameKind::kFence}, answer, context};
+  Upcall upcall{.answer = answer, .context = context};
+  upcall.frame.kind = FrameKind::kFence;
   upcall.frame.status = static_cast<std::int32_t>(local_status(infos, info_count));
   upcall.frame.payload = pack_fence(ranks, data, bytes);
   // PMIx 4 leaves the data to its host (pmix_server_fence of 4.2.2 unloads its buffer into it and

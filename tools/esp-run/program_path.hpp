@@ -5,7 +5,8 @@
 
 namespace esp_run {
 
-// The path to execute, found as a shell would. Throws LaunchError (127 not found, 126 not executable).
+// The path to execute, found as a shell would. Throws LaunchError (127 not found, 126 not
+// executable).
 std::string find_program(const std::string& name);
 
 }  // namespace esp_run

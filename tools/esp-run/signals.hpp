@@ -30,7 +30,8 @@ class SignalDefaults {
  public:
   SignalDefaults();
   // In a forked child, just before exec; async-signal-safe. Undoes masks and dispositions: a shell
-  // starts background jobs with SIGINT ignored, and ranks that cannot be interrupted are a nuisance.
+  // starts background jobs with SIGINT ignored, and ranks that cannot be interrupted are a
+  // nuisance.
   void restore() const;
 
  private:

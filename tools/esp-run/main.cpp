@@ -1,0 +1,43 @@
+// esp-run: starts the ranks of a parallel job on this machine and serves them PMIx.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "exit_codes.hpp"
+#include "job_plan.hpp"
+#include "options.hpp"
+#include "root.hpp"
+#include "spawn.hpp"
+#include "stand_in.hpp"
+
+namespace {
+
+// Each rank costs the node daemon a connection, and with --tag two pipes.
+esp_run::Inherited record_and_raise_limits() {
+  esp_run::Inherited inherited;
+  if (getrlimit(RLIMIT_NOFILE, &inherited.open_files) != 0) {
+    esp_run::fail_with_errno("getrlimit");
+  }
+  rlimit raised = inherited.open_files;
+  raised.rlim_cur = raised.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &raised);  // If it fails the old limit stays, which mostly suffices.
+  return inherited;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], esp_run::kStandInArgument) == 0) esp_run::run_stand_in();
+  const esp_run::ParsedOptions parsed = esp_run::parse_options(argc, argv);
+  if (!parsed.options) return parsed.exit_code;
+  try {
+    const esp_run::Inherited inherited = record_and_raise_limits();
+    const esp_run::JobPlan plan = esp_run::make_job_plan(*parsed.options);
+    return esp_run::Root(plan, inherited).run();
+  } catch (const esp_run::LaunchError& failure) {
+    fmt::print(stderr, "esp-run: {}\n", failure.what());
+    return failure.code();
+  }
+}

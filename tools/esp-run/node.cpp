@@ -1,0 +1,238 @@
+#include "node.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "environment.hpp"
+#include "exit_codes.hpp"
+#include "stand_in.hpp"
+
+namespace esp_run {
+namespace {
+
+std::vector<char*> arguments_of(const JobPlan& plan) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : plan.options.command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+const CpuMask* mask_of(const JobPlan& plan, int rank) {
+  if (plan.masks.empty()) return nullptr;
+  return &plan.masks[static_cast<std::size_t>(rank) % plan.masks.size()];
+}
+
+}  // namespace
+
+NodeDaemon::NodeDaemon(const JobPlan& plan, int node, const Inherited& inherited,
+                       SharedLock& output_lock, FrameStream root)
+    : plan_(plan),
+      node_(node),
+      first_rank_(plan.first_rank(node)),
+      inherited_(inherited),
+      null_(open("/dev/null", O_RDWR | O_CLOEXEC)),
+      root_(std::move(root)),
+      // SIGTERM also comes when the root dies. The others are the root's business.
+      signals_({SIGTERM, SIGCHLD, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGPIPE}),
+      output_(output_lock),
+      ranks_(static_cast<std::size_t>(plan.first_rank(node + 1) - first_rank_)) {}
+
+void NodeDaemon::run() {
+  try {
+    server_.emplace(plan_, node_, mailbox_);
+    start();
+  } catch (const LaunchError& failure) {
+    give_up(failure.what());
+  }
+  loop();
+  signal_ranks(SIGKILL);
+}
+
+void NodeDaemon::start() {
+  for (std::size_t i = 0; i < ranks_.size(); ++i) start_rank(first_rank_ + static_cast<int>(i));
+}
+
+void NodeDaemon::start_rank(int rank) {
+  const std::string label = fmt::format("rank {}", rank);
+  const std::vector<std::string> added = server_->environment_of(rank);
+  const Environment environment(added);
+  const std::vector<char*> arguments = arguments_of(plan_);
+  TaggedOutput::Pipes pipes;
+  if (plan_.options.tag_output) pipes = output_.open(rank);
+  const ChildSpec spec{
+      .label = label.c_str(),
+      .program = plan_.program.c_str(),
+      .arguments = arguments.data(),
+      .environment = environment.data(),
+      .stdin_fd = rank == 0 ? STDIN_FILENO : null_.get(),
+      .stdout_fd = plan_.options.tag_output ? pipes.out.get() : STDOUT_FILENO,
+      .stderr_fd = plan_.options.tag_output ? pipes.err.get() : STDERR_FILENO,
+      .mask = mask_of(plan_, rank),
+      .first_own_fd = plan_.first_own_fd,
+  };
+  const pid_t pid = spawn(spec, inherited_);
+  if (pid < 0) {
+    const int failure = errno;
+    const char* hint = failure == EAGAIN ? " (the limit of processes is reached: ulimit -u)" : "";
+    throw LaunchError(kLauncherFailed, fmt::format("cannot start rank {}: fork: {}{}", rank,
+                                                   std::strerror(failure), hint));
+  }
+  process(rank) = {.pid = pid, .is_running = true};
+}
+
+// The job is over before it began here. Ranks that were not started count as ended.
+void NodeDaemon::give_up(const std::string& reason) {
+  root_.send({FrameKind::kNodeFailed, -1, 0, 0, reason});
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].is_running) continue;
+    root_.send({FrameKind::kRankEnded,
+                first_rank_ + static_cast<int>(i),
+                W_EXITCODE(kLauncherFailed, 0),
+                0,
+                {}});
+  }
+}
+
+void NodeDaemon::loop() {
+  while (!is_done_ && root_.is_open()) {
+    PollSet polls;
+    const short wanted = root_.has_unsent() ? POLLIN | POLLOUT : POLLIN;
+    polls.add(root_.fd(), wanted, [this] {
+      root_.flush();
+      for (Frame& frame : root_.receive()) on_frame(std::move(frame));
+    });
+    polls.add(mailbox_.fd(), POLLIN, [this] { on_mail(); });
+    polls.add(signals_.fd(), POLLIN, [this] { on_signals(); });
+    output_.add_to(polls);
+    polls.wait({});
+  }
+}
+
+void NodeDaemon::on_mail() {
+  for (Upcall& upcall : mailbox_.take()) on_upcall(std::move(upcall));
+}
+
+void NodeDaemon::on_upcall(Upcall upcall) {
+  const int rank = upcall.frame.rank;
+  switch (upcall.frame.kind) {
+    case FrameKind::kConnected:
+      if (is_local(rank)) process(rank).has_connected = true;
+      replace_ranks_that_never_joined();
+      return;
+    case FrameKind::kFinalized:
+      if (is_local(rank)) process(rank).has_finalized = true;
+      return;
+    case FrameKind::kFence:
+    case FrameKind::kLookup:
+      upcall.frame.id = ++last_request_;
+      root_.send(upcall.frame);
+      upcall.frame.payload.clear();
+      waiting_.emplace(last_request_, std::move(upcall));
+      return;
+    default:  // kAbort, kLookupAnswer: for the root as they are.
+      root_.send(upcall.frame);
+  }
+}
+
+void NodeDaemon::on_frame(Frame frame) {
+  const auto request = waiting_.find(frame.id);
+  switch (frame.kind) {
+    case FrameKind::kFenceDone:
+      if (request == waiting_.end()) return;
+      PmixServer::finish_fence(request->second, static_cast<FenceStatus>(frame.status),
+                               std::move(frame.payload));
+      waiting_.erase(request);
+      return;
+    case FrameKind::kLookupAnswer:
+      if (request == waiting_.end()) return;
+      PmixServer::finish_lookup(request->second, frame.status == 0, std::move(frame.payload));
+      waiting_.erase(request);
+      return;
+    case FrameKind::kLookup:
+      server_->look_up(frame.rank, frame.id);
+      return;
+    case FrameKind::kRankDied:
+      if (server_) server_->report_death(frame.rank, static_cast<DeathKind>(frame.status));
+      return;
+    case FrameKind::kSignal:
+      is_ending_ = is_ending_ || is_ending_signal(frame.status) || frame.status == SIGKILL;
+      signal_ranks(frame.status);
+      return;
+    case FrameKind::kShutdown:
+      is_done_ = true;
+      return;
+    default:
+      return;
+  }
+}
+
+void NodeDaemon::on_signals() {
+  for (const int signal : signals_.take()) {
+    if (signal == SIGCHLD) reap();
+    if (signal == SIGTERM) is_done_ = true;
+  }
+}
+
+void NodeDaemon::reap() {
+  on_mail();  // Whether a rank has left properly was reported before it exited.
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t pid = info.si_pid;
+    // What a rank has started ends with it. As long as the rank is not reaped its number, which is
+    // that of the group, cannot be given to anybody else.
+    kill(-pid, SIGKILL);
+    int wait_status = 0;
+    waitpid(pid, &wait_status, 0);
+    const auto found = std::find_if(ranks_.begin(), ranks_.end(), [&](const RankProcess& rank) {
+      return rank.is_running && rank.pid == pid;
+    });
+    // Otherwise it was a stand-in.
+    if (found != ranks_.end()) {
+      on_rank_exit(first_rank_ + static_cast<int>(found - ranks_.begin()), wait_status);
+    }
+    info = {};
+  }
+}
+
+void NodeDaemon::on_rank_exit(int rank, int wait_status) {
+  RankProcess& ended = process(rank);
+  ended.is_running = false;
+  output_.finish(rank);
+  const RankLeft left = ended.has_connected && !ended.has_finalized ? RankLeft::kWithoutFinalize
+                                                                    : RankLeft::kProperly;
+  root_.send({FrameKind::kRankEnded, rank, wait_status, static_cast<std::uint64_t>(left), {}});
+  if (!ended.has_connected) {
+    never_joined_.push_back(rank);
+    replace_ranks_that_never_joined();
+  }
+}
+
+void NodeDaemon::signal_ranks(int signal) {
+  for (const RankProcess& rank : ranks_) {
+    if (!rank.is_running) continue;
+    kill(-rank.pid, signal);
+    if (is_ending_signal(signal)) kill(-rank.pid, SIGCONT);  // A stopped one could not react.
+  }
+}
+
+void NodeDaemon::replace_ranks_that_never_joined() {
+  const bool is_anybody_joined =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const RankProcess& rank) {
+        return rank.is_running && rank.has_connected && !rank.has_finalized;
+      });
+  // Programs without PMIx need none.
+  if (!is_anybody_joined || is_ending_) return;
+  for (const int rank : std::exchange(never_joined_, {})) {
+    start_stand_in(server_->environment_of(rank), null_.get(), plan_.first_own_fd, inherited_);
+  }
+}
+
+}  // namespace esp_run
