@@ -4,8 +4,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <string>
 #include <string_view>
-#include <vector>
+
+#include "bootstrap/config_from_env.hpp"
 
 namespace espalier {
 namespace {
@@ -15,11 +17,9 @@ constexpr const char* kStoreVariable = "PMIX_MCA_gds";
 constexpr const char* kJoinedVariable = "ESP_JOINED_BY_PROCESS";
 
 int number_in(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return 0;
-  const std::string_view view(text);
+  const std::string text = environment_value(variable).value_or("");
   int number = 0;
-  const auto [end, code] = std::from_chars(view.data(), view.data() + view.size(), number);
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   return code == std::errc() && number > 0 ? number : 0;
 }
 
@@ -33,17 +33,18 @@ bool is_address_of_launcher(std::string_view variable) {
 LauncherEnvironment read_launcher_environment() {
   LauncherEnvironment result;
   const int joined_by = number_in(kJoinedVariable);
-  result.has_pmix = std::getenv("PMIX_NAMESPACE") != nullptr;
+  result.has_pmix = environment_value("PMIX_NAMESPACE").has_value();
   result.joined_before = !result.has_pmix && joined_by == getpid();
   result.is_child_of_rank = joined_by != 0 && joined_by != getpid();
-  result.is_open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  result.is_open_mpi = environment_value("OMPI_COMM_WORLD_SIZE").has_value();
   // Set by srun for the tasks of a step, not by sbatch or salloc for the script around it.
   result.slurm_tasks = number_in("SLURM_STEP_NUM_TASKS");
   result.pmi_size = number_in("PMI_SIZE");
   return result;
 }
 
-PmixStorePreference::PmixStorePreference() : was_set_(std::getenv(kStoreVariable) != nullptr) {
+PmixStorePreference::PmixStorePreference()
+    : was_set_(environment_value(kStoreVariable).has_value()) {
   if (!was_set_) setenv(kStoreVariable, "hash", 1);
 }
 
@@ -52,13 +53,10 @@ PmixStorePreference::~PmixStorePreference() {
 }
 
 void hide_launcher_from_children() {
-  std::vector<std::string> names;  // Collected first: unsetenv moves the entries of environ.
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view assignment(*entry);
-    const std::string_view name = assignment.substr(0, assignment.find('='));
-    if (is_address_of_launcher(name)) names.emplace_back(name);
+  for (const std::string& assignment : environment_snapshot()) {
+    const std::string name = assignment.substr(0, assignment.find('='));
+    if (is_address_of_launcher(name)) unsetenv(name.c_str());
   }
-  for (const std::string& name : names) unsetenv(name.c_str());
   setenv(kJoinedVariable, std::to_string(getpid()).c_str(), 1);
 }
 

@@ -1,8 +1,8 @@
 // What a launcher wrote into the environment, and the changes that joining its job needs there.
 //
-// Besides config_from_env.cpp the only place that touches the environment: PMIx hands over its
-// address that way. Joining a job changes the environment of the process, so open jobs before
-// starting threads that read it. Path: setup.
+// Besides config_from_env.cpp, which reads it, the only place that touches the environment: PMIx
+// hands over its address that way. Joining a job changes the environment of the process, so open
+// jobs before starting threads that read it. Path: setup.
 #pragma once
 
 #include <string>

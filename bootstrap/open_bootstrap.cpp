@@ -6,6 +6,7 @@
 #include "bootstrap/pmix_bootstrap.hpp"
 #include "bootstrap/singleton_bootstrap.hpp"
 #include "bootstrap/user_bootstrap.hpp"
+#include "core/config.hpp"
 
 namespace espalier {
 namespace {
@@ -34,10 +35,16 @@ Outcome check_for_launcher_without_pmix(const LauncherEnvironment& environment) 
 
 }  // namespace
 
-Result<std::unique_ptr<Bootstrap>> open_bootstrap(const esp_bootstrap* user, const Config&) {
+Result<std::unique_ptr<Bootstrap>> open_bootstrap(const esp_bootstrap* user, const Config& config) {
   if (user != nullptr) return UserBootstrap::create(*user);
+  if (config.bootstrap == BootstrapKind::kSingleton) return SingletonBootstrap::create();
   const LauncherEnvironment environment = read_launcher_environment();
   if (environment.has_pmix || environment.joined_before) return PmixBootstrap::create(environment);
+  if (config.bootstrap == BootstrapKind::kPmix) {
+    return error(ESP_ERR_BOOTSTRAP,
+                 "BOOTSTRAP=pmix was asked for, but no PMIx launcher started this process "
+                 "(PMIX_NAMESPACE is not set)");
+  }
   if (Outcome fits = check_for_launcher_without_pmix(environment); !fits) return fits.error();
   return SingletonBootstrap::create();
 }

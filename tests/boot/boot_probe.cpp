@@ -22,7 +22,6 @@
 #include "bootstrap/bootstrap.hpp"
 #include "core/config.hpp"
 
-
 namespace {
 
 using espalier::Bootstrap;
@@ -45,7 +44,6 @@ std::string argument(std::size_t index, const char* otherwise) {
 }
 
 std::unique_ptr<Bootstrap> open() {
-  
   const espalier::Config config;
   auto opened = espalier::open_bootstrap(nullptr, config);
   if (!opened) {
@@ -85,7 +83,7 @@ void say_ok(Bootstrap& bootstrap, const char* scene) {
 }
 
 // exchange [name]: the whole life of a job; `name` is what Bootstrap::name() must say.
-void exchange() {
+void exchange_scene() {
   auto bootstrap = open();
   exchange_and_check(*bootstrap);
   for (int i = 0; i < 5; ++i) must(bootstrap->barrier(), "barrier");
@@ -99,7 +97,7 @@ void exchange() {
 }
 
 // where: job id, node name and CPUs, for the caller to compare.
-void where() {
+void where_scene() {
   auto bootstrap = open();
   cpu_set_t cpus;
   sched_getaffinity(0, sizeof(cpus), &cpus);
@@ -114,7 +112,7 @@ void where() {
 }
 
 // twice: two jobs of one process at once, opened in the same order everywhere.
-void twice() {
+void twice_scene() {
   auto first = open();
   auto second = open();
   require(first->job_id() == second->job_id() || first->size() == 1, "same job");
@@ -128,7 +126,7 @@ void twice() {
 }
 
 // child: programs started by a rank are jobs of their own, and a fork must not use the job.
-void child() {
+void child_scene() {
   auto bootstrap = open();
   const pid_t forked = fork();
   if (forked == 0) {
@@ -171,7 +169,7 @@ void expect_deaths(Bootstrap& bootstrap, const std::vector<Rank>& expected) {
 }
 
 // death <rank> <way>: that rank dies, the others hear of it by an event and go on.
-void death() {
+void death_scene() {
   auto bootstrap = open();
   const Rank victim = std::stoi(argument(0, "1"));
   exchange_and_check(*bootstrap);
@@ -183,8 +181,9 @@ void death() {
   say_ok(*bootstrap, "death");
 }
 
-// die-in-fence <rank>: dies while the others wait for it in a barrier, which must end with an error.
-void die_in_fence() {
+// die-in-fence <rank>: dies while the others wait for it in a barrier, which must end with an
+// error.
+void die_in_fence_scene() {
   auto bootstrap = open();
   const Rank victim = std::stoi(argument(0, "1"));
   exchange_and_check(*bootstrap);
@@ -200,8 +199,9 @@ void die_in_fence() {
   say_ok(*bootstrap, "die-in-fence");
 }
 
-// die-early <rank> <joined?>: dies before or after it has joined, in any case before its card is out.
-void die_early() {
+// die-early <rank> <joined?>: dies before or after it has joined, in any case before its card is
+// out.
+void die_early_scene() {
   const char* own_rank = std::getenv("PMIX_RANK");
   const Rank victim = std::stoi(argument(0, "1"));
   const bool is_victim = own_rank != nullptr && std::stoi(own_rank) == victim;
@@ -218,7 +218,7 @@ void die_early() {
 }
 
 // abort <rank> <code>: one rank aborts, the others wait in a barrier that never comes.
-void abort() {
+void abort_scene() {
   auto bootstrap = open();
   must(bootstrap->barrier(), "barrier");
   if (bootstrap->rank() == std::stoi(argument(0, "0"))) {
@@ -229,7 +229,7 @@ void abort() {
 }
 
 // exit <rank> <way>: one rank fails, the others wait for ever.
-void exit_one() {
+void exit_scene() {
   auto bootstrap = open();
   must(bootstrap->barrier(), "barrier");
   if (bootstrap->rank() == std::stoi(argument(0, "0"))) die_as(argument(1, "3"));
@@ -238,7 +238,7 @@ void exit_one() {
 }
 
 // wait <file>: appends a line to the file and sleeps; a signal ends it.
-void wait() {
+void wait_scene() {
   auto bootstrap = open();
   must(bootstrap->barrier(), "barrier");
   std::ofstream(arguments.at(0), std::ios::app) << fmt::format("{}\n", getpid());
@@ -250,10 +250,11 @@ void wait() {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void()>> scenes{
-      {"exchange", exchange}, {"where", where},         {"twice", twice},
-      {"child", child},       {"death", death},         {"die-in-fence", die_in_fence},
-      {"die-early", die_early}, {"abort", abort},       {"exit", exit_one},
-      {"wait", wait}};
+      {"exchange", exchange_scene},   {"where", where_scene},
+      {"twice", twice_scene},         {"child", child_scene},
+      {"death", death_scene},         {"die-in-fence", die_in_fence_scene},
+      {"die-early", die_early_scene}, {"abort", abort_scene},
+      {"exit", exit_scene},           {"wait", wait_scene}};
   const auto scene = scenes.find(argc > 1 ? argv[1] : "");
   if (scene == scenes.end()) {
     fmt::print(stderr, "usage: boot_probe scene [arguments]\n");
