@@ -3,7 +3,10 @@
 // Written by the thread of libpmix that runs event handlers, read by the owner. Path: slow.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,15 @@ class DeathLatch {
     if (dead_[static_cast<std::size_t>(rank)]) return;
     dead_[static_cast<std::size_t>(rank)] = true;
     unread_.push_back(rank);
+    if (!first_) first_ = rank;
+    arrived_.notify_all();
+  }
+
+  // Who died first, for an error's text; waits a moment, as the report may come after the error.
+  std::optional<Rank> first_within(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, limit, [this] { return first_.has_value(); });
+    return first_;
   }
 
   std::vector<Rank> take() {
@@ -31,8 +43,10 @@ class DeathLatch {
 
  private:
   std::mutex mutex_;
-  std::vector<bool> dead_;    // Guarded by mutex_.
-  std::vector<Rank> unread_;  // Guarded by mutex_.
+  std::condition_variable arrived_;
+  std::vector<bool> dead_;     // Guarded by mutex_.
+  std::vector<Rank> unread_;   // Guarded by mutex_.
+  std::optional<Rank> first_;  // Guarded by mutex_.
 };
 
 }  // namespace espalier

@@ -83,7 +83,9 @@ Outcome PmixBootstrap::check_usable(std::string_view call) const {
 Result<std::vector<std::vector<std::byte>>> PmixBootstrap::exchange(
     std::span<const std::byte> card) {
   if (Outcome usable = check_usable("exchange"); !usable) return usable.error();
-  return pmix::exchange_cards(self_, size_, card);
+  Result<pmix::Cards> cards = pmix::exchange_cards(self_, size_, card);
+  if (!cards) return name_the_dead(cards.error());
+  return cards;
 }
 
 Outcome PmixBootstrap::barrier() {
@@ -91,7 +93,19 @@ Outcome PmixBootstrap::barrier() {
   const Result<pmix::FenceEnd> end = pmix::fence(self_, pmix::Fence::kBarrier);
   if (!end) return end.error();
   if (end.value() == pmix::FenceEnd::kComplete) return Unit{};
-  return error(ESP_ERR_PEER_DIED, "a rank ended while others waited for it in a barrier");
+  return name_the_dead(error(ESP_ERR_PEER_DIED, "a rank ended while others waited in a barrier"));
+}
+
+Error PmixBootstrap::name_the_dead(Error failure) {
+  constexpr std::chrono::milliseconds kReportLimit(500);
+  const bool is_nameless =
+      failure.status.code() == ESP_ERR_PEER_DIED && failure.status.rank() == kNoRank;
+  if (!is_nameless || !registration_) return failure;
+  if (const std::optional<Rank> dead = deaths_.first_within(kReportLimit)) {
+    failure.status = Status(ESP_ERR_PEER_DIED, *dead);
+    failure.text += fmt::format("; rank {} died", *dead);
+  }
+  return failure;
 }
 
 void PmixBootstrap::abort(int exit_code, std::string_view message) {

@@ -41,6 +41,8 @@ class PmixBootstrap final : public Bootstrap {
   // An error in a forked child and after close().
   Outcome check_usable(std::string_view call) const;
   bool is_usable() const;
+  // Adds the rank that the launcher reports, if it reports deaths, to an error that names none.
+  Error name_the_dead(Error failure);
 
   const pmix_proc_t self_;
   const int size_;

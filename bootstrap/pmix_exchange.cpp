@@ -24,6 +24,11 @@ Keys unused_keys(const pmix_proc_t& self) {
   }
 }
 
+// No rank is named: PMIx does not say whom it lost, and drops the cards of the others too.
+Error without_some() {
+  return error(ESP_ERR_PEER_DIED, "a rank ended while the cards of the job were exchanged");
+}
+
 Result<std::vector<OptionalCard>> fetch_each(const pmix_proc_t& self, int size,
                                              const std::string& key) {
   std::vector<OptionalCard> cards;
@@ -49,6 +54,7 @@ Result<std::vector<OptionalCard>> fetch_deck(const pmix_proc_t& self, int size, 
   }
   const Result<FenceEnd> collected = fence(self, Fence::kCollect);
   if (!collected) return collected.error();
+  if (collected.value() == FenceEnd::kWithoutSome) return without_some();
   if (self.rank == 0) return own;
   const Result<OptionalCard> deck = fetch(process(self, 0), keys.deck);
   if (!deck) return deck.error();
@@ -63,9 +69,10 @@ Result<std::vector<OptionalCard>> fetch_deck(const pmix_proc_t& self, int size, 
 Result<Cards> exchange_cards(const pmix_proc_t& self, int size, std::span<const std::byte> card) {
   const Keys keys = unused_keys(self);
   if (Outcome published = publish(keys.card, card); !published) return published.error();
-  // A fence that lost members goes on: who is missing shows in the cards, to all ranks alike.
+  // All members see the same end of a fence, so none goes on alone into the next one.
   const Result<FenceEnd> collected = fence(self, Fence::kCollect);
   if (!collected) return collected.error();
+  if (collected.value() == FenceEnd::kWithoutSome) return without_some();
 
   Result<std::vector<OptionalCard>> found =
       size <= kDirectRanksMax ? fetch_each(self, size, keys.card) : fetch_deck(self, size, keys);

@@ -24,7 +24,8 @@ using Cards = std::vector<std::vector<std::byte>>;
 // Up to here every rank fetches each card itself.
 inline constexpr int kDirectRanksMax = 4;
 
-// Collective over the job. A rank that died on the way is named in the error.
+// Collective over the job. ESP_ERR_PEER_DIED when a rank died on the way, named if PMIx shows
+// which.
 Result<Cards> exchange_cards(const pmix_proc_t& self, int size, std::span<const std::byte> card);
 
 }  // namespace espalier::pmix

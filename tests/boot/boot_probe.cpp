@@ -194,6 +194,7 @@ void die_in_fence_scene() {
   const espalier::Outcome outcome = bootstrap->barrier();
   require(!outcome && outcome.error().status.code() == ESP_ERR_PEER_DIED,
           "the barrier reports the death");
+  require(outcome.error().status.rank() == victim, outcome.error().text);
   expect_deaths(*bootstrap, {victim});
   must(bootstrap->close(), "close");
   say_ok(*bootstrap, "die-in-fence");

@@ -1,6 +1,7 @@
 #include "collectives.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace esp_run {
 
@@ -11,11 +12,11 @@ std::vector<Collectives::Finished> Collectives::contribute(int node, const Ranks
                                                            Contribution contribution) {
   Ranks key = participants;
   std::sort(key.begin(), key.end());  // Nodes may list the same ranks in different orders.
-  Queues& queues = pending_[key];
-  queues[node].push_back(std::move(contribution));
+  Pending& pending = pending_[key];
+  pending.queues[node].push_back(std::move(contribution));
   std::vector<Finished> finished;
-  finish_while_complete(key, queues, finished);
-  if (queues.empty()) pending_.erase(key);
+  finish_while_complete(key, pending, finished);
+  if (pending.queues.empty()) pending_.erase(key);
   return finished;
 }
 
@@ -23,10 +24,14 @@ std::vector<Collectives::Finished> Collectives::rank_ended(std::int32_t rank) {
   std::vector<Finished> finished;
   if (rank < 0 || static_cast<std::size_t>(rank) >= is_alive_.size()) return finished;
   is_alive_[static_cast<std::size_t>(rank)] = false;
-  for (auto& [participants, queues] : pending_) {
-    finish_while_complete(participants, queues, finished);
+  for (auto& [participants, pending] : pending_) {
+    const bool takes_part =
+        participants.empty() || std::binary_search(participants.begin(), participants.end(), rank);
+    const bool has_spoken = pending.queues.contains(node_of_rank_[static_cast<std::size_t>(rank)]);
+    if (takes_part && !has_spoken) pending.has_lost_a_rank = true;
+    finish_while_complete(participants, pending, finished);
   }
-  std::erase_if(pending_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(pending_, [](const auto& entry) { return entry.second.queues.empty(); });
   return finished;
 }
 
@@ -42,33 +47,31 @@ void Collectives::visit_participants(
   }
 }
 
-bool Collectives::is_complete(const Ranks& participants, const Queues& queues) const {
-  bool complete = !queues.empty();
+bool Collectives::is_complete(const Ranks& participants, const Pending& pending) const {
+  bool complete = !pending.queues.empty();
   visit_participants(participants, [&](int node, bool is_alive) {
-    if (is_alive && !queues.contains(node)) complete = false;
+    if (is_alive && !pending.queues.contains(node)) complete = false;
   });
   return complete;
 }
 
-Collectives::Finished Collectives::finish(const Ranks& participants, Queues& queues) const {
+Collectives::Finished Collectives::finish(Pending& pending) {
   Finished result{{}, FenceStatus::kComplete, {}};
-  visit_participants(participants, [&](int node, bool) {
-    if (!queues.contains(node)) result.status = FenceStatus::kPartial;
-  });
-  for (auto& [node, queue] : queues) {
+  if (std::exchange(pending.has_lost_a_rank, false)) result.status = FenceStatus::kPartial;
+  for (auto& [node, queue] : pending.queues) {
     result.answers.push_back({node, queue.front().id});
     // libpmix reads the blobs of several servers one after the other.
     result.data += queue.front().data;
     if (queue.front().status == FenceStatus::kPartial) result.status = FenceStatus::kPartial;
     queue.pop_front();
   }
-  std::erase_if(queues, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(pending.queues, [](const auto& entry) { return entry.second.empty(); });
   return result;
 }
 
-void Collectives::finish_while_complete(const Ranks& participants, Queues& queues,
+void Collectives::finish_while_complete(const Ranks& participants, Pending& pending,
                                         std::vector<Finished>& finished) const {
-  while (is_complete(participants, queues)) finished.push_back(finish(participants, queues));
+  while (is_complete(participants, pending)) finished.push_back(finish(pending));
 }
 
 }  // namespace esp_run

@@ -3,7 +3,9 @@
 // Pure bookkeeping, no I/O. A fence is known by its list of participants; fences of the same list
 // follow one another, so every node has a queue per list. A node takes part as long as one of the
 // participants on it is alive: without that rule the others would wait for ever for a node whose
-// last participant died, as its PMIx server then never speaks up.
+// last participant died, as its PMIx server then never speaks up. A fence is partial when one of
+// its participants died after it had begun and before that rank's node had spoken; the dead of
+// earlier times do not count. libpmix 4.2.2 hands no data to the members of a partial fence.
 #pragma once
 
 #include <cstdint>
@@ -44,19 +46,22 @@ class Collectives {
   std::vector<Finished> rank_ended(std::int32_t rank);
 
  private:
-  using Queues = std::map<int, std::deque<Contribution>>;  // By node.
+  struct Pending {
+    std::map<int, std::deque<Contribution>> queues;  // By node; no queue is empty.
+    bool has_lost_a_rank = false;
+  };
 
   // Calls `visit(node, is_alive)` for each participant.
   void visit_participants(const Ranks& participants,
                           const std::function<void(int node, bool is_alive)>& visit) const;
-  bool is_complete(const Ranks& participants, const Queues& queues) const;
-  Finished finish(const Ranks& participants, Queues& queues) const;
-  void finish_while_complete(const Ranks& participants, Queues& queues,
+  bool is_complete(const Ranks& participants, const Pending& pending) const;
+  static Finished finish(Pending& pending);
+  void finish_while_complete(const Ranks& participants, Pending& pending,
                              std::vector<Finished>& finished) const;
 
   const std::vector<int> node_of_rank_;
   std::vector<bool> is_alive_;
-  std::map<Ranks, Queues> pending_;
+  std::map<Ranks, Pending> pending_;
 };
 
 }  // namespace esp_run
