@@ -85,4 +85,13 @@ step_wrappers_installed() {
   check_wrappers "$prefix/bin"
 }
 
+step_find_mpi() {
+  needs_mpi
+  cmake -S "$source/tests/outside/mpi_project" -B "$scratch/find_mpi" -G Ninja \
+    -D MPI_C_COMPILER="$prefix/bin/esp-cc"
+  grep -q "libespalier_mpi.so" "$scratch/find_mpi/CMakeCache.txt"
+  cmake --build "$scratch/find_mpi"
+  run "$scratch/find_mpi/outside_mpi"
+}
+
 "step_$step"
