@@ -20,7 +20,8 @@ as_root() {
 apt_install() {
   local install=(env DEBIAN_FRONTEND=noninteractive
     apt-get install --yes --no-install-recommends "$@")
-  # Without package lists (a fresh image) or with old ones the first attempt fails: update, retry.
+  # A fresh image has no package lists; with old ones the first attempt may fail: update, retry.
+  compgen -G '/var/lib/apt/lists/*_Packages*' > /dev/null || as_root apt-get update
   as_root "${install[@]}" || { as_root apt-get update && as_root "${install[@]}"; }
 }
 

@@ -16,8 +16,8 @@ namespace espalier {
 // From the most general to the most capable. kSse2 and kNeon are the base of their architectures,
 // kGeneric is the base of every other one.
 enum class Isa : std::uint8_t { kGeneric, kSse2, kNeon, kAvx2, kAvx512 };
-inline constexpr std::array kIsas = {Isa::kGeneric, Isa::kSse2, Isa::kNeon, Isa::kAvx2,
-                                     Isa::kAvx512};
+inline constexpr std::array<Isa, 5> kIsas = {Isa::kGeneric, Isa::kSse2, Isa::kNeon, Isa::kAvx2,
+                                             Isa::kAvx512};
 
 const char* isa_name(Isa isa) noexcept;
 // By the names of combine_isa().
