@@ -1,0 +1,77 @@
+// Doorbell: how a worker sleeps until a peer (another process, or another thread) has something for it.
+//
+// Protocol: arm, look once more, sleep; ring only when armed. A Bell lives on a cache line of its own, in memory shared with the
+// peers. `sleepers` counts armed bells of the node, so that a publisher to many looks at one line that hardly ever changes.
+//
+//   publisher                               sleeper
+//   store data                              armed = 1, ++sleepers
+//   light fence                             heavy fence (see asymmetric_fence.hpp)
+//   if sleepers && armed: ++ticks, wake     look for data; none: futex_wait(ticks)
+//
+// A sleeper that dies leaves its count behind: publishers then look at individual bells, nothing worse.
+// Threads: ring() any; the rest the owner. path: short (ring), slow (sleep)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/asymmetric_fence.hpp"
+#include "core/futex.hpp"
+
+namespace espalier {
+
+struct alignas(128) Bell {
+  std::atomic<std::uint32_t> ticks{0};  // written by ringers (publishes nothing), slept on by the owner
+  std::atomic<std::uint32_t> armed{0};  // written by the owner, read by ringers
+};
+static_assert(sizeof(Bell) == 128);
+
+struct alignas(128) SleeperCount {
+  std::atomic<std::uint32_t> value{0};  // written by sleepers, read by publishers
+};
+
+class Doorbell {
+ public:
+  // Both outlive the doorbell. `asymmetric`: every process of the node has registered for heavy fences.
+  Doorbell(Bell& bell, SleeperCount& sleepers, bool asymmetric) noexcept
+      : bell_(&bell), sleepers_(&sleepers), asymmetric_(asymmetric) {}
+
+  // True when some peer may sleep; call after publishing.
+  bool someone_sleeps() const noexcept {
+    asymmetric_fence_light(asymmetric_);
+    return sleepers_->value.load(std::memory_order_relaxed) != 0;
+  }
+  // Wakes the owner of `bell` if it is armed. Returns whether it was.
+  static bool ring(Bell& bell) noexcept {
+    if (bell.armed.load(std::memory_order_relaxed) == 0) return false;
+    bell.ticks.fetch_add(1, std::memory_order_release);
+    futex_wake_all(bell.ticks);
+    return true;
+  }
+  // For another thread of the owner's process: publish first.
+  void ring_self() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    ring(*bell_);
+  }
+
+  // Sleeps unless look() finds something. look() must see everything published before the peers' light fence.
+  template <typename Look>
+  void sleep(Look&& look, std::uint64_t timeout_ns) noexcept {
+    const std::uint32_t seen = bell_->ticks.load(std::memory_order_acquire);
+    bell_->armed.store(1, std::memory_order_relaxed);
+    sleepers_->value.fetch_add(1, std::memory_order_relaxed);
+    asymmetric_fence_heavy(asymmetric_);
+    if (!look()) futex_wait(bell_->ticks, seen, timeout_ns);
+    bell_->armed.store(0, std::memory_order_relaxed);
+    sleepers_->value.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  bool asymmetric() const noexcept { return asymmetric_; }
+
+ private:
+  Bell* bell_;
+  SleeperCount* sleepers_;
+  bool asymmetric_;
+};
+
+}  // namespace espalier

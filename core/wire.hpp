@@ -1,0 +1,127 @@
+// Wire: the seam between the engine above and the transports below.
+//
+// A wire moves *segments* of *flows* between two ranks and raises completions. A flow is named by (team, sequence, channel) and by
+// its two ends; both ends know the plan, so segments are matched by index (the ordinal): no tags, no wildcards, no search.
+//
+// Contract (the conformance suite in tests/wire checks it for every transport):
+// - send, publish: kDone = the buffer may be reused now; kPending = the completion fires once, from progress(); kRetry = nothing
+//   happened (no credit, no room); try again after progress() has returned events.
+// - recv: kDone = op.status is set and, for a copy, dst holds the bytes; kPending = the completion fires. With dst == nullptr the
+//   segment stays where the wire received it: op.view points at it until release(op).
+// - Segments of one flow may arrive before they are expected; at most kEagerSegments of them, so that memory stays bounded. The
+//   receiver's posts grant the rest (Receive::total, window).
+// - A length or signature that differs from what the receiver expects completes the receive with ESP_ERR_MISMATCH.
+// - progress() never blocks and calls completions; they may post but not call progress().
+//
+// Threads: the owner of the worker, except ring(). path: data
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/completion.hpp"
+#include "core/status.hpp"
+
+namespace espalier {
+
+inline constexpr std::uint32_t kEagerSegments = 16;
+
+struct FlowId {
+  static constexpr unsigned kTeamBits = 24, kChannelBits = 10, kSequenceBits = 30;
+
+  FlowId() = default;
+  constexpr FlowId(std::uint32_t team, std::uint32_t channel, std::uint64_t sequence) noexcept
+      : key(std::uint64_t{team} << (kChannelBits + kSequenceBits) |
+            std::uint64_t{channel} << kSequenceBits |
+            (sequence & ((std::uint64_t{1} << kSequenceBits) - 1))) {}
+  friend constexpr bool operator==(FlowId, FlowId) noexcept = default;
+
+  std::uint64_t key = 0;
+};
+
+// One segment of a flow, as both ends see it.
+struct Segment {
+  Rank peer = kNoRank;
+  FlowId flow;
+  std::uint32_t ordinal = 0;    // position in the flow
+  std::uint32_t total = 1;      // segments of the flow
+  std::uint32_t signature = 0;  // hash of the call: both ends must agree
+};
+
+struct Send {
+  Segment segment;  // peer is ignored by publish
+  const void* data = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t flow_bytes = 0;  // of the whole flow: large flows may take another path
+  bool synchronous = false;      // complete only when the receiver has taken the segment
+  bool to_view = false;          // the receiver reads in place: prefer a path that needs no copy there
+};
+
+struct SendOp : Completion {
+  using Completion::Completion;
+  std::uint32_t readers = 0;  // the wire's: acknowledgements still missing
+  SendOp* chain = nullptr;    // the wire's
+};
+
+// Entry of the matching table: a posted receive or an unexpected segment. The wire's.
+struct MatchNode {
+  MatchNode* match_next = nullptr;
+  std::uint64_t flow = 0;
+  std::uint32_t ordinal = 0;
+  Rank peer = kNoRank;
+  bool posted = false;
+};
+
+struct RecvOp : Completion, MatchNode {
+  static constexpr std::size_t kInlineBytes = 96;
+  using Completion::Completion;
+
+  void* dst = nullptr;  // nullptr: view
+  std::uint64_t bytes = 0;
+  std::uint32_t signature = 0;
+  const void* view = nullptr;  // valid from completion to release(); may move inside progress()
+  Status status;               // valid when recv answered kDone
+
+  // The wire's, until release():
+  std::uint64_t token = 0;
+  void* evacuated = nullptr;
+  RecvOp* held_next = nullptr;
+  RecvOp* held_prev = nullptr;
+  alignas(16) std::byte inline_data[kInlineBytes];
+};
+
+// What a wire can do towards one peer, and what it costs, for choosing plans and segment sizes.
+struct WireCaps {
+  std::uint64_t inline_bytes = 0;    // sent without touching the arena
+  std::uint64_t segment_bytes = 0;   // largest segment
+  bool one_to_many = false;          // publish()
+  bool single_copy = false;          // large flows are copied once
+  double latency_ns = 0;
+  double bytes_per_ns = 0;
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  virtual WireCaps caps(Rank peer) const noexcept = 0;
+
+  virtual Posted send(const Send& send, SendOp& op) noexcept = 0;
+  // One publication, every peer reads. All peers on this wire.
+  virtual Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept = 0;
+  // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once (granting step).
+  virtual Posted recv(const Segment& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
+  virtual void release(RecvOp& op) noexcept = 0;
+  // Takes a posted receive back; its completion will not fire. No effect on one that completed.
+  virtual void cancel(RecvOp& op) noexcept = 0;
+  // Takes a pending send back: its completion will not fire, peers may still read the buffer until they learn of the failure.
+  virtual void cancel(SendOp& op) noexcept = 0;
+
+  // Handles arrivals and acknowledgements; returns the number of events.
+  virtual int progress() noexcept = 0;
+  // Called when the owner has found nothing to do for a while: slow housekeeping (giving memory back to peers under pressure).
+  virtual void idle() noexcept {}
+};
+
+}  // namespace espalier
