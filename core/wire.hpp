@@ -41,7 +41,7 @@ struct FlowId {
 };
 
 // One segment of a flow, as both ends see it.
-struct Segment {
+struct SegmentId {
   Rank peer = kNoRank;
   FlowId flow;
   std::uint32_t ordinal = 0;    // position in the flow
@@ -50,7 +50,7 @@ struct Segment {
 };
 
 struct Send {
-  Segment segment;  // peer is ignored by publish
+  SegmentId segment;  // peer is ignored by publish
   const void* data = nullptr;
   std::uint64_t bytes = 0;
   std::uint64_t flow_bytes = 0;  // of the whole flow: large flows may take another path
@@ -111,7 +111,7 @@ class Wire {
   // One publication, every peer reads. All peers on this wire.
   virtual Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept = 0;
   // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once (granting step).
-  virtual Posted recv(const Segment& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
+  virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
   virtual void release(RecvOp& op) noexcept = 0;
   // Takes a posted receive back; its completion will not fire. No effect on one that completed.
   virtual void cancel(RecvOp& op) noexcept = 0;

@@ -1,0 +1,110 @@
+// The shared segment: what lies where, and who writes it.
+//
+//   header | rank block 0..n-1 | pair block (0,0)..(n-1,n-1) | arena 0..n-1 | heap 0..n-1
+//
+// The segment is a sparse memory file: only what is touched costs memory. All-zero is the valid
+// initial state of everything, so nobody initialises anything for anybody else. n is the number of
+// ranks of the job on this node; indices are *local* indices.
+// path: data (plain arithmetic)
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/doorbell.hpp"
+
+namespace espalier::shm {
+
+inline constexpr std::uint32_t kMaxLocalRanks = 256;
+inline constexpr std::uint32_t kRingCells = 64;
+inline constexpr std::uint32_t kTickets = 256;
+
+enum class CellKind : std::uint8_t {
+  kInline,  // payload in the cell
+  kArena,   // payload in the sender's arena at `where`; acknowledged
+  kDirect,  // payload in the sender's heap at `where`; acknowledged
+  kPull,    // payload in the sender's private memory at `where`: process_vm_readv; acknowledged
+  kGrant,   // no payload: segments with ordinal < `where` of the reverse flow may be sent
+};
+
+// One message from one rank to another. Written by the sender, `turn` last (release); the receiver
+// reads `turn` (acquire) and then the rest. Re-used when the receiver's `drained` has passed it.
+struct alignas(128) Cell {
+  static constexpr std::size_t kPayloadBytes = 88;
+
+  std::atomic<std::uint32_t> turn;  // lap + 1
+  CellKind kind;
+  std::uint8_t lap;  // of the ticket: what the acknowledgement must say
+  std::uint16_t ticket;
+  std::uint64_t flow;
+  std::uint32_t ordinal;
+  std::uint32_t signature;
+  std::uint64_t bytes;
+  std::uint64_t where;
+  std::byte payload[kPayloadBytes];
+};
+static_assert(sizeof(Cell) == 128 && offsetof(Cell, payload) == 40);
+
+// Everything between one sender and one receiver.
+struct PairBlock {
+  Cell cells[kRingCells];                                 // written by the sender
+  alignas(128) std::atomic<std::uint32_t> drained;        // by the receiver: cells taken; frees them
+  alignas(128) std::atomic<std::uint8_t> acks[kTickets];  // by the receiver: lap of the done ticket
+};
+
+struct RankBlock {
+  struct alignas(128) Flags {
+    std::atomic<std::uint32_t> left;      // by the owner: it has finalized
+    std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
+                                          // hold segments of it may move them out
+  };
+
+  Bell bell;
+  Flags flags;
+  // By the owner: may it read rank j's memory? 0 not probed yet, else a PullAccess.
+  alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
+};
+
+struct Header {
+  SleeperCount sleepers;
+};
+
+class Layout {
+ public:
+  Layout() = default;
+  Layout(std::uint32_t ranks, std::uint64_t arena_bytes, std::uint64_t heap_bytes) noexcept
+      : ranks_(ranks), arena_bytes_(arena_bytes), heap_bytes_(heap_bytes) {
+    rank_blocks_ = up(sizeof(Header), kPage);
+    pairs_ = up(rank_blocks_ + sizeof(RankBlock) * ranks, kPage);
+    arenas_ = up(pairs_ + sizeof(PairBlock) * ranks * ranks, kHugePage);
+    heaps_ = up(arenas_ + arena_bytes * ranks, kHugePage);
+    total_ = heaps_ + heap_bytes * ranks;
+  }
+
+  std::uint32_t ranks() const noexcept { return ranks_; }
+  std::uint64_t arena_bytes() const noexcept { return arena_bytes_; }
+  std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
+  std::uint64_t rank_block(std::uint32_t r) const noexcept {
+    return rank_blocks_ + sizeof(RankBlock) * r;
+  }
+  // Blocks of one receiver lie side by side: it is the one that polls them all.
+  std::uint64_t pair(std::uint32_t from, std::uint32_t to) const noexcept {
+    return pairs_ + sizeof(PairBlock) * (std::uint64_t{to} * ranks_ + from);
+  }
+  std::uint64_t arena(std::uint32_t r) const noexcept { return arenas_ + arena_bytes_ * r; }
+  std::uint64_t heap(std::uint32_t r) const noexcept { return heaps_ + heap_bytes_ * r; }
+  std::uint64_t total() const noexcept { return total_; }
+
+ private:
+  static constexpr std::uint64_t kPage = 4096, kHugePage = std::uint64_t{2} << 20;
+  static std::uint64_t up(std::uint64_t n, std::uint64_t to) noexcept {
+    return (n + to - 1) / to * to;
+  }
+
+  std::uint32_t ranks_ = 0;
+  std::uint64_t arena_bytes_ = 0, heap_bytes_ = 0;
+  std::uint64_t rank_blocks_ = 0, pairs_ = 0, arenas_ = 0, heaps_ = 0, total_ = 0;
+};
+
+}  // namespace espalier::shm

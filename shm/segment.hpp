@@ -1,0 +1,83 @@
+// Segment: the mapping of the node's shared memory file, and who of the node is still alive.
+//
+// The file is a memfd of the lowest local rank; the others open it through /proc/PID/fd, so there
+// is never a name in /dev/shm and nothing survives the last process. Liveness: every rank holds a
+// POSIX record lock on byte `index` of the file; the kernel drops it with the process, however it
+// ends, also across PID namespaces.
+// Ownership: maps at map(), unmaps at destruction. Threads: owner. path: setup, slow (alive)
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <utility>
+
+#include "core/status.hpp"
+#include "shm/layout.hpp"
+
+namespace espalier::shm {
+
+// An anonymous memory file, sized later by whoever maps it. Closed on destruction.
+class MemoryFile {
+ public:
+  static Result<MemoryFile> create();
+  static Result<MemoryFile> open_of(pid_t pid, int descriptor);
+  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  MemoryFile& operator=(MemoryFile&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~MemoryFile();
+  int fd() const noexcept { return fd_; }
+
+ private:
+  explicit MemoryFile(int fd) noexcept : fd_(fd) {}
+  int fd_ = -1;
+};
+
+class Segment {
+ public:
+  // Takes the file, grows it to layout.total() (every rank does, to the same size) and maps it.
+  // `index`: own local index.
+  static Result<std::unique_ptr<Segment>> map(MemoryFile file, const Layout& layout,
+                                              std::uint32_t index);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  const Layout& layout() const noexcept { return layout_; }
+  std::uint32_t index() const noexcept { return index_; }
+  std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(base_); }
+  RankBlock& rank_block(std::uint32_t r) const noexcept {
+    return *reinterpret_cast<RankBlock*>(at(layout_.rank_block(r)));
+  }
+  PairBlock& pair(std::uint32_t from, std::uint32_t to) const noexcept {
+    return *reinterpret_cast<PairBlock*>(at(layout_.pair(from, to)));
+  }
+  std::byte* arena(std::uint32_t r) const noexcept { return at(layout_.arena(r)); }
+  std::byte* heap(std::uint32_t r) const noexcept { return at(layout_.heap(r)); }
+  bool in_own_heap(const void* data, std::uint64_t bytes) const noexcept {
+    const auto* p = static_cast<const std::byte*>(data);
+    const std::byte* begin = heap(index_);
+    return p >= begin && p + bytes <= begin + layout_.heap_bytes();
+  }
+  std::uint64_t offset_of(const void* data) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - base_);
+  }
+
+  // Does the process of local rank r still hold its lock? The locks of one's own process are
+  // invisible: callers exclude ranks of their own process.
+  bool holds_lock(std::uint32_t r) const noexcept;
+
+ private:
+  Segment(MemoryFile file, const Layout& layout, std::uint32_t index, std::byte* base) noexcept
+      : file_(std::move(file)), layout_(layout), index_(index), base_(base) {}
+
+  MemoryFile file_;
+  Layout layout_;
+  std::uint32_t index_;
+  std::byte* base_;
+};
+
+}  // namespace espalier::shm

@@ -1,0 +1,145 @@
+// ShmWire: the wire between the ranks of one node, over the shared segment.
+//
+// How a segment travels (chosen by the sender, per segment):
+//   inline   <= 88 bytes, in the cell itself
+//   arena    copied into the sender's arena, copied out (or read in place) by the receiver
+//   direct   the buffer lies in the sender's heap (esp_alloc): receivers read it in place
+//   pull     large flows, where measured to pay: the receiver reads the private buffer by CMA
+// Everything but inline is acknowledged through a ticket: a byte that the receiver writes when it
+// no longer needs the bytes. The sender looks at tickets when it waits for one or needs room.
+//
+// Only rings of peers from which something is expected are polled; idle() looks at all of them.
+//
+// Ownership: borrows segment, counters, doorbell; all outlive it. Threads: owner. path: data
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/counters.hpp"
+#include "core/doorbell.hpp"
+#include "core/matcher.hpp"
+#include "core/wire.hpp"
+#include "shm/arena.hpp"
+#include "shm/cma.hpp"
+#include "shm/segment.hpp"
+
+namespace espalier::shm {
+
+struct ShmPeer {
+  Rank rank = kNoRank;  // in the job
+  pid_t pid = 0;
+};
+
+struct ShmOptions {
+  std::uint64_t pull_threshold = ~std::uint64_t{0};  // flows of at least so many bytes are pulled
+  std::uint64_t direct_threshold = 1024;             // segments in the heap from here on go direct
+};
+
+class ShmWire final : public Wire {
+ public:
+  // `peers`: all local ranks in the order of local indices, this one included. `job_size` bounds
+  // their ranks.
+  ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size, const ShmOptions& options,
+          Doorbell& doorbell, Counters& counters);
+  ~ShmWire() override;
+
+  WireCaps caps(Rank peer) const noexcept override;
+  Posted send(const Send& send, SendOp& op) noexcept override;
+  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
+  void release(RecvOp& op) noexcept override;
+  void cancel(RecvOp& op) noexcept override;
+  void cancel(SendOp& op) noexcept override;
+  int progress() noexcept override;
+  void idle() noexcept override;
+
+  std::uint32_t local(Rank rank) const noexcept {
+    return local_of_rank_[static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  struct Ticket {
+    std::uint32_t chunk = Arena::kNone;
+    SendOp* op = nullptr;
+    bool open = false;
+  };
+  struct Unexpected;
+  struct Grant;
+  struct Peer {
+    PairBlock* out = nullptr;  // we send
+    PairBlock* in = nullptr;   // we receive
+    Rank rank = kNoRank;
+    pid_t pid = 0;
+    std::uint32_t sent = 0, drained_seen = 0;           // cells
+    std::uint32_t ticket_next = 0, ticket_oldest = 0;   // tickets
+    std::uint32_t ops_open = 0;                         // tickets with an op
+    std::uint32_t received = 0;                         // cells
+    std::uint32_t interest = 0;                         // posted receives, open ops, awaited grant
+    std::uint32_t active_at = 0;                        // position in active_ while interest > 0
+    bool awaits_grant = false;
+    std::unique_ptr<Ticket[]> tickets;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> owed_grants;  // (flow, limit): no cell free
+  };
+  // The part of a cell that depends on how the segment travels.
+  struct Carriage {
+    CellKind kind = CellKind::kInline;
+    std::uint64_t where = 0;
+    std::uint32_t chunk = Arena::kNone;
+    SendOp* op = nullptr;
+  };
+
+  Peer& peer(Rank rank) noexcept { return peers_[local(rank)]; }
+  void add_interest(Peer& peer) noexcept;
+  void drop_interest(Peer& peer) noexcept;
+
+  // Sending (shm_wire_send.cpp).
+  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  bool has_room(Peer& peer, bool ticket) noexcept;
+  bool granted(Peer& peer, const Send& send) noexcept;
+  bool choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept;
+  bool pullable(std::span<const Rank> peers) const noexcept;
+  Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
+  void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
+  Cell& next_cell(Peer& peer) noexcept;
+  void publish_cell(Peer& peer, Cell& cell) noexcept;
+  int reap(Peer& peer) noexcept;
+  void wake(Peer& peer) noexcept;
+
+  // Receiving (shm_wire_receive.cpp).
+  int drain(Peer& peer) noexcept;
+  bool handle(Peer& peer, Cell& cell) noexcept;
+  Status deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  void deliver_unexpected(Peer& peer, Unexpected& message, RecvOp& op) noexcept;
+  Status fetch(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  Status check(const Peer& peer, const Cell& cell, const RecvOp& op) const noexcept;
+  void acknowledge(Peer& peer, std::uint32_t ticket, std::uint8_t lap) noexcept;
+  void hold(RecvOp& op) noexcept;
+  void unhold(RecvOp& op) noexcept;
+  void drop_grants() noexcept;
+  void note_grant(Peer& peer, const Cell& cell) noexcept;
+  void send_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
+  void flush_grants(Peer& peer) noexcept;
+  void evacuate(RecvOp& op) noexcept;
+  void evacuate(Unexpected& message) noexcept;
+
+  Segment& segment_;
+  Doorbell& doorbell_;
+  Counters& counters_;
+  ShmOptions options_;
+  Arena arena_;
+  std::vector<Peer> peers_;
+  std::vector<std::uint32_t> local_of_rank_;
+  std::vector<std::uint32_t> active_;  // local indices with interest
+  Matcher matcher_;
+  Matcher grants_;
+  RecvOp* held_ = nullptr;             // views of arena segments, for idle()
+  std::vector<Unexpected*> free_unexpected_;
+  std::vector<SendOp*> finished_;  // completions still to be called; they must not run inside a post
+  bool pressed_ = false;
+};
+
+}  // namespace espalier::shm

@@ -1,0 +1,330 @@
+// ShmWire, the receiver's half: draining rings, matching, views, housekeeping.
+// path: data
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "shm/shm_wire.hpp"
+
+namespace espalier::shm {
+namespace {
+
+constexpr std::uint64_t kHasTicket = std::uint64_t{1} << 63;
+// Bytes copied per ring and call of progress(): a big transfer does not starve the other peers.
+constexpr std::uint64_t kBudgetBytes = std::uint64_t{1} << 20;
+
+std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t lap) noexcept {
+  return kHasTicket | std::uint64_t{local} << 32 | std::uint64_t{ticket} << 8 | lap;
+}
+
+}  // namespace
+
+// A segment that came before its receive was posted: a copy of its cell. Inline payload is safe
+// with it, everything else stays with the sender until matched (or evacuated).
+struct ShmWire::Unexpected : MatchNode {
+  Cell cell;
+  void* evacuated = nullptr;
+};
+
+ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size,
+                 const ShmOptions& options, Doorbell& doorbell, Counters& counters)
+    : segment_(segment),
+      doorbell_(doorbell),
+      counters_(counters),
+      options_(options),
+      arena_(segment.layout().arena_bytes()),
+      peers_(peers.size()),
+      local_of_rank_(static_cast<std::size_t>(job_size), kMaxLocalRanks) {
+  const std::uint32_t me = segment.index();
+  for (std::uint32_t i = 0; i < peers.size(); ++i) {
+    peers_[i].out = &segment.pair(me, i);
+    peers_[i].in = &segment.pair(i, me);
+    peers_[i].rank = peers[i].rank;
+    peers_[i].pid = peers[i].pid;
+    local_of_rank_[static_cast<std::size_t>(peers[i].rank)] = i;
+  }
+  active_.reserve(peers.size());
+}
+
+ShmWire::~ShmWire() {
+  matcher_.for_each([](MatchNode& node) {
+    if (node.posted) return;
+    auto* message = static_cast<Unexpected*>(&node);
+    std::free(message->evacuated);
+    delete message;
+  });
+  for (Unexpected* message : free_unexpected_) delete message;
+  drop_grants();
+}
+
+WireCaps ShmWire::caps(Rank) const noexcept {
+  WireCaps caps;
+  caps.inline_bytes = Cell::kPayloadBytes;
+  caps.segment_bytes = segment_.layout().arena_bytes() / 8;
+  caps.one_to_many = true;
+  caps.single_copy = false;
+  caps.latency_ns = 150;
+  caps.bytes_per_ns = 20;
+  return caps;
+}
+
+void ShmWire::add_interest(Peer& p) noexcept {
+  if (p.interest++ != 0) return;
+  p.active_at = static_cast<std::uint32_t>(active_.size());
+  active_.push_back(local(p.rank));
+}
+
+void ShmWire::drop_interest(Peer& p) noexcept {
+  ESP_ASSERT(p.interest > 0);
+  if (--p.interest != 0) return;
+  const std::uint32_t last = active_.back();
+  active_[p.active_at] = last;
+  peers_[last].active_at = p.active_at;
+  active_.pop_back();
+}
+
+Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
+  Peer& p = peer(segment.peer);
+  op.signature = segment.signature;
+  op.token = 0;
+  op.evacuated = nullptr;
+  op.view = nullptr;
+  op.peer = segment.peer;
+  op.flow = segment.flow.key;
+  op.ordinal = segment.ordinal;
+  const std::uint32_t step = std::clamp(window / 2, 1U, 8U);
+  const std::uint32_t limit = segment.ordinal + 1;
+  if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
+    send_grant(p, segment.flow.key, limit);
+  }
+  if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
+    ESP_ASSERT(!found->posted);
+    auto* message = static_cast<Unexpected*>(found);
+    matcher_.erase(*message);
+    deliver_unexpected(p, *message, op);
+    return Posted::kDone;
+  }
+  op.posted = true;
+  matcher_.insert(op);
+  add_interest(p);
+  return Posted::kPending;
+}
+
+Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const noexcept {
+  if (cell.bytes == op.bytes && cell.signature == op.signature) [[likely]] return {};
+  return Status(ESP_ERR_MISMATCH, p.rank);
+}
+
+// Brings the bytes of the cell to op.dst or makes op.view point at them, and acknowledges unless a
+// view keeps them in use.
+Status ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
+  const std::byte* bytes = cell.payload;
+  if (cell.kind == CellKind::kPull) {
+    void* to = op.dst;
+    if (to == nullptr) to = op.evacuated = std::malloc(cell.bytes);
+    if (to == nullptr) return Status(ESP_ERR_NO_MEMORY);
+    std::uint64_t calls = 0;
+    const Status status = pull(p.pid, cell.where, to, cell.bytes, calls);
+    counters_.cma_calls += calls;
+    counters_.cma_bytes += cell.bytes;
+    op.view = op.dst == nullptr ? to : nullptr;
+    acknowledge(p, cell.ticket, cell.lap);
+    return status.ok() ? status : Status(status.code(), p.rank, status.error_number());
+  }
+  if (cell.kind != CellKind::kInline) bytes = segment_.at(cell.where);
+  if (op.dst != nullptr) {
+    if (cell.bytes > 0) std::memcpy(op.dst, bytes, cell.bytes);
+    counters_.copy_out_bytes += cell.bytes;
+  } else if (cell.kind == CellKind::kInline) {
+    std::memcpy(op.inline_data, bytes, cell.bytes);
+    op.view = op.inline_data;
+  } else {
+    op.view = bytes;
+    op.token = make_token(local(p.rank), cell.ticket, cell.lap);
+    if (cell.kind == CellKind::kArena) hold(op);
+    return {};
+  }
+  if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
+  return {};
+}
+
+// The segment for a posted (or just posting) receive is here.
+Status ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
+  ++counters_.segments_received;
+  counters_.bytes_received += cell.bytes;
+  Status status = check(p, cell, op);
+  if (status.ok()) {
+    status = fetch(p, cell, op);
+  } else if (cell.lap != 0) {
+    acknowledge(p, cell.ticket, cell.lap);
+  }
+  return status;
+}
+
+void ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
+  if (message.evacuated == nullptr) {
+    op.status = deliver(p, message.cell, op);
+  } else {
+    op.status = check(p, message.cell, op);
+    if (op.status.ok() && op.dst != nullptr) {
+      std::memcpy(op.dst, message.evacuated, message.cell.bytes);
+      std::free(message.evacuated);
+    } else {
+      op.view = op.evacuated = message.evacuated;
+    }
+    message.evacuated = nullptr;
+  }
+  free_unexpected_.push_back(&message);
+}
+
+// False: no memory for an unexpected segment; it stays in the ring.
+bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
+  if (cell.kind == CellKind::kGrant) {
+    note_grant(p, cell);
+    return true;
+  }
+  if (MatchNode* found = matcher_.find(p.rank, cell.flow, cell.ordinal)) [[likely]] {
+    ESP_ASSERT(found->posted);
+    auto& op = static_cast<RecvOp&>(*found);
+    matcher_.erase(op);
+    op.posted = false;
+    drop_interest(p);
+    op.complete(deliver(p, cell, op));
+    return true;
+  }
+  Unexpected* message = nullptr;
+  if (!free_unexpected_.empty()) {
+    message = free_unexpected_.back();
+    free_unexpected_.pop_back();
+  } else {
+    message = new (std::nothrow) Unexpected;
+    if (message == nullptr) return false;
+  }
+  message->peer = p.rank;
+  message->flow = cell.flow;
+  message->ordinal = cell.ordinal;
+  message->posted = false;
+  std::memcpy(static_cast<void*>(&message->cell), &cell, sizeof cell);
+  matcher_.insert(*message);
+  ++counters_.unexpected;
+  return true;
+}
+
+int ShmWire::drain(Peer& p) noexcept {
+  int events = 0;
+  std::uint64_t bytes = 0;
+  while (bytes < kBudgetBytes) {
+    Cell& cell = p.in->cells[p.received % kRingCells];
+    if (cell.turn.load(std::memory_order_acquire) != p.received / kRingCells + 1) break;
+    bytes += cell.bytes;
+    if (!handle(p, cell)) break;
+    ++p.received;
+    ++events;
+  }
+  if (events > 0) {
+    p.in->drained.store(p.received, std::memory_order_release);
+    if (!p.owed_grants.empty()) flush_grants(p);
+    wake(p);
+  }
+  return events;
+}
+
+int ShmWire::progress() noexcept {
+  int events = 0;
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    Peer& p = peers_[active_[i]];
+    events += drain(p);
+    if (p.ops_open > 0) events += reap(p);
+  }
+  while (!finished_.empty()) {
+    SendOp* op = finished_.back();
+    finished_.pop_back();
+    op->complete({});
+    ++events;
+  }
+  return events;
+}
+
+void ShmWire::acknowledge(Peer& p, std::uint32_t ticket, std::uint8_t lap) noexcept {
+  p.in->acks[ticket].store(lap, std::memory_order_release);
+  wake(p);
+}
+
+void ShmWire::hold(RecvOp& op) noexcept {
+  op.held_prev = nullptr;
+  op.held_next = held_;
+  if (held_ != nullptr) held_->held_prev = &op;
+  held_ = &op;
+}
+
+void ShmWire::unhold(RecvOp& op) noexcept {
+  if (op.held_prev != nullptr) {
+    op.held_prev->held_next = op.held_next;
+  } else if (held_ == &op) {
+    held_ = op.held_next;
+  } else {
+    return;  // Not held: inline, direct or moved out.
+  }
+  if (op.held_next != nullptr) op.held_next->held_prev = op.held_prev;
+  op.held_next = op.held_prev = nullptr;
+}
+
+void ShmWire::release(RecvOp& op) noexcept {
+  if ((op.token & kHasTicket) != 0) {
+    unhold(op);
+    Peer& p = peers_[(op.token >> 32) & 0x7fffffff];
+    acknowledge(p, (op.token >> 8) & 0xffff, static_cast<std::uint8_t>(op.token));
+    op.token = 0;
+  }
+  std::free(op.evacuated);
+  op.evacuated = nullptr;
+  op.view = nullptr;
+}
+
+void ShmWire::cancel(RecvOp& op) noexcept {
+  if (!op.posted) return;
+  matcher_.erase(op);
+  op.posted = false;
+  drop_interest(peer(op.peer));
+}
+
+// The owner has had nothing to do for a while. Looks at every ring, and if a peer cannot send
+// because this rank holds segments in its arena, moves them to private memory: flows of different
+// operations share an arena and must not be able to block each other for ever.
+void ShmWire::idle() noexcept {
+  for (Peer& p : peers_) {
+    if (p.rank != kNoRank && local(p.rank) != segment_.index()) (void)drain(p);
+  }
+  const auto pressed = [&](Rank rank) {
+    return segment_.rank_block(local(rank)).flags.pressure.load(std::memory_order_relaxed) != 0;
+  };
+  for (RecvOp* op = held_; op != nullptr;) {
+    RecvOp* next = op->held_next;
+    if (pressed(op->peer)) evacuate(*op);
+    op = next;
+  }
+  matcher_.for_each([&](MatchNode& node) {
+    if (!node.posted && pressed(node.peer)) evacuate(static_cast<Unexpected&>(node));
+  });
+}
+
+void ShmWire::evacuate(RecvOp& op) noexcept {
+  void* copy = std::malloc(op.bytes);
+  if (copy == nullptr) return;  // It stays where it is; the next idle() tries again.
+  std::memcpy(copy, op.view, op.bytes);
+  release(op);
+  op.view = op.evacuated = copy;
+  ++counters_.evacuations;
+}
+
+void ShmWire::evacuate(Unexpected& message) noexcept {
+  if (message.cell.kind != CellKind::kArena || message.evacuated != nullptr) return;
+  message.evacuated = std::malloc(message.cell.bytes);
+  if (message.evacuated == nullptr) return;
+  std::memcpy(message.evacuated, segment_.at(message.cell.where), message.cell.bytes);
+  acknowledge(peer(message.peer), message.cell.ticket, message.cell.lap);
+  ++counters_.evacuations;
+}
+
+}  // namespace espalier::shm

@@ -1,0 +1,265 @@
+// ShmWire, the sender's half: choosing how a segment travels, cells, tickets.
+// path: data
+#include <algorithm>
+#include <cstring>
+
+#include "shm/shm_wire.hpp"
+
+namespace espalier::shm {
+
+struct ShmWire::Grant : MatchNode {
+  std::uint32_t limit = 0;
+};
+
+namespace {
+
+// The last cells of a ring are kept for grants: a receiver must be able to let its sender go on
+// whatever else it has queued towards it.
+constexpr std::uint32_t kGrantReserve = 8;
+
+}  // namespace
+
+Posted ShmWire::send(const Send& send, SendOp& op) noexcept {
+  const Rank to = send.segment.peer;
+  return post(send, std::span(&to, 1), op);
+}
+
+Posted ShmWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+  const Posted posted = post(send, peers, op);
+  if (posted != Posted::kRetry) ++counters_.publishes;
+  return posted;
+}
+
+// All or nothing: room is checked for every peer before the first cell is written.
+Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+  const bool needs_ticket = send.bytes > Cell::kPayloadBytes || send.synchronous;
+  for (const Rank to : peers) {
+    Peer& p = peer(to);
+    if (!granted(p, send) || !has_room(p, needs_ticket)) {
+      ++counters_.retries;
+      return Posted::kRetry;
+    }
+  }
+  Carriage carriage;
+  if (!choose(send, peers, carriage)) {
+    ++counters_.retries;
+    return Posted::kRetry;
+  }
+  const bool wait = send.synchronous || carriage.kind == CellKind::kDirect ||
+                    carriage.kind == CellKind::kPull;
+  if (wait) {
+    carriage.op = &op;
+    op.readers = static_cast<std::uint32_t>(peers.size());
+  }
+  for (const Rank to : peers) put_cell(peer(to), send, carriage);
+  counters_.segments_sent += peers.size();
+  counters_.bytes_sent += send.bytes * peers.size();
+  return wait ? Posted::kPending : Posted::kDone;
+}
+
+// The first kEagerSegments of a flow need no grant. The receiver's last grant covers the last
+// segment, so the entry goes with it.
+bool ShmWire::granted(Peer& p, const Send& send) noexcept {
+  const SegmentId& segment = send.segment;
+  if (segment.ordinal < kEagerSegments) return true;
+  auto* grant = static_cast<Grant*>(grants_.find(p.rank, segment.flow.key, 0));
+  if (grant == nullptr || grant->limit <= segment.ordinal) {
+    if (!p.awaits_grant) {
+      p.awaits_grant = true;
+      add_interest(p);
+    }
+    return false;
+  }
+  return true;
+}
+
+void ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
+  const auto limit = static_cast<std::uint32_t>(cell.where);
+  auto* grant = static_cast<Grant*>(grants_.find(p.rank, cell.flow, 0));
+  if (grant == nullptr) {
+    grant = new Grant;
+    grant->peer = p.rank;
+    grant->flow = cell.flow;
+    grants_.insert(*grant);
+  }
+  grant->limit = std::max(grant->limit, limit);
+  if (p.awaits_grant) {
+    p.awaits_grant = false;
+    drop_interest(p);
+  }
+}
+
+bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
+  if (p.sent - p.drained_seen >= kRingCells - kGrantReserve) {
+    p.drained_seen = p.out->drained.load(std::memory_order_acquire);
+    if (p.sent - p.drained_seen >= kRingCells - kGrantReserve) return false;
+  }
+  if (!ticket) return true;
+  if (p.tickets == nullptr) p.tickets = std::make_unique<Ticket[]>(kTickets);
+  if (p.ticket_next - p.ticket_oldest == kTickets) reap(p);
+  return p.ticket_next - p.ticket_oldest < kTickets;
+}
+
+bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
+  const std::uint32_t me = segment_.index();
+  return std::all_of(peers.begin(), peers.end(), [&](Rank r) {
+    return segment_.rank_block(local(r)).may_pull[me].load(std::memory_order_relaxed) ==
+           static_cast<std::uint8_t>(PullAccess::kYes);
+  });
+}
+
+// False: the arena is full.
+bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept {
+  if (send.bytes <= Cell::kPayloadBytes) {
+    counters_.inline_sends += peers.size();
+    return true;
+  }
+  if (send.bytes >= options_.direct_threshold && segment_.in_own_heap(send.data, send.bytes)) {
+    carriage.kind = CellKind::kDirect;
+    carriage.where = segment_.offset_of(send.data);
+    counters_.direct_bytes += send.bytes;
+    return true;
+  }
+  const bool large = send.flow_bytes >= options_.pull_threshold && !send.to_view;
+  if ((large || send.bytes > segment_.layout().arena_bytes() / 2) && pullable(peers)) {
+    carriage.kind = CellKind::kPull;
+    carriage.where = reinterpret_cast<std::uint64_t>(send.data);
+    return true;
+  }
+  const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(peers.size()));
+  if (chunk.id == Arena::kNone) return false;
+  std::byte* slot = segment_.arena(segment_.index()) + chunk.offset;
+  std::memcpy(slot, send.data, send.bytes);
+  counters_.copy_in_bytes += send.bytes;
+  carriage.kind = CellKind::kArena;
+  carriage.where = segment_.offset_of(slot);
+  carriage.chunk = chunk.id;
+  return true;
+}
+
+Arena::Chunk ShmWire::take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept {
+  Arena::Chunk chunk = arena_.take(bytes, readers);
+  auto& pressure = segment_.rank_block(segment_.index()).flags.pressure;
+  if (chunk.id == Arena::kNone) {
+    for (Peer& p : peers_) reap(p);
+    chunk = arena_.take(bytes, readers);
+    if (chunk.id == Arena::kNone && !pressed_) {
+      pressed_ = true;
+      pressure.store(1, std::memory_order_relaxed);
+    }
+  }
+  if (chunk.id != Arena::kNone && pressed_) [[unlikely]] {
+    pressed_ = false;
+    pressure.store(0, std::memory_order_relaxed);
+  }
+  return chunk;
+}
+
+Cell& ShmWire::next_cell(Peer& p) noexcept { return p.out->cells[p.sent % kRingCells]; }
+
+void ShmWire::publish_cell(Peer& p, Cell& cell) noexcept {
+  cell.turn.store(p.sent / kRingCells + 1, std::memory_order_release);
+  ++p.sent;
+  wake(p);
+}
+
+void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noexcept {
+  Cell& cell = next_cell(p);
+  cell.kind = carriage.kind;
+  cell.flow = send.segment.flow.key;
+  cell.ordinal = send.segment.ordinal;
+  cell.signature = send.segment.signature;
+  cell.bytes = send.bytes;
+  cell.where = carriage.where;
+  if (carriage.kind == CellKind::kInline && send.bytes > 0) {
+    std::memcpy(cell.payload, send.data, send.bytes);
+  }
+  cell.lap = 0;  // No acknowledgement wanted.
+  if (carriage.kind != CellKind::kInline || carriage.op != nullptr) {
+    const std::uint32_t number = p.ticket_next++;
+    p.tickets[number % kTickets] = {carriage.chunk, carriage.op, true};
+    cell.ticket = static_cast<std::uint16_t>(number % kTickets);
+    cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
+    if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
+  }
+  if (send.segment.ordinal >= kEagerSegments && send.segment.ordinal + 1 == send.segment.total) {
+    if (auto* grant = static_cast<Grant*>(grants_.find(p.rank, send.segment.flow.key, 0))) {
+      grants_.erase(*grant);
+      delete grant;
+    }
+  }
+  publish_cell(p, cell);
+}
+
+// Acknowledged tickets, in any order. Returns completions called.
+int ShmWire::reap(Peer& p) noexcept {
+  int events = 0;
+  for (std::uint32_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
+    Ticket& ticket = p.tickets[n % kTickets];
+    if (ticket.open) {
+      const auto lap = static_cast<std::uint8_t>(n / kTickets % 255 + 1);
+      if (p.out->acks[n % kTickets].load(std::memory_order_acquire) != lap) continue;
+      ticket.open = false;
+      if (ticket.chunk != Arena::kNone) arena_.release(ticket.chunk);
+      if (SendOp* op = ticket.op) {
+        ticket.op = nullptr;
+        if (--p.ops_open == 0) drop_interest(p);
+        if (--op->readers == 0) {
+          finished_.push_back(op);
+          ++events;
+        }
+      }
+    }
+    if (n == p.ticket_oldest) ++p.ticket_oldest;
+  }
+  return events;
+}
+
+void ShmWire::cancel(SendOp& op) noexcept {
+  for (Peer& p : peers_) {
+    for (std::uint32_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
+      Ticket& ticket = p.tickets[n % kTickets];
+      if (ticket.op != &op) continue;
+      ticket.op = nullptr;
+      if (--p.ops_open == 0) drop_interest(p);
+    }
+  }
+  std::erase(finished_, &op);
+}
+
+void ShmWire::send_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
+  if (p.sent - p.drained_seen >= kRingCells) {
+    p.drained_seen = p.out->drained.load(std::memory_order_acquire);
+    if (p.sent - p.drained_seen >= kRingCells) {
+      p.owed_grants.emplace_back(flow, limit);
+      return;
+    }
+  }
+  Cell& cell = next_cell(p);
+  cell.kind = CellKind::kGrant;
+  cell.lap = 0;
+  cell.flow = flow;
+  cell.ordinal = 0;
+  cell.bytes = 0;
+  cell.where = limit;
+  ++counters_.grants;
+  publish_cell(p, cell);
+}
+
+void ShmWire::flush_grants(Peer& p) noexcept {
+  auto owed = std::move(p.owed_grants);
+  p.owed_grants.clear();
+  for (const auto& [flow, limit] : owed) send_grant(p, flow, limit);
+}
+
+void ShmWire::wake(Peer& p) noexcept {
+  if (doorbell_.someone_sleeps()) [[unlikely]] {
+    if (Doorbell::ring(segment_.rank_block(local(p.rank)).bell)) ++counters_.wakeups_sent;
+  }
+}
+
+void ShmWire::drop_grants() noexcept {
+  grants_.for_each([&](MatchNode& node) { delete static_cast<Grant*>(&node); });
+}
+
+}  // namespace espalier::shm
