@@ -1,0 +1,26 @@
+#include "coll/board.hpp"
+
+namespace espalier {
+
+void Board::clear() noexcept {
+  fault().word.store(0, std::memory_order_relaxed);
+  for (int member = 0; member < members_; ++member) {
+    for (std::uint32_t i = 0; i < kCalls; ++i) call(member, i).turn.store(0, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kSlots; ++i) slot(member, i).turn.store(0, std::memory_order_relaxed);
+  }
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
+void Board::report(Status status) noexcept {
+  std::uint64_t none = 0;
+  const std::uint64_t word = static_cast<std::uint64_t>(status.code()) |
+                             static_cast<std::uint64_t>(status.rank() + 1) << 16;
+  fault().word.compare_exchange_strong(none, word, std::memory_order_relaxed);
+}
+
+Status Board::reported() const noexcept {
+  const std::uint64_t word = fault().word.load(std::memory_order_relaxed);
+  return Status(static_cast<esp_status>(word & 0xffff), static_cast<Rank>(word >> 16) - 1);
+}
+
+}  // namespace espalier

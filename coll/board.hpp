@@ -1,0 +1,104 @@
+// Board: a team's common memory on one node, for messages of a few cache lines and for seeing who
+// has called what.
+//
+//   fault | member 0: calls[16], slots[8] | member 1: ...
+//
+// Every line has one writer. A slot holds a turn (the number of the operation, unique to the team
+// for ever), the caller's signature and the payload, all in the same lines: one transfer brings
+// everything. A member's calls ring says which operations it has entered; entering operation s+1
+// means that everything of operation s has been read, so the ring is also what frees slots.
+//
+// Ownership: borrows the memory, which all members have mapped. Threads: owner. path: short
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "coll/signature.hpp"
+
+namespace espalier {
+
+class Board {
+ public:
+  static constexpr std::uint32_t kSlots = 8;
+  static constexpr std::uint32_t kCalls = 16;
+
+  struct Slot {
+    std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest
+    CallSignature signature;
+    std::byte payload[104];  // and on, up to short_bytes
+  };
+  static_assert(sizeof(Slot) == 128);
+  struct Call {
+    std::atomic<std::uint64_t> turn;  // written last, release: publishes the signature
+    CallSignature signature;
+    std::uint64_t unused;
+  };
+  // Set once, by the first member that finds the team broken; read by everybody who waits.
+  struct alignas(128) Fault {
+    std::atomic<std::uint64_t> word;  // 0: none; else status code | (rank + 1) << 16
+  };
+
+  Board() = default;
+  // `turn_base`: added to operation numbers; larger than any turn ever written to this memory.
+  Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept
+      : memory_(memory),
+        stride_(slot_stride(short_bytes)),
+        turn_base_(turn_base),
+        short_bytes_(short_bytes),
+        members_(members) {}
+
+  static std::uint64_t bytes(int members, std::uint64_t short_bytes) noexcept {
+    return sizeof(Fault) + static_cast<std::uint64_t>(members) * member_stride(short_bytes);
+  }
+  // For memory that is not fresh: before anybody else uses it.
+  void clear() noexcept;
+
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+  std::uint64_t short_bytes() const noexcept { return short_bytes_; }
+  std::uint64_t turn(std::uint64_t sequence) const noexcept { return turn_base_ + sequence; }
+
+  Slot& slot(int member, std::uint64_t sequence) const noexcept {
+    return *reinterpret_cast<Slot*>(block(member) + sizeof(Call) * kCalls +
+                                    stride_ * (sequence % kSlots));
+  }
+  Call& call(int member, std::uint64_t sequence) const noexcept {
+    return reinterpret_cast<Call*>(block(member))[sequence % kCalls];
+  }
+  Fault& fault() const noexcept { return *reinterpret_cast<Fault*>(memory_); }
+
+  // Tells the other members that the team is broken; the first report stays.
+  void report(Status status) noexcept;
+  Status reported() const noexcept;
+
+  void enter(int me, std::uint64_t sequence, const CallSignature& signature) noexcept {
+    Call& entry = call(me, sequence);
+    entry.signature = signature;
+    entry.turn.store(turn(sequence), std::memory_order_release);
+  }
+  bool has_entered(int member, std::uint64_t sequence) const noexcept {
+    return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
+  }
+
+ private:
+  static std::uint64_t slot_stride(std::uint64_t short_bytes) noexcept {
+    return (offsetof(Slot, payload) + short_bytes + 127) & ~std::uint64_t{127};
+  }
+  static std::uint64_t member_stride(std::uint64_t short_bytes) noexcept {
+    return sizeof(Call) * kCalls + kSlots * slot_stride(short_bytes);
+  }
+  std::byte* block(int member) const noexcept {
+    return memory_ + sizeof(Fault) +
+           static_cast<std::uint64_t>(member) * (sizeof(Call) * kCalls + kSlots * stride_);
+  }
+
+  std::byte* memory_ = nullptr;
+  std::uint64_t stride_ = 0;
+  std::uint64_t turn_base_ = 0;
+  std::uint64_t short_bytes_ = 0;
+  int members_ = 0;
+};
+static_assert(sizeof(Board::Call) == 32);
+
+}  // namespace espalier

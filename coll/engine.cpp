@@ -1,0 +1,338 @@
+#include "coll/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace espalier {
+namespace {
+
+bool same_options(const esp_coll_options& a, const esp_coll_options& b) noexcept {
+  return a.algorithm == b.algorithm && a.shape == b.shape && a.radix == b.radix &&
+         a.segment_bytes == b.segment_bytes && a.window_send == b.window_send &&
+         a.window_recv == b.window_recv && a.variant == b.variant;
+}
+
+bool is_for(const PlanEntry& entry, const Call& call) noexcept {
+  return entry.collective == call.collective && entry.root == call.root &&
+         entry.count == call.count && entry.element_bytes == call.element_bytes &&
+         entry.commutative == call.combiner.commutative() &&
+         same_options(entry.options, call.options);
+}
+
+std::size_t plan_slot(const Call& call) noexcept {
+  std::uint64_t h = static_cast<std::uint64_t>(call.collective) |
+                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 8 |
+                    static_cast<std::uint64_t>(call.options.shape) << 40 |
+                    static_cast<std::uint64_t>(call.options.variant) << 48;
+  h = (h ^ (call.count * call.element_bytes * 0xff51afd7ed558ccdULL)) * 0x9e3779b97f4a7c15ULL;
+  return h >> 58;
+}
+static_assert(Team::kPlanSlots == 1U << 6);
+
+// Bit b: is index begin + b of the vertex complete (or outside its index space)?
+std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
+                            std::uint32_t count) noexcept {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const std::int64_t ahead = static_cast<std::int64_t>(state.base) - begin;
+  std::uint64_t mask = 0;
+  if (ahead >= 64) {
+    mask = kAll;
+  } else if (ahead > 0) {
+    mask = state.done << ahead | (kAll >> (64 - ahead));
+  } else if (ahead > -64) {
+    mask = state.done >> -ahead;
+  }
+  const std::int64_t left = static_cast<std::int64_t>(count) - begin;
+  if (left <= 0) {
+    mask = kAll;
+  } else if (left < 64) {
+    mask |= kAll << left;
+  }
+  if (begin < 0) mask |= begin <= -64 ? kAll : kAll >> (64 + begin);
+  return mask;
+}
+
+}  // namespace
+
+Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
+  auto& cached = team.plans[plan_slot(call)];
+  if (cached != nullptr && is_for(*cached, call)) {
+    ++counters_.plans_reused;
+    return cached.get();
+  }
+  PlanRequest base;
+  base.collective = call.collective;
+  base.rank = team.rank;
+  base.size = team.size();
+  base.root = call.root;
+  base.elements = call.count;
+  base.element_bytes = call.element_bytes;
+  base.commutative = call.combiner.commutative();
+  auto request = resolve(call.options, base, tuning_);
+  if (!request) return request.error();
+  request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
+  auto plan = make_plan(*request);
+  if (!plan) return plan.error();
+  auto entry = std::make_unique<PlanEntry>();
+  entry->collective = call.collective;
+  entry->root = call.root;
+  entry->count = call.count;
+  entry->element_bytes = call.element_bytes;
+  entry->commutative = call.combiner.commutative();
+  entry->options = call.options;
+  entry->plan = std::move(*plan);
+  ++counters_.plans_built;
+  if (cached != nullptr && cached->in_use > 0) team.retired.push_back(std::move(cached));
+  cached = std::move(entry);
+  return cached.get();
+}
+
+Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
+  Call key;
+  key.collective = Collective::kPointToPoint;
+  key.root = flow.peer * 2 + (flow.direction == Direction::kReceive ? 1 : 0);
+  key.count = flow.bytes;
+  auto& cached = team.plans[plan_slot(key)];
+  if (cached != nullptr && is_for(*cached, key)) return cached.get();
+  auto entry = std::make_unique<PlanEntry>();
+  entry->collective = key.collective;
+  entry->root = key.root;
+  entry->count = key.count;
+  entry->options = key.options;
+  Plan& plan = entry->plan;
+  plan.collective = Collective::kPointToPoint;
+  plan.algorithm = "flow";
+  plan.rank = team.rank;
+  plan.size = team.size();
+  const std::uint64_t segment = std::min(team.segment_limit, tuning_.segment_bytes_max);
+  plan.partition.elements = flow.bytes;
+  plan.partition.piece_elements = segment;
+  plan.partition.pieces =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (flow.bytes + segment - 1) / segment));
+  Vertex vertex;
+  const bool receive = flow.direction == Direction::kReceive;
+  vertex.action = receive ? Action::kRecv : Action::kSend;
+  (receive ? vertex.dst : vertex.src) = Place::kOutput;
+  vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
+  vertex.peer = flow.peer;
+  vertex.count = vertex.inner = plan.partition.pieces;
+  plan.vertices.push_back(vertex);
+  plan.finish();
+  ++counters_.plans_built;
+  if (cached != nullptr && cached->in_use > 0) team.retired.push_back(std::move(cached));
+  cached = std::move(entry);
+  return cached.get();
+}
+
+Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
+  auto entry = plan_for(team, call);
+  if (!entry) return entry.error();
+  Instance prototype;
+  prototype.team = &team;
+  prototype.call = call;
+  prototype.sequence = team.sequence;
+  prototype.signature = call.signature().hash();
+  prototype.finish = finish;
+  return launch(**entry, prototype);
+}
+
+Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
+  auto entry = plan_for_flow(team, flow);
+  if (!entry) return entry.error();
+  PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
+  Instance prototype;
+  prototype.team = &team;
+  prototype.call.collective = Collective::kPointToPoint;
+  prototype.call.output = flow.buffer;
+  prototype.call.count = flow.bytes;
+  prototype.call.root = flow.peer;
+  prototype.sequence =
+      flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
+  prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
+  prototype.finish = finish;
+  return launch(**entry, prototype);
+}
+
+Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototype) {
+  Instance* instance = entry.take();
+  if (instance == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+  instance->engine = this;
+  instance->team = prototype.team;
+  instance->call = prototype.call;
+  instance->sequence = prototype.sequence;
+  instance->signature = prototype.signature;
+  instance->channel = prototype.channel;
+  instance->finish = prototype.finish;
+  instance->status = {};
+  instance->ended = instance->ready = instance->stalled = false;
+  instance->queued = 0;
+  instance->unfinished = 0;
+  Team& team = *instance->team;
+  instance->active_prev = nullptr;
+  instance->active_next = team.active;
+  if (team.active != nullptr) team.active->active_prev = instance;
+  team.active = instance;
+  ++counters_.operations;
+  trace_.begin(trace_kind(instance->call.collective), subject(*instance));
+  for (std::uint16_t v = 0; v < instance->states.size(); ++v) {
+    VertexState& state = instance->states[v];
+    state.base = 0;
+    state.done = state.posted = 0;
+    state.queued = state.stalled = false;
+    if (instance->plan->vertices[v].count > 0) ++instance->unfinished;
+  }
+  // Receives were listed first by the plan makers; the stack is worked from its top.
+  for (auto v = static_cast<std::uint16_t>(instance->states.size()); v-- > 0;) {
+    queue_vertex(*instance, v);
+  }
+  (void)run(*instance);
+  if (!instance->status.ok()) {
+    const Finish none{};
+    instance->finish = none;
+    fail(team, instance->status, explain(*instance));
+    return Started{true, team.fault};
+  }
+  if (instance->unfinished > 0) return Started{};
+  instance->finish = {};
+  end(*instance);
+  return Started{true, {}};
+}
+
+void Engine::queue_vertex(Instance& instance, std::uint16_t vertex) noexcept {
+  VertexState& state = instance.states[vertex];
+  if (state.queued) return;
+  state.queued = true;
+  instance.queue[instance.queued++] = vertex;
+}
+
+void Engine::make_ready(Instance& instance) noexcept {
+  if (instance.ready) return;
+  instance.ready = true;
+  instance.next = ready_;
+  ready_ = &instance;
+}
+
+int Engine::progress() noexcept {
+  int events = 0;
+  // What stalled gets another try; what stalls again goes to the list anew.
+  Instance* stalled = std::exchange(stalled_, nullptr);
+  while (stalled != nullptr) {
+    Instance* instance = stalled;
+    stalled = std::exchange(instance->stalled_next, nullptr);
+    instance->stalled = false;
+    for (std::uint16_t v = 0; v < instance->states.size(); ++v) {
+      if (std::exchange(instance->states[v].stalled, false)) queue_vertex(*instance, v);
+    }
+    make_ready(*instance);
+  }
+  while (ready_ != nullptr) {
+    Instance* instance = ready_;
+    ready_ = std::exchange(instance->next, nullptr);
+    instance->ready = false;
+    events += run(*instance);
+    if (!instance->status.ok()) {
+      fail(*instance->team, instance->status, explain(*instance));
+    } else if (instance->unfinished == 0) {
+      end(*instance);
+      ++events;
+    }
+  }
+  return events;
+}
+
+// Posts everything that is possible now. Returns how much was.
+int Engine::run(Instance& instance) noexcept {
+  int events = 0;
+  while (instance.queued > 0 && instance.status.ok()) {
+    const std::uint16_t vertex = instance.queue[--instance.queued];
+    instance.states[vertex].queued = false;
+    events += look_at(instance, vertex);
+  }
+  return events;
+}
+
+int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  VertexState& state = instance.states[number];
+  int events = 0;
+  while (const std::uint64_t possible = startable(instance, vertex, state)) {
+    const std::uint32_t index = state.base + static_cast<std::uint32_t>(std::countr_zero(possible));
+    if (state.recvs != nullptr && state.recvs[index % state.slots].busy) break;
+    const Posted posted = post(instance, number, index);
+    if (posted == Posted::kRetry) {
+      state.stalled = true;
+      if (!std::exchange(instance.stalled, true)) {
+        instance.stalled_next = stalled_;
+        stalled_ = &instance;
+      }
+      break;
+    }
+    ++events;
+    state.posted |= std::uint64_t{1} << (index - state.base);
+    if (posted == Posted::kDone) mark(instance, number, index);
+    if (!instance.status.ok()) break;
+  }
+  return events;
+}
+
+// Bit b: index base + b may be posted now.
+std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
+                                const VertexState& state) const noexcept {
+  const std::uint32_t left = vertex.count - state.base;
+  const std::uint32_t window = std::min<std::uint32_t>({vertex.window, left, 64});
+  if (window == 0) return 0;
+  std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
+  for (const Dependency& need : vertex.needs) {
+    if (possible == 0) break;
+    possible &= complete_from(static_cast<std::int64_t>(state.base) - need.shift,
+                              instance.states[need.vertex],
+                              instance.plan->vertices[need.vertex].count);
+  }
+  return possible;
+}
+
+void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  VertexState& state = instance.states[number];
+  ESP_ASSERT(index >= state.base && index - state.base < 64);
+  state.done |= std::uint64_t{1} << (index - state.base);
+  const int completed = std::countr_one(state.done);
+  if (completed > 0) {
+    state.base += static_cast<std::uint32_t>(completed);
+    if (completed == 64) {
+      state.done = state.posted = 0;
+    } else {
+      state.done >>= completed;
+      state.posted >>= completed;
+    }
+    if (state.base == vertex.count) {
+      --instance.unfinished;
+    } else {
+      queue_vertex(instance, number);
+    }
+  }
+  for (const std::uint16_t fed : vertex.feeds) queue_vertex(instance, fed);
+}
+
+void Engine::end(Instance& instance) noexcept {
+  Team& team = *instance.team;
+  trace_.end(trace_kind(instance.call.collective), subject(instance));
+  if (instance.active_prev != nullptr) {
+    instance.active_prev->active_next = instance.active_next;
+  } else {
+    team.active = instance.active_next;
+  }
+  if (instance.active_next != nullptr) instance.active_next->active_prev = instance.active_prev;
+  const Finish finish = instance.finish;
+  const Status status = instance.status;
+  PlanEntry& entry = *instance.entry;
+  entry.give_back(&instance);
+  if (entry.in_use == 0 && !team.retired.empty()) {
+    std::erase_if(team.retired, [&](const auto& retired) { return retired.get() == &entry; });
+  }
+  if (finish.function != nullptr) finish.function(finish.context, status);
+}
+
+}  // namespace espalier

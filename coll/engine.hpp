@@ -1,0 +1,99 @@
+// Engine: executes plans. On completion: mark the segment, post what became possible.
+//
+// Never recursive, never blocking; no allocation once a shape of call has been seen. A post that
+// finds a resource missing parks its vertex; it is tried again after the wires made progress.
+// Completions of the wires only mark and queue; run() does the rest, from progress() or from start().
+//
+// Ownership: borrows worker state and teams; teams own their plans and instances.
+// Threads: owner. path: data
+#pragma once
+
+#include <vector>
+
+#include "coll/choose.hpp"
+#include "coll/instance.hpp"
+#include "coll/team.hpp"
+#include "core/clock.hpp"
+#include "core/counters.hpp"
+#include "core/trace.hpp"
+#include "core/worker.hpp"
+
+namespace espalier {
+
+// What the trace says about an instance, or about one index of one of its vertices.
+TraceKind trace_kind(Collective collective) noexcept;
+TraceSubject subject(const Instance& instance, std::uint16_t vertex = 0, std::uint32_t index = 0,
+                     int member = -1) noexcept;
+
+// "rank 3 called <its call> where this rank called <mine>", from the board.
+std::string explain_mismatch(const Team& team, std::uint64_t sequence, const std::string& mine,
+                             Rank other);
+
+class Engine final : public Agent {
+ public:
+  Engine(Clock& clock, Counters& counters, Trace& trace, const Tuning& tuning) noexcept
+      : clock_(clock), counters_(counters), trace_(trace), tuning_(tuning) {}
+
+  // Whether an operation was already complete when the starting call returned: then `status` is
+  // its result and `finish` does not fire. Otherwise it fires once, from progress().
+  struct Started {
+    bool done = false;
+    Status status;
+  };
+
+  // Starts a collective as operation ++team.sequence, which the caller has entered on the board.
+  // An error means that nothing was started.
+  Result<Started> start(Team& team, const Call& call, const Finish& finish);
+
+  // One direction of a point-to-point flow.
+  enum class Direction : std::uint8_t { kSend, kReceive };
+  struct Flow {
+    Direction direction = Direction::kSend;
+    void* buffer = nullptr;  // only read when sending
+    std::uint64_t bytes = 0;
+    int peer = 0;  // team rank
+    unsigned channel = 0;
+  };
+  Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
+
+  int progress() noexcept override;
+
+  // Ends everything under way on the team with this status, for good.
+  void fail(Team& team, Status status, std::string text) noexcept;
+
+  Trace& trace() noexcept { return trace_; }
+
+ private:
+  Result<PlanEntry*> plan_for(Team& team, const Call& call);
+  Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
+  Result<Started> launch(PlanEntry& entry, const Instance& prototype);
+  void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
+  void make_ready(Instance& instance) noexcept;
+  int run(Instance& instance) noexcept;
+  int look_at(Instance& instance, std::uint16_t vertex) noexcept;
+  std::uint64_t startable(const Instance& instance, const Vertex& vertex,
+                          const VertexState& state) const noexcept;
+  Posted post(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  Posted post_send(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  Posted post_recv(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  void combine(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  void mark(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  void end(Instance& instance) noexcept;
+  void withdraw(Instance& instance) noexcept;
+  void note_failure(Instance& instance, Status status) noexcept;
+  void drop_from_lists(Instance& instance) noexcept;
+  std::string explain(const Instance& instance) const;
+  static void on_send(Completion& op, Status status) noexcept;
+  static void on_recv(Completion& op, Status status) noexcept;
+  std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
+                    std::uint32_t index) const noexcept;
+
+  Clock& clock_;
+  Counters& counters_;
+  Trace& trace_;
+  Tuning tuning_;
+  Instance* ready_ = nullptr;
+  Instance* stalled_ = nullptr;
+};
+
+}  // namespace espalier

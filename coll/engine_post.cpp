@@ -1,0 +1,242 @@
+// Engine: what the actions of a plan do, and how operations end badly.
+// path: data (posts), slow (failure)
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coll/engine.hpp"
+
+namespace espalier {
+
+std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
+                          std::uint32_t index) const noexcept {
+  const Plan& plan = *instance.plan;
+  if (place == Place::kAccumulator) place = index < vertex.inner ? Place::kInput : Place::kOutput;
+  if (place == Place::kScratch) {
+    const std::uint64_t slot_bytes =
+        (plan.partition.piece_elements * plan.partition.element_bytes + 63) & ~std::uint64_t{63};
+    return instance.scratch + index % plan.scratch_slots * slot_bytes;
+  }
+  const void* base = place == Place::kInput ? instance.call.input : instance.call.output;
+  // The engine writes only where the plan says kOutput or kScratch.
+  return static_cast<std::byte*>(const_cast<void*>(base)) + plan.offset_bytes(vertex, index);
+}
+
+Posted Engine::post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  switch (instance.plan->vertices[number].action) {
+    case Action::kRecv:
+    case Action::kRecvView:
+      return post_recv(instance, number, index);
+    case Action::kSend:
+    case Action::kPublish:
+      return post_send(instance, number, index);
+    case Action::kCombine:
+      combine(instance, number, index);
+      return Posted::kDone;
+  }
+  return Posted::kDone;
+}
+
+Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  Team& team = *instance.team;
+  VertexState& state = instance.states[number];
+  SendSlot& slot = state.sends[index % state.slots];
+  slot.index = index;
+  slot.on_complete = on_send;
+  Send send;
+  send.segment.flow = FlowId(team.id, instance.channel + vertex.channel, instance.sequence);
+  send.segment.ordinal = plan.ordinal(vertex, index);
+  send.segment.total = vertex.inner;
+  send.segment.signature = instance.signature;
+  send.data = locate(instance, vertex.src, vertex, index);
+  send.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
+  send.flow_bytes = plan.partition.elements * plan.partition.element_bytes;
+  send.synchronous = vertex.synchronous;
+  send.to_view = vertex.src != Place::kOutput;
+  Posted posted;
+  if (vertex.action == Action::kSend) {
+    const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+    send.segment.peer = team.members[member];
+    posted = team.wires[member]->send(send, slot);
+  } else {
+    // Ranks of the job, translated once per instance block.
+    posted = team.wires[static_cast<std::size_t>(vertex.peers.front())]->publish(
+        send, instance.entry->publish_ranks(number, team), slot);
+  }
+  slot.pending = posted == Posted::kPending;
+  if (posted != Posted::kRetry) {
+    trace_.instant(TraceKind::kSend, subject(instance, number, index, vertex.peer));
+  }
+  return posted;
+}
+
+Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  Team& team = *instance.team;
+  VertexState& state = instance.states[number];
+  RecvSlot& slot = state.recvs[index % state.slots];
+  slot.index = index;
+  slot.on_complete = on_recv;
+  slot.busy = true;
+  slot.status = {};
+  slot.dst = vertex.action == Action::kRecv ? locate(instance, vertex.dst, vertex, index) : nullptr;
+  slot.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
+  const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+  SegmentId segment;
+  segment.peer = team.members[member];
+  segment.flow = FlowId(team.id, instance.channel + vertex.channel, instance.sequence);
+  segment.ordinal = plan.ordinal(vertex, index);
+  segment.total = vertex.inner;
+  segment.signature = instance.signature;
+  const Posted posted = team.wires[member]->recv(segment, state.slots, slot);
+  if (posted == Posted::kDone) {
+    if (vertex.action == Action::kRecv) slot.busy = false;
+    if (!slot.status.ok()) note_failure(instance, slot.status);
+  }
+  return posted;
+}
+
+void Engine::on_send(Completion& op, Status status) noexcept {
+  auto& slot = static_cast<SendSlot&>(op);
+  Instance& instance = *slot.instance;
+  slot.pending = false;
+  if (!status.ok()) instance.engine->note_failure(instance, status);
+  instance.engine->mark(instance, slot.vertex, slot.index);
+  instance.engine->make_ready(instance);
+}
+
+void Engine::on_recv(Completion& op, Status status) noexcept {
+  auto& slot = static_cast<RecvSlot&>(op);
+  Instance& instance = *slot.instance;
+  const Vertex& vertex = instance.plan->vertices[slot.vertex];
+  if (vertex.action == Action::kRecv) slot.busy = false;
+  if (!status.ok()) instance.engine->note_failure(instance, status);
+  instance.engine->trace_.instant(
+      TraceKind::kRecv, subject(instance, slot.vertex, slot.index, vertex.peer));
+  instance.engine->mark(instance, slot.vertex, slot.index);
+  instance.engine->make_ready(instance);
+}
+
+void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  std::size_t k = 0;
+  for (const Operand& operand : vertex.operands) {
+    if (operand.place == Place::kView) {
+      const VertexState& from = instance.states[operand.vertex];
+      instance.operands[k++] = from.recvs[index % from.slots].view;
+    } else {
+      instance.operands[k++] = locate(instance, operand.place, vertex, index);
+    }
+  }
+  const std::uint64_t elements = plan.length_elements(vertex, index);
+  if (elements > 0) {
+    std::byte* dst = locate(instance, vertex.dst, vertex, index);
+    if (k == 1) {
+      if (dst != instance.operands[0]) {
+        std::copy_n(static_cast<const std::byte*>(instance.operands[0]),
+                    elements * plan.partition.element_bytes, dst);
+      }
+    } else {
+      instance.call.combiner.combine(dst, instance.operands, k, elements,
+                                     instance.team->user_scratch);
+    }
+    ++counters_.combines;
+    counters_.combine_bytes += elements * plan.partition.element_bytes * k;
+  }
+  for (const Operand& operand : vertex.operands) {
+    if (operand.place != Place::kView) continue;
+    VertexState& from = instance.states[operand.vertex];
+    RecvSlot& slot = from.recvs[index % from.slots];
+    const auto member = static_cast<std::size_t>(
+        plan.peer(plan.vertices[operand.vertex], index));
+    instance.team->wires[member]->release(slot);
+    slot.busy = false;
+    queue_vertex(instance, operand.vertex);
+  }
+}
+
+void Engine::note_failure(Instance& instance, Status status) noexcept {
+  if (instance.status.ok()) instance.status = status;
+}
+
+// Takes every operation in flight back and gives every view back.
+void Engine::withdraw(Instance& instance) noexcept {
+  const Plan& plan = *instance.plan;
+  for (std::size_t v = 0; v < instance.states.size(); ++v) {
+    const Vertex& vertex = plan.vertices[v];
+    VertexState& state = instance.states[v];
+    for (std::size_t i = 0; i < state.slots; ++i) {
+      if (state.sends != nullptr && state.sends[i].pending) {
+        Wire* wire = instance.team->wires[static_cast<std::size_t>(
+            vertex.action == Action::kPublish ? vertex.peers.front()
+                                              : plan.peer(vertex, state.sends[i].index))];
+        wire->cancel(static_cast<SendOp&>(state.sends[i]));
+        state.sends[i].pending = false;
+      }
+      if (state.recvs != nullptr && state.recvs[i].busy) {
+        Wire* wire =
+            instance.team->wires[static_cast<std::size_t>(plan.peer(vertex, state.recvs[i].index))];
+        wire->cancel(static_cast<RecvOp&>(state.recvs[i]));
+        wire->release(state.recvs[i]);
+        state.recvs[i].busy = false;
+      }
+    }
+  }
+}
+
+void Engine::drop_from_lists(Instance& instance) noexcept {
+  for (Instance** link = &ready_; *link != nullptr; link = &(*link)->next) {
+    if (*link != &instance) continue;
+    *link = std::exchange(instance.next, nullptr);
+    break;
+  }
+  for (Instance** link = &stalled_; *link != nullptr; link = &(*link)->stalled_next) {
+    if (*link != &instance) continue;
+    *link = std::exchange(instance.stalled_next, nullptr);
+    break;
+  }
+  instance.ready = instance.stalled = false;
+}
+
+void Engine::fail(Team& team, Status status, std::string text) noexcept {
+  if (team.fault.ok()) {
+    team.fault = status;
+    team.fault_text = std::move(text);
+    if (team.board) team.board.report(status);
+    for (Bell* bell : team.bells) Doorbell::ring(*bell);
+  }
+  while (team.active != nullptr) {
+    Instance& instance = *team.active;
+    withdraw(instance);
+    drop_from_lists(instance);
+    instance.status = team.fault;
+    end(instance);
+  }
+}
+
+// What to tell people about an operation that ended with instance.status.
+std::string Engine::explain(const Instance& instance) const {
+  const Status status = instance.status;
+  const std::string mine = instance.call.signature().to_text();
+  const Team& team = *instance.team;
+  if (status.code() == ESP_ERR_MISMATCH) {
+    if (instance.channel != 0) {
+      return fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
+                         "expected here",
+                         status.rank(), instance.call.count);
+    }
+    return explain_mismatch(team, instance.sequence, mine, status.rank());
+  }
+  return fmt::format("{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
+                     esp_status_text(status.code()),
+                     status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
+                     status.error_number() == 0
+                         ? ""
+                         : fmt::format(", errno {}", status.error_number()));
+}
+
+}  // namespace espalier

@@ -1,0 +1,153 @@
+#include "coll/instance.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "coll/engine.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kAlign = 64;
+constexpr std::size_t up(std::size_t n) { return (n + kAlign - 1) & ~(kAlign - 1); }
+
+bool sends(const Vertex& v) { return v.action == Action::kSend || v.action == Action::kPublish; }
+bool receives(const Vertex& v) {
+  return v.action == Action::kRecv || v.action == Action::kRecvView;
+}
+// Operation slots of a vertex: index i uses slot i % slots.
+std::size_t slots(const Vertex& v) {
+  return sends(v) || receives(v) ? std::min<std::size_t>(v.window, std::max(v.count, 1U)) : 0;
+}
+
+// Where the parts of an instance's block begin.
+struct BlockLayout {
+  std::size_t states, sends, recvs, queue, operands, scratch, total;
+
+  explicit BlockLayout(const Plan& plan) {
+    std::size_t send_count = 0, recv_count = 0, operand_count = 1;
+    for (const Vertex& v : plan.vertices) {
+      if (sends(v)) send_count += slots(v);
+      if (receives(v)) recv_count += slots(v);
+      operand_count = std::max(operand_count, v.operands.size());
+    }
+    states = up(sizeof(Instance));
+    sends = up(states + sizeof(VertexState) * plan.vertices.size());
+    recvs = up(sends + sizeof(SendSlot) * send_count);
+    queue = up(recvs + sizeof(RecvSlot) * recv_count);
+    operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
+    scratch = up(operands + sizeof(void*) * operand_count);
+    total = scratch + plan.scratch_slots * scratch_slot_bytes(plan);
+  }
+
+  static bool sends(const Vertex& v) { return espalier::sends(v); }
+  static std::size_t scratch_slot_bytes(const Plan& plan) {
+    return up(plan.partition.piece_elements * plan.partition.element_bytes);
+  }
+};
+
+}  // namespace
+
+PlanEntry::~PlanEntry() {
+  ESP_ASSERT(in_use == 0);
+  while (free != nullptr) {
+    Instance* instance = free;
+    free = instance->next;
+    // Slots and states are trivially destructible by construction of their members.
+    ::operator delete(static_cast<void*>(instance), std::align_val_t{kAlign});
+  }
+}
+
+Instance* PlanEntry::take() {
+  if (free != nullptr) {
+    Instance* instance = free;
+    free = instance->next;
+    instance->next = nullptr;
+    ++in_use;
+    return instance;
+  }
+  const BlockLayout layout(plan);
+  void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
+  if (memory == nullptr) return nullptr;
+  auto* base = static_cast<std::byte*>(memory);
+  auto* instance = new (base) Instance;
+  auto* states = reinterpret_cast<VertexState*>(base + layout.states);
+  auto* send = reinterpret_cast<SendSlot*>(base + layout.sends);
+  auto* recv = reinterpret_cast<RecvSlot*>(base + layout.recvs);
+  for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
+    auto* state = new (states + v) VertexState;
+    const Vertex& vertex = plan.vertices[v];
+    state->slots = static_cast<std::uint16_t>(slots(vertex));
+    if (sends(vertex)) state->sends = send;
+    if (receives(vertex)) state->recvs = recv;
+    for (std::size_t i = 0; i < slots(vertex); ++i) {
+      if (sends(vertex)) {
+        new (send) SendSlot;
+        send->instance = instance;
+        send->vertex = static_cast<std::uint16_t>(v);
+        ++send;
+      } else {
+        new (recv) RecvSlot;
+        recv->instance = instance;
+        recv->vertex = static_cast<std::uint16_t>(v);
+        ++recv;
+      }
+    }
+  }
+  instance->states = {states, plan.vertices.size()};
+  instance->queue = reinterpret_cast<std::uint16_t*>(base + layout.queue);
+  instance->operands = reinterpret_cast<const void**>(base + layout.operands);
+  instance->scratch = base + layout.scratch;
+  instance->entry = this;
+  instance->plan = &plan;
+  ++in_use;
+  return instance;
+}
+
+std::span<const Rank> PlanEntry::publish_ranks(std::uint16_t vertex, const Team& team) {
+  if (ranks_of_vertex.empty()) ranks_of_vertex.resize(plan.vertices.size());
+  std::vector<Rank>& ranks = ranks_of_vertex[vertex];
+  if (ranks.empty()) {
+    for (const std::int32_t member : plan.vertices[vertex].peers) {
+      ranks.push_back(team.members[static_cast<std::size_t>(member)]);
+    }
+  }
+  return ranks;
+}
+
+void PlanEntry::give_back(Instance* instance) noexcept {
+  ESP_ASSERT(in_use > 0);
+  --in_use;
+  instance->next = free;
+  free = instance;
+}
+
+Team::~Team() { ESP_ASSERT(active == nullptr); }
+
+PointToPointCounter& Team::flow(int member, unsigned channel) {
+  if (flows.empty()) flows.resize(members.size());
+  auto& table = flows[static_cast<std::size_t>(member)];
+  if (table == nullptr) table = std::make_unique<std::array<PointToPointCounter, 256>>();
+  return (*table)[channel];
+}
+
+CallSignature Call::signature() const noexcept {
+  CallSignature s;
+  s.collective = static_cast<std::uint8_t>(collective);
+  s.root = root;
+  s.count = count;
+  s.type = static_cast<std::uint8_t>(type);
+  s.op = static_cast<std::uint8_t>(op);
+  std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
+                    static_cast<std::uint64_t>(options.shape) << 4 |
+                    static_cast<std::uint64_t>(options.variant) << 8 |
+                    static_cast<std::uint64_t>(options.radix) << 12 |
+                    static_cast<std::uint64_t>(combiner.commutative()) << 44 |
+                    static_cast<std::uint64_t>(blocking) << 45;
+  o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
+  o *= 0xff51afd7ed558ccdULL;
+  s.options = static_cast<std::uint8_t>(o >> 56);
+  return s;
+}
+
+}  // namespace espalier

@@ -1,0 +1,24 @@
+#include "coll/signature.hpp"
+
+#include <fmt/format.h>
+
+#include "core/datatype.hpp"
+
+namespace espalier {
+
+std::string CallSignature::to_text() const {
+  const char* name = collective_name(static_cast<Collective>(collective));
+  const char* type_text = type_name(static_cast<esp_type>(type));
+  switch (static_cast<Collective>(collective)) {
+    case Collective::kBarrier:
+      return name;
+    case Collective::kBcast:
+      return fmt::format("{} of {} {} from root {}", name, count, type_text, root);
+    case Collective::kReduce:
+      return fmt::format("{} ({}) of {} {} to root {}", name, op_name(op), count, type_text, root);
+    default:
+      return fmt::format("{} ({}) of {} {}", name, op_name(op), count, type_text);
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,36 @@
+// CallSignature: what a rank calls, in 16 bytes, so that members of a team can tell a mismatch.
+//
+// It stands in full on the team's board and as a hash in every segment.
+// Values. path: short
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "coll/plan.hpp"
+
+namespace espalier {
+
+struct CallSignature {
+  std::uint8_t collective = 0;
+  std::uint8_t type = 0;
+  std::uint8_t op = 0;       // user-defined ones: creation order from ESP_OP_BUILTIN_COUNT on
+  std::uint8_t options = 0;  // hash of the options and of the blocking/non-blocking form
+  std::int32_t root = 0;
+  std::uint64_t count = 0;
+
+  friend bool operator==(const CallSignature&, const CallSignature&) noexcept = default;
+
+  std::uint32_t hash() const noexcept {
+    std::uint64_t h = std::uint64_t{collective} | std::uint64_t{type} << 8 |
+                      std::uint64_t{op} << 16 | std::uint64_t{options} << 24 |
+                      static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
+    h = (h ^ (count * 0xff51afd7ed558ccdULL)) * 0x9e3779b97f4a7c15ULL;
+    return static_cast<std::uint32_t>(h >> 32);
+  }
+  // "bcast of 12 int32 from root 3"
+  std::string to_text() const;
+};
+static_assert(sizeof(CallSignature) == 16);
+
+}  // namespace espalier

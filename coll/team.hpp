@@ -1,0 +1,92 @@
+// Team: an ordered set of ranks, the numbering of what they do together, and what went wrong.
+//
+// Plain data of the engine and its neighbours in coll/ (short path, watchdog, splitting); the
+// public handle lives in bootstrap/. Threads: owner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coll/board.hpp"
+#include "coll/combiner.hpp"
+#include "coll/plan.hpp"
+#include "core/doorbell.hpp"
+#include "core/intrusive_list.hpp"
+#include "core/wire.hpp"
+
+namespace espalier {
+
+struct Instance;
+struct PlanEntry;
+
+// What a user asked for, checked.
+struct Call {
+  Collective collective = Collective::kBarrier;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::uint64_t count = 0;
+  esp_type type = ESP_BYTE;
+  std::uint32_t element_bytes = 1;
+  esp_op op = ESP_SUM;
+  std::int32_t root = 0;
+  Combiner combiner;
+  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  bool blocking = false;
+
+  std::uint64_t bytes() const noexcept { return count * element_bytes; }
+  CallSignature signature() const noexcept;
+};
+
+// A blocking operation on the short path, for the watchdog to see whom it waits for.
+struct ShortWait {
+  std::uint64_t sequence = 0;
+  CallSignature signature;
+  bool waits_for_all = false;      // otherwise for `member` only
+  bool waits_to_enter_next = false;  // for slots to be free: members must enter sequence + 1
+  int member = 0;
+};
+
+struct PointToPointCounter {
+  std::uint64_t sent = 0, received = 0;
+};
+
+struct Team {
+  static constexpr std::size_t kPlanSlots = 64;
+
+  Team() = default;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  ~Team();  // Asserts that nothing is under way.
+
+  std::uint32_t id = 0;
+  int rank = 0;
+  std::vector<Rank> members;            // job ranks
+  std::vector<Wire*> wires;             // per member; nullptr at the own position
+  std::vector<Bell*> bells;             // per member, of the same node; empty when not all are
+  Board board;                          // false when there is no common memory
+  std::uint64_t sequence = 0;           // of the last operation
+  std::uint64_t safe = 0;               // all members are known to have entered this operation
+  const ShortWait* short_wait = nullptr;
+  Instance* active = nullptr;           // list of instances under way
+  std::uint64_t segment_limit = 0;      // bytes, of all wires in use
+  bool short_path = false;
+
+  // The first failure is final: the members no longer agree on what they do.
+  Status fault;
+  std::string fault_text;
+
+  std::array<std::unique_ptr<PlanEntry>, kPlanSlots> plans;
+  std::vector<std::unique_ptr<PlanEntry>> retired;  // displaced from `plans` while in use
+  std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
+  std::vector<std::byte> user_scratch;
+
+  int size() const noexcept { return static_cast<int>(members.size()); }
+  bool failed() const noexcept { return !fault.ok(); }
+  PointToPointCounter& flow(int member, unsigned channel);
+};
+
+}  // namespace espalier

@@ -1,0 +1,113 @@
+#include "core/worker.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kTaskQueueCapacity = 1024;
+// A sleeper looks around by itself this often, for what no doorbell announces: death.
+constexpr std::uint64_t kParkNs = 100'000'000;
+// How often a yielding waiter does its housekeeping.
+constexpr std::uint64_t kWatchNs = 20'000'000;
+
+}  // namespace
+
+Worker::Worker(Clock& clock, Doorbell& doorbell, Counters& counters,
+               const WaitPolicy& policy) noexcept
+    : clock_(clock), doorbell_(doorbell), counters_(counters), policy_(policy) {}
+
+Worker::~Worker() { stop_thread(); }
+
+Outcome Worker::enable_submission() {
+  auto queue = MpscQueue<Task*>::create(kTaskQueueCapacity);
+  if (!queue) return queue.error();
+  tasks_ = std::move(*queue);
+  return Unit{};
+}
+
+int Worker::progress() noexcept {
+  ESP_ASSERT(!in_progress_);
+  in_progress_ = true;
+  int events = 0;
+  for (Wire* wire : wires_) events += wire->progress();
+  for (Agent* agent : agents_) events += agent->progress();
+  if (tasks_ != nullptr) events += run_tasks();
+  if (!timers_.empty()) {
+    const auto fired = timers_.run_expired(clock_.now_ns());
+    counters_.timers_fired += fired;
+    events += static_cast<int>(fired);
+  }
+  in_progress_ = false;
+  return events;
+}
+
+int Worker::run_tasks() noexcept {
+  int events = 0;
+  for (Task* task = nullptr; events < 64 && tasks_->try_pop(task); ++events) task->run(*task);
+  return events;
+}
+
+void Worker::submit(Task& task) noexcept {
+  ESP_ASSERT(tasks_ != nullptr);
+  while (!tasks_->try_push(&task)) sched_yield();
+  doorbell_.ring_self();
+}
+
+void Worker::wait_slow(Look done, void* context) noexcept {
+  const std::uint64_t begin = clock_.now_ns();
+  std::uint64_t idle_since = begin;
+  std::uint64_t watched = begin;
+  while (!done(context)) {
+    const bool busy = progress() > 0;
+    if (done(context)) return;
+    if (busy) {
+      idle_since = 0;  // Read the clock again only when there is nothing to do.
+      continue;
+    }
+    const std::uint64_t now = clock_.now_ns();
+    if (idle_since == 0) idle_since = now;
+    if (now - watched >= kWatchNs) {
+      watched = now;
+      for (Wire* wire : wires_) wire->idle();
+      if (watchdog_ != nullptr) watchdog_->look(begin, now);
+    } else if (now - idle_since < policy_.yield_ns) {
+      ++counters_.yields;
+      sched_yield();
+    } else {
+      park(done, context, now);
+    }
+  }
+}
+
+void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {
+  std::uint64_t timeout = kParkNs;
+  const std::uint64_t deadline = timers_.next_deadline_ns();
+  if (deadline != kNever) timeout = deadline > now_ns ? std::min(timeout, deadline - now_ns) : 0;
+  ++counters_.parks;
+  doorbell_.sleep([&] { return done(context) || progress() > 0 || done(context); }, timeout);
+}
+
+Outcome Worker::start_thread() {
+  ESP_ASSERT(tasks_ != nullptr && !thread_.joinable());
+  stop_.store(false, std::memory_order_relaxed);
+  thread_ = std::thread([this] { thread_main(); });
+  return Unit{};
+}
+
+void Worker::thread_main() noexcept {
+  const auto stopped = [this] { return stop_.load(std::memory_order_acquire); };
+  wait(stopped);
+}
+
+void Worker::stop_thread() noexcept {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);
+  doorbell_.ring_self();
+  thread_.join();
+}
+
+}  // namespace espalier

@@ -1,0 +1,133 @@
+// Worker: the progress engine of one job. Everything that happens in a job happens in progress().
+//
+// One owner at a time drives it: the caller's thread (default), or the worker's own thread
+// (start_thread), which sleeps when there is nothing to do. Other threads hand in tasks through a
+// bounded queue (submit). Nothing here waits for one operation except wait(), which is what
+// blocking calls are made of.
+//
+// Waiting is spin-then-park: look a few times, give the core away for a while, then sleep on the
+// doorbell. With more ranks than cores the spinning is left out: a rank that has nothing to do
+// must not keep the one it waits for from running.
+//
+// Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/counters.hpp"
+#include "core/doorbell.hpp"
+#include "core/mpsc_queue.hpp"
+#include "core/timer_queue.hpp"
+#include "core/wire.hpp"
+
+namespace espalier {
+
+// Something that wants a turn in every progress(), after the wires.
+class Agent {
+ public:
+  virtual ~Agent() = default;
+  virtual int progress() noexcept = 0;  // events handled; never blocks
+};
+
+// Looks after the waits of a worker: called when a wait has found nothing for some milliseconds.
+class Watchdog {
+ public:
+  virtual ~Watchdog() = default;
+  // May end operations with an error. `since_ns`: begin of the wait.
+  virtual void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept = 0;
+};
+
+struct WaitPolicy {
+  std::uint32_t spins = 1000;      // looks before the first yield
+  std::uint64_t yield_ns = 50'000;  // yields before the first sleep
+};
+
+// A unit of work from another thread. The submitter keeps it alive until it has run.
+struct Task {
+  using Run = void (*)(Task& self) noexcept;
+  explicit Task(Run function) noexcept : run(function) {}
+  Run run;
+};
+
+class Worker {
+ public:
+  Worker(Clock& clock, Doorbell& doorbell, Counters& counters, const WaitPolicy& policy) noexcept;
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Setup, before the first progress().
+  void attach(Wire& wire) { wires_.push_back(&wire); }
+  void attach(Agent& agent) { agents_.push_back(&agent); }
+  void set_watchdog(Watchdog* watchdog) noexcept { watchdog_ = watchdog; }
+  Outcome enable_submission();
+
+  // Owner. One round over wires, agents, tasks, timers. Not reentrant.
+  int progress() noexcept;
+
+  // Owner. Returns when done() holds. done() must only look; it is called very often.
+  // kLooks: looks per round of progress(): 1 where progress() itself brings the news, more where
+  // done() reads shared memory directly.
+  template <unsigned kLooks = 1, typename Done>
+  void wait(Done&& done) noexcept {
+    for (std::uint32_t spin = policy_.spins / kLooks; spin > 0; --spin) {
+      for (unsigned look = 0; look < kLooks; ++look) {
+        if (done()) return;
+        pause();
+      }
+      if (kLooks == 1 || spin % 16 == 0) progress();
+    }
+    using Function = std::remove_reference_t<Done>;
+    wait_slow([](void* f) noexcept { return static_cast<bool>((*static_cast<Function*>(f))()); },
+              const_cast<void*>(static_cast<const void*>(&done)));
+  }
+
+  // Any thread. Blocks (politely) while the queue is full. Needs enable_submission().
+  void submit(Task& task) noexcept;
+
+  Outcome start_thread();
+  void stop_thread() noexcept;
+  bool has_thread() const noexcept { return thread_.joinable(); }
+  bool on_thread() const noexcept { return std::this_thread::get_id() == thread_.get_id(); }
+
+  TimerQueue& timers() noexcept { return timers_; }
+  Clock& clock() noexcept { return clock_; }
+  Counters& counters() noexcept { return counters_; }
+  bool in_progress() const noexcept { return in_progress_; }
+
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
+  }
+
+ private:
+  using Look = bool (*)(void*) noexcept;
+  [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
+  void park(Look done, void* context, std::uint64_t now_ns) noexcept;
+  int run_tasks() noexcept;
+  void thread_main() noexcept;
+
+  Clock& clock_;
+  Doorbell& doorbell_;
+  Counters& counters_;
+  WaitPolicy policy_;
+  std::vector<Wire*> wires_;
+  std::vector<Agent*> agents_;
+  Watchdog* watchdog_ = nullptr;
+  TimerQueue timers_;
+  std::unique_ptr<MpscQueue<Task*>> tasks_;
+  bool in_progress_ = false;
+  // Writer: stop_thread(); reader: the thread. Publishes nothing.
+  std::atomic<bool> stop_{false};
+  std::thread thread_;  // Last: started in start_thread() only, when everything else exists.
+};
+
+}  // namespace espalier
