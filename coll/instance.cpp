@@ -11,36 +11,35 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t up(std::size_t n) { return (n + kAlign - 1) & ~(kAlign - 1); }
 
-bool sends(const Vertex& v) { return v.action == Action::kSend || v.action == Action::kPublish; }
-bool receives(const Vertex& v) {
+bool is_send(const Vertex& v) { return v.action == Action::kSend || v.action == Action::kPublish; }
+bool is_recv(const Vertex& v) {
   return v.action == Action::kRecv || v.action == Action::kRecvView;
 }
 // Operation slots of a vertex: index i uses slot i % slots.
 std::size_t slots(const Vertex& v) {
-  return sends(v) || receives(v) ? std::min<std::size_t>(v.window, std::max(v.count, 1U)) : 0;
+  return is_send(v) || is_recv(v) ? std::min<std::size_t>(v.window, std::max(v.count, 1U)) : 0;
 }
 
 // Where the parts of an instance's block begin.
 struct BlockLayout {
-  std::size_t states, sends, recvs, queue, operands, scratch, total;
+  std::size_t states, send_slots, recvs, queue, operands, scratch, total;
 
   explicit BlockLayout(const Plan& plan) {
     std::size_t send_count = 0, recv_count = 0, operand_count = 1;
     for (const Vertex& v : plan.vertices) {
-      if (sends(v)) send_count += slots(v);
-      if (receives(v)) recv_count += slots(v);
+      if (is_send(v)) send_count += slots(v);
+      if (is_recv(v)) recv_count += slots(v);
       operand_count = std::max(operand_count, v.operands.size());
     }
     states = up(sizeof(Instance));
-    sends = up(states + sizeof(VertexState) * plan.vertices.size());
-    recvs = up(sends + sizeof(SendSlot) * send_count);
+    send_slots = up(states + sizeof(VertexState) * plan.vertices.size());
+    recvs = up(send_slots + sizeof(SendSlot) * send_count);
     queue = up(recvs + sizeof(RecvSlot) * recv_count);
     operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
     scratch = up(operands + sizeof(void*) * operand_count);
     total = scratch + plan.scratch_slots * scratch_slot_bytes(plan);
   }
 
-  static bool sends(const Vertex& v) { return espalier::sends(v); }
   static std::size_t scratch_slot_bytes(const Plan& plan) {
     return up(plan.partition.piece_elements * plan.partition.element_bytes);
   }
@@ -72,16 +71,16 @@ Instance* PlanEntry::take() {
   auto* base = static_cast<std::byte*>(memory);
   auto* instance = new (base) Instance;
   auto* states = reinterpret_cast<VertexState*>(base + layout.states);
-  auto* send = reinterpret_cast<SendSlot*>(base + layout.sends);
+  auto* send = reinterpret_cast<SendSlot*>(base + layout.send_slots);
   auto* recv = reinterpret_cast<RecvSlot*>(base + layout.recvs);
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     auto* state = new (states + v) VertexState;
     const Vertex& vertex = plan.vertices[v];
     state->slots = static_cast<std::uint16_t>(slots(vertex));
-    if (sends(vertex)) state->sends = send;
-    if (receives(vertex)) state->recvs = recv;
+    if (is_send(vertex)) state->sends = send;
+    if (is_recv(vertex)) state->recvs = recv;
     for (std::size_t i = 0; i < slots(vertex); ++i) {
-      if (sends(vertex)) {
+      if (is_send(vertex)) {
         new (send) SendSlot;
         send->instance = instance;
         send->vertex = static_cast<std::uint16_t>(v);

@@ -16,6 +16,8 @@ std::string CallSignature::to_text() const {
       return fmt::format("{} of {} {} from root {}", name, count, type_text, root);
     case Collective::kReduce:
       return fmt::format("{} ({}) of {} {} to root {}", name, op_name(op), count, type_text, root);
+    case Collective::kPointToPoint:
+      return fmt::format("point-to-point of {} bytes with team rank {}", count, root);
     default:
       return fmt::format("{} ({}) of {} {}", name, op_name(op), count, type_text);
   }

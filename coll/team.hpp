@@ -71,6 +71,7 @@ struct Team {
   std::uint64_t sequence = 0;           // of the last operation
   std::uint64_t safe = 0;               // all members are known to have entered this operation
   const ShortWait* short_wait = nullptr;
+  bool flow_wait = false;               // a blocking single-segment send or receive is under way
   Instance* active = nullptr;           // list of instances under way
   std::uint64_t segment_limit = 0;      // bytes, of all wires in use
   bool short_path = false;

@@ -1,0 +1,20 @@
+// Liveness: what is known about the other processes of the job, whatever the source.
+// Threads: owner. path: slow
+#pragma once
+
+#include "core/status.hpp"
+
+namespace espalier {
+
+class Liveness {
+ public:
+  virtual ~Liveness() = default;
+  // Has the process ended (or left the job) without this rank having said goodbye?
+  virtual bool is_dead(Rank rank) noexcept = 0;
+  // Is it stopped (SIGSTOP, a debugger)? False where that cannot be told.
+  virtual bool is_stopped(Rank rank) noexcept = 0;
+  // Has it left the job in an orderly way?
+  virtual bool has_left(Rank rank) noexcept = 0;
+};
+
+}  // namespace espalier
