@@ -1,0 +1,58 @@
+// Card: what every rank tells every other through the bootstrap, once.
+//
+// Bytes from other processes are not trusted: parse_card() checks everything that is used before
+// anything is used. Values. path: setup
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/status.hpp"
+
+namespace espalier {
+
+struct Card {
+  static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
+  static constexpr std::uint16_t kVersion = 1;
+
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  std::uint16_t bytes = 0;
+  char host[64] = {};               // host name, for people
+  std::uint64_t machine = 0;        // hash of the kernel's boot id: equal on one machine only
+  std::int64_t pid = 0;
+  std::uint64_t pid_start = 0;      // start time of the process, so that a reused pid is noticed
+  std::uint64_t pid_namespace = 0;
+  std::int32_t memory_file = -1;    // descriptor of this rank's candidate for the shared segment
+  std::uint8_t progress_thread = 0;
+  std::uint8_t asymmetric_fence = 0;
+  std::uint8_t unused[2] = {};
+  std::uint64_t nonce_address = 0;  // for probing CMA
+  std::uint64_t nonce = 0;
+  std::uint64_t arena_bytes = 0;    // settings that must be equal on all ranks
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t short_bytes = 0;
+  cpu_set_t cpus = {};              // that this rank may run on
+};
+
+// Describes the calling process; `nonce` stays where it is until the job ends.
+Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file);
+std::span<const std::byte> card_bytes(const Card& card) noexcept;
+// `rank` is for the error text.
+Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank);
+// Settings that differ between two ranks, as an error; Unit when all agree.
+Outcome check_agreement(const std::vector<Card>& cards, Rank me);
+
+// Field 22 of /proc/PID/stat, and the state letter; {0, 0} when there is no such process.
+struct ProcessState {
+  std::uint64_t start = 0;
+  char letter = 0;
+};
+ProcessState process_state(std::int64_t pid) noexcept;
+
+}  // namespace espalier

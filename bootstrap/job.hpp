@@ -1,0 +1,106 @@
+// esp_job and esp_team: what the public handles point to, and the one place where transports are put
+// under an engine.
+//
+// Members are declared in the order of dependence; destruction goes backwards. Ownership: a job
+// owns everything made from it. Threads: see espalier.h.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/card.hpp"
+#include "bootstrap/node_liveness.hpp"
+#include "coll/engine.hpp"
+#include "coll/short_path.hpp"
+#include "coll/watch.hpp"
+#include "core/config.hpp"
+#include "core/pool.hpp"
+#include "core/trace.hpp"
+#include "core/worker.hpp"
+#include "shm/heap.hpp"
+#include "shm/shm_wire.hpp"
+
+struct esp_team {
+  esp_job* job = nullptr;
+  espalier::Team team;
+  std::string error_text;        // stable storage for esp_team_error
+  void* board_memory = nullptr;  // from this rank's heap: only at the team's first member
+  bool is_world = false;
+};
+
+// Ends an operation for whoever started it. Pooled.
+struct esp_request {
+  esp_job* job = nullptr;
+  esp_notify notify = {nullptr, nullptr, nullptr};
+  espalier::Status status;
+  esp_request* deferred_next = nullptr;
+  // Writer: the owner of the worker (release: publishes status). Readers: the thread that waits.
+  std::atomic<std::uint32_t> done{0};
+};
+
+namespace espalier {
+
+// Calls the callbacks of operations that were complete before the starting call had returned.
+class DeferredCallbacks final : public Agent {
+ public:
+  void add(esp_request& request) noexcept;
+  int progress() noexcept override;
+
+ private:
+  esp_request* first_ = nullptr;
+  esp_request** last_ = &first_;
+};
+
+}  // namespace espalier
+
+struct esp_job {
+  espalier::Config config;
+  espalier::Log log;
+  espalier::SteadyClock clock;
+  espalier::Counters counters;
+  espalier::Trace trace;
+  std::unique_ptr<espalier::Bootstrap> bootstrap;
+  espalier::Rank rank = 0;
+  int size = 1;
+  std::vector<espalier::Card> cards;          // by rank
+  std::vector<espalier::Rank> locals;         // ranks of this machine, ascending
+  std::uint32_t local_index = 0;
+  int usable_cpus = 1;                        // of all local ranks together
+  bool threaded = false;                      // this rank has a progress thread
+  bool any_threaded = false;                  // some rank has: then nobody takes the short path
+  std::string pull_text;                      // why CMA is used or not
+  std::unique_ptr<std::uint64_t> nonce;
+  std::unique_ptr<espalier::shm::Segment> segment;
+  std::optional<espalier::Doorbell> doorbell;
+  std::optional<espalier::shm::Heap> heap;
+  std::unique_ptr<espalier::shm::ShmWire> shm_wire;
+  std::unique_ptr<espalier::NodeLiveness> liveness;
+  std::unique_ptr<espalier::Worker> worker;
+  std::unique_ptr<espalier::Engine> engine;
+  std::unique_ptr<espalier::ShortPath> short_path;
+  std::unique_ptr<espalier::TeamWatch> watch;
+  espalier::DeferredCallbacks deferred;
+  espalier::Pool<esp_request> requests;
+  std::vector<std::optional<espalier::UserOperator>> user_operators;
+  std::vector<std::unique_ptr<esp_team>> teams;  // world first
+  std::uint32_t next_team_id = 1;
+  std::string error_text;
+  std::string description;
+};
+
+namespace espalier {
+
+// Collective: makes a job of the processes that the bootstrap connects.
+Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options);
+// Collective: the reverse. The job may be deleted afterwards.
+Outcome take_down(esp_job& job);
+
+// Adds a team of these job ranks to the job. `board`: common memory, or nullptr.
+esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board,
+                   bool fresh_board);
+
+}  // namespace espalier

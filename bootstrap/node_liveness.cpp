@@ -1,0 +1,57 @@
+#include "bootstrap/node_liveness.hpp"
+
+#include <atomic>
+
+namespace espalier {
+
+NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
+                           const std::vector<Rank>& locals, Rank me, Bootstrap& bootstrap)
+    : segment_(segment),
+      cards_(cards),
+      local_of_rank_(cards.size(), shm::kMaxLocalRanks),
+      dead_(cards.size(), false),
+      me_(me),
+      bootstrap_(bootstrap) {
+  for (std::uint32_t i = 0; i < locals.size(); ++i) {
+    local_of_rank_[static_cast<std::size_t>(locals[i])] = i;
+  }
+}
+
+bool NodeLiveness::process_gone(const Card& card) const noexcept {
+  if (card.pid_namespace != cards_[static_cast<std::size_t>(me_)].pid_namespace) return true;
+  const ProcessState state = process_state(card.pid);
+  return state.letter == 0 || state.letter == 'Z' || state.letter == 'X' ||
+         state.start != card.pid_start;
+}
+
+bool NodeLiveness::is_dead(Rank rank) noexcept {
+  const auto r = static_cast<std::size_t>(rank);
+  for (const Rank reported : bootstrap_.poll_deaths()) {
+    dead_[static_cast<std::size_t>(reported)] = true;
+  }
+  if (dead_[r]) return true;
+  // A rank of the own process ends with this one, and its lock cannot be seen from here.
+  if (cards_[r].pid == cards_[static_cast<std::size_t>(me_)].pid &&
+      cards_[r].pid_namespace == cards_[static_cast<std::size_t>(me_)].pid_namespace) {
+    return false;
+  }
+  const std::uint32_t local = local_of_rank_[r];
+  if (local == shm::kMaxLocalRanks || segment_.holds_lock(local)) return false;
+  dead_[r] = process_gone(cards_[r]);
+  return dead_[r];
+}
+
+bool NodeLiveness::is_stopped(Rank rank) noexcept {
+  const Card& card = cards_[static_cast<std::size_t>(rank)];
+  if (card.pid_namespace != cards_[static_cast<std::size_t>(me_)].pid_namespace) return false;
+  const char letter = process_state(card.pid).letter;
+  return letter == 'T' || letter == 't';
+}
+
+bool NodeLiveness::has_left(Rank rank) noexcept {
+  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
+  return local != shm::kMaxLocalRanks &&
+         segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace espalier

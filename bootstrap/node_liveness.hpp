@@ -1,0 +1,38 @@
+// NodeLiveness: liveness of the ranks of this machine.
+//
+// Dead: the record lock on the shared segment is gone, and the process is not to be seen any more
+// under its pid and start time (where that can be looked up), or the launcher said so.
+// Threads: owner. path: slow
+#pragma once
+
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/card.hpp"
+#include "core/liveness.hpp"
+#include "shm/segment.hpp"
+
+namespace espalier {
+
+class NodeLiveness final : public Liveness {
+ public:
+  // All outlive this object. Local indices are the positions in `locals` (job ranks).
+  NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
+               const std::vector<Rank>& locals, Rank me, Bootstrap& bootstrap);
+
+  bool is_dead(Rank rank) noexcept override;
+  bool is_stopped(Rank rank) noexcept override;
+  bool has_left(Rank rank) noexcept override;
+
+ private:
+  bool process_gone(const Card& card) const noexcept;
+
+  shm::Segment& segment_;
+  const std::vector<Card>& cards_;
+  std::vector<std::uint32_t> local_of_rank_;
+  std::vector<bool> dead_;
+  Rank me_;
+  Bootstrap& bootstrap_;
+};
+
+}  // namespace espalier
