@@ -72,6 +72,7 @@ struct esp_job {
   int usable_cpus = 1;                        // of all local ranks together
   bool threaded = false;                      // this rank has a progress thread
   bool any_threaded = false;                  // some rank has: then nobody takes the short path
+  bool plain_config = true;                   // no algorithm, shape, radix or variant is configured
   std::string pull_text;                      // why CMA is used or not
   std::unique_ptr<std::uint64_t> nonce;
   std::unique_ptr<espalier::shm::Segment> segment;
@@ -99,8 +100,10 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options);
 // Collective: the reverse. The job may be deleted afterwards.
 Outcome take_down(esp_job& job);
 
+// For people: configuration, topology, peers and why each path is used or not.
+std::string describe(const esp_job& job);
+
 // Adds a team of these job ranks to the job. `board`: common memory, or nullptr.
-esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board,
-                   bool fresh_board);
+esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);
 
 }  // namespace espalier

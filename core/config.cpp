@@ -171,6 +171,10 @@ constexpr Knob kKnobs[] = {
                                      "Most bytes copied between processes in one go, so that a "
                                      "big copy does not stop progress.",
                                      {4 * kKiB, kTiB}),
+    knob<&Config::cma_threshold_bytes>("CMA_THRESHOLD_BYTES", "bytes",
+                                       "Flows of at least this size are copied straight between "
+                                       "processes, where that is allowed.",
+                                       {0, kTiB}),
     knob<&Config::shm_arena_bytes>("SHM_ARENA_BYTES", "bytes",
                                    "Shared memory of each rank for segments on their way.",
                                    {64 * kKiB, kTiB}),

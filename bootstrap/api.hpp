@@ -1,0 +1,81 @@
+// What the files that implement the C API share: running on the owner, checking, reporting.
+// Threads: any (these functions are what makes the API callable from any thread in threaded mode).
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "bootstrap/job.hpp"
+#include "core/futex.hpp"
+
+namespace espalier::api {
+
+// Runs `work` where the worker may be touched: here, or on the progress thread while this thread
+// waits.
+template <typename Work>
+void on_owner(esp_job& job, Work&& work) {
+  if (!job.threaded || job.worker->on_thread()) {
+    work();
+    return;
+  }
+  struct Errand : Task {
+    explicit Errand(Work& w)
+        : Task([](Task& task) noexcept {
+            auto& self = static_cast<Errand&>(task);
+            self.work();
+            // The waiter may destroy the errand as soon as it sees done: wake by address only.
+            self.done.store(1, std::memory_order_release);
+            futex_wake_all(self.done);
+          }),
+          work(w) {}
+    Work& work;
+    // Writer: the progress thread (release: publishes what work did). Reader: the waiter.
+    std::atomic<std::uint32_t> done{0};
+  };
+  Errand errand(work);
+  job.worker->submit(errand);
+  while (errand.done.load(std::memory_order_acquire) == 0) {
+    futex_wait(errand.done, 0, 100'000'000);
+  }
+}
+
+// Blocks until done() holds. In threaded mode done() is looked at by the calling thread.
+template <typename Done>
+void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {
+  if (!job.threaded) {
+    job.worker->wait(done);
+    return;
+  }
+  for (int spin = 0; spin < 200 && !done(); ++spin) Worker::pause();
+  while (!done()) {
+    if (word != nullptr) {
+      futex_wait(*word, 0, 100'000'000);
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+// Blocking calls are not allowed inside callbacks.
+inline bool may_block(const esp_job& job) noexcept {
+  return job.threaded ? !job.worker->on_thread() : !job.worker->in_progress();
+}
+
+// Remembers the text for esp_job_error and returns the code.
+esp_status fail(esp_job& job, esp_status code, std::string text);
+inline esp_status fail(esp_job& job, const Error& failure) {
+  return fail(job, failure.status.code(), failure.text);
+}
+// The same for a failed team.
+esp_status fail_team(esp_team& team, Status status);
+
+// Hands the end of an operation to a request. Finish::context is the request.
+void finish_request(void* context, Status status) noexcept;
+
+// What start functions do with `notify` and `request`: a pooled request, or an error.
+Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
+// After the engine has answered.
+esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
+                    esp_request** request);
+
+}  // namespace espalier::api

@@ -1,0 +1,15 @@
+// Checks of the arguments of collectives, and their translation into a Call.
+// Threads: owner, except that texts are formatted only on failure. path: short
+#pragma once
+
+#include "bootstrap/api.hpp"
+
+namespace espalier::api {
+
+// Fills `call` (collective, buffers, count and root are set by the caller) with what follows from
+// type, operator and options. ESP_OK, or an error that has been reported.
+esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* options);
+// The operator of a reduction.
+esp_status bind_operator(esp_team& handle, Call& call);
+
+}  // namespace espalier::api

@@ -1,0 +1,189 @@
+// C API: jobs, memory, progress, counters, traces. Contracts in espalier.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "bootstrap/api.hpp"
+#include "core/trace_export.hpp"
+
+using espalier::Error;
+namespace api = espalier::api;
+
+namespace espalier::api {
+
+esp_status fail(esp_job& job, esp_status code, std::string text) {
+  job.log.debug("{}: {}", esp_status_text(code), text);
+  job.error_text = std::move(text);
+  return code;
+}
+
+esp_status fail_team(esp_team& handle, Status status) {
+  esp_job& job = *handle.job;
+  on_owner(job, [&] {
+    if (!handle.team.fault_text.empty()) {
+      if (handle.error_text != handle.team.fault_text) {
+        job.log.info("{}", handle.team.fault_text);
+      }
+      handle.error_text = handle.team.fault_text;
+      job.error_text = handle.team.fault_text;
+    }
+  });
+  return status.code();
+}
+
+}  // namespace espalier::api
+
+namespace {
+
+void copy_text(const std::string& text, char* to, size_t room) {
+  if (to == nullptr || room == 0) return;
+  const size_t n = std::min(text.size(), room - 1);
+  std::memcpy(to, text.data(), n);
+  to[n] = 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* esp_status_text(esp_status status) {
+  static constexpr const char* kTexts[] = {
+      "success",
+      "in progress",
+      "invalid argument",
+      "unknown type, or operator not defined for the type",
+      "not allowed in this state",
+      "members of the team made different calls",
+      "a member of the team died",
+      "a member of the team did not arrive in time",
+      "out of memory or of another limited resource",
+      "not supported here",
+      "bad configuration",
+      "the bootstrap failed",
+      "a system call failed",
+      "canceled",
+      "internal error",
+  };
+  static_assert(std::size(kTexts) == ESP_STATUS_COUNT);
+  return status >= 0 && status < ESP_STATUS_COUNT ? kTexts[status] : "unknown status";
+}
+
+esp_status esp_job_init(const esp_job_options* options, esp_job** job) {
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  *job = nullptr;
+  esp_job_options used = ESP_JOB_OPTIONS_INIT;
+  if (options != nullptr) {
+    if (options->struct_size < sizeof(size_t) || options->struct_size > sizeof used) {
+      return ESP_ERR_ARGUMENT;
+    }
+    std::memcpy(static_cast<void*>(&used), options, options->struct_size);
+  }
+  if (used.error_text != nullptr && used.error_text_bytes > 0) used.error_text[0] = 0;
+  if (used.thread_mode != ESP_THREAD_OWNER && used.thread_mode != ESP_THREAD_PROGRESS) {
+    copy_text("esp_job_options.thread_mode is not one of esp_thread_mode", used.error_text,
+              used.error_text_bytes);
+    return ESP_ERR_ARGUMENT;
+  }
+  auto made = espalier::bring_up(used);
+  if (!made) {
+    copy_text(made.error().text, used.error_text, used.error_text_bytes);
+    if (used.error_text == nullptr) {
+      espalier::Log(espalier::LogLevel::kError).error("esp_job_init: {}", made.error().text);
+    }
+    return made.error().status.code();
+  }
+  *job = made->release();
+  return ESP_OK;
+}
+
+esp_status esp_job_finalize(esp_job* job) {
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "esp_job_finalize in a callback");
+  const auto done = espalier::take_down(*job);
+  const esp_status status = done.ok() ? ESP_OK : done.error().status.code();
+  if (!done.ok()) job->log.info("esp_job_finalize: {}", done.error().text);
+  delete job;
+  return status;
+}
+
+void esp_abort(esp_job* job, int exit_code, const char* message) {
+  if (job == nullptr) {
+    std::fprintf(stderr, "espalier: abort: %s\n", message != nullptr ? message : "");
+    std::_Exit(exit_code);
+  }
+  job->bootstrap->abort(exit_code, message != nullptr ? message : "");
+}
+
+int esp_job_rank(const esp_job* job) { return job != nullptr ? job->rank : -1; }
+int esp_job_size(const esp_job* job) { return job != nullptr ? job->size : 0; }
+esp_team* esp_job_world(esp_job* job) {
+  return job != nullptr ? job->teams.front().get() : nullptr;
+}
+const char* esp_job_error(const esp_job* job) {
+  return job != nullptr ? job->error_text.c_str() : "";
+}
+
+int esp_progress(esp_job* job) {
+  if (job == nullptr || !api::may_block(*job) || job->threaded) return 0;
+  return job->worker->progress();
+}
+
+double esp_time(void) { return static_cast<double>(espalier::SteadyClock().now_ns()) * 1e-9; }
+
+void* esp_alloc(esp_job* job, size_t bytes) {
+  if (job == nullptr) return nullptr;
+  void* memory = nullptr;
+  api::on_owner(*job, [&] { memory = job->heap->allocate(bytes); });
+  if (memory == nullptr) {
+    (void)api::fail(*job, ESP_ERR_NO_MEMORY,
+                    fmt::format("esp_alloc: no {} bytes left in the region of {} (ESPALIER_HEAP_BYTES)",
+                                bytes, job->config.heap_bytes));
+  }
+  return memory;
+}
+
+void esp_free(esp_job* job, void* memory) {
+  if (job == nullptr || memory == nullptr) return;
+  bool known = false;
+  api::on_owner(*job, [&] { known = job->heap->release(memory); });
+  if (!known) {
+    (void)api::fail(*job, ESP_ERR_ARGUMENT, "esp_free: the memory is not from esp_alloc");
+    job->log.error("esp_free: {} is not from esp_alloc (or was freed before)", memory);
+  }
+}
+
+size_t esp_counters(const esp_job* job, esp_counter_value* values, size_t capacity) {
+  const auto table = espalier::counter_table();
+  for (size_t i = 0; values != nullptr && job != nullptr && i < std::min(capacity, table.size());
+       ++i) {
+    values[i] = {table[i].name, table[i].doc, (job->counters.*table[i].member).value()};
+  }
+  return table.size();
+}
+
+esp_status esp_trace_write(esp_job* job, const char* path) {
+  if (job == nullptr || path == nullptr) return ESP_ERR_ARGUMENT;
+  if (!job->trace.enabled()) {
+    return api::fail(*job, ESP_ERR_STATE, "esp_trace_write: tracing is off (ESPALIER_TRACE=1)");
+  }
+  std::string json;
+  api::on_owner(*job, [&] { json = espalier::trace_to_json(job->trace, job->rank); });
+  std::ofstream file(path, std::ios::binary);
+  file << json;
+  file.close();
+  if (!file) return api::fail(*job, ESP_ERR_SYSTEM, fmt::format("cannot write {}", path));
+  return ESP_OK;
+}
+
+size_t esp_job_describe(const esp_job* job, char* text, size_t bytes) {
+  if (job == nullptr) return 0;
+  const std::string description = espalier::describe(*job);
+  copy_text(description, text, bytes);
+  return description.size() + 1;
+}
+
+}  // extern "C"

@@ -1,0 +1,194 @@
+// C API: requests, notification, counters. Contracts in espalier.h.
+#include <fmt/format.h>
+
+#include "bootstrap/api.hpp"
+
+using espalier::Engine;
+using espalier::Result;
+using espalier::Status;
+namespace api = espalier::api;
+
+namespace espalier {
+
+void DeferredCallbacks::add(esp_request& request) noexcept {
+  request.deferred_next = nullptr;
+  *last_ = &request;
+  last_ = &request.deferred_next;
+}
+
+int DeferredCallbacks::progress() noexcept {
+  int events = 0;
+  // Callbacks may defer more; those wait for the next turn.
+  esp_request* request = std::exchange(first_, nullptr);
+  last_ = &first_;
+  while (request != nullptr) {
+    esp_request* next = request->deferred_next;
+    api::finish_request(request, request->status);
+    request = next;
+    ++events;
+  }
+  return events;
+}
+
+}  // namespace espalier
+
+namespace espalier::api {
+
+void finish_request(void* context, Status status) noexcept {
+  auto& request = *static_cast<esp_request*>(context);
+  esp_job& job = *request.job;
+  const esp_notify notify = request.notify;
+  if (notify.callback != nullptr || notify.counter != nullptr) {
+    job.requests.release(&request);
+    if (notify.callback != nullptr) {
+      ++job.counters.callbacks;
+      notify.callback(notify.context, status.code());
+    } else {
+      // Writer: the owner; readers: whoever waits for it. Publishes the operation's result.
+      __atomic_fetch_sub(notify.counter, 1, __ATOMIC_RELEASE);
+    }
+    return;
+  }
+  request.status = status;
+  request.done.store(1, std::memory_order_release);
+  if (job.threaded) futex_wake_all(request.done);
+}
+
+Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request) {
+  const bool valid_notify =
+      notify != nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
+  if ((notify == nullptr) == (request == nullptr) || (notify != nullptr && !valid_notify)) {
+    return error(ESP_ERR_ARGUMENT,
+                 "exactly one of: a request to return, a notify with a callback, a notify with a "
+                 "counter");
+  }
+  esp_request* made = job.requests.allocate();
+  if (made == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a request");
+  made->job = &job;
+  if (notify != nullptr) made->notify = *notify;
+  return made;
+}
+
+esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
+                    esp_request** request) {
+  if (!started) {
+    job.requests.release(pending);
+    return fail(job, started.error());
+  }
+  if (request != nullptr) *request = pending;
+  if (started->done) {
+    if (pending->notify.callback != nullptr) {
+      pending->status = started->status;
+      job.deferred.add(*pending);
+    } else {
+      finish_request(pending, started->status);
+    }
+  }
+  return ESP_OK;
+}
+
+}  // namespace espalier::api
+
+namespace {
+
+bool is_done(const esp_request& request) noexcept {
+  return request.done.load(std::memory_order_acquire) != 0;
+}
+
+esp_status collect(esp_request** handle) {
+  esp_request* request = *handle;
+  esp_job& job = *request->job;
+  const esp_status status = request->status.code();
+  *handle = nullptr;
+  api::on_owner(job, [&] { job.requests.release(request); });
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+esp_status esp_request_test(esp_request** request, int* done) {
+  if (request == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
+  *done = 1;
+  if (*request == nullptr) return ESP_OK;
+  esp_job& job = *(*request)->job;
+  if (!is_done(**request) && !job.threaded && !job.worker->in_progress()) {
+    (void)job.worker->progress();
+  }
+  if (!is_done(**request)) {
+    *done = 0;
+    return ESP_IN_PROGRESS;
+  }
+  return collect(request);
+}
+
+esp_status esp_request_wait(esp_request** request) {
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  if (*request == nullptr) return ESP_OK;
+  esp_request& pending = **request;
+  esp_job& job = *pending.job;
+  if (!is_done(pending)) {
+    if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
+    api::wait_until(job, [&] { return is_done(pending); }, &pending.done);
+  }
+  return collect(request);
+}
+
+esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index) {
+  if (index == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  *index = -1;
+  esp_job* job = nullptr;
+  size_t found = count;
+  const auto any_done = [&] {
+    for (size_t i = 0; i < count; ++i) {
+      if (requests[i] == nullptr) continue;
+      job = requests[i]->job;
+      if (is_done(*requests[i])) {
+        found = i;
+        return true;
+      }
+    }
+    return false;
+  };
+  if (!any_done()) {
+    if (job == nullptr) return ESP_OK;
+    if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
+    api::wait_until(*job, any_done, nullptr);
+  }
+  *index = static_cast<int>(found);
+  return collect(&requests[found]);
+}
+
+esp_status esp_request_wait_all(esp_request** requests, size_t count) {
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  esp_status first = ESP_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const esp_status status = esp_request_wait(&requests[i]);
+    if (first == ESP_OK) first = status;
+    if (status == ESP_ERR_STATE && requests[i] != nullptr) return status;  // inside a callback
+  }
+  return first;
+}
+
+esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value, double timeout_seconds) {
+  if (job == nullptr || counter == nullptr || !(timeout_seconds >= 0)) return ESP_ERR_ARGUMENT;
+  if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
+  const double limit = timeout_seconds > 0 ? timeout_seconds : job->config.timeout;
+  const double end = limit > 0 ? esp_time() + limit : 0;
+  const auto reached = [&] { return __atomic_load_n(counter, __ATOMIC_ACQUIRE) <= value; };
+  bool late = false;
+  api::wait_until(
+      *job,
+      [&] {
+        if (reached()) return true;
+        late = end > 0 && esp_time() > end;
+        return late;
+      },
+      nullptr);
+  if (reached()) return ESP_OK;
+  return api::fail(*job, ESP_ERR_TIMEOUT,
+                   fmt::format("a counter has not come down to {} within {} s", value, limit));
+}
+
+}  // extern "C"

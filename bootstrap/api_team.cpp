@@ -1,0 +1,197 @@
+// C API: teams. Contracts in espalier.h.
+//
+// Making teams is communication on the parent: one allreduce tells everybody what everybody wants
+// (a vector with a place for each member, zero elsewhere, summed), a second one where the boards of
+// the new teams lie. All members then compute the same teams.
+// path: setup
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "bootstrap/api.hpp"
+
+using espalier::Board;
+using espalier::Rank;
+using espalier::Team;
+namespace api = espalier::api;
+
+namespace {
+
+constexpr std::uint32_t kTeamIdMax = (1U << espalier::FlowId::kTeamBits) - 1;
+
+struct Wish {
+  std::int64_t color = ESP_NO_TEAM;
+  std::int64_t key = 0;
+};
+// What a member tells: three numbers, each shifted to be >= 0 for the sum.
+constexpr std::size_t kWishWords = 3;
+
+// Members of the new teams, by color, in their new order (ranks in the parent).
+using Groups = std::map<std::int64_t, std::vector<int>>;
+
+struct Agreement {
+  Groups groups;
+  std::uint32_t first_id = 0;
+};
+
+esp_status agree(esp_team& parent, const Wish& mine, Agreement& agreed) {
+  const auto n = static_cast<std::size_t>(parent.team.size());
+  std::vector<std::uint64_t> words(n * kWishWords, 0);
+  std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
+  own[0] = static_cast<std::uint64_t>(mine.color) + 1;
+  own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
+  own[2] = parent.job->next_team_id;
+  const esp_status status = esp_allreduce(&parent, ESP_IN_PLACE, words.data(), words.size(),
+                                          ESP_UINT64, ESP_SUM);
+  if (status != ESP_OK) return status;
+  std::vector<std::pair<std::uint64_t, int>> by_key;
+  for (std::size_t m = 0; m < n; ++m) {
+    const std::uint64_t* w = &words[m * kWishWords];
+    agreed.first_id = std::max(agreed.first_id, static_cast<std::uint32_t>(w[2]));
+    by_key.emplace_back(w[1], static_cast<int>(m));
+  }
+  std::stable_sort(by_key.begin(), by_key.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [key, member] : by_key) {
+    const auto color =
+        static_cast<std::int64_t>(words[static_cast<std::size_t>(member) * kWishWords]) - 1;
+    if (color >= 0) agreed.groups[color].push_back(member);
+  }
+  return ESP_OK;
+}
+
+// The first member of each new team gives memory for its board and tells where it is: the offset in
+// the segment + 1, 0 for none.
+esp_status place_boards(esp_team& parent, const Groups& groups, void*& own_memory,
+                        std::vector<std::uint64_t>& boards) {
+  esp_job& job = *parent.job;
+  boards.assign(groups.size(), 0);
+  std::size_t position = 0;
+  for (const auto& [color, members] : groups) {
+    if (members.front() == parent.team.rank) {
+      const int size = static_cast<int>(members.size());
+      api::on_owner(job, [&] {
+        own_memory = job.heap->allocate(Board::bytes(size, job.config.short_bytes));
+      });
+      if (own_memory != nullptr) {
+        Board(static_cast<std::byte*>(own_memory), size, job.config.short_bytes, 0).clear();
+        boards[position] = job.segment->offset_of(own_memory) + 1;
+      }
+    }
+    ++position;
+  }
+  return esp_allreduce(&parent, ESP_IN_PLACE, boards.data(), boards.size(), ESP_UINT64, ESP_SUM);
+}
+
+esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
+  esp_job& job = *parent.job;
+  Agreement agreed;
+  esp_status status = agree(parent, mine, agreed);
+  if (status != ESP_OK) return status;
+  if (agreed.first_id + agreed.groups.size() > kTeamIdMax) {
+    return api::fail(job, ESP_ERR_NO_MEMORY, "the job has made all the teams it can number");
+  }
+  void* own_memory = nullptr;
+  std::vector<std::uint64_t> boards;
+  if (!agreed.groups.empty()) {
+    status = place_boards(parent, agreed.groups, own_memory, boards);
+    if (status != ESP_OK) {
+      if (own_memory != nullptr) esp_free(&job, own_memory);
+      return status;
+    }
+  }
+  api::on_owner(job, [&] {
+    job.next_team_id = agreed.first_id + static_cast<std::uint32_t>(agreed.groups.size());
+    std::uint32_t position = 0;
+    for (const auto& [color, members] : agreed.groups) {
+      if (color == mine.color) {
+        std::vector<Rank> ranks;
+        for (const int m : members) {
+          ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
+        }
+        std::byte* board =
+            boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
+        esp_team& team = add_team(job, agreed.first_id + position, std::move(ranks), board);
+        team.board_memory = own_memory;
+        *made = &team;
+      }
+      ++position;
+    }
+  });
+  return ESP_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+int esp_team_rank(const esp_team* team) { return team != nullptr ? team->team.rank : -1; }
+int esp_team_size(const esp_team* team) { return team != nullptr ? team->team.size() : 0; }
+esp_job* esp_team_job(const esp_team* team) { return team != nullptr ? team->job : nullptr; }
+int esp_team_job_rank(const esp_team* team, int rank) {
+  if (team == nullptr || rank < 0 || rank >= team->team.size()) return -1;
+  return team->team.members[static_cast<std::size_t>(rank)];
+}
+const char* esp_team_error(const esp_team* team) {
+  return team != nullptr ? team->error_text.c_str() : "";
+}
+
+esp_status esp_team_dup(esp_team* parent, esp_team** team) {
+  if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
+  *team = nullptr;
+  return make_teams(*parent, {0, parent->team.rank}, team);
+}
+
+esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
+  if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
+  *team = nullptr;
+  if (color < ESP_NO_TEAM) {
+    return api::fail(*parent->job, ESP_ERR_ARGUMENT, fmt::format("esp_team_split: color {}", color));
+  }
+  return make_teams(*parent, {color, key}, team);
+}
+
+esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
+  if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
+  *team = nullptr;
+  if (count < 0 || (ranks == nullptr && count > 0)) {
+    return api::fail(*parent->job, ESP_ERR_ARGUMENT, "esp_team_include: no list");
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(parent->team.size()), false);
+  Wish wish;
+  for (int i = 0; i < count; ++i) {
+    if (ranks[i] < 0 || ranks[i] >= parent->team.size() || seen[static_cast<std::size_t>(ranks[i])]) {
+      return api::fail(*parent->job, ESP_ERR_ARGUMENT,
+                       fmt::format("esp_team_include: rank {} at position {} is outside the team "
+                                   "of {} or listed twice",
+                                   ranks[i], i, parent->team.size()));
+    }
+    seen[static_cast<std::size_t>(ranks[i])] = true;
+    if (ranks[i] == parent->team.rank) wish = {0, i};
+  }
+  return make_teams(*parent, wish, team);
+}
+
+esp_status esp_team_free(esp_team* team) {
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
+  esp_job& job = *team->job;
+  if (team->is_world) return api::fail(job, ESP_ERR_STATE, "the world team cannot be freed");
+  esp_status status = ESP_OK;
+  api::on_owner(job, [&] {
+    if (team->team.active != nullptr) {
+      status = api::fail(job, ESP_ERR_STATE, "esp_team_free: operations are under way");
+      return;
+    }
+    job.watch->remove(team->team);
+    // The board stays until the job ends: other members may still be reading their last operation.
+    const auto owned = std::find_if(job.teams.begin(), job.teams.end(),
+                                    [&](const auto& t) { return t.get() == team; });
+    job.teams.erase(owned);
+  });
+  return status;
+}
+
+}  // extern "C"
