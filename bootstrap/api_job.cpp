@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "bootstrap/api.hpp"
 #include "core/trace_export.hpp"
@@ -170,12 +169,9 @@ esp_status esp_trace_write(esp_job* job, const char* path) {
   if (!job->trace.enabled()) {
     return api::fail(*job, ESP_ERR_STATE, "esp_trace_write: tracing is off (ESPALIER_TRACE=1)");
   }
-  std::string json;
-  api::on_owner(*job, [&] { json = espalier::trace_to_json(job->trace, job->rank); });
-  std::ofstream file(path, std::ios::binary);
-  file << json;
-  file.close();
-  if (!file) return api::fail(*job, ESP_ERR_SYSTEM, fmt::format("cannot write {}", path));
+  espalier::Outcome written = espalier::Unit{};
+  api::on_owner(*job, [&] { written = espalier::write_trace(job->trace, job->rank, path); });
+  if (!written) return api::fail(*job, written.error());
   return ESP_OK;
 }
 

@@ -74,6 +74,7 @@ esp_status place_boards(esp_team& parent, const Groups& groups, void*& own_memor
     if (members.front() == parent.team.rank) {
       const int size = static_cast<int>(members.size());
       api::on_owner(job, [&] {
+        espalier::bury_boards(job);
         own_memory = job.heap->allocate(Board::bytes(size, job.config.short_bytes));
       });
       if (own_memory != nullptr) {
@@ -114,7 +115,7 @@ esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
         }
         std::byte* board =
             boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
-        esp_team& team = add_team(job, agreed.first_id + position, std::move(ranks), board);
+        esp_team& team = espalier::add_team(job, agreed.first_id + position, std::move(ranks), board);
         team.board_memory = own_memory;
         *made = &team;
       }
@@ -186,7 +187,12 @@ esp_status esp_team_free(esp_team* team) {
       return;
     }
     job.watch->remove(team->team);
-    // The board stays until the job ends: other members may still be reading their last operation.
+    // Entering one operation more tells the owner of the board that this member is done with it.
+    Team& gone = team->team;
+    if (gone.board) gone.board.enter(gone.rank, gone.sequence + 1, {});
+    if (team->board_memory != nullptr) {
+      job.old_boards.push_back({gone.board, gone.size(), gone.sequence + 1, team->board_memory});
+    }
     const auto owned = std::find_if(job.teams.begin(), job.teams.end(),
                                     [&](const auto& t) { return t.get() == team; });
     job.teams.erase(owned);

@@ -188,6 +188,15 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   return *job.teams.back();
 }
 
+void bury_boards(esp_job& job) {
+  std::erase_if(job.old_boards, [&](const OldBoard& old) {
+    for (int member = 0; member < old.members; ++member) {
+      if (!old.board.has_entered(member, old.last)) return false;
+    }
+    return job.heap->release(old.memory);
+  });
+}
+
 Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto job = std::make_unique<esp_job>();
   auto config = config_from_env(options.settings);

@@ -32,6 +32,18 @@ struct esp_team {
   bool is_world = false;
 };
 
+namespace espalier {
+
+// The board of a freed team, kept until every member has freed it.
+struct OldBoard {
+  Board board;
+  int members = 0;
+  std::uint64_t last = 0;  // the operation that nobody makes: entered by esp_team_free
+  void* memory = nullptr;
+};
+
+}  // namespace espalier
+
 // Ends an operation for whoever started it. Pooled.
 struct esp_request {
   esp_job* job = nullptr;
@@ -88,6 +100,7 @@ struct esp_job {
   espalier::Pool<esp_request> requests;
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
+  std::vector<espalier::OldBoard> old_boards;
   std::uint32_t next_team_id = 1;
   std::string error_text;
   std::string description;
@@ -102,6 +115,9 @@ Outcome take_down(esp_job& job);
 
 // For people: configuration, topology, peers and why each path is used or not.
 std::string describe(const esp_job& job);
+
+// Gives the memory of boards back that no member uses any more.
+void bury_boards(esp_job& job);
 
 // Adds a team of these job ranks to the job. `board`: common memory, or nullptr.
 esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);
