@@ -86,7 +86,8 @@ esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* o
     call.options.struct_size = sizeof call.options;
   }
   const Config& config = handle.job->config;
-  if (!handle.job->plain_config) [[unlikely]] apply_defaults(config, call.options);
+  if (!handle.job->plain_config) [[unlikely]]
+    apply_defaults(config, call.options);
   call.choice_is_free = plain(call.options);
   return check_buffers(handle, call);
 }

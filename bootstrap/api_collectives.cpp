@@ -81,7 +81,8 @@ esp_status run_blocking(esp_team& handle, Call& call) {
     return api::fail(job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
   call.blocking = true;
-  if (!call.choice_is_free || !ShortPath::takes(team, call.bytes())) return run_engine(handle, call);
+  if (!call.choice_is_free || !ShortPath::takes(team, call.bytes()))
+    return run_engine(handle, call);
   if (team.failed()) return api::fail_team(handle, team.fault);
   const espalier::CallSignature signature = call.signature();
   enter(team, signature);
@@ -164,7 +165,9 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
 
 extern "C" {
 
-esp_status esp_barrier(esp_team* team) { return blocking(team, barrier_call(), false); }
+esp_status esp_barrier(esp_team* team) {
+  return blocking(team, barrier_call(), false);
+}
 
 esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root) {
   return blocking(team, bcast_call(buffer, count, type, root), false);
@@ -194,9 +197,8 @@ esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type 
 esp_status esp_reduce_start(esp_team* team, const void* input, void* output, size_t count,
                             esp_type type, esp_op op, int root, const esp_coll_options* options,
                             const esp_notify* notify, esp_request** request) {
-  return non_blocking(team,
-                      reduction(Collective::kReduce, input, output, count, type, op, root), true,
-                      options, notify, request);
+  return non_blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root),
+                      true, options, notify, request);
 }
 
 esp_status esp_allreduce_start(esp_team* team, const void* input, void* output, size_t count,

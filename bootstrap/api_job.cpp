@@ -101,7 +101,8 @@ esp_status esp_job_init(const esp_job_options* options, esp_job** job) {
 
 esp_status esp_job_finalize(esp_job* job) {
   if (job == nullptr) return ESP_ERR_ARGUMENT;
-  if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "esp_job_finalize in a callback");
+  if (!api::may_block(*job))
+    return api::fail(*job, ESP_ERR_STATE, "esp_job_finalize in a callback");
   const auto done = espalier::take_down(*job);
   const esp_status status = done.ok() ? ESP_OK : done.error().status.code();
   if (!done.ok()) job->log.info("esp_job_finalize: {}", done.error().text);
@@ -117,8 +118,12 @@ void esp_abort(esp_job* job, int exit_code, const char* message) {
   job->bootstrap->abort(exit_code, message != nullptr ? message : "");
 }
 
-int esp_job_rank(const esp_job* job) { return job != nullptr ? job->rank : -1; }
-int esp_job_size(const esp_job* job) { return job != nullptr ? job->size : 0; }
+int esp_job_rank(const esp_job* job) {
+  return job != nullptr ? job->rank : -1;
+}
+int esp_job_size(const esp_job* job) {
+  return job != nullptr ? job->size : 0;
+}
 esp_team* esp_job_world(esp_job* job) {
   return job != nullptr ? job->teams.front().get() : nullptr;
 }
@@ -131,16 +136,19 @@ int esp_progress(esp_job* job) {
   return job->worker->progress();
 }
 
-double esp_time(void) { return static_cast<double>(espalier::SteadyClock().now_ns()) * 1e-9; }
+double esp_time(void) {
+  return static_cast<double>(espalier::SteadyClock().now_ns()) * 1e-9;
+}
 
 void* esp_alloc(esp_job* job, size_t bytes) {
   if (job == nullptr) return nullptr;
   void* memory = nullptr;
   api::on_owner(*job, [&] { memory = job->heap->allocate(bytes); });
   if (memory == nullptr) {
-    (void)api::fail(*job, ESP_ERR_NO_MEMORY,
-                    fmt::format("esp_alloc: no {} bytes left in the region of {} (ESPALIER_HEAP_BYTES)",
-                                bytes, job->config.heap_bytes));
+    (void)api::fail(
+        *job, ESP_ERR_NO_MEMORY,
+        fmt::format("esp_alloc: no {} bytes left in the region of {} (ESPALIER_HEAP_BYTES)", bytes,
+                    job->config.heap_bytes));
   }
   return memory;
 }

@@ -1,8 +1,7 @@
 // C API: point-to-point flows. Contracts in espalier.h.
 //
-// A blocking operation of one segment goes straight to the wire; everything else is an instance of a
-// plan with one vertex.
-// path: short (small blocking), data
+// A blocking operation of one segment goes straight to the wire; everything else is an instance of
+// a plan with one vertex. path: short (small blocking), data
 #include <fmt/format.h>
 
 #include <limits>
@@ -32,9 +31,9 @@ esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, u
     return api::fail(*handle->job, ESP_ERR_ARGUMENT, "the buffer is NULL");
   }
   if (peer < 0 || peer >= team.size() || peer == team.rank) [[unlikely]] {
-    return api::fail(*handle->job, ESP_ERR_ARGUMENT,
-                     fmt::format("peer {} for rank {} in a team of {}", peer, team.rank,
-                                 team.size()));
+    return api::fail(
+        *handle->job, ESP_ERR_ARGUMENT,
+        fmt::format("peer {} for rank {} in a team of {}", peer, team.rank, team.size()));
   }
   if (channel >= 256) [[unlikely]] {
     return api::fail(*handle->job, ESP_ERR_ARGUMENT, fmt::format("channel {} >= 256", channel));
@@ -42,7 +41,8 @@ esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, u
   if (bytes > std::numeric_limits<std::uint64_t>::max() / 2) [[unlikely]] {
     return api::fail(*handle->job, ESP_ERR_ARGUMENT, "the size is absurd (was it negative?)");
   }
-  if (team.failed()) [[unlikely]] return api::fail_team(*handle, team.fault);
+  if (team.failed()) [[unlikely]]
+    return api::fail_team(*handle, team.fault);
   return ESP_OK;
 }
 
@@ -90,7 +90,8 @@ esp_status send_single(esp_team& handle, const void* buffer, std::uint64_t bytes
     if (!op.flag.done) wire.cancel(static_cast<SendOp&>(op));
   }
   team.flow_wait = false;
-  if (team.failed()) [[unlikely]] return api::fail_team(handle, team.fault);
+  if (team.failed()) [[unlikely]]
+    return api::fail_team(handle, team.fault);
   return ESP_OK;
 }
 
@@ -119,7 +120,8 @@ esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int 
     }
     status = op.flag.status;
   }
-  if (status.ok()) [[likely]] return ESP_OK;
+  if (status.ok()) [[likely]]
+    return ESP_OK;
   job.engine->fail(team, status,
                    fmt::format("point-to-point: rank {} sent a message of another size than the {} "
                                "bytes expected here",
@@ -137,8 +139,7 @@ esp_status start_flow(esp_team& handle, const Engine::Flow& flow, const esp_noti
       status = api::fail(job, pending.error());
       return;
     }
-    auto started =
-        job.engine->start_flow(handle.team, flow, Finish{api::finish_request, *pending});
+    auto started = job.engine->start_flow(handle.team, flow, Finish{api::finish_request, *pending});
     status = api::conclude(job, *pending, started, request);
   });
   return status;
@@ -165,7 +166,8 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
   if (bytes <= kSingleBytes && !team->job->threaded) {
     return send_single(*team, buffer, bytes, peer, channel);
   }
-  return run_flow(*team, {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel});
+  return run_flow(*team,
+                  {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel});
 }
 
 esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel) {

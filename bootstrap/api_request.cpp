@@ -130,7 +130,8 @@ esp_status esp_request_wait(esp_request** request) {
   esp_job& job = *pending.job;
   if (!is_done(pending)) {
     if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
-    api::wait_until(job, [&] { return is_done(pending); }, &pending.done);
+    api::wait_until(
+        job, [&] { return is_done(pending); }, &pending.done);
   }
   return collect(request);
 }

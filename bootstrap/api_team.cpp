@@ -44,8 +44,8 @@ esp_status agree(esp_team& parent, const Wish& mine, Agreement& agreed) {
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
   own[2] = parent.job->next_team_id;
-  const esp_status status = esp_allreduce(&parent, ESP_IN_PLACE, words.data(), words.size(),
-                                          ESP_UINT64, ESP_SUM);
+  const esp_status status =
+      esp_allreduce(&parent, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
   if (status != ESP_OK) return status;
   std::vector<std::pair<std::uint64_t, int>> by_key;
   for (std::size_t m = 0; m < n; ++m) {
@@ -113,9 +113,9 @@ esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
         for (const int m : members) {
           ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
         }
-        std::byte* board =
-            boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
-        esp_team& team = espalier::add_team(job, agreed.first_id + position, std::move(ranks), board);
+        std::byte* board = boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
+        esp_team& team =
+            espalier::add_team(job, agreed.first_id + position, std::move(ranks), board);
         team.board_memory = own_memory;
         *made = &team;
       }
@@ -129,9 +129,15 @@ esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
 
 extern "C" {
 
-int esp_team_rank(const esp_team* team) { return team != nullptr ? team->team.rank : -1; }
-int esp_team_size(const esp_team* team) { return team != nullptr ? team->team.size() : 0; }
-esp_job* esp_team_job(const esp_team* team) { return team != nullptr ? team->job : nullptr; }
+int esp_team_rank(const esp_team* team) {
+  return team != nullptr ? team->team.rank : -1;
+}
+int esp_team_size(const esp_team* team) {
+  return team != nullptr ? team->team.size() : 0;
+}
+esp_job* esp_team_job(const esp_team* team) {
+  return team != nullptr ? team->job : nullptr;
+}
 int esp_team_job_rank(const esp_team* team, int rank) {
   if (team == nullptr || rank < 0 || rank >= team->team.size()) return -1;
   return team->team.members[static_cast<std::size_t>(rank)];
@@ -150,7 +156,8 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
   if (color < ESP_NO_TEAM) {
-    return api::fail(*parent->job, ESP_ERR_ARGUMENT, fmt::format("esp_team_split: color {}", color));
+    return api::fail(*parent->job, ESP_ERR_ARGUMENT,
+                     fmt::format("esp_team_split: color {}", color));
   }
   return make_teams(*parent, {color, key}, team);
 }
@@ -164,7 +171,8 @@ esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_t
   std::vector<bool> seen(static_cast<std::size_t>(parent->team.size()), false);
   Wish wish;
   for (int i = 0; i < count; ++i) {
-    if (ranks[i] < 0 || ranks[i] >= parent->team.size() || seen[static_cast<std::size_t>(ranks[i])]) {
+    if (ranks[i] < 0 || ranks[i] >= parent->team.size() ||
+        seen[static_cast<std::size_t>(ranks[i])]) {
       return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                        fmt::format("esp_team_include: rank {} at position {} is outside the team "
                                    "of {} or listed twice",

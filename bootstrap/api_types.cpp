@@ -11,10 +11,18 @@ constexpr std::size_t kUserOperatorsMax = 200;
 
 extern "C" {
 
-size_t esp_type_size(esp_type type) { return espalier::type_size(type); }
-const char* esp_type_name(esp_type type) { return espalier::type_name(type); }
-const char* esp_op_name(esp_op op) { return espalier::op_name(op); }
-int esp_op_defined(esp_op op, esp_type type) { return espalier::op_defined(op, type) ? 1 : 0; }
+size_t esp_type_size(esp_type type) {
+  return espalier::type_size(type);
+}
+const char* esp_type_name(esp_type type) {
+  return espalier::type_name(type);
+}
+const char* esp_op_name(esp_op op) {
+  return espalier::op_name(op);
+}
+int esp_op_defined(esp_op op, esp_type type) {
+  return espalier::op_defined(op, type) ? 1 : 0;
+}
 
 esp_status esp_op_create(esp_job* job, esp_op_function function, void* context, int commutative,
                          esp_op* op) {

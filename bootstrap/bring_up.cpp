@@ -19,9 +19,9 @@ namespace espalier {
 namespace {
 
 Outcome exchange_cards(esp_job& job, int memory_file) {
-  job.nonce = std::make_unique<std::uint64_t>(
-      job.clock.now_ns() * 0x9e3779b97f4a7c15ULL ^ static_cast<std::uint64_t>(::getpid()) << 32 ^
-      reinterpret_cast<std::uint64_t>(&job));
+  job.nonce = std::make_unique<std::uint64_t>(job.clock.now_ns() * 0x9e3779b97f4a7c15ULL ^
+                                              static_cast<std::uint64_t>(::getpid()) << 32 ^
+                                              reinterpret_cast<std::uint64_t>(&job));
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
   if (job.config.cma != CmaMode::kOff) (void)::prctl(PR_SET_PTRACER, ~0UL, 0, 0, 0);
   const Card card = make_card(job.config, *job.nonce, memory_file);
@@ -60,8 +60,9 @@ Outcome find_locals(esp_job& job) {
   }
   job.usable_cpus = std::max(1, CPU_COUNT(&cpus));
   if (job.locals.size() > shm::kMaxLocalRanks) {
-    return error(ESP_ERR_UNSUPPORTED, fmt::format("{} ranks on one machine, at most {} are possible",
-                                                  job.locals.size(), shm::kMaxLocalRanks));
+    return error(ESP_ERR_UNSUPPORTED,
+                 fmt::format("{} ranks on one machine, at most {} are possible", job.locals.size(),
+                             shm::kMaxLocalRanks));
   }
   return Unit{};
 }
@@ -74,8 +75,8 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
     if (!opened) return opened.error();
     own = std::move(*opened);
   }
-  const shm::Layout layout(static_cast<std::uint32_t>(job.locals.size()), job.config.shm_arena_bytes,
-                           job.config.heap_bytes);
+  const shm::Layout layout(static_cast<std::uint32_t>(job.locals.size()),
+                           job.config.shm_arena_bytes, job.config.heap_bytes);
   auto segment = shm::Segment::map(std::move(own), layout, job.local_index);
   if (!segment) return segment.error();
   job.segment = std::move(*segment);
@@ -132,8 +133,8 @@ void connect(esp_job& job) {
   options.pull_threshold = job.config.cma == CmaMode::kOn ? 0 : job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
                                                 *job.doorbell, job.counters);
-  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.locals, job.rank,
-                                                *job.bootstrap);
+  job.liveness =
+      std::make_unique<NodeLiveness>(*job.segment, job.cards, job.locals, job.rank, *job.bootstrap);
   job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
   Tuning tuning;
   if (job.config.segment_bytes > 0) {
@@ -153,7 +154,8 @@ void connect(esp_job& job) {
   job.worker->set_watchdog(job.watch.get());
 }
 
-// The world's board is the first allocation of the lowest rank's heap, so its place needs no telling.
+// The world's board is the first allocation of the lowest rank's heap, so its place needs no
+// telling.
 void add_world(esp_job& job) {
   std::vector<Rank> members(static_cast<std::size_t>(job.size));
   for (int r = 0; r < job.size; ++r) members[static_cast<std::size_t>(r)] = r;

@@ -58,8 +58,8 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.bytes = sizeof(Card);
   (void)::gethostname(card.host, sizeof card.host - 1);
   char boot_id[64];
-  card.machine = hash_text(
-      {boot_id, read_small("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id)});
+  card.machine =
+      hash_text({boot_id, read_small("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id)});
   card.pid = ::getpid();
   card.pid_start = process_state(card.pid).start;
   struct stat info {};
@@ -84,8 +84,8 @@ std::span<const std::byte> card_bytes(const Card& card) noexcept {
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   Card card;
   if (bytes.size() < offsetof(Card, host)) {
-    return error(ESP_ERR_BOOTSTRAP, fmt::format("the card of rank {} is too short ({} bytes)", rank,
-                                                bytes.size()));
+    return error(ESP_ERR_BOOTSTRAP,
+                 fmt::format("the card of rank {} is too short ({} bytes)", rank, bytes.size()));
   }
   std::memcpy(&card, bytes.data(), std::min(bytes.size(), sizeof card));
   if (card.magic != Card::kMagic) {
@@ -94,9 +94,10 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   }
   if (card.version != Card::kVersion || card.bytes != sizeof(Card) ||
       bytes.size() != sizeof(Card)) {
-    return error(ESP_ERR_BOOTSTRAP,
-                 fmt::format("rank {} uses another version of the library (card version {}, here {})",
-                             rank, card.version, Card::kVersion));
+    return error(
+        ESP_ERR_BOOTSTRAP,
+        fmt::format("rank {} uses another version of the library (card version {}, here {})", rank,
+                    card.version, Card::kVersion));
   }
   card.host[sizeof card.host - 1] = 0;
   if (card.pid <= 0 || card.memory_file < 0) {
@@ -114,8 +115,8 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
                        : card.short_bytes != mine.short_bytes ? "SHORT_BYTES"
                                                               : nullptr;
     if (knob != nullptr) {
-      return error(ESP_ERR_CONFIG, fmt::format("ESPALIER_{} differs between rank {} and rank {}",
-                                               knob, me, r));
+      return error(ESP_ERR_CONFIG,
+                   fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r));
     }
   }
   return Unit{};

@@ -23,21 +23,21 @@ struct Card {
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
   std::uint16_t bytes = 0;
-  char host[64] = {};               // host name, for people
-  std::uint64_t machine = 0;        // hash of the kernel's boot id: equal on one machine only
+  char host[64] = {};         // host name, for people
+  std::uint64_t machine = 0;  // hash of the kernel's boot id: equal on one machine only
   std::int64_t pid = 0;
-  std::uint64_t pid_start = 0;      // start time of the process, so that a reused pid is noticed
+  std::uint64_t pid_start = 0;  // start time of the process, so that a reused pid is noticed
   std::uint64_t pid_namespace = 0;
-  std::int32_t memory_file = -1;    // descriptor of this rank's candidate for the shared segment
+  std::int32_t memory_file = -1;  // descriptor of this rank's candidate for the shared segment
   std::uint8_t progress_thread = 0;
   std::uint8_t asymmetric_fence = 0;
   std::uint8_t unused[2] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
-  std::uint64_t arena_bytes = 0;    // settings that must be equal on all ranks
+  std::uint64_t arena_bytes = 0;  // settings that must be equal on all ranks
   std::uint64_t heap_bytes = 0;
   std::uint64_t short_bytes = 0;
-  cpu_set_t cpus = {};              // that this rank may run on
+  cpu_set_t cpus = {};  // that this rank may run on
 };
 
 // Describes the calling process; `nonce` stays where it is until the job ends.

@@ -22,34 +22,34 @@ std::string describe(const esp_job& job) {
   add(text, "bootstrap    {}", job.bootstrap->name());
   const std::string node = job.bootstrap->node_name();
   add(text, "rank         {} of {} on {}{}", job.rank, job.size,
-       job.cards[static_cast<std::size_t>(job.rank)].host,
-       node.empty() ? "" : fmt::format(" (node {})", node));
+      job.cards[static_cast<std::size_t>(job.rank)].host,
+      node.empty() ? "" : fmt::format(" (node {})", node));
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}", job.usable_cpus,
-       job.locals.size(),
-       static_cast<int>(job.locals.size()) > job.usable_cpus
-           ? "gives its core away at once"
-           : "looks for a while before it sleeps");
+      job.locals.size(),
+      static_cast<int>(job.locals.size()) > job.usable_cpus ? "gives its core away at once"
+                                                            : "looks for a while before it sleeps");
   add(text, "progress     {}", job.threaded ? "a thread of the library" : "the calling thread");
-  add(text, "doorbell     futex, {}", job.doorbell->asymmetric()
-                                     ? "publishers pay no fence (membarrier)"
-                                     : "publishers pay a fence (no membarrier on some rank)");
-  add(text, "short path   {}", job.any_threaded ? "off: some rank has a progress thread"
-                                           : fmt::format("up to {} bytes", job.config.short_bytes));
-  add(text, "arena        {} KiB per rank, segments of at most {} KiB", job.config.shm_arena_bytes >> 10,
-       job.shm_wire->caps(job.rank).segment_bytes >> 10);
+  add(text, "doorbell     futex, {}",
+      job.doorbell->asymmetric() ? "publishers pay no fence (membarrier)"
+                                 : "publishers pay a fence (no membarrier on some rank)");
+  add(text, "short path   {}",
+      job.any_threaded ? "off: some rank has a progress thread"
+                       : fmt::format("up to {} bytes", job.config.short_bytes));
+  add(text, "arena        {} KiB per rank, segments of at most {} KiB",
+      job.config.shm_arena_bytes >> 10, job.shm_wire->caps(job.rank).segment_bytes >> 10);
   add(text, "heap         {} KiB of {} KiB in use (esp_alloc)", job.heap->used() >> 10,
-       job.config.heap_bytes >> 10);
+      job.config.heap_bytes >> 10);
   add(text, "CMA          {}", job.pull_text);
   add(text, "kernels      {}", combine_isa());
   add(text, "peers");
   for (const Rank r : job.locals) {
     const Card& card = job.cards[static_cast<std::size_t>(r)];
     const auto local = job.shm_wire->local(r);
-    const bool pull = job.segment->rank_block(job.local_index).may_pull[local].load(
-                          std::memory_order_relaxed) ==
-                      static_cast<std::uint8_t>(shm::PullAccess::kYes);
+    const bool pull =
+        job.segment->rank_block(job.local_index).may_pull[local].load(std::memory_order_relaxed) ==
+        static_cast<std::uint8_t>(shm::PullAccess::kYes);
     add(text, "  rank {:<4} pid {:<8} shared memory (same machine){}{}", r, card.pid,
-         pull ? ", CMA" : ", no CMA", r == job.rank ? "  <- this rank" : "");
+        pull ? ", CMA" : ", no CMA", r == job.rank ? "  <- this rank" : "");
   }
   return text;
 }

@@ -1,5 +1,5 @@
-// esp_job and esp_team: what the public handles point to, and the one place where transports are put
-// under an engine.
+// esp_job and esp_team: what the public handles point to, and the one place where transports are
+// put under an engine.
 //
 // Members are declared in the order of dependence; destruction goes backwards. Ownership: a job
 // owns everything made from it. Threads: see espalier.h.
@@ -78,14 +78,14 @@ struct esp_job {
   std::unique_ptr<espalier::Bootstrap> bootstrap;
   espalier::Rank rank = 0;
   int size = 1;
-  std::vector<espalier::Card> cards;          // by rank
-  std::vector<espalier::Rank> locals;         // ranks of this machine, ascending
+  std::vector<espalier::Card> cards;   // by rank
+  std::vector<espalier::Rank> locals;  // ranks of this machine, ascending
   std::uint32_t local_index = 0;
-  int usable_cpus = 1;                        // of all local ranks together
-  bool threaded = false;                      // this rank has a progress thread
-  bool any_threaded = false;                  // some rank has: then nobody takes the short path
-  bool plain_config = true;                   // no algorithm, shape, radix or variant is configured
-  std::string pull_text;                      // why CMA is used or not
+  int usable_cpus = 1;        // of all local ranks together
+  bool threaded = false;      // this rank has a progress thread
+  bool any_threaded = false;  // some rank has: then nobody takes the short path
+  bool plain_config = true;   // no algorithm, shape, radix or variant is configured
+  std::string pull_text;      // why CMA is used or not
   std::unique_ptr<std::uint64_t> nonce;
   std::unique_ptr<espalier::shm::Segment> segment;
   std::optional<espalier::Doorbell> doorbell;

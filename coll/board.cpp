@@ -5,8 +5,10 @@ namespace espalier {
 void Board::clear() noexcept {
   fault().word.store(0, std::memory_order_relaxed);
   for (int member = 0; member < members_; ++member) {
-    for (std::uint32_t i = 0; i < kCalls; ++i) call(member, i).turn.store(0, std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < kSlots; ++i) slot(member, i).turn.store(0, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kCalls; ++i)
+      call(member, i).turn.store(0, std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < kSlots; ++i)
+      slot(member, i).turn.store(0, std::memory_order_relaxed);
   }
   std::atomic_thread_fence(std::memory_order_release);
 }

@@ -148,8 +148,7 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   prototype.call.output = flow.buffer;
   prototype.call.count = flow.bytes;
   prototype.call.root = flow.peer;
-  prototype.sequence =
-      flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
+  prototype.sequence = flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
   prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
   prototype.finish = finish;
   return launch(**entry, prototype);
@@ -286,9 +285,9 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
   std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
   for (const Dependency& need : vertex.needs) {
     if (possible == 0) break;
-    possible &= complete_from(static_cast<std::int64_t>(state.base) - need.shift,
-                              instance.states[need.vertex],
-                              instance.plan->vertices[need.vertex].count);
+    possible &=
+        complete_from(static_cast<std::int64_t>(state.base) - need.shift,
+                      instance.states[need.vertex], instance.plan->vertices[need.vertex].count);
   }
   return possible;
 }

@@ -2,7 +2,8 @@
 //
 // Never recursive, never blocking; no allocation once a shape of call has been seen. A post that
 // finds a resource missing parks its vertex; it is tried again after the wires made progress.
-// Completions of the wires only mark and queue; run() does the rest, from progress() or from start().
+// Completions of the wires only mark and queue; run() does the rest, from progress() or from
+// start().
 //
 // Ownership: borrows worker state and teams; teams own their plans and instances.
 // Threads: owner. path: data

@@ -114,8 +114,8 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
   if (vertex.action == Action::kRecv) slot.busy = false;
   if (!status.ok()) instance.engine->note_failure(instance, status);
-  instance.engine->trace_.instant(
-      TraceKind::kRecv, subject(instance, slot.vertex, slot.index, vertex.peer));
+  instance.engine->trace_.instant(TraceKind::kRecv,
+                                  subject(instance, slot.vertex, slot.index, vertex.peer));
   instance.engine->mark(instance, slot.vertex, slot.index);
   instance.engine->make_ready(instance);
 }
@@ -151,8 +151,7 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
     if (operand.place != Place::kView) continue;
     VertexState& from = instance.states[operand.vertex];
     RecvSlot& slot = from.recvs[index % from.slots];
-    const auto member = static_cast<std::size_t>(
-        plan.peer(plan.vertices[operand.vertex], index));
+    const auto member = static_cast<std::size_t>(plan.peer(plan.vertices[operand.vertex], index));
     instance.team->wires[member]->release(slot);
     slot.busy = false;
     queue_vertex(instance, operand.vertex);
@@ -225,18 +224,18 @@ std::string Engine::explain(const Instance& instance) const {
   const Team& team = *instance.team;
   if (status.code() == ESP_ERR_MISMATCH) {
     if (instance.channel != 0) {
-      return fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
-                         "expected here",
-                         status.rank(), instance.call.count);
+      return fmt::format(
+          "point-to-point: rank {} sent a message of another size than the {} bytes "
+          "expected here",
+          status.rank(), instance.call.count);
     }
     return explain_mismatch(team, instance.sequence, mine, status.rank());
   }
-  return fmt::format("{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
-                     esp_status_text(status.code()),
-                     status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
-                     status.error_number() == 0
-                         ? ""
-                         : fmt::format(", errno {}", status.error_number()));
+  return fmt::format(
+      "{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
+      esp_status_text(status.code()),
+      status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
+      status.error_number() == 0 ? "" : fmt::format(", errno {}", status.error_number()));
 }
 
 }  // namespace espalier

@@ -9,9 +9,13 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t kAlign = 64;
-constexpr std::size_t up(std::size_t n) { return (n + kAlign - 1) & ~(kAlign - 1); }
+constexpr std::size_t up(std::size_t n) {
+  return (n + kAlign - 1) & ~(kAlign - 1);
+}
 
-bool is_send(const Vertex& v) { return v.action == Action::kSend || v.action == Action::kPublish; }
+bool is_send(const Vertex& v) {
+  return v.action == Action::kSend || v.action == Action::kPublish;
+}
 bool is_recv(const Vertex& v) {
   return v.action == Action::kRecv || v.action == Action::kRecvView;
 }
@@ -121,7 +125,9 @@ void PlanEntry::give_back(Instance* instance) noexcept {
   free = instance;
 }
 
-Team::~Team() { ESP_ASSERT(active == nullptr); }
+Team::~Team() {
+  ESP_ASSERT(active == nullptr);
+}
 
 PointToPointCounter& Team::flow(int member, unsigned channel) {
   if (flows.empty()) flows.resize(members.size());

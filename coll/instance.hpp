@@ -63,9 +63,9 @@ struct Instance {
   std::uint64_t sequence = 0;
   std::uint32_t signature = 0;
   std::uint32_t unfinished = 0;  // vertices with indices left
-  std::uint16_t channel = 0;     // base of the flows' channels: 0 collectives, 256 + c point-to-point
-  bool ready = false;            // in the engine's ready list
-  bool stalled = false;          // in the engine's stalled list
+  std::uint16_t channel = 0;  // base of the flows' channels: 0 collectives, 256 + c point-to-point
+  bool ready = false;         // in the engine's ready list
+  bool stalled = false;       // in the engine's stalled list
   bool ended = false;
   Status status;
   Finish finish;
@@ -77,7 +77,7 @@ struct Instance {
   const void** operands = nullptr;
   std::byte* scratch = nullptr;
 
-  Instance* next = nullptr;         // ready or free list
+  Instance* next = nullptr;  // ready or free list
   Instance* stalled_next = nullptr;
   Instance* active_next = nullptr;  // of the team
   Instance* active_prev = nullptr;

@@ -19,7 +19,8 @@ constexpr int kBatch = 32;
 bool ShortPath::make_room(Team& team, const CallSignature& signature) noexcept {
   if (team.sequence <= Board::kSlots) return true;
   const std::uint64_t needed = team.sequence - Board::kSlots + 1;
-  if (team.safe >= needed) [[likely]] return true;
+  if (team.safe >= needed) [[likely]]
+    return true;
   for (int member = 0; member < team.size(); ++member) {
     if (team.board.has_entered(member, needed)) continue;
     const ShortWait wait{needed, signature, false, true, member};
@@ -38,7 +39,8 @@ bool ShortPath::make_room(Team& team, const CallSignature& signature) noexcept {
 }
 
 void ShortPath::wake(Team& team) noexcept {
-  if (!doorbell_.someone_sleeps()) [[likely]] return;
+  if (!doorbell_.someone_sleeps()) [[likely]]
+    return;
   for (std::size_t member = 0; member < team.bells.size(); ++member) {
     if (static_cast<int>(member) != team.rank && Doorbell::ring(*team.bells[member])) {
       ++worker_.counters().wakeups_sent;
@@ -48,7 +50,8 @@ void ShortPath::wake(Team& team) noexcept {
 
 bool ShortPath::put(Team& team, const CallSignature& signature, const void* data,
                     std::uint64_t bytes) noexcept {
-  if (!make_room(team, signature)) [[unlikely]] return false;
+  if (!make_room(team, signature)) [[unlikely]]
+    return false;
   Board::Slot& slot = team.board.slot(team.rank, team.sequence);
   slot.signature = signature;
   if (bytes == 8) {
@@ -62,8 +65,7 @@ bool ShortPath::put(Team& team, const CallSignature& signature, const void* data
 }
 
 // The member's slot of this operation; nullptr when the team has failed.
-const Board::Slot* ShortPath::get(Team& team, const CallSignature& signature,
-                                  int member) noexcept {
+const Board::Slot* ShortPath::get(Team& team, const CallSignature& signature, int member) noexcept {
   const Board::Slot& slot = team.board.slot(member, team.sequence);
   const std::uint64_t turn = team.board.turn(team.sequence);
   const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
@@ -126,7 +128,9 @@ bool ShortPath::combine(Team& team, const CallSignature& signature, const Call& 
     }
     const bool last = member + 1 == team.size();
     if (k < kBatch && !last) continue;
-    if (k > 1 && call.count > 0) {
+    if (k == 1 && call.count > 0) {
+      std::memmove(call.output, operands[0], call.bytes());  // A team of one.
+    } else if (call.count > 0) {
       call.combiner.combine(call.output, operands, k, call.count, team.user_scratch);
     }
     operands[0] = call.output;

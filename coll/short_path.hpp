@@ -22,8 +22,8 @@ class ShortPath {
     return team.short_path && bytes <= team.board.short_bytes();
   }
 
-  // The caller has advanced team.sequence and entered it on the board. Return when the local part is
-  // complete; on failure the team is failed (team.fault).
+  // The caller has advanced team.sequence and entered it on the board. Return when the local part
+  // is complete; on failure the team is failed (team.fault).
   Status barrier(Team& team, const CallSignature& signature) noexcept;
   Status bcast(Team& team, const CallSignature& signature, void* buffer,
                std::uint64_t bytes) noexcept;

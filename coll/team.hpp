@@ -46,7 +46,7 @@ struct Call {
 struct ShortWait {
   std::uint64_t sequence = 0;
   CallSignature signature;
-  bool waits_for_all = false;      // otherwise for `member` only
+  bool waits_for_all = false;        // otherwise for `member` only
   bool waits_to_enter_next = false;  // for slots to be free: members must enter sequence + 1
   int member = 0;
 };
@@ -65,16 +65,16 @@ struct Team {
 
   std::uint32_t id = 0;
   int rank = 0;
-  std::vector<Rank> members;            // job ranks
-  std::vector<Wire*> wires;             // per member; nullptr at the own position
-  std::vector<Bell*> bells;             // per member, of the same node; empty when not all are
-  Board board;                          // false when there is no common memory
-  std::uint64_t sequence = 0;           // of the last operation
-  std::uint64_t safe = 0;               // all members are known to have entered this operation
+  std::vector<Rank> members;   // job ranks
+  std::vector<Wire*> wires;    // per member; nullptr at the own position
+  std::vector<Bell*> bells;    // per member, of the same node; empty when not all are
+  Board board;                 // false when there is no common memory
+  std::uint64_t sequence = 0;  // of the last operation
+  std::uint64_t safe = 0;      // all members are known to have entered this operation
   const ShortWait* short_wait = nullptr;
-  bool flow_wait = false;               // a blocking single-segment send or receive is under way
-  Instance* active = nullptr;           // list of instances under way
-  std::uint64_t segment_limit = 0;      // bytes, of all wires in use
+  bool flow_wait = false;           // a blocking single-segment send or receive is under way
+  Instance* active = nullptr;       // list of instances under way
+  std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   bool short_path = false;
 
   // The first failure is final: the members no longer agree on what they do.

@@ -54,12 +54,11 @@ bool TeamWatch::find_report(Team& team) noexcept {
   const Pending what = pending(team);
   if (what.any && find_mismatch(team, what)) return true;
   if (find_dead(team)) return true;
-  engine_.fail(team, reported,
-               fmt::format("team {}: another member gave up: {}{}", team.id,
-                           esp_status_text(reported.code()),
-                           reported.rank() == kNoRank
-                               ? ""
-                               : fmt::format(" (because of rank {})", reported.rank())));
+  engine_.fail(
+      team, reported,
+      fmt::format(
+          "team {}: another member gave up: {}{}", team.id, esp_status_text(reported.code()),
+          reported.rank() == kNoRank ? "" : fmt::format(" (because of rank {})", reported.rank())));
   return true;
 }
 

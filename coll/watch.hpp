@@ -1,4 +1,5 @@
-// TeamWatch: the watchdog of all teams of a job. Called when a wait has found nothing for some time.
+// TeamWatch: the watchdog of all teams of a job. Called when a wait has found nothing for some
+// time.
 //
 // Ends operations that can no longer complete: a member died, called something else, reported the
 // team broken, or is later than the configured limit. Warns earlier, by name of the late rank.

@@ -7,7 +7,9 @@
 namespace espalier {
 namespace {
 
-long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
+long membarrier(int command) noexcept {
+  return ::syscall(SYS_membarrier, command, 0, 0);
+}
 
 }  // namespace
 

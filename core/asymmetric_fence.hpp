@@ -1,10 +1,11 @@
 // Asymmetric fence: makes "publish, then look whether the reader sleeps" free for the publisher.
 //
-// A publisher stores data and then loads a sleeper flag; a sleeper stores the flag and then re-reads the data. Without a full fence
-// on both sides each may miss the other's store. Here the publisher's side is only a compiler barrier and the sleeper, which is
-// about to spend microseconds in the kernel anyway, pays for both: membarrier(2) makes every running registered thread of the
-// machine execute a full barrier. Where the kernel refuses it (available() false), publishers must use the heavy form, too.
-// Threads: any. path: short (light), slow (heavy)
+// A publisher stores data and then loads a sleeper flag; a sleeper stores the flag and then
+// re-reads the data. Without a full fence on both sides each may miss the other's store. Here the
+// publisher's side is only a compiler barrier and the sleeper, which is about to spend microseconds
+// in the kernel anyway, pays for both: membarrier(2) makes every running registered thread of the
+// machine execute a full barrier. Where the kernel refuses it (available() false), publishers must
+// use the heavy form, too. Threads: any. path: short (light), slow (heavy)
 #pragma once
 
 #include <atomic>

@@ -1,15 +1,17 @@
-// Doorbell: how a worker sleeps until a peer (another process, or another thread) has something for it.
+// Doorbell: how a worker sleeps until a peer (another process, or another thread) has something for
+// it.
 //
-// Protocol: arm, look once more, sleep; ring only when armed. A Bell lives on a cache line of its own, in memory shared with the
-// peers. `sleepers` counts armed bells of the node, so that a publisher to many looks at one line that hardly ever changes.
+// Protocol: arm, look once more, sleep; ring only when armed. A Bell lives on a cache line of its
+// own, in memory shared with the peers. `sleepers` counts armed bells of the node, so that a
+// publisher to many looks at one line that hardly ever changes.
 //
 //   publisher                               sleeper
 //   store data                              armed = 1, ++sleepers
 //   light fence                             heavy fence (see asymmetric_fence.hpp)
 //   if sleepers && armed: ++ticks, wake     look for data; none: futex_wait(ticks)
 //
-// A sleeper that dies leaves its count behind: publishers then look at individual bells, nothing worse.
-// Threads: ring() any; the rest the owner. path: short (ring), slow (sleep)
+// A sleeper that dies leaves its count behind: publishers then look at individual bells, nothing
+// worse. Threads: ring() any; the rest the owner. path: short (ring), slow (sleep)
 #pragma once
 
 #include <atomic>
@@ -21,7 +23,8 @@
 namespace espalier {
 
 struct alignas(128) Bell {
-  std::atomic<std::uint32_t> ticks{0};  // written by ringers (publishes nothing), slept on by the owner
+  std::atomic<std::uint32_t> ticks{
+      0};  // written by ringers (publishes nothing), slept on by the owner
   std::atomic<std::uint32_t> armed{0};  // written by the owner, read by ringers
 };
 static_assert(sizeof(Bell) == 128);
@@ -32,7 +35,8 @@ struct alignas(128) SleeperCount {
 
 class Doorbell {
  public:
-  // Both outlive the doorbell. `asymmetric`: every process of the node has registered for heavy fences.
+  // Both outlive the doorbell. `asymmetric`: every process of the node has registered for heavy
+  // fences.
   Doorbell(Bell& bell, SleeperCount& sleepers, bool asymmetric) noexcept
       : bell_(&bell), sleepers_(&sleepers), asymmetric_(asymmetric) {}
 
@@ -54,7 +58,8 @@ class Doorbell {
     ring(*bell_);
   }
 
-  // Sleeps unless look() finds something. look() must see everything published before the peers' light fence.
+  // Sleeps unless look() finds something. look() must see everything published before the peers'
+  // light fence.
   template <typename Look>
   void sleep(Look&& look, std::uint64_t timeout_ns) noexcept {
     const std::uint32_t seen = bell_->ticks.load(std::memory_order_acquire);

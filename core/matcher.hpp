@@ -1,7 +1,8 @@
 // Matcher: finds the posted receive for a segment, or the segment that came before its receive.
 //
-// A chained hash table of intrusive nodes keyed by (peer, flow, ordinal): no allocation, O(1). A key is in the table at most once:
-// as a posted receive or as an unexpected segment. Threads: owner. path: data
+// A chained hash table of intrusive nodes keyed by (peer, flow, ordinal): no allocation, O(1). A
+// key is in the table at most once: as a posted receive or as an unexpected segment. Threads:
+// owner. path: data
 #pragma once
 
 #include <array>
@@ -55,11 +56,13 @@ class Matcher {
  private:
   static constexpr std::size_t kBuckets = 512;
 
-  static bool is(const MatchNode& node, Rank peer, std::uint64_t flow, std::uint32_t ordinal) noexcept {
+  static bool is(const MatchNode& node, Rank peer, std::uint64_t flow,
+                 std::uint32_t ordinal) noexcept {
     return node.flow == flow && node.ordinal == ordinal && node.peer == peer;
   }
   static std::size_t slot(Rank peer, std::uint64_t flow, std::uint32_t ordinal) noexcept {
-    std::uint64_t h = flow ^ (std::uint64_t{ordinal} << 17) ^ (static_cast<std::uint64_t>(peer) << 5);
+    std::uint64_t h =
+        flow ^ (std::uint64_t{ordinal} << 17) ^ (static_cast<std::uint64_t>(peer) << 5);
     h *= 0x9e3779b97f4a7c15ULL;
     return h >> (64 - 9);
   }

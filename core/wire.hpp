@@ -1,16 +1,21 @@
 // Wire: the seam between the engine above and the transports below.
 //
-// A wire moves *segments* of *flows* between two ranks and raises completions. A flow is named by (team, sequence, channel) and by
-// its two ends; both ends know the plan, so segments are matched by index (the ordinal): no tags, no wildcards, no search.
+// A wire moves *segments* of *flows* between two ranks and raises completions. A flow is named by
+// (team, sequence, channel) and by its two ends; both ends know the plan, so segments are matched
+// by index (the ordinal): no tags, no wildcards, no search.
 //
 // Contract (the conformance suite in tests/wire checks it for every transport):
-// - send, publish: kDone = the buffer may be reused now; kPending = the completion fires once, from progress(); kRetry = nothing
+// - send, publish: kDone = the buffer may be reused now; kPending = the completion fires once, from
+// progress(); kRetry = nothing
 //   happened (no credit, no room); try again after progress() has returned events.
-// - recv: kDone = op.status is set and, for a copy, dst holds the bytes; kPending = the completion fires. With dst == nullptr the
+// - recv: kDone = op.status is set and, for a copy, dst holds the bytes; kPending = the completion
+// fires. With dst == nullptr the
 //   segment stays where the wire received it: op.view points at it until release(op).
-// - Segments of one flow may arrive before they are expected; at most kEagerSegments of them, so that memory stays bounded. The
+// - Segments of one flow may arrive before they are expected; at most kEagerSegments of them, so
+// that memory stays bounded. The
 //   receiver's posts grant the rest (Receive::total, window).
-// - A length or signature that differs from what the receiver expects completes the receive with ESP_ERR_MISMATCH.
+// - A length or signature that differs from what the receiver expects completes the receive with
+// ESP_ERR_MISMATCH.
 // - progress() never blocks and calls completions; they may post but not call progress().
 //
 // Threads: the owner of the worker, except ring(). path: data
@@ -55,7 +60,7 @@ struct Send {
   std::uint64_t bytes = 0;
   std::uint64_t flow_bytes = 0;  // of the whole flow: large flows may take another path
   bool synchronous = false;      // complete only when the receiver has taken the segment
-  bool to_view = false;          // the receiver reads in place: prefer a path that needs no copy there
+  bool to_view = false;  // the receiver reads in place: prefer a path that needs no copy there
 };
 
 struct SendOp : Completion {
@@ -93,10 +98,10 @@ struct RecvOp : Completion, MatchNode {
 
 // What a wire can do towards one peer, and what it costs, for choosing plans and segment sizes.
 struct WireCaps {
-  std::uint64_t inline_bytes = 0;    // sent without touching the arena
-  std::uint64_t segment_bytes = 0;   // largest segment
-  bool one_to_many = false;          // publish()
-  bool single_copy = false;          // large flows are copied once
+  std::uint64_t inline_bytes = 0;   // sent without touching the arena
+  std::uint64_t segment_bytes = 0;  // largest segment
+  bool one_to_many = false;         // publish()
+  bool single_copy = false;         // large flows are copied once
   double latency_ns = 0;
   double bytes_per_ns = 0;
 };
@@ -110,17 +115,20 @@ class Wire {
   virtual Posted send(const Send& send, SendOp& op) noexcept = 0;
   // One publication, every peer reads. All peers on this wire.
   virtual Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept = 0;
-  // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once (granting step).
+  // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once
+  // (granting step).
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
   virtual void release(RecvOp& op) noexcept = 0;
   // Takes a posted receive back; its completion will not fire. No effect on one that completed.
   virtual void cancel(RecvOp& op) noexcept = 0;
-  // Takes a pending send back: its completion will not fire, peers may still read the buffer until they learn of the failure.
+  // Takes a pending send back: its completion will not fire, peers may still read the buffer until
+  // they learn of the failure.
   virtual void cancel(SendOp& op) noexcept = 0;
 
   // Handles arrivals and acknowledgements; returns the number of events.
   virtual int progress() noexcept = 0;
-  // Called when the owner has found nothing to do for a while: slow housekeeping (giving memory back to peers under pressure).
+  // Called when the owner has found nothing to do for a while: slow housekeeping (giving memory
+  // back to peers under pressure).
   virtual void idle() noexcept {}
 };
 

@@ -20,7 +20,9 @@ Worker::Worker(Clock& clock, Doorbell& doorbell, Counters& counters,
                const WaitPolicy& policy) noexcept
     : clock_(clock), doorbell_(doorbell), counters_(counters), policy_(policy) {}
 
-Worker::~Worker() { stop_thread(); }
+Worker::~Worker() {
+  stop_thread();
+}
 
 Outcome Worker::enable_submission() {
   auto queue = MpscQueue<Task*>::create(kTaskQueueCapacity);

@@ -43,7 +43,7 @@ class Watchdog {
 };
 
 struct WaitPolicy {
-  std::uint32_t spins = 1000;      // looks before the first yield
+  std::uint32_t spins = 1000;       // looks before the first yield
   std::uint64_t yield_ns = 50'000;  // yields before the first sleep
 };
 

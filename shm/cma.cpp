@@ -27,7 +27,8 @@ std::string explain_denied(int error_number) {
              "--cap-add=SYS_PTRACE or a seccomp profile that allows process_vm_readv; or different "
              "users)";
     case ESRCH:
-      return "ESRCH: the process id is not visible here (different PID namespaces: share them, e.g. "
+      return "ESRCH: the process id is not visible here (different PID namespaces: share them, "
+             "e.g. "
              "--pid=host)";
     case ENOSYS:
       return "ENOSYS: the kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or a seccomp filter hides it";

@@ -1,7 +1,7 @@
 // CMA: reading another process's memory with process_vm_readv(2).
 //
-// There is no kernel object behind it: any mapped address of a process of the same user may be read,
-// so the library only reads what a descriptor in a cell names, while its owner waits for the
+// There is no kernel object behind it: any mapped address of a process of the same user may be
+// read, so the library only reads what a descriptor in a cell names, while its owner waits for the
 // acknowledgement. Whether the system call is allowed is found out by reading a nonce whose value
 // the owner told through the bootstrap. Threads: owner. path: data (pull), setup (probe)
 #pragma once

@@ -27,7 +27,8 @@ bool Heap::owns(const void* memory) const {
 
 bool Heap::release(void* memory) {
   if (!owns(memory)) return false;
-  const auto used = used_.find(static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - memory_));
+  const auto used =
+      used_.find(static_cast<std::uint64_t>(static_cast<std::byte*>(memory) - memory_));
   auto [offset, size] = *used;
   used_.erase(used);
   used_bytes_ -= size;

@@ -48,8 +48,8 @@ static_assert(sizeof(Cell) == 128 && offsetof(Cell, payload) == 40);
 
 // Everything between one sender and one receiver.
 struct PairBlock {
-  Cell cells[kRingCells];                                 // written by the sender
-  alignas(128) std::atomic<std::uint32_t> drained;        // by the receiver: cells taken; frees them
+  Cell cells[kRingCells];                           // written by the sender
+  alignas(128) std::atomic<std::uint32_t> drained;  // by the receiver: cells taken; frees them
   alignas(128) std::atomic<std::uint8_t> acks[kTickets];  // by the receiver: lap of the done ticket
 };
 

@@ -13,8 +13,8 @@ namespace espalier::shm {
 namespace {
 
 Error system_error(const std::string& what, int number) {
-  const bool limit = number == ENOMEM || number == EMFILE || number == ENFILE ||
-                     number == EFBIG || number == ENOSPC;
+  const bool limit = number == ENOMEM || number == EMFILE || number == ENFILE || number == EFBIG ||
+                     number == ENOSPC;
   return error(limit ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
                fmt::format("{}: {}", what, std::strerror(number)), kNoRank, number);
 }
@@ -73,8 +73,8 @@ Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& lay
                         number);
   }
   (void)::madvise(base, layout.total(), MADV_DONTDUMP);
-  (void)::madvise(static_cast<std::byte*>(base) + layout.arena(0),
-                  layout.total() - layout.arena(0), MADV_HUGEPAGE);
+  (void)::madvise(static_cast<std::byte*>(base) + layout.arena(0), layout.total() - layout.arena(0),
+                  MADV_HUGEPAGE);
   struct flock lock = byte_lock(index);
   if (::fcntl(file.fd(), F_SETLK, &lock) != 0) {
     const int number = errno;
@@ -85,7 +85,9 @@ Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& lay
       new Segment(std::move(file), layout, index, static_cast<std::byte*>(base)));
 }
 
-Segment::~Segment() { ::munmap(base_, layout_.total()); }
+Segment::~Segment() {
+  ::munmap(base_, layout_.total());
+}
 
 bool Segment::holds_lock(std::uint32_t r) const noexcept {
   struct flock lock = byte_lock(r);

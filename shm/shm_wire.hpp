@@ -74,15 +74,16 @@ class ShmWire final : public Wire {
     PairBlock* in = nullptr;   // we receive
     Rank rank = kNoRank;
     pid_t pid = 0;
-    std::uint32_t sent = 0, drained_seen = 0;           // cells
-    std::uint32_t ticket_next = 0, ticket_oldest = 0;   // tickets
-    std::uint32_t ops_open = 0;                         // tickets with an op
-    std::uint32_t received = 0;                         // cells
-    std::uint32_t interest = 0;                         // posted receives, open ops, awaited grant
-    std::uint32_t active_at = 0;                        // position in active_ while interest > 0
+    std::uint32_t sent = 0, drained_seen = 0;          // cells
+    std::uint32_t ticket_next = 0, ticket_oldest = 0;  // tickets
+    std::uint32_t ops_open = 0;                        // tickets with an op
+    std::uint32_t received = 0;                        // cells
+    std::uint32_t interest = 0;                        // posted receives, open ops, awaited grant
+    std::uint32_t active_at = 0;                       // position in active_ while interest > 0
     bool awaits_grant = false;
     std::unique_ptr<Ticket[]> tickets;
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> owed_grants;  // (flow, limit): no cell free
+    std::vector<std::pair<std::uint64_t, std::uint32_t>>
+        owed_grants;  // (flow, limit): no cell free
   };
   // The part of a cell that depends on how the segment travels.
   struct Carriage {
@@ -136,9 +137,10 @@ class ShmWire final : public Wire {
   std::vector<std::uint32_t> active_;  // local indices with interest
   Matcher matcher_;
   Matcher grants_;
-  RecvOp* held_ = nullptr;             // views of arena segments, for idle()
+  RecvOp* held_ = nullptr;  // views of arena segments, for idle()
   std::vector<Unexpected*> free_unexpected_;
-  std::vector<SendOp*> finished_;  // completions still to be called; they must not run inside a post
+  std::vector<SendOp*>
+      finished_;  // completions still to be called; they must not run inside a post
   bool pressed_ = false;
 };
 

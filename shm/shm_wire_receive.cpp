@@ -112,7 +112,8 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
 }
 
 Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const noexcept {
-  if (cell.bytes == op.bytes && cell.signature == op.signature) [[likely]] return {};
+  if (cell.bytes == op.bytes && cell.signature == op.signature) [[likely]]
+    return {};
   return Status(ESP_ERR_MISMATCH, p.rank);
 }
 

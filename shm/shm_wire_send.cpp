@@ -45,8 +45,8 @@ Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
     ++counters_.retries;
     return Posted::kRetry;
   }
-  const bool wait = send.synchronous || carriage.kind == CellKind::kDirect ||
-                    carriage.kind == CellKind::kPull;
+  const bool wait =
+      send.synchronous || carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
   if (wait) {
     carriage.op = &op;
     op.readers = static_cast<std::uint32_t>(peers.size());
@@ -155,7 +155,9 @@ Arena::Chunk ShmWire::take_chunk(std::uint64_t bytes, std::uint32_t readers) noe
   return chunk;
 }
 
-Cell& ShmWire::next_cell(Peer& p) noexcept { return p.out->cells[p.sent % kRingCells]; }
+Cell& ShmWire::next_cell(Peer& p) noexcept {
+  return p.out->cells[p.sent % kRingCells];
+}
 
 void ShmWire::publish_cell(Peer& p, Cell& cell) noexcept {
   cell.turn.store(p.sent / kRingCells + 1, std::memory_order_release);
