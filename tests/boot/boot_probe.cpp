@@ -111,6 +111,17 @@ void where_scene() {
   must(bootstrap->close(), "close");
 }
 
+// gate <ready> <go>: says that it is up, waits until the file <go> exists, then lives as usual.
+void gate_scene() {
+  auto bootstrap = open();
+  must(bootstrap->barrier(), "barrier");
+  std::ofstream(arguments.at(0), std::ios::app) << fmt::format("{}\n", getpid());
+  while (access(arguments.at(1).c_str(), F_OK) != 0) std::this_thread::sleep_for(10ms);
+  exchange_and_check(*bootstrap);
+  must(bootstrap->close(), "close");
+  say_ok(*bootstrap, "gate");
+}
+
 // twice: two jobs of one process at once, opened in the same order everywhere.
 void twice_scene() {
   auto first = open();
@@ -251,11 +262,10 @@ void wait_scene() {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void()>> scenes{
-      {"exchange", exchange_scene},   {"where", where_scene},
-      {"twice", twice_scene},         {"child", child_scene},
-      {"death", death_scene},         {"die-in-fence", die_in_fence_scene},
-      {"die-early", die_early_scene}, {"abort", abort_scene},
-      {"exit", exit_scene},           {"wait", wait_scene}};
+      {"exchange", exchange_scene},   {"where", where_scene}, {"twice", twice_scene},
+      {"child", child_scene},         {"death", death_scene}, {"die-in-fence", die_in_fence_scene},
+      {"die-early", die_early_scene}, {"abort", abort_scene}, {"exit", exit_scene},
+      {"wait", wait_scene},           {"gate", gate_scene}};
   const auto scene = scenes.find(argc > 1 ? argv[1] : "");
   if (scene == scenes.end()) {
     fmt::print(stderr, "usage: boot_probe scene [arguments]\n");

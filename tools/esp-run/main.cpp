@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "exit_codes.hpp"
 #include "job_plan.hpp"
@@ -39,5 +40,8 @@ int main(int argc, char** argv) {
   } catch (const esp_run::LaunchError& failure) {
     fmt::print(stderr, "esp-run: {}\n", failure.what());
     return failure.code();
+  } catch (const std::bad_alloc&) {
+    std::fputs("esp-run: out of memory\n", stderr);
+    return esp_run::kLauncherFailed;
   }
 }

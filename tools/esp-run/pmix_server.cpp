@@ -13,6 +13,7 @@
 #include "exit_codes.hpp"
 #include "pmix_info.hpp"
 #include "pmix_upcalls.hpp"
+#include "port_guard.hpp"
 
 namespace esp_run {
 namespace {
@@ -112,6 +113,7 @@ void PmixServer::initialise(const JobPlan& plan, int node) const {
   const pmix_status_t code = PMIx_server_init(&module, infos.data(), infos.size());
   infos.release_topology();
   check("PMIx_server_init", code);
+  guard_listening_ports(plan.first_own_fd);
   if (!is_chosen_by_user) unsetenv("PMIX_MCA_gds");
 }
 

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "exit_codes.hpp"
 #include "node.hpp"
@@ -86,6 +87,9 @@ void Root::run_node(int node, pid_t root) {
   } catch (const LaunchError& failure) {
     say("node {}: {}", node, failure.what());
     _exit(kLauncherFailed);
+  } catch (const std::bad_alloc&) {
+    std::fputs("esp-run: a node daemon is out of memory\n", stderr);
+    _exit(kLauncherFailed);
   }
   _exit(0);  // Not exit(): libpmix still has threads.
 }
@@ -98,8 +102,12 @@ void Root::on_node_lost(int node) {
   if (state_.all_ended()) return;
   // A daemon that cannot be talked to any more serves nobody; its ranks die with it.
   if (lost.is_process_alive) kill(lost.pid, SIGKILL);
-  if (end_step_ == EndStep::kNone)
+  if (!lost.stream) {  // Never joined; it has said why.
+    state_.force_exit_code(kLauncherFailed);
+    end_job(SIGTERM);
+  } else if (end_step_ == EndStep::kNone) {
     say("the daemon of node {} is gone, and its ranks with it", node);
+  }
   for (int rank = plan_.first_rank(node); rank < plan_.first_rank(node + 1); ++rank) {
     if (state_.is_running(rank)) on_rank_ended(rank, {W_EXITCODE(0, SIGKILL), RankLeft::kProperly});
   }

@@ -1,0 +1,62 @@
+"""The same program under other launchers. Usage: launchers_test.py TEST ESP_RUN BOOT_PROBE"""
+
+import os
+import sys
+
+import jobs
+from jobs import Job, require_program
+
+ESP_RUN, PROBE = sys.argv[2:4]
+
+
+def mpirun(ranks, *command):
+    program = require_program("mpirun.openmpi")
+    # It counts slots, refuses root, and would listen on every interface.
+    options = ["--oversubscribe", "-mca", "oob_tcp_if_include", "lo"]
+    if os.getuid() == 0:
+        options.append("--allow-run-as-root")
+    return Job(program, *options, "-n", ranks, *command)
+
+
+def test_open_mpi():
+    for ranks in (1, 2, 5, 16):
+        with mpirun(ranks, PROBE, "exchange", "pmix (open mpi)") as job:
+            assert job.expect(0).out.count("ok ") == ranks, job.out
+
+
+def test_open_mpi_twice():
+    with mpirun(3, PROBE, "twice") as job:
+        assert job.expect(0).out.count("ok ") == 3, job.out
+
+
+def test_open_mpi_child():
+    with mpirun(2, PROBE, "child", PROBE) as job:
+        assert job.expect(0).out.count("child") == 2, job.out
+
+
+def test_open_mpi_failure():
+    with mpirun(3, PROBE, "abort", "1", "7") as job:
+        job.expect(7, err="for the test")
+    with mpirun(3, PROBE, "exit", "1", "kill") as job:
+        job.expect(137)
+
+
+def test_esp_run_within_open_mpi():
+    with mpirun(2, ESP_RUN, "-n", "2", PROBE, "exchange", "pmix (esp-run)") as job:
+        assert job.expect(0).out.count("ok ") == 4, job.out
+
+
+def test_mpich_is_explained():
+    program = require_program("mpiexec.mpich", "mpiexec.hydra")
+    with Job(program, "-n", "2", PROBE, "exchange") as job:
+        job.expect(3, err="esp-run -n 2")
+
+
+def test_dead_launcher_is_explained():
+    stale = dict(os.environ, PMIX_NAMESPACE="gone", PMIX_RANK="0",
+                 PMIX_SERVER_URI41="pmix-server.1;tcp4://127.0.0.1:1")
+    with Job(PROBE, "exchange", env=stale) as job:
+        job.expect(3, err="does not answer")
+
+
+jobs.run(globals())
