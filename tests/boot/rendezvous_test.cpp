@@ -50,14 +50,22 @@ std::string hello_bytes(int node, const std::string& secret) {
   return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + secret;
 }
 
-class StrangerTest : public testing::TestWithParam<std::string> {};
+struct Garbage {
+  const char* name;
+  std::string bytes;
+};
+void PrintTo(const Garbage& garbage, std::ostream* out) {
+  *out << garbage.name;
+}
+
+class StrangerTest : public testing::TestWithParam<Garbage> {};
 
 TEST_P(StrangerTest, IsCutOffAndTheNodeStillJoins) {
   Rendezvous rendezvous(1);
   std::vector<Rendezvous::Joined> joined;
   const UniqueFd stranger = connect_to(rendezvous.port());
   ASSERT_TRUE(stranger.is_open());
-  const std::string& garbage = GetParam();
+  const std::string& garbage = GetParam().bytes;
   // May be cut off in the middle: that is what we want.
   (void)send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   progress_until_quiet(rendezvous, joined);
@@ -70,11 +78,15 @@ TEST_P(StrangerTest, IsCutOffAndTheNodeStillJoins) {
   EXPECT_EQ(joined[0].node, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Garbage, StrangerTest,
-                         testing::Values("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                         std::string(1 << 20, '\xff'), std::string(64, '\0'),
-                                         hello_bytes(0, std::string(32, 'x')), hello_bytes(0, ""),
-                                         hello_bytes(-1, std::string(32, 'x'))));
+INSTANTIATE_TEST_SUITE_P(
+    Garbage, StrangerTest,
+    testing::Values(Garbage{"Http", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+                    Garbage{"Large", std::string(1 << 20, '\xff')},
+                    Garbage{"Zeros", std::string(64, '\0')},
+                    Garbage{"WrongSecret", hello_bytes(0, std::string(32, 'x'))},
+                    Garbage{"EmptySecret", hello_bytes(0, "")},
+                    Garbage{"WrongNode", hello_bytes(-1, std::string(32, 'x'))}),
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Rendezvous, ASilentStrangerHoldsNobodyUp) {
   Rendezvous rendezvous(2);
