@@ -166,6 +166,9 @@ Outcome check_numbers(const PlanRequest& r) {
   }
   if (r.element_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "elements of 0 bytes");
   if (r.segment_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "segments of 0 bytes");
+  if (r.variant >= ESP_VARIANT_COUNT) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("unknown variant {}", static_cast<int>(r.variant)));
+  }
   if (std::numeric_limits<std::uint64_t>::max() / 2 / r.element_bytes < r.elements) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("{} elements of {} bytes do not fit an address space", r.elements,
@@ -180,7 +183,7 @@ Outcome check_numbers(const PlanRequest& r) {
 }
 
 Outcome check_shape(const PlanRequest& r) {
-  if (r.shape <= ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
+  if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("unknown tree shape {}", static_cast<int>(r.shape)));
   }

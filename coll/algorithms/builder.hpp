@@ -15,8 +15,8 @@ namespace espalier {
 
 using VertexId = std::uint16_t;
 
-// What of a request shapes vertices once the algorithm has been chosen. The control variants post
-// one segment at a time, whatever the windows say.
+// A plan under construction for one request. The control variants post one segment at a time,
+// whatever the request's windows say.
 class Builder {
  public:
   Builder(const PlanRequest& request, std::uint32_t blocks);
@@ -65,9 +65,9 @@ struct Reduced {
 
 // Reduces every rank's kInput up a tree.
 Reduced add_reduction(Builder& builder, const Lane& lane);
-// Brings the root's kOutput down a tree into every rank's kOutput. `after` is what the same lane's
+// Brings the root's kOutput down a tree into every rank's kOutput. `before` is what the same lane's
 // reduction left behind, if any: the root broadcasts what it combines.
-void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after = {});
+void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before = {});
 // One publication by `root` of its kOutput for all others to read into theirs.
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
                      VertexId source = kNoVertex);

@@ -89,12 +89,34 @@ void order_broadcast(Builder& builder, VertexId recv, const std::vector<VertexId
   }
 }
 
+// Index 0 of `vertex` needs the last index of `phase`.
+void need_last(Builder& builder, VertexId vertex, VertexId phase) {
+  const auto count = static_cast<std::int32_t>(builder.vertex(phase).count);
+  if (count > 1) builder.need(vertex, phase, 1 - count);
+}
+
 // The control variants of an allreduce are a reduction and then a broadcast, as two calls one after
-// the other would be: index 0 of `vertex` needs the last one of the reduction (and later indices
-// need the one before, by an edge of the vertex to itself).
-void order_phases(Builder& builder, VertexId vertex, VertexId last) {
-  const auto count = static_cast<std::int32_t>(builder.vertex(last).count);
-  if (count > 1) builder.need(vertex, last, 1 - count);
+// the other would be. Later indices wait because they need the one before: the sends by
+// need_source(), the receive by the edge added here.
+void order_phases(Builder& builder, const Reduced& before, VertexId recv,
+                  const std::vector<VertexId>& sends) {
+  if (!builder.controlled()) return;
+  if (recv != kNoVertex && before.send != kNoVertex) {
+    need_last(builder, recv, before.send);
+    builder.need(recv, recv, 1);
+  }
+  if (recv == kNoVertex && before.combine != kNoVertex) {
+    for (const VertexId send : sends) need_last(builder, send, before.combine);
+  }
+}
+
+// The child with the largest subtree first, so that the longest way down starts first.
+std::vector<TreeChild> children_by_subtree(const TreeNode& node) {
+  std::vector<TreeChild> children = node.children;
+  std::stable_sort(children.begin(), children.end(), [](const TreeChild& a, const TreeChild& b) {
+    return a.subtree_ranks > b.subtree_ranks;
+  });
+  return children;
 }
 
 }  // namespace
@@ -118,32 +140,22 @@ Reduced add_reduction(Builder& builder, const Lane& lane) {
   return reduced;
 }
 
-void add_broadcast(Builder& builder, const Lane& lane, const Reduced& after) {
+void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   VertexId recv = kNoVertex;
   if (lane.node.parent >= 0) {
     Vertex vertex = transfer(lane, Action::kRecv, lane.node.parent, builder.window_recv());
     vertex.dst = Place::kOutput;
     recv = builder.add(std::move(vertex));
-    if (after.send != kNoVertex && builder.controlled()) {
-      order_phases(builder, recv, after.send);
-      builder.need(recv, recv, 1);
-    }
   }
-  std::vector<TreeChild> children = lane.node.children;  // the largest subtree first
-  std::stable_sort(children.begin(), children.end(), [](const TreeChild& a, const TreeChild& b) {
-    return a.subtree_ranks > b.subtree_ranks;
-  });
-  const VertexId source = recv != kNoVertex ? recv : after.combine;
+  const VertexId source = recv != kNoVertex ? recv : before.combine;
   std::vector<VertexId> sends;
-  for (const TreeChild& child : children) {
+  for (const TreeChild& child : children_by_subtree(lane.node)) {
     Vertex vertex = transfer(lane, Action::kSend, child.rank, builder.window_send());
     vertex.src = Place::kOutput;
     sends.push_back(builder.add(std::move(vertex)));
     if (source != kNoVertex) builder.need_source(sends.back(), source);
   }
-  if (recv == kNoVertex && after.combine != kNoVertex && builder.controlled()) {
-    for (const VertexId send : sends) order_phases(builder, send, after.combine);
-  }
+  order_phases(builder, before, recv, sends);
   order_broadcast(builder, recv, sends);
 }
 

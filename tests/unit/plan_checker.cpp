@@ -445,11 +445,14 @@ class Interpreter {
     return t;
   }
 
-  // Each vertex takes part in one transfer, the oldest; a publication is read by any number.
+  // Each vertex takes part in one transfer, low indices first; a publication is read by any number.
   void execute_round() {
     const std::uint64_t round = ++report_.rounds;
     std::vector<Transfer> chosen;
     std::vector<Transfer> later;
+    std::stable_sort(
+        transfers_.begin(), transfers_.end(),
+        [](const Transfer& a, const Transfer& b) { return a.recv_index < b.recv_index; });
     for (const Transfer& t : transfers_) {
       State& from = states_[static_cast<std::size_t>(t.send)];
       State& to = states_[static_cast<std::size_t>(t.recv)];

@@ -1,0 +1,143 @@
+// Choice of algorithm, shape, segments and windows.
+#include "coll/choose.hpp"
+#include "tests/unit/plan_cases.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr esp_coll_options kAuto = ESP_COLL_OPTIONS_INIT;
+
+PlanRequest base(Collective collective, std::int32_t size, std::uint64_t bytes) {
+  PlanRequest request;
+  request.collective = collective;
+  request.size = size;
+  request.elements = bytes / 8;
+  request.element_bytes = 8;
+  return request;
+}
+
+PlanRequest resolved(const PlanRequest& request, const esp_coll_options& options = kAuto) {
+  const Result<PlanRequest> result = resolve(options, request);
+  if (result.ok()) return result.value();
+  ADD_FAILURE() << result.error().text;
+  return request;
+}
+
+std::string refusal(const esp_coll_options& options) {
+  const Result<PlanRequest> result = resolve(options, base(Collective::kBcast, 4, 64));
+  if (result.ok()) return "accepted";
+  EXPECT_EQ(result.error().status.code(), ESP_ERR_ARGUMENT);
+  return result.error().text;
+}
+
+TEST(Choose, Algorithms) {
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8)).algorithm, ESP_ALGORITHM_PUBLISH);
+  EXPECT_EQ(resolved(base(Collective::kReduce, 8, 8)).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_EQ(resolved(base(Collective::kReduce, 8, 8)).shape, ESP_SHAPE_FLAT);
+  EXPECT_EQ(resolved(base(Collective::kReduce, 17, 8)).shape, ESP_SHAPE_KNOMIAL);
+  EXPECT_EQ(resolved(base(Collective::kReduce, 17, 8)).radix, 8);
+  EXPECT_EQ(resolved(base(Collective::kBarrier, 8, 0)).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 16384)).algorithm, ESP_ALGORITHM_PUBLISH);
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 64, 16384)).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 16392)).algorithm, ESP_ALGORITHM_SPREAD);
+  PlanRequest ordered = base(Collective::kAllreduce, 8, 1 << 20);
+  ordered.commutative = false;
+  EXPECT_EQ(resolved(ordered).algorithm, ESP_ALGORITHM_TREE);
+}
+
+// Everything that is chosen has a plan.
+TEST(Choose, EveryChoiceHasAPlan) {
+  for (const Collective collective :
+       {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+    for (std::int32_t size = 1; size <= 64; ++size) {
+      for (std::uint64_t bytes = 0; bytes < 1ull << 33; bytes = bytes * 5 + 8) {
+        for (const bool commutative : {false, true}) {
+          PlanRequest request = base(collective, size, bytes);
+          request.commutative = commutative;
+          const Result<Plan> plan = make_plan(resolved(request));
+          ASSERT_TRUE(plan.ok()) << plan.error().text;
+        }
+      }
+    }
+  }
+}
+
+TEST(Choose, SegmentsGrowWithTheMessage) {
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8)).segment_bytes, 8192u);
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 64 << 10)).segment_bytes, 8192u);
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 256 << 10)).segment_bytes, 32u << 10);
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 1 << 30)).segment_bytes, 64u << 10);
+  // Of a block, in a spread.
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 1 << 20)).segment_bytes, 16u << 10);
+}
+
+TEST(Choose, KeepsWhatTheCallerFixed) {
+  esp_coll_options options = kAuto;
+  options.algorithm = ESP_ALGORITHM_TREE;
+  options.shape = ESP_SHAPE_KARY;
+  options.radix = 5;
+  options.segment_bytes = 777;
+  options.window_send = 3;
+  options.window_recv = 2;
+  options.variant = ESP_VARIANT_WAITALL;
+  const PlanRequest request = resolved(base(Collective::kBcast, 8, 1 << 20), options);
+  EXPECT_EQ(request.algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_EQ(request.shape, ESP_SHAPE_KARY);
+  EXPECT_EQ(request.radix, 5);
+  EXPECT_EQ(request.segment_bytes, 777u);
+  EXPECT_EQ(request.window_send, 3);
+  EXPECT_EQ(request.window_recv, 2);
+  EXPECT_EQ(request.variant, ESP_VARIANT_WAITALL);
+  options.algorithm = ESP_ALGORITHM_SHORT;  // not a plan, but for the caller to see
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8), options).algorithm, ESP_ALGORITHM_SHORT);
+}
+
+TEST(Choose, AShapeOrAVariantAsksForATree) {
+  esp_coll_options options = kAuto;
+  options.shape = ESP_SHAPE_CHAIN;
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8), options).algorithm, ESP_ALGORITHM_TREE);
+  options = kAuto;
+  options.variant = ESP_VARIANT_BLOCKING;
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 1 << 20), options).algorithm,
+            ESP_ALGORITHM_TREE);
+}
+
+TEST(Choose, ReceivesExceedSends) {
+  for (int window = 0; window <= 64; ++window) {
+    esp_coll_options options = kAuto;
+    options.window_send = window;
+    PlanRequest request = resolved(base(Collective::kBcast, 8, 8), options);
+    EXPECT_TRUE(request.window_recv > request.window_send || request.window_send == 64);
+    EXPECT_LE(request.window_recv, 64);
+    options = kAuto;
+    options.window_recv = window;
+    request = resolved(base(Collective::kBcast, 8, 8), options);
+    EXPECT_TRUE(request.window_recv > request.window_send || request.window_recv == 1);
+    EXPECT_GE(request.window_send, 1);
+  }
+}
+
+TEST(Choose, RefusesBadOptions) {
+  const auto with = [](auto member, auto value) {
+    esp_coll_options options = kAuto;
+    options.*member = value;
+    return refusal(options);
+  };
+  EXPECT_EQ(with(&esp_coll_options::radix, -1), "option radix: -1 is not in 0..2147483647");
+  EXPECT_EQ(with(&esp_coll_options::window_send, 65), "option window_send: 65 is not in 0..64");
+  EXPECT_EQ(with(&esp_coll_options::window_recv, -1), "option window_recv: -1 is not in 0..64");
+  EXPECT_EQ(with(&esp_coll_options::shape, ESP_SHAPE_COUNT), "option shape: 8 is not in 0..7");
+  EXPECT_EQ(with(&esp_coll_options::algorithm, ESP_ALGORITHM_COUNT),
+            "option algorithm: 5 is not in 0..4");
+  EXPECT_EQ(with(&esp_coll_options::variant, ESP_VARIANT_COUNT),
+            "option variant: 3 is not in 0..2");
+  EXPECT_NE(with(&esp_coll_options::struct_size, std::size_t{0}).find("struct_size"),
+            std::string::npos);
+  esp_coll_options options = kAuto;
+  options.shape = ESP_SHAPE_KNOMIAL;
+  options.radix = 1;
+  EXPECT_NE(refusal(options).find("radix of 2 or more"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier
