@@ -51,7 +51,8 @@ enum class Action : std::uint8_t {
   kSend,      // send the segment at `src` to peer(i)
   kPublish,   // make the segment at `src` readable by all of the vertex's `peers` at once (one copy
               // for all of them)
-  kCombine,   // dst = operand 0 op operand 1 op ...; with one operand a copy
+  kCombine,   // dst = operand 0 op operand 1 op ...; with one operand a copy. Empty segments are
+              // combined too (a barrier's are) and touch no memory
 };
 
 // Where a segment lies. kAccumulator reads kInput for i < inner and kOutput afterwards (the first
