@@ -25,7 +25,8 @@ def code_only(text):
 
 
 def _is_signature(head):
-    if "(" not in head or head.rstrip().endswith("="):
+    # An open parenthesis: the brace belongs to an argument, as in Values(Case{1}, Case{2}).
+    if "(" not in head or head.count("(") != head.count(")") or head.rstrip().endswith("="):
         return False
     if _SCOPE.search(re.sub(r"<[^<>]*>", "", head.split("(")[0])):
         return False

@@ -170,6 +170,7 @@ class Cpp(unittest.TestCase):
     def test_functions_are_found_with_their_length(self):
         code = ("namespace a {\n#define X(y) {\nenum class E { kA };\nint v = f(1);\n"
                 "struct S {\n  int g() const {\n    for (;;) {\n    }\n    return 1;\n  }\n};\n"
+                "INSTANTIATE_TEST(Values(Case{1},\nCase{2}));\n"
                 "template <class T>\nvoid h(T t) {\n  auto l = [&](int i) {\n  };\n}\n}\n")
         found = [(name, lines) for name, _, lines in cpp.functions(code)]
         self.assertEqual(found, [("g", 5), ("h", 5)])
