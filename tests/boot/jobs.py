@@ -1,8 +1,8 @@
 """Running a job in a test and looking at what it leaves: common to the tests of this folder.
 
-A test is a function test_<name>(); run() calls the one that the command line names. A test fails by an
-exception and is skipped by skip(). Every process of a job carries a mark in its environment, by which
-it is found even when its parent is gone.
+A test is a function test_<name>(); run() calls the one that the command line names. A test fails by
+an exception and is skipped by skip(). Every process of a job carries a mark in its environment, by
+which it is found even when its parent is gone.
 """
 
 import os

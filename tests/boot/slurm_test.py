@@ -1,8 +1,9 @@
 """The same program under srun. Usage: slurm_test.py TEST ESP_RUN BOOT_PROBE
 
-Starts a Slurm of its own on this machine: munged, slurmctld and three slurmd, in a temporary folder and,
-where this user may make them, in network and process namespaces of their own: nothing is reachable from
-outside, and everything ends with this script. No systemd, no cgroups, no files elsewhere.
+Starts a Slurm of its own on this machine: munged, slurmctld and three slurmd, in a temporary folder
+and, where this user may make them, in network and process namespaces of their own: nothing is
+reachable from outside, and everything ends with this script. No systemd, no cgroups, no files
+elsewhere.
 """
 
 import fcntl
@@ -50,8 +51,8 @@ PartitionName=all Nodes=n[0-{last}] Default=YES MaxTime=INFINITE State=UP OverSu
 
 
 def bring_up_loopback():
-    """Of a new network namespace. Slurm resolves names with AI_ADDRCONFIG, which finds nothing where the
-    only address is 127.0.0.1; so lo gets a second one, which leads nowhere else."""
+    """Of a new network namespace. Slurm resolves names with AI_ADDRCONFIG, which finds nothing
+    where the only address is 127.0.0.1; so lo gets a second one, which leads nowhere else."""
     SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton("10.255.255.1"))
@@ -124,7 +125,8 @@ class Slurm:
         self.write_configuration()
         try:
             self.start(self.munged, "--foreground", "--force",
-                       f"--socket={self.folder}/munge/socket", f"--key-file={self.folder}/munge/key",
+                       f"--socket={self.folder}/munge/socket",
+                       f"--key-file={self.folder}/munge/key",
                        f"--log-file={self.folder}/munge/log", f"--pid-file={self.folder}/munge/pid",
                        f"--seed-file={self.folder}/munge/seed")
             eventually(lambda: os.path.exists("munge/socket"), "munged is up")
