@@ -57,12 +57,11 @@ std::int32_t first_cpu(hwloc_obj_t object) {
 }
 
 Place place_of_pu(hwloc_topology_t topology, hwloc_obj_t pu) {
-  const hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
-  const hwloc_obj_t llc =
+  hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
+  hwloc_obj_t llc =
       outermost(pu, [](hwloc_obj_t o) { return hwloc_obj_type_is_dcache(o->type) != 0; });
   // hwloc has no boards; they are groups of packages.
-  const hwloc_obj_t board =
-      outermost(package, [](hwloc_obj_t o) { return o->type == HWLOC_OBJ_GROUP; });
+  hwloc_obj_t board = outermost(package, [](hwloc_obj_t o) { return o->type == HWLOC_OBJ_GROUP; });
   Place place;
   place.cpu = static_cast<std::int32_t>(pu->os_index);
   place.core = first_cpu(hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu));

@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 
 #include "espalier/espalier.h"
 #include "tools/esp-info/commands.hpp"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app{
       "Shows how Espalier is configured and what it sees. Without options: the report of a job;\n"
       "under a launcher (esp-run -n 4 esp-info) of all its processes."};
@@ -43,4 +44,6 @@ int main(int argc, char** argv) {
     return esp_info::merge_traces(traces.front(), {traces.begin() + 1, traces.end()});
   }
   return esp_info::show_job(every_rank);
+} catch (const std::exception& exception) {
+  return esp_info::fail(exception.what());
 }
