@@ -35,6 +35,10 @@ expect 0 '4 cores, 2 last-level caches' \
 expect 1 'there is no file /nonexistent.xml' \
   env ESPALIER_TOPOLOGY=/nonexistent.xml "$program" --topology
 
+expect 0 '^rank +0 of 1' "$program"
+expect 0 '^peers' "$program" --every-rank
+expect 1 'ESPALIER_CMA: "x" is not allowed' env ESPALIER_CMA=x "$program"
+
 echo '{"traceEvents":[{"ph":"i","pid":0}],"otherData":{"dropped_events":2}}' > "$folder/0.json"
 echo '{"traceEvents":[{"ph":"i","pid":1}],"otherData":{"dropped_events":3}}' > "$folder/1.json"
 echo 'no JSON' > "$folder/bad.json"

@@ -11,7 +11,7 @@ namespace {
 
 std::string description_of(const esp_job* job) {
   char nothing = '\0';
-  std::string text(esp_job_describe(job, &nothing, sizeof nothing) + 1, '\0');
+  std::string text(esp_job_describe(job, &nothing, sizeof nothing), '\0');
   esp_job_describe(job, text.data(), text.size());
   text.resize(text.find('\0'));
   return text;
