@@ -6,7 +6,7 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
 timeline=build/asp-timeline.json
-command=(build/bin/esp-run -n 4 build/bin/asp examples/data/liechtenstein.gr
+command=(build/bin/esp-run -n 4 build/bin/asp examples/data/liechtenstein.gr --unit m
   --self-check --query Ruggell Balzers --timeline "$timeline" "$@")
 
 for program in build/bin/esp-run build/bin/asp; do

@@ -109,11 +109,11 @@ int solve(Team& team, const Options& options, const Problem& problem, Timeline& 
   const std::vector<Facts> facts = team.gather(facts_of(block));
   if (team.is_root()) {
     print_times(times, layout.row_count(), block.columns() * sizeof(Distance));
-    print_facts(graph, merge(facts));
+    print_facts(graph, merge(facts), options.unit);
   }
   for (const Query& query : problem.queries) {
     const auto to_target = gather_column(team, layout, block, query.to);
-    if (team.is_root()) print_route(graph, query, to_target);
+    if (team.is_root()) print_route(graph, query, to_target, options.unit);
   }
   const int exit_code = options.self_check ? check(team, layout, block, graph) : 0;
   timeline.add({SpanKind::kEvaluate, -1, begin, esp_time()});

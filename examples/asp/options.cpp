@@ -89,6 +89,7 @@ void add_output(CLI::App& app, Options& options) {
       ->type_name("FROM TO");
   app.add_option("--timeline", options.timeline, "write a Chrome/Perfetto trace of all ranks")
       ->type_name("FILE");
+  app.add_option("--unit", options.unit, "of the weights, for the output")->type_name("TEXT");
   add_named(app, "--progress", options.progress, kProgressModes, "progress bar");
 }
 

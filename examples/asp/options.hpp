@@ -25,6 +25,7 @@ struct Options {
   DistanceType distance = DistanceType::kAuto;
   int lookahead = 1;
   esp_coll_options coll = ESP_COLL_OPTIONS_INIT;
+  std::string unit;
   bool self_check = false;
   std::string timeline;  // Empty: none.
   ProgressMode progress = ProgressMode::kAuto;

@@ -9,6 +9,7 @@ namespace asp {
 namespace {
 
 constexpr double kPercent = 100;
+constexpr std::size_t kStopsShown = 24;
 
 std::string bytes_text(double bytes) {
   constexpr double kStep = 1024;
@@ -25,6 +26,24 @@ std::string label_with_position(const Graph& graph, std::int32_t vertex) {
   if (graph.places.empty()) return vertex_label(graph, vertex);
   const Place& place = graph.places[static_cast<std::size_t>(vertex)];
   return fmt::format("{} ({:.4f}, {:.4f})", place.name, place.latitude, place.longitude);
+}
+
+std::string with_unit(std::int64_t length, const std::string& unit) {
+  return unit.empty() ? std::to_string(length) : fmt::format("{} {}", length, unit);
+}
+
+// Where a route enters another place: a name counts up to its comma. Always the first and the last.
+std::vector<int> stops_of(const Graph& graph, const std::vector<int>& route) {
+  const auto place = [&](int vertex) {
+    const std::string label = vertex_label(graph, vertex);
+    return label.substr(0, label.find(','));
+  };
+  std::vector<int> stops{route.front()};
+  for (const int vertex : route) {
+    if (place(vertex) != place(stops.back())) stops.push_back(vertex);
+  }
+  if (stops.back() != route.back()) stops.push_back(route.back());
+  return stops;
 }
 
 }  // namespace
@@ -60,25 +79,27 @@ void print_times(const std::vector<Times>& times, std::int64_t rows, std::size_t
              sum / static_cast<double>(times.size()), least, most);
 }
 
-void print_facts(const Graph& graph, const Facts& facts) {
+void print_facts(const Graph& graph, const Facts& facts, const std::string& unit) {
   const std::int64_t pairs = std::int64_t{graph.vertex_count} * (graph.vertex_count - 1);
   if (facts.reachable == 0) {
     fmt::print("paths        none\n");
     return;
   }
-  fmt::print("paths        {} of {} pairs, {:.0f} long on average\n", facts.reachable, pairs,
-             facts.sum / static_cast<double>(facts.reachable));
-  fmt::print("longest      {}\n             from {}\n             to   {}\n", facts.longest,
-             label_with_position(graph, facts.longest_from),
+  const auto mean =
+      static_cast<std::int64_t>(facts.sum / static_cast<double>(facts.reachable) + 0.5);
+  fmt::print("paths        {} of {} pairs, {} on average\n", facts.reachable, pairs,
+             with_unit(mean, unit));
+  fmt::print("longest      {}\n             from {}\n             to   {}\n",
+             with_unit(facts.longest, unit), label_with_position(graph, facts.longest_from),
              label_with_position(graph, facts.longest_to));
   if (facts.reachable == pairs) {
-    fmt::print("centre       {}: nothing is farther from there than {}\n",
-               label_with_position(graph, facts.centre), facts.radius);
+    fmt::print("centre       {}: no vertex is farther from there than {}\n",
+               label_with_position(graph, facts.centre), with_unit(facts.radius, unit));
   }
 }
 
-void print_route(const Graph& graph, const Query& query,
-                 const std::vector<std::int64_t>& to_target) {
+void print_route(const Graph& graph, const Query& query, const std::vector<std::int64_t>& to_target,
+                 const std::string& unit) {
   const std::vector<int> route = Adjacency(graph).route(query.from, query.to, to_target);
   fmt::print("route        {} -> {}: ", vertex_label(graph, query.from),
              vertex_label(graph, query.to));
@@ -87,10 +108,15 @@ void print_route(const Graph& graph, const Query& query,
     return;
   }
   const std::int64_t length = to_target[static_cast<std::size_t>(query.from)];
-  fmt::print("{}, {} arcs\n", length, route.size() - 1);
-  for (const int vertex : route) {
-    fmt::print("  {:>10}  {}\n", length - to_target[static_cast<std::size_t>(vertex)],
-               vertex_label(graph, vertex));
+  fmt::print("{}, {} arcs\n", with_unit(length, unit), route.size() - 1);
+  const std::vector<int> stops = stops_of(graph, route);
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    if (i == kStopsShown / 2 && stops.size() > kStopsShown) {
+      fmt::print("  {:>10}  ({} more)\n", "...", stops.size() - kStopsShown);
+      i = stops.size() - kStopsShown / 2;
+    }
+    const std::int64_t rest = to_target[static_cast<std::size_t>(stops[i])];
+    fmt::print("  {:>10}  {}\n", length - rest, vertex_label(graph, stops[i]));
   }
 }
 

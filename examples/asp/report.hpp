@@ -1,4 +1,4 @@
-// What rank 0 prints.
+// What rank 0 prints. `unit` is that of the weights, for people; may be empty.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct Times {
 
 void print_header(const Problem& problem, int rank_count, int lookahead);
 void print_times(const std::vector<Times>& times, std::int64_t rows, std::size_t row_bytes);
-void print_facts(const Graph& graph, const Facts& facts);
-void print_route(const Graph& graph, const Query& query,
-                 const std::vector<std::int64_t>& to_target);
+void print_facts(const Graph& graph, const Facts& facts, const std::string& unit);
+void print_route(const Graph& graph, const Query& query, const std::vector<std::int64_t>& to_target,
+                 const std::string& unit);
 void print_check(const CheckPlan& plan, std::int64_t vertex_count, const std::string& difference);
 
 }  // namespace asp

@@ -28,6 +28,7 @@ class RowBroadcast {
       : team_(team),
         layout_(layout),
         options_(options),
+        blocking_(lookahead == 0 && chooses_nothing(options)),
         timeline_(timeline),
         progress_(progress),
         columns_(static_cast<std::size_t>(layout.row_count())),
@@ -47,9 +48,12 @@ class RowBroadcast {
     enter(row);
     Flight& flight = flight_of(row);
     flight.row = own != nullptr ? own : flight.buffer.data();
-    team_.check(esp_bcast_start(team_.handle(), flight.row, columns_, kType, layout_.owner(row),
-                                &options_, nullptr, &flight.request),
-                "start of a row's broadcast");
+    const int owner = layout_.owner(row);
+    const esp_status status = blocking_
+                                  ? esp_bcast(team_.handle(), flight.row, columns_, kType, owner)
+                                  : esp_bcast_start(team_.handle(), flight.row, columns_, kType,
+                                                    owner, &options_, nullptr, &flight.request);
+    team_.check(status, "broadcast of a row");
     leave(row);
   }
 
@@ -77,6 +81,11 @@ class RowBroadcast {
     std::vector<Distance> buffer;
   };
 
+  static bool chooses_nothing(const esp_coll_options& options) {
+    return options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
+           options.radix == 0 && options.segment_bytes == 0 && options.variant == ESP_VARIANT_EVENT;
+  }
+
   Flight& flight_of(int row) { return flights_[static_cast<std::size_t>(row) % flights_.size()]; }
 
   void enter(int row) {
@@ -96,6 +105,7 @@ class RowBroadcast {
   Team& team_;
   const RowLayout& layout_;
   const esp_coll_options options_;
+  const bool blocking_;  // The plain blocking call does, and wait() has nothing left to do.
   Timeline& timeline_;
   ProgressBar& progress_;
   std::size_t columns_;
