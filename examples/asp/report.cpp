@@ -71,7 +71,9 @@ void print_times(const std::vector<Times>& times, std::int64_t rows, std::size_t
     most = std::max(most, share);
     sum += share;
   }
-  fmt::print("time         {:.3f} s\n", longest);
+  // A small graph takes less than a millisecond.
+  constexpr double kMilliseconds = 1e3;
+  fmt::print("time         {:.3f} ms\n", longest * kMilliseconds);
   fmt::print("broadcasts   {} rows of {}, {} in all\n", rows,
              bytes_text(static_cast<double>(row_bytes)),
              bytes_text(static_cast<double>(rows) * static_cast<double>(row_bytes)));
