@@ -13,6 +13,15 @@ void Board::clear() noexcept {
   std::atomic_thread_fence(std::memory_order_release);
 }
 
+bool Board::read(int member, std::uint64_t sequence, CallSignature& signature) const noexcept {
+  const Call& entry = call(member, sequence);
+  if (entry.turn.load(std::memory_order_acquire) != turn(sequence)) return false;
+  signature = entry.signature;
+  // It may have been overwritten by a later operation meanwhile.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return entry.turn.load(std::memory_order_relaxed) == turn(sequence);
+}
+
 void Board::report(Status status) noexcept {
   std::uint64_t none = 0;
   const std::uint64_t word = static_cast<std::uint64_t>(status.code()) |

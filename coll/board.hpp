@@ -77,6 +77,8 @@ class Board {
     entry.signature = signature;
     entry.turn.store(turn(sequence), std::memory_order_release);
   }
+  // What the member called as this operation; false when it has not, or too long ago.
+  bool read(int member, std::uint64_t sequence, CallSignature& signature) const noexcept;
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
     return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
   }

@@ -38,9 +38,9 @@ std::string explain_mismatch(const Team& team, std::uint64_t sequence, const std
                              Rank other) {
   for (int member = 0; team.board && member < team.size(); ++member) {
     if (team.members[static_cast<std::size_t>(member)] != other) continue;
-    const Board::Call& entry = team.board.call(member, sequence);
-    if (entry.turn.load(std::memory_order_acquire) != team.board.turn(sequence)) break;
-    const std::string theirs = entry.signature.to_text();
+    CallSignature signature;
+    if (!team.board.read(member, sequence, signature)) break;
+    const std::string theirs = signature.to_text();
     return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
                        sequence, team.id, other, theirs,
                        theirs == mine ? " with other options (or as a non-blocking call)" : "",

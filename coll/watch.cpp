@@ -39,7 +39,7 @@ void TeamWatch::look_at(Team& team, std::uint64_t waited_ns) noexcept {
   const Pending what = pending(team);
   if (!what.any && !team.flow_wait) return;
   if (find_report(team) || find_dead(team)) return;
-  if (what.any && find_mismatch(team, what)) return;
+  if (find_mismatch(team)) return;
   if (limits_.timeout_ns == 0 || waited_ns < limits_.timeout_ns) return;
   Rank first = kNoRank;
   std::string text = describe(team, what, waited_ns, first);
@@ -51,9 +51,7 @@ bool TeamWatch::find_report(Team& team) noexcept {
   const Status reported = team.board.reported();
   if (reported.ok()) return false;
   // A mismatch is better explained by looking oneself; a death is known below.
-  const Pending what = pending(team);
-  if (what.any && find_mismatch(team, what)) return true;
-  if (find_dead(team)) return true;
+  if (find_mismatch(team) || find_dead(team)) return true;
   engine_.fail(
       team, reported,
       fmt::format(
@@ -75,21 +73,22 @@ bool TeamWatch::find_dead(Team& team) noexcept {
   return false;
 }
 
-bool TeamWatch::find_mismatch(Team& team, const Pending& what) noexcept {
-  const bool flow = what.instance != nullptr && what.instance->channel != 0;
-  if (!team.board || flow) return false;
-  for (int member = 0; member < team.size(); ++member) {
-    const Board::Call& entry = team.board.call(member, what.sequence);
-    if (entry.turn.load(std::memory_order_acquire) != team.board.turn(what.sequence)) continue;
-    const CallSignature theirs = entry.signature;
-    // The entry may have been overwritten by a later operation while it was read.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (entry.turn.load(std::memory_order_relaxed) != team.board.turn(what.sequence)) continue;
-    if (theirs == what.signature) continue;
-    const Rank other = team.members[static_cast<std::size_t>(member)];
-    engine_.fail(team, Status(ESP_ERR_MISMATCH, other),
-                 explain_mismatch(team, what.sequence, what.signature.to_text(), other));
-    return true;
+// Compares what this rank has called with what the others have, as far back as the board goes: an
+// operation that was complete here (a root's broadcast) may have been a mismatch elsewhere.
+bool TeamWatch::find_mismatch(Team& team) noexcept {
+  if (!team.board) return false;
+  const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
+  for (std::uint64_t s = team.sequence - depth + 1; s <= team.sequence; ++s) {
+    CallSignature mine;
+    if (!team.board.read(team.rank, s, mine)) continue;
+    for (int member = 0; member < team.size(); ++member) {
+      CallSignature theirs;
+      if (!team.board.read(member, s, theirs) || theirs == mine) continue;
+      const Rank other = team.members[static_cast<std::size_t>(member)];
+      engine_.fail(team, Status(ESP_ERR_MISMATCH, other),
+                   explain_mismatch(team, s, mine.to_text(), other));
+      return true;
+    }
   }
   return false;
 }

@@ -41,7 +41,7 @@ class TeamWatch final : public Watchdog {
   static Pending pending(const Team& team) noexcept;
   void look_at(Team& team, std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team) noexcept;
-  bool find_mismatch(Team& team, const Pending& pending) noexcept;
+  bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team) noexcept;
   std::vector<Rank> late(const Team& team, const Pending& pending) const;
   std::string describe(const Team& team, const Pending& pending, std::uint64_t waited_ns,

@@ -1,0 +1,16 @@
+#!/bin/bash
+# fault.sh ESP_RUN EXPECTED_OK RANKS PROGRAM ARGS...: runs the job with --keep-going and counts the
+# ranks that report OK. Environment goes through. The job must end by itself.
+set -u
+esp_run=$1 expected=$2 ranks=$3
+shift 3
+output=$("$esp_run" --keep-going --timeout 60 -n "$ranks" "$@" 2>&1)
+code=$?
+echo "$output"
+echo "exit code of the job: $code"
+ok=$(grep -c '^OK ' <<<"$output")
+bad=$(grep -c '^BAD ' <<<"$output")
+if [ "$code" = 124 ] || [ "$bad" != 0 ] || [ "$ok" != "$expected" ]; then
+  echo "FAILED: $ok ranks OK (expected $expected), $bad BAD"
+  exit 1
+fi

@@ -1,0 +1,179 @@
+// A rank of a job in which something goes wrong on purpose. Run under `esp-run --keep-going`; every
+// rank that behaves prints one line "OK rank ..." or "BAD ...".
+//
+//   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL), exit (without finalize)
+//   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
+//   fault_probe mismatch KIND            root, count, type, op, order, kind, form
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "espalier/espalier.h"
+
+namespace {
+
+constexpr int kVictim = 1;
+constexpr int kRounds = 1000;
+constexpr std::size_t kElements = std::size_t{1} << 20;
+
+struct Rank {
+  esp_job* job = nullptr;
+  esp_team* world = nullptr;
+  int rank = 0, size = 0;
+};
+
+[[noreturn]] void bad(const Rank& r, const std::string& what) {
+  std::printf("BAD rank %d: %s [%s]\n", r.rank, what.c_str(), esp_team_error(r.world));
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+void expect(const Rank& r, bool condition, const std::string& what) {
+  if (!condition) bad(r, what);
+}
+
+esp_status operate(const Rank& r, const std::string& operation, std::vector<int>& in,
+                   std::vector<int>& out) {
+  if (operation == "bcast") return esp_bcast(r.world, in.data(), in.size(), ESP_INT32, 0);
+  if (operation == "reduce") {
+    return esp_reduce(r.world, in.data(), out.data(), in.size(), ESP_INT32, ESP_SUM, 0);
+  }
+  if (operation == "allreduce") {
+    return esp_allreduce(r.world, in.data(), out.data(), in.size(), ESP_INT32, ESP_SUM);
+  }
+  if (operation == "small") {
+    return esp_allreduce(r.world, in.data(), out.data(), 1, ESP_INT32, ESP_SUM);
+  }
+  return esp_barrier(r.world);
+}
+
+// The victim leaves in the middle of a stream of operations; a timer makes it happen inside one.
+void victim_plans(const std::string& how) {
+  if (how == "exit") return;  // Done between two operations, see below.
+  struct sigaction action {};
+  action.sa_handler = [](int) { ::raise(SIGKILL); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  ::ualarm(100'000, 0);
+}
+
+void survive(const Rank& r, const std::string& operation, const std::string& how) {
+  std::vector<int> in(kElements, r.rank), out(kElements);
+  if (r.rank == kVictim) victim_plans(how);
+  esp_status status = ESP_OK;
+  double begin = 0;
+  for (int round = 0; round < 100 * kRounds && status == ESP_OK; ++round) {
+    if (how == "exit" && r.rank == kVictim && round == 20) std::_Exit(0);
+    begin = esp_time();
+    status = operate(r, operation, in, out);
+  }
+  const double took = esp_time() - begin;
+  expect(r, status == ESP_ERR_PEER_DIED, std::string("status: ") + esp_status_text(status));
+  expect(r, took < 2.0, "took " + std::to_string(took) + " s");
+  const std::string name = "rank " + std::to_string(kVictim) + " ";
+  expect(r, std::strstr(esp_team_error(r.world), name.c_str()) != nullptr, "does not name " + name);
+  // The team stays failed, at once, and other teams cannot be made from it: no hang.
+  expect(r, esp_barrier(r.world) == ESP_ERR_PEER_DIED, "barrier after a death");
+  esp_team* dup = nullptr;
+  expect(r, esp_team_dup(r.world, &dup) == ESP_ERR_PEER_DIED, "dup after a death");
+  std::printf("OK rank %d: %.2f s, %s\n", r.rank, took, esp_team_error(r.world));
+}
+
+void outlast(const Rank& r, const std::string& operation) {
+  std::vector<int> in(kElements, r.rank), out(kElements);
+  int pid = r.rank == kVictim ? static_cast<int>(::getpid()) : 0, victim_pid = 0;
+  expect(r, esp_allreduce(r.world, &pid, &victim_pid, 1, ESP_INT32, ESP_SUM) == ESP_OK, "setup");
+  if (r.rank == kVictim) ::raise(SIGSTOP);
+  double begin = esp_time();
+  esp_status status = ESP_OK;
+  for (int round = 0; round < kRounds && status == ESP_OK; ++round) {
+    begin = esp_time();
+    status = operate(r, operation, in, out);
+  }
+  if (r.rank == kVictim) return;  // Continued after all; nobody counts on its line.
+  const double took = esp_time() - begin;
+  const std::string text = esp_team_error(r.world);
+  expect(r, status == ESP_ERR_TIMEOUT, std::string("status: ") + esp_status_text(status));
+  expect(r, took > 0.5 && took < 4.0, "took " + std::to_string(took) + " s");
+  const std::string name = std::to_string(kVictim) + " (stopped)";
+  expect(r, text.find(name) != std::string::npos || text.find("rank 1") != std::string::npos,
+         "does not name " + name);
+  if (r.rank == 0) {
+    expect(r, text.find(name) != std::string::npos, "does not say that it is stopped");
+    ::usleep(500'000);
+    ::kill(victim_pid, SIGKILL);
+  }
+  std::printf("OK rank %d: %.2f s, %s\n", r.rank, took, text.c_str());
+}
+
+esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
+                  std::vector<int>& out) {
+  const bool odd = r.rank == kVictim;
+  const std::size_t n = kind.find("big") != std::string::npos ? kElements : 2;
+  const auto is = [&](const char* name) { return kind.rfind(name, 0) == 0; };
+  if (is("root")) return esp_bcast(r.world, in.data(), n, ESP_INT32, odd ? 1 : 0);
+  if (is("count")) return esp_bcast(r.world, in.data(), odd ? n - 1 : n, ESP_INT32, 0);
+  if (is("type")) {
+    return esp_allreduce(r.world, in.data(), out.data(), n, odd ? ESP_UINT32 : ESP_INT32, ESP_SUM);
+  }
+  if (is("op")) {
+    return esp_allreduce(r.world, in.data(), out.data(), n, ESP_INT32, odd ? ESP_MAX : ESP_SUM);
+  }
+  if (is("kind")) {
+    return odd ? esp_reduce(r.world, in.data(), out.data(), n, ESP_INT32, ESP_SUM, 0)
+               : esp_bcast(r.world, in.data(), n, ESP_INT32, 0);
+  }
+  if (is("form")) {
+    if (!odd) return esp_bcast(r.world, in.data(), n, ESP_INT32, 0);
+    esp_request* request = nullptr;
+    const esp_status started =
+        esp_bcast_start(r.world, in.data(), n, ESP_INT32, 0, nullptr, nullptr, &request);
+    return started == ESP_OK ? esp_request_wait(&request) : started;
+  }
+  // order: two operations, exchanged on one rank
+  const esp_status first = odd ? esp_barrier(r.world)
+                               : esp_bcast(r.world, in.data(), n, ESP_INT32, 0);
+  return first != ESP_OK ? first
+         : odd           ? esp_bcast(r.world, in.data(), n, ESP_INT32, 0)
+                         : esp_barrier(r.world);
+}
+
+void disagree(const Rank& r, const std::string& kind) {
+  std::vector<int> in(kElements, r.rank), out(kElements);
+  const double begin = esp_time();
+  esp_status status = differ(r, kind, in, out);
+  // A rank whose part was complete before the others came learns of it in its next call.
+  if (status == ESP_OK) status = esp_barrier(r.world);
+  const double took = esp_time() - begin;
+  const std::string text = esp_team_error(r.world);
+  expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));
+  expect(r, took < 2.0, "took " + std::to_string(took) + " s");
+  expect(r, text.find(" called ") != std::string::npos && text.find("where this rank") != std::string::npos,
+         "does not name the other's call");
+  std::printf("OK rank %d: %s\n", r.rank, text.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string mode = argv[1];
+  Rank r;
+  if (esp_job_init(nullptr, &r.job) != ESP_OK) return 3;
+  r.world = esp_job_world(r.job);
+  r.rank = esp_job_rank(r.job);
+  r.size = esp_job_size(r.job);
+  if (mode == "die") {
+    survive(r, argv[2], argc > 3 ? argv[3] : "kill");
+  } else if (mode == "stop") {
+    outlast(r, argv[2]);
+  } else if (mode == "mismatch") {
+    disagree(r, argv[2]);
+  }
+  std::fflush(stdout);
+  (void)esp_job_finalize(r.job);
+  return 0;
+}
