@@ -28,12 +28,6 @@ struct BlockingWait {
   Status status;
 };
 
-// Numbers the operation and shows it to the other members.
-void enter(Team& team, const espalier::CallSignature& signature) noexcept {
-  ++team.sequence;
-  if (team.board) team.board.enter(team.rank, team.sequence, signature);
-}
-
 Status run_short(esp_job& job, Team& team, const espalier::CallSignature& signature,
                  const Call& call) noexcept {
   ++job.counters.short_operations;
@@ -60,9 +54,7 @@ Status run_short(esp_job& job, Team& team, const espalier::CallSignature& signat
       started = Engine::Started{true, team.fault};
       return;
     }
-    enter(team, call.signature());
     started = job.engine->start(team, call, Finish{BlockingWait::finish, &wait});
-    if (!started) --team.sequence;
   });
   if (!started) return api::fail(job, started.error());
   Status status = started->status;
@@ -85,7 +77,7 @@ esp_status run_blocking(esp_team& handle, Call& call) {
     return run_engine(handle, call);
   if (team.failed()) return api::fail_team(handle, team.fault);
   const espalier::CallSignature signature = call.signature();
-  enter(team, signature);
+  team.enter(signature);
   const Status status = run_short(job, team, signature, call);
   return status.ok() ? ESP_OK : api::fail_team(handle, status);
 }
@@ -105,9 +97,7 @@ esp_status start(esp_team& handle, const Call& call, const esp_notify* notify,
       status = api::fail(job, pending.error());
       return;
     }
-    enter(team, call.signature());
     auto started = job.engine->start(team, call, Finish{api::finish_request, *pending});
-    if (!started) --team.sequence;
     status = api::conclude(job, *pending, started, request);
   });
   return status;

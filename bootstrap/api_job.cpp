@@ -21,16 +21,7 @@ esp_status fail(esp_job& job, esp_status code, std::string text) {
 }
 
 esp_status fail_team(esp_team& handle, Status status) {
-  esp_job& job = *handle.job;
-  on_owner(job, [&] {
-    if (!handle.team.fault_text.empty()) {
-      if (handle.error_text != handle.team.fault_text) {
-        job.log.info("{}", handle.team.fault_text);
-      }
-      handle.error_text = handle.team.fault_text;
-      job.error_text = handle.team.fault_text;
-    }
-  });
+  handle.job->error_text = handle.team.fault_text;
   return status.code();
 }
 

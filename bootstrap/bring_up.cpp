@@ -246,8 +246,14 @@ Outcome take_down(esp_job& job) {
     job.engine->fail(team->team, Status(ESP_ERR_CANCELED), "the job was finalized");
   }
   (void)job.deferred.progress();
-  // Nobody unmaps or leaves while another still copies from here.
-  auto all_here = job.bootstrap->barrier();
+  // Nobody unmaps or leaves while another still copies from here. A job that has lost a member, or
+  // waits for one that does not come, does not wait for it again.
+  const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {
+    const esp_status fault = handle->team.fault.code();
+    return fault == ESP_ERR_PEER_DIED || fault == ESP_ERR_TIMEOUT;
+  });
+  Outcome all_here = Unit{};
+  if (whole) all_here = job.bootstrap->barrier();
   job.segment->rank_block(job.local_index).flags.left.store(1, std::memory_order_release);
   auto closed = job.bootstrap->close();
   if (!all_here) return all_here;

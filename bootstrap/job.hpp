@@ -27,7 +27,6 @@
 struct esp_team {
   esp_job* job = nullptr;
   espalier::Team team;
-  std::string error_text;        // stable storage for esp_team_error
   void* board_memory = nullptr;  // from this rank's heap: only at the team's first member
   bool is_world = false;
 };

@@ -4,9 +4,10 @@
 //   fault | member 0: calls[16], slots[8] | member 1: ...
 //
 // Every line has one writer. A slot holds a turn (the number of the operation, unique to the team
-// for ever), the caller's signature and the payload, all in the same lines: one transfer brings
-// everything. A member's calls ring says which operations it has entered; entering operation s+1
-// means that everything of operation s has been read, so the ring is also what frees slots.
+// for ever), a hash of what its writer has called and the payload, all in the same lines: one
+// transfer brings everything. A member's calls ring says which operations it has entered; entering
+// operation s+1 means that everything of operation s has been read, so the ring is also what frees
+// slots.
 //
 // Ownership: borrows the memory, which all members have mapped. Threads: owner. path: short
 #pragma once
@@ -26,8 +27,8 @@ class Board {
 
   struct Slot {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest
-    CallSignature signature;
-    std::byte payload[104];  // and on, up to short_bytes
+    std::uint64_t history;            // Team::history of the writer: equal, or somebody miscalled
+    std::byte payload[112];           // and on, up to short_bytes
   };
   static_assert(sizeof(Slot) == 128);
   struct Call {

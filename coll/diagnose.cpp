@@ -2,6 +2,8 @@
 // path: slow (texts), data (subjects)
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "coll/engine.hpp"
 
 namespace espalier {
@@ -34,20 +36,34 @@ TraceSubject subject(const Instance& instance, std::uint16_t vertex, std::uint32
   return s;
 }
 
-std::string explain_mismatch(const Team& team, std::uint64_t sequence, const std::string& mine,
-                             Rank other) {
-  for (int member = 0; team.board && member < team.size(); ++member) {
-    if (team.members[static_cast<std::size_t>(member)] != other) continue;
-    CallSignature signature;
-    if (!team.board.read(member, sequence, signature)) break;
-    const std::string theirs = signature.to_text();
-    return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
-                       sequence, team.id, other, theirs,
-                       theirs == mine ? " with other options (or as a non-blocking call)" : "",
-                       mine);
+std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature ours, theirs;
+  if (!find_difference(team, sequence, member, ours, theirs)) {
+    return fmt::format(
+        "operation {} on team {}: rank {} made other calls than this rank, which "
+        "now called {}",
+        team.sequence, team.id, other, mine.to_text());
   }
-  return fmt::format("operation {} on team {}: rank {} made another call where this rank called {}",
-                     sequence, team.id, other, mine);
+  const std::string text = theirs.to_text();
+  return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
+                     sequence, team.id, team.members[static_cast<std::size_t>(member)], text,
+                     text == ours.to_text() ? " with other options (or the non-blocking form)" : "",
+                     ours.to_text());
+}
+
+bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
+                     CallSignature& theirs) noexcept {
+  if (!team.board) return false;
+  const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
+  for (sequence = team.sequence - depth + 1; sequence <= team.sequence; ++sequence) {
+    if (!team.board.read(team.rank, sequence, mine)) continue;
+    for (member = 0; member < team.size(); ++member) {
+      if (team.board.read(member, sequence, theirs) && theirs != mine) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace espalier

@@ -129,11 +129,12 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
 Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
   auto entry = plan_for(team, call);
   if (!entry) return entry.error();
+  team.enter(call.signature());
   Instance prototype;
   prototype.team = &team;
   prototype.call = call;
   prototype.sequence = team.sequence;
-  prototype.signature = call.signature().hash();
+  prototype.signature = static_cast<std::uint32_t>(team.history);
   prototype.finish = finish;
   return launch(**entry, prototype);
 }

@@ -26,9 +26,14 @@ TraceKind trace_kind(Collective collective) noexcept;
 TraceSubject subject(const Instance& instance, std::uint16_t vertex = 0, std::uint32_t index = 0,
                      int member = -1) noexcept;
 
-// "rank 3 called <its call> where this rank called <mine>", from the board.
-std::string explain_mismatch(const Team& team, std::uint64_t sequence, const std::string& mine,
-                             Rank other);
+// The first operation, as far back as the board goes, that a member has called differently from
+// this rank. An operation that was complete here (a root's broadcast) may have been a mismatch
+// elsewhere.
+bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
+                     CallSignature& theirs) noexcept;
+// "rank 3 called <its call> where this rank called <that>". `other`: whom to blame when the board
+// does not tell any more.
+std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
 
 class Engine final : public Agent {
  public:
@@ -42,8 +47,7 @@ class Engine final : public Agent {
     Status status;
   };
 
-  // Starts a collective as operation ++team.sequence, which the caller has entered on the board.
-  // An error means that nothing was started.
+  // Enters and starts a collective. An error means that nothing was started or entered.
   Result<Started> start(Team& team, const Call& call, const Finish& finish);
 
   // One direction of a point-to-point flow.

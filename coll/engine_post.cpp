@@ -229,7 +229,7 @@ std::string Engine::explain(const Instance& instance) const {
           "expected here",
           status.rank(), instance.call.count);
     }
-    return explain_mismatch(team, instance.sequence, mine, status.rank());
+    return explain_mismatch(team, instance.call.signature(), status.rank());
   }
   return fmt::format(
       "{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,

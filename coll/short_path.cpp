@@ -53,7 +53,7 @@ bool ShortPath::put(Team& team, const CallSignature& signature, const void* data
   if (!make_room(team, signature)) [[unlikely]]
     return false;
   Board::Slot& slot = team.board.slot(team.rank, team.sequence);
-  slot.signature = signature;
+  slot.history = team.history;
   if (bytes == 8) {
     std::memcpy(slot.payload, data, 8);
   } else if (bytes > 0) {
@@ -76,18 +76,17 @@ const Board::Slot* ShortPath::get(Team& team, const CallSignature& signature, in
     team.short_wait = nullptr;
     if (!arrived()) return nullptr;
   }
-  if (slot.signature != signature) [[unlikely]] {
-    mismatch(team, signature, member, slot.signature);
+  if (slot.history != team.history) [[unlikely]] {
+    mismatch(team, signature, member);
     return nullptr;
   }
   return &slot;
 }
 
-void ShortPath::mismatch(Team& team, const CallSignature& mine, int member,
-                         const CallSignature&) noexcept {
+// The histories differ: at this operation or at an earlier one.
+void ShortPath::mismatch(Team& team, const CallSignature& mine, int member) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
-  engine_.fail(team, Status(ESP_ERR_MISMATCH, other),
-               explain_mismatch(team, team.sequence, mine.to_text(), other));
+  engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
 }
 
 Status ShortPath::barrier(Team& team, const CallSignature& signature) noexcept {

@@ -37,8 +37,7 @@ class ShortPath {
   bool combine(Team& team, const CallSignature& signature, const Call& call) noexcept;
   bool own_slot(Team& team, const CallSignature& signature, Call& call) noexcept;
   bool make_room(Team& team, const CallSignature& signature) noexcept;
-  void mismatch(Team& team, const CallSignature& mine, int member,
-                const CallSignature& theirs) noexcept;
+  void mismatch(Team& team, const CallSignature& mine, int member) noexcept;
   void wake(Team& team) noexcept;
 
   Worker& worker_;

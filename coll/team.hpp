@@ -69,6 +69,7 @@ struct Team {
   std::vector<Wire*> wires;    // per member; nullptr at the own position
   std::vector<Bell*> bells;    // per member, of the same node; empty when not all are
   Board board;                 // false when there is no common memory
+  std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
   const ShortWait* short_wait = nullptr;
@@ -88,6 +89,13 @@ struct Team {
 
   int size() const noexcept { return static_cast<int>(members.size()); }
   bool failed() const noexcept { return !fault.ok(); }
+  // Numbers the operation and shows it to the other members.
+  void enter(const CallSignature& signature) noexcept {
+    ++sequence;
+    history = (history ^ signature.hash()) * 0x9e3779b97f4a7c15ULL + 1;
+    history ^= history >> 29;
+    if (board) board.enter(rank, sequence, signature);
+  }
   PointToPointCounter& flow(int member, unsigned channel);
 };
 

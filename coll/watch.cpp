@@ -38,7 +38,7 @@ void TeamWatch::look_at(Team& team, std::uint64_t waited_ns) noexcept {
   if (team.failed()) return;
   const Pending what = pending(team);
   if (!what.any && !team.flow_wait) return;
-  if (find_report(team) || find_dead(team)) return;
+  if (find_report(team, waited_ns) || find_dead(team)) return;
   if (find_mismatch(team)) return;
   if (limits_.timeout_ns == 0 || waited_ns < limits_.timeout_ns) return;
   Rank first = kNoRank;
@@ -46,17 +46,24 @@ void TeamWatch::look_at(Team& team, std::uint64_t waited_ns) noexcept {
   engine_.fail(team, Status(ESP_ERR_TIMEOUT, first), std::move(text));
 }
 
-bool TeamWatch::find_report(Team& team) noexcept {
+// A member that gives up says so on the board before it does anything else, leaving included.
+bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
   if (!team.board) return false;
   const Status reported = team.board.reported();
   if (reported.ok()) return false;
-  // A mismatch is better explained by looking oneself; a death is known below.
-  if (find_mismatch(team) || find_dead(team)) return true;
-  engine_.fail(
-      team, reported,
-      fmt::format(
-          "team {}: another member gave up: {}{}", team.id, esp_status_text(reported.code()),
-          reported.rank() == kNoRank ? "" : fmt::format(" (because of rank {})", reported.rank())));
+  if (reported.code() == ESP_ERR_MISMATCH && find_mismatch(team)) return true;
+  Rank first = kNoRank;
+  std::string text =
+      reported.code() == ESP_ERR_PEER_DIED
+          ? fmt::format(
+                "rank {} died (as another member found) while operations on team {} were "
+                "under way",
+                reported.rank(), team.id)
+          : fmt::format(
+                "{}; another member gave up first: {}{}",
+                describe(team, pending(team), waited_ns, first), esp_status_text(reported.code()),
+                reported.rank() == kNoRank ? "" : fmt::format(" (rank {})", reported.rank()));
+  engine_.fail(team, reported, std::move(text));
   return true;
 }
 
@@ -73,24 +80,14 @@ bool TeamWatch::find_dead(Team& team) noexcept {
   return false;
 }
 
-// Compares what this rank has called with what the others have, as far back as the board goes: an
-// operation that was complete here (a root's broadcast) may have been a mismatch elsewhere.
 bool TeamWatch::find_mismatch(Team& team) noexcept {
-  if (!team.board) return false;
-  const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
-  for (std::uint64_t s = team.sequence - depth + 1; s <= team.sequence; ++s) {
-    CallSignature mine;
-    if (!team.board.read(team.rank, s, mine)) continue;
-    for (int member = 0; member < team.size(); ++member) {
-      CallSignature theirs;
-      if (!team.board.read(member, s, theirs) || theirs == mine) continue;
-      const Rank other = team.members[static_cast<std::size_t>(member)];
-      engine_.fail(team, Status(ESP_ERR_MISMATCH, other),
-                   explain_mismatch(team, s, mine.to_text(), other));
-      return true;
-    }
-  }
-  return false;
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  if (!find_difference(team, sequence, member, mine, theirs)) return false;
+  const Rank other = team.members[static_cast<std::size_t>(member)];
+  engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
+  return true;
 }
 
 // Members that have not entered the operation; when all have, those that owe a segment.

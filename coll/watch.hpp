@@ -42,7 +42,7 @@ class TeamWatch final : public Watchdog {
   void look_at(Team& team, std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team) noexcept;
   bool find_mismatch(Team& team) noexcept;
-  bool find_report(Team& team) noexcept;
+  bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
   std::vector<Rank> late(const Team& team, const Pending& pending) const;
   std::string describe(const Team& team, const Pending& pending, std::uint64_t waited_ns,
                        Rank& first);

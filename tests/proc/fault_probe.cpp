@@ -4,12 +4,13 @@
 //   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL), exit (without finalize)
 //   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "espalier/espalier.h"
@@ -134,8 +135,8 @@ esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
     return started == ESP_OK ? esp_request_wait(&request) : started;
   }
   // order: two operations, exchanged on one rank
-  const esp_status first = odd ? esp_barrier(r.world)
-                               : esp_bcast(r.world, in.data(), n, ESP_INT32, 0);
+  const esp_status first =
+      odd ? esp_barrier(r.world) : esp_bcast(r.world, in.data(), n, ESP_INT32, 0);
   return first != ESP_OK ? first
          : odd           ? esp_bcast(r.world, in.data(), n, ESP_INT32, 0)
                          : esp_barrier(r.world);
@@ -151,7 +152,9 @@ void disagree(const Rank& r, const std::string& kind) {
   const std::string text = esp_team_error(r.world);
   expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));
   expect(r, took < 2.0, "took " + std::to_string(took) + " s");
-  expect(r, text.find(" called ") != std::string::npos && text.find("where this rank") != std::string::npos,
+  expect(r,
+         text.find(" called ") != std::string::npos &&
+             text.find("where this rank") != std::string::npos,
          "does not name the other's call");
   std::printf("OK rank %d: %s\n", r.rank, text.c_str());
 }
