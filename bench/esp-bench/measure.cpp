@@ -101,10 +101,12 @@ Combined combine_samples(Backend& backend, const std::vector<Interval>& mine, bo
                          bool shared_clock, double messages) {
   constexpr double kNever = -std::numeric_limits<double>::max();
   const std::size_t n = mine.size();
-  const std::int64_t origin =
-      1'000'000'000LL * static_cast<std::int64_t>(max_over_ranks(
-                            backend, static_cast<double>(mine.front().begin_ns / 1'000'000'000)));
-  // [0, n): -begin, so that one maximum finds the first; [n, 2n): end; ns, exact in a double.
+  // A second that all ranks agree on, so that nanoseconds from it are exact in a double.
+  const std::int64_t my_second = mine.front().begin_ns / 1'000'000'000;
+  const auto second =
+      static_cast<std::int64_t>(max_over_ranks(backend, static_cast<double>(my_second)));
+  const std::int64_t origin = second * 1'000'000'000;
+  // [0, n): -begin, so that one maximum finds the first; [n, 2n): end.
   std::vector<double> edges(2 * n, kNever), durations(n, 0.0);
   for (std::size_t i = 0; takes_part && i < n; ++i) {
     const std::int64_t base = shared_clock ? origin : mine[i].begin_ns;
