@@ -5,9 +5,9 @@
 # Waiting is kept out by order, not by subtraction: one rank enters every call 2 ms after the other
 # (esp-bench calls --late), finds the data ready, and is the one that is counted; then the other
 # way round. callgrind writes a count per call; the median over the calls leaves out the first ones
-# (symbol lookup, plan making) and any that had to wait after all. Exit code 1 when Espalier's median
-# is above the target of 300. With "ratchet", 1 only when its least count, which no neighbour can
-# disturb, is above bench/instructions.ceiling: that holds what was reached and may only be lowered.
+# (symbol lookup, plan making) and any that had to wait after all. Exit code 1 when Espalier's
+# median is above the target of 300. With "ratchet", 1 only when its least count, which no neighbour
+# can disturb, is above bench/instructions.ceiling: what was reached, and may only be lowered.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 library=${1:-espalier}
