@@ -128,7 +128,7 @@ TEST(SpreadPlans, EverySize) {
     PlanRequest request = call(Collective::kAllreduce, size, 1);
     request.algorithm = ESP_ALGORITHM_SPREAD;
     for (const std::uint64_t pieces : {1, 2, 3, 9, 70}) {
-      if (pieces * static_cast<std::uint64_t>(size) > 200) break;
+      if (pieces * static_cast<std::uint64_t>(size) > 130) break;
       request.elements = pieces * 4 * static_cast<std::uint64_t>(size) - 3;
       ASSERT_TRUE(expect_correct_under_all_schedules(request, pieces));
     }
