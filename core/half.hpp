@@ -62,13 +62,19 @@ struct Bfloat16 {
   return float_from_bits(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
-[[gnu::always_inline]] constexpr Bfloat16 to_bfloat16(float value) noexcept {
+// The bits of the float nearest to `value` that is a bfloat16: the upper half is that bfloat16, the
+// lower half is zero.
+[[gnu::always_inline]] constexpr std::uint32_t bfloat16_in_float(float value) noexcept {
   const std::uint32_t bits = float_bits(value);
   const std::uint32_t odd = (bits >> 16) & 1u;
-  const std::uint32_t rounded = (bits + 0x7fffu + odd) >> 16;
-  const std::uint32_t nan = (bits >> 16) | 0x40u;
+  const std::uint32_t rounded = bits + 0x7fffu + odd;
+  const std::uint32_t nan = bits | 0x400000u;
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  return Bfloat16{static_cast<std::uint16_t>(is_nan ? nan : rounded)};
+  return (is_nan ? nan : rounded) & 0xffff0000u;
+}
+
+[[gnu::always_inline]] constexpr Bfloat16 to_bfloat16(float value) noexcept {
+  return Bfloat16{static_cast<std::uint16_t>(bfloat16_in_float(value) >> 16)};
 }
 
 }  // namespace espalier

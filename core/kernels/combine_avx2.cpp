@@ -1,4 +1,5 @@
-// Kernels for x86-64 with AVX2; empty on other architectures. Options: cmake/kernels.cmake.
+// Kernels for x86-64 with AVX2 and F16C; empty on other architectures. Options:
+// cmake/kernels.cmake.
 #if defined(__x86_64__)
 #include "core/kernels/combine_loops.hpp"
 

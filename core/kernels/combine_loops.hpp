@@ -17,6 +17,7 @@
 #include "core/kernels/kernel_table.hpp"
 #include "core/kernels/operations.hpp"
 #include "core/kernels/ordering.hpp"
+#include "core/kernels/wide.hpp"
 
 // Iterations do not depend on each other: the destination is either the same array as a source,
 // element by element, or does not overlap it. Compilers would otherwise test for overlap at run
@@ -33,22 +34,34 @@ namespace {
 constexpr std::size_t kStripBytes = 4096;
 constexpr std::size_t kFanIn = 4;  // Sources of one loop, at most.
 
-// dst = src[0] op ... op src[fan_in - 1], elements from `first` on; dst starts at its own
-// beginning.
+// dst = src[0] op ... op src[fan_in - 1], for the elements [first, end).
 template <typename Op, std::size_t fan_in>
-void combine_pass(std::byte* dst, const std::byte* const (&src)[kFanIn], std::size_t count) {
+void combine_range(std::byte* dst, const std::byte* const (&src)[kFanIn], std::size_t first,
+                   std::size_t end) {
   static_assert(fan_in >= 2 && fan_in <= kFanIn);
   const std::byte* const s0 = src[0];
   const std::byte* const s1 = src[1];
   const std::byte* const s2 = src[2];
   const std::byte* const s3 = src[3];
   ESP_INDEPENDENT_ITERATIONS
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     const std::size_t at = i * Op::kBytes;
     auto value = Op::combine(Op::read(s0 + at), Op::read(s1 + at));
     if constexpr (fan_in >= 3) value = Op::combine(value, Op::read(s2 + at));
     if constexpr (fan_in >= 4) value = Op::combine(value, Op::read(s3 + at));
     Op::write(dst + at, value);
+  }
+}
+
+template <typename Op, std::size_t fan_in>
+void combine_pass(std::byte* dst, const std::byte* const (&src)[kFanIn], std::size_t count) {
+  using WideOp = typename Wide<Op>::Type;
+  if constexpr (std::is_void_v<WideOp>) {
+    combine_range<Op, fan_in>(dst, src, 0, count);
+  } else {
+    const std::size_t blocks = count / WideOp::kLanes;
+    combine_range<WideOp, fan_in>(dst, src, 0, blocks);
+    combine_range<Op, fan_in>(dst, src, blocks * WideOp::kLanes, count);
   }
 }
 

@@ -17,8 +17,10 @@ constexpr Isa kBaseIsa = Isa::kGeneric;
 const KernelTable* table_of(Isa isa) noexcept {
   if (isa == kBaseIsa) return &kBaseKernels;
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx2 && __builtin_cpu_supports("avx2")) return &kAvx2Kernels;
-  if (isa == Isa::kAvx512 && __builtin_cpu_supports("avx512f") &&
+  // The options of cmake/kernels.cmake, one by one.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  if (isa == Isa::kAvx2 && avx2) return &kAvx2Kernels;
+  if (isa == Isa::kAvx512 && avx2 && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
     return &kAvx512Kernels;
