@@ -61,20 +61,20 @@ struct Wide<Product<Bfloat16>> {
 #define ESP_HALF_VECTORS
 using HalfVector = __m128i;
 using FloatVector = __m256;
-FloatVector widen(HalfVector v) {
+inline FloatVector widen(HalfVector v) {
   return _mm256_cvtph_ps(v);
 }
-HalfVector narrow(FloatVector v) {
+inline HalfVector narrow(FloatVector v) {
   return _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
 }
 #elif defined(__aarch64__)
 #define ESP_HALF_VECTORS
 using HalfVector = float16x4_t;
 using FloatVector = float32x4_t;
-FloatVector widen(HalfVector v) {
+inline FloatVector widen(HalfVector v) {
   return vcvt_f32_f16(v);
 }
-HalfVector narrow(FloatVector v) {
+inline HalfVector narrow(FloatVector v) {
   return vcvt_f16_f32(v);
 }
 #endif
