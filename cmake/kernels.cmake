@@ -1,16 +1,21 @@
-# Options of the reduction kernels: the same source for each instruction set (core/kernels/kernel_table.hpp).
+# Options of the reduction kernels: one source, compiled once per instruction set (see
+# core/kernels/kernel_table.hpp; core/kernels/isa.cpp asks the processor for the same features).
 #
-# -O3 in every configuration, for the vectoriser. No contraction to fused multiply-add, which would make results depend on the
-# instruction set. Never -ffast-math.
+# -O3 in every configuration, for the vectoriser. No contraction to fused multiply-add, which would
+# make results depend on the instruction set. Never -ffast-math.
 set(kernel_options -O3 -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  list(APPEND kernel_options -Wno-pass-failed) # Long double cannot be vectorised; no need to say so.
+  list(APPEND kernel_options -Wno-pass-failed) # Long double cannot be vectorised: be silent.
 endif()
 
 set(kernels ${CMAKE_SOURCE_DIR}/core/kernels)
-set_source_files_properties(${kernels}/combine_base.cpp PROPERTIES COMPILE_OPTIONS "${kernel_options}")
+set_source_files_properties(${kernels}/combine_base.cpp PROPERTIES
+  COMPILE_OPTIONS "${kernel_options}")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set_source_files_properties(${kernels}/combine_avx2.cpp PROPERTIES COMPILE_OPTIONS "${kernel_options};-mavx2;-mf16c")
-  set_source_files_properties(${kernels}/combine_avx512.cpp PROPERTIES COMPILE_OPTIONS
-    "${kernel_options};-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
+  set(avx2 -mavx2 -mf16c)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+  set_source_files_properties(${kernels}/combine_avx2.cpp PROPERTIES
+    COMPILE_OPTIONS "${kernel_options};${avx2}")
+  set_source_files_properties(${kernels}/combine_avx512.cpp PROPERTIES
+    COMPILE_OPTIONS "${kernel_options};${avx512}")
 endif()
