@@ -2,6 +2,10 @@
 
 #include "core/kernels/kernel_table.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace espalier {
 namespace {
 
@@ -13,12 +17,24 @@ constexpr Isa kBaseIsa = Isa::kNeon;
 constexpr Isa kBaseIsa = Isa::kGeneric;
 #endif
 
+#if defined(__x86_64__)
+// Clang 16's __builtin_cpu_supports does not know it. It uses the registers of AVX, so whether the
+// operating system saves them is answered with "avx2".
+bool has_f16c() noexcept {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 // nullptr when this build or this processor does not have it.
 const KernelTable* table_of(Isa isa) noexcept {
   if (isa == kBaseIsa) return &kBaseKernels;
 #if defined(__x86_64__)
   // The options of cmake/kernels.cmake, one by one.
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
   if (isa == Isa::kAvx2 && avx2) return &kAvx2Kernels;
   if (isa == Isa::kAvx512 && avx2 && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
