@@ -94,7 +94,8 @@ template <typename T>
 inline constexpr esp_type type_of = TypeOf<std::remove_cv_t<T>>::value;
 
 template <typename T>
-concept Element = std::is_trivially_copyable_v<T> && requires { type_of<T>; };
+concept Element =
+    std::is_trivially_copyable_v<T> && requires { TypeOf<std::remove_cv_t<T>>::value; };
 
 // A contiguous range of elements that can be read, and one that can be written through (a borrowed
 // view may be passed as a temporary, a container may not, as for any view).

@@ -1,0 +1,21 @@
+// The cases of api_tests, one function each; all are called by every rank of the job.
+#pragma once
+
+#include "tests/support/rank_check.hpp"
+
+namespace test {
+
+void bcast(const Context& context);        // every type and root, many counts
+void types(const Context& context);        // every operator on every type it is defined for
+void sizes(const Context& context);        // up to tens of MiB
+void huge(const Context& context);         // above 2 GiB
+void options(const Context& context);      // algorithms, shapes, segments, windows, variants
+void operators(const Context& context);    // the user's, and floats bit for bit
+void nonblocking(const Context& context);  // requests, callbacks, counters, many at once
+void teams(const Context& context);        // dup, split, include, again and again
+void flows(const Context& context);        // send and receive
+void arguments(const Context& context);    // each wrong argument has its status
+void mismatch(const Context& context);     // ranks that disagree
+void cpp(const Context& context);          // the C++ layer
+
+}  // namespace test

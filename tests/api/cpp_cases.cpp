@@ -1,0 +1,214 @@
+// The C++ layer: that it compiles in the forms it promises, and says what the C API says. Together
+// with the library's own headers in one source, because both have a Result.
+#include <array>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "espalier/espalier.hpp"
+#include "tests/api/cases.hpp"
+
+namespace test {
+namespace {
+
+static_assert(esp::type_of<int> == ESP_INT32);
+static_assert(esp::type_of<long> == ESP_INT64);
+static_assert(esp::type_of<unsigned char> == ESP_UINT8);
+static_assert(esp::type_of<const double> == ESP_DOUBLE);
+static_assert(esp::type_of<bool> == ESP_BOOL);
+static_assert(esp::type_of<std::complex<float>> == ESP_COMPLEX_FLOAT);
+static_assert(!esp::Element<std::string> && !esp::Element<void*>);
+static_assert(esp::Writable<std::vector<int>&> && !esp::Writable<std::vector<int>>);
+static_assert(!esp::Writable<const std::vector<int>&> && !esp::Writable<std::span<const int>>);
+static_assert(!std::is_copy_constructible_v<esp::Job> && !std::is_copy_constructible_v<esp::Team>);
+static_assert(!std::is_copy_constructible_v<esp::Request>);
+static_assert(sizeof(esp::Status) == 16 && std::is_trivially_copyable_v<esp::Status>);
+
+#define CHECK_S(call)                                                  \
+  do {                                                                 \
+    const esp::Status checked_status = (call);                         \
+    CHECK(checked_status.ok(), "{} {}", #call, checked_status.text()); \
+  } while (false)
+
+void sizes_agree() {
+  CHECK_EQ(sizeof(esp::ValueIndex<float>), esp_type_size(ESP_FLOAT_INT), "");
+  CHECK_EQ(sizeof(esp::ValueIndex<double>), esp_type_size(ESP_DOUBLE_INT), "");
+  CHECK_EQ(sizeof(esp::ValueIndex<long>), esp_type_size(ESP_LONG_INT), "");
+  CHECK_EQ(sizeof(esp::ValueIndex<short>), esp_type_size(ESP_SHORT_INT), "");
+  CHECK_EQ(sizeof(esp::ValueIndex<long double>), esp_type_size(ESP_LONG_DOUBLE_INT), "");
+  CHECK_EQ(sizeof(std::complex<long double>), esp_type_size(ESP_COMPLEX_LONG_DOUBLE), "");
+  CHECK_EQ(sizeof(bool), esp_type_size(ESP_BOOL), "");
+}
+
+void blocking(esp::TeamRef world) {
+  std::vector<double> v(100, world.rank() == 0 ? 2.5 : 0.0);
+  CHECK_S(world.bcast(v, 0));
+  CHECK_EQ(v[99], 2.5, "vector");
+  std::array<int, 3> a{1, 2, 3}, b{};
+  CHECK_S(world.allreduce(a, b, esp::kSum));
+  CHECK_EQ(b[2], 3 * world.size(), "array");
+  float raw[4] = {1, 1, 1, 1};
+  CHECK_S(world.allreduce_in_place(raw, esp::kProd));
+  CHECK_S(world.allreduce_in_place(std::span(raw).subspan(2), esp::kSum));
+  CHECK_EQ(raw[1], 1.0f, "outside the span");
+  CHECK_EQ(raw[3], static_cast<float>(world.size()), "inside the span");
+  esp::ValueIndex<double> best{static_cast<double>(world.rank() % 2), world.rank()};
+  CHECK_S(world.allreduce_in_place(esp::one(best), esp::kMaxLoc));
+  CHECK_EQ(best.index, world.size() > 1 ? 1 : 0, "maxloc");
+  int mine = world.rank(), most = -1;
+  CHECK_S(world.reduce(esp::one(mine), esp::one(most), esp::kMax, 0));
+  CHECK_EQ(most, world.rank() == 0 ? world.size() - 1 : -1, "reduce");
+  CHECK_S(world.reduce_in_place(esp::one(mine), esp::kSum, world.size() - 1));
+  if (world.rank() == world.size() - 1) {
+    CHECK_EQ(mine, world.size() * (world.size() - 1) / 2, "reduce in place");
+  }
+  CHECK_S(world.barrier());
+  std::vector<int> three(3), four(4);
+  const esp::Status wrong = world.allreduce(three, four, esp::kSum);
+  CHECK_EQ(wrong.code(), ESP_ERR_ARGUMENT, "lengths differ");
+  CHECK(std::string(wrong.text()).find("length") != std::string::npos, "{}", wrong.text());
+}
+
+void requests(esp::TeamRef world) {
+  std::vector<esp::Request> pending;
+  std::vector<std::vector<int>> data(8, std::vector<int>(1000));
+  for (int i = 0; i < 8; ++i) {
+    auto& one = data[static_cast<std::size_t>(i)];
+    if (world.rank() == i % world.size()) std::iota(one.begin(), one.end(), i);
+    pending.push_back(
+        world
+            .bcast_start(one, i % world.size(), {.shape = ESP_SHAPE_BINOMIAL, .segment_bytes = 512})
+            .value());
+  }
+  const esp::Completed first = esp::wait_any(pending);
+  CHECK(first.index.has_value() && first.status.ok(), "wait_any");
+  CHECK_S(esp::wait_all(pending));
+  for (int i = 0; i < 8; ++i) CHECK_EQ(data[static_cast<std::size_t>(i)][999], 999 + i, "bcast");
+  CHECK(!esp::wait_any(pending).index.has_value(), "all are empty");
+  int sum = 1;
+  {
+    auto dropped = world.allreduce_in_place_start(esp::one(sum), esp::kSum);
+    CHECK(dropped.ok(), "");
+  }  // The destructor waits.
+  CHECK_EQ(sum, world.size(), "after the destructor");
+  esp::Request barrier = world.barrier_start().value();
+  esp::Status status = barrier.test();
+  while (status.in_progress()) status = barrier.test();
+  CHECK_S(status);
+  CHECK(!barrier.pending(), "completed");
+}
+
+void callbacks(const esp::Job& job) {
+  const esp::TeamRef world = job.world();
+  int fired = 0, by_reference = 0;
+  std::int64_t left = 2;
+  std::vector<int> a(10, 1), b(10), c(10, 1), d(10);
+  // One captured reference: inside the operation. Much state: on the heap. An lvalue: in place.
+  CHECK_S(world.allreduce_start(a, b, esp::kSum,
+                                esp::Notify([&fired](esp_status s) { fired += s == ESP_OK; })));
+  const std::string big = "captured by value, together with two references";
+  CHECK_S(world.barrier_start(esp::Notify([big, &fired, &left](esp_status) {
+    fired += static_cast<int>(big.size() > 40);
+    --left;
+  })));
+  auto named = [&by_reference, &left](esp_status) mutable {
+    ++by_reference;
+    --left;
+  };
+  CHECK_S(world.allreduce_start(c, d, esp::kMax, esp::Notify(named)));
+  CHECK_EQ(fired + by_reference, 0, "nothing fires inside the starting call");
+  while (fired < 2 || by_reference < 1) (void)job.progress();
+  CHECK_EQ(left, std::int64_t{0}, "");
+  CHECK_EQ(b[9], world.size(), "");
+  std::int64_t counter = 1;
+  CHECK_S(world.bcast_start(a, 0, esp::Notify::count_down(counter)));
+  CHECK_S(job.wait_until(counter, 0));
+  counter = 5;
+  CHECK_EQ(job.wait_until(counter, 0, std::chrono::milliseconds(10)).code(), ESP_ERR_TIMEOUT, "");
+  // A callback that was not taken is freed (the leak checker watches) and never runs.
+  CHECK_EQ(world.bcast_start(a, -1, esp::Notify([big, &fired](esp_status) { ++fired; })).code(),
+           ESP_ERR_ARGUMENT, "");
+  CHECK_EQ(fired, 2, "");
+}
+
+void teams_and_operators(const esp::Job& job) {
+  const esp::TeamRef world = job.world();
+  esp::Team half = world.split({.color = world.rank() % 2, .key = -world.rank()}).value();
+  CHECK_EQ(half.job_rank(half.rank()), world.rank(), "split");
+  const esp::Team none = world.split({.color = ESP_NO_TEAM}).value();
+  CHECK(!none, "no team");
+  const esp::Team first = world.include(std::array{0}).value();
+  CHECK_EQ(static_cast<bool>(first), world.rank() == 0, "include");
+  esp::Team copy = half.dup().value();
+  half = std::move(copy);
+  CHECK_S(half.barrier());
+  CHECK_S(half.free());
+  CHECK_EQ(world.split({.color = -7}).code(), ESP_ERR_ARGUMENT, "color");
+
+  // Keeps the first operand: the result is rank 0's.
+  auto keep_first =
+      job.make_op<long>([](const long& low, const long&) { return low; }, esp::Commutative::kNo)
+          .value();
+  std::vector<long> values(50, world.rank() + 10);
+  CHECK_S(world.allreduce_in_place(values, keep_first));
+  CHECK_EQ(values[49], 10L, "in rank order");
+  const int offset = 100;
+  auto with_state =
+      job.make_op<int>([offset](const int& a, const int& b) { return a > b ? a : b + 0 * offset; },
+                       esp::Commutative::kYes);
+  CHECK(with_state.ok(), "");
+  int highest = world.rank();
+  CHECK_S(world.allreduce_in_place(esp::one(highest), *with_state));
+  CHECK_EQ(highest, world.size() - 1, "user's maximum");
+}
+
+void looking_inside(const esp::Job& job) {
+  CHECK(!job.counters().empty(), "counters");
+  for (const esp_counter_value& one : job.counters()) {
+    CHECK(one.name != nullptr && one.doc != nullptr, "counter");
+  }
+  CHECK(job.describe().size() > 40, "{}", job.describe());
+  auto memory = job.allocate<double>(512);
+  CHECK(memory.ok(), "{}", job.error());
+  if (!memory.ok()) return;
+  for (double& x : memory->span()) x = job.rank();
+  const esp::TeamRef world = job.world();
+  CHECK_S(world.allreduce_in_place(memory->span(), esp::kMax));
+  CHECK_EQ((*memory)[511], static_cast<double>(job.size() - 1), "in shared memory");
+}
+
+void flows(esp::TeamRef world) {
+  if (world.size() < 2 || world.rank() > 1) return;
+  const int other = 1 - world.rank();
+  std::vector<float> mine(3000, static_cast<float>(world.rank())), theirs(3000, -1);
+  auto receive = world.recv_start(theirs, {.rank = other, .channel = 9});
+  CHECK(receive.ok(), "");
+  CHECK_S(world.send(mine, {.rank = other, .channel = 9}));
+  CHECK_S(receive->wait());
+  CHECK_EQ(theirs[2999], static_cast<float>(other), "flow");
+}
+
+}  // namespace
+
+void cpp(const Context& context) {
+  // The job belongs to the harness: borrow it and let go in the end.
+  struct Borrowed {
+    alignas(esp::Job) unsigned char storage[sizeof(esp::Job)];
+  } borrowed;
+  const esp::Job& job = *new (borrowed.storage) esp::Job(context.job);
+  CHECK_EQ(job.rank(), context.rank, "");
+  CHECK_EQ(job.size(), context.size, "");
+  sizes_agree();
+  blocking(job.world());
+  requests(job.world());
+  callbacks(job);
+  teams_and_operators(job);
+  flows(job.world());
+  looking_inside(job);
+  const espalier::Result<int> internal = 3;  // Not ambiguous with esp::Result.
+  CHECK_EQ(internal.value(), 3, "");
+}
+
+}  // namespace test

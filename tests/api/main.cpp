@@ -1,0 +1,20 @@
+// api_tests CASE...: conformance of the public API, as one rank of a job.
+#include "tests/api/cases.hpp"
+
+int main(int argc, char** argv) {
+  const std::vector<test::Case> cases = {
+      {"bcast", test::bcast},
+      {"types", test::types},
+      {"sizes", test::sizes},
+      {"huge", test::huge},
+      {"options", test::options},
+      {"operators", test::operators},
+      {"nonblocking", test::nonblocking},
+      {"teams", test::teams},
+      {"flows", test::flows},
+      {"arguments", test::arguments},
+      {"mismatch", test::mismatch},
+      {"cpp", test::cpp},
+  };
+  return test::run_cases(cases, argc, argv);
+}

@@ -1,0 +1,53 @@
+// Ranks that make different calls: everybody gets an error that names somebody else's call, nobody
+// hangs, and other teams go on working.
+#include <functional>
+#include <vector>
+
+#include "tests/api/cases.hpp"
+#include "tests/support/collectives.hpp"
+
+namespace test {
+namespace {
+
+// Both ranks of a pair make their own call on a team made for the purpose.
+void disagree(const Context& context, const char* what,
+              const std::function<esp_status(esp_team*)>& even,
+              const std::function<esp_status(esp_team*)>& odd) {
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "{}", what);
+  const esp_status status = context.rank % 2 == 0 ? even(team) : odd(team);
+  CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "{}", what);
+  CHECK(esp_team_error(team)[0] != '\0', "{}: no text", what);
+  int one = 1;
+  CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &one, 1, ESP_INT32, ESP_SUM), context.world,
+           "the world after {}", what);
+  CHECK_EQ(one, context.size, "the world after {}", what);
+}
+
+}  // namespace
+
+void mismatch(const Context& context) {
+  static double x[20'000], y[20'000];
+  disagree(
+      context, "root", [](esp_team* t) { return esp_bcast(t, x, 8, ESP_DOUBLE, 0); },
+      [](esp_team* t) { return esp_bcast(t, x, 8, ESP_DOUBLE, 1); });
+  disagree(
+      context, "count", [](esp_team* t) { return esp_bcast(t, x, 8, ESP_DOUBLE, 0); },
+      [](esp_team* t) { return esp_bcast(t, x, 9, ESP_DOUBLE, 0); });
+  disagree(
+      context, "large count", [](esp_team* t) { return esp_bcast(t, x, 20'000, ESP_DOUBLE, 0); },
+      [](esp_team* t) { return esp_bcast(t, x, 10, ESP_DOUBLE, 0); });
+  disagree(
+      context, "type", [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
+      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_INT64, ESP_SUM); });
+  disagree(
+      context, "operator",
+      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
+      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_MAX); });
+  disagree(
+      context, "collective",
+      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
+      [](esp_team* t) { return esp_barrier(t); });
+}
+
+}  // namespace test

@@ -1,0 +1,144 @@
+// Operators of the user, and the promise that the order of combination does not depend on arrival.
+#include <cstring>
+#include <vector>
+
+#include "tests/api/cases.hpp"
+#include "tests/support/collectives.hpp"
+
+namespace test {
+namespace {
+
+// x -> a x + b modulo 2^32, packed into an ESP_UINT64. Composition is associative and does not
+// commute, so that a result shows the order in which it was made.
+std::uint64_t affine(std::uint32_t a, std::uint32_t b) {
+  return std::uint64_t{a} << 32 | b;
+}
+
+std::uint64_t compose(std::uint64_t first, std::uint64_t second) {
+  const auto a1 = static_cast<std::uint32_t>(first >> 32), b1 = static_cast<std::uint32_t>(first);
+  const auto a2 = static_cast<std::uint32_t>(second >> 32), b2 = static_cast<std::uint32_t>(second);
+  return affine(a1 * a2, a2 * b1 + b2);
+}
+
+std::uint64_t element_of(int rank, std::size_t index) {
+  return affine(static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(index) + 7u);
+}
+
+// Counts elements through its context.
+void apply_compose(const void* in, void* inout, std::size_t count, esp_type type, void* context) {
+  CHECK_EQ(type, ESP_UINT64, "in an operator");
+  const auto* lower = static_cast<const std::uint64_t*>(in);
+  auto* higher = static_cast<std::uint64_t*>(inout);
+  for (std::size_t i = 0; i < count; ++i) higher[i] = compose(lower[i], higher[i]);
+  *static_cast<std::size_t*>(context) += count;
+}
+
+void apply_xor(const void* in, void* inout, std::size_t count, esp_type, void*) {
+  const auto* lower = static_cast<const std::uint64_t*>(in);
+  auto* higher = static_cast<std::uint64_t*>(inout);
+  for (std::size_t i = 0; i < count; ++i) higher[i] ^= lower[i];
+}
+
+void check_composed(const std::vector<std::uint64_t>& result, int size, const std::string& what) {
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    std::uint64_t expected = element_of(0, i);
+    for (int r = 1; r < size; ++r) expected = compose(expected, element_of(r, i));
+    CHECK_EQ(result[i], expected, "{} element {}", what, i);
+    if (result[i] != expected) return;
+  }
+}
+
+void non_commutative(const Context& context) {
+  std::size_t combined = 0;
+  esp_op op = -1;
+  CHECK_OK(esp_op_create(context.job, apply_compose, &combined, 0, &op), context.world, "create");
+  CHECK(op >= ESP_OP_BUILTIN_COUNT, "{}", op);
+  for (const std::size_t count : {1u, 7u, 1000u, 30'000u}) {
+    std::vector<std::uint64_t> mine(count), result(count);
+    for (std::size_t i = 0; i < count; ++i) mine[i] = element_of(context.rank, i);
+    for (int root = 0; root < context.size; root += 2) {
+      CHECK_OK(esp_reduce(context.world, mine.data(), result.data(), count, ESP_UINT64, op, root),
+               context.world, "reduce {} to {}", count, root);
+      if (root == context.rank) check_composed(result, context.size, "reduce");
+    }
+    CHECK_OK(esp_allreduce(context.world, mine.data(), result.data(), count, ESP_UINT64, op),
+             context.world, "allreduce {}", count);
+    check_composed(result, context.size, fmt::format("allreduce of {}", count));
+    std::fill(result.begin(), result.end(), 0);
+    result = mine;
+    CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, result.data(), count, ESP_UINT64, op),
+             context.world, "allreduce {} in place", count);
+    check_composed(result, context.size, fmt::format("allreduce of {} in place", count));
+  }
+  if (context.size == 1) CHECK_EQ(combined, 0u, "an operator ran without a second operand");
+  CHECK_OK(esp_op_free(context.job, op), context.world, "free");
+}
+
+void non_commutative_in_every_shape(const Context& context) {
+  std::size_t combined = 0;
+  esp_op op = -1;
+  CHECK_OK(esp_op_create(context.job, apply_compose, &combined, 0, &op), context.world, "create");
+  std::vector<std::uint64_t> mine(500), result(500);
+  for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = element_of(context.rank, i);
+  for (int shape = ESP_SHAPE_AUTO; shape < ESP_SHAPE_COUNT; ++shape) {
+    esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+    options.shape = static_cast<esp_shape>(shape);
+    options.segment_bytes = 256;
+    esp_request* request = nullptr;
+    const int root = shape % context.size;
+    const esp_status status =
+        finish(esp_reduce_start(context.world, mine.data(), result.data(), mine.size(), ESP_UINT64,
+                                op, root, &options, nullptr, &request),
+               &request);
+    CHECK_OK(status, context.world, "shape {}", shape);
+    if (root == context.rank) check_composed(result, context.size, fmt::format("shape {}", shape));
+  }
+  CHECK_OK(esp_op_free(context.job, op), context.world, "free");
+}
+
+void commutative(const Context& context) {
+  esp_op op = -1;
+  CHECK_OK(esp_op_create(context.job, apply_xor, nullptr, 1, &op), context.world, "create");
+  std::uint64_t value = std::uint64_t{1} << context.rank;
+  CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &value, 1, ESP_UINT64, op), context.world,
+           "xor");
+  CHECK_EQ(value, (std::uint64_t{1} << context.size) - 1, "xor");
+  CHECK_OK(esp_op_free(context.job, op), context.world, "free");
+}
+
+// Sums of numbers that round differently in every order, many times, with ranks arriving in
+// changing order: always the same bits, on every rank.
+void floats_bit_identical(const Context& context) {
+  for (const std::size_t count : {1u, 33u, 20'000u}) {
+    std::vector<float> mine(count), first(count), again(count);
+    std::uint32_t state = 12345u + static_cast<std::uint32_t>(context.rank);
+    for (float& x : mine) {
+      state = state * 1664525u + 1013904223u;
+      x = std::ldexp(static_cast<float>(state >> 8), static_cast<int>(state & 31) - 40);
+    }
+    for (int turn = 0; turn < 20; ++turn) {
+      if (turn % context.size == context.rank) (void)esp_progress(context.job);
+      auto& result = turn == 0 ? first : again;
+      CHECK_OK(esp_allreduce(context.world, mine.data(), result.data(), count, ESP_FLOAT, ESP_SUM),
+               context.world, "turn {}", turn);
+      if (turn == 0) continue;
+      CHECK(std::memcmp(first.data(), again.data(), count * sizeof(float)) == 0,
+            "{} floats differ in turn {}", count, turn);
+    }
+    std::vector<float> of_root = first;
+    CHECK_OK(esp_bcast(context.world, of_root.data(), count, ESP_FLOAT, 0), context.world, "");
+    CHECK(std::memcmp(first.data(), of_root.data(), count * sizeof(float)) == 0,
+          "{} floats differ from rank 0's", count);
+  }
+}
+
+}  // namespace
+
+void operators(const Context& context) {
+  non_commutative(context);
+  non_commutative_in_every_shape(context);
+  commutative(context);
+  floats_bit_identical(context);
+}
+
+}  // namespace test

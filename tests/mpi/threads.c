@@ -1,0 +1,47 @@
+/* threads: MPI_THREAD_MULTIPLE, several threads per process, each on a communicator of its own. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { kThreads = 3, kTurns = 100 };
+
+static int rank, size;
+
+static void* work(void* argument) {
+  MPI_Comm comm = *(MPI_Comm*)argument;
+  long failures = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    int in = rank + turn, sum = 0, cast = rank == turn % size ? turn : -1;
+    MPI_Request requests[2];
+    failures += MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]) != MPI_SUCCESS;
+    failures += MPI_Ibcast(&cast, 1, MPI_INT, turn % size, comm, &requests[1]) != MPI_SUCCESS;
+    failures += MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS;
+    failures += sum != size * (size - 1) / 2 + turn * size;
+    failures += cast != turn;
+    failures += MPI_Barrier(comm) != MPI_SUCCESS;
+  }
+  return (void*)failures;
+}
+
+int main(int argc, char** argv) {
+  int provided = -1;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (provided != MPI_THREAD_MULTIPLE) return fprintf(stderr, "provided %d\n", provided), 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm comms[kThreads];
+  pthread_t threads[kThreads];
+  long failures = 0;
+  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, &comms[i]);
+  for (int i = 0; i < kThreads; ++i) {
+    void* result = NULL;
+    pthread_join(threads[i], &result);
+    failures += (long)result;
+  }
+  for (int i = 0; i < kThreads; ++i) MPI_Comm_free(&comms[i]);
+  MPI_Finalize();
+  if (failures != 0) fprintf(stderr, "FAILED rank %d: %ld failures\n", rank, failures);
+  return failures != 0;
+}
