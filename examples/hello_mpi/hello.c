@@ -1,5 +1,5 @@
 /* The same program for any MPI library: broadcast and sum, with the names everybody knows.
- * Build: esp-cc --mpi hello.c; run: esp-run -n 4 hello_mpi */
+ * Build: esp-cc hello.c; run: esp-run -n 4 hello_mpi */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -69,7 +69,7 @@ struct Operands {
   Operands(const Shape& s, int rank, bool receives)
       : mine(contribution_table(s.type, s.op, rank)),
         in_place(s.in_place && receives),
-        input(s.type, s.count),
+        input(s.type, in_place ? 0 : s.count),
         output(s.type, receives ? s.count : 0) {
     (in_place ? output : input).fill(mine);
   }
