@@ -105,7 +105,9 @@ int raise_error(const char* function, Comm* comm, int error_class, const char* t
 
 int raise_status(const char* function, Comm* comm, esp_status status) {
   if (status == ESP_OK) return MPI_SUCCESS;
-  const char* text = comm == NULL ? esp_job_error(state_job()) : esp_team_error(comm->team);
+  /* A team that failed explains every later refusal; otherwise the job knows its latest. */
+  const char* text = comm == NULL ? "" : esp_team_error(comm->team);
+  if (text[0] == '\0') text = esp_job_error(state_job());
   if (text[0] == '\0') text = esp_status_text(status);
   return raise_error(function, comm, class_of_status(status), text);
 }

@@ -41,7 +41,7 @@ void collectives(const Context& context) {
   REFUSED(esp_allreduce(world, x, y, 1, ESP_COMPLEX_FLOAT, ESP_MAX), ESP_ERR_TYPE);
   CHECK_EQ(x[3], 4, "an argument error changed the input");
   CHECK_EQ(y[0], 0, "an argument error changed the output");
-  CHECK(esp_team_error(world)[0] != '\0', "a refused call leaves a text");
+  CHECK(esp_job_error(context.job)[0] != '\0', "a refused call leaves a text");
   // Nothing to send needs no buffer.
   CHECK_OK(esp_bcast(world, nullptr, 0, ESP_INT32, 0), world, "empty");
   CHECK_OK(esp_allreduce(world, nullptr, nullptr, 0, ESP_INT32, ESP_SUM), world, "empty");
@@ -95,7 +95,7 @@ void teams_and_operators(const Context& context) {
   REFUSED(esp_team_include(world, twice, -1, &team), ESP_ERR_ARGUMENT);
   CHECK(team == nullptr, "a refused call gave a team");
   REFUSED(esp_team_free(nullptr), ESP_ERR_ARGUMENT);
-  REFUSED(esp_team_free(world), ESP_ERR_ARGUMENT);
+  REFUSED(esp_team_free(world), ESP_ERR_STATE);
   REFUSED(esp_op_create(context.job, nullptr, nullptr, 1, &op), ESP_ERR_ARGUMENT);
   REFUSED(esp_op_free(context.job, ESP_SUM), ESP_ERR_ARGUMENT);
   REFUSED(esp_op_free(context.job, 9999), ESP_ERR_ARGUMENT);

@@ -34,8 +34,10 @@ inline void fail(std::string_view file, int line, const std::string& what) {
 }
 
 // The text of a team's failure; a test may have failed to make the team.
-inline const char* text_of(esp_team* team) {
-  return team == nullptr ? "no team" : esp_team_error(team);
+inline const char* text_of(const esp_team* team) {
+  if (team == nullptr) return "no team";
+  const char* text = esp_team_error(team);
+  return text[0] != '\0' ? text : esp_job_error(esp_team_job(team));
 }
 
 #define CHECK(condition, ...)                                                       \

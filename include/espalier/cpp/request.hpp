@@ -48,7 +48,7 @@ class [[nodiscard]] Request {
   friend struct Completed wait_any(std::span<Request> requests);
 
   Status explain(esp_status status) const noexcept {
-    return status == ESP_OK ? Status() : Status(status, team_ ? esp_team_error(team_) : nullptr);
+    return detail::explain(team_, status);
   }
 
   esp_request* handle_ = nullptr;

@@ -44,6 +44,16 @@ class [[nodiscard]] Status {
   const char* detail_ = nullptr;
 };
 
+namespace detail {
+// The text for a call on a team: a team that failed explains everything that follows, otherwise the
+// job knows why the latest call was refused.
+inline Status explain(const esp_team* team, esp_status status) noexcept {
+  if (status == ESP_OK || team == nullptr) return Status(status);
+  const char* text = esp_team_error(team);
+  return Status(status, text[0] != '\0' ? text : esp_job_error(esp_team_job(team)));
+}
+}  // namespace detail
+
 // A failure with its explanation, owned.
 struct Error {
   esp_status code;

@@ -209,7 +209,7 @@ class TeamRef {
     return Status(ESP_ERR_ARGUMENT, "input and output differ in length");
   }
   Status explain(esp_status status) const noexcept {
-    return status == ESP_OK ? Status() : Status(status, esp_team_error(team_));
+    return detail::explain(team_, status);
   }
 
   // The C calls, short of how they report.
@@ -287,7 +287,9 @@ class Team : public TeamRef {
   }
 
  private:
-  Status explain_failure(esp_status status) const noexcept { return Status(status, error()); }
+  Status explain_failure(esp_status status) const noexcept {
+    return detail::explain(team_, status);
+  }
 };
 
 inline Result<Team> TeamRef::dup() const {
