@@ -47,9 +47,7 @@ class [[nodiscard]] Request {
  private:
   friend struct Completed wait_any(std::span<Request> requests);
 
-  Status explain(esp_status status) const noexcept {
-    return detail::explain(team_, status);
-  }
+  Status explain(esp_status status) const noexcept { return detail::explain(team_, status); }
 
   esp_request* handle_ = nullptr;
   const esp_team* team_ = nullptr;  // For the text of a failure.

@@ -208,9 +208,6 @@ class TeamRef {
   static Status length_mismatch() noexcept {
     return Status(ESP_ERR_ARGUMENT, "input and output differ in length");
   }
-  Status explain(esp_status status) const noexcept {
-    return detail::explain(team_, status);
-  }
 
   // The C calls, short of how they report.
   auto bcast_call(auto& buffer, int root, const CollOptions& options) const noexcept {
@@ -262,6 +259,8 @@ class TeamRef {
   }
 
  protected:
+  Status explain(esp_status status) const noexcept { return detail::explain(team_, status); }
+
   esp_team* team_;
 };
 
@@ -281,14 +280,9 @@ class Team : public TeamRef {
   // Frees now and says how it went (ESP_ERR_STATE while operations are under way).
   Status free() noexcept {
     const esp_status status = esp_team_free(team_);
-    if (status != ESP_OK) return explain_failure(status);
+    if (status != ESP_OK) return explain(status);
     team_ = nullptr;
     return Status();
-  }
-
- private:
-  Status explain_failure(esp_status status) const noexcept {
-    return detail::explain(team_, status);
   }
 };
 
