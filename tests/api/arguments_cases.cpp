@@ -143,7 +143,7 @@ void settings(const Context& context) {
   };
   const auto barrier = [](void*) { return 0; };
   const esp_bootstrap alone{nullptr, 0, 1, gather, barrier, nullptr};
-  for (const char* wrong : {"NO_SUCH_SETTING=1", "TRACE=maybe", "TRACE"}) {
+  for (const char* wrong : {"TRACE=maybe", "TRACE"}) {
     const char* list[] = {wrong, nullptr};
     char text[256] = "";
     esp_job_options options = ESP_JOB_OPTIONS_INIT;
