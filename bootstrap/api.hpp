@@ -56,6 +56,11 @@ void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {
   }
 }
 
+// One turn for a caller that polls. Where ranks outnumber cores, a turn that found nothing gives
+// the core away: the rank it waits for may need it. A poller is looked after like a waiter: its
+// operations end when a member dies or does not come.
+int poll_once(esp_job& job) noexcept;
+
 // Blocking calls are not allowed inside callbacks.
 inline bool may_block(const esp_job& job) noexcept {
   return job.threaded ? !job.worker->on_thread() : !job.worker->in_progress();
@@ -74,6 +79,8 @@ void finish_request(void* context, Status status) noexcept;
 
 // What start functions do with `notify` and `request`: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
+// The request's handle is gone.
+void release_request(esp_job& job, esp_request& request) noexcept;
 // After the engine has answered.
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request);

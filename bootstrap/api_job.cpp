@@ -124,7 +124,7 @@ const char* esp_job_error(const esp_job* job) {
 
 int esp_progress(esp_job* job) {
   if (job == nullptr || !api::may_block(*job) || job->threaded) return 0;
-  return job->worker->progress();
+  return api::poll_once(*job);
 }
 
 double esp_time(void) {

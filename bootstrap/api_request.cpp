@@ -54,6 +54,14 @@ void finish_request(void* context, Status status) noexcept {
   if (job.threaded) futex_wake_all(request.done);
 }
 
+void release_request(esp_job& job, esp_request& request) noexcept {
+  if (request.open_link != nullptr) {
+    *request.open_link = request.open_next;
+    if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
+  }
+  job.requests.release(&request);
+}
+
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request) {
   const bool valid_notify =
       notify != nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
@@ -65,14 +73,53 @@ Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_re
   esp_request* made = job.requests.allocate();
   if (made == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a request");
   made->job = &job;
-  if (notify != nullptr) made->notify = *notify;
+  if (notify != nullptr) {
+    made->notify = *notify;
+    return made;
+  }
+  made->open_next = job.open_requests;
+  made->open_link = &job.open_requests;
+  if (made->open_next != nullptr) made->open_next->open_link = &made->open_next;
+  job.open_requests = made;
   return made;
+}
+
+namespace {
+
+// The clock is read now and then only; as often as Worker::wait() looks around.
+constexpr std::uint32_t kPollsPerLook = 64;
+constexpr std::uint64_t kWatchNs = 20'000'000;
+
+[[gnu::noinline]] void look_after_poller(esp_job& job) noexcept {
+  IdlePolls& idle = job.idle_polls;
+  const std::uint64_t now = job.clock.now_ns();
+  if (idle.since_ns == 0) {
+    idle.since_ns = now;
+    idle.watched_ns = now;
+  } else if (now - idle.watched_ns >= kWatchNs) {
+    idle.watched_ns = now;
+    job.shm_wire->idle();
+    job.watch->look(idle.since_ns, now);
+  }
+}
+
+}  // namespace
+
+int poll_once(esp_job& job) noexcept {
+  const int events = job.worker->progress();
+  if (events > 0 || job.requests.in_use() == 0) {
+    job.idle_polls = {};
+  } else if (++job.idle_polls.turns % kPollsPerLook == 0) {
+    look_after_poller(job);
+  }
+  if (events == 0 && static_cast<int>(job.locals.size()) > job.usable_cpus) sched_yield();
+  return events;
 }
 
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request) {
   if (!started) {
-    job.requests.release(pending);
+    release_request(job, *pending);
     return fail(job, started.error());
   }
   if (request != nullptr) *request = pending;
@@ -100,7 +147,7 @@ esp_status collect(esp_request** handle) {
   esp_job& job = *request->job;
   const esp_status status = request->status.code();
   *handle = nullptr;
-  api::on_owner(job, [&] { job.requests.release(request); });
+  api::on_owner(job, [&] { api::release_request(job, *request); });
   return status;
 }
 
@@ -114,7 +161,7 @@ esp_status esp_request_test(esp_request** request, int* done) {
   if (*request == nullptr) return ESP_OK;
   esp_job& job = *(*request)->job;
   if (!is_done(**request) && !job.threaded && !job.worker->in_progress()) {
-    (void)job.worker->progress();
+    (void)api::poll_once(job);
   }
   if (!is_done(**request)) {
     *done = 0;

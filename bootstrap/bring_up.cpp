@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "bootstrap/api.hpp"
 #include "bootstrap/config_from_env.hpp"
 #include "bootstrap/job.hpp"
 #include "core/prng.hpp"
@@ -246,6 +247,7 @@ Outcome take_down(esp_job& job) {
     job.engine->fail(team->team, Status(ESP_ERR_CANCELED), "the job was finalized");
   }
   (void)job.deferred.progress();
+  while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
   // Nobody unmaps or leaves while another still copies from here. A job that has lost a member, or
   // waits for one that does not come, does not wait for it again.
   const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {

@@ -49,11 +49,21 @@ struct esp_request {
   esp_notify notify = {nullptr, nullptr, nullptr};
   espalier::Status status;
   esp_request* deferred_next = nullptr;
+  // Position in esp_job::open_requests while a handle is out.
+  esp_request* open_next = nullptr;
+  esp_request** open_link = nullptr;
   // Writer: the owner of the worker (release: publishes status). Readers: the thread that waits.
   std::atomic<std::uint32_t> done{0};
 };
 
 namespace espalier {
+
+// A row of polls that found nothing, for the watchdog.
+struct IdlePolls {
+  std::uint32_t turns = 0;
+  std::uint64_t since_ns = 0;
+  std::uint64_t watched_ns = 0;
+};
 
 // Calls the callbacks of operations that were complete before the starting call had returned.
 class DeferredCallbacks final : public Agent {
@@ -96,6 +106,8 @@ struct esp_job {
   std::unique_ptr<espalier::ShortPath> short_path;
   std::unique_ptr<espalier::TeamWatch> watch;
   espalier::DeferredCallbacks deferred;
+  espalier::IdlePolls idle_polls;
+  esp_request* open_requests = nullptr;  // handles that nobody has completed yet
   espalier::Pool<esp_request> requests;
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
