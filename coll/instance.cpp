@@ -142,7 +142,9 @@ CallSignature Call::signature() const noexcept {
   s.root = root;
   s.count = count;
   s.type = static_cast<std::uint8_t>(type);
-  s.op = static_cast<std::uint8_t>(op);
+  // Operators of the user are numbered locally: all that members can compare is that each brought
+  // one, and (among the options) whether it commutes.
+  s.op = static_cast<std::uint8_t>(op < ESP_OP_BUILTIN_COUNT ? op : ESP_OP_BUILTIN_COUNT);
   std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
                     static_cast<std::uint64_t>(options.shape) << 4 |
                     static_cast<std::uint64_t>(options.variant) << 8 |

@@ -185,8 +185,8 @@ enum {
 typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_type type,
                                 void* context);
 /* Local. Operators that are not commutative are applied in rank order. Must be associative. Every
- * member of a reduction creates and passes its own; mismatch checking compares creation order and
- * commutativity. */
+ * member of a reduction creates and passes its own, in any order; mismatch checking compares
+ * commutativity alone. */
 ESP_API esp_status esp_op_create(esp_job* job, esp_op_function function, void* context,
                                  int commutative, esp_op* op);
 ESP_API esp_status esp_op_free(esp_job* job, esp_op op);

@@ -265,6 +265,29 @@ static void user_operators(void) {
   CHECK(commutes == 1);
 }
 
+/* Making an operator is local: processes may have made different ones before. */
+static void operators_made_apart(void) {
+  uint64_t mine = affine(rank, 0), out = 0, expected = affine(0, 0);
+  MPI_Op extra = MPI_OP_NULL, op;
+  if (rank == 0) {
+    CHECK_OK(MPI_Op_create(compose, 1, &extra));
+    CHECK_OK(MPI_Allreduce(&mine, &out, 1, MPI_UINT64_T, extra, MPI_COMM_SELF));
+    CHECK(out == mine);
+  }
+  CHECK_OK(MPI_Op_create(compose, 0, &op));
+  CHECK_OK(MPI_Allreduce(&mine, &out, 1, MPI_UINT64_T, op, MPI_COMM_WORLD));
+  for (int r = 1; r < size; ++r) {
+    uint64_t next = affine(r, 0);
+    int one = 1;
+    MPI_Datatype type = MPI_UINT64_T;
+    compose(&expected, &next, &one, &type);
+    expected = next;
+  }
+  CHECK(out == expected);
+  CHECK_OK(MPI_Op_free(&op));
+  if (rank == 0) CHECK_OK(MPI_Op_free(&extra));
+}
+
 /* ---- non-blocking ---- */
 
 static void completion_of_many(void) {
@@ -424,6 +447,7 @@ int main(int argc, char** argv) {
   sizes_and_roots();
   in_place();
   user_operators();
+  operators_made_apart();
   completion_of_many();
   all_kinds_at_once();
   communicators();

@@ -6,7 +6,7 @@ library=$1
 
 undefined=$(nm --dynamic --undefined-only --format=posix "$library" | awk '{ print $1 }')
 strange=$(grep --invert-match --extended-regexp \
-  '^esp_[a-z_]+$|@GLIBC_|^_ITM_|^__gmon_start__$|^__cxa_finalize|^__(asan|ubsan|tsan|sanitizer)_' \
+  '^esp_[a-z_]+(@ESPALIER_[0-9]+)?$|@GLIBC_|^_ITM_|^__gmon_start__$|^__cxa_finalize|^__(asan|ubsan|tsan|sanitizer)_' \
   <<< "$undefined" || true)
 needed=$(readelf --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep --invert-match --extended-regexp '^lib(espalier|c|asan|ubsan|tsan)\.so' || true)
