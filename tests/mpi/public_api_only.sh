@@ -5,14 +5,14 @@ set -euo pipefail
 library=$1
 
 undefined=$(nm --dynamic --undefined-only --format=posix "$library" | awk '{ print $1 }')
-strange=$(grep --invert-match --extended-regexp \
-  '^esp_[a-z_]+(@ESPALIER_[0-9]+)?$|@GLIBC_|^_ITM_|^__gmon_start__$|^__cxa_finalize|^__(asan|ubsan|tsan|sanitizer)_' \
-  <<< "$undefined" || true)
+ours='^esp_[a-z_]+(@ESPALIER_[0-9]+)?$'
+runtime='@GLIBC_|^_ITM_|^__gmon_start__$|^__cxa_finalize|^__(asan|ubsan|tsan|sanitizer)_'
+strange=$(grep --invert-match --extended-regexp "$ours|$runtime" <<< "$undefined" || true)
 needed=$(readelf --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
   grep --invert-match --extended-regexp '^lib(espalier|c|asan|ubsan|tsan)\.so' || true)
 if [[ -n $strange$needed ]]; then
   echo "$library uses what is not the public API:"
-  printf '%s\n' $strange $needed
+  printf '%s\n' "$strange" "$needed"
   exit 1
 fi
-grep --count '^esp_' <<< "$undefined" | sed 's/$/ functions of the public API, nothing else of ours/'
+echo "$(grep --count '^esp_' <<< "$undefined") functions of the public API, nothing else of ours"
