@@ -78,15 +78,20 @@ TEST_P(StrangerTest, IsCutOffAndTheNodeStillJoins) {
   EXPECT_EQ(joined[0].node, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Garbage, StrangerTest,
-    testing::Values(Garbage{"Http", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
-                    Garbage{"Large", std::string(1 << 20, '\xff')},
-                    Garbage{"Zeros", std::string(64, '\0')},
-                    Garbage{"WrongSecret", hello_bytes(0, std::string(32, 'x'))},
-                    Garbage{"EmptySecret", hello_bytes(0, "")},
-                    Garbage{"WrongNode", hello_bytes(-1, std::string(32, 'x'))}),
-    [](const auto& test) { return std::string(test.param.name); });
+std::vector<Garbage> all_garbage() {
+  return {{"Http", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+          {"Large", std::string(1 << 20, '\xff')},
+          {"Zeros", std::string(64, '\0')},
+          {"WrongSecret", hello_bytes(0, std::string(32, 'x'))},
+          {"EmptySecret", hello_bytes(0, "")},
+          {"WrongNode", hello_bytes(-1, std::string(32, 'x'))}};
+}
+
+std::string name_of(const testing::TestParamInfo<Garbage>& test) {
+  return test.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Garbage, StrangerTest, testing::ValuesIn(all_garbage()), name_of);
 
 TEST(Rendezvous, ASilentStrangerHoldsNobodyUp) {
   Rendezvous rendezvous(2);
