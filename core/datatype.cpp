@@ -84,8 +84,8 @@ bool op_exact(esp_op op, esp_type type) noexcept {
 }
 
 CombineKernel combine_kernel(esp_op op, esp_type type) noexcept {
-  static const Isa isa = best_isa();
-  return combine_kernel_for(isa, op, type);
+  static const KernelTable& kernels = *kernels_of(best_isa());
+  return op_defined(op, type) ? kernels[kernel_index(op, type)] : nullptr;
 }
 
 std::string_view combine_isa() noexcept {

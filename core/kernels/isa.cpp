@@ -29,8 +29,9 @@ bool has_f16c() noexcept {
 }
 #endif
 
-// nullptr when this build or this processor does not have it.
-const KernelTable* table_of(Isa isa) noexcept {
+}  // namespace
+
+const KernelTable* kernels_of(Isa isa) noexcept {
   if (isa == kBaseIsa) return &kBaseKernels;
 #if defined(__x86_64__)
   // The options of cmake/kernels.cmake, one by one.
@@ -44,8 +45,6 @@ const KernelTable* table_of(Isa isa) noexcept {
 #endif
   return nullptr;
 }
-
-}  // namespace
 
 const char* isa_name(Isa isa) noexcept {
   switch (isa) {
@@ -71,7 +70,7 @@ std::optional<Isa> isa_by_name(std::string_view name) noexcept {
 }
 
 bool isa_supported(Isa isa) noexcept {
-  return table_of(isa) != nullptr;
+  return kernels_of(isa) != nullptr;
 }
 
 Isa best_isa() noexcept {
@@ -83,9 +82,9 @@ Isa best_isa() noexcept {
 }
 
 CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type) noexcept {
-  const KernelTable* const table = table_of(isa);
-  if (table == nullptr || !op_defined(op, type)) return nullptr;
-  return (*table)[static_cast<std::size_t>(op) * ESP_TYPE_COUNT + static_cast<std::size_t>(type)];
+  const KernelTable* const kernels = kernels_of(isa);
+  if (kernels == nullptr || !op_defined(op, type)) return nullptr;
+  return (*kernels)[kernel_index(op, type)];
 }
 
 }  // namespace espalier

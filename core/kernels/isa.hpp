@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/datatype.hpp"
+#include "core/kernels/kernel_table.hpp"
 
 namespace espalier {
 
@@ -25,6 +26,9 @@ std::optional<Isa> isa_by_name(std::string_view name) noexcept;
 // Kernels for it exist in this build, and processor and operating system can run them.
 bool isa_supported(Isa isa) noexcept;
 Isa best_isa() noexcept;
+// nullptr when this build or this processor does not have it. Asks the processor, which takes
+// microseconds in a virtual machine (cpuid is intercepted): not for the data path.
+const KernelTable* kernels_of(Isa isa) noexcept;
 // nullptr when the operator is not defined for the type, or the instruction set is not supported.
 CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type) noexcept;
 

@@ -14,8 +14,12 @@
 
 namespace espalier {
 
-// Indexed by op * ESP_TYPE_COUNT + type; nullptr where the operator is not defined.
+// Indexed by kernel_index(); nullptr where the operator is not defined.
 using KernelTable = std::array<CombineKernel, std::size_t{ESP_OP_BUILTIN_COUNT} * ESP_TYPE_COUNT>;
+
+[[gnu::always_inline]] constexpr std::size_t kernel_index(esp_op op, esp_type type) noexcept {
+  return static_cast<std::size_t>(op) * ESP_TYPE_COUNT + static_cast<std::size_t>(type);
+}
 
 extern const KernelTable kBaseKernels;  // What every processor of the architecture can run.
 #if defined(__x86_64__)
