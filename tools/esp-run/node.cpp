@@ -182,9 +182,11 @@ void NodeDaemon::on_signals() {
 }
 
 void NodeDaemon::reap() {
-  on_mail();  // Whether a rank has left properly was reported before it exited.
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    // Whether a rank has left properly was reported before it exited: read for each anew, as more
+    // ranks report and exit while this loop runs.
+    on_mail();
     const pid_t pid = info.si_pid;
     // What a rank has started ends with it. As long as the rank is not reaped its number, which is
     // that of the group, cannot be given to anybody else.
