@@ -7,6 +7,8 @@ using espalier::Collective;
 using espalier::Engine;
 using espalier::Finish;
 using espalier::Result;
+using espalier::CallSignature;
+using espalier::Combiner;
 using espalier::ShortPath;
 using espalier::Status;
 using espalier::Team;
@@ -27,21 +29,6 @@ struct BlockingWait {
   bool threaded = false;
   Status status;
 };
-
-Status run_short(esp_job& job, Team& team, const espalier::CallSignature& signature,
-                 const Call& call) noexcept {
-  ++job.counters.short_operations;
-  switch (call.collective) {
-    case Collective::kBarrier:
-      return job.short_path->barrier(team, signature);
-    case Collective::kBcast:
-      return job.short_path->bcast(team, signature, call.output, call.bytes());
-    case Collective::kReduce:
-      return job.short_path->reduce(team, signature, call);
-    default:
-      return job.short_path->allreduce(team, signature, call);
-  }
-}
 
 [[gnu::noinline]] esp_status run_engine(esp_team& handle, const Call& call) {
   esp_job& job = *handle.job;
@@ -68,18 +55,11 @@ Status run_short(esp_job& job, Team& team, const espalier::CallSignature& signat
 
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
-  Team& team = handle.team;
   if (!api::may_block(job)) {
     return api::fail(job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
   call.blocking = true;
-  if (!call.choice_is_free || !ShortPath::takes(team, call.bytes()))
-    return run_engine(handle, call);
-  if (team.failed()) return api::fail_team(handle, team.fault);
-  const espalier::CallSignature signature = call.signature();
-  team.enter(signature);
-  const Status status = run_short(job, team, signature, call);
-  return status.ok() ? ESP_OK : api::fail_team(handle, status);
+  return run_engine(handle, call);
 }
 
 esp_status start(esp_team& handle, const Call& call, const esp_notify* notify,
@@ -151,26 +131,104 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
   return status == ESP_OK ? start(*team, call, notify, request) : status;
 }
 
+
+// The quick way in: calls that need no choice and are in order. Everything else, and everything
+// wrong, goes the long way, which knows how to complain.
+
+// The operation's size when it may go the quick way; kLong otherwise.
+constexpr std::uint64_t kLong = ~std::uint64_t{0};
+
+std::uint64_t quick_bytes(const esp_team* team, size_t count, esp_type type) noexcept {
+  if (team == nullptr || static_cast<unsigned>(type) >= ESP_TYPE_COUNT) return kLong;
+  const esp_job& job = *team->job;
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, job.short_tables.type_bytes[type], &bytes)) return kLong;
+  return ShortPath::takes(team->team, bytes) && !job.worker->in_progress() ? bytes : kLong;
+}
+
+CallSignature quick_signature(Collective collective, size_t count, esp_type type, esp_op op,
+                              int root) noexcept {
+  CallSignature signature;
+  signature.collective = static_cast<std::uint8_t>(collective);
+  signature.type = static_cast<std::uint8_t>(type);
+  signature.op = static_cast<std::uint8_t>(op);
+  signature.options = espalier::kBlockingAuto;
+  signature.root = root;
+  signature.count = count;
+  return signature;
+}
+
+esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
+  ++handle.job->counters.short_operations;
+  if (completed) [[likely]] return ESP_OK;
+  return api::fail_team(handle, handle.team.fault);
+}
+
+// In place or not: false when the buffers are not in order.
+bool quick_buffers(const void*& input, const void* output, bool output_counts,
+                   std::uint64_t bytes) noexcept {
+  if (input == ESP_IN_PLACE) {
+    input = output;
+    return output_counts && output != nullptr;
+  }
+  if (bytes == 0) return true;
+  return input != nullptr && (!output_counts || (output != nullptr && output != input));
+}
+
+espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type type) noexcept {
+  if (static_cast<unsigned>(op) >= ESP_OP_BUILTIN_COUNT) return nullptr;
+  return team.job->short_tables.kernels[static_cast<size_t>(op)][type];
+}
+
 }  // namespace
 
 extern "C" {
 
 esp_status esp_barrier(esp_team* team) {
-  return blocking(team, barrier_call(), false);
+  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return blocking(team, barrier_call(), false);
+  team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0));
+  return conclude_quick(*team, team->job->short_path->barrier(team->team));
 }
 
 esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root) {
-  return blocking(team, bcast_call(buffer, count, type, root), false);
+  const std::uint64_t bytes = quick_bytes(team, count, type);
+  if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
+      (buffer == nullptr && bytes > 0)) {
+    return blocking(team, bcast_call(buffer, count, type, root), false);
+  }
+  team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root));
+  return conclude_quick(*team, team->job->short_path->bcast(team->team, root, buffer, bytes));
 }
 
 esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t count, esp_type type,
                       esp_op op, int root) {
-  return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root), true);
+  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const void* from = input;
+  const bool here = team != nullptr && team->team.rank == root;
+  if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
+      !quick_buffers(from, output, here, bytes) || quick_kernel(*team, op, type) == nullptr) {
+    return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root),
+                    true);
+  }
+  const Combiner combiner(quick_kernel(*team, op, type), type);
+  team->team.enter(quick_signature(Collective::kReduce, count, type, op, root));
+  return conclude_quick(*team, team->job->short_path->reduce(team->team, root,
+                                                             {from, output, count, bytes, combiner}));
 }
 
 esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
                          esp_type type, esp_op op) {
-  return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0), true);
+  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const void* from = input;
+  if (bytes == kLong || !quick_buffers(from, output, true, bytes) ||
+      quick_kernel(*team, op, type) == nullptr) {
+    return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0),
+                    true);
+  }
+  const Combiner combiner(quick_kernel(*team, op, type), type);
+  team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0));
+  return conclude_quick(
+      *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, combiner}));
 }
 
 esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,

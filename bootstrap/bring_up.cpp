@@ -155,6 +155,17 @@ void connect(esp_job& job) {
   job.worker->set_watchdog(job.watch.get());
 }
 
+void fill_tables(esp_job& job) {
+  for (int type = 0; type < ESP_TYPE_COUNT; ++type) {
+    const auto t = static_cast<esp_type>(type);
+    job.short_tables.type_bytes[static_cast<std::size_t>(type)] = type_size(t);
+    for (int op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
+      job.short_tables.kernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)] =
+          combine_kernel(op, t);
+    }
+  }
+}
+
 // The world's board is the first allocation of the lowest rank's heap, so its place needs no
 // telling.
 void add_world(esp_job& job) {
@@ -184,7 +195,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   team.members = std::move(members);
   if (board != nullptr) {
     team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
-    team.short_path = !job.any_threaded;
+    team.short_path = !job.any_threaded && job.plain_config;
   }
   job.watch->add(team);
   job.teams.push_back(std::move(handle));
@@ -209,7 +220,8 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   for (const std::string& warning : job->config.warnings) job->log.warn("{}", warning);
   job->threaded = options.thread_mode == ESP_THREAD_PROGRESS || job->config.progress_thread;
   job->config.progress_thread = job->threaded;
-  job->plain_config = job->config.algorithm == ESP_ALGORITHM_AUTO &&
+  job->plain_config = (job->config.algorithm == ESP_ALGORITHM_AUTO ||
+                       job->config.algorithm == ESP_ALGORITHM_SHORT) &&
                       job->config.shape == ESP_SHAPE_AUTO && job->config.radix == 0 &&
                       job->config.variant == ESP_VARIANT_EVENT;
   auto bootstrap = open_bootstrap(options.bootstrap, job->config);
@@ -229,6 +241,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (auto done = find_locals(*job); !done) return done.error();
   if (auto done = map_segment(*job, std::move(*file)); !done) return done.error();
   probe_pulls(*job);
+  fill_tables(*job);
   connect(*job);
   add_world(*job);
   if (job->threaded) {

@@ -5,6 +5,7 @@
 // owns everything made from it. Threads: see espalier.h.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -79,6 +80,11 @@ class DeferredCallbacks final : public Agent {
 }  // namespace espalier
 
 struct esp_job {
+  // What small blocking calls look up.
+  struct ShortTables {
+    std::array<std::uint64_t, ESP_TYPE_COUNT> type_bytes;
+    std::array<std::array<espalier::CombineKernel, ESP_TYPE_COUNT>, ESP_OP_BUILTIN_COUNT> kernels;
+  } short_tables = {};
   espalier::Config config;
   espalier::Log log;
   espalier::SteadyClock clock;

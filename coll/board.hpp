@@ -46,6 +46,7 @@ class Board {
   Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept
       : memory_(memory),
         stride_(slot_stride(short_bytes)),
+        member_stride_(member_stride(short_bytes)),
         turn_base_(turn_base),
         short_bytes_(short_bytes),
         members_(members) {}
@@ -93,11 +94,12 @@ class Board {
   }
   std::byte* block(int member) const noexcept {
     return memory_ + sizeof(Fault) +
-           static_cast<std::uint64_t>(member) * (sizeof(Call) * kCalls + kSlots * stride_);
+           static_cast<std::uint64_t>(member) * member_stride_;
   }
 
   std::byte* memory_ = nullptr;
   std::uint64_t stride_ = 0;
+  std::uint64_t member_stride_ = 0;
   std::uint64_t turn_base_ = 0;
   std::uint64_t short_bytes_ = 0;
   int members_ = 0;

@@ -204,6 +204,7 @@ void Engine::drop_from_lists(Instance& instance) noexcept {
 void Engine::fail(Team& team, Status status, std::string text) noexcept {
   if (team.fault.ok()) {
     team.fault = status;
+    team.short_path = false;
     team.fault_text = std::move(text);
     if (team.board) team.board.report(status);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);

@@ -153,7 +153,7 @@ CallSignature Call::signature() const noexcept {
                     static_cast<std::uint64_t>(blocking) << 45;
   o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
   o *= 0xff51afd7ed558ccdULL;
-  s.options = static_cast<std::uint8_t>(o >> 56);
+  s.options = choice_is_free && blocking ? kBlockingAuto : static_cast<std::uint8_t>(o >> 56) | 2;
   return s;
 }
 

@@ -1,7 +1,5 @@
 #include "coll/short_path.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -10,23 +8,27 @@ namespace {
 
 // Operands combined per kernel call: more members than that are combined in several steps, the
 // partial result first, which keeps the order.
-constexpr int kBatch = 32;
+constexpr std::size_t kBatch = 32;
+
+void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);  // One load, one store.
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
 
 }  // namespace
 
 // A slot is used again after kSlots operations, and only when every member has entered an operation
 // after its last use.
-bool ShortPath::make_room(Team& team, const CallSignature& signature) noexcept {
-  if (team.sequence <= Board::kSlots) return true;
+bool ShortPath::make_room(Team& team) noexcept {
   const std::uint64_t needed = team.sequence - Board::kSlots + 1;
-  if (team.safe >= needed) [[likely]]
-    return true;
   for (int member = 0; member < team.size(); ++member) {
     if (team.board.has_entered(member, needed)) continue;
-    const ShortWait wait{needed, signature, false, true, member};
-    team.short_wait = &wait;
+    team.short_wait = needed;
     worker_.wait<4>([&] { return team.board.has_entered(member, needed) || team.failed(); });
-    team.short_wait = nullptr;
+    team.short_wait = 0;
     if (team.failed()) return false;
   }
   // The others may be further: ask again as late as possible.
@@ -39,8 +41,6 @@ bool ShortPath::make_room(Team& team, const CallSignature& signature) noexcept {
 }
 
 void ShortPath::wake(Team& team) noexcept {
-  if (!doorbell_.someone_sleeps()) [[likely]]
-    return;
   for (std::size_t member = 0; member < team.bells.size(); ++member) {
     if (static_cast<int>(member) != team.rank && Doorbell::ring(*team.bells[member])) {
       ++worker_.counters().wakeups_sent;
@@ -48,118 +48,109 @@ void ShortPath::wake(Team& team) noexcept {
   }
 }
 
-bool ShortPath::put(Team& team, const CallSignature& signature, const void* data,
-                    std::uint64_t bytes) noexcept {
-  if (!make_room(team, signature)) [[unlikely]]
+inline bool ShortPath::put(Team& team, const void* data, std::uint64_t bytes) noexcept {
+  if (team.sequence - team.safe >= Board::kSlots && !make_room(team)) [[unlikely]] {
     return false;
+  }
   Board::Slot& slot = team.board.slot(team.rank, team.sequence);
   slot.history = team.history;
-  if (bytes == 8) {
-    std::memcpy(slot.payload, data, 8);
-  } else if (bytes > 0) {
-    std::memcpy(slot.payload, data, bytes);
-  }
+  copy(slot.payload, data, bytes);
   slot.turn.store(team.board.turn(team.sequence), std::memory_order_release);
-  wake(team);
+  if (doorbell_.someone_sleeps()) [[unlikely]] {
+    wake(team);
+  }
   return true;
 }
 
-// The member's slot of this operation; nullptr when the team has failed.
-const Board::Slot* ShortPath::get(Team& team, const CallSignature& signature, int member) noexcept {
+bool ShortPath::await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept {
+  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
+  team.short_wait = team.sequence;
+  worker_.wait<4>([&] { return arrived() || team.failed(); });
+  team.short_wait = 0;
+  return arrived();
+}
+
+// The payload of the member's slot of this operation; nullptr when the team has failed.
+inline const std::byte* ShortPath::get(Team& team, int member) noexcept {
   const Board::Slot& slot = team.board.slot(member, team.sequence);
   const std::uint64_t turn = team.board.turn(team.sequence);
-  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
-  if (!arrived()) {
-    const ShortWait wait{team.sequence, signature, false, false, member};
-    team.short_wait = &wait;
-    worker_.wait<4>([&] { return arrived() || team.failed(); });
-    team.short_wait = nullptr;
-    if (!arrived()) return nullptr;
-  }
-  if (slot.history != team.history) [[unlikely]] {
-    mismatch(team, signature, member);
+  if (slot.turn.load(std::memory_order_acquire) != turn && !await(team, slot, turn)) {
     return nullptr;
   }
-  return &slot;
+  if (slot.history != team.history) [[unlikely]] {
+    mismatch(team, member);
+    return nullptr;
+  }
+  return slot.payload;
 }
 
 // The histories differ: at this operation or at an earlier one.
-void ShortPath::mismatch(Team& team, const CallSignature& mine, int member) noexcept {
+void ShortPath::mismatch(Team& team, int member) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
+  CallSignature mine;
+  (void)team.board.read(team.rank, team.sequence, mine);
   engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
 }
 
-Status ShortPath::barrier(Team& team, const CallSignature& signature) noexcept {
-  if (!put(team, signature, nullptr, 0)) return team.fault;
+bool ShortPath::barrier(Team& team) noexcept {
+  if (!put(team, nullptr, 0)) return false;
   for (int member = 0; member < team.size(); ++member) {
-    if (member != team.rank && get(team, signature, member) == nullptr) return team.fault;
+    if (member != team.rank && get(team, member) == nullptr) return false;
   }
   team.safe = team.sequence;
-  return {};
+  return true;
 }
 
-Status ShortPath::bcast(Team& team, const CallSignature& signature, void* buffer,
-                        std::uint64_t bytes) noexcept {
-  if (team.rank == signature.root) {
-    return put(team, signature, buffer, bytes) ? Status() : team.fault;
-  }
-  const Board::Slot* slot = get(team, signature, signature.root);
-  if (slot == nullptr) return team.fault;
-  if (bytes == 8) {
-    std::memcpy(buffer, slot->payload, 8);
-  } else if (bytes > 0) {
-    std::memcpy(buffer, slot->payload, bytes);
-  }
-  return {};
+bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
+  if (team.rank == root) return put(team, buffer, bytes);
+  const std::byte* payload = get(team, root);
+  if (payload == nullptr) return false;
+  copy(buffer, payload, bytes);
+  return true;
 }
 
-// Combines everybody's slot into call.output, in rank order.
-bool ShortPath::combine(Team& team, const CallSignature& signature, const Call& call) noexcept {
+// Combines everybody's slot, and what.input as this rank's, into what.output, in rank order.
+bool ShortPath::combine(Team& team, const Reduction& what) noexcept {
   const void* operands[kBatch];
   std::size_t k = 0;
-  for (int member = 0; member < team.size(); ++member) {
-    if (member == team.rank) {
-      operands[k++] = call.input;
-    } else {
-      const Board::Slot* slot = get(team, signature, member);
-      if (slot == nullptr) return false;
-      operands[k++] = slot->payload;
+  const int size = team.size();
+  for (int member = 0; member < size; ++member) {
+    operands[k] = member == team.rank ? static_cast<const std::byte*>(what.input)
+                                      : get(team, member);
+    if (operands[k] == nullptr && what.bytes > 0) return false;
+    if (team.failed()) [[unlikely]] return false;
+    const bool last = member + 1 == size;
+    if (++k < kBatch && !last) continue;
+    if (k == 1) {
+      std::memmove(what.output, operands[0], what.bytes);  // A team of one.
+    } else if (what.count > 0) {
+      what.combiner.combine(what.output, operands, k, what.count, team.user_scratch);
     }
-    const bool last = member + 1 == team.size();
-    if (k < kBatch && !last) continue;
-    if (k == 1 && call.count > 0) {
-      std::memmove(call.output, operands[0], call.bytes());  // A team of one.
-    } else if (call.count > 0) {
-      call.combiner.combine(call.output, operands, k, call.count, team.user_scratch);
-    }
-    operands[0] = call.output;
+    operands[0] = what.output;
     k = 1;
   }
   return true;
 }
 
-Status ShortPath::reduce(Team& team, const CallSignature& signature, const Call& call) noexcept {
-  if (team.rank != signature.root) {
-    return put(team, signature, call.input, call.bytes()) ? Status() : team.fault;
+const std::byte* ShortPath::own_slot(Team& team) const noexcept {
+  return team.board.slot(team.rank, team.sequence).payload;
+}
+
+bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
+  if (team.rank != root) return put(team, what.input, what.bytes);
+  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what);
+  // With several combining steps the output is written before the own input is read, which may be
+  // the same memory.
+  if (!put(team, what.input, what.bytes)) return false;
+  return combine(team, {own_slot(team), what.output, what.count, what.bytes, what.combiner});
+}
+
+bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
+  if (!put(team, what.input, what.bytes)) return false;
+  if (!combine(team, {own_slot(team), what.output, what.count, what.bytes, what.combiner})) {
+    return false;
   }
-  Call at_root = call;
-  if (team.size() > kBatch && !own_slot(team, signature, at_root)) return team.fault;
-  return combine(team, signature, at_root) ? Status() : team.fault;
-}
-
-Status ShortPath::allreduce(Team& team, const CallSignature& signature, const Call& call) noexcept {
-  if (!put(team, signature, call.input, call.bytes())) return team.fault;
-  Call from_slot = call;
-  from_slot.input = team.board.slot(team.rank, team.sequence).payload;
-  if (!combine(team, signature, from_slot)) return team.fault;
   team.safe = team.sequence;
-  return {};
-}
-
-// With several combining steps the output is written before the own contribution is read.
-bool ShortPath::own_slot(Team& team, const CallSignature& signature, Call& call) noexcept {
-  if (!put(team, signature, call.input, call.bytes())) return false;
-  call.input = team.board.slot(team.rank, team.sequence).payload;
   return true;
 }
 

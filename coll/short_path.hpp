@@ -3,7 +3,9 @@
 // No plan, no instance, no completion: a contribution is one slot of the team's board, a result is
 // what one reads there. An 8-byte broadcast is one line written by the root and read by the others.
 // Reductions combine the members' slots in rank order, so every rank gets the same bits.
-// Threads: owner. path: short
+//
+// All functions: the caller has entered the operation (Team::enter). False: the team has failed
+// (Team::fault); otherwise the local part is complete. Threads: owner. path: short
 #pragma once
 
 #include "coll/engine.hpp"
@@ -14,31 +16,40 @@ namespace espalier {
 
 class ShortPath {
  public:
+  // What a reduction does to bytes; made by the caller, who has checked it.
+  struct Reduction {
+    const void* input;
+    void* output;
+    std::uint64_t count;
+    std::uint64_t bytes;
+    const Combiner& combiner;
+  };
+
   ShortPath(Worker& worker, Engine& engine, Doorbell& doorbell) noexcept
       : worker_(worker), engine_(engine), doorbell_(doorbell) {}
 
-  // Does this call take the short path? All members answer alike. The barrier counts as 0 bytes.
+  // Do blocking calls of this size take the short path? All members answer alike. A barrier has 0
+  // bytes.
   static bool takes(const Team& team, std::uint64_t bytes) noexcept {
     return team.short_path && bytes <= team.board.short_bytes();
   }
 
-  // The caller has advanced team.sequence and entered it on the board. Return when the local part
-  // is complete; on failure the team is failed (team.fault).
-  Status barrier(Team& team, const CallSignature& signature) noexcept;
-  Status bcast(Team& team, const CallSignature& signature, void* buffer,
-               std::uint64_t bytes) noexcept;
-  Status reduce(Team& team, const CallSignature& signature, const Call& call) noexcept;
-  Status allreduce(Team& team, const CallSignature& signature, const Call& call) noexcept;
+  bool barrier(Team& team) noexcept;
+  bool bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept;
+  bool reduce(Team& team, int root, const Reduction& what) noexcept;
+  bool allreduce(Team& team, const Reduction& what) noexcept;
 
  private:
-  bool put(Team& team, const CallSignature& signature, const void* data,
-           std::uint64_t bytes) noexcept;
-  const Board::Slot* get(Team& team, const CallSignature& signature, int member) noexcept;
-  bool combine(Team& team, const CallSignature& signature, const Call& call) noexcept;
-  bool own_slot(Team& team, const CallSignature& signature, Call& call) noexcept;
-  bool make_room(Team& team, const CallSignature& signature) noexcept;
-  void mismatch(Team& team, const CallSignature& mine, int member) noexcept;
-  void wake(Team& team) noexcept;
+  bool put(Team& team, const void* data, std::uint64_t bytes) noexcept;
+  const std::byte* get(Team& team, int member) noexcept;
+  bool combine(Team& team, const Reduction& what) noexcept;
+  const std::byte* own_slot(Team& team) const noexcept;
+
+  // What happens when the data is not there yet, or is somebody else's.
+  [[gnu::noinline]] bool make_room(Team& team) noexcept;
+  [[gnu::noinline]] bool await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept;
+  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, int member) noexcept;
+  [[gnu::noinline]] void wake(Team& team) noexcept;
 
   Worker& worker_;
   Engine& engine_;

@@ -33,4 +33,7 @@ struct CallSignature {
 };
 static_assert(sizeof(CallSignature) == 16);
 
+// CallSignature::options of a blocking call that leaves everything to choice.
+inline constexpr std::uint8_t kBlockingAuto = 1;
+
 }  // namespace espalier

@@ -42,15 +42,6 @@ struct Call {
   CallSignature signature() const noexcept;
 };
 
-// A blocking operation on the short path, for the watchdog to see whom it waits for.
-struct ShortWait {
-  std::uint64_t sequence = 0;
-  CallSignature signature;
-  bool waits_for_all = false;        // otherwise for `member` only
-  bool waits_to_enter_next = false;  // for slots to be free: members must enter sequence + 1
-  int member = 0;
-};
-
 struct PointToPointCounter {
   std::uint64_t sent = 0, received = 0;
 };
@@ -72,11 +63,11 @@ struct Team {
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
-  const ShortWait* short_wait = nullptr;
+  std::uint64_t short_wait = 0;  // the operation that the short path waits for members to enter, or 0
   bool flow_wait = false;           // a blocking single-segment send or receive is under way
   Instance* active = nullptr;       // list of instances under way
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
-  bool short_path = false;
+  bool short_path = false;       // blocking small operations take it; off for good after a failure
 
   // The first failure is final: the members no longer agree on what they do.
   Status fault;

@@ -24,8 +24,10 @@ void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
 
 TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   Pending what;
-  if (team.short_wait != nullptr) {
-    what = {true, team.short_wait->sequence, team.short_wait->signature, nullptr};
+  if (team.short_wait != 0) {
+    what.any = true;
+    what.sequence = team.short_wait;
+    (void)team.board.read(team.rank, team.sequence, what.signature);
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     const bool older = i->channel == 0 && i->sequence < what.sequence;
