@@ -3,12 +3,12 @@
 #include "bootstrap/api_check.hpp"
 
 using espalier::Call;
+using espalier::CallSignature;
 using espalier::Collective;
+using espalier::Combiner;
 using espalier::Engine;
 using espalier::Finish;
 using espalier::Result;
-using espalier::CallSignature;
-using espalier::Combiner;
 using espalier::ShortPath;
 using espalier::Status;
 using espalier::Team;
@@ -131,7 +131,6 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
   return status == ESP_OK ? start(*team, call, notify, request) : status;
 }
 
-
 // The quick way in: calls that need no choice and are in order. Everything else, and everything
 // wrong, goes the long way, which knows how to complain.
 
@@ -160,7 +159,8 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
 
 esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
   ++handle.job->counters.short_operations;
-  if (completed) [[likely]] return ESP_OK;
+  if (completed) [[likely]]
+    return ESP_OK;
   return api::fail_team(handle, handle.team.fault);
 }
 
@@ -212,8 +212,8 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
   }
   const Combiner combiner(quick_kernel(*team, op, type), type);
   team->team.enter(quick_signature(Collective::kReduce, count, type, op, root));
-  return conclude_quick(*team, team->job->short_path->reduce(team->team, root,
-                                                             {from, output, count, bytes, combiner}));
+  return conclude_quick(*team, team->job->short_path->reduce(
+                                   team->team, root, {from, output, count, bytes, combiner}));
 }
 
 esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,

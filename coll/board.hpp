@@ -93,8 +93,7 @@ class Board {
     return sizeof(Call) * kCalls + kSlots * slot_stride(short_bytes);
   }
   std::byte* block(int member) const noexcept {
-    return memory_ + sizeof(Fault) +
-           static_cast<std::uint64_t>(member) * member_stride_;
+    return memory_ + sizeof(Fault) + static_cast<std::uint64_t>(member) * member_stride_;
   }
 
   std::byte* memory_ = nullptr;

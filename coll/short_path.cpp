@@ -109,21 +109,36 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   return true;
 }
 
-// Combines everybody's slot, and what.input as this rank's, into what.output, in rank order.
-bool ShortPath::combine(Team& team, const Reduction& what) noexcept {
+// Combines everybody's slot, and `own` as this rank's, into what.output, in rank order.
+inline bool ShortPath::combine(Team& team, const void* own, const Reduction& what) noexcept {
+  const int size = team.size();
+  if (size > static_cast<int>(kBatch)) [[unlikely]]
+    return combine_many(team, own, what);
+  const void* operands[kBatch];
+  for (int member = 0; member < size; ++member) {
+    if (member == team.rank) {
+      operands[member] = own;
+    } else if ((operands[member] = get(team, member)) == nullptr) [[unlikely]] {
+      return false;
+    }
+  }
+  if (what.count > 0) [[likely]] {
+    what.combiner.combine(what.output, operands, static_cast<std::size_t>(size), what.count,
+                          team.user_scratch);
+  }
+  return true;
+}
+
+bool ShortPath::combine_many(Team& team, const void* own, const Reduction& what) noexcept {
   const void* operands[kBatch];
   std::size_t k = 0;
   const int size = team.size();
   for (int member = 0; member < size; ++member) {
-    operands[k] = member == team.rank ? static_cast<const std::byte*>(what.input)
-                                      : get(team, member);
-    if (operands[k] == nullptr && what.bytes > 0) return false;
-    if (team.failed()) [[unlikely]] return false;
-    const bool last = member + 1 == size;
-    if (++k < kBatch && !last) continue;
-    if (k == 1) {
-      std::memmove(what.output, operands[0], what.bytes);  // A team of one.
-    } else if (what.count > 0) {
+    const void* operand = member == team.rank ? own : get(team, member);
+    if (operand == nullptr && member != team.rank) return false;
+    operands[k++] = operand;
+    if (k < kBatch && member + 1 < size) continue;
+    if (what.count > 0) {
       what.combiner.combine(what.output, operands, k, what.count, team.user_scratch);
     }
     operands[0] = what.output;
@@ -138,18 +153,19 @@ const std::byte* ShortPath::own_slot(Team& team) const noexcept {
 
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
   if (team.rank != root) return put(team, what.input, what.bytes);
-  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what);
+  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what.input, what);
   // With several combining steps the output is written before the own input is read, which may be
   // the same memory.
-  if (!put(team, what.input, what.bytes)) return false;
-  return combine(team, {own_slot(team), what.output, what.count, what.bytes, what.combiner});
+  return put(team, what.input, what.bytes) && combine(team, own_slot(team), what);
 }
 
 bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
-  if (!put(team, what.input, what.bytes)) return false;
-  if (!combine(team, {own_slot(team), what.output, what.count, what.bytes, what.combiner})) {
+  if (!put(team, what.input, what.bytes)) [[unlikely]]
     return false;
-  }
+  // Up to kBatch members the output is written after everything has been read.
+  const bool once = static_cast<std::size_t>(team.size()) <= kBatch;
+  if (!combine(team, once ? what.input : own_slot(team), what)) [[unlikely]]
+    return false;
   team.safe = team.sequence;
   return true;
 }

@@ -42,9 +42,10 @@ class ShortPath {
  private:
   bool put(Team& team, const void* data, std::uint64_t bytes) noexcept;
   const std::byte* get(Team& team, int member) noexcept;
-  bool combine(Team& team, const Reduction& what) noexcept;
+  bool combine(Team& team, const void* own, const Reduction& what) noexcept;
   const std::byte* own_slot(Team& team) const noexcept;
 
+  [[gnu::noinline]] bool combine_many(Team& team, const void* own, const Reduction& what) noexcept;
   // What happens when the data is not there yet, or is somebody else's.
   [[gnu::noinline]] bool make_room(Team& team) noexcept;
   [[gnu::noinline]] bool await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept;
