@@ -40,7 +40,8 @@ trap 'rm -rf "$folder"' EXIT
 count() {
   local out=$folder/$1.$3
   # The early rank must not be asleep: waking it is not part of the call.
-  ESPALIER_YIELD_US=1000000 "${launcher[@]}" valgrind --quiet --tool=callgrind --toggle-collect="$2" --dump-after="$2" \
+  ESPALIER_YIELD_US=1000000 \
+    "${launcher[@]}" valgrind --quiet --tool=callgrind --toggle-collect="$2" --dump-after="$2" \
     --callgrind-out-file="$out.%q{$rank}" --log-file="$out.log.%p" \
     "$program" calls --op "$1" --bytes 8 --calls $calls --late "$3" > "$out.text" 2>&1 \
     || { cat "$out.text" >&2; fail "the run under callgrind failed"; }

@@ -325,6 +325,10 @@ void Engine::end(Instance& instance) noexcept {
     team.active = instance.active_next;
   }
   if (instance.active_next != nullptr) instance.active_next->active_prev = instance.active_prev;
+  // A vertex that stalled may have been posted since, by a completion that feeds it.
+  if (instance.stalled || instance.ready) [[unlikely]] {
+    drop_from_lists(instance);
+  }
   const Finish finish = instance.finish;
   const Status status = instance.status;
   PlanEntry& entry = *instance.entry;
