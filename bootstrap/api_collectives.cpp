@@ -5,7 +5,6 @@
 using espalier::Call;
 using espalier::CallSignature;
 using espalier::Collective;
-using espalier::Combiner;
 using espalier::Engine;
 using espalier::Finish;
 using espalier::Result;
@@ -131,6 +130,23 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
   return status == ESP_OK ? start(*team, call, notify, request) : status;
 }
 
+// The long way, kept apart so that the quick way below stays small.
+[[gnu::noinline]] esp_status long_barrier(esp_team* team) {
+  return blocking(team, barrier_call(), false);
+}
+[[gnu::noinline]] esp_status long_bcast(esp_team* team, void* buffer, size_t count, esp_type type,
+                                        int root) {
+  return blocking(team, bcast_call(buffer, count, type, root), false);
+}
+[[gnu::noinline]] esp_status long_reduce(esp_team* team, const void* input, void* output,
+                                         size_t count, esp_type type, esp_op op, int root) {
+  return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root), true);
+}
+[[gnu::noinline]] esp_status long_allreduce(esp_team* team, const void* input, void* output,
+                                            size_t count, esp_type type, esp_op op) {
+  return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0), true);
+}
+
 // The quick way in: calls that need no choice and are in order. Everything else, and everything
 // wrong, goes the long way, which knows how to complain.
 
@@ -185,7 +201,7 @@ espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type t
 extern "C" {
 
 esp_status esp_barrier(esp_team* team) {
-  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return blocking(team, barrier_call(), false);
+  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(team);
   team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0));
   return conclude_quick(*team, team->job->short_path->barrier(team->team));
 }
@@ -194,7 +210,7 @@ esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, 
   const std::uint64_t bytes = quick_bytes(team, count, type);
   if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
       (buffer == nullptr && bytes > 0)) {
-    return blocking(team, bcast_call(buffer, count, type, root), false);
+    return long_bcast(team, buffer, count, type, root);
   }
   team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root));
   return conclude_quick(*team, team->job->short_path->bcast(team->team, root, buffer, bytes));
@@ -204,31 +220,30 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
                       esp_op op, int root) {
   const std::uint64_t bytes = quick_bytes(team, count, type);
   const void* from = input;
+  espalier::CombineKernel kernel = nullptr;
   const bool here = team != nullptr && team->team.rank == root;
   if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
-      !quick_buffers(from, output, here, bytes) || quick_kernel(*team, op, type) == nullptr) {
-    return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root),
-                    true);
+      !quick_buffers(from, output, here, bytes) ||
+      (kernel = quick_kernel(*team, op, type)) == nullptr) {
+    return long_reduce(team, input, output, count, type, op, root);
   }
-  const Combiner combiner(quick_kernel(*team, op, type), type);
   team->team.enter(quick_signature(Collective::kReduce, count, type, op, root));
-  return conclude_quick(*team, team->job->short_path->reduce(
-                                   team->team, root, {from, output, count, bytes, combiner}));
+  return conclude_quick(
+      *team, team->job->short_path->reduce(team->team, root, {from, output, count, bytes, kernel}));
 }
 
 esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
                          esp_type type, esp_op op) {
   const std::uint64_t bytes = quick_bytes(team, count, type);
   const void* from = input;
+  espalier::CombineKernel kernel = nullptr;
   if (bytes == kLong || !quick_buffers(from, output, true, bytes) ||
-      quick_kernel(*team, op, type) == nullptr) {
-    return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0),
-                    true);
+      (kernel = quick_kernel(*team, op, type)) == nullptr) {
+    return long_allreduce(team, input, output, count, type, op);
   }
-  const Combiner combiner(quick_kernel(*team, op, type), type);
   team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0));
   return conclude_quick(
-      *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, combiner}));
+      *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, kernel}));
 }
 
 esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,

@@ -108,7 +108,14 @@ esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int 
   op.bytes = bytes;
   const auto id = segment_of(team, peer, channel, ++team.flow(peer, channel).received);
   Status status;
-  if (wire.recv(id, 1, op) == Posted::kDone) {
+  Posted posted = wire.take(id, op);
+  for (std::uint32_t spin = job.worker->policy().spins; posted == Posted::kRetry && spin > 0;
+       --spin) {
+    espalier::Worker::pause();
+    posted = wire.take(id, op);
+  }
+  if (posted == Posted::kRetry) posted = wire.recv(id, 1, op);
+  if (posted == Posted::kDone) {
     status = op.status;
   } else {
     team.flow_wait = true;

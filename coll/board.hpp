@@ -1,7 +1,7 @@
 // Board: a team's common memory on one node, for messages of a few cache lines and for seeing who
 // has called what.
 //
-//   fault | member 0: calls[16], slots[8] | member 1: ...
+//   fault | member 0: calls[16], slots[32], pages[8] | member 1: ...
 //
 // Every line has one writer. A slot holds a turn (the number of the operation, unique to the team
 // for ever), a hash of what its writer has called and the payload, all in the same lines: one
@@ -22,13 +22,14 @@ namespace espalier {
 
 class Board {
  public:
-  static constexpr std::uint32_t kSlots = 8;
+  static constexpr std::uint32_t kSlots = 32;
+  static constexpr std::uint32_t kPages = 8;
   static constexpr std::uint32_t kCalls = 16;
 
   struct Slot {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest
     std::uint64_t history;            // Team::history of the writer: equal, or somebody miscalled
-    std::byte payload[112];           // and on, up to short_bytes
+    std::byte payload[112];           // what is larger stands in a page of its own
   };
   static_assert(sizeof(Slot) == 128);
   struct Call {
@@ -45,7 +46,7 @@ class Board {
   // `turn_base`: added to operation numbers; larger than any turn ever written to this memory.
   Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept
       : memory_(memory),
-        stride_(slot_stride(short_bytes)),
+        page_bytes_(page_bytes(short_bytes)),
         member_stride_(member_stride(short_bytes)),
         turn_base_(turn_base),
         short_bytes_(short_bytes),
@@ -61,9 +62,19 @@ class Board {
   std::uint64_t short_bytes() const noexcept { return short_bytes_; }
   std::uint64_t turn(std::uint64_t sequence) const noexcept { return turn_base_ + sequence; }
 
+  // How many operations later the memory of a payload of this size is used again.
+  static constexpr std::uint64_t depth(std::uint64_t bytes) noexcept {
+    return bytes <= sizeof(Slot::payload) ? kSlots : kPages;
+  }
   Slot& slot(int member, std::uint64_t sequence) const noexcept {
-    return *reinterpret_cast<Slot*>(block(member) + sizeof(Call) * kCalls +
-                                    stride_ * (sequence % kSlots));
+    return reinterpret_cast<Slot*>(block(member) + kSlotsAt)[sequence % kSlots];
+  }
+  // Where a payload of this size of the slot's operation stands. `at` is that slot.
+  std::byte* payload(Slot& at, int member, std::uint64_t sequence,
+                     std::uint64_t bytes) const noexcept {
+    if (bytes <= sizeof(Slot::payload)) [[likely]]
+      return at.payload;
+    return block(member) + kLines + page_bytes_ * (sequence % kPages);
   }
   Call& call(int member, std::uint64_t sequence) const noexcept {
     return reinterpret_cast<Call*>(block(member))[sequence % kCalls];
@@ -86,18 +97,20 @@ class Board {
   }
 
  private:
-  static std::uint64_t slot_stride(std::uint64_t short_bytes) noexcept {
-    return (offsetof(Slot, payload) + short_bytes + 127) & ~std::uint64_t{127};
+  static constexpr std::uint64_t kSlotsAt = sizeof(Call) * kCalls;
+  static constexpr std::uint64_t kLines = kSlotsAt + sizeof(Slot) * kSlots;
+  static std::uint64_t page_bytes(std::uint64_t short_bytes) noexcept {
+    return (short_bytes + 127) & ~std::uint64_t{127};
   }
   static std::uint64_t member_stride(std::uint64_t short_bytes) noexcept {
-    return sizeof(Call) * kCalls + kSlots * slot_stride(short_bytes);
+    return kLines + kPages * page_bytes(short_bytes);
   }
   std::byte* block(int member) const noexcept {
     return memory_ + sizeof(Fault) + static_cast<std::uint64_t>(member) * member_stride_;
   }
 
   std::byte* memory_ = nullptr;
-  std::uint64_t stride_ = 0;
+  std::uint64_t page_bytes_ = 0;
   std::uint64_t member_stride_ = 0;
   std::uint64_t turn_base_ = 0;
   std::uint64_t short_bytes_ = 0;

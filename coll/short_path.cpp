@@ -20,10 +20,10 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-// A slot is used again after kSlots operations, and only when every member has entered an operation
-// after its last use.
-bool ShortPath::make_room(Team& team) noexcept {
-  const std::uint64_t needed = team.sequence - Board::kSlots + 1;
+// Slots and pages are used again some operations later, and only when every member has entered an
+// operation after their last use.
+bool ShortPath::make_room(Team& team, std::uint64_t depth) noexcept {
+  const std::uint64_t needed = team.sequence - depth + 1;
   for (int member = 0; member < team.size(); ++member) {
     if (team.board.has_entered(member, needed)) continue;
     team.short_wait = needed;
@@ -48,14 +48,18 @@ void ShortPath::wake(Team& team) noexcept {
   }
 }
 
-inline bool ShortPath::put(Team& team, const void* data, std::uint64_t bytes) noexcept {
-  if (team.sequence - team.safe >= Board::kSlots && !make_room(team)) [[unlikely]] {
+[[gnu::always_inline]] inline bool ShortPath::put(Team& team, const void* data,
+                                                  std::uint64_t bytes) noexcept {
+  // Locals, because the compiler must assume that stores to the board change the team.
+  const std::uint64_t sequence = team.sequence, turn = team.board.turn(sequence);
+  const std::uint64_t depth = Board::depth(bytes);
+  if (sequence - team.safe >= depth && !make_room(team, depth)) [[unlikely]] {
     return false;
   }
-  Board::Slot& slot = team.board.slot(team.rank, team.sequence);
+  Board::Slot& slot = team.board.slot(team.rank, sequence);
   slot.history = team.history;
-  copy(slot.payload, data, bytes);
-  slot.turn.store(team.board.turn(team.sequence), std::memory_order_release);
+  copy(team.board.payload(slot, team.rank, sequence, bytes), data, bytes);
+  slot.turn.store(turn, std::memory_order_release);
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     wake(team);
   }
@@ -71,17 +75,19 @@ bool ShortPath::await(Team& team, const Board::Slot& slot, std::uint64_t turn) n
 }
 
 // The payload of the member's slot of this operation; nullptr when the team has failed.
-inline const std::byte* ShortPath::get(Team& team, int member) noexcept {
-  const Board::Slot& slot = team.board.slot(member, team.sequence);
-  const std::uint64_t turn = team.board.turn(team.sequence);
+[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, int member,
+                                                              std::uint64_t bytes) noexcept {
+  const std::uint64_t sequence = team.sequence, turn = team.board.turn(sequence);
+  const std::uint64_t history = team.history;
+  Board::Slot& slot = team.board.slot(member, sequence);
   if (slot.turn.load(std::memory_order_acquire) != turn && !await(team, slot, turn)) {
     return nullptr;
   }
-  if (slot.history != team.history) [[unlikely]] {
+  if (slot.history != history) [[unlikely]] {
     mismatch(team, member);
     return nullptr;
   }
-  return slot.payload;
+  return team.board.payload(slot, member, sequence, bytes);
 }
 
 // The histories differ: at this operation or at an earlier one.
@@ -95,7 +101,7 @@ void ShortPath::mismatch(Team& team, int member) noexcept {
 bool ShortPath::barrier(Team& team) noexcept {
   if (!put(team, nullptr, 0)) return false;
   for (int member = 0; member < team.size(); ++member) {
-    if (member != team.rank && get(team, member) == nullptr) return false;
+    if (member != team.rank && get(team, member, 0) == nullptr) return false;
   }
   team.safe = team.sequence;
   return true;
@@ -103,28 +109,30 @@ bool ShortPath::barrier(Team& team) noexcept {
 
 bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
   if (team.rank == root) return put(team, buffer, bytes);
-  const std::byte* payload = get(team, root);
+  const std::byte* payload = get(team, root, bytes);
   if (payload == nullptr) return false;
   copy(buffer, payload, bytes);
   return true;
 }
 
 // Combines everybody's slot, and `own` as this rank's, into what.output, in rank order.
-inline bool ShortPath::combine(Team& team, const void* own, const Reduction& what) noexcept {
-  const int size = team.size();
-  if (size > static_cast<int>(kBatch)) [[unlikely]]
+[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, const void* own,
+                                                      const Reduction& what) noexcept {
+  const int size = team.size(), rank = team.rank;
+  if (size > static_cast<int>(kBatch)) [[unlikely]] {
     return combine_many(team, own, what);
+  }
   const void* operands[kBatch];
-  for (int member = 0; member < size; ++member) {
-    if (member == team.rank) {
-      operands[member] = own;
-    } else if ((operands[member] = get(team, member)) == nullptr) [[unlikely]] {
+  operands[rank] = own;
+  // From the neighbour on, so that not everybody begins with the same member's line.
+  for (int member = rank + 1 == size ? 0 : rank + 1; member != rank;
+       member = member + 1 == size ? 0 : member + 1) {
+    operands[member] = get(team, member, what.bytes);
+    if (operands[member] == nullptr) [[unlikely]]
       return false;
-    }
   }
   if (what.count > 0) [[likely]] {
-    what.combiner.combine(what.output, operands, static_cast<std::size_t>(size), what.count,
-                          team.user_scratch);
+    what.kernel(what.output, operands, static_cast<std::size_t>(size), what.count);
   }
   return true;
 }
@@ -134,12 +142,12 @@ bool ShortPath::combine_many(Team& team, const void* own, const Reduction& what)
   std::size_t k = 0;
   const int size = team.size();
   for (int member = 0; member < size; ++member) {
-    const void* operand = member == team.rank ? own : get(team, member);
+    const void* operand = member == team.rank ? own : get(team, member, what.bytes);
     if (operand == nullptr && member != team.rank) return false;
     operands[k++] = operand;
     if (k < kBatch && member + 1 < size) continue;
     if (what.count > 0) {
-      what.combiner.combine(what.output, operands, k, what.count, team.user_scratch);
+      what.kernel(what.output, operands, k, what.count);
     }
     operands[0] = what.output;
     k = 1;
@@ -147,8 +155,9 @@ bool ShortPath::combine_many(Team& team, const void* own, const Reduction& what)
   return true;
 }
 
-const std::byte* ShortPath::own_slot(Team& team) const noexcept {
-  return team.board.slot(team.rank, team.sequence).payload;
+const std::byte* ShortPath::own_payload(Team& team, std::uint64_t bytes) const noexcept {
+  return team.board.payload(team.board.slot(team.rank, team.sequence), team.rank, team.sequence,
+                            bytes);
 }
 
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
@@ -156,7 +165,7 @@ bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
   if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what.input, what);
   // With several combining steps the output is written before the own input is read, which may be
   // the same memory.
-  return put(team, what.input, what.bytes) && combine(team, own_slot(team), what);
+  return put(team, what.input, what.bytes) && combine(team, own_payload(team, what.bytes), what);
 }
 
 bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
@@ -164,7 +173,7 @@ bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
     return false;
   // Up to kBatch members the output is written after everything has been read.
   const bool once = static_cast<std::size_t>(team.size()) <= kBatch;
-  if (!combine(team, once ? what.input : own_slot(team), what)) [[unlikely]]
+  if (!combine(team, once ? what.input : own_payload(team, what.bytes), what)) [[unlikely]]
     return false;
   team.safe = team.sequence;
   return true;

@@ -22,7 +22,7 @@ class ShortPath {
     void* output;
     std::uint64_t count;
     std::uint64_t bytes;
-    const Combiner& combiner;
+    CombineKernel kernel;  // user-defined operators take the engine
   };
 
   ShortPath(Worker& worker, Engine& engine, Doorbell& doorbell) noexcept
@@ -41,13 +41,13 @@ class ShortPath {
 
  private:
   bool put(Team& team, const void* data, std::uint64_t bytes) noexcept;
-  const std::byte* get(Team& team, int member) noexcept;
+  const std::byte* get(Team& team, int member, std::uint64_t bytes) noexcept;
   bool combine(Team& team, const void* own, const Reduction& what) noexcept;
-  const std::byte* own_slot(Team& team) const noexcept;
+  const std::byte* own_payload(Team& team, std::uint64_t bytes) const noexcept;
 
   [[gnu::noinline]] bool combine_many(Team& team, const void* own, const Reduction& what) noexcept;
   // What happens when the data is not there yet, or is somebody else's.
-  [[gnu::noinline]] bool make_room(Team& team) noexcept;
+  [[gnu::noinline]] bool make_room(Team& team, std::uint64_t depth) noexcept;
   [[gnu::noinline]] bool await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept;
   [[gnu::cold, gnu::noinline]] void mismatch(Team& team, int member) noexcept;
   [[gnu::noinline]] void wake(Team& team) noexcept;

@@ -4,6 +4,8 @@
 // Values. path: short
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -21,12 +23,9 @@ struct CallSignature {
 
   friend bool operator==(const CallSignature&, const CallSignature&) noexcept = default;
 
-  std::uint32_t hash() const noexcept {
-    std::uint64_t h = std::uint64_t{collective} | std::uint64_t{type} << 8 |
-                      std::uint64_t{op} << 16 | std::uint64_t{options} << 24 |
-                      static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
-    h = (h ^ (count * 0xff51afd7ed558ccdULL)) * 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::uint32_t>(h >> 32);
+  std::uint64_t hash() const noexcept {
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(*this);
+    return (words[0] ^ words[1] * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
   }
   // "bcast of 12 int32 from root 3"
   std::string to_text() const;

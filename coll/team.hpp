@@ -84,8 +84,8 @@ struct Team {
   // Numbers the operation and shows it to the other members.
   void enter(const CallSignature& signature) noexcept {
     ++sequence;
-    history = (history ^ signature.hash()) * 0x9e3779b97f4a7c15ULL + 1;
-    history ^= history >> 29;
+    const std::uint64_t mixed = (history ^ signature.hash()) * 0x9e3779b97f4a7c15ULL;
+    history = mixed ^ mixed >> 29;
     if (board) board.enter(rank, sequence, signature);
   }
   PointToPointCounter& flow(int member, unsigned channel);

@@ -96,6 +96,7 @@ class Worker {
   bool on_thread() const noexcept { return std::this_thread::get_id() == thread_.get_id(); }
 
   TimerQueue& timers() noexcept { return timers_; }
+  const WaitPolicy& policy() const noexcept { return policy_; }
   Clock& clock() noexcept { return clock_; }
   Counters& counters() noexcept { return counters_; }
   bool in_progress() const noexcept { return in_progress_; }

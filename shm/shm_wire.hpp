@@ -51,6 +51,7 @@ class ShmWire final : public Wire {
   Posted send(const Send& send, SendOp& op) noexcept override;
   Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
+  Posted take(const SegmentId& segment, RecvOp& op) noexcept override;
   void release(RecvOp& op) noexcept override;
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
@@ -98,6 +99,7 @@ class ShmWire final : public Wire {
   void drop_interest(Peer& peer) noexcept;
 
   // Sending (shm_wire_send.cpp).
+  Posted send_inline(Peer& peer, const Send& send) noexcept;
   Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
   bool has_room(Peer& peer, bool ticket) noexcept;
   bool granted(Peer& peer, const Send& send) noexcept;

@@ -111,6 +111,31 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   return Posted::kPending;
 }
 
+Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
+  Peer& p = peer(segment.peer);
+  op.signature = segment.signature;
+  op.token = 0;
+  op.evacuated = nullptr;
+  if (matcher_.count() > 0) [[unlikely]] {
+    if (auto* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal)) {
+      ESP_ASSERT(!found->posted);
+      matcher_.erase(*found);
+      deliver_unexpected(p, static_cast<Unexpected&>(*found), op);
+      return Posted::kDone;
+    }
+  }
+  Cell& cell = p.in->cells[p.received % kRingCells];
+  const bool here = cell.turn.load(std::memory_order_acquire) == p.received / kRingCells + 1;
+  if (!here || cell.kind == CellKind::kGrant || cell.flow != segment.flow.key ||
+      cell.ordinal != segment.ordinal) {
+    return Posted::kRetry;
+  }
+  op.status = deliver(p, cell, op);
+  p.in->drained.store(++p.received, std::memory_order_release);
+  wake(p);
+  return Posted::kDone;
+}
+
 Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const noexcept {
   if (cell.bytes == op.bytes && cell.signature == op.signature) [[likely]]
     return {};

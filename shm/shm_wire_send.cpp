@@ -21,7 +21,32 @@ constexpr std::uint32_t kGrantReserve = 8;
 
 Posted ShmWire::send(const Send& send, SendOp& op) noexcept {
   const Rank to = send.segment.peer;
+  if (send.bytes <= Cell::kPayloadBytes && send.segment.ordinal < kEagerSegments &&
+      !send.synchronous) {
+    return send_inline(peer(to), send);
+  }
   return post(send, std::span(&to, 1), op);
+}
+
+// The most common case without what the others need.
+Posted ShmWire::send_inline(Peer& p, const Send& send) noexcept {
+  if (!has_room(p, false)) [[unlikely]] {
+    ++counters_.retries;
+    return Posted::kRetry;
+  }
+  Cell& cell = next_cell(p);
+  cell.kind = CellKind::kInline;
+  cell.lap = 0;
+  cell.flow = send.segment.flow.key;
+  cell.ordinal = send.segment.ordinal;
+  cell.signature = send.segment.signature;
+  cell.bytes = send.bytes;
+  if (send.bytes > 0) std::memcpy(cell.payload, send.data, send.bytes);
+  ++counters_.inline_sends;
+  ++counters_.segments_sent;
+  counters_.bytes_sent += send.bytes;
+  publish_cell(p, cell);
+  return Posted::kDone;
 }
 
 Posted ShmWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
