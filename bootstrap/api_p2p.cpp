@@ -53,6 +53,12 @@ espalier::SegmentId segment_of(Team& team, int peer, unsigned channel, std::uint
   return id;
 }
 
+// For the watchdog.
+void begin_wait(Team& team, int peer) noexcept {
+  ++team.flow_waits;
+  team.flow_peer = peer;
+}
+
 struct Flag {
   bool done = false;
   Status status;
@@ -78,7 +84,7 @@ esp_status send_single(esp_team& handle, const void* buffer, std::uint64_t bytes
     static_cast<FlaggedSend&>(c).flag = {true, status};
   };
   Posted posted = wire.send(send, op);
-  team.flow_wait = true;
+  begin_wait(team, peer);
   if (posted == Posted::kRetry) [[unlikely]] {
     job.worker->wait([&] {
       posted = wire.send(send, op);
@@ -89,7 +95,7 @@ esp_status send_single(esp_team& handle, const void* buffer, std::uint64_t bytes
     job.worker->wait([&] { return op.flag.done || team.failed(); });
     if (!op.flag.done) wire.cancel(static_cast<SendOp&>(op));
   }
-  team.flow_wait = false;
+  ++team.flow_waits;
   if (team.failed()) [[unlikely]]
     return api::fail_team(handle, team.fault);
   return ESP_OK;
@@ -118,9 +124,9 @@ esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int 
   if (posted == Posted::kDone) {
     status = op.status;
   } else {
-    team.flow_wait = true;
+    begin_wait(team, peer);
     job.worker->wait([&] { return op.flag.done || team.failed(); });
-    team.flow_wait = false;
+    ++team.flow_waits;
     if (!op.flag.done) {
       wire.cancel(static_cast<RecvOp&>(op));
       return api::fail_team(handle, team.fault);

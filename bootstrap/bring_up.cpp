@@ -253,6 +253,34 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   return job;
 }
 
+// Nobody unmaps or leaves while another still copies from here. Not a barrier of the bootstrap:
+// that would not end for the survivors of a death.
+static void wait_for_others(esp_job& job) {
+  const auto flags = [&](std::uint32_t i) -> shm::RankBlock::Flags& {
+    return job.segment->rank_block(i).flags;
+  };
+  flags(job.local_index).leaving.store(1, std::memory_order_release);
+  for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
+    (void)Doorbell::ring(job.segment->rank_block(i).bell);
+  }
+  std::vector<bool> dead(job.locals.size(), false);
+  const std::uint64_t begin = job.clock.now_ns();
+  std::uint64_t looked = begin;
+  job.worker->wait([&] {
+    const std::uint64_t now = job.clock.now_ns();
+    const bool look = now - looked > 20'000'000;
+    if (look) looked = now;
+    for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
+      if (dead[i] || flags(i).leaving.load(std::memory_order_acquire) != 0) continue;
+      if (look) dead[i] = job.liveness->is_dead(job.locals[i]);
+      const bool too_late =
+          job.config.timeout > 0 && static_cast<double>(now - begin) > job.config.timeout * 1e9;
+      if (!dead[i] && !too_late) return false;
+    }
+    return true;
+  });
+}
+
 Outcome take_down(esp_job& job) {
   job.worker->stop_thread();
   for (const auto& team : job.teams) {
@@ -261,18 +289,14 @@ Outcome take_down(esp_job& job) {
   }
   (void)job.deferred.progress();
   while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
-  // Nobody unmaps or leaves while another still copies from here. A job that has lost a member, or
-  // waits for one that does not come, does not wait for it again.
+  // A job that has lost a member, or waited for one that did not come, does not wait again.
   const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {
     const esp_status fault = handle->team.fault.code();
     return fault == ESP_ERR_PEER_DIED || fault == ESP_ERR_TIMEOUT;
   });
-  Outcome all_here = Unit{};
-  if (whole) all_here = job.bootstrap->barrier();
+  if (whole) wait_for_others(job);
   job.segment->rank_block(job.local_index).flags.left.store(1, std::memory_order_release);
-  auto closed = job.bootstrap->close();
-  if (!all_here) return all_here;
-  return closed;
+  return job.bootstrap->close();
 }
 
 }  // namespace espalier

@@ -48,6 +48,12 @@ bool NodeLiveness::is_stopped(Rank rank) noexcept {
   return letter == 'T' || letter == 't';
 }
 
+bool NodeLiveness::is_leaving(Rank rank) noexcept {
+  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
+  return local != shm::kMaxLocalRanks &&
+         segment_.rank_block(local).flags.leaving.load(std::memory_order_acquire) != 0;
+}
+
 bool NodeLiveness::has_left(Rank rank) noexcept {
   const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
   return local != shm::kMaxLocalRanks &&

@@ -22,6 +22,7 @@ class NodeLiveness final : public Liveness {
 
   bool is_dead(Rank rank) noexcept override;
   bool is_stopped(Rank rank) noexcept override;
+  bool is_leaving(Rank rank) noexcept override;
   bool has_left(Rank rank) noexcept override;
 
  private:

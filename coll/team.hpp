@@ -64,9 +64,10 @@ struct Team {
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
   std::uint64_t short_wait =
-      0;                       // the operation that the short path waits for members to enter, or 0
-  bool flow_wait = false;      // a blocking single-segment send or receive is under way
-  Instance* active = nullptr;  // list of instances under way
+      0;  // the operation that the short path waits for members to enter, or 0
+  std::uint64_t flow_waits = 0;     // odd while a blocking single-segment send or receive waits
+  int flow_peer = -1;               // for this member
+  Instance* active = nullptr;       // list of instances under way
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   bool short_path = false;  // blocking small operations take it; off for good after a failure
 

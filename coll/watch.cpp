@@ -7,43 +7,51 @@
 
 namespace espalier {
 
-void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
-  const std::uint64_t waited_ns = now_ns - since_ns;
-  const bool warn = waited_ns >= limits_.warn_ns && warned_since_ != since_ns;
-  for (std::size_t i = 0; i < teams_.size(); ++i) look_at(*teams_[i], waited_ns);
-  if (warn) {
-    for (Team* team : teams_) {
-      const Pending what = pending(*team);
-      if (!what.any || team->failed()) continue;
-      Rank first = kNoRank;
-      log_.warn("{}", describe(*team, what, waited_ns, first));
-      warned_since_ = since_ns;
+void TeamWatch::look(std::uint64_t now_ns) noexcept {
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Watched& watched = watched_[i];
+    const Pending what = pending(*watched.team);
+    if (what.identity != watched.identity || what.sequence != watched.sequence) {
+      watched.identity = what.identity;
+      watched.sequence = what.sequence;
+      watched.since_ns = now_ns;
+      watched.warned = false;
     }
+    if (what.identity != nullptr && !watched.team->failed()) look_at(watched, what, now_ns);
   }
 }
 
+// The oldest collective under way, or else any point-to-point operation.
 TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   Pending what;
   if (team.short_wait != 0) {
-    what.any = true;
+    what.identity = &team.short_wait;
     what.sequence = team.short_wait;
     (void)team.board.read(team.rank, team.sequence, what.signature);
+  } else if (team.flow_waits % 2 == 1) {
+    what.identity = &team.flow_waits;
+    what.sequence = team.flow_waits;
+    what.signature.collective = static_cast<std::uint8_t>(Collective::kPointToPoint);
+    what.signature.root = team.flow_peer;
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     const bool older = i->channel == 0 && i->sequence < what.sequence;
-    if (!what.any || older) what = {true, i->sequence, i->call.signature(), i};
+    if (what.identity == nullptr || older) what = {i, i->sequence, i->call.signature(), i};
   }
   return what;
 }
 
-void TeamWatch::look_at(Team& team, std::uint64_t waited_ns) noexcept {
-  if (team.failed()) return;
-  const Pending what = pending(team);
-  if (!what.any && !team.flow_wait) return;
-  if (find_report(team, waited_ns) || find_dead(team)) return;
-  if (find_mismatch(team)) return;
-  if (limits_.timeout_ns == 0 || waited_ns < limits_.timeout_ns) return;
+void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept {
+  Team& team = *watched.team;
+  const std::uint64_t waited_ns = now_ns - watched.since_ns;
+  if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
+  if (find_leaving(team, what)) return;
   Rank first = kNoRank;
+  if (waited_ns >= limits_.warn_ns && !watched.warned) {
+    watched.warned = true;
+    log_.warn("{}", describe(team, what, waited_ns, first));
+  }
+  if (limits_.timeout_ns == 0 || waited_ns < limits_.timeout_ns) return;
   std::string text = describe(team, what, waited_ns, first);
   engine_.fail(team, Status(ESP_ERR_TIMEOUT, first), std::move(text));
 }
@@ -82,6 +90,23 @@ bool TeamWatch::find_dead(Team& team) noexcept {
   return false;
 }
 
+// A member that waits to leave the job will not call what it has not called.
+bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
+  const bool flow =
+      what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
+  for (int member = 0; team.board && !flow && member < team.size(); ++member) {
+    const Rank rank = team.members[static_cast<std::size_t>(member)];
+    if (member == team.rank || !liveness_.is_leaving(rank)) continue;
+    if (team.board.has_entered(member, what.sequence)) continue;
+    engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
+                 fmt::format("operation {} on team {}: rank {} finalizes its job where this rank "
+                             "called {}",
+                             what.sequence, team.id, rank, what.signature.to_text()));
+    return true;
+  }
+  return false;
+}
+
 bool TeamWatch::find_mismatch(Team& team) noexcept {
   std::uint64_t sequence = 0;
   int member = -1;
@@ -95,11 +120,15 @@ bool TeamWatch::find_mismatch(Team& team) noexcept {
 // Members that have not entered the operation; when all have, those that owe a segment.
 std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   std::vector<Rank> ranks;
-  const bool flow = what.instance != nullptr && what.instance->channel != 0;
+  const bool flow =
+      what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
   for (int member = 0; team.board && !flow && member < team.size(); ++member) {
     if (!team.board.has_entered(member, what.sequence)) {
       ranks.push_back(team.members[static_cast<std::size_t>(member)]);
     }
+  }
+  if (what.identity == &team.flow_waits) {
+    return {team.members[static_cast<std::size_t>(team.flow_peer)]};
   }
   if (!ranks.empty() || what.instance == nullptr) return ranks;
   const Instance& instance = *what.instance;
@@ -129,9 +158,8 @@ std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint
   }
   if (!ranks.empty()) first = ranks.front();
   return fmt::format("{} (operation {} on team {}) has waited {:.1f} s for rank{} {}",
-                     what.any ? what.signature.to_text() : "a point-to-point operation",
-                     what.sequence, team.id, static_cast<double>(waited_ns) * 1e-9,
-                     names.size() == 1 ? "" : "s",
+                     what.signature.to_text(), what.sequence, team.id,
+                     static_cast<double>(waited_ns) * 1e-9, names.size() == 1 ? "" : "s",
                      names.empty() ? "(unknown)" : fmt::format("{}", fmt::join(names, ", ")));
 }
 

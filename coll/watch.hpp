@@ -26,21 +26,32 @@ class TeamWatch final : public Watchdog {
   TeamWatch(Engine& engine, Liveness& liveness, const Log& log, const WatchLimits& limits) noexcept
       : engine_(engine), liveness_(liveness), log_(log), limits_(limits) {}
 
-  void add(Team& team) { teams_.push_back(&team); }
-  void remove(Team& team) { std::erase(teams_, &team); }
-  void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept override;
+  void add(Team& team) { watched_.push_back({&team}); }
+  void remove(Team& team) {
+    std::erase_if(watched_, [&](const Watched& watched) { return watched.team == &team; });
+  }
+  void look(std::uint64_t now_ns) noexcept override;
 
  private:
   // The oldest thing a team waits for.
   struct Pending {
-    bool any = false;
+    const void* identity = nullptr;  // nullptr: nothing
     std::uint64_t sequence = 0;
     CallSignature signature;
     const Instance* instance = nullptr;
   };
+  // How long it has been the same thing is measured from the first look that found it.
+  struct Watched {
+    Team* team;
+    const void* identity = nullptr;
+    std::uint64_t sequence = 0;
+    std::uint64_t since_ns = 0;
+    bool warned = false;
+  };
   static Pending pending(const Team& team) noexcept;
-  void look_at(Team& team, std::uint64_t waited_ns) noexcept;
+  void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept;
   bool find_dead(Team& team) noexcept;
+  bool find_leaving(Team& team, const Pending& what) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
   std::vector<Rank> late(const Team& team, const Pending& pending) const;
@@ -51,8 +62,7 @@ class TeamWatch final : public Watchdog {
   Liveness& liveness_;
   Log log_;
   WatchLimits limits_;
-  std::vector<Team*> teams_;
-  std::uint64_t warned_since_ = 0;  // begin of the wait that was warned about last
+  std::vector<Watched> watched_;
 };
 
 }  // namespace espalier

@@ -13,6 +13,8 @@ class Liveness {
   virtual bool is_dead(Rank rank) noexcept = 0;
   // Is it stopped (SIGSTOP, a debugger)? False where that cannot be told.
   virtual bool is_stopped(Rank rank) noexcept = 0;
+  // Is it done, and only waits for the others to leave the job together?
+  virtual bool is_leaving(Rank rank) noexcept = 0;
   // Has it left the job in an orderly way?
   virtual bool has_left(Rank rank) noexcept = 0;
 };

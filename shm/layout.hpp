@@ -55,6 +55,7 @@ struct PairBlock {
 
 struct RankBlock {
   struct alignas(128) Flags {
+    std::atomic<std::uint32_t> leaving;   // by the owner: it has nothing to do any more
     std::atomic<std::uint32_t> left;      // by the owner: it has finalized
     std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
                                           // hold segments of it may move them out

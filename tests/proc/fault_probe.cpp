@@ -3,6 +3,7 @@
 //
 //   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL), exit (without finalize)
 //   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
+//   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
 
@@ -142,6 +143,22 @@ esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
                          : esp_barrier(r.world);
 }
 
+// The victim has nothing more to do while the others call once more.
+void leave_early(const Rank& r) {
+  if (r.rank == kVictim) {
+    std::printf("OK rank %d: leaves\n", r.rank);
+    return;
+  }
+  const esp_status status = esp_barrier(r.world);
+  const std::string text = esp_team_error(r.world);
+  expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));
+  expect(r,
+         text.find("rank 1 finalizes") != std::string::npos ||
+             text.find("another member gave up") != std::string::npos,
+         "does not say who finalizes");
+  std::printf("OK rank %d: %s\n", r.rank, text.c_str());
+}
+
 void disagree(const Rank& r, const std::string& kind) {
   std::vector<int> in(kElements, r.rank), out(kElements);
   const double begin = esp_time();
@@ -173,6 +190,8 @@ int main(int argc, char** argv) {
     survive(r, argv[2], argc > 3 ? argv[3] : "kill");
   } else if (mode == "stop") {
     outlast(r, argv[2]);
+  } else if (mode == "leave") {
+    leave_early(r);
   } else if (mode == "mismatch") {
     disagree(r, argv[2]);
   }
