@@ -90,7 +90,7 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
 }
 
 // Which local ranks may this one read by CMA?
-void probe_pulls(esp_job& job) {
+Outcome probe_pulls(esp_job& job) {
   shm::RankBlock& mine = job.segment->rank_block(job.local_index);
   std::size_t allowed = 0;
   for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
@@ -110,6 +110,10 @@ void probe_pulls(esp_job& job) {
     }
   }
   if (allowed == job.locals.size()) job.pull_text = "available between all ranks of this machine";
+  if (job.config.cma == CmaMode::kOn && allowed != job.locals.size()) {
+    return error(ESP_ERR_UNSUPPORTED, "ESPALIER_CMA=on, but CMA is " + job.pull_text);
+  }
+  return Unit{};
 }
 
 WaitPolicy wait_policy(const esp_job& job) {
@@ -131,7 +135,10 @@ void connect(esp_job& job) {
     peers.push_back({r, static_cast<pid_t>(job.cards[static_cast<std::size_t>(r)].pid)});
   }
   shm::ShmOptions options;
-  options.pull_threshold = job.config.cma == CmaMode::kOn ? 0 : job.config.cma_threshold_bytes;
+  options.quantum_bytes = job.config.cma_quantum_bytes;
+  options.crowded = static_cast<int>(job.locals.size()) > job.usable_cpus;
+  options.measure_threshold = job.config.cma_threshold_bytes == 0;
+  if (!options.measure_threshold) options.pull_threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
                                                 *job.doorbell, job.counters);
   job.liveness =
@@ -235,12 +242,16 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
     if (!trace) return trace.error();
     job->trace = std::move(*trace);
   }
+  // All ranks are on this machine, or find_locals() ends the matter.
+  const std::uint32_t ranks = std::min(static_cast<std::uint32_t>(job->size), shm::kMaxLocalRanks);
+  const shm::Layout layout(ranks, job->config.shm_arena_bytes, job->config.heap_bytes);
+  if (auto done = shm::Segment::check_limits(layout); !done) return done.error();
   auto file = shm::MemoryFile::create();
   if (!file) return file.error();
   if (auto done = exchange_cards(*job, file->fd()); !done) return done.error();
   if (auto done = find_locals(*job); !done) return done.error();
   if (auto done = map_segment(*job, std::move(*file)); !done) return done.error();
-  probe_pulls(*job);
+  if (auto done = probe_pulls(*job); !done) return done.error();
   fill_tables(*job);
   connect(*job);
   add_world(*job);

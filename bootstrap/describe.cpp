@@ -13,6 +13,12 @@ void add(std::string& text, fmt::format_string<Args...> format, Args&&... args) 
   text += fmt::format(format, std::forward<Args>(args)...) + "\n";
 }
 
+std::string pull_threshold_text(const esp_job& job) {
+  const std::uint64_t bytes = job.config.cma_threshold_bytes;
+  return bytes == 0 ? shm::explain(job.segment->header().path_choice)
+                    : fmt::format("flows of {} bytes (CMA_THRESHOLD_BYTES)", bytes);
+}
+
 }  // namespace
 
 std::string describe(const esp_job& job) {
@@ -40,6 +46,7 @@ std::string describe(const esp_job& job) {
   add(text, "heap         {} KiB of {} KiB in use (esp_alloc)", job.heap->used() >> 10,
       job.config.heap_bytes >> 10);
   add(text, "CMA          {}", job.pull_text);
+  if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
   add(text, "kernels      {}", combine_isa());
   add(text, "peers");
   for (const Rank r : job.locals) {

@@ -232,6 +232,10 @@ std::string Engine::explain(const Instance& instance) const {
     }
     return explain_mismatch(team, instance.call.signature(), status.rank());
   }
+  if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {
+    return fmt::format("rank {} died before {} (operation {} on team {}) had its data",
+                       status.rank(), mine, instance.sequence, team.id);
+  }
   return fmt::format(
       "{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
       esp_status_text(status.code()),

@@ -173,7 +173,8 @@ constexpr Knob kKnobs[] = {
                                      {4 * kKiB, kTiB}),
     knob<&Config::cma_threshold_bytes>("CMA_THRESHOLD_BYTES", "bytes",
                                        "Flows of at least this size are copied straight between "
-                                       "processes, where that is allowed.",
+                                       "processes, where that is allowed. 0: measured on the "
+                                       "machine; 1: always.",
                                        {0, kTiB}),
     knob<&Config::shm_arena_bytes>("SHM_ARENA_BYTES", "bytes",
                                    "Shared memory of each rank for segments on their way.",

@@ -118,8 +118,8 @@ class Wire {
   // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once
   // (granting step).
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
-  // Takes the segment if it is the next to arrive, without posting anything: kDone as above, or
-  // kRetry. For a caller that has nothing else to do than to look again.
+  // Takes the segment if it is the next to arrive, without posting anything: kDone or kPending as
+  // above, or kRetry. For a caller that has nothing else to do than to look again.
   virtual Posted take(const SegmentId& segment, RecvOp& op) noexcept {
     (void)segment;
     (void)op;

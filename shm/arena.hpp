@@ -33,6 +33,7 @@ class Arena {
     std::uint64_t begin = head_;
     const std::uint64_t at = begin % bytes_;
     if (at + need > bytes_) begin += bytes_ - at;  // No chunk wraps around.
+    if (oldest_ == next_) tail_ = begin;           // Empty: what is skipped is not in use.
     if (begin + need - tail_ > bytes_) return {};
     head_ = begin + need;
     const std::uint32_t id = next_++ % kChunks;

@@ -3,10 +3,18 @@
 #include <fmt/format.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 namespace espalier::shm {
+namespace {
+
+// Ranges handed to one system call, at each end. The kernel allows 1024 (IOV_MAX).
+constexpr std::size_t kBatch = 128;
+
+}  // namespace
 
 ProbeResult probe_pull(pid_t pid, std::uint64_t address, std::uint64_t nonce) noexcept {
   std::uint64_t seen = 0;
@@ -37,22 +45,65 @@ std::string explain_denied(int error_number) {
   }
 }
 
-Status pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes,
-            std::uint64_t& calls) noexcept {
-  std::uint64_t done = 0;
-  while (done < bytes) {
-    iovec to{static_cast<std::byte*>(local) + done, bytes - done};
-    iovec from{reinterpret_cast<void*>(remote + done), bytes - done};
+std::uint64_t IovecCursor::bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < count_; ++i) sum += range(i).iov_len;
+  return sum;
+}
+
+std::size_t IovecCursor::peek(std::span<iovec> batch, std::uint64_t limit) const noexcept {
+  std::size_t filled = 0;
+  std::uint64_t skip = offset_;
+  for (std::size_t i = index_; i < count_ && filled < batch.size() && limit > 0; ++i) {
+    const std::uint64_t length = std::min<std::uint64_t>(range(i).iov_len - skip, limit);
+    if (length > 0) {
+      batch[filled++] = {static_cast<std::byte*>(range(i).iov_base) + skip, length};
+    }
+    limit -= length;
+    skip = 0;
+  }
+  return filled;
+}
+
+void IovecCursor::advance(std::uint64_t bytes) noexcept {
+  while (bytes > 0) {
+    ESP_ASSERT(index_ < count_);
+    const std::uint64_t step = std::min<std::uint64_t>(range(index_).iov_len - offset_, bytes);
+    bytes -= step;
+    offset_ += step;
+    if (offset_ == range(index_).iov_len) {
+      ++index_;
+      offset_ = 0;
+    }
+  }
+}
+
+// The kernel stops at the end of the shorter list, so the two batches need not be of one length.
+ssize_t CmaCopy::call(std::uint64_t limit) noexcept {
+  std::array<iovec, kBatch> local;
+  std::array<iovec, kBatch> remote;
+  const auto locals = static_cast<unsigned long>(local_.peek(local, limit));
+  const auto remotes = static_cast<unsigned long>(remote_.peek(remote, limit));
+  return direction_ == CmaDirection::kPull
+             ? ::process_vm_readv(pid_, local.data(), locals, remote.data(), remotes, 0)
+             : ::process_vm_writev(pid_, local.data(), locals, remote.data(), remotes, 0);
+}
+
+Status CmaCopy::advance(std::uint64_t quantum, std::uint64_t& calls) noexcept {
+  std::uint64_t left = std::min(quantum, bytes_ - copied_);
+  while (left > 0) {
     ++calls;
-    const ssize_t got = ::process_vm_readv(pid, &to, 1, &from, 1, 0);
-    if (got > 0) {
-      done += static_cast<std::uint64_t>(got);
-    } else if (got < 0 && errno == EINTR) {
-      continue;
-    } else {
+    const ssize_t got = call(left);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
       const int number = got == 0 ? EFAULT : errno;
       return Status(number == ESRCH ? ESP_ERR_PEER_DIED : ESP_ERR_SYSTEM, kNoRank, number);
     }
+    const auto moved = static_cast<std::uint64_t>(got);
+    remote_.advance(moved);
+    local_.advance(moved);
+    copied_ += moved;
+    left -= moved;
   }
   return {};
 }

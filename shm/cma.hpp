@@ -1,15 +1,19 @@
-// CMA: reading another process's memory with process_vm_readv(2).
+// CMA: copying between this process's memory and another's, with process_vm_readv(2) and
+// process_vm_writev(2).
 //
 // There is no kernel object behind it: any mapped address of a process of the same user may be
-// read, so the library only reads what a descriptor in a cell names, while its owner waits for the
-// acknowledgement. Whether the system call is allowed is found out by reading a nonce whose value
-// the owner told through the bootstrap. Threads: owner. path: data (pull), setup (probe)
+// read or written, so the library only touches what the owner has described (a cell, or a Region:
+// region.hpp) while the owner waits for the acknowledgement. Whether the system call is allowed is
+// found out by reading a nonce whose value the owner told through the bootstrap.
+// Threads: owner. path: data (CmaCopy), setup (probe)
 #pragma once
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "core/status.hpp"
@@ -29,9 +33,57 @@ ProbeResult probe_pull(pid_t pid, std::uint64_t address, std::uint64_t nonce) no
 // Why reading is denied and what would help, for people.
 std::string explain_denied(int error_number);
 
-// Copies `bytes` bytes. Short counts are continued. ESP_ERR_PEER_DIED when the process is gone,
-// ESP_ERR_SYSTEM with errno otherwise. `calls` is increased by the number of system calls.
-Status pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes,
-            std::uint64_t& calls) noexcept;
+enum class CmaDirection : std::uint8_t { kPull, kPush };
+
+// A list of byte ranges and a position in it. The list outlives the cursor, unless it is one range.
+class IovecCursor {
+ public:
+  IovecCursor() = default;
+  explicit IovecCursor(iovec one) noexcept : one_(one), count_(1) {}
+  explicit IovecCursor(std::span<const iovec> list) noexcept
+      : list_(list.data()), count_(list.size()) {}
+
+  std::uint64_t bytes() const noexcept;  // of the whole list
+  // The next ranges, at most `limit` bytes of them and at most batch.size(); returns how many.
+  std::size_t peek(std::span<iovec> batch, std::uint64_t limit) const noexcept;
+  void advance(std::uint64_t bytes) noexcept;
+
+ private:
+  const iovec& range(std::size_t i) const noexcept { return list_ == nullptr ? one_ : list_[i]; }
+
+  iovec one_{};
+  const iovec* list_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t index_ = 0;     // range of the position
+  std::uint64_t offset_ = 0;  // within it
+};
+
+// One copy, which goes on where it stopped. Both lists hold the same number of bytes, in any number
+// of ranges (more than IOV_MAX, too), cut anywhere.
+class CmaCopy {
+ public:
+  CmaCopy() = default;
+  CmaCopy(CmaDirection direction, pid_t pid, IovecCursor remote, IovecCursor local) noexcept
+      : remote_(remote), local_(local), bytes_(local.bytes()), pid_(pid), direction_(direction) {}
+  static CmaCopy pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes) noexcept {
+    return {CmaDirection::kPull, pid, IovecCursor(iovec{reinterpret_cast<void*>(remote), bytes}),
+            IovecCursor(iovec{local, bytes})};
+  }
+
+  // Copies up to `quantum` bytes more (short counts are continued). ESP_ERR_PEER_DIED when the
+  // process is gone, ESP_ERR_SYSTEM with errno otherwise. `calls` grows by the system calls made.
+  Status advance(std::uint64_t quantum, std::uint64_t& calls) noexcept;
+  bool done() const noexcept { return copied_ == bytes_; }
+  std::uint64_t copied() const noexcept { return copied_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  ssize_t call(std::uint64_t limit) noexcept;
+
+  IovecCursor remote_, local_;
+  std::uint64_t bytes_ = 0, copied_ = 0;
+  pid_t pid_ = 0;
+  CmaDirection direction_ = CmaDirection::kPull;
+};
 
 }  // namespace espalier::shm

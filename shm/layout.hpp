@@ -19,6 +19,8 @@ namespace espalier::shm {
 inline constexpr std::uint32_t kMaxLocalRanks = 256;
 inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
+// In Cell::ticket: the send is synchronous, so nothing but its receive may acknowledge it.
+inline constexpr std::uint16_t kSynchronousTicket = 0x8000;
 
 enum class CellKind : std::uint8_t {
   kInline,  // payload in the cell
@@ -67,8 +69,18 @@ struct RankBlock {
   alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
 };
 
+// From which flow size on CMA is used, when that is measured (path_cost.hpp). Written once, by the
+// rank that set `measuring` first; `threshold` last (release).
+struct alignas(128) PathChoice {
+  std::atomic<std::uint32_t> measuring;
+  std::atomic<std::uint64_t> threshold;  // 0: not known yet
+  std::atomic<std::uint64_t> bytes;      // size of the deciding look, and what it took
+  std::atomic<std::uint64_t> through_ns, pull_ns;
+};
+
 struct Header {
   SleeperCount sleepers;
+  PathChoice path_choice;
 };
 
 class Layout {

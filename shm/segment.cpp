@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,13 @@ Error system_error(const std::string& what, int number) {
                      number == ENOSPC;
   return error(limit ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
                fmt::format("{}: {}", what, std::strerror(number)), kNoRank, number);
+}
+
+Error mapping_error(const Layout& layout, int number) {
+  return system_error(fmt::format("mapping {} MiB of shared memory (address space limit, "
+                                  "`ulimit -v`? a smaller ESPALIER_HEAP_BYTES helps)",
+                                  layout.total() >> 20),
+                      number);
 }
 
 struct flock byte_lock(std::uint32_t index) noexcept {
@@ -53,24 +61,34 @@ MemoryFile::~MemoryFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+Outcome Segment::check_limits(const Layout& layout) {
+  rlimit file_size{};
+  // Growing past the limit would not only fail, but also raise SIGXFSZ.
+  if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < layout.total()) {
+    return system_error(fmt::format("the node's shared memory needs a file of {} MiB and the file "
+                                    "size limit (`ulimit -f`) is {} KiB",
+                                    layout.total() >> 20, file_size.rlim_cur >> 10),
+                        EFBIG);
+  }
+  void* base = ::mmap(nullptr, layout.total(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return mapping_error(layout, errno);
+  ::munmap(base, layout.total());
+  return Unit{};
+}
+
 Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& layout,
                                               std::uint32_t index) {
+  if (auto allowed = check_limits(layout); !allowed) return allowed.error();
   const std::uint64_t mib = layout.total() >> 20;
   if (::ftruncate(file.fd(), static_cast<off_t>(layout.total())) != 0) {
     const int number = errno;
-    return system_error(
-        fmt::format("growing the node's shared memory to {} MiB (file size limit, `ulimit -f`?)",
-                    mib),
-        number);
+    return system_error(fmt::format("growing the node's shared memory to {} MiB", mib), number);
   }
   void* base = ::mmap(nullptr, layout.total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                       file.fd(), 0);
   if (base == MAP_FAILED) {
     const int number = errno;
-    return system_error(fmt::format("mapping {} MiB of shared memory (address space limit, "
-                                    "`ulimit -v`? a smaller ESPALIER_HEAP_BYTES helps)",
-                                    mib),
-                        number);
+    return mapping_error(layout, number);
   }
   (void)::madvise(base, layout.total(), MADV_DONTDUMP);
   (void)::madvise(static_cast<std::byte*>(base) + layout.arena(0), layout.total() - layout.arena(0),

@@ -37,6 +37,9 @@ class MemoryFile {
 
 class Segment {
  public:
+  // Would the limits of this process let it map a segment of that size? Asked before others rely on
+  // it, so that all ranks of a job under the same limits answer alike.
+  static Outcome check_limits(const Layout& layout);
   // Takes the file, grows it to layout.total() (every rank does, to the same size) and maps it.
   // `index`: own local index.
   static Result<std::unique_ptr<Segment>> map(MemoryFile file, const Layout& layout,

@@ -8,7 +8,8 @@
 // Everything but inline is acknowledged through a ticket: a byte that the receiver writes when it
 // no longer needs the bytes. The sender looks at tickets when it waits for one or needs room.
 //
-// Only rings of peers from which something is expected are polled; idle() looks at all of them.
+// Only rings of peers from which something is expected are polled; idle(), which progress() calls
+// itself when it has found nothing for long, looks at all of them.
 //
 // Ownership: borrows segment, counters, doorbell; all outlive it. Threads: owner. path: data
 #pragma once
@@ -25,6 +26,7 @@
 #include "core/wire.hpp"
 #include "shm/arena.hpp"
 #include "shm/cma.hpp"
+#include "shm/path_cost.hpp"
 #include "shm/segment.hpp"
 
 namespace espalier::shm {
@@ -35,8 +37,11 @@ struct ShmPeer {
 };
 
 struct ShmOptions {
-  std::uint64_t pull_threshold = ~std::uint64_t{0};  // flows of at least so many bytes are pulled
-  std::uint64_t direct_threshold = 1024;             // segments in the heap from here on go direct
+  std::uint64_t pull_threshold = kNeverPull;  // flows of at least so many bytes are pulled
+  bool measure_threshold = false;             // find pull_threshold out with the first large flow
+  bool crowded = false;                       // fewer cores than ranks
+  std::uint64_t direct_threshold = 1024;      // segments in the heap from here on go direct
+  std::uint64_t quantum_bytes = 512 << 10;    // most bytes pulled by one progress()
 };
 
 class ShmWire final : public Wire {
@@ -56,7 +61,7 @@ class ShmWire final : public Wire {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
-  void idle() noexcept override;
+  void idle() noexcept override { (void)keep_house(); }
 
   std::uint32_t local(Rank rank) const noexcept {
     return local_of_rank_[static_cast<std::size_t>(rank)];
@@ -70,13 +75,21 @@ class ShmWire final : public Wire {
   };
   struct Unexpected;
   struct Grant;
+  // A segment larger than the quantum, on its way from a peer's private memory.
+  struct Pulling {
+    RecvOp* op = nullptr;
+    Rank from = kNoRank;
+    std::uint16_t ticket = 0;
+    std::uint8_t lap = 0;
+    CmaCopy copy;
+  };
   struct Peer {
     PairBlock* out = nullptr;  // we send
     PairBlock* in = nullptr;   // we receive
     Rank rank = kNoRank;
     pid_t pid = 0;
     std::uint32_t sent = 0, drained_seen = 0;          // cells
-    std::uint32_t ticket_next = 0, ticket_oldest = 0;  // tickets
+    std::uint64_t ticket_next = 0, ticket_oldest = 0;  // tickets; never wrap, so laps alternate
     std::uint32_t ops_open = 0;                        // tickets with an op
     std::uint32_t received = 0;                        // cells
     std::uint32_t interest = 0;                        // posted receives, open ops, awaited grant
@@ -105,6 +118,7 @@ class ShmWire final : public Wire {
   bool granted(Peer& peer, const Send& send) noexcept;
   bool choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept;
   bool pullable(std::span<const Rank> peers) const noexcept;
+  bool pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept;
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
   Cell& next_cell(Peer& peer) noexcept;
@@ -112,12 +126,19 @@ class ShmWire final : public Wire {
   int reap(Peer& peer) noexcept;
   void wake(Peer& peer) noexcept;
 
+  // Pulling (shm_wire_pull.cpp).
+  Posted start_pull(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  bool step_pull(Pulling& pulling) noexcept;
+  int step_pulls() noexcept;
+  bool cancel_pull(RecvOp& op) noexcept;
+
   // Receiving (shm_wire_receive.cpp).
+  int keep_house() noexcept;
   int drain(Peer& peer) noexcept;
   bool handle(Peer& peer, Cell& cell) noexcept;
-  Status deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
-  void deliver_unexpected(Peer& peer, Unexpected& message, RecvOp& op) noexcept;
-  Status fetch(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  Posted deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  Posted deliver_unexpected(Peer& peer, Unexpected& message, RecvOp& op) noexcept;
+  void fetch(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
   Status check(const Peer& peer, const Cell& cell, const RecvOp& op) const noexcept;
   void acknowledge(Peer& peer, std::uint32_t ticket, std::uint8_t lap) noexcept;
   void hold(RecvOp& op) noexcept;
@@ -126,6 +147,9 @@ class ShmWire final : public Wire {
   void note_grant(Peer& peer, const Cell& cell) noexcept;
   void send_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
   void flush_grants(Peer& peer) noexcept;
+  bool put_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
+  void press() noexcept;
+  void relax() noexcept;
   void evacuate(RecvOp& op) noexcept;
   void evacuate(Unexpected& message) noexcept;
 
@@ -139,10 +163,13 @@ class ShmWire final : public Wire {
   std::vector<std::uint32_t> active_;  // local indices with interest
   Matcher matcher_;
   Matcher grants_;
-  RecvOp* held_ = nullptr;  // views of arena segments, for idle()
+  RecvOp* held_ = nullptr;  // views into the segment, for idle()
   std::vector<Unexpected*> free_unexpected_;
   std::vector<SendOp*>
-      finished_;  // completions still to be called; they must not run inside a post
+      finished_;                // completions still to be called; they must not run inside a post
+  std::vector<Pulling> pulls_;  // served in turn, a quantum per progress()
+  std::size_t pull_turn_ = 0;
+  std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event
   bool pressed_ = false;
 };
 

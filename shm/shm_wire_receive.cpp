@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint64_t kHasTicket = std::uint64_t{1} << 63;
 // Bytes copied per ring and call of progress(): a big transfer does not starve the other peers.
 constexpr std::uint64_t kBudgetBytes = std::uint64_t{1} << 20;
+// Calls of progress() without an event before it does the housekeeping of idle().
+constexpr std::uint32_t kEmptyLooks = 4096;
 
 std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t lap) noexcept {
   return kHasTicket | std::uint64_t{local} << 32 | std::uint64_t{ticket} << 8 | lap;
@@ -102,8 +104,7 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
     ESP_ASSERT(!found->posted);
     auto* message = static_cast<Unexpected*>(found);
     matcher_.erase(*message);
-    deliver_unexpected(p, *message, op);
-    return Posted::kDone;
+    return deliver_unexpected(p, *message, op);
   }
   op.posted = true;
   matcher_.insert(op);
@@ -116,12 +117,12 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   op.signature = segment.signature;
   op.token = 0;
   op.evacuated = nullptr;
+  op.view = nullptr;
   if (matcher_.count() > 0) [[unlikely]] {
     if (auto* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal)) {
       ESP_ASSERT(!found->posted);
       matcher_.erase(*found);
-      deliver_unexpected(p, static_cast<Unexpected&>(*found), op);
-      return Posted::kDone;
+      return deliver_unexpected(p, static_cast<Unexpected&>(*found), op);
     }
   }
   Cell& cell = p.in->cells[p.received % kRingCells];
@@ -130,10 +131,10 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
       cell.ordinal != segment.ordinal) {
     return Posted::kRetry;
   }
-  op.status = deliver(p, cell, op);
+  const Posted posted = deliver(p, cell, op);
   p.in->drained.store(++p.received, std::memory_order_release);
   wake(p);
-  return Posted::kDone;
+  return posted;
 }
 
 Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const noexcept {
@@ -144,21 +145,8 @@ Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const n
 
 // Brings the bytes of the cell to op.dst or makes op.view point at them, and acknowledges unless a
 // view keeps them in use.
-Status ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
-  const std::byte* bytes = cell.payload;
-  if (cell.kind == CellKind::kPull) {
-    void* to = op.dst;
-    if (to == nullptr) to = op.evacuated = std::malloc(cell.bytes);
-    if (to == nullptr) return Status(ESP_ERR_NO_MEMORY);
-    std::uint64_t calls = 0;
-    const Status status = pull(p.pid, cell.where, to, cell.bytes, calls);
-    counters_.cma_calls += calls;
-    counters_.cma_bytes += cell.bytes;
-    op.view = op.dst == nullptr ? to : nullptr;
-    acknowledge(p, cell.ticket, cell.lap);
-    return status.ok() ? status : Status(status.code(), p.rank, status.error_number());
-  }
-  if (cell.kind != CellKind::kInline) bytes = segment_.at(cell.where);
+void ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
+  const std::byte* bytes = cell.kind == CellKind::kInline ? cell.payload : segment_.at(cell.where);
   if (op.dst != nullptr) {
     if (cell.bytes > 0) std::memcpy(op.dst, bytes, cell.bytes);
     counters_.copy_out_bytes += cell.bytes;
@@ -168,40 +156,44 @@ Status ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   } else {
     op.view = bytes;
     op.token = make_token(local(p.rank), cell.ticket, cell.lap);
-    if (cell.kind == CellKind::kArena) hold(op);
-    return {};
+    hold(op);
+    return;
   }
   if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
-  return {};
 }
 
-// The segment for a posted (or just posting) receive is here.
-Status ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
+// The segment for a posted (or just posting) receive is here. kDone: op.status says how it went.
+Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += cell.bytes;
-  Status status = check(p, cell, op);
-  if (status.ok()) {
-    status = fetch(p, cell, op);
-  } else if (cell.lap != 0) {
-    acknowledge(p, cell.ticket, cell.lap);
+  op.status = check(p, cell, op);
+  if (!op.status.ok()) {
+    if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
+    return Posted::kDone;
   }
-  return status;
+  if (cell.kind == CellKind::kPull) return start_pull(p, cell, op);
+  fetch(p, cell, op);
+  return Posted::kDone;
 }
 
-void ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
+Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
+  Posted posted = Posted::kDone;
   if (message.evacuated == nullptr) {
-    op.status = deliver(p, message.cell, op);
+    posted = deliver(p, message.cell, op);
   } else {
+    ++counters_.segments_received;
+    counters_.bytes_received += message.cell.bytes;
     op.status = check(p, message.cell, op);
-    if (op.status.ok() && op.dst != nullptr) {
-      std::memcpy(op.dst, message.evacuated, message.cell.bytes);
-      std::free(message.evacuated);
-    } else {
+    if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
+    } else {
+      if (op.status.ok()) std::memcpy(op.dst, message.evacuated, message.cell.bytes);
+      std::free(message.evacuated);
     }
     message.evacuated = nullptr;
   }
   free_unexpected_.push_back(&message);
+  return posted;
 }
 
 // False: no memory for an unexpected segment; it stays in the ring.
@@ -216,7 +208,7 @@ bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
     matcher_.erase(op);
     op.posted = false;
     drop_interest(p);
-    op.complete(deliver(p, cell, op));
+    if (deliver(p, cell, op) == Posted::kDone) op.complete(op.status);
     return true;
   }
   Unexpected* message = nullptr;
@@ -250,7 +242,6 @@ int ShmWire::drain(Peer& p) noexcept {
   }
   if (events > 0) {
     p.in->drained.store(p.received, std::memory_order_release);
-    if (!p.owed_grants.empty()) flush_grants(p);
     wake(p);
   }
   return events;
@@ -260,20 +251,31 @@ int ShmWire::progress() noexcept {
   int events = 0;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     Peer& p = peers_[active_[i]];
+    if (!p.owed_grants.empty()) [[unlikely]]
+      flush_grants(p);
     events += drain(p);
-    if (p.ops_open > 0) events += reap(p);
+    if (p.ops_open > 0) (void)reap(p);
   }
+  if (!pulls_.empty()) events += step_pulls();
   while (!finished_.empty()) {
     SendOp* op = finished_.back();
     finished_.pop_back();
     op->complete({});
     ++events;
   }
-  return events;
+  if (events > 0) {
+    empty_looks_ = 0;
+    return events;
+  }
+  // Nothing: look at one more ring, and at everything from time to time (for those who poll and
+  // never wait).
+  if (++empty_looks_ % kEmptyLooks == 0) [[unlikely]]
+    return keep_house();
+  return drain(peers_[empty_looks_ % peers_.size()]);
 }
 
 void ShmWire::acknowledge(Peer& p, std::uint32_t ticket, std::uint8_t lap) noexcept {
-  p.in->acks[ticket].store(lap, std::memory_order_release);
+  p.in->acks[ticket & ~kSynchronousTicket].store(lap, std::memory_order_release);
   wake(p);
 }
 
@@ -290,7 +292,7 @@ void ShmWire::unhold(RecvOp& op) noexcept {
   } else if (held_ == &op) {
     held_ = op.held_next;
   } else {
-    return;  // Not held: inline, direct or moved out.
+    return;  // Not held: inline or moved out.
   }
   if (op.held_next != nullptr) op.held_next->held_prev = op.held_prev;
   op.held_next = op.held_prev = nullptr;
@@ -309,6 +311,7 @@ void ShmWire::release(RecvOp& op) noexcept {
 }
 
 void ShmWire::cancel(RecvOp& op) noexcept {
+  if (!pulls_.empty() && cancel_pull(op)) return;
   if (!op.posted) return;
   matcher_.erase(op);
   op.posted = false;
@@ -318,9 +321,11 @@ void ShmWire::cancel(RecvOp& op) noexcept {
 // The owner has had nothing to do for a while. Looks at every ring, and if a peer cannot send
 // because this rank holds segments in its arena, moves them to private memory: flows of different
 // operations share an arena and must not be able to block each other for ever.
-void ShmWire::idle() noexcept {
+int ShmWire::keep_house() noexcept {
+  int events = 0;
   for (Peer& p : peers_) {
-    if (p.rank != kNoRank && local(p.rank) != segment_.index()) (void)drain(p);
+    if (!p.owed_grants.empty()) flush_grants(p);
+    events += drain(p);
   }
   const auto pressed = [&](Rank rank) {
     return segment_.rank_block(local(rank)).flags.pressure.load(std::memory_order_relaxed) != 0;
@@ -333,6 +338,7 @@ void ShmWire::idle() noexcept {
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted && pressed(node.peer)) evacuate(static_cast<Unexpected&>(node));
   });
+  return events;
 }
 
 void ShmWire::evacuate(RecvOp& op) noexcept {
@@ -345,7 +351,10 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 }
 
 void ShmWire::evacuate(Unexpected& message) noexcept {
-  if (message.cell.kind != CellKind::kArena || message.evacuated != nullptr) return;
+  const bool in_segment =
+      message.cell.kind == CellKind::kArena || message.cell.kind == CellKind::kDirect;
+  const bool synchronous = (message.cell.ticket & kSynchronousTicket) != 0;
+  if (!in_segment || synchronous || message.evacuated != nullptr) return;
   message.evacuated = std::malloc(message.cell.bytes);
   if (message.evacuated == nullptr) return;
   std::memcpy(message.evacuated, segment_.at(message.cell.where), message.cell.bytes);

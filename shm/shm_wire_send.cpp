@@ -70,6 +70,8 @@ Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
     ++counters_.retries;
     return Posted::kRetry;
   }
+  if (pressed_) [[unlikely]]
+    relax();
   const bool wait =
       send.synchronous || carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
   if (wait) {
@@ -122,7 +124,9 @@ bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
   if (!ticket) return true;
   if (p.tickets == nullptr) p.tickets = std::make_unique<Ticket[]>(kTickets);
   if (p.ticket_next - p.ticket_oldest == kTickets) reap(p);
-  return p.ticket_next - p.ticket_oldest < kTickets;
+  if (p.ticket_next - p.ticket_oldest < kTickets) return true;
+  press();
+  return false;
 }
 
 bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
@@ -131,6 +135,17 @@ bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
     return segment_.rank_block(local(r)).may_pull[me].load(std::memory_order_relaxed) ==
            static_cast<std::uint8_t>(PullAccess::kYes);
   });
+}
+
+bool ShmWire::pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept {
+  if (send.to_view) return false;
+  if (options_.measure_threshold && send.flow_bytes >= kMeasuredFrom && pullable(peers))
+      [[unlikely]] {
+    PathChoice& choice = segment_.header().path_choice;
+    options_.pull_threshold = measured_pull_threshold(choice, options_.crowded);
+    options_.measure_threshold = choice.threshold.load(std::memory_order_relaxed) == 0;
+  }
+  return send.flow_bytes >= options_.pull_threshold;
 }
 
 // False: the arena is full.
@@ -145,8 +160,8 @@ bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& ca
     counters_.direct_bytes += send.bytes;
     return true;
   }
-  const bool large = send.flow_bytes >= options_.pull_threshold && !send.to_view;
-  if ((large || send.bytes > segment_.layout().arena_bytes() / 2) && pullable(peers)) {
+  if ((pays_to_pull(send, peers) || send.bytes > segment_.layout().arena_bytes() / 2) &&
+      pullable(peers)) {
     carriage.kind = CellKind::kPull;
     carriage.where = reinterpret_cast<std::uint64_t>(send.data);
     return true;
@@ -164,20 +179,24 @@ bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& ca
 
 Arena::Chunk ShmWire::take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept {
   Arena::Chunk chunk = arena_.take(bytes, readers);
-  auto& pressure = segment_.rank_block(segment_.index()).flags.pressure;
   if (chunk.id == Arena::kNone) {
     for (Peer& p : peers_) reap(p);
     chunk = arena_.take(bytes, readers);
-    if (chunk.id == Arena::kNone && !pressed_) {
-      pressed_ = true;
-      pressure.store(1, std::memory_order_relaxed);
-    }
-  }
-  if (chunk.id != Arena::kNone && pressed_) [[unlikely]] {
-    pressed_ = false;
-    pressure.store(0, std::memory_order_relaxed);
+    if (chunk.id == Arena::kNone) press();
   }
   return chunk;
+}
+
+// Tells readers that arena or tickets are used up: see idle().
+void ShmWire::press() noexcept {
+  if (pressed_) return;
+  pressed_ = true;
+  segment_.rank_block(segment_.index()).flags.pressure.store(1, std::memory_order_relaxed);
+}
+
+void ShmWire::relax() noexcept {
+  pressed_ = false;
+  segment_.rank_block(segment_.index()).flags.pressure.store(0, std::memory_order_relaxed);
 }
 
 Cell& ShmWire::next_cell(Peer& p) noexcept {
@@ -203,9 +222,10 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
   }
   cell.lap = 0;  // No acknowledgement wanted.
   if (carriage.kind != CellKind::kInline || carriage.op != nullptr) {
-    const std::uint32_t number = p.ticket_next++;
+    const std::uint64_t number = p.ticket_next++;
     p.tickets[number % kTickets] = {carriage.chunk, carriage.op, true};
     cell.ticket = static_cast<std::uint16_t>(number % kTickets);
+    if (send.synchronous) cell.ticket |= kSynchronousTicket;
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
   }
@@ -218,10 +238,11 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
   publish_cell(p, cell);
 }
 
-// Acknowledged tickets, in any order. Returns completions called.
+// Acknowledged tickets, in any order. Completions wait in finished_ for progress(). Returns how
+// many came.
 int ShmWire::reap(Peer& p) noexcept {
   int events = 0;
-  for (std::uint32_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
+  for (std::uint64_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
     Ticket& ticket = p.tickets[n % kTickets];
     if (ticket.open) {
       const auto lap = static_cast<std::uint8_t>(n / kTickets % 255 + 1);
@@ -244,7 +265,7 @@ int ShmWire::reap(Peer& p) noexcept {
 
 void ShmWire::cancel(SendOp& op) noexcept {
   for (Peer& p : peers_) {
-    for (std::uint32_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
+    for (std::uint64_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
       Ticket& ticket = p.tickets[n % kTickets];
       if (ticket.op != &op) continue;
       ticket.op = nullptr;
@@ -254,13 +275,24 @@ void ShmWire::cancel(SendOp& op) noexcept {
   std::erase(finished_, &op);
 }
 
+// Grants of a flow keep their order: the sender forgets the flow with its last segment, and an
+// older grant that came after it would stay for ever.
 void ShmWire::send_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
+  if (p.owed_grants.empty() && put_grant(p, flow, limit)) [[likely]]
+    return;
+  for (auto& [owed_flow, owed_limit] : p.owed_grants) {
+    if (owed_flow != flow) continue;
+    owed_limit = std::max(owed_limit, limit);
+    return;
+  }
+  p.owed_grants.emplace_back(flow, limit);
+}
+
+// False: no cell is free.
+bool ShmWire::put_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
   if (p.sent - p.drained_seen >= kRingCells) {
     p.drained_seen = p.out->drained.load(std::memory_order_acquire);
-    if (p.sent - p.drained_seen >= kRingCells) {
-      p.owed_grants.emplace_back(flow, limit);
-      return;
-    }
+    if (p.sent - p.drained_seen >= kRingCells) return false;
   }
   Cell& cell = next_cell(p);
   cell.kind = CellKind::kGrant;
@@ -271,12 +303,17 @@ void ShmWire::send_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexc
   cell.where = limit;
   ++counters_.grants;
   publish_cell(p, cell);
+  return true;
 }
 
 void ShmWire::flush_grants(Peer& p) noexcept {
-  auto owed = std::move(p.owed_grants);
-  p.owed_grants.clear();
-  for (const auto& [flow, limit] : owed) send_grant(p, flow, limit);
+  std::size_t paid = 0;
+  for (const auto& [flow, limit] : p.owed_grants) {
+    if (!put_grant(p, flow, limit)) break;
+    ++paid;
+  }
+  p.owed_grants.erase(p.owed_grants.begin(),
+                      p.owed_grants.begin() + static_cast<std::ptrdiff_t>(paid));
 }
 
 void ShmWire::wake(Peer& p) noexcept {

@@ -1,0 +1,130 @@
+#include "shm/region.hpp"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+namespace espalier::shm {
+namespace {
+
+Error gone(pid_t pid) {
+  return error(ESP_ERR_PEER_DIED,
+               fmt::format("process {} has ended (its id may have been given to another)", pid));
+}
+
+const char* name(RegionAccess access) noexcept {
+  switch (access) {
+    case RegionAccess::kRead:
+      return "reading";
+    case RegionAccess::kWrite:
+      return "writing";
+    case RegionAccess::kReadWrite:
+      return "reading and writing";
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+std::uint64_t process_start(pid_t pid) noexcept {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return 0;
+  char text[1024];
+  const std::size_t got = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[got] = 0;
+  // The second field is a name in parentheses, which may hold anything; field 3 follows the last.
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at != nullptr && field < 22; ++field) {
+    at = std::strchr(at + 1, ' ');
+  }
+  return at == nullptr ? 0 : std::strtoull(at + 1, nullptr, 10);
+}
+
+Result<Process> Process::open(pid_t pid, std::uint64_t start) {
+  // The descriptor first: it stays with the process whose start time is read afterwards.
+  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (pidfd < 0 && errno == ESRCH) return gone(pid);
+  Process process(pid, start, pidfd);
+  if (start == 0 || process_start(pid) != start) return gone(pid);
+  return process;
+}
+
+Process::~Process() {
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+bool Process::alive() const noexcept {
+  if (pidfd_ < 0) return process_start(pid_) == start_;
+  return ::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0 || errno != ESRCH;
+}
+
+Outcome check(const Region& region, std::span<const RegionRange> ranges, RegionAccess wanted,
+              std::uint32_t epoch) {
+  if (region.epoch != epoch) {
+    return error(ESP_ERR_STATE,
+                 fmt::format("the region was withdrawn (epoch {}, now {})", region.epoch, epoch));
+  }
+  const auto offered = static_cast<unsigned>(region.access);
+  if ((offered & static_cast<unsigned>(wanted)) != static_cast<unsigned>(wanted)) {
+    return error(ESP_ERR_ARGUMENT, fmt::format("the region is offered for {}, not for {}",
+                                               name(region.access), name(wanted)));
+  }
+  if (region.base > std::numeric_limits<std::uint64_t>::max() - region.bytes) {
+    return error(ESP_ERR_ARGUMENT, "the region wraps around the address space");
+  }
+  for (const RegionRange& range : ranges) {
+    if (range.offset <= region.bytes && range.bytes <= region.bytes - range.offset) continue;
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("{} bytes at offset {} are not within a region of {} bytes",
+                             range.bytes, range.offset, region.bytes));
+  }
+  return Unit{};
+}
+
+Result<RegionCopy> RegionCopy::get(const Process& owner, const Region& region, std::uint32_t epoch,
+                                   std::span<const RegionRange> from, std::span<const iovec> to) {
+  return make(CmaDirection::kPull, owner, region, epoch, from, to);
+}
+
+Result<RegionCopy> RegionCopy::put(const Process& owner, const Region& region, std::uint32_t epoch,
+                                   std::span<const RegionRange> to, std::span<const iovec> from) {
+  return make(CmaDirection::kPush, owner, region, epoch, to, from);
+}
+
+Result<RegionCopy> RegionCopy::make(CmaDirection direction, const Process& owner,
+                                    const Region& region, std::uint32_t epoch,
+                                    std::span<const RegionRange> ranges,
+                                    std::span<const iovec> local) {
+  const RegionAccess wanted =
+      direction == CmaDirection::kPull ? RegionAccess::kRead : RegionAccess::kWrite;
+  if (auto allowed = check(region, ranges, wanted, epoch); !allowed) return allowed.error();
+  if (owner.pid() != region.pid || owner.start() != region.pid_start || !owner.alive()) {
+    return gone(region.pid);
+  }
+  RegionCopy copy;
+  copy.local_.assign(local.begin(), local.end());
+  copy.remote_.reserve(ranges.size());
+  for (const RegionRange& range : ranges) {
+    copy.remote_.push_back({reinterpret_cast<void*>(region.base + range.offset), range.bytes});
+  }
+  const IovecCursor far{std::span<const iovec>(copy.remote_)};
+  const IovecCursor near{std::span<const iovec>(copy.local_)};
+  if (far.bytes() != near.bytes()) {
+    return error(ESP_ERR_ARGUMENT, fmt::format("{} bytes of the region, but {} bytes of buffers",
+                                               far.bytes(), near.bytes()));
+  }
+  copy.copy_ = CmaCopy(direction, region.pid, far, near);
+  return copy;
+}
+
+}  // namespace espalier::shm
