@@ -1,0 +1,91 @@
+// The sender's ring of chunks against a model that knows every byte's owner.
+#include "shm/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "core/prng.hpp"
+
+namespace espalier::shm {
+namespace {
+
+struct Live {
+  std::uint64_t begin, end;
+  std::uint32_t readers;
+};
+
+TEST(Arena, RandomTakesAndReleasesNeverOverlap) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Prng prng(seed);
+    const std::uint64_t size = 64 * (16 + prng.below(1000));
+    Arena arena(size);
+    std::map<std::uint32_t, Live> live;
+    std::uint64_t taken = 0;
+    for (int i = 0; i < 20000; ++i) {
+      if (prng.chance(0.55)) {
+        const std::uint64_t bytes = 1 + prng.below(size / 3);
+        const auto readers = static_cast<std::uint32_t>(1 + prng.below(4));
+        const auto chunk = arena.take(bytes, readers);
+        if (chunk.id == Arena::kNone) {
+          ASSERT_FALSE(live.empty()) << "an empty arena refused " << bytes << " of " << size;
+          continue;
+        }
+        ++taken;
+        ASSERT_EQ(chunk.offset % Arena::kAlign, 0U);
+        ASSERT_LE(chunk.offset + bytes, size);
+        ASSERT_FALSE(live.contains(chunk.id));
+        for (const auto& [id, other] : live) {
+          ASSERT_TRUE(chunk.offset + bytes <= other.begin || other.end <= chunk.offset)
+              << "seed " << seed << ": chunks " << id << " and " << chunk.id << " overlap";
+        }
+        live[chunk.id] = {chunk.offset, chunk.offset + bytes, readers};
+      } else if (!live.empty()) {
+        auto any = live.begin();
+        std::advance(any, static_cast<std::ptrdiff_t>(prng.below(live.size())));
+        arena.release(any->first);
+        if (--any->second.readers == 0) live.erase(any);
+      }
+    }
+    EXPECT_GT(taken, 1000U);
+    for (const auto& [id, chunk] : live) {
+      for (std::uint32_t r = 0; r < chunk.readers; ++r) arena.release(id);
+    }
+    EXPECT_EQ(arena.used(), 0U);
+  }
+}
+
+TEST(Arena, AnEmptyArenaTakesAnythingThatFits) {
+  Arena arena(1024);
+  for (std::uint64_t bytes = 1; bytes <= 1024; bytes += 63) {
+    const auto chunk = arena.take(bytes, 1);
+    ASSERT_NE(chunk.id, Arena::kNone) << bytes;
+    arena.release(chunk.id);
+  }
+  EXPECT_EQ(arena.take(1025, 1).id, Arena::kNone);
+}
+
+TEST(Arena, SpaceComesBackWithTheOldestChunk) {
+  Arena arena(256);
+  const auto a = arena.take(64, 1), b = arena.take(64, 1), c = arena.take(128, 2);
+  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone);
+  arena.release(b.id);
+  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone) << "the oldest is still in use";
+  arena.release(a.id);
+  EXPECT_NE(arena.take(128, 1).id, Arena::kNone);
+  arena.release(c.id);
+  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone) << "one of its two readers still reads";
+  arena.release(c.id);
+  EXPECT_NE(arena.take(1, 1).id, Arena::kNone);
+}
+
+TEST(ArenaDeathTest, AChunkIsReleasedOnce) {
+  Arena arena(1024);
+  const auto chunk = arena.take(64, 1);
+  arena.release(chunk.id);
+  EXPECT_DEATH(arena.release(chunk.id), "readers > 0");
+}
+
+}  // namespace
+}  // namespace espalier::shm

@@ -1,0 +1,90 @@
+// The team's common memory: slots and calls are used again and again, and say so.
+#include "coll/board.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace espalier {
+namespace {
+
+constexpr int kMembers = 3;
+constexpr std::uint64_t kShort = 300;
+
+struct BoardTest : ::testing::Test {
+  std::vector<std::byte> memory{Board::bytes(kMembers, kShort) + 128};
+  std::byte* aligned() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    return memory.data() + (128 - address % 128) % 128;
+  }
+};
+
+TEST_F(BoardTest, SlotsOfMembersAndTurnsDoNotOverlapAndStayInside) {
+  Board board(aligned(), kMembers, kShort, 0);
+  std::vector<std::pair<std::byte*, std::byte*>> parts;
+  for (int m = 0; m < kMembers; ++m) {
+    for (std::uint64_t s = 0; s < Board::kSlots; ++s) {
+      auto& slot = board.slot(m, s);
+      parts.emplace_back(reinterpret_cast<std::byte*>(&slot), slot.payload + kShort);
+      EXPECT_EQ(&board.slot(m, s + Board::kSlots), &slot);
+    }
+    for (std::uint64_t s = 0; s < Board::kCalls; ++s) {
+      auto* call = reinterpret_cast<std::byte*>(&board.call(m, s));
+      parts.emplace_back(call, call + sizeof(Board::Call));
+    }
+  }
+  auto* fault = reinterpret_cast<std::byte*>(&board.fault());
+  parts.emplace_back(fault, fault + sizeof(Board::Fault));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_GE(parts[i].first, aligned());
+    EXPECT_LE(parts[i].second, aligned() + Board::bytes(kMembers, kShort));
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_TRUE(parts[i].second <= parts[j].first || parts[j].second <= parts[i].first);
+    }
+  }
+}
+
+TEST_F(BoardTest, TheCallsRingKnowsTheLastSixteenCalls) {
+  Board board(aligned(), kMembers, kShort, std::uint64_t{5} << 40);
+  CallSignature written{}, seen{};
+  for (std::uint64_t s = 1; s <= 100; ++s) {
+    EXPECT_FALSE(board.has_entered(1, s));
+    EXPECT_FALSE(board.read(1, s, seen));
+    std::memset(static_cast<void*>(&written), static_cast<int>(s), sizeof written);
+    board.enter(1, s, written);
+    EXPECT_TRUE(board.has_entered(1, s));
+    EXPECT_FALSE(board.has_entered(0, s));
+    for (std::uint64_t back = 0; back < s && back < 40; ++back) {
+      const bool known = board.read(1, s - back, seen);
+      EXPECT_EQ(known, back < Board::kCalls) << s << " - " << back;
+      std::memset(static_cast<void*>(&written), static_cast<int>(s - back), sizeof written);
+      if (known) {
+        EXPECT_EQ(std::memcmp(&seen, &written, sizeof seen), 0);
+      }
+    }
+  }
+}
+
+TEST_F(BoardTest, TheFirstReportStays) {
+  Board board(aligned(), kMembers, kShort, 0);
+  EXPECT_TRUE(board.reported().ok());
+  board.report(Status(ESP_ERR_PEER_DIED, 2));
+  board.report(Status(ESP_ERR_TIMEOUT, 1));
+  EXPECT_EQ(board.reported().code(), ESP_ERR_PEER_DIED);
+  EXPECT_EQ(board.reported().rank(), 2);
+}
+
+TEST_F(BoardTest, OldMemoryIsClearedOrHasOlderTurns) {
+  Board old(aligned(), kMembers, kShort, std::uint64_t{1} << 40);
+  old.enter(0, 7, {});
+  old.report(Status(ESP_ERR_PEER_DIED, 2));
+  Board next(aligned(), kMembers, kShort, std::uint64_t{2} << 40);
+  EXPECT_FALSE(next.has_entered(0, 7));
+  next.clear();
+  EXPECT_TRUE(next.reported().ok());
+  EXPECT_FALSE(old.has_entered(0, 7));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,79 @@
+// Two processes take turns, each sleeping until the other has rung: one lost wake-up and a round
+// lasts as long as the time-out.
+#include "core/doorbell.hpp"
+
+#include <gtest/gtest.h>
+
+#include "child.hpp"
+#include "core/clock.hpp"
+
+namespace espalier {
+namespace {
+
+struct Table {
+  SleeperCount sleepers;
+  Bell bells[2];
+  alignas(128) std::atomic<std::uint32_t> turn{0};
+};
+
+constexpr std::uint64_t kTimeoutNs = 2'000'000'000;
+
+// Plays `rounds` rounds as side `me`; returns how often a sleep lasted until its time-out.
+int play(Table& table, std::uint32_t me, std::uint32_t rounds, bool asymmetric) {
+  Doorbell bell(table.bells[me], table.sleepers, asymmetric);
+  SteadyClock clock;
+  int lost = 0;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const std::uint32_t wanted = 2 * round + me;
+    const auto look = [&] { return table.turn.load(std::memory_order_acquire) >= wanted; };
+    while (!look()) {
+      const std::uint64_t begin = clock.now_ns();
+      bell.sleep(look, kTimeoutNs);
+      if (clock.now_ns() - begin >= kTimeoutNs) ++lost;
+    }
+    table.turn.store(wanted + 1, std::memory_order_release);
+    if (bell.someone_sleeps()) Doorbell::ring(table.bells[1 - me]);
+  }
+  return lost;
+}
+
+void ping_pong(bool asymmetric, std::uint32_t rounds) {
+  test::Shared<Table> table;
+  if (asymmetric && !asymmetric_fence_register()) GTEST_SKIP() << "no membarrier here";
+  test::Child child([&] {
+    if (asymmetric && !asymmetric_fence_register()) return 1;
+    return play(*table, 1, rounds, asymmetric);
+  });
+  EXPECT_EQ(play(*table, 0, rounds, asymmetric), 0);
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_EQ(table->turn.load(), 2 * rounds);
+  EXPECT_EQ(table->sleepers.value.load(), 0U);
+}
+
+TEST(Doorbell, NoWakeUpIsLostWithFences) {
+  ping_pong(false, 20000);
+}
+
+TEST(Doorbell, NoWakeUpIsLostWithAsymmetricFences) {
+  ping_pong(true, 5000);
+}
+
+TEST(Doorbell, NobodyIsRungWhoIsAwake) {
+  Bell bell;
+  SleeperCount sleepers;
+  Doorbell doorbell(bell, sleepers, false);
+  EXPECT_FALSE(doorbell.someone_sleeps());
+  EXPECT_FALSE(Doorbell::ring(bell));
+  bool looked = false;
+  doorbell.sleep(
+      [&] {
+        EXPECT_TRUE(doorbell.someone_sleeps());
+        return looked = Doorbell::ring(bell);
+      },
+      kTimeoutNs);
+  EXPECT_TRUE(looked);
+  EXPECT_FALSE(doorbell.someone_sleeps());
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,241 @@
+// What only the shared-memory wire has: an arena, tickets and rings that can be full, memory that
+// is given back under pressure, and the paths a segment can take.
+#include "shm_world.hpp"
+#include "traffic.hpp"
+
+namespace espalier::test {
+namespace {
+
+ShmWorldOptions small_arena() {
+  ShmWorldOptions options;
+  options.arena_bytes = 64 << 10;
+  return options;
+}
+
+// Sends as many messages of one size as fit; each is a flow of its own.
+Messages send_until_retry(ShmWorld& world, Rank from, Rank to, std::uint64_t bytes,
+                          std::uint32_t team, std::size_t at_most = 1000) {
+  Messages sent;
+  while (sent.size() < at_most) {
+    auto m = std::make_unique<Message>(from, to, FlowId(team, 0, sent.size()), bytes,
+                                       team * 1000 + sent.size());
+    if (m->send(world.wire(from)) == Posted::kRetry) break;
+    sent.push_back(std::move(m));
+  }
+  return sent;
+}
+
+void receive_all(ShmWorld& world, Messages& messages) {
+  for (auto& m : messages) (void)m->receive(world.wire(m->to));
+  settle(world);
+  for (auto& m : messages) m->check();
+}
+
+TEST(ShmWire, AFullRingRefusesAndRecovers) {
+  ShmWorld world(2, {});
+  for (int round = 0; round < 3; ++round) {
+    auto sent = send_until_retry(world, 0, 1, 8, 1);
+    EXPECT_EQ(sent.size(), shm::kRingCells - 8) << "all cells but those kept for grants";
+    EXPECT_GT(world.counters(0).retries.value(), 0U);
+    receive_all(world, sent);
+  }
+}
+
+TEST(ShmWire, AFullArenaRefusesAndRecovers) {
+  ShmWorld world(2, small_arena());
+  for (int round = 0; round < 10; ++round) {
+    // Sizes that do not divide the arena, so that its end moves around.
+    auto sent = send_until_retry(world, 0, 1, 8000 + 64 * static_cast<std::uint64_t>(round), 1);
+    EXPECT_GE(sent.size(), 7U);
+    EXPECT_LE(sent.size(), 8U);
+    receive_all(world, sent);
+  }
+}
+
+TEST(ShmWire, TicketsRunOutAndCanBeTakenBack) {
+  ShmWorld world(2, {});
+  // Views of small segments: each keeps a ticket, none fills the arena.
+  Messages held;
+  for (std::uint64_t i = 0; i < shm::kTickets; ++i) {
+    held.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, i), 100, i));
+    held.back()->in_place = true;
+    (void)held.back()->receive(world.wire(1));
+    ASSERT_NE(held.back()->send(world.wire(0)), Posted::kRetry) << i;
+    (void)world.wire(1).progress();
+  }
+  Message one_more(0, 1, FlowId(2, 0, 0), 100, 5);
+  ASSERT_EQ(one_more.send(world.wire(0)), Posted::kRetry);
+  world.wire(1).idle();  // The reader moves its views out and acknowledges.
+  EXPECT_EQ(world.counters(1).evacuations.value(), shm::kTickets);
+  ASSERT_EQ(one_more.send(world.wire(0)), Posted::kDone);
+  (void)one_more.receive(world.wire(1));
+  settle(world);
+  one_more.check();
+  for (auto& m : held) m->check();
+  for (auto& m : held) world.wire(1).release(m->received);
+}
+
+// Two operations share two arenas: each rank's arena is full of segments of the one operation that
+// the other rank does not want yet, and each waits for a segment of the other operation.
+TEST(ShmWire, TwoOperationsCannotBlockEachOtherThroughTheArenas) {
+  ShmWorld world(2, small_arena());
+  auto early_a = send_until_retry(world, 0, 1, 8000, 1);
+  auto early_b = send_until_retry(world, 1, 0, 8000, 2);
+  Message wanted_a(0, 1, FlowId(3, 0, 0), 8000, 1), wanted_b(1, 0, FlowId(4, 0, 0), 8000, 2);
+  (void)wanted_a.receive(world.wire(1));
+  (void)wanted_b.receive(world.wire(0));
+  // By progress() alone: a caller that polls never goes idle.
+  bool sent_a = false, sent_b = false;
+  for (int i = 0; i < 20000 && !(sent_a && sent_b); ++i) {
+    sent_a = sent_a || wanted_a.send(world.wire(0)) != Posted::kRetry;
+    sent_b = sent_b || wanted_b.send(world.wire(1)) != Posted::kRetry;
+    (void)step(world);
+  }
+  ASSERT_TRUE(sent_a && sent_b);
+  settle(world);
+  wanted_a.check();
+  wanted_b.check();
+  EXPECT_GT(world.counters(0).evacuations.value() + world.counters(1).evacuations.value(), 0U);
+  receive_all(world, early_a);
+  receive_all(world, early_b);
+}
+
+TEST(ShmWire, HeldViewsAreMovedOutUnderPressure) {
+  ShmWorld world(2, small_arena());
+  auto held = make_flow(0, 1, FlowId(1, 0, 0), 8, 8000);
+  for (auto& m : held) {
+    m->in_place = true;
+    (void)m->receive(world.wire(1));
+    ASSERT_NE(m->send(world.wire(0)), Posted::kRetry);
+  }
+  settle(world);
+  world.wire(1).idle();
+  EXPECT_EQ(world.counters(1).evacuations.value(), 0U) << "nobody is in need";
+  Message next(0, 1, FlowId(2, 0, 0), 8000, 3);
+  ASSERT_EQ(next.send(world.wire(0)), Posted::kRetry);
+  world.wire(1).idle();
+  EXPECT_EQ(world.counters(1).evacuations.value(), 8U);
+  for (auto& m : held) m->check();
+  ASSERT_EQ(next.send(world.wire(0)), Posted::kDone);
+  for (auto& m : held) world.wire(1).release(m->received);
+}
+
+TEST(ShmWire, ASynchronousSegmentIsNotAcknowledgedByMovingItOut) {
+  ShmWorld world(2, small_arena());
+  Message synchronous(0, 1, FlowId(1, 0, 0), 8000, 1);
+  ASSERT_EQ(synchronous.send(world.wire(0), true), Posted::kPending);
+  auto others = send_until_retry(world, 0, 1, 8000, 2);
+  settle(world);
+  world.wire(1).idle();
+  settle(world);
+  EXPECT_EQ(synchronous.sent.fired, 0);
+  EXPECT_EQ(world.counters(1).evacuations.value(), others.size());
+  (void)synchronous.receive(world.wire(1));
+  settle(world);
+  EXPECT_EQ(synchronous.sent.fired, 1);
+  synchronous.check();
+  receive_all(world, others);
+}
+
+TEST(ShmWire, GrantsWaitForAFreeCellAndKeepTheirOrder) {
+  ShmWorld world(2, {});
+  // Rank 1's ring towards rank 0 is full, except for the cells kept for grants; so many windows
+  // open at once that those do not suffice either.
+  auto blockers = send_until_retry(world, 1, 0, 8, 9);
+  std::vector<Messages> flows;
+  for (std::uint64_t f = 0; f < 12; ++f) {
+    flows.push_back(make_flow(0, 1, FlowId(1, 0, f), 40, 128));
+    for (auto& m : flows.back()) (void)m->receive(world.wire(1), 64);
+  }
+  std::vector<std::size_t> sent(flows.size(), 0);
+  const bool ended = step_until(world, [&] {
+    bool all = true;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      auto& flow = flows[f];
+      while (sent[f] < flow.size() && flow[sent[f]]->send(world.wire(0)) != Posted::kRetry)
+        ++sent[f];
+      all = all && flow.back()->received.complete();
+    }
+    return all;
+  });
+  ASSERT_TRUE(ended);
+  settle(world);
+  for (auto& flow : flows) {
+    for (auto& m : flow) m->check();
+  }
+  receive_all(world, blockers);
+}
+
+TEST(ShmWire, EachSegmentTakesThePathItShould) {
+  ShmWorldOptions options;
+  options.wire.pull_threshold = 1 << 20;
+  ShmWorld world(2, options);
+  const Counters& c = world.counters(0);
+  const auto pass = [&](std::uint64_t bytes, std::uint64_t flow_bytes, const std::byte* data) {
+    Message m(0, 1, FlowId(1, 0, c.segments_sent.value()), bytes, 1);
+    Send send;
+    send.segment = {1, m.flow, 0, 1, 0};
+    send.data = data != nullptr ? data : m.source.data();
+    send.bytes = bytes;
+    send.flow_bytes = flow_bytes;
+    m.sent.posted = world.wire(0).send(send, m.sent);
+    ASSERT_NE(m.sent.posted, Posted::kRetry);
+    (void)m.receive(world.wire(1));
+    settle(world);
+    ASSERT_TRUE(m.received.complete() && m.sent.complete());
+  };
+  const std::byte* shared = world.shared(0, 1 << 20);
+  pass(88, 88, nullptr);
+  EXPECT_EQ(c.inline_sends.value(), 1U);
+  pass(4096, 4096, nullptr);
+  EXPECT_EQ(c.copy_in_bytes.value(), 4096U);
+  pass(4096, 2 << 20, nullptr);
+  EXPECT_EQ(world.counters(1).cma_bytes.value(), 4096U);
+  EXPECT_EQ(world.counters(1).cma_calls.value(), 1U);
+  pass(8192, 2 << 20, shared);
+  EXPECT_EQ(c.direct_bytes.value(), 8192U);
+  EXPECT_EQ(c.copy_in_bytes.value(), 4096U) << "neither of the last two was copied in";
+}
+
+TEST(ShmWire, ABigPullGoesInQuantaAndOthersPassIt) {
+  ShmWorldOptions options;
+  options.wire.pull_threshold = 1 << 20;
+  options.wire.quantum_bytes = 64 << 10;
+  ShmWorld world(2, options);
+  Message big(0, 1, FlowId(1, 0, 0), 2 << 20, 1), small(0, 1, FlowId(1, 0, 1), 64, 2);
+  ASSERT_EQ(big.receive(world.wire(1)), Posted::kPending);
+  (void)small.receive(world.wire(1));
+  ASSERT_EQ(big.send(world.wire(0)), Posted::kPending);
+  ASSERT_NE(small.send(world.wire(0)), Posted::kRetry);
+  int looks = 0;
+  while (!small.received.complete()) ASSERT_GT(world.wire(1).progress(), 0) << ++looks;
+  EXPECT_FALSE(big.received.complete());
+  EXPECT_LE(world.counters(1).cma_bytes.value(), 128U << 10);
+  settle(world);
+  big.check();
+  EXPECT_EQ(world.counters(1).cma_calls.value(), 32U);
+  EXPECT_EQ(big.sent.fired, 1);
+}
+
+TEST(ShmWire, ABigPullMayBeCanceledHalfWay) {
+  ShmWorldOptions options;
+  options.wire.pull_threshold = 0;
+  options.wire.quantum_bytes = 64 << 10;
+  ShmWorld world(2, options);
+  for (const bool in_place : {false, true}) {
+    Message big(0, 1, FlowId(1, 0, in_place), 2 << 20, 1);
+    big.in_place = in_place;
+    (void)big.receive(world.wire(1));
+    ASSERT_EQ(big.send(world.wire(0)), Posted::kPending);
+    for (int i = 0; i < 4; ++i) (void)world.wire(1).progress();
+    world.wire(1).cancel(big.received);
+    const auto copied = world.counters(1).cma_bytes.value();
+    settle(world);
+    EXPECT_EQ(world.counters(1).cma_bytes.value(), copied);
+    EXPECT_EQ(big.received.fired, 0);
+    EXPECT_EQ(big.sent.fired, 1) << "the sender has its buffer back";
+  }
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,46 @@
+// ShmWorld: n shared-memory wires in one process and one thread, on one segment. Everything that
+// happens, happens because a test calls progress().
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/counters.hpp"
+#include "shm/heap.hpp"
+#include "shm/shm_wire.hpp"
+
+namespace espalier::test {
+
+struct ShmWorldOptions {
+  std::uint64_t arena_bytes = 4 << 20;
+  std::uint64_t heap_bytes = 8 << 20;
+  shm::ShmOptions wire;
+};
+
+class ShmWorld {
+ public:
+  ShmWorld(int ranks, const ShmWorldOptions& options);
+
+  int size() const noexcept { return static_cast<int>(nodes_.size()); }
+  Wire& wire(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].wire; }
+  Counters& counters(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].counters; }
+  // Memory of rank r from which peers can read without a copy.
+  std::byte* shared(Rank r, std::uint64_t bytes);
+  // Takes the wire of a rank down, as its end would.
+  void close(Rank r) noexcept { nodes_[static_cast<std::size_t>(r)].wire.reset(); }
+
+ private:
+  struct Node {
+    std::unique_ptr<shm::Segment> segment;
+    std::unique_ptr<shm::Heap> heap;
+    std::unique_ptr<Counters> counters;
+    std::unique_ptr<Doorbell> doorbell;
+    std::unique_ptr<shm::ShmWire> wire;
+  };
+  std::vector<Node> nodes_;
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,146 @@
+// What the wire tests send and receive: operations that remember what happened to them, payload
+// that says who wrote it, and helpers that step a world until it is quiet.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/prng.hpp"
+#include "core/wire.hpp"
+
+namespace espalier::test {
+
+// Payload of one segment: different for every (seed, offset).
+inline void fill(void* data, std::uint64_t bytes, std::uint64_t seed) {
+  auto* out = static_cast<std::byte*>(data);
+  std::uint64_t state = seed;
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = splitmix64(state);
+    std::memcpy(out + i, &word, std::min<std::uint64_t>(8, bytes - i));
+  }
+}
+
+inline bool holds(const void* data, std::uint64_t bytes, std::uint64_t seed) {
+  std::vector<std::byte> expected(bytes);
+  fill(expected.data(), bytes, seed);
+  return bytes == 0 || std::memcmp(data, expected.data(), bytes) == 0;
+}
+
+struct SendProbe : SendOp {
+  SendProbe() : SendOp(on_fire) {}
+  static void on_fire(Completion& op, Status status) noexcept {
+    auto& self = static_cast<SendProbe&>(op);
+    ++self.fired;
+    self.status = status;
+  }
+  bool complete() const { return posted == Posted::kDone || fired == 1; }
+
+  Posted posted = Posted::kRetry;
+  int fired = 0;
+  Status status;
+};
+
+struct RecvProbe : RecvOp {
+  RecvProbe() : RecvOp(on_fire) {}
+  static void on_fire(Completion& op, Status status) noexcept {
+    auto& self = static_cast<RecvProbe&>(op);
+    ++self.fired;
+    self.status = status;
+  }
+  bool complete() const { return answer == Posted::kDone || fired == 1; }
+  const std::byte* data() const {
+    return static_cast<const std::byte*>(dst != nullptr ? dst : view);
+  }
+
+  Posted answer = Posted::kRetry;
+  int fired = 0;
+};
+
+// One message: memory at both ends, and what was asked.
+struct Message {
+  Message(Rank from_, Rank to_, FlowId flow_, std::uint64_t bytes_, std::uint64_t seed_)
+      : from(from_),
+        to(to_),
+        flow(flow_),
+        bytes(bytes_),
+        seed(seed_),
+        source(bytes_ + 1),
+        target(bytes_ + 1) {
+    fill(source.data(), bytes, seed);
+    target[bytes] = std::byte{0x5a};  // must stay
+  }
+
+  Posted send(Wire& wire, bool synchronous = false) {
+    Send request;
+    request.segment = {to, flow, ordinal, total, signature};
+    request.data = source.data();
+    request.bytes = bytes;
+    request.flow_bytes = bytes * total;
+    request.synchronous = synchronous;
+    return sent.posted = wire.send(request, sent);
+  }
+  Posted receive(Wire& wire, std::uint32_t window = 16) {
+    received.dst = in_place ? nullptr : target.data();
+    received.bytes = bytes;
+    return received.answer = wire.recv({from, flow, ordinal, total, signature}, window, received);
+  }
+  void check() const {
+    ASSERT_TRUE(received.complete());
+    ASSERT_EQ(received.status.code(), ESP_OK);
+    EXPECT_TRUE(holds(received.data(), bytes, seed)) << bytes << " bytes, ordinal " << ordinal;
+    EXPECT_EQ(target[bytes], std::byte{0x5a}) << "written past the end";
+  }
+
+  Rank from, to;
+  FlowId flow;
+  std::uint64_t bytes, seed;
+  std::uint32_t ordinal = 0, total = 1, signature = 0;
+  bool in_place = false;
+  std::vector<std::byte> source, target;
+  SendProbe sent;
+  RecvProbe received;
+};
+
+using Messages = std::vector<std::unique_ptr<Message>>;
+
+// A flow of `total` segments of `bytes` each.
+inline Messages make_flow(Rank from, Rank to, FlowId flow, std::uint32_t total,
+                          std::uint64_t bytes) {
+  Messages messages;
+  for (std::uint32_t i = 0; i < total; ++i) {
+    messages.push_back(std::make_unique<Message>(from, to, flow, bytes, flow.key * 1000003 + i));
+    messages.back()->ordinal = i;
+    messages.back()->total = total;
+  }
+  return messages;
+}
+
+template <typename World>
+int step(World& world) {
+  int events = 0;
+  for (Rank r = 0; r < world.size(); ++r) events += world.wire(r).progress();
+  return events;
+}
+
+// Until nothing happens any more.
+template <typename World>
+void settle(World& world) {
+  for (int quiet = 0; quiet < 2 * world.size() + 2;) quiet = step(world) > 0 ? 0 : quiet + 1;
+}
+
+// Until done() holds; housekeeping as a waiting worker does it. False: it never did.
+template <typename World, typename Done>
+bool step_until(World& world, Done&& done) {
+  for (int round = 0; round < 200000; ++round) {
+    if (done()) return true;
+    if (step(world) == 0 && round % 64 == 0) {
+      for (Rank r = 0; r < world.size(); ++r) world.wire(r).idle();
+    }
+  }
+  return done();
+}
+
+}  // namespace espalier::test

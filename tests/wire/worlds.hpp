@@ -1,0 +1,29 @@
+// The wires under test. A World is n ranks in one thread: World(n), size(), wire(rank),
+// shared(rank, bytes), close(rank). A new transport adds its World to the list at the end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "shm_world.hpp"
+
+namespace espalier::test {
+
+// Segments are copied through the arena.
+struct ShmCopies : ShmWorld {
+  explicit ShmCopies(int ranks) : ShmWorld(ranks, {}) {}
+};
+
+// Segments are pulled by CMA, in quanta.
+struct ShmPulls : ShmWorld {
+  static ShmWorldOptions options() {
+    ShmWorldOptions options;
+    options.wire.pull_threshold = 0;
+    options.wire.quantum_bytes = 48 << 10;
+    return options;
+  }
+  explicit ShmPulls(int ranks) : ShmWorld(ranks, options()) {}
+};
+
+using Worlds = ::testing::Types<ShmCopies, ShmPulls>;
+
+}  // namespace espalier::test
