@@ -68,6 +68,13 @@ Outcome find_locals(esp_job& job) {
   return Unit{};
 }
 
+// All arenas together should stay well below the last cache, each hold a message or two of a MiB.
+std::uint64_t arena_bytes(std::uint64_t configured, std::size_t ranks) noexcept {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  if (configured == 0) return std::clamp<std::uint64_t>(32 * kMiB / ranks, 2 * kMiB, 4 * kMiB);
+  return std::max<std::uint64_t>((configured + 4095) / 4096 * 4096, 65536);
+}
+
 Outcome map_segment(esp_job& job, shm::MemoryFile own) {
   const Rank leader = job.locals.front();
   const Card& card = job.cards[static_cast<std::size_t>(leader)];
@@ -76,6 +83,7 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
     if (!opened) return opened.error();
     own = std::move(*opened);
   }
+  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.locals.size());
   const shm::Layout layout(static_cast<std::uint32_t>(job.locals.size()),
                            job.config.shm_arena_bytes, job.config.heap_bytes);
   auto segment = shm::Segment::map(std::move(own), layout, job.local_index);

@@ -17,8 +17,8 @@ struct Tuning {
   // one pass over its own memory, where each level of a deeper tree writes and reads a partial
   // result more. Beyond, the root's work grows with the team, and wide k-nomial levels keep both
   // the depth and the passes small.
-  std::int32_t flat_ranks = 16;
-  std::int32_t knomial_radix = 8;
+  std::int32_t flat_ranks = 8;
+  std::int32_t knomial_radix = 4;
   // Up to here an allreduce is latency: the fewest dependent steps win, and one rank may do all the
   // work. Above, every rank reduces its share (spread) and the reduction runs on all cores.
   std::uint64_t allreduce_gather_bytes = 16384;

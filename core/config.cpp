@@ -177,8 +177,9 @@ constexpr Knob kKnobs[] = {
                                        "machine; 1: always.",
                                        {0, kTiB}),
     knob<&Config::shm_arena_bytes>("SHM_ARENA_BYTES", "bytes",
-                                   "Shared memory of each rank for segments on their way.",
-                                   {64 * kKiB, kTiB}),
+                                   "Shared memory of each rank for segments on their way, at least "
+                                   "64 KiB; 0 for a size that suits the number of ranks.",
+                                   {0, kTiB}),
     knob<&Config::heap_bytes>("HEAP_BYTES", "bytes",
                               "Address range of each rank for esp_alloc; memory is taken when it "
                               "is touched.",

@@ -47,7 +47,7 @@ struct Config {
   CmaMode cma = CmaMode::kAuto;
   std::uint64_t cma_quantum_bytes = 512 << 10;
   std::uint64_t cma_threshold_bytes = 0;
-  std::uint64_t shm_arena_bytes = 4 << 20;
+  std::uint64_t shm_arena_bytes = 0;
   std::uint64_t heap_bytes = 1 << 30;
   bool trace = false;
   std::uint64_t trace_events = 65536;

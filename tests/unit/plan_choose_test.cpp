@@ -35,7 +35,7 @@ TEST(Choose, Algorithms) {
   EXPECT_EQ(resolved(base(Collective::kReduce, 8, 8)).algorithm, ESP_ALGORITHM_TREE);
   EXPECT_EQ(resolved(base(Collective::kReduce, 8, 8)).shape, ESP_SHAPE_FLAT);
   EXPECT_EQ(resolved(base(Collective::kReduce, 17, 8)).shape, ESP_SHAPE_KNOMIAL);
-  EXPECT_EQ(resolved(base(Collective::kReduce, 17, 8)).radix, 8);
+  EXPECT_EQ(resolved(base(Collective::kReduce, 17, 8)).radix, 4);
   EXPECT_EQ(resolved(base(Collective::kBarrier, 8, 0)).algorithm, ESP_ALGORITHM_TREE);
   EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 16384)).algorithm, ESP_ALGORITHM_PUBLISH);
   EXPECT_EQ(resolved(base(Collective::kAllreduce, 64, 16384)).algorithm, ESP_ALGORITHM_TREE);
