@@ -56,6 +56,9 @@ void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {
   }
 }
 
+// What wait() does now and then, for those who poll or sleep elsewhere: death, lateness, pressure.
+void look_around(esp_job& job) noexcept;
+
 // One turn for a caller that polls. Where ranks outnumber cores, a turn that found nothing gives
 // the core away: the rank it waits for may need it. A poller is looked after like a waiter: its
 // operations end when a member dies or does not come.

@@ -127,6 +127,24 @@ int esp_progress(esp_job* job) {
   return api::poll_once(*job);
 }
 
+int esp_job_fd(esp_job* job) {
+  if (job == nullptr) return -1;
+  if (job->threaded) {
+    (void)api::fail(*job, ESP_ERR_STATE, "esp_job_fd: the library's own thread drives this job");
+    return -1;
+  }
+  espalier::Status failure;
+  const int fd = job->worker->descriptor(failure);
+  if (fd < 0) (void)api::fail(*job, failure.code(), "no descriptor for the doorbell");
+  return fd;
+}
+
+int esp_job_arm(esp_job* job) {
+  if (job == nullptr || !api::may_block(*job) || esp_job_fd(job) < 0) return -1;
+  if (job->requests.in_use() > 0) api::look_around(*job);
+  return job->worker->arm();
+}
+
 double esp_time(void) {
   return static_cast<double>(espalier::SteadyClock().now_ns()) * 1e-9;
 }

@@ -90,7 +90,9 @@ namespace {
 constexpr std::uint32_t kPollsPerLook = 64;
 constexpr std::uint64_t kWatchNs = 20'000'000;
 
-[[gnu::noinline]] void look_after_poller(esp_job& job) noexcept {
+}  // namespace
+
+[[gnu::noinline]] void look_around(esp_job& job) noexcept {
   IdlePolls& idle = job.idle_polls;
   const std::uint64_t now = job.clock.now_ns();
   if (idle.since_ns == 0) {
@@ -103,14 +105,12 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
   }
 }
 
-}  // namespace
-
 int poll_once(esp_job& job) noexcept {
   const int events = job.worker->progress();
   if (events > 0 || job.requests.in_use() == 0) {
     job.idle_polls = {};
   } else if (++job.idle_polls.turns % kPollsPerLook == 0) {
-    look_after_poller(job);
+    look_around(job);
   }
   if (events == 0 && static_cast<int>(job.locals.size()) > job.usable_cpus) sched_yield();
   return events;

@@ -18,14 +18,19 @@
 #include <cstdint>
 
 #include "core/asymmetric_fence.hpp"
+#include "core/descriptor_bell.hpp"
 #include "core/futex.hpp"
 
 namespace espalier {
 
+enum class Armed : std::uint32_t { kNo = 0, kFutex = 1, kDescriptor = 2 };
+
 struct alignas(128) Bell {
-  std::atomic<std::uint32_t> ticks{
-      0};  // written by ringers (publishes nothing), slept on by the owner
-  std::atomic<std::uint32_t> armed{0};  // written by the owner, read by ringers
+  // Written by ringers (publishes nothing), slept on by the owner.
+  std::atomic<std::uint32_t> ticks{0};
+  std::atomic<Armed> armed{Armed::kNo};  // written by the owner, read by ringers
+  // Written once by the owner, before it is armed by descriptor: the name of its DescriptorBell.
+  std::atomic<std::uint64_t> mailbox{0};
 };
 static_assert(sizeof(Bell) == 128);
 
@@ -47,9 +52,14 @@ class Doorbell {
   }
   // Wakes the owner of `bell` if it is armed. Returns whether it was.
   static bool ring(Bell& bell) noexcept {
-    if (bell.armed.load(std::memory_order_relaxed) == 0) return false;
+    const Armed armed = bell.armed.load(std::memory_order_relaxed);
+    if (armed == Armed::kNo) return false;
     bell.ticks.fetch_add(1, std::memory_order_release);
-    futex_wake_all(bell.ticks);
+    if (armed == Armed::kFutex) {
+      futex_wake_all(bell.ticks);
+    } else {
+      ring_mailbox(bell.mailbox.load(std::memory_order_relaxed));
+    }
     return true;
   }
   // For another thread of the owner's process: publish first.
@@ -63,17 +73,31 @@ class Doorbell {
   template <typename Look>
   void sleep(Look&& look, std::uint64_t timeout_ns) noexcept {
     const std::uint32_t seen = bell_->ticks.load(std::memory_order_acquire);
-    bell_->armed.store(1, std::memory_order_relaxed);
-    sleepers_->value.fetch_add(1, std::memory_order_relaxed);
-    asymmetric_fence_heavy(asymmetric_);
+    arm(Armed::kFutex);
     if (!look()) futex_wait(bell_->ticks, seen, timeout_ns);
-    bell_->armed.store(0, std::memory_order_relaxed);
+    disarm();
+  }
+
+  // For an owner that sleeps elsewhere, on the descriptor of its DescriptorBell: arm, look once
+  // more, sleep there, disarm.
+  void arm_descriptor(std::uint64_t mailbox) noexcept {
+    bell_->mailbox.store(mailbox, std::memory_order_relaxed);
+    arm(Armed::kDescriptor);
+  }
+  void disarm() noexcept {
+    bell_->armed.store(Armed::kNo, std::memory_order_relaxed);
     sleepers_->value.fetch_sub(1, std::memory_order_relaxed);
   }
 
   bool asymmetric() const noexcept { return asymmetric_; }
 
  private:
+  void arm(Armed how) noexcept {
+    bell_->armed.store(how, std::memory_order_relaxed);
+    sleepers_->value.fetch_add(1, std::memory_order_relaxed);
+    asymmetric_fence_heavy(asymmetric_);
+  }
+
   Bell* bell_;
   SleeperCount* sleepers_;
   bool asymmetric_;

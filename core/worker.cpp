@@ -32,6 +32,13 @@ Outcome Worker::enable_submission() {
 }
 
 int Worker::progress() noexcept {
+  if (armed_) [[unlikely]] {
+    disarm();
+  }
+  return progress_once();
+}
+
+int Worker::progress_once() noexcept {
   ESP_ASSERT(!in_progress_);
   in_progress_ = true;
   int events = 0;
@@ -45,6 +52,37 @@ int Worker::progress() noexcept {
   }
   in_progress_ = false;
   return events;
+}
+
+int Worker::descriptor(Status& failure) {
+  if (descriptor_ == nullptr) {
+    auto made = DescriptorBell::create();
+    if (!made) {
+      failure = made.error().status;
+      return -1;
+    }
+    descriptor_ = std::move(*made);
+  }
+  return descriptor_->fd();
+}
+
+int Worker::arm() noexcept {
+  ESP_ASSERT(descriptor_ != nullptr && !in_progress_);
+  if (armed_) disarm();
+  doorbell_.arm_descriptor(descriptor_->mailbox());
+  const int events = progress_once();
+  if (events > 0) {
+    doorbell_.disarm();
+  } else {
+    armed_ = true;
+  }
+  return events;
+}
+
+void Worker::disarm() noexcept {
+  armed_ = false;
+  doorbell_.disarm();
+  descriptor_->drain();
 }
 
 int Worker::run_tasks() noexcept {

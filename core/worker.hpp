@@ -87,6 +87,13 @@ class Worker {
               const_cast<void*>(static_cast<const void*>(&done)));
   }
 
+  // For an owner that sleeps in a loop of its own. Makes the descriptor (made at the first call),
+  // or -1 with the reason in `failure`.
+  int descriptor(Status& failure);
+  // Arms it. 0: sleep until it is readable; more: events were handled, do not sleep. The next
+  // progress() disarms.
+  int arm() noexcept;
+
   // Any thread. Blocks (politely) while the queue is full. Needs enable_submission().
   void submit(Task& task) noexcept;
 
@@ -114,6 +121,8 @@ class Worker {
   [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
   int run_tasks() noexcept;
+  void disarm() noexcept;
+  int progress_once() noexcept;
   void thread_main() noexcept;
 
   Clock& clock_;
@@ -125,6 +134,8 @@ class Worker {
   Watchdog* watchdog_ = nullptr;
   TimerQueue timers_;
   std::unique_ptr<MpscQueue<Task*>> tasks_;
+  std::unique_ptr<DescriptorBell> descriptor_;
+  bool armed_ = false;  // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.
   std::atomic<bool> stop_{false};
