@@ -119,14 +119,14 @@ ESP_API const char* esp_job_error(const esp_job* job);
  * handled. */
 ESP_API int esp_progress(esp_job* job);
 
-/* For a runtime that sleeps in an event loop of its own: a descriptor that becomes readable when the
- * job has something to do, -1 on failure (esp_job_error). It belongs to the job; only wait for it.
- * Owner mode only. */
+/* For a runtime that sleeps in an event loop of its own: a descriptor that becomes readable when
+ * the job has something to do, -1 on failure (esp_job_error). It belongs to the job; only wait for
+ * it. Owner mode only. */
 ESP_API int esp_job_fd(esp_job* job);
 /* Before each sleep: arms the descriptor and looks once more. Returns the number of events handled;
  * 0 means that the caller may sleep until the descriptor is readable, and then calls esp_progress,
- * which disarms it. Sleep at most 0.1 s at a time while operations are under way: death and lateness
- * of other ranks ring no bell. Negative on failure. */
+ * which disarms it. Sleep at most 0.1 s at a time while operations are under way: death and
+ * lateness of other ranks ring no bell. Negative on failure. */
 ESP_API int esp_job_arm(esp_job* job);
 
 /* Monotonic seconds. */
