@@ -41,6 +41,7 @@ struct BlockingWait {
       return;
     }
     started = job.engine->start(team, call, Finish{BlockingWait::finish, &wait});
+    if (started) job.short_path->announce(team);
   });
   if (!started) return api::fail(job, started.error());
   Status status = started->status;
@@ -77,6 +78,7 @@ esp_status start(esp_team& handle, const Call& call, const esp_notify* notify,
       return;
     }
     auto started = job.engine->start(team, call, Finish{api::finish_request, *pending});
+    if (started) job.short_path->announce(team);
     status = api::conclude(job, *pending, started, request);
   });
   return status;

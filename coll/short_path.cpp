@@ -109,6 +109,7 @@ bool ShortPath::barrier(Team& team) noexcept {
 
 bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
   if (team.rank == root) return put(team, buffer, bytes);
+  announce(team);
   const std::byte* payload = get(team, root, bytes);
   if (payload == nullptr) return false;
   copy(buffer, payload, bytes);
@@ -162,6 +163,7 @@ const std::byte* ShortPath::own_payload(Team& team, std::uint64_t bytes) const n
 
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
   if (team.rank != root) return put(team, what.input, what.bytes);
+  announce(team);
   if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what.input, what);
   // With several combining steps the output is written before the own input is read, which may be
   // the same memory.

@@ -34,6 +34,14 @@ class ShortPath {
     return team.short_path && bytes <= team.board.short_bytes();
   }
 
+  // After Team::enter, where the operation itself wakes nobody: a member that waits for a slot to
+  // be free, waits for the others to enter.
+  void announce(Team& team) noexcept {
+    if (doorbell_.someone_sleeps()) [[unlikely]] {
+      wake(team);
+    }
+  }
+
   bool barrier(Team& team) noexcept;
   bool bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept;
   bool reduce(Team& team, int root, const Reduction& what) noexcept;
