@@ -207,7 +207,7 @@ void cpp(const Context& context) {
   teams_and_operators(job);
   flows(job.world());
   looking_inside(job);
-  const espalier::Result<int> internal = 3;  // Not ambiguous with esp::Result.
+  const espalier::Result<int> internal = 3;       // Not ambiguous with esp::Result.
   CHECK(internal.ok(), "the inner Result, too");  // value() would need a symbol of the library.
 }
 

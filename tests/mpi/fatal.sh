@@ -7,7 +7,7 @@ expect() {  # NAME TEXT COMMAND...
   local name=$1 text=$2 output status=0
   shift 2
   output=$(timeout 30 "$@" 2>&1) || status=$?
-  if ((status == 0 || status == 124)) || ! grep --quiet --extended-regexp "$text" <<< "$output"; then
+  if ((status == 0 || status == 124)) || ! grep -qE "$text" <<< "$output"; then
     echo "FAILED $name: status $status, wanted \"$text\" in:"
     echo "$output"
     failures=$((failures + 1))

@@ -6,7 +6,7 @@ peer=$1 source=$2 arguments=()
 case $peer in
   openmpi) compiler=mpicc.openmpi
            launcher=(mpirun.openmpi --oversubscribe --allow-run-as-root -mca oob_tcp_if_include lo
-                     -mca btl self,vader) ;;
+                     -mca btl "self,vader") ;;
   mpich) compiler=mpicc.mpich launcher=(mpiexec.mpich)
          arguments=(--no-argument-checks) ;;
   *) echo "unknown peer $peer"; exit 2 ;;
