@@ -1,0 +1,162 @@
+// Shared-memory wires in processes of their own, at full speed: what one thread that steps all
+// ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
+#include <algorithm>
+
+#include "shm_world.hpp"
+#include "tests/unit/child.hpp"
+#include "traffic.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr std::uint64_t kMessages = 3000;
+constexpr std::uint64_t kOpen = 24;  // messages under way from and to each peer
+
+// Told through memory that was there before the fork.
+struct Meeting {
+  std::atomic<int> pids[kRanks] = {};
+  std::atomic<int> mapped{0}, done{0};
+};
+
+struct Setup {
+  ShmWorldOptions options;
+  int file = -1;
+  pid_t owner = 0;
+};
+
+std::uint64_t bytes_of(std::uint64_t number) {
+  constexpr std::uint64_t kBytes[] = {8, 88, 89, 700, 4096, 30000};
+  return kBytes[number % std::size(kBytes)];
+}
+
+// What rank `me` exchanges with one peer, in both directions.
+class Exchange {
+ public:
+  Exchange(Wire& wire, Rank me, Rank peer) : wire_(wire), me_(me), peer_(peer) {}
+
+  // Posts what is possible, checks what is complete. False: a payload or status is wrong.
+  bool act() {
+    while (sent_ < kMessages && outgoing_.size() < kOpen) {
+      outgoing_.push_back(message(me_, peer_, sent_++));
+    }
+    for (auto& m : outgoing_) {
+      if (m->sent.posted == Posted::kRetry && m->send(wire_, m->seed % 7 == 0) == Posted::kRetry) {
+        break;
+      }
+    }
+    std::erase_if(outgoing_, [](auto& m) { return m->sent.complete(); });
+    while (posted_ < kMessages && incoming_.size() < kOpen) {
+      incoming_.push_back(message(peer_, me_, posted_++));
+      incoming_.back()->in_place = posted_ % 3 == 0;
+      (void)incoming_.back()->receive(wire_);
+    }
+    bool right = true;
+    std::erase_if(incoming_, [&](auto& m) {
+      if (!m->received.complete()) return false;
+      right = right && m->received.status.ok() && holds(m->received.data(), m->bytes, m->seed);
+      wire_.release(m->received);
+      return true;
+    });
+    return right;
+  }
+  bool over() const {
+    return sent_ == kMessages && posted_ == kMessages && outgoing_.empty() && incoming_.empty();
+  }
+
+ private:
+  static std::unique_ptr<Message> message(Rank from, Rank to, std::uint64_t number) {
+    const std::uint64_t seed = number * 100 + static_cast<std::uint64_t>(from * 10 + to);
+    return std::make_unique<Message>(from, to, FlowId(1, 0, number), bytes_of(number), seed);
+  }
+
+  Wire& wire_;
+  Rank me_, peer_;
+  Messages outgoing_, incoming_;
+  std::uint64_t sent_ = 0, posted_ = 0;
+};
+
+// Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.
+int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
+  std::vector<Exchange> exchanges;
+  for (Rank peer = 0; peer < kRanks; ++peer) {
+    if (peer != me) exchanges.emplace_back(wire, me, peer);
+  }
+  const auto over = [&] {
+    return std::all_of(exchanges.begin(), exchanges.end(), [](auto& e) { return e.over(); });
+  };
+  for (int empty = 0; !over();) {
+    for (Exchange& exchange : exchanges) {
+      if (!exchange.act()) return 3;
+    }
+    empty = wire.progress() > 0 ? 0 : empty + 1;
+    if (empty < 20 || over()) continue;
+    doorbell.sleep([&] { return wire.progress() > 0; }, 20'000'000);
+    wire.idle();
+  }
+  return 0;
+}
+
+int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
+  auto file = shm::MemoryFile::open_of(setup.owner, setup.file);
+  if (!file) return 1;
+  const auto index = static_cast<std::uint32_t>(me);
+  const shm::Layout layout(kRanks, setup.options.arena_bytes, setup.options.heap_bytes);
+  auto segment = shm::Segment::map(std::move(*file), layout, index);
+  if (!segment) return 2;
+  auto& mine = (*segment)->rank_block(index);
+  for (int r = 0; r < kRanks; ++r) {
+    mine.may_pull[r].store(static_cast<std::uint8_t>(shm::PullAccess::kYes));
+  }
+  const bool asymmetric = asymmetric_fence_register();
+  meeting.pids[me].store(::getpid());
+  meeting.mapped.fetch_add(1);
+  wait_for(meeting.mapped, kRanks);
+  std::vector<shm::ShmPeer> peers;
+  for (Rank r = 0; r < kRanks; ++r) peers.push_back({r, meeting.pids[r].load()});
+  Counters counters;
+  Doorbell doorbell(mine.bell, (*segment)->header().sleepers, asymmetric);
+  shm::ShmWire wire(**segment, peers, kRanks, setup.options.wire, doorbell, counters);
+  const int code = exchange_all(wire, doorbell, me);
+  // Nobody leaves while another may still read from here.
+  meeting.done.fetch_add(1);
+  while (code == 0 && meeting.done.load() < kRanks) {
+    (void)wire.progress();
+    ::usleep(100);
+  }
+  return code;
+}
+
+void run_processes(const ShmWorldOptions& options) {
+  auto file = shm::MemoryFile::create();
+  ASSERT_TRUE(file.ok());
+  const Setup setup{options, file->fd(), ::getpid()};
+  Shared<Meeting> meeting;
+  std::vector<std::unique_ptr<Child>> children;
+  for (Rank r = 0; r < kRanks; ++r) {
+    children.push_back(std::make_unique<Child>([&] { return run_rank(setup, *meeting, r); }));
+  }
+  for (Rank r = 0; r < kRanks; ++r) {
+    EXPECT_EQ(children[static_cast<std::size_t>(r)]->wait(), 0) << "rank " << r;
+  }
+}
+
+TEST(ShmProcesses, ExchangeThroughTheArena) {
+  run_processes({});
+}
+
+TEST(ShmProcesses, ExchangeThroughAVerySmallArena) {
+  ShmWorldOptions options;
+  options.arena_bytes = 256 << 10;
+  run_processes(options);
+}
+
+TEST(ShmProcesses, ExchangeByCma) {
+  ShmWorldOptions options;
+  options.wire.pull_threshold = 0;
+  options.wire.quantum_bytes = 8 << 10;
+  run_processes(options);
+}
+
+}  // namespace
+}  // namespace espalier::test
