@@ -39,7 +39,7 @@ struct Config {
   esp_shape shape = ESP_SHAPE_AUTO;
   int radix = 0;
   esp_variant variant = ESP_VARIANT_EVENT;
-  std::uint64_t short_bytes = 2048;
+  std::uint64_t short_bytes = 16384;
   std::uint64_t segment_bytes = 0;
   int window_send = 0;
   int window_recv = 0;
