@@ -26,8 +26,15 @@ TEST_F(BoardTest, SlotsOfMembersAndTurnsDoNotOverlapAndStayInside) {
   for (int m = 0; m < kMembers; ++m) {
     for (std::uint64_t s = 0; s < Board::kSlots; ++s) {
       auto& slot = board.slot(m, s);
-      parts.emplace_back(reinterpret_cast<std::byte*>(&slot), slot.payload + kShort);
+      parts.emplace_back(reinterpret_cast<std::byte*>(&slot),
+                         reinterpret_cast<std::byte*>(&slot + 1));
       EXPECT_EQ(&board.slot(m, s + Board::kSlots), &slot);
+      EXPECT_EQ(board.payload(slot, m, s, sizeof slot.payload), slot.payload);
+    }
+    for (std::uint64_t s = 0; s < Board::kPages; ++s) {
+      std::byte* page = board.payload(board.slot(m, s), m, s, kShort);
+      parts.emplace_back(page, page + kShort);
+      EXPECT_EQ(board.payload(board.slot(m, s), m, s + Board::kPages, kShort), page);
     }
     for (std::uint64_t s = 0; s < Board::kCalls; ++s) {
       auto* call = reinterpret_cast<std::byte*>(&board.call(m, s));
