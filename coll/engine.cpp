@@ -188,16 +188,27 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
     queue_vertex(*instance, v);
   }
   (void)run(*instance);
-  if (!instance->status.ok()) {
-    const Finish none{};
-    instance->finish = none;
-    fail(team, instance->status, explain(*instance));
-    return Started{true, team.fault};
-  }
-  if (instance->unfinished > 0) return Started{};
+  if (instance->status.ok() && instance->unfinished > 0) return Started{};
   instance->finish = {};
-  end(*instance);
-  return Started{true, {}};
+  (void)settle(*instance);
+  return Started{true, team.fault};
+}
+
+// Ends an instance that has nothing left to do or has failed. A member that has given up has its
+// buffers back: what was read from them since must not count, and reading them may have failed.
+bool Engine::settle(Instance& instance) noexcept {
+  Team& team = *instance.team;
+  if (instance.status.ok() && instance.unfinished > 0) return false;
+  const bool blameless = instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM;
+  if (team.board && blameless && !team.board.reported().ok()) {
+    instance.status = team.board.reported();
+  }
+  if (instance.status.ok()) {
+    end(instance);
+  } else {
+    fail(team, instance.status, explain(instance));
+  }
+  return true;
 }
 
 void Engine::queue_vertex(Instance& instance, std::uint16_t vertex) noexcept {
@@ -232,12 +243,7 @@ int Engine::progress() noexcept {
     ready_ = std::exchange(instance->next, nullptr);
     instance->ready = false;
     events += run(*instance);
-    if (!instance->status.ok()) {
-      fail(*instance->team, instance->status, explain(*instance));
-    } else if (instance->unfinished == 0) {
-      end(*instance);
-      ++events;
-    }
+    if (settle(*instance)) ++events;
   }
   return events;
 }

@@ -83,6 +83,7 @@ class Engine final : public Agent {
   Posted post_recv(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
   void combine(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
   void mark(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  bool settle(Instance& instance) noexcept;
   void end(Instance& instance) noexcept;
   void withdraw(Instance& instance) noexcept;
   void note_failure(Instance& instance, Status status) noexcept;
