@@ -20,8 +20,10 @@ struct BlockingWait {
   static void finish(void* context, Status status) noexcept {
     auto& self = *static_cast<BlockingWait*>(context);
     self.status = status;
+    const bool wake = self.threaded;
+    // The blocked thread may return as soon as it sees done: from here on, the address alone.
     self.done.store(1, std::memory_order_release);
-    if (self.threaded) espalier::futex_wake_all(self.done);
+    if (wake) espalier::futex_wake_all(self.done);
   }
   // Writer: the owner of the worker (release: publishes status). Reader: the blocked thread.
   std::atomic<std::uint32_t> done{0};
