@@ -275,7 +275,7 @@ int ShmWire::progress() noexcept {
 }
 
 void ShmWire::acknowledge(Peer& p, std::uint32_t ticket, std::uint8_t lap) noexcept {
-  p.in->acks[ticket & ~kSynchronousTicket].store(lap, std::memory_order_release);
+  p.in->acks[ticket & ~std::uint32_t{kSynchronousTicket}].store(lap, std::memory_order_release);
   wake(p);
 }
 
