@@ -113,7 +113,7 @@ void add_all() {
   const Isa best = best_isa();
   for (const Isa isa : kIsas) {
     if (!isa_supported(isa)) continue;
-    for (const std::size_t k : {2, 3, 4, 8}) add({isa, ESP_SUM, ESP_FLOAT, k, false});
+    for (const std::size_t k : {2U, 3U, 4U, 8U}) add({isa, ESP_SUM, ESP_FLOAT, k, false});
     add({isa, ESP_SUM, ESP_FLOAT, 2, true});
   }
   for (int type = 0; type < ESP_TYPE_COUNT; ++type) {
