@@ -135,10 +135,14 @@ esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int 
   }
   if (status.ok()) [[likely]]
     return ESP_OK;
-  job.engine->fail(team, status,
-                   fmt::format("point-to-point: rank {} sent a message of another size than the {} "
-                               "bytes expected here",
-                               status.rank(), bytes));
+  job.engine->fail(
+      team, status,
+      status.code() == ESP_ERR_MISMATCH
+          ? fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
+                        "expected here",
+                        status.rank(), bytes)
+          : fmt::format("point-to-point: receiving {} bytes from rank {}: {}", bytes, status.rank(),
+                        esp_status_text(status.code())));
   return api::fail_team(handle, status);
 }
 
