@@ -25,7 +25,7 @@ bool significant_output(const Team& team, const Call& call) noexcept {
 }
 
 esp_status check_buffers(esp_team& handle, Call& call) {
-  if (call.collective == Collective::kBarrier || call.count == 0) return ESP_OK;
+  if (call.collective == Collective::kBarrier) return ESP_OK;
   const bool reduction = call.collective != Collective::kBcast;
   const bool in_place = reduction && call.input == ESP_IN_PLACE;
   if (in_place) {
@@ -34,6 +34,7 @@ esp_status check_buffers(esp_team& handle, Call& call) {
     }
     call.input = call.output;
   }
+  if (call.count == 0) return ESP_OK;
   if (significant_output(handle.team, call) && call.output == nullptr) {
     return bad(handle, call, ESP_ERR_ARGUMENT, "the buffer is NULL");
   }

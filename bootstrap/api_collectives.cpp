@@ -189,7 +189,7 @@ bool quick_buffers(const void*& input, const void* output, bool output_counts,
                    std::uint64_t bytes) noexcept {
   if (input == ESP_IN_PLACE) {
     input = output;
-    return output_counts && output != nullptr;
+    return output_counts && (bytes == 0 || output != nullptr);
   }
   if (bytes == 0) return true;
   return input != nullptr && (!output_counts || (output != nullptr && output != input));

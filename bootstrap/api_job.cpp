@@ -16,12 +16,12 @@ namespace espalier::api {
 
 esp_status fail(esp_job& job, esp_status code, std::string text) {
   job.log.debug("{}: {}", esp_status_text(code), text);
-  job.error_text = std::move(text);
+  job.errors.set(std::move(text));
   return code;
 }
 
 esp_status fail_team(esp_team& handle, Status status) {
-  handle.job->error_text = handle.team.fault_text;
+  handle.job->errors.set(handle.team.fault_text);
   return status.code();
 }
 
@@ -119,7 +119,7 @@ esp_team* esp_job_world(esp_job* job) {
   return job != nullptr ? job->teams.front().get() : nullptr;
 }
 const char* esp_job_error(const esp_job* job) {
-  return job != nullptr ? job->error_text.c_str() : "";
+  return job != nullptr ? job->errors.last() : "";
 }
 
 int esp_progress(esp_job* job) {

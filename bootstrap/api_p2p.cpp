@@ -21,8 +21,7 @@ namespace api = espalier::api;
 
 namespace {
 
-// Segments of at most this many bytes are copied at once by both ends.
-constexpr std::uint64_t kSingleBytes = 8192;
+using espalier::kSingleSegmentBytes;
 
 esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, unsigned channel) {
   if (handle == nullptr) return ESP_ERR_ARGUMENT;
@@ -41,7 +40,8 @@ esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, u
   if (bytes > std::numeric_limits<std::uint64_t>::max() / 2) [[unlikely]] {
     return api::fail(*handle->job, ESP_ERR_ARGUMENT, "the size is absurd (was it negative?)");
   }
-  if (team.failed()) [[unlikely]]
+  const bool here = !handle->job->threaded;  // Otherwise start_flow looks, on the owner.
+  if (here && team.failed()) [[unlikely]]
     return api::fail_team(*handle, team.fault);
   return ESP_OK;
 }
@@ -87,7 +87,8 @@ esp_status send_single(esp_team& handle, const void* buffer, std::uint64_t bytes
   begin_wait(team, peer);
   if (posted == Posted::kRetry) [[unlikely]] {
     job.worker->wait([&] {
-      posted = wire.send(send, op);
+      // Looked at again after it held: what is sent is not sent twice.
+      if (posted == Posted::kRetry) posted = wire.send(send, op);
       return posted != Posted::kRetry || team.failed();
     });
   }
@@ -151,6 +152,10 @@ esp_status start_flow(esp_team& handle, const Engine::Flow& flow, const esp_noti
   esp_job& job = *handle.job;
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
+    if (handle.team.failed()) {
+      status = api::fail_team(handle, handle.team.fault);
+      return;
+    }
     auto pending = api::make_request(job, notify, request);
     if (!pending) {
       status = api::fail(job, pending.error());
@@ -180,7 +185,7 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  if (bytes <= kSingleBytes && !team->job->threaded) {
+  if (bytes <= kSingleSegmentBytes && !team->job->threaded) {
     return send_single(*team, buffer, bytes, peer, channel);
   }
   return run_flow(*team,
@@ -193,7 +198,7 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  if (bytes <= kSingleBytes && !team->job->threaded) {
+  if (bytes <= kSingleSegmentBytes && !team->job->threaded) {
     return recv_single(*team, buffer, bytes, peer, channel);
   }
   return run_flow(*team, {Engine::Direction::kReceive, buffer, bytes, peer, channel});

@@ -101,7 +101,7 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
   } else if (now - idle.watched_ns >= kWatchNs) {
     idle.watched_ns = now;
     job.shm_wire->idle();
-    job.watch->look(now);
+    job.watch->look(idle.since_ns, now);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -37,13 +38,30 @@ struct Agreement {
   std::uint32_t first_id = 0;
 };
 
-esp_status agree(esp_team& parent, const Wish& mine, Agreement& agreed) {
+// The power of two from the number of ranks on.
+std::uint32_t id_step(const esp_job& job) noexcept {
+  return std::bit_ceil(static_cast<std::uint32_t>(job.size));
+}
+
+// Ids must differ between any two teams that share two ranks. The parent's first member gives them
+// out: numbers of its own, with its rank in the job in the low bits. 0 when it has run out.
+std::uint32_t reserve_ids(esp_job& job, std::uint32_t count, std::uint32_t step) {
+  std::uint32_t first = 0;
+  api::on_owner(job, [&] {
+    if (job.next_team_number + count > kTeamIdMax / step) return;
+    first = job.next_team_number * step + static_cast<std::uint32_t>(job.rank);
+    job.next_team_number += count;
+  });
+  return first;
+}
+
+esp_status agree(esp_team& parent, const Wish& mine, std::uint32_t ids, Agreement& agreed) {
   const auto n = static_cast<std::size_t>(parent.team.size());
   std::vector<std::uint64_t> words(n * kWishWords, 0);
   std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
-  own[2] = parent.job->next_team_id;
+  if (parent.team.rank == 0) own[2] = reserve_ids(*parent.job, ids, id_step(*parent.job));
   const esp_status status =
       esp_allreduce(&parent, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
   if (status != ESP_OK) return status;
@@ -87,12 +105,12 @@ esp_status place_boards(esp_team& parent, const Groups& groups, void*& own_memor
   return esp_allreduce(&parent, ESP_IN_PLACE, boards.data(), boards.size(), ESP_UINT64, ESP_SUM);
 }
 
-esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
+esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp_team** made) {
   esp_job& job = *parent.job;
   Agreement agreed;
-  esp_status status = agree(parent, mine, agreed);
+  esp_status status = agree(parent, mine, ids, agreed);
   if (status != ESP_OK) return status;
-  if (agreed.first_id + agreed.groups.size() > kTeamIdMax) {
+  if (agreed.first_id == 0) {
     return api::fail(job, ESP_ERR_NO_MEMORY, "the job has made all the teams it can number");
   }
   void* own_memory = nullptr;
@@ -105,7 +123,6 @@ esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
     }
   }
   api::on_owner(job, [&] {
-    job.next_team_id = agreed.first_id + static_cast<std::uint32_t>(agreed.groups.size());
     std::uint32_t position = 0;
     for (const auto& [color, members] : agreed.groups) {
       if (color == mine.color) {
@@ -114,8 +131,8 @@ esp_status make_teams(esp_team& parent, const Wish& mine, esp_team** made) {
           ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
         }
         std::byte* board = boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
-        esp_team& team =
-            espalier::add_team(job, agreed.first_id + position, std::move(ranks), board);
+        esp_team& team = espalier::add_team(job, agreed.first_id + position * id_step(job),
+                                            std::move(ranks), board);
         team.board_memory = own_memory;
         *made = &team;
       }
@@ -149,7 +166,7 @@ const char* esp_team_error(const esp_team* team) {
 esp_status esp_team_dup(esp_team* parent, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
-  return make_teams(*parent, {0, parent->team.rank}, team);
+  return make_teams(*parent, {0, parent->team.rank}, 1, team);
 }
 
 esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
@@ -159,7 +176,7 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
     return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                      fmt::format("esp_team_split: color {}", color));
   }
-  return make_teams(*parent, {color, key}, team);
+  return make_teams(*parent, {color, key}, static_cast<std::uint32_t>(parent->team.size()), team);
 }
 
 esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
@@ -181,7 +198,7 @@ esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_t
     seen[static_cast<std::size_t>(ranks[i])] = true;
     if (ranks[i] == parent->team.rank) wish = {0, i};
   }
-  return make_teams(*parent, wish, team);
+  return make_teams(*parent, wish, 1, team);
 }
 
 esp_status esp_team_free(esp_team* team) {

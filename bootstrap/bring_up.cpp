@@ -83,6 +83,7 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
     if (!opened) return opened.error();
     own = std::move(*opened);
   }
+  job.config.heap_bytes = (job.config.heap_bytes + 4095) / 4096 * 4096;
   job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.locals.size());
   const shm::Layout layout(static_cast<std::uint32_t>(job.locals.size()),
                            job.config.shm_arena_bytes, job.config.heap_bytes);
@@ -240,6 +241,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto config = config_from_env(options.settings);
   if (!config) return config.error();
   job->config = std::move(*config);
+  job->user_operators.reserve(200);  // Never moves: read by any thread that calls a reduction.
   job->log = Log(job->config.log_level);
   for (const std::string& warning : job->config.warnings) job->log.warn("{}", warning);
   job->threaded = options.thread_mode == ESP_THREAD_PROGRESS || job->config.progress_thread;
@@ -311,11 +313,10 @@ static void wait_for_others(esp_job& job) {
 
 Outcome take_down(esp_job& job) {
   job.worker->stop_thread();
-  for (const auto& team : job.teams) {
-    if (team->team.active == nullptr) continue;
-    job.engine->fail(team->team, Status(ESP_ERR_CANCELED), "the job was finalized");
+  job.threaded = false;  // From here on the caller is the owner, also for callbacks.
+  for (const auto& handle : job.teams) job.engine->cancel(handle->team);
+  while (job.engine->progress() + job.deferred.progress() > 0) {
   }
-  (void)job.deferred.progress();
   while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
   // A job that has lost a member, or waited for one that did not come, does not wait again.
   const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {

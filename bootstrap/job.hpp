@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,25 @@ struct esp_team {
 };
 
 namespace espalier {
+
+// Explanations of failures. In threaded mode calls fail on any thread: setting is locked, and what
+// last() returned stays until sixteen further failures.
+class ErrorTexts {
+ public:
+  void set(std::string text) {
+    const std::lock_guard lock(mutex_);
+    texts_[++count_ % texts_.size()] = std::move(text);
+  }
+  const char* last() const {
+    const std::lock_guard lock(mutex_);
+    return texts_[count_ % texts_.size()].c_str();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::array<std::string, 16> texts_;
+  std::size_t count_ = 0;
+};
 
 // The board of a freed team, kept until every member has freed it.
 struct OldBoard {
@@ -118,8 +138,8 @@ struct esp_job {
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
   std::vector<espalier::OldBoard> old_boards;
-  std::uint32_t next_team_id = 1;
-  std::string error_text;
+  std::uint32_t next_team_number = 1;  // of the teams whose ids this rank gives out
+  espalier::ErrorTexts errors;
   std::string description;
 };
 

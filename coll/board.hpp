@@ -87,6 +87,9 @@ class Board {
 
   void enter(int me, std::uint64_t sequence, const CallSignature& signature) noexcept {
     Call& entry = call(me, sequence);
+    // No reader may take the old turn with the new signature. Zero only looks like "not yet".
+    entry.turn.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
     entry.signature = signature;
     entry.turn.store(turn(sequence), std::memory_order_release);
   }

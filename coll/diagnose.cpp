@@ -42,8 +42,8 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
   CallSignature ours, theirs;
   if (!find_difference(team, sequence, member, ours, theirs)) {
     return fmt::format(
-        "operation {} on team {}: rank {} made other calls than this rank, which "
-        "now called {}",
+        "operation {} on team {}: rank {} called something else, at some time, where this rank "
+        "called {}",
         team.sequence, team.id, other, mine.to_text());
   }
   const std::string text = theirs.to_text();

@@ -106,7 +106,8 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.algorithm = "flow";
   plan.rank = team.rank;
   plan.size = team.size();
-  const std::uint64_t segment = std::min(team.segment_limit, tuning_.segment_bytes_max);
+  const std::uint64_t segment =
+      std::min(team.segment_limit, std::max(tuning_.segment_bytes_max, kSingleSegmentBytes));
   plan.partition.elements = flow.bytes;
   plan.partition.piece_elements = segment;
   plan.partition.pieces =
@@ -168,6 +169,7 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
   instance->status = {};
   instance->ended = instance->ready = instance->stalled = false;
   instance->queued = 0;
+  instance->serial = ++started_;
   instance->unfinished = 0;
   Team& team = *instance->team;
   instance->active_prev = nullptr;
@@ -245,7 +247,16 @@ int Engine::progress() noexcept {
     events += run(*instance);
     if (settle(*instance)) ++events;
   }
+  if (!failed_.empty()) [[unlikely]] {
+    events += tell_failed();
+  }
   return events;
+}
+
+int Engine::tell_failed() noexcept {
+  const auto failed = std::exchange(failed_, {});
+  for (const auto& [finish, status] : failed) finish.function(finish.context, status);
+  return static_cast<int>(failed.size());
 }
 
 // Posts everything that is possible now. Returns how much was.

@@ -35,6 +35,9 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // does not tell any more.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
 
+// A point-to-point message of up to this size is one segment, however it is sent or received.
+inline constexpr std::uint64_t kSingleSegmentBytes = 8192;
+
 class Engine final : public Agent {
  public:
   Engine(Clock& clock, Counters& counters, Trace& trace, const Tuning& tuning) noexcept
@@ -65,6 +68,8 @@ class Engine final : public Agent {
 
   // Ends everything under way on the team with this status, for good.
   void fail(Team& team, Status status, std::string text) noexcept;
+  // The same when the job is finalized: the others are told only if a collective was under way.
+  void cancel(Team& team) noexcept;
 
   Trace& trace() noexcept { return trace_; }
 
@@ -86,6 +91,8 @@ class Engine final : public Agent {
   bool settle(Instance& instance) noexcept;
   void end(Instance& instance) noexcept;
   void withdraw(Instance& instance) noexcept;
+  void withdraw_all(Team& team) noexcept;
+  int tell_failed() noexcept;
   void note_failure(Instance& instance, Status status) noexcept;
   void drop_from_lists(Instance& instance) noexcept;
   std::string explain(const Instance& instance) const;
@@ -99,7 +106,9 @@ class Engine final : public Agent {
   Trace& trace_;
   Tuning tuning_;
   Instance* ready_ = nullptr;
+  std::uint64_t started_ = 0;
   Instance* stalled_ = nullptr;
+  std::vector<std::pair<Finish, Status>> failed_;  // still to be told, from progress()
 };
 
 }  // namespace espalier

@@ -209,10 +209,34 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
     if (team.board) team.board.report(status);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);
   }
+  withdraw_all(team);
+}
+
+void Engine::cancel(Team& team) noexcept {
+  bool collective = false;
+  for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
+    collective = collective || i->channel == 0;
+  }
+  if (collective) {
+    fail(team, Status(ESP_ERR_CANCELED), "the job was finalized");
+    return;
+  }
+  if (team.fault.ok()) {
+    team.fault = Status(ESP_ERR_CANCELED);
+    team.fault_text = "the job was finalized";
+  }
+  team.short_path = false;
+  withdraw_all(team);
+}
+
+// Callbacks do not run here: this may be inside a starting call.
+void Engine::withdraw_all(Team& team) noexcept {
   while (team.active != nullptr) {
     Instance& instance = *team.active;
     withdraw(instance);
     drop_from_lists(instance);
+    if (instance.finish.function != nullptr) failed_.emplace_back(instance.finish, team.fault);
+    instance.finish = {};
     instance.status = team.fault;
     end(instance);
   }

@@ -143,8 +143,9 @@ CallSignature Call::signature() const noexcept {
   s.count = count;
   s.type = static_cast<std::uint8_t>(type);
   // Operators of the user are numbered locally: all that members can compare is that each brought
-  // one, and (among the options) whether it commutes.
-  s.op = static_cast<std::uint8_t>(op < ESP_OP_BUILTIN_COUNT ? op : ESP_OP_BUILTIN_COUNT);
+  // one, and whether it commutes.
+  s.op = static_cast<std::uint8_t>(
+      op < ESP_OP_BUILTIN_COUNT ? op : ESP_OP_BUILTIN_COUNT + (combiner.commutative() ? 1 : 0));
   std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
                     static_cast<std::uint64_t>(options.shape) << 4 |
                     static_cast<std::uint64_t>(options.variant) << 8 |

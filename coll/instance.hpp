@@ -69,7 +69,7 @@ struct Instance {
   bool ended = false;
   Status status;
   Finish finish;
-  std::uint64_t started_ns = 0;
+  std::uint64_t serial = 0;  // of the start: tells uses of the same memory apart
 
   std::span<VertexState> states;
   std::uint16_t* queue = nullptr;  // stack of vertices to look at

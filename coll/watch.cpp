@@ -7,7 +7,7 @@
 
 namespace espalier {
 
-void TeamWatch::look(std::uint64_t now_ns) noexcept {
+void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     Watched& watched = watched_[i];
     const Pending what = pending(*watched.team);
@@ -17,8 +17,15 @@ void TeamWatch::look(std::uint64_t now_ns) noexcept {
       watched.since_ns = now_ns;
       watched.warned = false;
     }
-    if (what.identity != nullptr && !watched.team->failed()) look_at(watched, what, now_ns);
+    if (what.identity != nullptr && !watched.team->failed()) {
+      look_at(watched, what, now_ns - std::max(since_ns, watched.since_ns));
+    }
   }
+}
+
+bool TeamWatch::is_collective(const Pending& what) noexcept {
+  return what.identity != nullptr &&
+         what.signature.collective != static_cast<std::uint8_t>(Collective::kPointToPoint);
 }
 
 // The oldest collective under way, or else any point-to-point operation.
@@ -35,19 +42,21 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
     what.signature.root = team.flow_peer;
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
-    const bool older = i->channel == 0 && i->sequence < what.sequence;
-    if (what.identity == nullptr || older) what = {i, i->sequence, i->call.signature(), i};
+    const bool collective = i->channel == 0;
+    const bool older = collective && (!is_collective(what) || i->sequence < what.sequence);
+    if (what.identity == nullptr || older) {
+      what = {i, collective ? i->sequence : i->serial, i->call.signature(), i};
+    }
   }
   return what;
 }
 
-void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept {
+void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t waited_ns) noexcept {
   Team& team = *watched.team;
-  const std::uint64_t waited_ns = now_ns - watched.since_ns;
   if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
   if (find_leaving(team, what)) return;
   Rank first = kNoRank;
-  if (waited_ns >= limits_.warn_ns && !watched.warned) {
+  if (limits_.warn_ns != 0 && waited_ns >= limits_.warn_ns && !watched.warned) {
     watched.warned = true;
     log_.warn("{}", describe(team, what, waited_ns, first));
   }

@@ -30,7 +30,7 @@ class TeamWatch final : public Watchdog {
   void remove(Team& team) {
     std::erase_if(watched_, [&](const Watched& watched) { return watched.team == &team; });
   }
-  void look(std::uint64_t now_ns) noexcept override;
+  void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept override;
 
  private:
   // The oldest thing a team waits for.
@@ -40,7 +40,8 @@ class TeamWatch final : public Watchdog {
     CallSignature signature;
     const Instance* instance = nullptr;
   };
-  // How long it has been the same thing is measured from the first look that found it.
+  // How long it has been the same thing is measured from the first look that found it, or from the
+  // begin of the present wait: what nobody waits for is not late.
   struct Watched {
     Team* team;
     const void* identity = nullptr;
@@ -48,8 +49,9 @@ class TeamWatch final : public Watchdog {
     std::uint64_t since_ns = 0;
     bool warned = false;
   };
+  static bool is_collective(const Pending& what) noexcept;
   static Pending pending(const Team& team) noexcept;
-  void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept;
+  void look_at(Watched& watched, const Pending& what, std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team) noexcept;
   bool find_leaving(Team& team, const Pending& what) noexcept;
   bool find_mismatch(Team& team) noexcept;

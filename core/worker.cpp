@@ -113,7 +113,7 @@ void Worker::wait_slow(Look done, void* context) noexcept {
     if (now - watched >= kWatchNs) {
       watched = now;
       for (Wire* wire : wires_) wire->idle();
-      if (watchdog_ != nullptr) watchdog_->look(now);
+      if (watchdog_ != nullptr) watchdog_->look(begin, now);
     } else if (now - idle_since < policy_.yield_ns) {
       ++counters_.yields;
       sched_yield();

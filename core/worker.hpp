@@ -38,8 +38,8 @@ class Agent {
 class Watchdog {
  public:
   virtual ~Watchdog() = default;
-  // May end operations with an error.
-  virtual void look(std::uint64_t now_ns) noexcept = 0;
+  // May end operations with an error. `since_ns`: begin of the wait.
+  virtual void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept = 0;
 };
 
 struct WaitPolicy {

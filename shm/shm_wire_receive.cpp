@@ -249,7 +249,9 @@ int ShmWire::drain(Peer& p) noexcept {
 
 int ShmWire::progress() noexcept {
   int events = 0;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
+  // Backwards: a peer that drops out is replaced by one that has been looked at.
+  for (std::size_t i = active_.size(); i-- > 0;) {
+    if (i >= active_.size()) continue;
     Peer& p = peers_[active_[i]];
     if (!p.owed_grants.empty()) [[unlikely]]
       flush_grants(p);
@@ -351,14 +353,23 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 }
 
 void ShmWire::evacuate(Unexpected& message) noexcept {
-  const bool in_segment =
-      message.cell.kind == CellKind::kArena || message.cell.kind == CellKind::kDirect;
-  const bool synchronous = (message.cell.ticket & kSynchronousTicket) != 0;
-  if (!in_segment || synchronous || message.evacuated != nullptr) return;
-  message.evacuated = std::malloc(message.cell.bytes);
-  if (message.evacuated == nullptr) return;
-  std::memcpy(message.evacuated, segment_.at(message.cell.where), message.cell.bytes);
-  acknowledge(peer(message.peer), message.cell.ticket, message.cell.lap);
+  const Cell& cell = message.cell;
+  const bool synchronous = (cell.ticket & kSynchronousTicket) != 0;
+  if (cell.kind == CellKind::kInline || synchronous || message.evacuated != nullptr) return;
+  void* copy = std::malloc(cell.bytes);
+  if (copy == nullptr) return;
+  if (cell.kind == CellKind::kPull) {
+    CmaCopy pull = CmaCopy::pull(peer(message.peer).pid, cell.where, copy, cell.bytes);
+    std::uint64_t calls = 0;
+    while (!pull.done() && pull.advance(cell.bytes, calls).ok()) {
+    }
+    counters_.cma_calls += calls;
+    if (!pull.done()) return std::free(copy);  // The receive will tell what is wrong.
+  } else {
+    std::memcpy(copy, segment_.at(cell.where), cell.bytes);
+  }
+  message.evacuated = copy;
+  acknowledge(peer(message.peer), cell.ticket, cell.lap);
   ++counters_.evacuations;
 }
 

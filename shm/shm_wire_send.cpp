@@ -9,6 +9,7 @@ namespace espalier::shm {
 
 struct ShmWire::Grant : MatchNode {
   std::uint32_t limit = 0;
+  std::uint32_t sent = 0;  // segments that needed it
 };
 
 namespace {
@@ -229,8 +230,10 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
   }
-  if (send.segment.ordinal >= kEagerSegments && send.segment.ordinal + 1 == send.segment.total) {
-    if (auto* grant = static_cast<Grant*>(grants_.find(p.rank, send.segment.flow.key, 0))) {
+  // Segments may go in any order: the grant is forgotten with the last one that needs it.
+  if (send.segment.ordinal >= kEagerSegments) {
+    auto* grant = static_cast<Grant*>(grants_.find(p.rank, send.segment.flow.key, 0));
+    if (grant != nullptr && ++grant->sent == send.segment.total - kEagerSegments) {
       grants_.erase(*grant);
       delete grant;
     }

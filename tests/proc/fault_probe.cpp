@@ -172,8 +172,7 @@ void disagree(const Rank& r, const std::string& kind) {
   expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));
   expect(r, took < kEndSeconds, "took " + std::to_string(took) + " s");
   expect(r,
-         text.find(" called ") != std::string::npos &&
-             text.find("where this rank") != std::string::npos,
+         text.find(" called ") != std::string::npos && text.find("this rank") != std::string::npos,
          "does not name the other's call");
   std::printf("OK rank %d: %s\n", r.rank, text.c_str());
 }

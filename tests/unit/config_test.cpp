@@ -126,8 +126,8 @@ TEST(Config, BadValuesNameKnobValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of({}, {"WINDOW_SEND=65"}),
             "setting WINDOW_SEND: \"65\" is not allowed; allowed is an integer from 0 to 64");
   EXPECT_EQ(error_of({"CMA_QUANTUM_BYTES=1"}),
-            "environment ESPALIER_CMA_QUANTUM_BYTES: \"1\" is not allowed; allowed is a size such as "
-            "4096, 64K or 4MiB, from 4K to 1T");
+            "environment ESPALIER_CMA_QUANTUM_BYTES: \"1\" is not allowed; allowed is a size such "
+            "as 4096, 64K or 4MiB, from 4K to 1T");
   EXPECT_EQ(error_of({}, {"TRACE"}), "setting \"TRACE\" is not of the form NAME=value");
   EXPECT_EQ(error_of({}, {"=3"}), "setting \"=3\" is not of the form NAME=value");
   EXPECT_NE(error_of({"TIMEOUT=-1"}), "no error");
