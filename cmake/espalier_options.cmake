@@ -3,6 +3,7 @@
 add_compile_options(-Wall -Wextra -Wshadow -Wimplicit-fallthrough -Werror -fvisibility=hidden
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-sign-conversion>
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 
 # A compiler cache speeds up fresh build folders; nothing depends on it.

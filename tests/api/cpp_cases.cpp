@@ -154,10 +154,10 @@ void teams_and_operators(const esp::Job& job) {
   std::vector<long> values(50, world.rank() + 10);
   CHECK_S(world.allreduce_in_place(values, keep_first));
   CHECK_EQ(values[49], 10L, "in rank order");
-  const int offset = 100;
-  auto with_state =
-      job.make_op<int>([offset](const int& a, const int& b) { return a > b ? a : b + 0 * offset; },
-                       esp::Commutative::kYes);
+  int offset = world.size();  // Not a constant: the operator has state.
+  auto with_state = job.make_op<int>(
+      [offset](const int& a, const int& b) { return a > b ? a : b + offset - offset; },
+      esp::Commutative::kYes);
   CHECK(with_state.ok(), "");
   int highest = world.rank();
   CHECK_S(world.allreduce_in_place(esp::one(highest), *with_state));

@@ -21,7 +21,7 @@ class Buffer {
   void fill(const std::vector<unsigned char>& table) {
     const std::size_t total = bytes_.size() - 2 * kGuard;
     for (std::size_t at = 0; at < total; at += table.size()) {
-      std::copy_n(table.begin(), std::min(table.size(), total - at), bytes_.begin() + kGuard + at);
+      std::copy_n(table.begin(), std::min(table.size(), total - at), bytes_.data() + kGuard + at);
     }
   }
   void clear() { std::fill(bytes_.begin(), bytes_.end(), kFill); }
