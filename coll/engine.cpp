@@ -106,8 +106,11 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.algorithm = "flow";
   plan.rank = team.rank;
   plan.size = team.size();
-  const std::uint64_t segment =
-      std::min(team.segment_limit, std::max(tuning_.segment_bytes_max, kSingleSegmentBytes));
+  // A few segments, so that the receiver copies out while the sender copies in.
+  const std::uint64_t share = flow.bytes / tuning_.segments / 4096 * 4096;
+  const std::uint64_t segment = std::min(
+      team.segment_limit, std::max(kSingleSegmentBytes, std::clamp(share, tuning_.segment_bytes_min,
+                                                                   tuning_.segment_bytes_max)));
   plan.partition.elements = flow.bytes;
   plan.partition.piece_elements = segment;
   plan.partition.pieces =
