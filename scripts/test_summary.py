@@ -5,7 +5,7 @@ usage: test_summary.py FOLDER CONFIGURATION...
 
 Lists failed and skipped tests with their reasons, then prints the closing line
 `N passed, N failed, N skipped`. A configuration that did not build, or whose report is missing,
-counts as one failure. Exit code 1 when anything failed.
+counts as one failure. Exit code 1 when anything failed, and when no test ran at all.
 """
 import pathlib
 import re
@@ -65,6 +65,9 @@ def main():
     for test in failed:
         print(f"FAILED   {test}")
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
+    if not (passed or failed or skipped):
+        print("no test has such a name; 'ctest --preset release -N' lists them", file=sys.stderr)
+        return 1
     return 1 if failed else 0
 
 
