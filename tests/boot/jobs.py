@@ -152,7 +152,7 @@ def run(tests):
     try:
         tests[f"test_{name}"]()
     except Skip as reason:
-        print(f"skipped: {reason}")
+        print(f"SKIP: {reason}")
         sys.exit(SKIPPED)
     finally:
         os.chdir("/")

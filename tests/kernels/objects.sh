@@ -6,7 +6,9 @@
 # usage: objects.sh OBJECT...
 set -u -o pipefail
 
-command -v nm objdump >/dev/null || { echo "nm or objdump is missing (package binutils)"; exit 77; }
+for program in nm objdump; do
+  command -v $program >/dev/null || { echo "SKIP: no $program (package binutils)"; exit 77; }
+done
 [ $# -gt 0 ] || { echo "no objects given"; exit 1; }
 
 failures=0

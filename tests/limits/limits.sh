@@ -12,14 +12,15 @@ if [ "${inside:-}" = "" ]; then
   export inside=yes
   case $limit in
     tiny | read-only)
-      unshare -Urm true 2>/dev/null || { echo "SKIPPED: no user namespaces here"; exit 77; }
+      unshare -Urm true 2>/dev/null || { echo "SKIP: no user namespaces here"; exit 77; }
       exec unshare -Urm "$0" "$limit" "$esp_run" "$@"
       ;;
   esac
 fi
+no_mount() { echo "SKIP: no mount may be made here"; exit 77; }
 case $limit in
-  tiny) mount -t tmpfs -o size=4k none /dev/shm || exit 77 ;;
-  read-only) mount -t tmpfs -o ro none /dev/shm || exit 77 ;;
+  tiny) mount -t tmpfs -o size=4k none /dev/shm || no_mount ;;
+  read-only) mount -t tmpfs -o ro none /dev/shm || no_mount ;;
 esac
 
 names() { find /dev/shm -name '*esp*' 2>/dev/null | sort; }
