@@ -1,16 +1,21 @@
 // C API: point-to-point flows. Contracts in espalier.h.
 //
-// A blocking operation of one segment goes straight to the wire; everything else is an instance of
-// a plan with one vertex. path: short (small blocking), data
+// A blocking operation whose segments all travel without a grant goes straight to the wire;
+// everything else is an instance of a plan with one vertex. path: short (small blocking), data
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "bootstrap/api.hpp"
 
 using espalier::Engine;
 using espalier::Finish;
 using espalier::FlowId;
+using espalier::kEagerSegments;
+using espalier::Partition;
 using espalier::Posted;
 using espalier::RecvOp;
 using espalier::Send;
@@ -20,8 +25,6 @@ using espalier::Team;
 namespace api = espalier::api;
 
 namespace {
-
-using espalier::kSingleSegmentBytes;
 
 esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, unsigned channel) {
   if (handle == nullptr) return ESP_ERR_ARGUMENT;
@@ -46,75 +49,107 @@ esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, u
   return ESP_OK;
 }
 
-espalier::SegmentId segment_of(Team& team, int peer, unsigned channel, std::uint64_t sequence) {
-  espalier::SegmentId id;
-  id.peer = team.members[static_cast<std::size_t>(peer)];
-  id.flow = FlowId(team.id, 256 + channel, sequence);
-  return id;
-}
-
 // For the watchdog.
 void begin_wait(Team& team, int peer) noexcept {
   ++team.flow_waits;
   team.flow_peer = peer;
 }
+void end_wait(Team& team) noexcept {
+  ++team.flow_waits;
+}
 
-struct Flag {
-  bool done = false;
+// The next message of a flow, which both sides cut into the same segments.
+struct Message {
+  esp_team& handle;
+  int peer;
+  unsigned channel;
+  Partition parts;
+
+  espalier::Wire& wire() const noexcept {
+    return *handle.team.wires[static_cast<std::size_t>(peer)];
+  }
+  std::uint64_t begin(std::uint32_t segment) const noexcept {
+    return segment * parts.piece_elements;
+  }
+  std::uint64_t length(std::uint32_t segment) const noexcept {
+    return std::min(parts.piece_elements, parts.elements - begin(segment));
+  }
+  espalier::SegmentId first(std::uint64_t sequence) const noexcept {
+    const Team& team = handle.team;
+    espalier::SegmentId id;
+    id.peer = team.members[static_cast<std::size_t>(peer)];
+    id.flow = FlowId(team.id, 256 + channel, sequence);
+    id.total = parts.pieces;
+    id.signature = espalier::flow_signature(parts.elements);
+    return id;
+  }
+};
+
+// The operations of one call that have not completed.
+struct Outstanding {
+  std::uint32_t count = 0;
   Status status;
 };
-struct FlaggedSend : SendOp {
-  Flag flag;
-};
-struct FlaggedRecv : RecvOp {
-  Flag flag;
+template <typename Op>
+struct Counted : Op {
+  Counted() {
+    this->on_complete = [](espalier::Completion& c, Status result) noexcept {
+      Outstanding& open = *std::exchange(static_cast<Counted&>(c).of, nullptr);
+      --open.count;
+      if (open.status.ok()) open.status = result;
+    };
+  }
+  Outstanding* of = nullptr;  // while pending
 };
 
-esp_status send_single(esp_team& handle, const void* buffer, std::uint64_t bytes, int peer,
-                       unsigned channel) {
-  esp_job& job = *handle.job;
-  Team& team = handle.team;
-  espalier::Wire& wire = *team.wires[static_cast<std::size_t>(peer)];
+// kMost: 1, or as many as travel without a grant. A single segment should not pay for sixteen.
+template <std::size_t kMost>
+esp_status send_segments(const Message& message, const void* buffer) {
+  esp_job& job = *message.handle.job;
+  Team& team = message.handle.team;
+  espalier::Wire& wire = message.wire();
+  Outstanding open;
+  std::array<Counted<SendOp>, kMost> ops;
   Send send;
-  send.segment = segment_of(team, peer, channel, ++team.flow(peer, channel).sent);
-  send.data = buffer;
-  send.bytes = send.flow_bytes = bytes;
-  FlaggedSend op;
-  op.on_complete = [](espalier::Completion& c, Status status) noexcept {
-    static_cast<FlaggedSend&>(c).flag = {true, status};
-  };
-  Posted posted = wire.send(send, op);
-  begin_wait(team, peer);
-  if (posted == Posted::kRetry) [[unlikely]] {
-    job.worker->wait([&] {
-      // Looked at again after it held: what is sent is not sent twice.
-      if (posted == Posted::kRetry) posted = wire.send(send, op);
-      return posted != Posted::kRetry || team.failed();
-    });
+  send.segment = message.first(++team.flow(message.peer, message.channel).sent);
+  send.flow_bytes = message.parts.elements;
+  begin_wait(team, message.peer);
+  for (std::uint32_t i = 0; i < message.parts.pieces; ++i) {
+    send.segment.ordinal = i;
+    send.data = static_cast<const std::byte*>(buffer) + message.begin(i);
+    send.bytes = message.length(i);
+    Posted posted = wire.send(send, ops[i]);
+    if (posted == Posted::kRetry) [[unlikely]] {
+      job.worker->wait([&] {
+        // Looked at again after it held: what is sent is not sent twice.
+        if (posted == Posted::kRetry) posted = wire.send(send, ops[i]);
+        return posted != Posted::kRetry || team.failed();
+      });
+    }
+    if (posted == Posted::kPending) {
+      ops[i].of = &open;
+      ++open.count;
+    }
+    if (team.failed()) [[unlikely]]
+      break;
   }
-  if (posted == Posted::kPending) {
-    job.worker->wait([&] { return op.flag.done || team.failed(); });
-    if (!op.flag.done) wire.cancel(static_cast<SendOp&>(op));
+  if (open.count > 0) {
+    job.worker->wait([&] { return open.count == 0 || team.failed(); });
+    for (auto& op : ops) {
+      if (op.of != nullptr) wire.cancel(static_cast<SendOp&>(op));
+    }
   }
-  ++team.flow_waits;
+  end_wait(team);
   if (team.failed()) [[unlikely]]
-    return api::fail_team(handle, team.fault);
+    return api::fail_team(message.handle, team.fault);
   return ESP_OK;
 }
 
-esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int peer,
-                       unsigned channel) {
-  esp_job& job = *handle.job;
-  Team& team = handle.team;
-  espalier::Wire& wire = *team.wires[static_cast<std::size_t>(peer)];
-  FlaggedRecv op;
-  op.on_complete = [](espalier::Completion& c, Status status) noexcept {
-    static_cast<FlaggedRecv&>(c).flag = {true, status};
-  };
-  op.dst = buffer;
-  op.bytes = bytes;
-  const auto id = segment_of(team, peer, channel, ++team.flow(peer, channel).received);
-  Status status;
+// The segment into `op.dst`. Not ok: what is wrong with it, or the team's failure.
+Status receive_segment(const Message& message, const espalier::SegmentId& id, Counted<RecvOp>& op) {
+  esp_job& job = *message.handle.job;
+  Team& team = message.handle.team;
+  espalier::Wire& wire = message.wire();
   Posted posted = wire.take(id, op);
   for (std::uint32_t spin = job.worker->policy().spins; posted == Posted::kRetry && spin > 0;
        --spin) {
@@ -122,34 +157,83 @@ esp_status recv_single(esp_team& handle, void* buffer, std::uint64_t bytes, int 
     posted = wire.take(id, op);
   }
   if (posted == Posted::kRetry) posted = wire.recv(id, 1, op);
-  if (posted == Posted::kDone) {
-    status = op.status;
-  } else {
-    begin_wait(team, peer);
-    job.worker->wait([&] { return op.flag.done || team.failed(); });
-    ++team.flow_waits;
-    if (!op.flag.done) {
-      wire.cancel(static_cast<RecvOp&>(op));
-      return api::fail_team(handle, team.fault);
-    }
-    status = op.flag.status;
-  }
-  if (status.ok()) [[likely]]
-    return ESP_OK;
-  job.engine->fail(
-      team, status,
+  if (posted == Posted::kDone) return op.status;
+  Outstanding open{1, {}};
+  op.of = &open;
+  begin_wait(team, message.peer);
+  job.worker->wait([&] { return open.count == 0 || team.failed(); });
+  end_wait(team);
+  if (open.count == 0) return open.status;
+  wire.cancel(static_cast<RecvOp&>(op));
+  return team.fault;
+}
+
+void fail_receive(const Message& message, Status status) {
+  message.handle.job->engine->fail(
+      message.handle.team, status,
       status.code() == ESP_ERR_MISMATCH
           ? fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
                         "expected here",
-                        status.rank(), bytes)
-          : fmt::format("point-to-point: receiving {} bytes from rank {}: {}", bytes, status.rank(),
-                        esp_status_text(status.code())));
-  return api::fail_team(handle, status);
+                        status.rank(), message.parts.elements)
+          : fmt::format("point-to-point: receiving {} bytes from rank {}: {}",
+                        message.parts.elements, status.rank(), esp_status_text(status.code())));
+}
+
+esp_status receive_segments(const Message& message, void* buffer) {
+  Team& team = message.handle.team;
+  Counted<RecvOp> op;
+  auto id = message.first(++team.flow(message.peer, message.channel).received);
+  for (std::uint32_t i = 0; i < message.parts.pieces; ++i) {
+    id.ordinal = i;
+    op.dst = static_cast<std::byte*>(buffer) + message.begin(i);
+    op.bytes = message.length(i);
+    const Status status = receive_segment(message, id, op);
+    if (status.ok()) [[likely]]
+      continue;
+    if (!team.failed()) fail_receive(message, status);
+    return api::fail_team(message.handle, status);
+  }
+  return ESP_OK;
+}
+
+// Non-blocking operations that need nothing remembered: a send that fits into a cell, a receive
+// whose message of that size is already here. False: nothing happened, or the team has failed.
+bool done_at_once(const Message& message, Engine::Direction direction, void* buffer) {
+  esp_job& job = *message.handle.job;
+  Team& team = message.handle.team;
+  if (job.threaded || job.worker->in_progress()) return false;
+  if (message.parts.elements > team.inline_limit) return false;
+  auto& counter = team.flow(message.peer, message.channel);
+  if (direction == Engine::Direction::kSend) {
+    Send send;
+    send.segment = message.first(counter.sent + 1);
+    send.data = buffer;
+    send.bytes = send.flow_bytes = message.parts.elements;
+    SendOp unused;
+    if (message.wire().send(send, unused) != Posted::kDone) return false;
+    ++counter.sent;
+    return true;
+  }
+  RecvOp op;
+  op.dst = buffer;
+  op.bytes = message.parts.elements;
+  if (message.wire().take(message.first(counter.received + 1), op) != Posted::kDone) return false;
+  ++counter.received;
+  if (!op.status.ok()) fail_receive(message, op.status);
+  return op.status.ok();
 }
 
 esp_status start_flow(esp_team& handle, const Engine::Flow& flow, const esp_notify* notify,
                       esp_request** request) {
   esp_job& job = *handle.job;
+  if (notify == nullptr && request != nullptr) {
+    const Message message{handle, flow.peer, flow.channel,
+                          job.engine->partition(handle.team, flow.bytes)};
+    if (done_at_once(message, flow.direction, flow.buffer)) {
+      *request = &job.completed;
+      return ESP_OK;
+    }
+  }
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
     if (handle.team.failed()) {
@@ -185,8 +269,10 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  if (bytes <= kSingleSegmentBytes && !team->job->threaded) {
-    return send_single(*team, buffer, bytes, peer, channel);
+  const Message message{*team, peer, channel, team->job->engine->partition(team->team, bytes)};
+  if (!team->job->threaded && message.parts.pieces <= kEagerSegments) {
+    return message.parts.pieces == 1 ? send_segments<1>(message, buffer)
+                                     : send_segments<kEagerSegments>(message, buffer);
   }
   return run_flow(*team,
                   {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel});
@@ -198,8 +284,9 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  if (bytes <= kSingleSegmentBytes && !team->job->threaded) {
-    return recv_single(*team, buffer, bytes, peer, channel);
+  const Message message{*team, peer, channel, team->job->engine->partition(team->team, bytes)};
+  if (!team->job->threaded && message.parts.pieces <= kEagerSegments) {
+    return receive_segments(message, buffer);
   }
   return run_flow(*team, {Engine::Direction::kReceive, buffer, bytes, peer, channel});
 }

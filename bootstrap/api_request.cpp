@@ -147,6 +147,7 @@ esp_status collect(esp_request** handle) {
   esp_job& job = *request->job;
   const esp_status status = request->status.code();
   *handle = nullptr;
+  if (request == &job.completed) return ESP_OK;
   api::on_owner(job, [&] { api::release_request(job, *request); });
   return status;
 }

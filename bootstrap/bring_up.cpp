@@ -217,6 +217,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
     team.bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
   }
   team.segment_limit = job.shm_wire->caps(job.rank).segment_bytes;
+  team.inline_limit = job.shm_wire->caps(job.rank).inline_bytes;
   team.members = std::move(members);
   if (board != nullptr) {
     team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
@@ -238,6 +239,8 @@ void bury_boards(esp_job& job) {
 
 Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto job = std::make_unique<esp_job>();
+  job->completed.job = job.get();
+  job->completed.done.store(1, std::memory_order_relaxed);
   auto config = config_from_env(options.settings);
   if (!config) return config.error();
   job->config = std::move(*config);

@@ -135,6 +135,7 @@ struct esp_job {
   espalier::IdlePolls idle_polls;
   esp_request* open_requests = nullptr;  // handles that nobody has completed yet
   espalier::Pool<esp_request> requests;
+  esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
   std::vector<espalier::OldBoard> old_boards;

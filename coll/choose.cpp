@@ -110,4 +110,18 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   return request;
 }
 
+Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit,
+                         const Tuning& tuning) noexcept {
+  const std::uint64_t share = bytes / tuning.segments / 4096 * 4096;
+  const std::uint64_t segment = std::min(
+      segment_limit, std::clamp(share, tuning.flow_segment_bytes_min, tuning.segment_bytes_max));
+  Partition partition;
+  partition.elements = bytes;
+  partition.piece_elements = segment;
+  if (bytes > segment) {
+    partition.pieces = static_cast<std::uint32_t>((bytes + segment - 1) / segment);
+  }
+  return partition;
+}
+
 }  // namespace espalier

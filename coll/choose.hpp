@@ -28,6 +28,9 @@ struct Tuning {
   std::uint64_t segment_bytes_min = 8192;
   std::uint64_t segment_bytes_max = 65536;
   std::uint64_t segments = 8;
+  // Segments of a point-to-point message: it has one reader, which looks for nothing else, so
+  // smaller ones pay than in a collective.
+  std::uint64_t flow_segment_bytes_min = 4096;
   // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
   std::int32_t window_send = 16;
   std::int32_t window_recv = 32;
@@ -39,5 +42,9 @@ struct Tuning {
 // `options` with algorithm SHORT come back with algorithm SHORT.
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning = {});
+
+// The segments of a point-to-point message of `bytes`: known to both sides from the size alone.
+Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit,
+                         const Tuning& tuning) noexcept;
 
 }  // namespace espalier

@@ -106,15 +106,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.algorithm = "flow";
   plan.rank = team.rank;
   plan.size = team.size();
-  // A few segments, so that the receiver copies out while the sender copies in.
-  const std::uint64_t share = flow.bytes / tuning_.segments / 4096 * 4096;
-  const std::uint64_t segment = std::min(
-      team.segment_limit, std::max(kSingleSegmentBytes, std::clamp(share, tuning_.segment_bytes_min,
-                                                                   tuning_.segment_bytes_max)));
-  plan.partition.elements = flow.bytes;
-  plan.partition.piece_elements = segment;
-  plan.partition.pieces =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (flow.bytes + segment - 1) / segment));
+  plan.partition = partition(team, flow.bytes);
   Vertex vertex;
   const bool receive = flow.direction == Direction::kReceive;
   vertex.action = receive ? Action::kRecv : Action::kSend;
@@ -154,6 +146,7 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   prototype.call.count = flow.bytes;
   prototype.call.root = flow.peer;
   prototype.sequence = flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
+  prototype.signature = flow_signature(flow.bytes);
   prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
   prototype.finish = finish;
   return launch(**entry, prototype);

@@ -35,9 +35,6 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // does not tell any more.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
 
-// A point-to-point message of up to this size is one segment, however it is sent or received.
-inline constexpr std::uint64_t kSingleSegmentBytes = 8192;
-
 class Engine final : public Agent {
  public:
   Engine(Clock& clock, Counters& counters, Trace& trace, const Tuning& tuning) noexcept
@@ -72,6 +69,10 @@ class Engine final : public Agent {
   void cancel(Team& team) noexcept;
 
   Trace& trace() noexcept { return trace_; }
+  // The segments of a point-to-point message, however it is sent or received.
+  Partition partition(const Team& team, std::uint64_t bytes) const noexcept {
+    return flow_partition(bytes, team.segment_limit, tuning_);
+  }
 
  private:
   Result<PlanEntry*> plan_for(Team& team, const Call& call);

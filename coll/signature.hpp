@@ -35,4 +35,9 @@ static_assert(sizeof(CallSignature) == 16);
 // CallSignature::options of a blocking call that leaves everything to choice.
 inline constexpr std::uint8_t kBlockingAuto = 1;
 
+// The same for a point-to-point message, of which only the size can differ.
+inline std::uint32_t flow_signature(std::uint64_t bytes) noexcept {
+  return static_cast<std::uint32_t>(bytes * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
 }  // namespace espalier

@@ -69,6 +69,7 @@ struct Team {
   int flow_peer = -1;               // for this member
   Instance* active = nullptr;       // list of instances under way
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
+  std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;  // blocking small operations take it; off for good after a failure
 
   // The first failure is final: the members no longer agree on what they do.

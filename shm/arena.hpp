@@ -51,6 +51,12 @@ class Arena {
     if (oldest_ == next_) tail_ = head_;
   }
 
+  // Where the next chunk will lie, if there is room.
+  std::uint64_t next_offset(std::uint64_t bytes) const noexcept {
+    const std::uint64_t at = head_ % bytes_;
+    return at + bytes > bytes_ ? 0 : at;
+  }
+
   std::uint64_t used() const noexcept { return head_ - tail_; }
 
  private:

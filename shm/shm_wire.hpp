@@ -119,6 +119,7 @@ class ShmWire final : public Wire {
   bool choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept;
   bool pullable(std::span<const Rank> peers) const noexcept;
   bool pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept;
+  void prefetch_next(std::uint64_t bytes) const noexcept;
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
   Cell& next_cell(Peer& peer) noexcept;

@@ -1,4 +1,5 @@
 // Point-to-point flows: order, sizes, many channels, both directions at once.
+#include <cstdint>
 #include <vector>
 
 #include "tests/api/cases.hpp"
@@ -89,6 +90,62 @@ void all_to_all(const Context& context) {
   }
 }
 
+// A blocking call and a start/wait pair cut a message alike: each form of sending meets each form
+// of receiving, at the sizes where the way through the library changes.
+void forms(const Context& context) {
+  const int peer = context.rank ^ 1;
+  if (peer >= context.size) return;
+  const bool sends = context.rank < peer;
+  for (const std::size_t bytes :
+       {std::size_t{88}, std::size_t{89}, std::size_t{4096}, std::size_t{4097}, std::size_t{65'537},
+        std::size_t{1} << 20, (std::size_t{1} << 20) + 1}) {
+    for (int form = 0; form < 4; ++form) {
+      const bool start = (sends ? form & 1 : form & 2) != 0;
+      esp_request* request = nullptr;
+      esp_status status = ESP_OK;
+      if (sends) {
+        const auto data = message(context.rank, peer, 3, bytes);
+        status = start
+                     ? esp_send_start(context.world, data.data(), bytes, peer, 3, nullptr, &request)
+                     : esp_send(context.world, data.data(), bytes, peer, 3);
+        if (status == ESP_OK) status = esp_request_wait(&request);
+        CHECK_OK(status, context.world, "sending {} B, form {}", bytes, form);
+        continue;
+      }
+      std::vector<unsigned char> data(bytes);
+      status = start ? esp_recv_start(context.world, data.data(), bytes, peer, 3, nullptr, &request)
+                     : esp_recv(context.world, data.data(), bytes, peer, 3);
+      if (status == ESP_OK) status = esp_request_wait(&request);
+      CHECK_OK(status, context.world, "receiving {} B, form {}", bytes, form);
+      CHECK(data == message(peer, context.rank, 3, bytes), "{} B, form {}", bytes, form);
+    }
+  }
+}
+
+// More small messages than the ring has cells: those that were complete when they were started and
+// those that had to wait stay in order.
+void many_small(const Context& context) {
+  const int peer = context.rank ^ 1;
+  if (peer >= context.size) return;
+  constexpr std::size_t kMessages = 300;
+  std::vector<std::uint64_t> out(kMessages), in(kMessages);
+  std::vector<esp_request*> requests(2 * kMessages, nullptr);
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    out[i] = static_cast<std::uint64_t>(context.rank) << 32 | i;
+    CHECK_OK(esp_send_start(context.world, &out[i], sizeof out[i], peer, 9, nullptr, &requests[i]),
+             context.world, "message {}", i);
+  }
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    CHECK_OK(esp_recv_start(context.world, &in[i], sizeof in[i], peer, 9, nullptr,
+                            &requests[kMessages + i]),
+             context.world, "message {}", i);
+  }
+  CHECK_OK(esp_request_wait_all(requests.data(), requests.size()), context.world, "");
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    CHECK_EQ(in[i], static_cast<std::uint64_t>(peer) << 32 | i, "message {}", i);
+  }
+}
+
 // Memory that peers can map works as source and as destination, of flows and of collectives.
 void from_shared_memory(const Context& context) {
   constexpr std::size_t kBytes = 20'000;
@@ -115,6 +172,8 @@ void flows(const Context& context) {
   if (context.size == 1) return;
   ring(context);
   all_to_all(context);
+  forms(context);
+  many_small(context);
 }
 
 }  // namespace test

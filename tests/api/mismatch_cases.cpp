@@ -26,6 +26,21 @@ void disagree(const Context& context, const char* what,
   CHECK_EQ(one, context.size, "the world after {}", what);
 }
 
+// Messages of different sizes that begin with equal segments.
+void sizes_of_a_message(const Context& context) {
+  static char data[40'000];
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "");
+  const bool sends = context.rank % 2 == 0;
+  const esp_status status =
+      sends ? esp_send(team, data, 40'000, 1, 0) : esp_recv(team, data, 20'000, 0, 0);
+  if (sends) {
+    CHECK(status == ESP_OK || status == ESP_ERR_MISMATCH, "{}", esp_status_text(status));
+  } else {
+    CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "a message of another size");
+  }
+}
+
 }  // namespace
 
 void mismatch(const Context& context) {
@@ -50,6 +65,7 @@ void mismatch(const Context& context) {
       context, "collective",
       [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
       [](esp_team* t) { return esp_barrier(t); });
+  sizes_of_a_message(context);
 }
 
 }  // namespace test

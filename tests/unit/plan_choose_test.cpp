@@ -139,5 +139,23 @@ TEST(Choose, RefusesBadOptions) {
   EXPECT_NE(refusal(options).find("radix of 2 or more"), std::string::npos);
 }
 
+TEST(Choose, SegmentsOfAMessageCoverIt) {
+  const Tuning tuning;
+  for (const std::uint64_t bytes :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{4096}, std::uint64_t{4097},
+        std::uint64_t{100'000}, std::uint64_t{1} << 20, (std::uint64_t{1} << 32) + 5}) {
+    const Partition parts = flow_partition(bytes, 48 << 10, tuning);
+    std::uint64_t covered = 0;
+    for (std::uint32_t i = 0; i < parts.pieces; ++i) {
+      ASSERT_EQ(parts.begin(0, i), covered) << bytes;
+      ASSERT_LE(parts.length(0, i), std::uint64_t{48 << 10}) << bytes;
+      ASSERT_TRUE(bytes == 0 || parts.length(0, i) > 0) << bytes;
+      covered += parts.length(0, i);
+    }
+    EXPECT_EQ(covered, bytes);
+    EXPECT_EQ(parts.pieces == 1, bytes <= tuning.flow_segment_bytes_min) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace espalier
