@@ -26,6 +26,9 @@ struct Tuning {
   // exceeds that of the copy it hides, above 64 KiB a segment and its neighbours leave a private
   // cache before they are read again.
   std::uint64_t segment_bytes_min = 8192;
+  // The same for segments that are published to many readers (publish, spread). Larger where ranks
+  // take turns on a core: nothing overlaps there, and each segment may cost each reader a switch.
+  std::uint64_t published_bytes_min = 8192;
   std::uint64_t segment_bytes_max = 65536;
   std::uint64_t segments = 8;
   // Segments of a point-to-point message: it has one reader, which looks for nothing else, so

@@ -69,13 +69,14 @@ struct RankBlock {
   alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
 };
 
-// From which flow size on CMA is used, when that is measured (path_cost.hpp). Written once, by the
-// rank that set `measuring` first; `threshold` last (release).
+// When CMA is used, if that is measured (path_cost.hpp). Written once, by the rank that set
+// `measuring` first; `threshold` last (release).
 struct alignas(128) PathChoice {
   std::atomic<std::uint32_t> measuring;
-  std::atomic<std::uint64_t> threshold;  // 0: not known yet
+  std::atomic<std::uint32_t> readers;    // of one segment, at most
+  std::atomic<std::uint64_t> threshold;  // size of the flow, at least; 0: not known yet
   std::atomic<std::uint64_t> bytes;      // size of the deciding look, and what it took
-  std::atomic<std::uint64_t> through_ns, pull_ns;
+  std::atomic<std::uint64_t> in_ns, out_ns, pull_ns;
 };
 
 struct Header {

@@ -54,15 +54,9 @@ std::uint64_t best_ns(Body&& body) noexcept {
   return best;
 }
 
-void store(PathChoice& choice, const PathCost& cost, std::uint64_t threshold) noexcept {
-  choice.through_ns.store(cost.through_ns, std::memory_order_relaxed);
-  choice.pull_ns.store(cost.pull_ns, std::memory_order_relaxed);
-  choice.threshold.store(threshold, std::memory_order_release);
-}
-
 }  // namespace
 
-PathCost measure_path_cost(std::uint64_t bytes, bool serial) noexcept {
+PathCost measure_path_cost(std::uint64_t bytes) noexcept {
   const Pages from(bytes, MAP_PRIVATE), to(bytes, MAP_PRIVATE), between(bytes, MAP_SHARED);
   if (!from.ok() || !to.ok() || !between.ok()) return {};
   const auto copy = [bytes](const Pages& out, const Pages& in) {
@@ -79,23 +73,35 @@ PathCost measure_path_cost(std::uint64_t bytes, bool serial) noexcept {
     std::uint64_t calls = 0;
     while (allowed && !pull.done()) allowed = pull.advance(kSegment, calls).ok();
   });
-  return {serial ? in_ns + out_ns : std::max(in_ns, out_ns), allowed ? pull_ns : 0};
+  return {in_ns, out_ns, allowed ? pull_ns : 0};
 }
 
-std::uint64_t measured_pull_threshold(PathChoice& choice, bool serial) noexcept {
+std::uint32_t readers_that_pull(const PathCost& cost, bool serial) noexcept {
+  if (cost.pull_ns == 0) return 0;
+  if (!serial) return cost.pull_ns < std::max(cost.in_ns, cost.out_ns) ? kAnyReaders : 0;
+  if (cost.pull_ns <= cost.out_ns) return kAnyReaders;
+  const std::uint64_t readers = cost.in_ns / (cost.pull_ns - cost.out_ns);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(readers, kAnyReaders - 1));
+}
+
+PullRule measured_pull_rule(PathChoice& choice, bool serial) noexcept {
   const std::uint64_t known = choice.threshold.load(std::memory_order_acquire);
-  if (known != 0) return known;
-  if (choice.measuring.exchange(1, std::memory_order_relaxed) != 0) return kNeverPull;
+  if (known != 0) return {known, choice.readers.load(std::memory_order_relaxed)};
+  if (choice.measuring.exchange(1, std::memory_order_relaxed) != 0) return {};
   for (std::uint64_t bytes = kMeasuredFrom;; bytes *= 2) {
-    const PathCost cost = measure_path_cost(bytes, serial);
-    const bool pays = cost.pull_ns != 0 && cost.pull_ns < cost.through_ns;
+    const PathCost cost = measure_path_cost(bytes);
+    const std::uint32_t readers = readers_that_pull(cost, serial);
     // Twice as slow is not made up for by any size.
-    const bool hopeless = cost.pull_ns == 0 || cost.pull_ns > 2 * cost.through_ns;
-    if (!pays && !hopeless && bytes < kLargest) continue;
-    const std::uint64_t threshold = pays ? bytes : kNeverPull;
+    const bool hopeless = cost.pull_ns == 0 || cost.pull_ns > 2 * (cost.in_ns + cost.out_ns);
+    if (readers == 0 && !hopeless && bytes < kLargest) continue;
+    const std::uint64_t threshold = readers > 0 ? bytes : kNeverPull;
     choice.bytes.store(bytes, std::memory_order_relaxed);
-    store(choice, cost, threshold);
-    return threshold;
+    choice.in_ns.store(cost.in_ns, std::memory_order_relaxed);
+    choice.out_ns.store(cost.out_ns, std::memory_order_relaxed);
+    choice.pull_ns.store(cost.pull_ns, std::memory_order_relaxed);
+    choice.readers.store(readers, std::memory_order_relaxed);
+    choice.threshold.store(threshold, std::memory_order_release);
+    return {threshold, readers};
   }
 }
 
@@ -105,12 +111,16 @@ std::string explain(const PathChoice& choice) {
     return fmt::format("measured with the first flow of {} MiB", kMeasuredFrom >> 20);
   }
   const std::string seen =
-      fmt::format("measured at {} MiB: {} us by CMA, {} us through shared memory",
+      fmt::format("measured at {} MiB: {} us by CMA, {} + {} us into and out of shared memory",
                   choice.bytes.load(std::memory_order_relaxed) >> 20,
                   choice.pull_ns.load(std::memory_order_relaxed) / 1000,
-                  choice.through_ns.load(std::memory_order_relaxed) / 1000);
+                  choice.in_ns.load(std::memory_order_relaxed) / 1000,
+                  choice.out_ns.load(std::memory_order_relaxed) / 1000);
   if (threshold == kNeverPull) return "not used, " + seen;
-  return fmt::format("from {} MiB on, {}", threshold >> 20, seen);
+  const std::uint32_t readers = choice.readers.load(std::memory_order_relaxed);
+  const std::string limit =
+      readers == kAnyReaders ? "" : fmt::format(" with up to {} readers", readers);
+  return fmt::format("from {} MiB on{}, {}", threshold >> 20, limit, seen);
 }
 
 }  // namespace espalier::shm

@@ -37,11 +37,11 @@ struct ShmPeer {
 };
 
 struct ShmOptions {
-  std::uint64_t pull_threshold = kNeverPull;  // flows of at least so many bytes are pulled
-  bool measure_threshold = false;             // find pull_threshold out with the first large flow
-  bool crowded = false;                       // fewer cores than ranks
-  std::uint64_t direct_threshold = 1024;      // segments in the heap from here on go direct
-  std::uint64_t quantum_bytes = 512 << 10;    // most bytes pulled by one progress()
+  PullRule pull;                            // what is pulled
+  bool measure_pull = false;                // find that out with the first large flow
+  bool crowded = false;                     // fewer cores than ranks
+  std::uint64_t direct_threshold = 1024;    // segments in the heap from here on go direct
+  std::uint64_t quantum_bytes = 512 << 10;  // most bytes pulled by one progress()
 };
 
 class ShmWire final : public Wire {

@@ -151,13 +151,12 @@ bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
 
 bool ShmWire::pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept {
   if (send.to_view) return false;
-  if (options_.measure_threshold && send.flow_bytes >= kMeasuredFrom && pullable(peers))
-      [[unlikely]] {
+  if (options_.measure_pull && send.flow_bytes >= kMeasuredFrom && pullable(peers)) [[unlikely]] {
     PathChoice& choice = segment_.header().path_choice;
-    options_.pull_threshold = measured_pull_threshold(choice, options_.crowded);
-    options_.measure_threshold = choice.threshold.load(std::memory_order_relaxed) == 0;
+    options_.pull = measured_pull_rule(choice, options_.crowded);
+    options_.measure_pull = choice.threshold.load(std::memory_order_relaxed) == 0;
   }
-  return send.flow_bytes >= options_.pull_threshold;
+  return send.flow_bytes >= options_.pull.threshold && peers.size() <= options_.pull.readers;
 }
 
 // False: the arena is full.

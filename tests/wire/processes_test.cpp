@@ -153,7 +153,7 @@ TEST(ShmProcesses, ExchangeThroughAVerySmallArena) {
 
 TEST(ShmProcesses, ExchangeByCma) {
   ShmWorldOptions options;
-  options.wire.pull_threshold = 0;
+  options.wire.pull.threshold = 0;
   options.wire.quantum_bytes = 8 << 10;
   run_processes(options);
 }

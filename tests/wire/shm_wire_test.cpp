@@ -171,7 +171,7 @@ TEST(ShmWire, GrantsWaitForAFreeCellAndKeepTheirOrder) {
 
 TEST(ShmWire, EachSegmentTakesThePathItShould) {
   ShmWorldOptions options;
-  options.wire.pull_threshold = 1 << 20;
+  options.wire.pull.threshold = 1 << 20;
   ShmWorld world(2, options);
   const Counters& c = world.counters(0);
   const auto pass = [&](std::uint64_t bytes, std::uint64_t flow_bytes, const std::byte* data) {
@@ -202,7 +202,7 @@ TEST(ShmWire, EachSegmentTakesThePathItShould) {
 
 TEST(ShmWire, ABigPullGoesInQuantaAndOthersPassIt) {
   ShmWorldOptions options;
-  options.wire.pull_threshold = 1 << 20;
+  options.wire.pull.threshold = 1 << 20;
   options.wire.quantum_bytes = 64 << 10;
   ShmWorld world(2, options);
   Message big(0, 1, FlowId(1, 0, 0), 2 << 20, 1), small(0, 1, FlowId(1, 0, 1), 64, 2);
@@ -222,7 +222,7 @@ TEST(ShmWire, ABigPullGoesInQuantaAndOthersPassIt) {
 
 TEST(ShmWire, ABigPullMayBeCanceledHalfWay) {
   ShmWorldOptions options;
-  options.wire.pull_threshold = 0;
+  options.wire.pull.threshold = 0;
   options.wire.quantum_bytes = 64 << 10;
   ShmWorld world(2, options);
   for (const bool in_place : {false, true}) {

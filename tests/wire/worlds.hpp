@@ -17,7 +17,7 @@ struct ShmCopies : ShmWorld {
 struct ShmPulls : ShmWorld {
   static ShmWorldOptions options() {
     ShmWorldOptions options;
-    options.wire.pull_threshold = 0;
+    options.wire.pull.threshold = 0;
     options.wire.quantum_bytes = 48 << 10;
     return options;
   }
