@@ -163,12 +163,12 @@ void connect(esp_job& job) {
   // each of its two exchanges costs a round of the scheduler. Measured with esp-bench, 2 cores: at
   // 2 ranks spread is ahead from 4 KiB on, at 4 and 8 ranks gathering is up to about 128 KiB.
   tuning.allreduce_gather_bytes = is_crowded(job) ? 131072 : 4095;
-  // Measured on the same machine at 4, 8 and 16 ranks: broadcasts of 32 KiB to 256 KiB and spread
-  // allreduces of 256 KiB to 4 MiB take 5-20 % less than with 8 KiB; reductions take more.
-  if (is_crowded(job)) tuning.published_bytes_min = 32768;
+  // Measured on the same machine at 4 and 16 ranks: broadcasts, reductions and spread allreduces of
+  // 32 KiB to 4 MiB take 5-20 % less than with 8 KiB.
+  if (is_crowded(job)) tuning.segment_bytes_min = 32768;
   if (job.config.segment_bytes > 0) {
     tuning.segment_bytes_min = tuning.segment_bytes_max = job.config.segment_bytes;
-    tuning.published_bytes_min = job.config.segment_bytes;
+    tuning.spread_bytes_min = job.config.segment_bytes;
   }
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
   if (job.config.window_recv > 0) tuning.window_recv = job.config.window_recv;

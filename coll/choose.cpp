@@ -73,11 +73,10 @@ std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tun
   if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
     bytes /= static_cast<std::uint64_t>(request.size);
   }
-  const bool published =
-      request.algorithm == ESP_ALGORITHM_PUBLISH || request.algorithm == ESP_ALGORITHM_SPREAD;
   const std::uint64_t wanted = bytes / tuning.segments;
   // Doubled, so that pieces start on whole pages.
-  std::uint64_t segment = published ? tuning.published_bytes_min : tuning.segment_bytes_min;
+  std::uint64_t segment = request.algorithm == ESP_ALGORITHM_SPREAD ? tuning.spread_bytes_min
+                                                                    : tuning.segment_bytes_min;
   while (segment < wanted && segment < tuning.segment_bytes_max) segment *= 2;
   return std::min(segment, tuning.segment_bytes_max);
 }

@@ -22,13 +22,13 @@ struct Tuning {
   // Up to here an allreduce is latency: the fewest dependent steps win, and one rank may do all the
   // work. Above, every rank reduces its share (spread) and the reduction runs on all cores.
   std::uint64_t allreduce_gather_bytes = 16384;
-  // Segments: an eighth of the message fills a pipeline to 7/8; below 8 KiB the cost per segment
+  // Segments: an eighth of the message fills a pipeline to 7/8; below 16 KiB the cost per segment
   // exceeds that of the copy it hides, above 64 KiB a segment and its neighbours leave a private
-  // cache before they are read again.
-  std::uint64_t segment_bytes_min = 8192;
-  // The same for segments that are published to many readers (publish, spread). Larger where ranks
-  // take turns on a core: nothing overlaps there, and each segment may cost each reader a switch.
-  std::uint64_t published_bytes_min = 8192;
+  // cache before they are read again. Where ranks take turns on a core little is hidden, and each
+  // segment may cost a switch: then bring-up makes the least 32 KiB.
+  std::uint64_t segment_bytes_min = 16384;
+  // Spread has two exchanges in which every rank sends, reduces and receives at the same time.
+  std::uint64_t spread_bytes_min = 32768;
   std::uint64_t segment_bytes_max = 65536;
   std::uint64_t segments = 8;
   // Segments of a point-to-point message: it has one reader, which looks for nothing else, so

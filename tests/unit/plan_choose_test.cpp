@@ -63,12 +63,12 @@ TEST(Choose, EveryChoiceHasAPlan) {
 }
 
 TEST(Choose, SegmentsGrowWithTheMessage) {
-  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8)).segment_bytes, 8192u);
-  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 64 << 10)).segment_bytes, 8192u);
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 8)).segment_bytes, 16u << 10);
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 64 << 10)).segment_bytes, 16u << 10);
   EXPECT_EQ(resolved(base(Collective::kBcast, 8, 256 << 10)).segment_bytes, 32u << 10);
   EXPECT_EQ(resolved(base(Collective::kBcast, 8, 1 << 30)).segment_bytes, 64u << 10);
   // Of a block, in a spread.
-  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 1 << 20)).segment_bytes, 16u << 10);
+  EXPECT_EQ(resolved(base(Collective::kAllreduce, 8, 1 << 20)).segment_bytes, 32u << 10);
 }
 
 TEST(Choose, KeepsWhatTheCallerFixed) {
