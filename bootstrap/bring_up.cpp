@@ -165,7 +165,10 @@ void connect(esp_job& job) {
   tuning.allreduce_gather_bytes = is_crowded(job) ? 131072 : 4095;
   // Measured on the same machine at 4 and 16 ranks: broadcasts, reductions and spread allreduces of
   // 32 KiB to 4 MiB take 5-20 % less than with 8 KiB.
-  if (is_crowded(job)) tuning.segment_bytes_min = 32768;
+  if (is_crowded(job)) {
+    tuning.segment_bytes_min = 32768;
+    tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.usable_cpus);
+  }
   if (job.config.segment_bytes > 0) {
     tuning.segment_bytes_min = tuning.segment_bytes_max = job.config.segment_bytes;
     tuning.spread_bytes_min = job.config.segment_bytes;

@@ -60,7 +60,7 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
       return ESP_ALGORITHM_PUBLISH;
     case Collective::kAllreduce:
       if (message_bytes(request) <= tuning.allreduce_gather_bytes) {
-        return request.size <= tuning.flat_ranks ? ESP_ALGORITHM_PUBLISH : ESP_ALGORITHM_TREE;
+        return request.size <= tuning.gather_ranks ? ESP_ALGORITHM_PUBLISH : ESP_ALGORITHM_TREE;
       }
       return request.commutative ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
     default:

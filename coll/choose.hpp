@@ -22,6 +22,9 @@ struct Tuning {
   // Up to here an allreduce is latency: the fewest dependent steps win, and one rank may do all the
   // work. Above, every rank reduces its share (spread) and the reduction runs on all cores.
   std::uint64_t allreduce_gather_bytes = 16384;
+  // Up to so many ranks that one rank reads all contributions, beyond it is a tree. Where ranks
+  // take turns on few cores a tree has nothing to run at once: bring-up raises it to 8 per core.
+  std::int32_t gather_ranks = 8;
   // Segments: an eighth of the message fills a pipeline to 7/8; below 16 KiB the cost per segment
   // exceeds that of the copy it hides, above 64 KiB a segment and its neighbours leave a private
   // cache before they are read again. Where ranks take turns on a core little is hidden, and each
