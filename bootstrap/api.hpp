@@ -75,7 +75,7 @@ inline esp_status fail(esp_job& job, const Error& failure) {
   return fail(job, failure.status.code(), failure.text);
 }
 // The same for a failed team.
-esp_status fail_team(esp_team& team, Status status);
+esp_status fail_team(esp_team& handle, Status status);
 
 // Hands the end of an operation to a request. Finish::context is the request.
 void finish_request(void* context, Status status) noexcept;

@@ -224,13 +224,12 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
                       esp_op op, int root) {
   const std::uint64_t bytes = quick_bytes(team, count, type);
   const void* from = input;
-  espalier::CombineKernel kernel = nullptr;
   const bool here = team != nullptr && team->team.rank == root;
-  if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
-      !quick_buffers(from, output, here, bytes) ||
-      (kernel = quick_kernel(*team, op, type)) == nullptr) {
-    return long_reduce(team, input, output, count, type, op, root);
-  }
+  const bool quick = bytes != kLong &&
+                     static_cast<unsigned>(root) < static_cast<unsigned>(team->team.size()) &&
+                     quick_buffers(from, output, here, bytes);
+  const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
+  if (kernel == nullptr) return long_reduce(team, input, output, count, type, op, root);
   team->team.enter(quick_signature(Collective::kReduce, count, type, op, root));
   return conclude_quick(
       *team, team->job->short_path->reduce(team->team, root, {from, output, count, bytes, kernel}));
@@ -240,11 +239,9 @@ esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t
                          esp_type type, esp_op op) {
   const std::uint64_t bytes = quick_bytes(team, count, type);
   const void* from = input;
-  espalier::CombineKernel kernel = nullptr;
-  if (bytes == kLong || !quick_buffers(from, output, true, bytes) ||
-      (kernel = quick_kernel(*team, op, type)) == nullptr) {
-    return long_allreduce(team, input, output, count, type, op);
-  }
+  const bool quick = bytes != kLong && quick_buffers(from, output, true, bytes);
+  const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
+  if (kernel == nullptr) return long_allreduce(team, input, output, count, type, op);
   team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0));
   return conclude_quick(
       *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, kernel}));

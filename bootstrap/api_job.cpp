@@ -9,7 +9,6 @@
 #include "bootstrap/api.hpp"
 #include "core/trace_export.hpp"
 
-using espalier::Error;
 namespace api = espalier::api;
 
 namespace espalier::api {

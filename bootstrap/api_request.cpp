@@ -3,9 +3,7 @@
 
 #include "bootstrap/api.hpp"
 
-using espalier::Engine;
 using espalier::Result;
-using espalier::Status;
 namespace api = espalier::api;
 
 namespace espalier {
@@ -220,7 +218,8 @@ esp_status esp_request_wait_all(esp_request** requests, size_t count) {
   return first;
 }
 
-esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value, double timeout_seconds) {
+esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
+                            double timeout_seconds) {
   if (job == nullptr || counter == nullptr || !(timeout_seconds >= 0)) return ESP_ERR_ARGUMENT;
   if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
   const double limit = timeout_seconds > 0 ? timeout_seconds : job->config.timeout;

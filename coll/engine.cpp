@@ -174,7 +174,8 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
   team.active = instance;
   ++counters_.operations;
   trace_.begin(trace_kind(instance->call.collective), subject(*instance));
-  for (std::uint16_t v = 0; v < instance->states.size(); ++v) {
+  const auto vertices = static_cast<std::uint16_t>(instance->states.size());
+  for (std::uint16_t v = 0; v < vertices; ++v) {
     VertexState& state = instance->states[v];
     state.base = 0;
     state.done = state.posted = 0;
@@ -182,7 +183,7 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
     if (instance->plan->vertices[v].count > 0) ++instance->unfinished;
   }
   // Receives were listed first by the plan makers; the stack is worked from its top.
-  for (auto v = static_cast<std::uint16_t>(instance->states.size()); v-- > 0;) {
+  for (std::uint16_t v = vertices; v-- > 0;) {
     queue_vertex(*instance, v);
   }
   (void)run(*instance);
@@ -231,7 +232,8 @@ int Engine::progress() noexcept {
     Instance* instance = stalled;
     stalled = std::exchange(instance->stalled_next, nullptr);
     instance->stalled = false;
-    for (std::uint16_t v = 0; v < instance->states.size(); ++v) {
+    const auto vertices = static_cast<std::uint16_t>(instance->states.size());
+    for (std::uint16_t v = 0; v < vertices; ++v) {
       if (std::exchange(instance->states[v].stalled, false)) queue_vertex(*instance, v);
     }
     make_ready(*instance);

@@ -81,14 +81,14 @@ class Engine final : public Agent {
   void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
   void make_ready(Instance& instance) noexcept;
   int run(Instance& instance) noexcept;
-  int look_at(Instance& instance, std::uint16_t vertex) noexcept;
+  int look_at(Instance& instance, std::uint16_t number) noexcept;
   std::uint64_t startable(const Instance& instance, const Vertex& vertex,
                           const VertexState& state) const noexcept;
-  Posted post(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
-  Posted post_send(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
-  Posted post_recv(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
-  void combine(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
-  void mark(Instance& instance, std::uint16_t vertex, std::uint32_t index) noexcept;
+  Posted post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  void combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;
   void end(Instance& instance) noexcept;
   void withdraw(Instance& instance) noexcept;

@@ -56,9 +56,8 @@ class TeamWatch final : public Watchdog {
   bool find_leaving(Team& team, const Pending& what) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
-  std::vector<Rank> late(const Team& team, const Pending& pending) const;
-  std::string describe(const Team& team, const Pending& pending, std::uint64_t waited_ns,
-                       Rank& first);
+  std::vector<Rank> late(const Team& team, const Pending& what) const;
+  std::string describe(const Team& team, const Pending& what, std::uint64_t waited_ns, Rank& first);
 
   Engine& engine_;
   Liveness& liveness_;

@@ -340,7 +340,7 @@ ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, in
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
 /* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0:
  * the configured limit). */
-ESP_API esp_status esp_counter_wait(esp_job* job, int64_t* counter, int64_t value,
+ESP_API esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
                                     double timeout_seconds);
 
 /* ---- looking inside ---- */
