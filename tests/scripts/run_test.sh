@@ -8,7 +8,7 @@ source "${BASH_SOURCE[0]%/*}/expect.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-project="$folder/an odd (name) & more"
+project="$folder/an odd (name), #1"
 run=$project/run
 mkdir -p "$project"/{scripts,cmake}
 cp "$source_folder/run" "$project"
@@ -91,8 +91,13 @@ expect 0 '^cmake --build --preset lint -- -k 0$' calls lint
 expect 1 '0' grep -c compiler_id "$CALLS"
 FINDS=shellcheck expect 1 'lint: shellcheck found something' "$run" lint
 
+# A folder that Ninja cannot work in.
+mkdir "$folder/bed & breakfast"
+cp -r "$project"/{run,scripts,cmake} "$folder/bed & breakfast"
+expect 1 'Ninja cannot work in .*/bed & breakfast: ' "$folder/bed & breakfast/run" build
+
 # A folder that cannot be written to: a file in the place of build/ stops root, too.
 rm -rf "$project/build"
 ln -s /proc/self/none "$project/build"
-expect 1 'cannot write to .*an odd \(name\) & more/build' "$run" build
+expect 1 'cannot write to .*an odd \(name\), #1/build' "$run" build
 exit $((failures > 0))
