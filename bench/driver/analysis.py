@@ -110,7 +110,7 @@ class Floors:
         copy, add = self.us("copy-peer", size), self.us("add", size)
         if copy is None or add is None:
             return None
-        combine = max(copy, add)
+        combine = self.us("add-peer", size) or max(copy, add)
         if ranks > cores:
             shared = {
                 "bcast": (ranks - 1) * copy / cores,
@@ -139,6 +139,20 @@ def verdict(ours, best_peer, target_ratio) -> str:
     if ratio < 1.0:
         return "ahead" if target_ratio is not None else "hit"
     return "MISS"
+
+
+def shortfall(cell: dict, ours: str) -> str:
+    """Why a cell does not reach its target, as far as the floors tell; empty when it does."""
+    time, best, floor = cell["us"].get(ours), cell["best_peer_us"], cell["floor_us"]
+    if cell["verdict"] not in ("ahead", "MISS") or time is None:
+        return ""
+    aim = cell["target_ratio"] or 1.0
+    if floor is None:
+        return "no floor is known"
+    over = f"{time / floor:.1f} x the floor"
+    if floor > aim * best:
+        return f"out of reach here: the floor is {floor / best:.2f} of the best peer; {over}"
+    return f"within reach: the floor is {floor / best:.2f} of the best peer; {over}"
 
 
 def compare(results: dict, floors: Floors, targets: dict, ours: str, cores: int) -> list:

@@ -2,6 +2,8 @@
 
 import datetime
 
+import analysis
+
 
 def human_size(size: int) -> str:
     if size == 0:
@@ -46,6 +48,19 @@ def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) ->
             ])  # fmt: skip
         lines += _table(header, rows, markdown)
     return lines
+
+
+def shortfall_lines(cells: list, ours: str, markdown: bool) -> list:
+    rows = []
+    for cell in cells:
+        reason = analysis.shortfall(cell, ours)
+        if reason:
+            rows.append([str(cell["ranks"]), cell["op"], human_size(cell["bytes"]),
+                         number(cell["ratio"]), number(cell["target_ratio"]), reason])  # fmt: skip
+    if not rows:
+        return []
+    title = ["", f"{'### ' if markdown else ''}Short of the target", ""]
+    return title + _table(["ranks", "operation", "size", "ratio", "target", ""], rows, markdown)
 
 
 def floor_lines(floors: list, markdown: bool) -> list:
@@ -109,6 +124,7 @@ def render(summary: dict, ours: str, markdown: bool) -> str:
     lines = header_lines(summary, markdown)
     lines += comparison_lines(summary["cells"], list(summary["libraries"]), ours, markdown)
     lines += ["", totals_line(summary["cells"])]
+    lines += shortfall_lines(summary["cells"], ours, markdown)
     lines += floor_lines(summary["floors"], markdown)
     lines += resource_lines(summary["resources"], markdown)
     for failure in summary["failures"]:

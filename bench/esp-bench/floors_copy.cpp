@@ -74,6 +74,15 @@ void add_floats(float* __restrict sum, const float* __restrict more, std::size_t
   for (std::size_t i = 0; i < count; ++i) sum[i] += more[i];
 }
 
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    defined(__GNUC__) && !defined(__clang__)
+[[gnu::target_clones("arch=x86-64-v4", "avx2", "default"), gnu::optimize("O3")]]
+#endif
+void add_floats_to(float* __restrict sum, const float* __restrict a, const float* __restrict b,
+                   std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
+}
+
 Summary time_copy(const Shape& shape) {
   const Memory from = allocate(shape.ring()), to = allocate(shape.ring());
   return time_ring(
@@ -156,6 +165,18 @@ Summary time_copy_from_peer(const Shape& shape, PairCpus cpus) {
   });
 }
 
+// What a reduction does at least: own values and those of a peer into a third buffer.
+Summary time_add_from_peer(const Shape& shape, PairCpus cpus) {
+  SharedMemory ring(shape.ring());
+  std::memset(ring.data(), 1, shape.ring());
+  const Memory own = allocate(shape.ring()), to = allocate(shape.ring());
+  std::memset(own.get(), 0, shape.ring());
+  return time_reading(shape, cpus, ring.data(), [&](pid_t, std::size_t at) {
+    add_floats_to(reinterpret_cast<float*>(to.get() + at), reinterpret_cast<float*>(own.get() + at),
+                  reinterpret_cast<float*>(ring.data() + at), shape.bytes / sizeof(float));
+  });
+}
+
 // The child's private copy of the ring has the parent's address: fork made it.
 Floor readv_floor(const Shape& shape, PairCpus cpus) {
   const Memory ring = allocate(shape.ring()), to = allocate(shape.ring());
@@ -185,6 +206,7 @@ void measure_copy_floors(const Options& options, std::vector<Floor>& floors) {
     const PairCpus pair{cpus[0], cpus[1]};
     floors.push_back({"copy-both", bytes, time_copy_both(shape, pair), "per core"});
     floors.push_back({"copy-peer", bytes, time_copy_from_peer(shape, pair), ""});
+    floors.push_back({"add-peer", bytes, time_add_from_peer(shape, pair), ""});
     floors.push_back(readv_floor(shape, pair));
   }
 }

@@ -95,6 +95,25 @@ class Cells(unittest.TestCase):
         self.assertIn("hit", "\n".join(report.comparison_lines([cell], ["p"], "espalier", False)))
 
 
+class Shortfalls(unittest.TestCase):
+    def cell(self, us, floor, target_ratio=0.5, best=10.0):
+        return {"us": {"espalier": us}, "best_peer_us": best, "floor_us": floor,
+                "target_ratio": target_ratio,
+                "verdict": analysis.verdict(us, best, target_ratio)}  # fmt: skip
+
+    def test_a_hit_needs_no_reason(self):
+        self.assertEqual(analysis.shortfall(self.cell(4, 1), "espalier"), "")
+
+    def test_a_floor_above_the_aim_is_out_of_reach(self):
+        text = analysis.shortfall(self.cell(8, 6), "espalier")
+        self.assertIn("out of reach here: the floor is 0.60", text)
+
+    def test_a_floor_below_the_aim_is_within_reach(self):
+        text = analysis.shortfall(self.cell(8, 4), "espalier")
+        self.assertIn("within reach", text)
+        self.assertIn("2.0 x the floor", text)
+
+
 class FloorFormulas(unittest.TestCase):
     def test_barrier(self):
         floors = make_floors(line=0.03, yield_hop=1.4)
