@@ -29,18 +29,23 @@ step_find_package() {
   run "$scratch/cmake/outside_mpi"
 }
 
+# Sets `flags`. pkg-config puts a backslash before each space of a folder, which xargs takes away.
+flags_of() {  # PACKAGE
+  mapfile -t flags < <(pkg-config --cflags --libs "$1" | xargs -n 1 printf '%s\n')
+}
+
 step_pkg_config() {
   PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name espalier.pc)")
   export PKG_CONFIG_PATH
   local flags rpath
-  read -r -a flags < <(pkg-config --cflags --libs espalier)
-  rpath=-Wl,-rpath,$(pkg-config --variable=libdir espalier)
+  flags_of espalier
+  rpath=-Wl,-rpath,$(pkg-config --variable=libdir espalier | xargs)
   [[ $(pkg-config --modversion espalier) == 0.* ]]
   cc -std=c99 -Wall -Werror "$project/main.c" -o "$scratch/c" "${flags[@]}" "$rpath"
   c++ -std=c++20 -Wall -Werror "$project/main.cpp" -o "$scratch/cpp" "${flags[@]}" "$rpath"
   run "$scratch/c"
   run "$scratch/cpp"
-  read -r -a flags < <(pkg-config --cflags --libs espalier-mpi)
+  flags_of espalier-mpi
   cc "$project/mpi.c" -o "$scratch/mpi" "${flags[@]}" "$rpath"
   run "$scratch/mpi"
 }
@@ -54,6 +59,7 @@ check_wrappers() {  # BIN
   run "$scratch/wrapped++"
   local said
   said=$(CC=no ESP_CC="ccache mycc" "$1/esp-cc" --show -O2 a.c)
+  said=${said//\"/}  # around folders with spaces
   [[ $said == "ccache mycc -I"*" -O2 a.c -L"*" -Wl,-rpath,"*" -lespalier_mpi" ]]
   said=$(CXX=mycc "$1/esp-c++" --show -c a.cpp)
   [[ $said == "mycc -I"*" -c a.cpp" ]]
