@@ -1,9 +1,11 @@
 #include "core/worker.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <system_error>
+#include <cerrno>
+#include <cstring>
 
 namespace espalier {
 namespace {
@@ -132,22 +134,35 @@ void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {
 }
 
 Outcome Worker::start_thread() {
-  ESP_ASSERT(tasks_ != nullptr && !thread_.joinable());
+  ESP_ASSERT(tasks_ != nullptr);
+  ESP_ASSERT(!thread_.has_value());
   stop_.store(false, std::memory_order_relaxed);
-  thread_ = std::thread([this] { thread_main(); });
+  pthread_t thread{};
+  const int failure = ::pthread_create(&thread, nullptr, &thread_main, this);
+  if (failure != 0) {
+    // EAGAIN: no memory for the stack, or too many threads; the rest, a sandbox that forbids it.
+    return error(failure == EAGAIN ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
+                 fmt::format("cannot start the progress thread: {} (limits: ulimit -u, -v and -s, "
+                             "pids.max of the control group); ESP_THREAD_OWNER needs none",
+                             std::strerror(failure)),
+                 kNoRank, failure);
+  }
+  thread_ = thread;
   return Unit{};
 }
 
-void Worker::thread_main() noexcept {
-  const auto stopped = [this] { return stop_.load(std::memory_order_acquire); };
-  wait(stopped);
+void* Worker::thread_main(void* worker) noexcept {
+  Worker& self = *static_cast<Worker*>(worker);
+  self.wait([&self] { return self.stop_.load(std::memory_order_acquire); });
+  return nullptr;
 }
 
 void Worker::stop_thread() noexcept {
-  if (!thread_.joinable()) return;
+  if (!thread_.has_value()) return;
   stop_.store(true, std::memory_order_release);
   doorbell_.ring_self();
-  thread_.join();
+  (void)::pthread_join(*thread_, nullptr);
+  thread_.reset();
 }
 
 }  // namespace espalier

@@ -12,10 +12,12 @@
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <thread>
+#include <optional>
 #include <vector>
 
 #include "core/clock.hpp"
@@ -97,10 +99,13 @@ class Worker {
   // Any thread. Blocks (politely) while the queue is full. Needs enable_submission().
   void submit(Task& task) noexcept;
 
+  // Owner, which the new thread is from then on. ESP_ERR_NO_MEMORY when there is no thread to be
+  // had; the worker is as before then.
   Outcome start_thread();
   void stop_thread() noexcept;
-  bool has_thread() const noexcept { return thread_.joinable(); }
-  bool on_thread() const noexcept { return std::this_thread::get_id() == thread_.get_id(); }
+  bool on_thread() const noexcept {
+    return thread_.has_value() && ::pthread_equal(::pthread_self(), *thread_) != 0;
+  }
 
   TimerQueue& timers() noexcept { return timers_; }
   const WaitPolicy& policy() const noexcept { return policy_; }
@@ -123,7 +128,7 @@ class Worker {
   int run_tasks() noexcept;
   void disarm() noexcept;
   int progress_once() noexcept;
-  void thread_main() noexcept;
+  static void* thread_main(void* worker) noexcept;
 
   Clock& clock_;
   Doorbell& doorbell_;
@@ -139,7 +144,8 @@ class Worker {
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.
   std::atomic<bool> stop_{false};
-  std::thread thread_;  // Last: started in start_thread() only, when everything else exists.
+  // Not std::thread, which ends the process when there is none to be had: no exceptions here.
+  std::optional<pthread_t> thread_;
 };
 
 }  // namespace espalier

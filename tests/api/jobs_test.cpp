@@ -1,17 +1,25 @@
 // Several jobs in one process do not disturb each other: two jobs of three ranks, every rank a
 // thread, bootstrapped by callbacks alone; then a thread that is a rank of two jobs at once; then a
-// job with a progress thread that several threads use together.
+// job with a progress thread that several threads use together; last, one for which there is none.
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/support/collectives.hpp"
+#include "tests/support/no_threads.hpp"
 #include "tests/support/thread_bootstrap.hpp"
 
 namespace {
 
 using test::g_case;
 
-esp_job* open(test::Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREAD_OWNER) {
+struct Opened {
+  esp_status status = ESP_OK;
+  esp_job* job = nullptr;
+  std::string text;
+};
+
+Opened try_open(test::Meeting& meeting, int rank, esp_thread_mode mode) {
   const esp_bootstrap bootstrap = meeting.of(rank);
   char text[512] = "";
   esp_job_options options = ESP_JOB_OPTIONS_INIT;
@@ -19,10 +27,17 @@ esp_job* open(test::Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREA
   options.thread_mode = mode;
   options.error_text = text;
   options.error_text_bytes = sizeof text;
-  esp_job* job = nullptr;
-  const esp_status status = esp_job_init(&options, &job);
-  CHECK(status == ESP_OK, "rank {}: {} {}", rank, esp_status_text(status), text);
-  return status == ESP_OK ? job : nullptr;
+  Opened opened;
+  opened.status = esp_job_init(&options, &opened.job);
+  opened.text = text;
+  return opened;
+}
+
+esp_job* open(test::Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREAD_OWNER) {
+  const Opened opened = try_open(meeting, rank, mode);
+  CHECK(opened.status == ESP_OK, "rank {}: {} {}", rank, esp_status_text(opened.status),
+        opened.text);
+  return opened.job;
 }
 
 void work(esp_job* job, int turns) {
@@ -115,12 +130,27 @@ void progress_threads() {
   rank_with_threads(meeting, 0);
 }
 
+// The process lives on, is told why, and can open the job without a thread.
+void no_progress_thread() {
+  g_case = "no progress thread";
+  test::Meeting meeting(1);
+  {
+    const test::NoThreads none;
+    const Opened refused = try_open(meeting, 0, ESP_THREAD_PROGRESS);
+    CHECK_EQ(refused.status, ESP_ERR_NO_MEMORY, "{}", refused.text);
+    CHECK(refused.job == nullptr, "");
+    CHECK(refused.text.starts_with("cannot start the progress thread"), "{}", refused.text);
+  }
+  rank_of_one_job(meeting, 0);
+}
+
 }  // namespace
 
 int main() {
   two_jobs();
   both_at_once();
   progress_threads();
+  no_progress_thread();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 100 ? 0 : 1;
 }

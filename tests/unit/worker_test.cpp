@@ -5,8 +5,12 @@
 #include <time.h>
 
 #include <atomic>
+#include <cerrno>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/no_threads.hpp"
 
 namespace espalier {
 namespace {
@@ -95,6 +99,29 @@ TEST(Worker, ProgressThreadIsIdleWhenThereIsNothingToDo) {
   const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_LT(cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before, 0.020);
+  f.worker.stop_thread();
+}
+
+// The refusal is a value, the worker stays usable, and a later attempt succeeds.
+TEST(Worker, NoThreadToBeHad) {
+  Fixture f;
+  ASSERT_TRUE(f.worker.enable_submission().ok());
+  {
+    const test::NoThreads none;
+    const Outcome started = f.worker.start_thread();
+    ASSERT_FALSE(started.ok());
+    EXPECT_EQ(started.error().status.code(), ESP_ERR_NO_MEMORY);
+    EXPECT_EQ(started.error().status.error_number(), EAGAIN);
+    EXPECT_NE(started.error().text.find("cannot start the progress thread"), std::string::npos);
+    f.worker.stop_thread();
+  }
+  std::atomic<int> count{0};
+  CountingTask task(count);
+  f.worker.submit(task);
+  EXPECT_GT(f.worker.progress(), 0);
+  EXPECT_EQ(count, 1);
+  ASSERT_TRUE(f.worker.start_thread().ok());
+  EXPECT_FALSE(f.worker.on_thread());
   f.worker.stop_thread();
 }
 
