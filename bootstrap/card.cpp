@@ -1,69 +1,31 @@
 #include "bootstrap/card.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "core/asymmetric_fence.hpp"
+#include "core/host.hpp"
+#include "core/process_state.hpp"
 
 namespace espalier {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<Card>);
 
-std::uint64_t hash_text(std::span<const char> text) noexcept {
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
-
-// At most `room` bytes of a small file; "" when it cannot be read.
-std::size_t read_small(const char* path, char* to, std::size_t room) noexcept {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  const ssize_t got = ::read(fd, to, room);
-  ::close(fd);
-  return got > 0 ? static_cast<std::size_t>(got) : 0;
-}
-
 }  // namespace
-
-ProcessState process_state(std::int64_t pid) noexcept {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%lld/stat", static_cast<long long>(pid));
-  char text[1024];
-  const std::size_t got = read_small(path, text, sizeof text - 1);
-  text[got] = 0;
-  // The command name, in parentheses, may hold anything: begin after the last ')'.
-  const char* at = std::strrchr(text, ')');
-  if (at == nullptr || at[1] != ' ') return {};
-  ProcessState state;
-  state.letter = at[2];
-  int field = 3;
-  for (at += 2; *at != 0 && field < 22; ++at) {
-    if (*at == ' ') ++field;
-  }
-  state.start = std::strtoull(at, nullptr, 10);
-  return state;
-}
 
 Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file) {
   Card card;
   card.bytes = sizeof(Card);
   (void)::gethostname(card.host, sizeof card.host - 1);
-  char boot_id[64];
-  card.machine =
-      hash_text({boot_id, read_small("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id)});
+  const HostIdentity host = host_identity(card.host);
+  card.machine = host.boot_hash;
+  card.pid_namespace = host.pid_namespace;
   card.pid = ::getpid();
   card.pid_start = process_state(card.pid).start;
-  struct stat info {};
-  if (::stat("/proc/self/ns/pid", &info) == 0) card.pid_namespace = info.st_ino;
   card.memory_file = memory_file;
   card.progress_thread = config.progress_thread ? 1 : 0;
   card.asymmetric_fence = asymmetric_fence_register() ? 1 : 0;

@@ -48,11 +48,4 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank);
 // Settings that differ between two ranks, as an error; Unit when all agree.
 Outcome check_agreement(const std::vector<Card>& cards, Rank me);
 
-// Field 22 of /proc/PID/stat, and the state letter; {0, 0} when there is no such process.
-struct ProcessState {
-  std::uint64_t start = 0;
-  char letter = 0;
-};
-ProcessState process_state(std::int64_t pid) noexcept;
-
 }  // namespace espalier

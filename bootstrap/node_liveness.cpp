@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "core/process_state.hpp"
+
 namespace espalier {
 
 NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,

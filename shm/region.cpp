@@ -6,10 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
+
+#include "core/process_state.hpp"
 
 namespace espalier::shm {
 namespace {
@@ -33,29 +32,12 @@ const char* name(RegionAccess access) noexcept {
 
 }  // namespace
 
-std::uint64_t process_start(pid_t pid) noexcept {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return 0;
-  char text[1024];
-  const std::size_t got = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[got] = 0;
-  // The second field is a name in parentheses, which may hold anything; field 3 follows the last.
-  const char* at = std::strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 22; ++field) {
-    at = std::strchr(at + 1, ' ');
-  }
-  return at == nullptr ? 0 : std::strtoull(at + 1, nullptr, 10);
-}
-
 Result<Process> Process::open(pid_t pid, std::uint64_t start) {
   // The descriptor first: it stays with the process whose start time is read afterwards.
   const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (pidfd < 0 && errno == ESRCH) return gone(pid);
   Process process(pid, start, pidfd);
-  if (start == 0 || process_start(pid) != start) return gone(pid);
+  if (start == 0 || process_state(pid).start != start) return gone(pid);
   return process;
 }
 
@@ -64,7 +46,7 @@ Process::~Process() {
 }
 
 bool Process::alive() const noexcept {
-  if (pidfd_ < 0) return process_start(pid_) == start_;
+  if (pidfd_ < 0) return process_state(pid_).start == start_;
   return ::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0 || errno != ESRCH;
 }
 

@@ -23,7 +23,7 @@ enum class RegionAccess : std::uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 }
 
 struct Region {
   pid_t pid = 0;
-  std::uint64_t pid_start = 0;  // start time of the process: field 22 of /proc/PID/stat
+  std::uint64_t pid_start = 0;  // start time of the process, as ProcessState::start
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   RegionAccess access = RegionAccess::kRead;
@@ -34,9 +34,6 @@ struct RegionRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
-
-// Start time of a process; 0 when there is none.
-std::uint64_t process_start(pid_t pid) noexcept;
 
 // Another process, and certainty that it is still that one.
 class Process {

@@ -12,6 +12,7 @@
 
 #include "child.hpp"
 #include "core/prng.hpp"
+#include "core/process_state.hpp"
 #include "shm/region.hpp"
 
 namespace espalier::shm {
@@ -51,8 +52,8 @@ class Owner {
           return 0;
         }) {
     wait_for(told_->step, 1);
-    region_ = {child_.pid(), process_start(child_.pid()), told_->address,
-               kBytes,       RegionAccess::kReadWrite,    7};
+    region_ = {child_.pid(), process_state(child_.pid()).start, told_->address,
+               kBytes,       RegionAccess::kReadWrite,          7};
   }
   // Does its memory hold the complement of the pattern?
   bool got_complement() {
