@@ -145,16 +145,13 @@ void settings(const Context& context) {
   const esp_bootstrap alone{nullptr, 0, 1, gather, barrier, nullptr};
   for (const char* wrong : {"TRACE=maybe", "TRACE"}) {
     const char* list[] = {wrong, nullptr};
-    char text[256] = "";
     esp_job_options options = ESP_JOB_OPTIONS_INIT;
     options.bootstrap = &alone;
     options.settings = list;
-    options.error_text = text;
-    options.error_text_bytes = sizeof text;
-    esp_job* job = nullptr;
-    REFUSED(esp_job_init(&options, &job), ESP_ERR_CONFIG);
-    CHECK(job == nullptr, "{}", wrong);
-    CHECK(text[0] != '\0', "no explanation for {}", wrong);
+    const Opened opened = open_job(options);
+    REFUSED(opened.status, ESP_ERR_CONFIG);
+    CHECK(opened.job == nullptr, "{}", wrong);
+    CHECK(!opened.text.empty(), "no explanation for {}", wrong);
   }
 }
 

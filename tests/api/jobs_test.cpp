@@ -1,7 +1,6 @@
 // Several jobs in one process do not disturb each other: two jobs of three ranks, every rank a
 // thread, bootstrapped by callbacks alone; then a thread that is a rank of two jobs at once; then a
 // job with a progress thread that several threads use together; last, one for which there is none.
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -13,28 +12,16 @@ namespace {
 
 using test::g_case;
 
-struct Opened {
-  esp_status status = ESP_OK;
-  esp_job* job = nullptr;
-  std::string text;
-};
-
-Opened try_open(test::Meeting& meeting, int rank, esp_thread_mode mode) {
+test::Opened try_open(test::Meeting& meeting, int rank, esp_thread_mode mode) {
   const esp_bootstrap bootstrap = meeting.of(rank);
-  char text[512] = "";
   esp_job_options options = ESP_JOB_OPTIONS_INIT;
   options.bootstrap = &bootstrap;
   options.thread_mode = mode;
-  options.error_text = text;
-  options.error_text_bytes = sizeof text;
-  Opened opened;
-  opened.status = esp_job_init(&options, &opened.job);
-  opened.text = text;
-  return opened;
+  return test::open_job(options);
 }
 
 esp_job* open(test::Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREAD_OWNER) {
-  const Opened opened = try_open(meeting, rank, mode);
+  const test::Opened opened = try_open(meeting, rank, mode);
   CHECK(opened.status == ESP_OK, "rank {}: {} {}", rank, esp_status_text(opened.status),
         opened.text);
   return opened.job;
@@ -136,7 +123,7 @@ void no_progress_thread() {
   test::Meeting meeting(1);
   {
     const test::NoThreads none;
-    const Opened refused = try_open(meeting, 0, ESP_THREAD_PROGRESS);
+    const test::Opened refused = try_open(meeting, 0, ESP_THREAD_PROGRESS);
     CHECK_EQ(refused.status, ESP_ERR_NO_MEMORY, "{}", refused.text);
     CHECK(refused.job == nullptr, "");
     CHECK(refused.text.starts_with("cannot start the progress thread"), "{}", refused.text);

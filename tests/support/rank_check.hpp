@@ -78,6 +78,22 @@ inline const char* text_of(const esp_team* team) {
 
 #define CHECK_OK(call, where, ...) CHECK_STATUS(call, ESP_OK, where, __VA_ARGS__)
 
+// What esp_job_init answered; `job` is NULL unless that was ESP_OK.
+struct Opened {
+  esp_status status = ESP_OK;
+  esp_job* job = nullptr;
+  std::string text;
+};
+inline Opened open_job(esp_job_options options = ESP_JOB_OPTIONS_INIT) {
+  char text[512] = "";
+  options.error_text = text;
+  options.error_text_bytes = sizeof text;
+  Opened opened;
+  opened.status = esp_job_init(&options, &opened.job);
+  opened.text = text;
+  return opened;
+}
+
 // What a case gets: a running job of this process.
 struct Context {
   esp_job* job;
@@ -93,15 +109,13 @@ struct Case {
 
 // Opens the job, runs the named cases, closes the job; the program's exit status.
 inline int run_cases(const std::vector<Case>& cases, int argc, char** argv) {
-  char text[512] = "";
-  esp_job_options options = ESP_JOB_OPTIONS_INIT;
-  options.error_text = text;
-  options.error_text_bytes = sizeof text;
-  Context context{};
-  if (esp_job_init(&options, &context.job) != ESP_OK) {
-    fmt::print(stderr, "esp_job_init: {}\n", text);
+  const Opened opened = open_job();
+  if (opened.status != ESP_OK) {
+    fmt::print(stderr, "esp_job_init: {}\n", opened.text);
     return 1;
   }
+  Context context{};
+  context.job = opened.job;
   context.world = esp_job_world(context.job);
   context.rank = esp_job_rank(context.job);
   context.size = esp_job_size(context.job);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/prng.hpp"
+
 namespace espalier::plan_check {
 namespace {
 
@@ -404,13 +406,7 @@ class Interpreter {
 
   // ---- order of completion ----
 
-  std::uint64_t random(std::uint64_t below) {  // splitmix64
-    random_ += 0x9e3779b97f4a7c15ull;
-    std::uint64_t z = random_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (z ^ (z >> 31)) % below;
-  }
+  std::uint64_t random(std::uint64_t below) { return splitmix64(random_) % below; }
 
   void execute() {
     for (std::size_t id = 0; id < states_.size(); ++id) enqueue(static_cast<std::int32_t>(id));
