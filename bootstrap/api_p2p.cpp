@@ -22,6 +22,7 @@ using espalier::Send;
 using espalier::SendOp;
 using espalier::Status;
 using espalier::Team;
+using espalier::TraceKind;
 namespace api = espalier::api;
 
 namespace {
@@ -82,6 +83,17 @@ struct Message {
     id.total = parts.pieces;
     id.signature = espalier::flow_signature(parts.elements);
     return id;
+  }
+  // As the engine's subjects of messages. Receives only: counted as the latest one received.
+  espalier::TraceSubject traced(const espalier::SegmentId& id) const noexcept {
+    espalier::TraceSubject s;
+    s.team = static_cast<std::uint16_t>(handle.team.id);
+    s.vertex = static_cast<std::uint16_t>(256 + channel);
+    s.sequence = static_cast<std::uint32_t>(handle.team.flow(peer, channel).received);
+    s.index = id.ordinal;
+    s.peer = id.peer;
+    s.value = static_cast<std::uint32_t>(length(id.ordinal));
+    return s;
   }
 };
 
@@ -161,9 +173,15 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   Outstanding open{1, {}};
   op.of = &open;
   begin_wait(team, message.peer);
+  const espalier::TraceSubject subject = message.traced(id);
+  job.trace.begin(TraceKind::kRecv, subject);
   job.worker->wait([&] { return open.count == 0 || team.failed(); });
   end_wait(team);
-  if (open.count == 0) return open.status;
+  if (open.count == 0) {
+    job.trace.end(TraceKind::kRecv, subject);
+    return open.status;
+  }
+  job.trace.cancel(TraceKind::kRecv, subject);
   wire.cancel(static_cast<RecvOp&>(op));
   return team.fault;
 }

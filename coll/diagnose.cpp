@@ -24,16 +24,62 @@ TraceKind trace_kind(Collective collective) noexcept {
   return TraceKind::kMark;
 }
 
-TraceSubject subject(const Instance& instance, std::uint16_t vertex, std::uint32_t index,
-                     int member) noexcept {
+TraceSubject subject(const Instance& instance) noexcept {
   TraceSubject s;
   s.team = static_cast<std::uint16_t>(instance.team->id);
-  s.vertex = vertex;
   s.sequence = static_cast<std::uint32_t>(instance.sequence);
-  s.index = index;
-  s.peer = member < 0 ? kNoRank : instance.team->members[static_cast<std::size_t>(member)];
   s.value = static_cast<std::uint32_t>(instance.call.bytes());
+  if (instance.call.collective == Collective::kPointToPoint) {
+    // Counted per peer, channel and direction.
+    s.vertex = instance.channel;
+    s.index = instance.plan->vertices.front().action == Action::kRecv ? 1 : 0;
+    s.peer = instance.team->members[static_cast<std::size_t>(instance.call.root)];
+  }
   return s;
+}
+
+namespace {
+
+TraceKind segment_kind(const Vertex& vertex) noexcept {
+  if (vertex.action == Action::kPublish) return TraceKind::kPublish;
+  return vertex.action == Action::kSend ? TraceKind::kSend : TraceKind::kRecv;
+}
+
+TraceSubject segment_subject(const Instance& instance, std::uint16_t number,
+                             std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  TraceSubject s = subject(instance);
+  if (instance.call.collective != Collective::kPointToPoint) s.vertex = number;
+  s.index = index;
+  if (vertex.action != Action::kPublish) {
+    s.peer = instance.team->members[static_cast<std::size_t>(plan.peer(vertex, index))];
+  }
+  s.value = static_cast<std::uint32_t>(plan.length_elements(vertex, index) *
+                                       plan.partition.element_bytes);
+  return s;
+}
+
+}  // namespace
+
+void trace_post(Trace& trace, const Instance& instance, std::uint16_t vertex, std::uint32_t index,
+                Posted posted, std::uint64_t begin_ns) noexcept {
+  if (posted == Posted::kRetry) return;  // Nothing happened.
+  const TraceKind kind = segment_kind(instance.plan->vertices[vertex]);
+  const TraceSubject s = segment_subject(instance, vertex, index);
+  trace.begin_at(kind, s, begin_ns);
+  if (posted == Posted::kDone) trace.end(kind, s);
+}
+
+void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex, std::uint32_t index,
+               TracePhase phase) noexcept {
+  const TraceKind kind = segment_kind(instance.plan->vertices[vertex]);
+  const TraceSubject s = segment_subject(instance, vertex, index);
+  if (phase == TracePhase::kCancel) {
+    trace.cancel(kind, s);
+  } else {
+    trace.end(kind, s);
+  }
 }
 
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {

@@ -173,7 +173,7 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
   if (team.active != nullptr) team.active->active_prev = instance;
   team.active = instance;
   ++counters_.operations;
-  trace_.begin(trace_kind(instance->call.collective), subject(*instance));
+  if (trace_.enabled()) trace_.begin(trace_kind(instance->call.collective), subject(*instance));
   const auto vertices = static_cast<std::uint16_t>(instance->states.size());
   for (std::uint16_t v = 0; v < vertices; ++v) {
     VertexState& state = instance->states[v];
@@ -333,7 +333,7 @@ void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index)
 
 void Engine::end(Instance& instance) noexcept {
   Team& team = *instance.team;
-  trace_.end(trace_kind(instance.call.collective), subject(instance));
+  if (trace_.enabled()) trace_.end(trace_kind(instance.call.collective), subject(instance));
   if (instance.active_prev != nullptr) {
     instance.active_prev->active_next = instance.active_next;
   } else {

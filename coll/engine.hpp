@@ -21,10 +21,14 @@
 
 namespace espalier {
 
-// What the trace says about an instance, or about one index of one of its vertices.
+// What the trace says about an instance.
 TraceKind trace_kind(Collective collective) noexcept;
-TraceSubject subject(const Instance& instance, std::uint16_t vertex = 0, std::uint32_t index = 0,
-                     int member = -1) noexcept;
+TraceSubject subject(const Instance& instance) noexcept;
+// The span of a segment, from post to completion or withdrawal.
+[[gnu::cold]] void trace_post(Trace& trace, const Instance& instance, std::uint16_t vertex,
+                              std::uint32_t index, Posted posted, std::uint64_t begin_ns) noexcept;
+[[gnu::cold]] void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex,
+                             std::uint32_t index, TracePhase phase) noexcept;
 
 // The first operation, as far back as the board goes, that a member has called differently from
 // this rank. An operation that was complete here (a root's broadcast) may have been a mismatch

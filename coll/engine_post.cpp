@@ -55,6 +55,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   send.flow_bytes = plan.partition.elements * plan.partition.element_bytes;
   send.synchronous = vertex.synchronous;
   send.to_view = vertex.src != Place::kOutput;
+  const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;
   if (vertex.action == Action::kSend) {
     const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
@@ -66,9 +67,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
         send, instance.entry->publish_ranks(number, team), slot);
   }
   slot.pending = posted == Posted::kPending;
-  if (posted != Posted::kRetry) {
-    trace_.instant(TraceKind::kSend, subject(instance, number, index, vertex.peer));
-  }
+  if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   return posted;
 }
 
@@ -91,7 +90,9 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   segment.ordinal = plan.ordinal(vertex, index);
   segment.total = vertex.inner;
   segment.signature = instance.signature;
+  const std::uint64_t begin_ns = trace_.now_ns();
   const Posted posted = team.wires[member]->recv(segment, state.slots, slot);
+  if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = false;
     if (!slot.status.ok()) note_failure(instance, slot.status);
@@ -104,6 +105,8 @@ void Engine::on_send(Completion& op, Status status) noexcept {
   Instance& instance = *slot.instance;
   slot.pending = false;
   if (!status.ok()) instance.engine->note_failure(instance, status);
+  Trace& trace = instance.engine->trace_;
+  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   instance.engine->mark(instance, slot.vertex, slot.index);
   instance.engine->make_ready(instance);
 }
@@ -114,8 +117,8 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
   if (vertex.action == Action::kRecv) slot.busy = false;
   if (!status.ok()) instance.engine->note_failure(instance, status);
-  instance.engine->trace_.instant(TraceKind::kRecv,
-                                  subject(instance, slot.vertex, slot.index, vertex.peer));
+  Trace& trace = instance.engine->trace_;
+  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   instance.engine->mark(instance, slot.vertex, slot.index);
   instance.engine->make_ready(instance);
 }
@@ -165,9 +168,10 @@ void Engine::note_failure(Instance& instance, Status status) noexcept {
 // Takes every operation in flight back and gives every view back.
 void Engine::withdraw(Instance& instance) noexcept {
   const Plan& plan = *instance.plan;
-  for (std::size_t v = 0; v < instance.states.size(); ++v) {
-    const Vertex& vertex = plan.vertices[v];
-    VertexState& state = instance.states[v];
+  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+  for (std::uint16_t number = 0; number < vertices; ++number) {
+    const Vertex& vertex = plan.vertices[number];
+    VertexState& state = instance.states[number];
     for (std::size_t i = 0; i < state.slots; ++i) {
       if (state.sends != nullptr && state.sends[i].pending) {
         Wire* wire = instance.team->wires[static_cast<std::size_t>(
@@ -175,6 +179,7 @@ void Engine::withdraw(Instance& instance) noexcept {
                                               : plan.peer(vertex, state.sends[i].index))];
         wire->cancel(static_cast<SendOp&>(state.sends[i]));
         state.sends[i].pending = false;
+        trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
         Wire* wire =
@@ -182,6 +187,7 @@ void Engine::withdraw(Instance& instance) noexcept {
         wire->cancel(static_cast<RecvOp&>(state.recvs[i]));
         wire->release(state.recvs[i]);
         state.recvs[i].busy = false;
+        trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
       }
     }
   }

@@ -22,7 +22,7 @@ enum class TraceKind : std::uint8_t {
   kReduce,
   kAllreduce,
   kPointToPoint,
-  kRecv,     // from post to arrival
+  kRecv,     // from post to completion
   kSend,     // from post to completion
   kPublish,  // from publication until the last reader is done
   kCombine,
@@ -40,10 +40,11 @@ enum class TraceKind : std::uint8_t {
 };
 const char* trace_kind_name(TraceKind kind) noexcept;
 
-enum class TracePhase : std::uint8_t { kBegin, kEnd, kInstant };
+// kCancel: an end without completion (the operation was taken back).
+enum class TracePhase : std::uint8_t { kBegin, kEnd, kCancel, kInstant };
 
 // What an event is about. Begin and end of one thing carry the same team, sequence, vertex, index
-// and peer.
+// and peer. Point-to-point messages are counted per peer and channel: `vertex` is the channel then.
 struct TraceSubject {
   std::uint16_t team = 0;
   std::uint16_t vertex = 0;
@@ -70,14 +71,23 @@ class Trace {
 
   bool enabled() const noexcept { return ring_ != nullptr; }
   void begin(TraceKind kind, const TraceSubject& subject) noexcept {
-    record(kind, TracePhase::kBegin, subject);
+    record(kind, TracePhase::kBegin, subject, now_ns());
+  }
+  // A begin that turned out afterwards to be one; `begin_ns`: what now_ns() said then.
+  void begin_at(TraceKind kind, const TraceSubject& subject, std::uint64_t begin_ns) noexcept {
+    record(kind, TracePhase::kBegin, subject, begin_ns);
   }
   void end(TraceKind kind, const TraceSubject& subject) noexcept {
-    record(kind, TracePhase::kEnd, subject);
+    record(kind, TracePhase::kEnd, subject, now_ns());
+  }
+  void cancel(TraceKind kind, const TraceSubject& subject) noexcept {
+    record(kind, TracePhase::kCancel, subject, now_ns());
   }
   void instant(TraceKind kind, const TraceSubject& subject) noexcept {
-    record(kind, TracePhase::kInstant, subject);
+    record(kind, TracePhase::kInstant, subject, now_ns());
   }
+  // 0 when off.
+  std::uint64_t now_ns() const noexcept { return enabled() ? clock_->now_ns() : 0; }
 
   // Events recorded so far, including overwritten ones.
   std::uint64_t recorded_count() const noexcept { return recorded_count_; }
@@ -85,9 +95,10 @@ class Trace {
   std::vector<TraceEvent> events() const;
 
  private:
-  void record(TraceKind kind, TracePhase phase, const TraceSubject& subject) noexcept {
+  void record(TraceKind kind, TracePhase phase, const TraceSubject& subject,
+              std::uint64_t time_ns) noexcept {
     if (ring_ != nullptr) [[unlikely]] {
-      ring_[recorded_count_++ & mask_] = {clock_->now_ns(), subject, kind, phase};
+      ring_[recorded_count_++ & mask_] = {time_ns, subject, kind, phase};
     }
   }
 

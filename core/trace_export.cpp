@@ -26,21 +26,18 @@ std::vector<TraceSlice> pair_events(std::span<const TraceEvent> events) {
   std::map<PairKey, std::vector<std::size_t>> open;
   for (const TraceEvent& event : events) {
     const bool instant = event.phase == TracePhase::kInstant;
-    if (event.phase == TracePhase::kEnd) {
+    if (event.phase == TracePhase::kEnd || event.phase == TracePhase::kCancel) {
       auto found = open.find(pair_key(event));
       if (found == open.end() || found->second.empty()) continue;
       TraceSlice& slice = slices[found->second.back()];
       found->second.pop_back();
       slice.end_ns = event.time_ns;
-      slice.unfinished = false;
+      slice.unfinished = event.phase == TracePhase::kCancel;
       continue;
     }
     if (!instant) open[pair_key(event)].push_back(slices.size());
-    slices.push_back(
-        {event.kind, event.subject, event.time_ns, event.time_ns, 0, instant, !instant});
-  }
-  for (TraceSlice& slice : slices) {
-    if (slice.unfinished) slice.end_ns = events.back().time_ns;
+    const std::uint64_t end_ns = instant ? event.time_ns : events.back().time_ns;
+    slices.push_back({event.kind, event.subject, event.time_ns, end_ns, 0, instant, !instant});
   }
   return slices;
 }
@@ -70,10 +67,11 @@ LaneKey lane_key(const TraceSlice& slice) {
 
 std::string lane_name(const LaneKey& key) {
   const auto [kind, peer, lane] = key;
-  std::string name = trace_kind_name(kind);
-  if (peer != kNoRank)
-    name += fmt::format(" {} {}", kind == TraceKind::kRecv ? "from" : "to", peer);
-  return name;
+  if (peer == kNoRank) return trace_kind_name(kind);
+  const char* preposition = kind == TraceKind::kRecv           ? "from"
+                            : kind == TraceKind::kPointToPoint ? "with"
+                                                               : "to";
+  return fmt::format("{} {} {}", trace_kind_name(kind), preposition, peer);
 }
 
 std::string microseconds(std::uint64_t ns) {

@@ -3,9 +3,10 @@
 //
 // One process (pid) per rank, one lane (tid) per kind and peer: "send to 3". Segments of one edge
 // overlap, and a viewer cannot draw overlapping slices in one lane, so overlapping ones go to
-// further lanes of the same name. Begins without an end (still running, e.g. a stuck receive) are
-// drawn up to the last event and marked "unfinished"; ends without a begin (overwritten) are left
-// out. Files of several ranks merge by joining their lists. Threads: any. path: setup
+// further lanes of the same name. What has begun and not completed is marked "(unfinished)": a
+// stuck receive is drawn up to the last event, one that was taken back up to then. Ends without a
+// begin (overwritten) are left out. Files of several ranks merge by joining their lists. Threads:
+// any. path: setup
 #pragma once
 
 #include <cstdint>

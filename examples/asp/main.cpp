@@ -69,6 +69,13 @@ void collect_timeline(Team& team, const Timeline& timeline, std::ofstream& file)
   if (!file) throw InputError("the timeline cannot be written completely");
 }
 
+// What the library did, segment by segment, if it was told to record that: one file for each rank.
+void write_library_trace(esp_job* job, const std::string& timeline) {
+  const std::string path = fmt::format("{}.rank{}", timeline, esp_job_rank(job));
+  const esp_status status = esp_trace_write(job, path.c_str());
+  if (status != ESP_OK && status != ESP_ERR_STATE) throw InputError(esp_job_error(job));
+}
+
 // Collective. Exit code of the self-check, equal on all ranks.
 template <typename Distance>
 int check(Team& team, const RowLayout& layout, const RowBlock<Distance>& block,
@@ -120,7 +127,7 @@ int solve(Team& team, const Options& options, const Problem& problem, Timeline& 
   return exit_code;
 }
 
-int run(Team& team, const Options& options) {
+int run(esp_job* job, Team& team, const Options& options) {
   Timeline timeline(!options.timeline.empty());
   const double begin = esp_time();
   Problem problem;
@@ -131,6 +138,7 @@ int run(Team& team, const Options& options) {
   const int exit_code = problem.wide ? solve<std::int64_t>(team, options, problem, timeline)
                                      : solve<std::int32_t>(team, options, problem, timeline);
   if (timeline.enabled()) {
+    write_library_trace(job, options.timeline);
     collect_timeline(team, timeline, timeline_file);
     if (team.is_root()) fmt::print("timeline     {}\n", options.timeline);
   }
@@ -142,7 +150,7 @@ int run_or_abort(esp_job* job, const Options& options) {
   Team team(esp_job_world(job));
   std::string reason;
   try {
-    return run(team, options);
+    return run(job, team, options);
   } catch (const std::bad_alloc&) {
     reason = "not enough memory for this rank's rows";
   } catch (const std::exception& error) {

@@ -5,13 +5,16 @@ usage: process_test.py LAUNCHER ASP DATA_FOLDER [unittest arguments]
 
 LAUNCHER is esp-run: `LAUNCHER -n RANKS ASP ...`. Every run has a time limit, so a hang fails.
 """
+import collections
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 RUN_SECONDS = 60
 LAUNCHER, ASP, DATA = "", "", pathlib.Path()
@@ -138,6 +141,34 @@ class Small(Case):
                 steps = {span["args"]["step"] for span in spans
                          if span["tid"] == rank and span["name"] == "broadcast"}
                 self.assertEqual(steps, set(range(50)))
+                self.assertFalse(pathlib.Path(f"{path}.rank{rank}").exists())
+
+    def test_timeline_with_the_segments_of_the_library(self):
+        """Every segment that a rank sent was received, both are spans, and none is left open."""
+        path = self.folder / "timeline.json"
+        with unittest.mock.patch.dict(os.environ, ESPALIER_TRACE="1"):
+            self.succeed(3, "--synthetic", 200, "--algorithm", "tree", "--segment", 256,
+                         "--timeline", path)
+        sent, received = collections.Counter(), collections.Counter()
+        for rank in range(3):
+            trace = json.loads(pathlib.Path(f"{path}.rank{rank}").read_text(encoding="utf-8"))
+            self.assertEqual(trace["otherData"]["dropped_events"], 0)
+            for event in trace["traceEvents"]:
+                self.assertNotIn("unfinished", event["name"])
+                if event["name"] not in ("send", "recv"):
+                    continue
+                self.assertEqual(event["ph"], "X")
+                self.assertGreaterEqual(event["dur"], 0)
+                peer, about = event["args"]["peer"], event["args"]
+                # The graph is published, not sent; messages have the vertices from 256 on.
+                if about["value"] > 256 or about["vertex"] >= 256:
+                    continue
+                ends = (rank, peer) if event["name"] == "send" else (peer, rank)
+                key = (*ends, about["sequence"], about["index"], about["value"])
+                (sent if event["name"] == "send" else received)[key] += 1
+        self.assertEqual(sent, received)
+        # 200 rows of 800 bytes in segments of 256, each to two ranks.
+        self.assertGreaterEqual(sent.total(), 200 * 4 * 2)
 
 
 class BadInput(Case):

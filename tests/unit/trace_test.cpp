@@ -87,6 +87,35 @@ TEST_F(TraceTest, EndsWithoutBeginAreLeftOutAndOpenBeginsAreMarked) {
   EXPECT_FALSE(slices[1].unfinished);
 }
 
+TEST_F(TraceTest, WhatIsTakenBackEndsUnfinished) {
+  make(64);
+  begin(TraceKind::kRecv, segment(0, 1));  // 1010
+  clock_.advance_ns(10);
+  trace_.cancel(TraceKind::kRecv, segment(0, 1));  // 1020
+  begin(TraceKind::kMark, {});                     // 1030
+  const auto slices = trace_slices(trace_.events());
+  ASSERT_EQ(slices.size(), 2u);
+  EXPECT_TRUE(slices[0].unfinished);
+  EXPECT_EQ(slices[0].end_ns, 1020u);
+  const auto json = nlohmann::json::parse(trace_json(trace_.events(), 0, 0));
+  int unfinished = 0;
+  for (const auto& event : json["traceEvents"]) unfinished += event["name"] == "recv (unfinished)";
+  EXPECT_EQ(unfinished, 1);
+}
+
+TEST_F(TraceTest, ABeginMayBeRecordedLater) {
+  EXPECT_EQ(trace_.now_ns(), 0u);  // Off: nobody asks the clock.
+  make(64);
+  const std::uint64_t posted_ns = trace_.now_ns();
+  clock_.advance_ns(25);
+  trace_.begin_at(TraceKind::kSend, segment(0, 1), posted_ns);
+  end(TraceKind::kSend, segment(0, 1));
+  const auto slices = trace_slices(trace_.events());
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0].begin_ns, 1000u);
+  EXPECT_EQ(slices[0].end_ns, 1035u);
+}
+
 TEST_F(TraceTest, ScopesNest) {
   make(64);
   {
