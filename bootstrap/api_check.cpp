@@ -95,7 +95,9 @@ esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* o
 
 esp_status bind_operator(esp_team& handle, Call& call) {
   if (call.op >= 0 && call.op < ESP_OP_BUILTIN_COUNT) [[likely]] {
-    const CombineKernel kernel = combine_kernel(call.op, call.type);
+    const CombineKernel kernel =
+        handle.job->short_tables
+            .kernels[static_cast<std::size_t>(call.op)][static_cast<std::size_t>(call.type)];
     if (kernel == nullptr) {
       return bad(handle, call, ESP_ERR_TYPE,
                  fmt::format("{} is not defined for {}", op_name(call.op), type_name(call.type)));

@@ -187,13 +187,22 @@ void connect(esp_job& job) {
   job.worker->set_watchdog(job.watch.get());
 }
 
+Outcome choose_kernels(Config& config) {
+  if (config.isa == Isa::kAuto) config.isa = best_isa();
+  if (isa_supported(config.isa)) return Unit{};
+  return error(ESP_ERR_UNSUPPORTED,
+               fmt::format("ESPALIER_ISA={}, but this processor and this build have kernels for {}",
+                           isa_name(config.isa), supported_isas_text()));
+}
+
 void fill_tables(esp_job& job) {
+  const KernelTable& kernels = *kernels_of(job.config.isa);
   for (int type = 0; type < ESP_TYPE_COUNT; ++type) {
     const auto t = static_cast<esp_type>(type);
     job.short_tables.type_bytes[static_cast<std::size_t>(type)] = type_size(t);
     for (int op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
       job.short_tables.kernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)] =
-          combine_kernel(op, t);
+          kernels[kernel_index(op, t)];
     }
   }
 }
@@ -251,6 +260,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto config = config_from_env(options.settings);
   if (!config) return config.error();
   job->config = std::move(*config);
+  if (auto done = choose_kernels(job->config); !done) return done.error();
   job->user_operators.reserve(200);  // Never moves: read by any thread that calls a reduction.
   job->log = Log(job->config.log_level);
   for (const std::string& warning : job->config.warnings) job->log.warn("{}", warning);

@@ -47,7 +47,7 @@ std::string describe(const esp_job& job) {
       job.config.heap_bytes >> 10);
   add(text, "CMA          {}", job.pull_text);
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
-  add(text, "kernels      {}", combine_isa());
+  add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");
   for (const Rank r : job.locals) {
     const Card& card = job.cards[static_cast<std::size_t>(r)];

@@ -18,7 +18,7 @@ constexpr std::string_view kNames<LogLevel>[] = {"error", "warn", "info", "debug
 template <>
 constexpr std::string_view kNames<CmaMode>[] = {"auto", "on", "off"};
 template <>
-constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "avx2", "avx512", "neon"};
+constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "neon", "avx2", "avx512"};
 template <>
 constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton"};
 template <>
@@ -163,7 +163,7 @@ constexpr Knob kKnobs[] = {
                                {0, 64}),
     knob<&Config::isa>("ISA", "",
                        "Instruction set of the reduction kernels; auto takes the widest that the "
-                       "processor has. All give the same bits."),
+                       "processor has, one that it lacks is an error. All give the same bits."),
     knob<&Config::cma>("CMA", "",
                        "Copying straight between processes (process_vm_readv). auto probes each "
                        "peer, on makes a failing probe an error."),

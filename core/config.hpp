@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/kernels/isa.hpp"
 #include "core/log.hpp"
 #include "core/status.hpp"
 
 namespace espalier {
 
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
-enum class Isa : std::uint8_t { kAuto, kGeneric, kSse2, kAvx2, kAvx512, kNeon };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class ConfigSource : std::uint8_t { kDefault, kEnvironment, kSetting };
 const char* config_source_name(ConfigSource source) noexcept;

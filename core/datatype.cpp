@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/kernels/elements.hpp"
-#include "core/kernels/isa.hpp"
 
 namespace espalier {
 namespace {
@@ -81,15 +80,6 @@ bool op_exact(esp_op op, esp_type type) noexcept {
   if (!op_defined(op, type)) return false;
   const bool arithmetic = op == ESP_SUM || op == ESP_PROD;
   return !arithmetic || kTypes[type].type_class == TypeClass::kInteger;
-}
-
-CombineKernel combine_kernel(esp_op op, esp_type type) noexcept {
-  static const KernelTable& kernels = *kernels_of(best_isa());
-  return op_defined(op, type) ? kernels[kernel_index(op, type)] : nullptr;
-}
-
-std::string_view combine_isa() noexcept {
-  return isa_name(best_isa());
 }
 
 }  // namespace espalier

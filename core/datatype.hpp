@@ -1,16 +1,15 @@
 // Element types and reduction kernels. Tables, rounding, NaN and tie rules: docs/datatypes.md.
 //
-// combine_kernel() returns a function that combines k inputs of `count` elements in order: dst[i] =
-// src[0][i] op src[1][i] op ... op src[k-1][i], evaluated strictly from left to right, so results
-// never depend on arrival order. dst may be equal to any one of the sources (same start), otherwise
-// the ranges do not overlap. k >= 1; k == 1 copies. Pointers need no alignment. Instruction set
-// chosen at first use (SSE2/AVX2/AVX-512/NEON); every variant gives bit-identical results, the
-// payload of a NaN made or passed on by sum and prod excepted. core/kernels/isa.hpp names one.
+// A CombineKernel combines k inputs of `count` elements in order: dst[i] = src[0][i] op src[1][i]
+// op ... op src[k-1][i], evaluated strictly from left to right, so results never depend on arrival
+// order. dst may be equal to any one of the sources (same start), otherwise the ranges do not
+// overlap. k >= 1; k == 1 copies. Pointers need no alignment. There is one for each instruction set
+// (core/kernels/isa.hpp: SSE2/AVX2/AVX-512/NEON); every variant gives bit-identical results, the
+// payload of a NaN made or passed on by sum and prod excepted.
 // Threads: any. path: data (kernels), setup (lookup).
 #pragma once
 
 #include <cstddef>
-#include <string_view>
 
 #include "core/status.hpp"
 
@@ -25,9 +24,5 @@ bool op_defined(esp_op op, esp_type type) noexcept;
 // True when any order of combining gives bit-identical results (integer sums, min, max, logicals,
 // bits; not float sums).
 bool op_exact(esp_op op, esp_type type) noexcept;
-// nullptr when the operator is not defined for the type.
-CombineKernel combine_kernel(esp_op op, esp_type type) noexcept;
-// The name of the instruction set in use: "sse2", "avx2", "avx512", "neon", "generic".
-std::string_view combine_isa() noexcept;
 
 }  // namespace espalier

@@ -48,6 +48,8 @@ const KernelTable* kernels_of(Isa isa) noexcept {
 
 const char* isa_name(Isa isa) noexcept {
   switch (isa) {
+    case Isa::kAuto:
+      return "auto";
     case Isa::kGeneric:
       return "generic";
     case Isa::kSse2:
@@ -62,13 +64,6 @@ const char* isa_name(Isa isa) noexcept {
   return "unknown";
 }
 
-std::optional<Isa> isa_by_name(std::string_view name) noexcept {
-  for (const Isa isa : kIsas) {
-    if (name == isa_name(isa)) return isa;
-  }
-  return std::nullopt;
-}
-
 bool isa_supported(Isa isa) noexcept {
   return kernels_of(isa) != nullptr;
 }
@@ -79,6 +74,14 @@ Isa best_isa() noexcept {
     if (isa_supported(isa)) best = isa;
   }
   return best;
+}
+
+std::string supported_isas_text() {
+  std::string text;
+  for (const Isa isa : kIsas) {
+    if (isa_supported(isa)) text += std::string(text.empty() ? "" : ", ") + isa_name(isa);
+  }
+  return text;
 }
 
 CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type) noexcept {

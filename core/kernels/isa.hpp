@@ -1,13 +1,13 @@
 // Instruction sets for which kernels were compiled, for tests and for a configured choice.
 //
-// combine_kernel() (core/datatype.hpp) takes the best one; every one gives the same bits.
+// A job takes the best one or the one of ESPALIER_ISA (bootstrap/bring_up.cpp); every one gives the
+// same bits.
 // Threads: any. path: setup
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string_view>
+#include <string>
 
 #include "core/datatype.hpp"
 #include "core/kernels/kernel_table.hpp"
@@ -15,17 +15,17 @@
 namespace espalier {
 
 // From the most general to the most capable. kSse2 and kNeon are the base of their architectures,
-// kGeneric is the base of every other one.
-enum class Isa : std::uint8_t { kGeneric, kSse2, kNeon, kAvx2, kAvx512 };
+// kGeneric is the base of every other one. kAuto stands for best_isa() until somebody has asked.
+enum class Isa : std::uint8_t { kAuto, kGeneric, kSse2, kNeon, kAvx2, kAvx512 };
 inline constexpr std::array<Isa, 5> kIsas = {Isa::kGeneric, Isa::kSse2, Isa::kNeon, Isa::kAvx2,
                                              Isa::kAvx512};
 
 const char* isa_name(Isa isa) noexcept;
-// By the names of combine_isa().
-std::optional<Isa> isa_by_name(std::string_view name) noexcept;
 // Kernels for it exist in this build, and processor and operating system can run them.
 bool isa_supported(Isa isa) noexcept;
 Isa best_isa() noexcept;
+// "sse2, avx2": for people.
+std::string supported_isas_text();
 // nullptr when this build or this processor does not have it. Asks the processor, which takes
 // microseconds in a virtual machine (cpuid is intercepted): not for the data path.
 const KernelTable* kernels_of(Isa isa) noexcept;

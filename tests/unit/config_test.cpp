@@ -108,6 +108,19 @@ TEST(Config, EveryTypeIsRead) {
   EXPECT_TRUE(config.value().warnings.empty());
 }
 
+// The list of values is in the order of the enumerators.
+TEST(Config, InstructionSetsGoByTheirNames) {
+  EXPECT_EQ(Config().isa, Isa::kAuto);
+  for (const Isa isa : kIsas) {
+    const auto config = Config::load(Strings{std::string("ISA=") + isa_name(isa)});
+    ASSERT_TRUE(config.ok()) << config.error().text;
+    EXPECT_EQ(config.value().isa, isa);
+  }
+  EXPECT_EQ(error_of({"ISA=mmx"}),
+            "environment ESPALIER_ISA: \"mmx\" is not allowed; allowed is auto, generic, sse2, "
+            "neon, avx2 or avx512");
+}
+
 TEST(Config, SettingsWinAndSourcesAreRemembered) {
   auto config = Config::load(Strings{"RADIX=2", "CMA=on"}, Strings{"RADIX=8"});
   ASSERT_TRUE(config.ok());

@@ -147,7 +147,7 @@ TEST_P(CombineKernels, TakeAnyOneSourceAsDestination) {
 // Apart from the payload of a NaN that an addition or a multiplication makes or passes on.
 TEST_P(CombineKernels, GiveTheSameBitsOnEveryInstructionSet) {
   const std::vector<Isa> isas = supported_isas();
-  if (isas.size() < 2) GTEST_SKIP() << "only " << combine_isa() << " on this machine";
+  if (isas.size() < 2) GTEST_SKIP() << "only " << supported_isas_text() << " on this machine";
   place_sources(0, kMaxCount);
   std::vector<std::byte> results[2];
   for (esp_op op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
@@ -180,7 +180,7 @@ TEST_P(CombineKernels, GiveTheSameBitsInAnyOrderWhereSaidToBeExact) {
   for (esp_op op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
     if (!op_exact(op, type_)) continue;
     SCOPED_TRACE(op_name(op));
-    const CombineKernel kernel = combine_kernel(op, type_);
+    const CombineKernel kernel = combine_kernel_for(best_isa(), op, type_);
     std::vector<const void*> order = pointers_;
     kernel(first.data(), order.data(), kMaxFanIn, kCount);
     for (int trial = 0; trial < 8; ++trial) {

@@ -91,13 +91,13 @@ TEST(Datatype, UnknownNumbersAreRecognised) {
   EXPECT_STREQ(type_name(unknown), "unknown");
   EXPECT_FALSE(op_defined(ESP_SUM, unknown));
   EXPECT_FALSE(op_exact(ESP_SUM, unknown));
-  EXPECT_EQ(combine_kernel(ESP_SUM, unknown), nullptr);
+  EXPECT_EQ(combine_kernel_for(best_isa(), ESP_SUM, unknown), nullptr);
   EXPECT_STREQ(op_name(ESP_OP_BUILTIN_COUNT), "user");
   EXPECT_STREQ(op_name(-1), "unknown");
   EXPECT_FALSE(op_defined(ESP_OP_BUILTIN_COUNT, ESP_INT32));
   EXPECT_FALSE(op_defined(-1, ESP_INT32));
-  EXPECT_EQ(combine_kernel(ESP_OP_BUILTIN_COUNT, ESP_INT32), nullptr);
-  EXPECT_EQ(combine_kernel(-1, ESP_INT32), nullptr);
+  EXPECT_EQ(combine_kernel_for(best_isa(), ESP_OP_BUILTIN_COUNT, ESP_INT32), nullptr);
+  EXPECT_EQ(combine_kernel_for(best_isa(), -1, ESP_INT32), nullptr);
 }
 
 // One line per type; columns: sum prod min max land lor lxor band bor bxor minloc maxloc.
@@ -145,15 +145,11 @@ TEST(Datatype, OperatorsAreDefinedAsInMpi) {
   }
 }
 
-TEST(Datatype, TheBestSupportedInstructionSetIsUsed) {
+TEST(Datatype, TheBestInstructionSetIsSupportedAndNoneIsBetter) {
   EXPECT_TRUE(isa_supported(best_isa()));
-  EXPECT_EQ(combine_isa(), isa_name(best_isa()));
-  EXPECT_EQ(combine_kernel(ESP_SUM, ESP_FLOAT), combine_kernel_for(best_isa(), ESP_SUM, ESP_FLOAT));
-  for (const Isa isa : kIsas) {
-    EXPECT_EQ(isa_by_name(isa_name(isa)), isa);
-    EXPECT_TRUE(!isa_supported(isa) || isa <= best_isa());
-  }
-  EXPECT_EQ(isa_by_name("mmx"), std::nullopt);
+  for (const Isa isa : kIsas) EXPECT_TRUE(!isa_supported(isa) || isa <= best_isa());
+  EXPECT_FALSE(isa_supported(Isa::kAuto));
+  EXPECT_NE(supported_isas_text().find(isa_name(best_isa())), std::string::npos);
 }
 
 }  // namespace
