@@ -16,10 +16,13 @@ void Board::clear() noexcept {
 bool Board::read(int member, std::uint64_t sequence, CallSignature& signature) const noexcept {
   const Call& entry = call(member, sequence);
   if (entry.turn.load(std::memory_order_acquire) != turn(sequence)) return false;
-  signature = entry.signature;
+  const std::array<std::uint64_t, 2> words = {entry.signature[0].load(std::memory_order_relaxed),
+                                              entry.signature[1].load(std::memory_order_relaxed)};
   // It may have been overwritten by a later operation meanwhile.
   std::atomic_thread_fence(std::memory_order_acquire);
-  return entry.turn.load(std::memory_order_relaxed) == turn(sequence);
+  if (entry.turn.load(std::memory_order_relaxed) != turn(sequence)) return false;
+  signature = std::bit_cast<CallSignature>(words);
+  return true;
 }
 
 void Board::report(Status status) noexcept {

@@ -12,7 +12,9 @@
 // Ownership: borrows the memory, which all members have mapped. Threads: owner. path: short
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,7 +36,8 @@ class Board {
   static_assert(sizeof(Slot) == 128);
   struct Call {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the signature
-    CallSignature signature;
+    // A CallSignature, in words because it may be overwritten while it is read.
+    std::array<std::atomic<std::uint64_t>, 2> signature;
     std::uint64_t unused;
   };
   // Set once, by the first member that finds the team broken; read by everybody who waits.
@@ -87,10 +90,12 @@ class Board {
 
   void enter(int me, std::uint64_t sequence, const CallSignature& signature) noexcept {
     Call& entry = call(me, sequence);
+    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(signature);
     // No reader may take the old turn with the new signature. Zero only looks like "not yet".
     entry.turn.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    entry.signature = signature;
+    entry.signature[0].store(words[0], std::memory_order_relaxed);
+    entry.signature[1].store(words[1], std::memory_order_relaxed);
     entry.turn.store(turn(sequence), std::memory_order_release);
   }
   // What the member called as this operation; false when it has not, or too long ago.

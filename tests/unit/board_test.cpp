@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace espalier {
@@ -71,6 +73,42 @@ TEST_F(BoardTest, TheCallsRingKnowsTheLastSixteenCalls) {
       }
     }
   }
+}
+
+// A member overwrites the entry of sixteen calls ago while others read it: they get that call whole
+// or not at all.
+TEST_F(BoardTest, ReadersNeverSeeACallThatIsBeingOverwritten) {
+  constexpr std::uint64_t kCallsMade = 1'000'000;
+  const auto call_of = [](std::uint64_t sequence) {
+    CallSignature call;
+    call.root = static_cast<std::int32_t>(sequence);
+    call.count = ~sequence;
+    return call;
+  };
+  Board board(aligned(), kMembers, kShort, std::uint64_t{1} << 40);
+  // These publish nothing: where it is worth looking, and what was found.
+  std::atomic<std::uint64_t> entered{0};
+  std::atomic<int> torn{0};
+  const auto keep_reading = [&] {
+    CallSignature seen;
+    for (std::uint64_t newest = 0; newest < kCallsMade;) {
+      newest = entered.load(std::memory_order_relaxed);
+      if (newest < Board::kCalls) continue;
+      const std::uint64_t oldest = newest - Board::kCalls + 1;
+      // Until it goes, but not for ever after the last call.
+      for (int look = 0; look < 100 && board.read(1, oldest, seen); ++look) {
+        if (seen != call_of(oldest)) torn.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  };
+  {
+    std::jthread reader(keep_reading), another(keep_reading);
+    for (std::uint64_t s = 1; s <= kCallsMade; ++s) {
+      board.enter(1, s, call_of(s));
+      entered.store(s, std::memory_order_relaxed);
+    }
+  }
+  EXPECT_EQ(torn.load(), 0);
 }
 
 TEST_F(BoardTest, TheFirstReportStays) {

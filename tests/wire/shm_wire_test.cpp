@@ -1,5 +1,7 @@
 // What only the shared-memory wire has: an arena, tickets and rings that can be full, memory that
 // is given back under pressure, and the paths a segment can take.
+#include <algorithm>
+
 #include "shm_world.hpp"
 #include "traffic.hpp"
 
@@ -167,6 +169,93 @@ TEST(ShmWire, GrantsWaitForAFreeCellAndKeepTheirOrder) {
     for (auto& m : flow) m->check();
   }
   receive_all(world, blockers);
+}
+
+// The engine sends the segments of a window in whatever order they become possible: the last one of
+// the flow may be the first that needs the grant.
+TEST(ShmWire, GrantedSegmentsMayBeSentInAnyOrder) {
+  ShmWorldOptions options;
+  options.wire.pull.threshold = 0;
+  options.wire.quantum_bytes = 4096;
+  ShmWorld world(2, options);
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    auto flow = make_flow(0, 1, FlowId(1, 0, round), 40, 10'000);
+    for (auto& m : flow) ASSERT_EQ(m->receive(world.wire(1), 64), Posted::kPending);
+    settle(world);  // The grants arrive.
+    std::size_t left = flow.size();
+    ASSERT_TRUE(step_until(world,
+                           [&] {
+                             while (left > 0 &&
+                                    flow[left - 1]->send(world.wire(0)) != Posted::kRetry)
+                               --left;
+                             return left == 0;
+                           }))
+        << left << " segments were never let go";
+    settle(world);
+    for (auto& m : flow) {
+      m->check();
+      EXPECT_EQ(m->sent.fired, 1);
+    }
+  }
+}
+
+// Segments in private memory that nobody has asked for hold tickets as those in the arena do.
+TEST(ShmWire, TicketsOfUnexpectedPulledSegmentsAreGivenBackUnderPressure) {
+  ShmWorldOptions options;
+  options.wire.pull.threshold = 0;
+  ShmWorld world(2, options);
+  Messages early;
+  for (std::uint64_t i = 0; i < shm::kTickets; ++i) {
+    early.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, i), 100, i));
+    ASSERT_EQ(early.back()->send(world.wire(0)), Posted::kPending) << i;
+    (void)world.wire(1).progress();
+  }
+  Message wanted(0, 1, FlowId(2, 0, 0), 100, 5);
+  (void)wanted.receive(world.wire(1));
+  ASSERT_EQ(wanted.send(world.wire(0)), Posted::kRetry);
+  ASSERT_TRUE(step_until(world, [&] { return wanted.send(world.wire(0)) != Posted::kRetry; }));
+  settle(world);
+  wanted.check();
+  for (auto& m : early) EXPECT_EQ(m->sent.fired, 1) << "moved out: the sender has its buffer back";
+  // The copies are what is received, not the senders' buffers, which are free to change.
+  for (auto& m : early) std::fill(m->source.begin(), m->source.end(), std::byte{0});
+  receive_all(world, early);
+}
+
+// Only the receive may acknowledge a synchronous segment: with all tickets in use, whatever needs
+// one waits until the receiver takes a segment, and no longer.
+TEST(ShmWire, BehindManySynchronousSegmentsTheRestWaitsForReceives) {
+  ShmWorld world(2, {});
+  constexpr std::size_t kMany = 3 * shm::kTickets;
+  Messages all;
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    all.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, i), 8, i));
+  }
+  std::size_t sent = 0;
+  const auto send_more = [&] {
+    while (sent < kMany && all[sent]->send(world.wire(0), true) != Posted::kRetry) ++sent;
+    return sent;
+  };
+  ASSERT_TRUE(step_until(world, [&] { return send_more() == shm::kTickets; }));
+  Message other(0, 1, FlowId(2, 0, 0), 4096, 1), small(0, 1, FlowId(2, 0, 1), 88, 2);
+  EXPECT_EQ(other.send(world.wire(0)), Posted::kRetry);
+  EXPECT_EQ(small.send(world.wire(0)), Posted::kDone) << "needs no ticket";
+  settle(world);
+  (void)small.receive(world.wire(1));
+  small.check();
+  for (std::size_t i = 0; i < kMany; ++i) {
+    EXPECT_EQ(all[i]->sent.fired, 0) << "complete before it was received";
+    (void)all[i]->receive(world.wire(1));
+    ASSERT_TRUE(step_until(world, [&] {
+      send_more();
+      return all[i]->received.complete() && all[i]->sent.complete();
+    })) << i;
+    all[i]->check();
+  }
+  ASSERT_NE(other.send(world.wire(0)), Posted::kRetry);
+  (void)other.receive(world.wire(1));
+  settle(world);
+  other.check();
 }
 
 TEST(ShmWire, EachSegmentTakesThePathItShould) {
