@@ -116,7 +116,9 @@ void Worker::wait_slow(Look done, void* context) noexcept {
       watched = now;
       for (Wire* wire : wires_) wire->idle();
       if (watchdog_ != nullptr) watchdog_->look(begin, now);
-    } else if (now - idle_since < policy_.yield_ns) {
+    } else if (now - idle_since < policy_.spin_ns) {
+      pause();
+    } else if (now - idle_since < policy_.spin_ns + policy_.yield_ns) {
       ++counters_.yields;
       sched_yield();
     } else {

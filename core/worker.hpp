@@ -45,7 +45,8 @@ class Watchdog {
 };
 
 struct WaitPolicy {
-  std::uint32_t spins = 1000;       // looks before the first yield
+  std::uint32_t spins = 1000;       // looks and nothing else, at the begin of a wait
+  std::uint64_t spin_ns = 0;        // goes on looking, with the watchdog, before the first yield
   std::uint64_t yield_ns = 50'000;  // yields before the first sleep
 };
 

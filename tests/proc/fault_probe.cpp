@@ -1,7 +1,8 @@
 // A rank of a job in which something goes wrong on purpose. Run under `esp-run --keep-going`; every
 // rank that behaves prints one line "OK rank ..." or "BAD ...".
 //
-//   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL), exit (without finalize)
+//   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL inside an operation), exit (without
+//                                        finalize) or between (SIGKILL), both between two
 //   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
@@ -22,6 +23,7 @@ constexpr int kVictim = 1;
 constexpr int kRounds = 1000;
 // 2 s are promised and 0.1 s usual; a machine that is busy with other things may take longer.
 constexpr double kEndSeconds = 10.0;
+constexpr double kPromisedSeconds = 2.0;  // where nothing but the death is waited for
 constexpr std::size_t kElements = std::size_t{1} << 20;
 
 struct Rank {
@@ -49,15 +51,25 @@ esp_status operate(const Rank& r, const std::string& operation, std::vector<int>
   if (operation == "allreduce") {
     return esp_allreduce(r.world, in.data(), out.data(), in.size(), ESP_INT32, ESP_SUM);
   }
+  // 8 bytes: the short path.
   if (operation == "small") {
-    return esp_allreduce(r.world, in.data(), out.data(), 1, ESP_INT32, ESP_SUM);
+    return esp_allreduce(r.world, in.data(), out.data(), 2, ESP_INT32, ESP_SUM);
+  }
+  // The root does not wait for data, only for the others to have entered earlier operations.
+  if (operation == "small_bcast") return esp_bcast(r.world, in.data(), 2, ESP_INT32, 0);
+  if (operation == "polled") {
+    esp_request* request = nullptr;
+    esp_status status = esp_allreduce_start(r.world, in.data(), out.data(), 2, ESP_INT32, ESP_SUM,
+                                            nullptr, nullptr, &request);
+    for (int done = 0; request != nullptr && done == 0;) status = esp_request_test(&request, &done);
+    return status;
   }
   return esp_barrier(r.world);
 }
 
 // The victim leaves in the middle of a stream of operations; a timer makes it happen inside one.
 void victim_plans(const std::string& how) {
-  if (how == "exit") return;  // Done between two operations, see below.
+  if (how != "kill") return;  // Done between two operations, see below.
   struct sigaction action {};
   action.sa_handler = [](int) { ::raise(SIGKILL); };
   ::sigaction(SIGALRM, &action, nullptr);
@@ -70,13 +82,17 @@ void survive(const Rank& r, const std::string& operation, const std::string& how
   esp_status status = ESP_OK;
   double begin = 0;
   for (int round = 0; round < 100 * kRounds && status == ESP_OK; ++round) {
-    if (how == "exit" && r.rank == kVictim && round == 20) std::_Exit(0);
+    if (r.rank == kVictim && round == 20) {
+      if (how == "exit") std::_Exit(0);
+      if (how == "between") ::raise(SIGKILL);
+    }
     begin = esp_time();
     status = operate(r, operation, in, out);
   }
   const double took = esp_time() - begin;
   expect(r, status == ESP_ERR_PEER_DIED, std::string("status: ") + esp_status_text(status));
-  expect(r, took < kEndSeconds, "took " + std::to_string(took) + " s");
+  const double limit = how == "between" ? kPromisedSeconds : kEndSeconds;
+  expect(r, took < limit, "took " + std::to_string(took) + " s");
   const std::string name = "rank " + std::to_string(kVictim) + " ";
   expect(r, std::strstr(esp_team_error(r.world), name.c_str()) != nullptr, "does not name " + name);
   // The team stays failed, at once, and other teams cannot be made from it: no hang.
