@@ -34,6 +34,11 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.arena_bytes = config.shm_arena_bytes;
   card.heap_bytes = config.heap_bytes;
   card.short_bytes = config.short_bytes;
+  card.segment_bytes = config.segment_bytes;
+  card.algorithm = static_cast<std::uint64_t>(config.algorithm);
+  card.shape = static_cast<std::uint64_t>(config.shape);
+  card.variant = static_cast<std::uint64_t>(config.variant);
+  card.radix = static_cast<std::uint64_t>(config.radix);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
   return card;
@@ -69,14 +74,23 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
 }
 
 Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
+  static constexpr struct {
+    const char* knob;
+    std::uint64_t Card::*value;
+  } kCommon[] = {
+      {"SHM_ARENA_BYTES", &Card::arena_bytes},
+      {"HEAP_BYTES", &Card::heap_bytes},
+      {"SHORT_BYTES", &Card::short_bytes},
+      {"SEGMENT_BYTES", &Card::segment_bytes},
+      {"ALGORITHM", &Card::algorithm},
+      {"SHAPE", &Card::shape},
+      {"VARIANT", &Card::variant},
+      {"RADIX", &Card::radix},
+  };
   const Card& mine = cards[static_cast<std::size_t>(me)];
   for (std::size_t r = 0; r < cards.size(); ++r) {
-    const Card& card = cards[r];
-    const char* knob = card.arena_bytes != mine.arena_bytes   ? "SHM_ARENA_BYTES"
-                       : card.heap_bytes != mine.heap_bytes   ? "HEAP_BYTES"
-                       : card.short_bytes != mine.short_bytes ? "SHORT_BYTES"
-                                                              : nullptr;
-    if (knob != nullptr) {
+    for (const auto& [knob, value] : kCommon) {
+      if (cards[r].*value == mine.*value) continue;
       return error(ESP_ERR_CONFIG,
                    fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r));
     }

@@ -18,7 +18,7 @@ namespace espalier {
 
 struct Card {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 1;
+  static constexpr std::uint16_t kVersion = 2;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -34,9 +34,14 @@ struct Card {
   std::uint8_t unused[2] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
-  std::uint64_t arena_bytes = 0;  // settings that must be equal on all ranks
+  std::uint64_t arena_bytes = 0;  // from here to `radix`: settings that must be equal on all ranks
   std::uint64_t heap_bytes = 0;
   std::uint64_t short_bytes = 0;
+  std::uint64_t segment_bytes = 0;
+  std::uint64_t algorithm = 0;
+  std::uint64_t shape = 0;
+  std::uint64_t variant = 0;
+  std::uint64_t radix = 0;
   cpu_set_t cpus = {};  // that this rank may run on
 };
 

@@ -1,6 +1,7 @@
-/* limits_probe works|no-memory|either [BYTES]: one rank of a job that meets a limit of the system.
- * Prints "OK ..." when it went as the first argument says, "BAD ..." when not: either everything
- * works, with right results, or esp_job_init answers ESP_ERR_NO_MEMORY and says what to do. */
+/* limits_probe works|no-memory|either|config [BYTES]: one rank of a job that meets a limit of the
+ * system. Prints "OK ..." when it went as the first argument says, "BAD ..." when not: either
+ * everything works, with right results, or esp_job_init answers ESP_ERR_NO_MEMORY and says what to
+ * do; or, where the ranks have different settings, ESP_ERR_CONFIG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,10 @@ int main(int argc, char** argv) {
   const esp_status status = esp_job_init(&options, &job);
   if (status != ESP_OK) {
     if (strcmp(argv[1], "works") == 0) return fail("init", text);
+    if (strcmp(argv[1], "config") == 0 && status == ESP_ERR_CONFIG) {
+      printf("OK refused: %s\n", text);
+      return 0;
+    }
     if (status != ESP_ERR_NO_MEMORY) return fail(esp_status_text(status), text);
     if (strstr(text, "limit") == NULL && strstr(text, "open files") == NULL) {
       return fail("text without help", text);
@@ -49,7 +54,9 @@ int main(int argc, char** argv) {
     printf("OK refused: %s\n", text);
     return 0;
   }
-  if (strcmp(argv[1], "no-memory") == 0) return fail("init", "succeeded");
+  if (strcmp(argv[1], "no-memory") == 0 || strcmp(argv[1], "config") == 0) {
+    return fail("init", "succeeded");
+  }
   const size_t bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 6u << 20;
   const int bad = wrong(job, bytes);
   if (esp_job_finalize(job) != ESP_OK || bad) return fail("results", "wrong");
