@@ -42,9 +42,35 @@ void collectives(const Context& context) {
   CHECK_EQ(x[3], 4, "an argument error changed the input");
   CHECK_EQ(y[0], 0, "an argument error changed the output");
   CHECK(esp_job_error(context.job)[0] != '\0', "a refused call leaves a text");
-  // Nothing to send needs no buffer.
-  CHECK_OK(esp_bcast(world, nullptr, 0, ESP_INT32, 0), world, "empty");
-  CHECK_OK(esp_allreduce(world, nullptr, nullptr, 0, ESP_INT32, ESP_SUM), world, "empty");
+}
+
+// Nothing to send needs no buffer, in place or not, blocking or not.
+void empty(const Context& context) {
+  esp_team* world = context.world;
+  for (const void* input : {static_cast<const void*>(nullptr), ESP_IN_PLACE}) {
+    for (int root = 0; root < context.size; ++root) {
+      const void* mine = context.rank == root ? input : nullptr;
+      esp_request* request = nullptr;
+      CHECK_OK(esp_bcast(world, nullptr, 0, ESP_INT32, root), world, "");
+      CHECK_OK(esp_reduce(world, mine, nullptr, 0, ESP_INT32, ESP_SUM, root), world, "{}", input);
+      CHECK_OK(esp_allreduce(world, input, nullptr, 0, ESP_INT32, ESP_SUM), world, "{}", input);
+      CHECK_OK(
+          finish(esp_bcast_start(world, nullptr, 0, ESP_DOUBLE, root, nullptr, nullptr, &request),
+                 &request),
+          world, "");
+      CHECK_OK(finish(esp_reduce_start(world, mine, nullptr, 0, ESP_INT32, ESP_SUM, root, nullptr,
+                                       nullptr, &request),
+                      &request),
+               world, "{}", input);
+      CHECK_OK(finish(esp_allreduce_start(world, input, nullptr, 0, ESP_INT32, ESP_SUM, nullptr,
+                                          nullptr, &request),
+                      &request),
+               world, "{}", input);
+    }
+  }
+  if (context.rank != 0) {
+    REFUSED(esp_reduce(world, ESP_IN_PLACE, nullptr, 0, ESP_INT32, ESP_SUM, 0), ESP_ERR_ARGUMENT);
+  }
 }
 
 void starting(const Context& context) {
@@ -159,6 +185,7 @@ void settings(const Context& context) {
 
 void arguments(const Context& context) {
   collectives(context);
+  empty(context);
   check_still_works(context);
   starting(context);
   teams_and_operators(context);

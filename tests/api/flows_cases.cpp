@@ -1,5 +1,6 @@
 // Point-to-point flows: order, sizes, many channels, both directions at once.
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "tests/api/cases.hpp"
@@ -146,6 +147,46 @@ void many_small(const Context& context) {
   }
 }
 
+std::uint64_t counter(const Context& context, std::string_view name) {
+  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
+  (void)esp_counters(context.job, values.data(), values.size());
+  for (const esp_counter_value& one : values) {
+    if (one.name == name) return one.value;
+  }
+  CHECK(false, "there is no counter {}", name);
+  return 0;
+}
+
+// The receiver is slower: the sender waits for room again and again. Each message travels once, in
+// order.
+void one_way_stream(const Context& context) {
+  constexpr std::uint64_t kMessages = 20'000;
+  constexpr std::size_t kSizes[] = {8, 88, 40, 64};  // sent without waiting, whatever is configured
+  if (context.rank > 1) return;
+  auto* shared = static_cast<std::uint64_t*>(esp_alloc(context.job, 2048));
+  CHECK(shared != nullptr, "{}", esp_job_error(context.job));
+  if (shared == nullptr) return;
+  const std::uint64_t before = counter(context, "segments_sent");
+  const std::uint64_t retries_before = counter(context, "retries");
+  for (std::uint64_t i = 0; i < kMessages && g_failures == 0; ++i) {
+    // Now and then one that is read in place, and so holds its sender up.
+    const std::size_t bytes = i % 256 == 255 ? 2048 : kSizes[i % 4];
+    if (context.rank == 0) {
+      shared[0] = shared[bytes / 8 - 1] = i;
+      CHECK_OK(esp_send(context.world, shared, bytes, 1, 3), context.world, "message {}", i);
+    } else {
+      for (const double begin = esp_time(); esp_time() < begin + 5e-6;) {
+      }
+      CHECK_OK(esp_recv(context.world, shared, bytes, 0, 3), context.world, "message {}", i);
+      CHECK(shared[0] == i && shared[bytes / 8 - 1] == i, "{} instead of {}", shared[0], i);
+    }
+  }
+  const std::uint64_t sent = counter(context, "segments_sent") - before;
+  CHECK_EQ(sent, context.rank == 0 ? kMessages : 0, "segments");
+  CHECK(context.rank != 0 || counter(context, "retries") > retries_before, "it never had to wait");
+  esp_free(context.job, shared);
+}
+
 // Memory that peers can map works as source and as destination, of flows and of collectives.
 void from_shared_memory(const Context& context) {
   constexpr std::size_t kBytes = 20'000;
@@ -170,6 +211,7 @@ void from_shared_memory(const Context& context) {
 void flows(const Context& context) {
   from_shared_memory(context);
   if (context.size == 1) return;
+  one_way_stream(context);
   ring(context);
   all_to_all(context);
   forms(context);

@@ -1,6 +1,7 @@
 // Several jobs in one process do not disturb each other: two jobs of three ranks, every rank a
 // thread, bootstrapped by callbacks alone; then a thread that is a rank of two jobs at once; then a
-// job with a progress thread that several threads use together; last, one for which there is none.
+// job with a progress thread that several threads use together, also to make teams; last, one for
+// which there is none.
 #include <thread>
 #include <vector>
 
@@ -11,21 +12,8 @@
 namespace {
 
 using test::g_case;
-
-test::Opened try_open(test::Meeting& meeting, int rank, esp_thread_mode mode) {
-  const esp_bootstrap bootstrap = meeting.of(rank);
-  esp_job_options options = ESP_JOB_OPTIONS_INIT;
-  options.bootstrap = &bootstrap;
-  options.thread_mode = mode;
-  return test::open_job(options);
-}
-
-esp_job* open(test::Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREAD_OWNER) {
-  const test::Opened opened = try_open(meeting, rank, mode);
-  CHECK(opened.status == ESP_OK, "rank {}: {} {}", rank, esp_status_text(opened.status),
-        opened.text);
-  return opened.job;
-}
+using test::open;
+using test::try_open;
 
 void work(esp_job* job, int turns) {
   esp_team* world = esp_job_world(job);
@@ -131,6 +119,67 @@ void no_progress_thread() {
   rank_of_one_job(meeting, 0);
 }
 
+// Teams of the same ranks, made at the same time by several threads from different teams: they must
+// never take each other's messages.
+void make_many(esp_team* parent, std::vector<esp_team*>& made) {
+  for (int i = 0; i < 40; ++i) {
+    esp_team* team = nullptr;
+    if (i % 2 == 0) CHECK_OK(esp_team_dup(parent, &team), parent, "{}", i);
+    if (i % 2 == 1) CHECK_OK(esp_team_split(parent, 0, -esp_team_rank(parent), &team), parent, "");
+    if (team == nullptr) return;
+    made.push_back(team);
+  }
+}
+
+void use_all_at_once(const std::vector<esp_team*>& teams) {
+  std::vector<int> values(teams.size(), -1);
+  std::vector<esp_request*> requests(teams.size(), nullptr);
+  for (std::size_t i = 0; i < teams.size(); ++i) {
+    values[i] = static_cast<int>(i) * 10 + esp_team_job_rank(teams[i], esp_team_rank(teams[i]));
+    CHECK_OK(esp_allreduce_start(teams[i], ESP_IN_PLACE, &values[i], 1, ESP_INT32, ESP_SUM, nullptr,
+                                 nullptr, &requests[i]),
+             teams[i], "team {}", i);
+  }
+  for (std::size_t i = 0; i < teams.size(); ++i) {
+    CHECK_OK(esp_request_wait(&requests[i]), teams[i], "team {}", i);
+    CHECK_EQ(values[i], 3 * static_cast<int>(i) * 10 + 3, "team {}", i);
+  }
+}
+
+void rank_that_makes_teams(test::Meeting& meeting, int rank) {
+  esp_job* job = open(meeting, rank, ESP_THREAD_PROGRESS);
+  if (job == nullptr) return;
+  // Always the same three ranks; two of the teams have the same first member.
+  const int backwards[] = {2, 1, 0};
+  esp_team* world = esp_job_world(job);
+  std::vector<esp_team*> parents(3, nullptr);
+  CHECK_OK(esp_team_dup(world, &parents[0]), world, "");
+  CHECK_OK(esp_team_dup(world, &parents[1]), world, "");
+  CHECK_OK(esp_team_include(world, backwards, 3, &parents[2]), world, "");
+  std::vector<std::vector<esp_team*>> made(3);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 3; ++i) {
+      threads.emplace_back([&, i] { make_many(parents[i], made[i]); });
+    }
+  }
+  std::vector<esp_team*> all;
+  for (const auto& some : made) all.insert(all.end(), some.begin(), some.end());
+  CHECK_EQ(all.size(), std::size_t{120}, "");
+  use_all_at_once(all);
+  for (esp_team* team : all) CHECK_OK(esp_team_free(team), world, "");
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "");
+}
+
+void teams_at_the_same_time() {
+  g_case = "teams at the same time";
+  test::Meeting meeting(3);
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([&meeting, r] { rank_that_makes_teams(meeting, r); });
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -138,6 +187,7 @@ int main() {
   both_at_once();
   progress_threads();
   no_progress_thread();
+  teams_at_the_same_time();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 100 ? 0 : 1;
 }

@@ -226,6 +226,19 @@ def test_children_end_with_their_rank():
         assert job.seconds < 20
 
 
+def test_ranks_that_end_at_once():
+    # Faster than the launcher starts the next one.
+    for command, code in ((["true"], 0), (["sh", "-c", "exit 7"], 7)):
+        for nodes in (1, 4):
+            for _ in range(5):
+                with esp_run("-n32", "--nodes", nodes, *command) as job:
+                    job.expect(code)
+    # All leave properly, while the launcher is busy with those that were faster.
+    for _ in range(10):
+        with esp_run("-n32", PROBE, "exchange") as job:
+            assert job.expect(0).out.count("ok ") == 32, job.out
+
+
 def test_timeout():
     for flags in ([], ["--keep-going"], ["--nodes", "2"]):
         with Job(ESP_RUN, "-n4", "--timeout", "1", *flags, "sh", "-c",

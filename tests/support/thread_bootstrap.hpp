@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "espalier/espalier.h"
+#include "tests/support/rank_check.hpp"
 
 namespace test {
 
@@ -57,5 +58,21 @@ class Meeting {
   std::barrier<> barrier_;
   std::vector<Seat> seats_;
 };
+
+inline Opened try_open(Meeting& meeting, int rank, esp_thread_mode mode) {
+  const esp_bootstrap bootstrap = meeting.of(rank);
+  esp_job_options options = ESP_JOB_OPTIONS_INIT;
+  options.bootstrap = &bootstrap;
+  options.thread_mode = mode;
+  return open_job(options);
+}
+
+// The job of one rank of the meeting; nullptr, and a failed check, when there is none.
+inline esp_job* open(Meeting& meeting, int rank, esp_thread_mode mode = ESP_THREAD_OWNER) {
+  const Opened opened = try_open(meeting, rank, mode);
+  CHECK(opened.status == ESP_OK, "rank {}: {} {}", rank, esp_status_text(opened.status),
+        opened.text);
+  return opened.job;
+}
 
 }  // namespace test

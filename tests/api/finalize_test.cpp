@@ -1,0 +1,149 @@
+// Leaving a job with operations under way: each is told once that it will not complete, whoever
+// drives progress, and the other members go on with what does not need the one that leaves. Every
+// rank is a thread.
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/support/thread_bootstrap.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::g_case;
+using test::open;
+
+// Counts what it is told; after the first news it tries to go on.
+struct News {
+  std::atomic<bool>* left = nullptr;
+  int times = 0;
+  esp_status status = ESP_IN_PROGRESS;
+  esp_team* team = nullptr;
+  esp_status next = ESP_OK;
+};
+
+void record(void* context, esp_status status) {
+  auto& news = *static_cast<News*>(context);
+  ++news.times;
+  news.status = status;
+  if (news.left != nullptr) {
+    news.left->store(true);
+    news.left->notify_one();
+  }
+  const esp_notify again{record, context, nullptr};
+  if (news.team != nullptr) {
+    news.next = esp_barrier_start(std::exchange(news.team, nullptr), nullptr, &again, nullptr);
+  }
+}
+
+// `left`: rank 0 is leaving. The other rank stays until then, so that it is not the first to go.
+void leave_with_much_under_way(test::Meeting& meeting, int rank, esp_thread_mode mode,
+                               std::atomic<bool>& left) {
+  esp_job* job = open(meeting, rank, mode);
+  if (job == nullptr) return;
+  esp_team* world = esp_job_world(job);
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_dup(world, &team), world, "");
+  // The other rank takes part in none of these.
+  News news[4];
+  std::int64_t counter = 2;
+  std::vector<int> data(300'000);
+  int received = 0;
+  esp_request* requests[2] = {};
+  if (rank == 0) {
+    const auto told = [&](int i) { return esp_notify{record, &news[i], nullptr}; };
+    const esp_notify counted{nullptr, nullptr, &counter};
+    news[0].team = team;
+    news[0].left = &left;
+    esp_notify notify = told(0);
+    CHECK_OK(esp_recv_start(world, &received, 4, 1, 7, &notify, nullptr), world, "");
+    notify = told(1);
+    CHECK_OK(
+        esp_bcast_start(world, data.data(), data.size(), ESP_INT32, 0, nullptr, &notify, nullptr),
+        world, "");
+    notify = told(2);
+    CHECK_OK(esp_allreduce_start(team, ESP_IN_PLACE, data.data(), data.size(), ESP_INT32, ESP_SUM,
+                                 nullptr, &notify, nullptr),
+             team, "");
+    notify = told(3);
+    CHECK_OK(esp_send_start(team, data.data(), data.size() * 4, 1, 7, &notify, nullptr), team, "");
+    CHECK_OK(esp_barrier_start(world, nullptr, &counted, nullptr), world, "");
+    CHECK_OK(esp_recv_start(team, &received, 4, 1, 8, &counted, nullptr), team, "");
+    CHECK_OK(esp_barrier_start(world, nullptr, nullptr, &requests[0]), world, "");
+    CHECK_OK(esp_recv_start(world, &received, 4, 1, 9, nullptr, &requests[1]), world, "");
+  }
+  if (rank != 0) left.wait(false);
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "rank {}", rank);
+  if (rank != 0) return;
+  for (const News& one : news) {
+    CHECK_EQ(one.times, 1, "callback {}", &one - news);
+    CHECK_EQ(one.status, ESP_ERR_CANCELED, "callback {}", &one - news);
+  }
+  CHECK_EQ(news[0].next, ESP_ERR_CANCELED, "nothing can be started any more");
+  CHECK_EQ(counter, std::int64_t{0}, "each counted operation counts down once");
+}
+
+void open_requests_and_callbacks() {
+  for (const esp_thread_mode mode : {ESP_THREAD_OWNER, ESP_THREAD_PROGRESS}) {
+    g_case = mode == ESP_THREAD_OWNER ? "open requests" : "open requests, progress thread";
+    test::Meeting meeting(2);
+    std::atomic<bool> left{false};
+    std::jthread other([&] { leave_with_much_under_way(meeting, 1, mode, left); });
+    leave_with_much_under_way(meeting, 0, mode, left);
+  }
+}
+
+// Long enough for the others' watchdogs to look at what they wait for several times.
+constexpr auto kLater = 200ms;
+
+// Rank 0 has done its part of everything, but leaves a receive open that nobody will serve.
+void leave_others_at_work(test::Meeting& meeting, int rank) {
+  esp_job* job = open(meeting, rank);
+  if (job == nullptr) return;
+  esp_team* world = esp_job_world(job);
+  std::vector<int> data(1000, rank == 0 ? 5 : -1);
+  int never = 0, token = 17;
+  esp_request* request = nullptr;
+  const auto last_bcast = [&] {
+    esp_request* last = nullptr;
+    CHECK_OK(
+        esp_bcast_start(world, data.data(), data.size(), ESP_INT32, 0, nullptr, nullptr, &last),
+        world, "rank {}", rank);
+    CHECK_OK(esp_request_wait(&last), world, "rank {}", rank);
+  };
+  if (rank == 0) {
+    CHECK_OK(esp_recv_start(world, &never, 4, 1, 3, nullptr, &request), world, "");
+    last_bcast();
+  } else if (rank == 1) {
+    CHECK_OK(esp_recv(world, &token, 4, 2, 0), world, "a message of two that stay");
+    CHECK_EQ(token, 18, "");
+    last_bcast();
+  } else {
+    std::this_thread::sleep_for(kLater);
+    token = 18;
+    CHECK_OK(esp_send(world, &token, 4, 1, 0), world, "a message of two that stay");
+    last_bcast();
+  }
+  CHECK_EQ(data.back(), 5, "what rank 0 had sent before it left, rank {}", rank);
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "rank {}", rank);
+}
+
+void the_others_go_on() {
+  g_case = "the others go on";
+  test::Meeting meeting(3);
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([&meeting, r] { leave_others_at_work(meeting, r); });
+  }
+}
+
+}  // namespace
+
+int main() {
+  open_requests_and_callbacks();
+  the_others_go_on();
+  fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
+  return test::g_failures.load() == 0 && test::g_checks.load() > 30 ? 0 : 1;
+}
