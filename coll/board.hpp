@@ -88,9 +88,8 @@ class Board {
   void report(Status status) noexcept;
   Status reported() const noexcept;
 
-  void enter(int me, std::uint64_t sequence, const CallSignature& signature) noexcept {
+  void enter(int me, std::uint64_t sequence, const CallSignature::Words& words) noexcept {
     Call& entry = call(me, sequence);
-    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(signature);
     // No reader may take the old turn with the new signature. Zero only looks like "not yet".
     entry.turn.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);

@@ -23,10 +23,12 @@ struct CallSignature {
 
   friend bool operator==(const CallSignature&, const CallSignature&) noexcept = default;
 
-  std::uint64_t hash() const noexcept {
-    const auto words = std::bit_cast<std::array<std::uint64_t, 2>>(*this);
+  using Words = std::array<std::uint64_t, 2>;
+  Words words() const noexcept { return std::bit_cast<Words>(*this); }
+  static std::uint64_t hash(const Words& words) noexcept {
     return (words[0] ^ words[1] * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
   }
+  std::uint64_t hash() const noexcept { return hash(words()); }
   // "bcast of 12 int32 from root 3"
   std::string to_text() const;
 };

@@ -86,9 +86,10 @@ struct Team {
   // Numbers the operation and shows it to the other members.
   void enter(const CallSignature& signature) noexcept {
     ++sequence;
-    const std::uint64_t mixed = (history ^ signature.hash()) * 0x9e3779b97f4a7c15ULL;
+    const CallSignature::Words words = signature.words();
+    const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
     history = mixed ^ mixed >> 29;
-    if (board) board.enter(rank, sequence, signature);
+    if (board) board.enter(rank, sequence, words);
   }
   PointToPointCounter& flow(int member, unsigned channel);
 };

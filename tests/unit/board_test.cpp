@@ -61,7 +61,7 @@ TEST_F(BoardTest, TheCallsRingKnowsTheLastSixteenCalls) {
     EXPECT_FALSE(board.has_entered(1, s));
     EXPECT_FALSE(board.read(1, s, seen));
     std::memset(static_cast<void*>(&written), static_cast<int>(s), sizeof written);
-    board.enter(1, s, written);
+    board.enter(1, s, written.words());
     EXPECT_TRUE(board.has_entered(1, s));
     EXPECT_FALSE(board.has_entered(0, s));
     for (std::uint64_t back = 0; back < s && back < 40; ++back) {
@@ -104,7 +104,7 @@ TEST_F(BoardTest, ReadersNeverSeeACallThatIsBeingOverwritten) {
   {
     std::jthread reader(keep_reading), another(keep_reading);
     for (std::uint64_t s = 1; s <= kCallsMade; ++s) {
-      board.enter(1, s, call_of(s));
+      board.enter(1, s, call_of(s).words());
       entered.store(s, std::memory_order_relaxed);
     }
   }
