@@ -50,21 +50,13 @@ esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, u
   return ESP_OK;
 }
 
-// For the watchdog.
-void begin_wait(Team& team, int peer) noexcept {
-  ++team.flow_waits;
-  team.flow_peer = peer;
-}
-void end_wait(Team& team) noexcept {
-  ++team.flow_waits;
-}
-
 // The next message of a flow, which both sides cut into the same segments.
 struct Message {
   esp_team& handle;
   int peer;
   unsigned channel;
   Partition parts;
+  std::uint64_t sequence;  // of the flow
 
   espalier::Wire& wire() const noexcept {
     return *handle.team.wires[static_cast<std::size_t>(peer)];
@@ -75,7 +67,7 @@ struct Message {
   std::uint64_t length(std::uint32_t segment) const noexcept {
     return std::min(parts.piece_elements, parts.elements - begin(segment));
   }
-  espalier::SegmentId first(std::uint64_t sequence) const noexcept {
+  espalier::SegmentId first() const noexcept {
     const Team& team = handle.team;
     espalier::SegmentId id;
     id.peer = team.members[static_cast<std::size_t>(peer)];
@@ -84,18 +76,36 @@ struct Message {
     id.signature = espalier::flow_signature(parts.elements);
     return id;
   }
-  // As the engine's subjects of messages. Receives only: counted as the latest one received.
+  // As the engine's subjects of messages.
   espalier::TraceSubject traced(const espalier::SegmentId& id) const noexcept {
     espalier::TraceSubject s;
     s.team = static_cast<std::uint16_t>(handle.team.id);
     s.vertex = static_cast<std::uint16_t>(256 + channel);
-    s.sequence = static_cast<std::uint32_t>(handle.team.flow(peer, channel).received);
+    s.sequence = static_cast<std::uint32_t>(sequence);
     s.index = id.ordinal;
     s.peer = id.peer;
     s.value = static_cast<std::uint32_t>(length(id.ordinal));
     return s;
   }
 };
+
+// The message that a call sends or receives now.
+Message make_message(esp_team& handle, int peer, unsigned channel, std::uint64_t bytes,
+                     std::uint64_t sequence) noexcept {
+  return {handle, peer, channel, handle.job->engine->partition(handle.team, bytes), sequence};
+}
+
+// For the watchdog.
+void begin_wait(const Message& message) noexcept {
+  Team& team = message.handle.team;
+  ++team.flow_waits;
+  team.flow_peer = message.peer;
+  team.flow_bytes = message.parts.elements;
+  team.flow_sequence = message.sequence;
+}
+void end_wait(const Message& message) noexcept {
+  ++message.handle.team.flow_waits;
+}
 
 // The operations of one call that have not completed.
 struct Outstanding {
@@ -123,9 +133,9 @@ esp_status send_segments(const Message& message, const void* buffer) {
   Outstanding open;
   std::array<Counted<SendOp>, kMost> ops;
   Send send;
-  send.segment = message.first(++team.flow(message.peer, message.channel).sent);
+  send.segment = message.first();
   send.flow_bytes = message.parts.elements;
-  begin_wait(team, message.peer);
+  begin_wait(message);
   for (std::uint32_t i = 0; i < message.parts.pieces; ++i) {
     send.segment.ordinal = i;
     send.data = static_cast<const std::byte*>(buffer) + message.begin(i);
@@ -151,7 +161,12 @@ esp_status send_segments(const Message& message, const void* buffer) {
       if (op.of != nullptr) wire.cancel(static_cast<SendOp&>(op));
     }
   }
-  end_wait(team);
+  end_wait(message);
+  if (!open.status.ok() && !team.failed()) [[unlikely]] {
+    job.engine->fail(team, open.status,
+                     fmt::format("point-to-point: sending {} bytes: {}", message.parts.elements,
+                                 esp_status_text(open.status.code())));
+  }
   if (team.failed()) [[unlikely]]
     return api::fail_team(message.handle, team.fault);
   return ESP_OK;
@@ -172,11 +187,11 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   if (posted == Posted::kDone) return op.status;
   Outstanding open{1, {}};
   op.of = &open;
-  begin_wait(team, message.peer);
+  begin_wait(message);
   const espalier::TraceSubject subject = message.traced(id);
   job.trace.begin(TraceKind::kRecv, subject);
   job.worker->wait([&] { return open.count == 0 || team.failed(); });
-  end_wait(team);
+  end_wait(message);
   if (open.count == 0) {
     job.trace.end(TraceKind::kRecv, subject);
     return open.status;
@@ -184,6 +199,17 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   job.trace.cancel(TraceKind::kRecv, subject);
   wire.cancel(static_cast<RecvOp&>(op));
   return team.fault;
+}
+
+// A sender that has given up has its buffer back: what was read from it since must not count, and
+// reading it may have failed, for it may be gone. Bytes that came in a cell were copied before that.
+Status reported(const Message& message, Status status) noexcept {
+  const Team& team = message.handle.team;
+  const bool blameless = status.ok() || status.code() == ESP_ERR_SYSTEM ||
+                         status.code() == ESP_ERR_PEER_DIED;
+  if (!blameless || !team.board || message.parts.elements <= team.inline_limit) return status;
+  const Status report = team.board.reported();
+  return report.ok() ? status : report;
 }
 
 void fail_receive(const Message& message, Status status) {
@@ -200,43 +226,48 @@ void fail_receive(const Message& message, Status status) {
 esp_status receive_segments(const Message& message, void* buffer) {
   Team& team = message.handle.team;
   Counted<RecvOp> op;
-  auto id = message.first(++team.flow(message.peer, message.channel).received);
-  for (std::uint32_t i = 0; i < message.parts.pieces; ++i) {
+  auto id = message.first();
+  Status status;
+  for (std::uint32_t i = 0; i < message.parts.pieces && status.ok(); ++i) {
     id.ordinal = i;
     op.dst = static_cast<std::byte*>(buffer) + message.begin(i);
     op.bytes = message.length(i);
-    const Status status = receive_segment(message, id, op);
-    if (status.ok()) [[likely]]
-      continue;
-    if (!team.failed()) fail_receive(message, status);
-    return api::fail_team(message.handle, status);
+    status = receive_segment(message, id, op);
   }
-  return ESP_OK;
+  status = reported(message, status);
+  if (status.ok()) [[likely]]
+    return ESP_OK;
+  if (!team.failed()) fail_receive(message, status);
+  return api::fail_team(message.handle, status);
 }
 
 // Non-blocking operations that need nothing remembered: a send that fits into a cell, a receive
 // whose message of that size is already here. False: nothing happened, or the team has failed.
-bool done_at_once(const Message& message, Engine::Direction direction, void* buffer) {
-  esp_job& job = *message.handle.job;
-  Team& team = message.handle.team;
-  if (job.threaded || job.worker->in_progress()) return false;
-  if (message.parts.elements > team.inline_limit) return false;
-  auto& counter = team.flow(message.peer, message.channel);
-  if (direction == Engine::Direction::kSend) {
+bool done_at_once(esp_team& handle, const Engine::Flow& flow) {
+  esp_job& job = *handle.job;
+  if (job.threaded || job.worker->in_progress() || flow.bytes > handle.team.inline_limit) {
+    return false;
+  }
+  const bool sends = flow.direction == Engine::Direction::kSend;
+  auto& counter = handle.team.flow(flow.peer, flow.channel);
+  std::uint64_t& count = sends ? counter.sent : counter.received;
+  const Message message = make_message(handle, flow.peer, flow.channel, flow.bytes, count + 1);
+  if (message.parts.pieces != 1) return false;
+  if (sends) {
     Send send;
-    send.segment = message.first(counter.sent + 1);
-    send.data = buffer;
-    send.bytes = send.flow_bytes = message.parts.elements;
+    send.segment = message.first();
+    send.data = flow.buffer;
+    send.bytes = send.flow_bytes = flow.bytes;
     SendOp unused;
     if (message.wire().send(send, unused) != Posted::kDone) return false;
-    ++counter.sent;
+    ++count;
     return true;
   }
   RecvOp op;
-  op.dst = buffer;
-  op.bytes = message.parts.elements;
-  if (message.wire().take(message.first(counter.received + 1), op) != Posted::kDone) return false;
-  ++counter.received;
+  op.dst = flow.buffer;
+  op.bytes = flow.bytes;
+  if (message.wire().take(message.first(), op) != Posted::kDone) return false;
+  ++count;
   if (!op.status.ok()) fail_receive(message, op.status);
   return op.status.ok();
 }
@@ -244,13 +275,9 @@ bool done_at_once(const Message& message, Engine::Direction direction, void* buf
 esp_status start_flow(esp_team& handle, const Engine::Flow& flow, const esp_notify* notify,
                       esp_request** request) {
   esp_job& job = *handle.job;
-  if (notify == nullptr && request != nullptr) {
-    const Message message{handle, flow.peer, flow.channel,
-                          job.engine->partition(handle.team, flow.bytes)};
-    if (done_at_once(message, flow.direction, flow.buffer)) {
-      *request = &job.completed;
-      return ESP_OK;
-    }
+  if (notify == nullptr && request != nullptr && done_at_once(handle, flow)) {
+    *request = &job.completed;
+    return ESP_OK;
   }
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
@@ -287,10 +314,14 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  const Message message{*team, peer, channel, team->job->engine->partition(team->team, bytes)};
-  if (!team->job->threaded && message.parts.pieces <= kEagerSegments) {
-    return message.parts.pieces == 1 ? send_segments<1>(message, buffer)
-                                     : send_segments<kEagerSegments>(message, buffer);
+  if (!team->job->threaded) {
+    std::uint64_t& sent = team->team.flow(peer, channel).sent;
+    const Message message = make_message(*team, peer, channel, bytes, sent + 1);
+    if (message.parts.pieces <= kEagerSegments) {
+      ++sent;
+      return message.parts.pieces == 1 ? send_segments<1>(message, buffer)
+                                       : send_segments<kEagerSegments>(message, buffer);
+    }
   }
   return run_flow(*team,
                   {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel});
@@ -302,9 +333,13 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
   if (!api::may_block(*team->job)) {
     return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
   }
-  const Message message{*team, peer, channel, team->job->engine->partition(team->team, bytes)};
-  if (!team->job->threaded && message.parts.pieces <= kEagerSegments) {
-    return receive_segments(message, buffer);
+  if (!team->job->threaded) {
+    std::uint64_t& received = team->team.flow(peer, channel).received;
+    const Message message = make_message(*team, peer, channel, bytes, received + 1);
+    if (message.parts.pieces <= kEagerSegments) {
+      ++received;
+      return receive_segments(message, buffer);
+    }
   }
   return run_flow(*team, {Engine::Direction::kReceive, buffer, bytes, peer, channel});
 }

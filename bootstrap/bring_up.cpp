@@ -155,7 +155,7 @@ void connect(esp_job& job) {
   }
   shm::ShmOptions options;
   options.quantum_bytes = job.config.cma_quantum_bytes;
-  options.crowded = static_cast<int>(job.locals.size()) > job.usable_cpus;
+  options.crowded = is_crowded(job);
   options.measure_pull = job.config.cma_threshold_bytes == 0;
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,

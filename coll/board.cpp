@@ -30,9 +30,13 @@ void Board::report(Status status) noexcept {
   const std::uint64_t word = static_cast<std::uint64_t>(status.code()) |
                              static_cast<std::uint64_t>(status.rank() + 1) << 16;
   fault().word.compare_exchange_strong(none, word, std::memory_order_relaxed);
+  // Seen before whatever the user does to buffers that were being read.
+  std::atomic_thread_fence(std::memory_order_release);
 }
 
 Status Board::reported() const noexcept {
+  // Looked at after whatever was read from the buffers of others.
+  std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t word = fault().word.load(std::memory_order_relaxed);
   return Status(static_cast<esp_status>(word & 0xffff), static_cast<Rank>(word >> 16) - 1);
 }

@@ -198,7 +198,8 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
 bool Engine::settle(Instance& instance) noexcept {
   Team& team = *instance.team;
   if (instance.status.ok() && instance.unfinished > 0) return false;
-  const bool blameless = instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM;
+  const bool blameless = instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM ||
+                         instance.status.code() == ESP_ERR_PEER_DIED;
   if (team.board && blameless && !team.board.reported().ok()) {
     instance.status = team.board.reported();
   }

@@ -179,7 +179,9 @@ void Engine::withdraw(Instance& instance) noexcept {
                                               : plan.peer(vertex, state.sends[i].index))];
         wire->cancel(static_cast<SendOp&>(state.sends[i]));
         state.sends[i].pending = false;
-        trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
+        if (trace_.enabled()) {
+          trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
+        }
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
         Wire* wire =
@@ -187,7 +189,9 @@ void Engine::withdraw(Instance& instance) noexcept {
         wire->cancel(static_cast<RecvOp&>(state.recvs[i]));
         wire->release(state.recvs[i]);
         state.recvs[i].busy = false;
-        trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
+        if (trace_.enabled()) {
+          trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
+        }
       }
     }
   }

@@ -37,9 +37,10 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
     (void)team.board.read(team.rank, team.sequence, what.signature);
   } else if (team.flow_waits % 2 == 1) {
     what.identity = &team.flow_waits;
-    what.sequence = team.flow_waits;
+    what.sequence = team.flow_sequence;
     what.signature.collective = static_cast<std::uint8_t>(Collective::kPointToPoint);
     what.signature.root = team.flow_peer;
+    what.signature.count = team.flow_bytes;
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     const bool collective = i->channel == 0;

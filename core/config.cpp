@@ -153,8 +153,9 @@ constexpr Knob kKnobs[] = {
                            "more dependencies (for experiments)."),
     knob<&Config::short_bytes>("SHORT_BYTES", "bytes",
                                "Largest message for the short path within a node.", {0, 64 * kKiB}),
-    knob<&Config::segment_bytes>("SEGMENT_BYTES", "bytes",
-                                 "Segment size of collectives. 0: automatic.", {0, kTiB}),
+    knob<&Config::segment_bytes>(
+        "SEGMENT_BYTES", "bytes",
+        "Segment size of collectives, and largest one of messages. 0: automatic.", {0, kTiB}),
     knob<&Config::window_send>("WINDOW_SEND", "segments",
                                "Segments in flight to each child (N). 0: automatic.", {0, 64}),
     knob<&Config::window_recv>("WINDOW_RECV", "segments",

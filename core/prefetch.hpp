@@ -5,12 +5,12 @@
 
 namespace espalier {
 
-inline constexpr std::size_t kLineBytes = 64;
+inline constexpr std::size_t kCacheLine = 64;
 
 // Asks for the lines of [begin, begin + bytes) to be fetched as this core's own. A hint: nothing is
 // read or written, and no address is wrong.
 inline void prefetch_for_write(const std::byte* begin, std::size_t bytes) noexcept {
-  for (const std::byte* line = begin; line < begin + bytes; line += kLineBytes) {
+  for (const std::byte* line = begin; line < begin + bytes; line += kCacheLine) {
 #if defined(__x86_64__)
     // __builtin_prefetch becomes a prefetch for reading unless -mprfchw is given. Processors
     // without the instruction take it for a no-op.

@@ -24,7 +24,7 @@ enum class TraceKind : std::uint8_t {
   kPointToPoint,
   kRecv,     // from post to completion
   kSend,     // from post to completion
-  kPublish,  // from publication until the last reader is done
+  kPublish,  // from publication until the buffer may be used again
   kCombine,
   kCopy,      // between user buffer and shared memory
   kCma,       // one call of process_vm_readv or process_vm_writev

@@ -101,7 +101,7 @@ class Worker {
   void submit(Task& task) noexcept;
 
   // Owner, which the new thread is from then on. ESP_ERR_NO_MEMORY when there is no thread to be
-  // had; the worker is as before then.
+  // had, ESP_ERR_SYSTEM for other reasons; the worker is as before then.
   Outcome start_thread();
   void stop_thread() noexcept;
   bool on_thread() const noexcept {

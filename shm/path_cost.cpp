@@ -92,7 +92,9 @@ PullRule measured_pull_rule(PathChoice& choice, bool serial) noexcept {
     const PathCost cost = measure_path_cost(bytes);
     const std::uint32_t readers = readers_that_pull(cost, serial);
     // Twice as slow is not made up for by any size.
-    const bool hopeless = cost.pull_ns == 0 || cost.pull_ns > 2 * (cost.in_ns + cost.out_ns);
+    const std::uint64_t through_ns =
+        serial ? cost.in_ns + cost.out_ns : std::max(cost.in_ns, cost.out_ns);
+    const bool hopeless = cost.pull_ns == 0 || cost.pull_ns > 2 * through_ns;
     if (readers == 0 && !hopeless && bytes < kLargest) continue;
     const std::uint64_t threshold = readers > 0 ? bytes : kNeverPull;
     choice.bytes.store(bytes, std::memory_order_relaxed);

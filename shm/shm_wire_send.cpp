@@ -153,8 +153,10 @@ bool ShmWire::pays_to_pull(const Send& send, std::span<const Rank> peers) noexce
   if (send.to_view) return false;
   if (options_.measure_pull && send.flow_bytes >= kMeasuredFrom && pullable(peers)) [[unlikely]] {
     PathChoice& choice = segment_.header().path_choice;
+    // In this order: a rule that is stored in between is fetched by the next large flow.
+    const bool known = choice.threshold.load(std::memory_order_acquire) != 0;
     options_.pull = measured_pull_rule(choice, options_.crowded);
-    options_.measure_pull = choice.threshold.load(std::memory_order_relaxed) == 0;
+    options_.measure_pull = !known;
   }
   return send.flow_bytes >= options_.pull.threshold && peers.size() <= options_.pull.readers;
 }
@@ -220,7 +222,7 @@ void ShmWire::publish_cell(Peer& p, Cell& cell) noexcept {
   wake(p);
   // The second line of the next cell. The first is polled by the receiver and would not stay.
   const Cell& next = p.out->cells[p.sent % kRingCells];
-  prefetch_for_write(reinterpret_cast<const std::byte*>(&next) + kLineBytes, kLineBytes);
+  prefetch_for_write(reinterpret_cast<const std::byte*>(&next) + kCacheLine, kCacheLine);
 }
 
 void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noexcept {

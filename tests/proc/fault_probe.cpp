@@ -5,6 +5,8 @@
 //                                        finalize) or between (SIGKILL), both between two
 //   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
+//   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
+//                                        message: heap (esp_alloc) or private
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
 
@@ -129,6 +131,27 @@ void outlast(const Rank& r, const std::string& operation) {
   std::printf("OK rank %d: %.2f s, %s\n", r.rank, took, text.c_str());
 }
 
+// What a sender that has given up writes into its buffer must not pass for the message.
+void come_late(const Rank& r, const std::string& memory) {
+  constexpr std::size_t kBytes = 512 << 10;
+  std::vector<char> mine(kBytes, 0);
+  char* data = memory == "heap" ? static_cast<char*>(esp_alloc(r.job, kBytes)) : mine.data();
+  expect(r, data != nullptr, "no memory");
+  esp_status status = ESP_OK;
+  if (r.rank == 0) {
+    std::memset(data, 1, kBytes);
+    status = esp_send(r.world, data, kBytes, 1, 0);
+    std::memset(data, 2, kBytes);
+    const std::string text = esp_team_error(r.world);
+    expect(r, text.find("524288 bytes") != std::string::npos, "does not name the message");
+  } else {
+    ::usleep(1'500'000);
+    status = esp_recv(r.world, data, kBytes, 0, 0);
+  }
+  expect(r, status == ESP_ERR_TIMEOUT, std::string("status: ") + esp_status_text(status));
+  std::printf("OK rank %d: %s\n", r.rank, esp_team_error(r.world));
+}
+
 esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
                   std::vector<int>& out) {
   const bool odd = r.rank == kVictim;
@@ -209,6 +232,8 @@ int main(int argc, char** argv) {
     outlast(r, argv[2]);
   } else if (mode == "leave") {
     leave_early(r);
+  } else if (mode == "late") {
+    come_late(r, argv[2]);
   } else if (mode == "mismatch") {
     disagree(r, argv[2]);
   }

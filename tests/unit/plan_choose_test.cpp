@@ -153,6 +153,9 @@ TEST(Choose, SegmentsOfAMessageCoverIt) {
       covered += parts.length(0, i);
     }
     EXPECT_EQ(covered, bytes);
+    Tuning tiny;
+    tiny.segment_bytes_min = tiny.segment_bytes_max = 1 << 10;
+    EXPECT_EQ(flow_partition(bytes, 48 << 10, tiny).piece_elements, 1U << 10) << bytes;
     EXPECT_EQ(parts.pieces == 1, bytes <= tuning.flow_segment_bytes_min) << bytes;
   }
 }
