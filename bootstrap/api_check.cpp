@@ -54,9 +54,6 @@ bool plain(const esp_coll_options& o) noexcept {
 }
 
 void apply_defaults(const Config& config, esp_coll_options& options) noexcept {
-  if (options.algorithm == ESP_ALGORITHM_AUTO && config.algorithm != ESP_ALGORITHM_SHORT) {
-    options.algorithm = config.algorithm;
-  }
   if (options.shape == ESP_SHAPE_AUTO) options.shape = config.shape;
   if (options.radix == 0) options.radix = config.radix;
   if (options.variant == ESP_VARIANT_EVENT) options.variant = config.variant;
@@ -89,7 +86,7 @@ esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* o
   const Config& config = handle.job->config;
   if (!handle.job->plain_config) [[unlikely]]
     apply_defaults(config, call.options);
-  call.choice_is_free = plain(call.options);
+  call.choice_is_free = plain(call.options) && handle.job->plain_config;
   return check_buffers(handle, call);
 }
 

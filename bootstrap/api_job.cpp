@@ -95,7 +95,7 @@ esp_status esp_job_finalize(esp_job* job) {
     return api::fail(*job, ESP_ERR_STATE, "esp_job_finalize in a callback");
   const auto done = espalier::take_down(*job);
   const esp_status status = done.ok() ? ESP_OK : done.error().status.code();
-  if (!done.ok()) job->log.info("esp_job_finalize: {}", done.error().text);
+  if (!done.ok()) job->log.error("esp_job_finalize: {}", done.error().text);
   delete job;
   return status;
 }

@@ -202,11 +202,12 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
 }
 
 // A sender that has given up has its buffer back: what was read from it since must not count, and
-// reading it may have failed, for it may be gone. Bytes that came in a cell were copied before that.
+// reading it may have failed, for it may be gone. Bytes that came in a cell were copied before
+// that.
 Status reported(const Message& message, Status status) noexcept {
   const Team& team = message.handle.team;
-  const bool blameless = status.ok() || status.code() == ESP_ERR_SYSTEM ||
-                         status.code() == ESP_ERR_PEER_DIED;
+  const bool blameless =
+      status.ok() || status.code() == ESP_ERR_SYSTEM || status.code() == ESP_ERR_PEER_DIED;
   if (!blameless || !team.board || message.parts.elements <= team.inline_limit) return status;
   const Status report = team.board.reported();
   return report.ok() ? status : report;

@@ -160,7 +160,8 @@ int esp_team_job_rank(const esp_team* team, int rank) {
   return team->team.members[static_cast<std::size_t>(rank)];
 }
 const char* esp_team_error(const esp_team* team) {
-  return team != nullptr && team->team.failed() ? team->team.fault_text.c_str() : "";
+  if (team == nullptr) return "";
+  return team->team.failed() ? team->team.fault_text.c_str() : team->job->errors.last();
 }
 
 esp_status esp_team_dup(esp_team* parent, esp_team** team) {

@@ -48,6 +48,20 @@ std::uint64_t message_bytes(const PlanRequest& request) {
   return request.elements * request.element_bytes;
 }
 
+bool exists(esp_algorithm algorithm, const PlanRequest& request) {
+  switch (algorithm) {
+    case ESP_ALGORITHM_TREE:
+      return true;
+    case ESP_ALGORITHM_PUBLISH:
+      return request.collective == Collective::kBcast ||
+             request.collective == Collective::kAllreduce;
+    case ESP_ALGORITHM_SPREAD:
+      return request.collective == Collective::kAllreduce && request.commutative;
+    default:
+      return false;
+  }
+}
+
 esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
                                const Tuning& tuning) {
   if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
@@ -55,6 +69,7 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
   if (options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT) {
     return ESP_ALGORITHM_TREE;
   }
+  if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
   switch (request.collective) {
     case Collective::kBcast:
       return ESP_ALGORITHM_PUBLISH;

@@ -13,6 +13,8 @@ namespace espalier {
 
 // Thresholds, with the reason for each default. Sizes are of the whole message in bytes.
 struct Tuning {
+  // Of calls that name none, where it exists for them; ESP_ALGORITHM_AUTO, _SHORT: none.
+  esp_algorithm preferred_algorithm = ESP_ALGORITHM_AUTO;
   // Up to so many ranks a reduction has one level: its root reads all contributions in place with
   // one pass over its own memory, where each level of a deeper tree writes and reads a partial
   // result more. Beyond, the root's work grows with the team, and wide k-nomial levels keep both

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace espalier {
 
@@ -155,9 +156,20 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   return ranks;
 }
 
+// Whom to name. A member that is stopped holds up ranks to which it owes nothing directly: through
+// others, or because it does not read what they send.
+std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) const {
+  const auto stopped = [&](Rank rank) { return liveness_.is_stopped(rank); };
+  std::vector<Rank> ranks = late(team, what);
+  if (std::any_of(ranks.begin(), ranks.end(), stopped)) return ranks;
+  std::vector<Rank> held_up;
+  std::copy_if(team.members.begin(), team.members.end(), std::back_inserter(held_up), stopped);
+  return held_up.empty() ? ranks : held_up;
+}
+
 std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint64_t waited_ns,
                                 Rank& first) {
-  const std::vector<Rank> ranks = late(team, what);
+  const std::vector<Rank> ranks = culprits(team, what);
   std::vector<std::string> names;
   for (const Rank rank : ranks) {
     names.push_back(fmt::format("{}{}", rank, liveness_.is_stopped(rank) ? " (stopped)" : ""));

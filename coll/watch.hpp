@@ -57,6 +57,7 @@ class TeamWatch final : public Watchdog {
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
   std::vector<Rank> late(const Team& team, const Pending& what) const;
+  std::vector<Rank> culprits(const Team& team, const Pending& what) const;
   std::string describe(const Team& team, const Pending& what, std::uint64_t waited_ns, Rank& first);
 
   Engine& engine_;

@@ -144,7 +144,8 @@ constexpr Knob kKnobs[] = {
                             "automatic.",
                             {-1, kMinute}),
     knob<&Config::algorithm>("ALGORITHM", "",
-                             "Algorithm of collectives whose call does not name one."),
+                             "Algorithm of collectives whose call does not name one, where it "
+                             "exists for them."),
     knob<&Config::shape>("SHAPE", "", "Tree shape of collectives whose call does not name one."),
     knob<&Config::radix>("RADIX", "", "Radix of the k-ary and k-nomial shapes. 0: automatic.",
                          {0, 1024}),

@@ -103,7 +103,8 @@ typedef struct esp_job_options {
 /* Collective over all ranks of the job. `options` may be NULL. On failure *job is NULL. */
 ESP_API esp_status esp_job_init(const esp_job_options* options, esp_job** job);
 /* Collective. Frees the job and everything made from it. Pending operations end with
- * ESP_ERR_CANCELED. */
+ * ESP_ERR_CANCELED. Waits for the others, and then ESP_ERR_MISMATCH tells that a member's last calls
+ * on a team were others than this rank's, which no operation had noticed; the text is logged. */
 ESP_API esp_status esp_job_finalize(esp_job* job);
 /* Ends all processes of the job with `exit_code` as far as the bootstrap can; does not return. */
 ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
@@ -212,7 +213,8 @@ ESP_API int esp_team_size(const esp_team* team);
 ESP_API esp_job* esp_team_job(const esp_team* team);
 /* Rank in the job of a member of the team, -1 when out of range. */
 ESP_API int esp_team_job_rank(const esp_team* team, int rank);
-/* Explanation of the team's most recent failure, "" when there was none. */
+/* What broke the team; while it is whole, the explanation of the most recent call that was refused
+ * on its job. "" when there was none. */
 ESP_API const char* esp_team_error(const esp_team* team);
 
 /* Collective over `parent`. */

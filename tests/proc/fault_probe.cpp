@@ -3,10 +3,13 @@
 //
 //   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL inside an operation), exit (without
 //                                        finalize) or between (SIGKILL), both between two
-//   fault_probe stop  OPERATION          the victim stops itself; the others time out and name it
+//   fault_probe stop  OPERATION [inside] the victim stops itself, before an operation or inside
+//   one;
+//                                        the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
 //                                        message: heap (esp_alloc) or private
+//   fault_probe last  KIND               a mismatch in the last call of all: finalize tells
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
 
@@ -71,9 +74,9 @@ esp_status operate(const Rank& r, const std::string& operation, std::vector<int>
 
 // The victim leaves in the middle of a stream of operations; a timer makes it happen inside one.
 void victim_plans(const std::string& how) {
-  if (how != "kill") return;  // Done between two operations, see below.
+  if (how != "kill" && how != "inside") return;  // Done between two operations, see below.
   struct sigaction action {};
-  action.sa_handler = [](int) { ::raise(SIGKILL); };
+  action.sa_handler = how == "kill" ? [](int) { ::raise(SIGKILL); } : [](int) { ::raise(SIGSTOP); };
   ::sigaction(SIGALRM, &action, nullptr);
   ::ualarm(100'000, 0);
 }
@@ -104,14 +107,15 @@ void survive(const Rank& r, const std::string& operation, const std::string& how
   std::printf("OK rank %d: %.2f s, %s\n", r.rank, took, esp_team_error(r.world));
 }
 
-void outlast(const Rank& r, const std::string& operation) {
+void outlast(const Rank& r, const std::string& operation, const std::string& how) {
   std::vector<int> in(kElements, r.rank), out(kElements);
   int pid = r.rank == kVictim ? static_cast<int>(::getpid()) : 0, victim_pid = 0;
   expect(r, esp_allreduce(r.world, &pid, &victim_pid, 1, ESP_INT32, ESP_SUM) == ESP_OK, "setup");
-  if (r.rank == kVictim) ::raise(SIGSTOP);
+  if (r.rank == kVictim && how == "inside") victim_plans(how);
+  if (r.rank == kVictim && how != "inside") ::raise(SIGSTOP);
   double begin = esp_time();
   esp_status status = ESP_OK;
-  for (int round = 0; round < kRounds && status == ESP_OK; ++round) {
+  for (int round = 0; round < 100 * kRounds && status == ESP_OK; ++round) {
     begin = esp_time();
     status = operate(r, operation, in, out);
   }
@@ -137,6 +141,7 @@ void come_late(const Rank& r, const std::string& memory) {
   std::vector<char> mine(kBytes, 0);
   char* data = memory == "heap" ? static_cast<char*>(esp_alloc(r.job, kBytes)) : mine.data();
   expect(r, data != nullptr, "no memory");
+  expect(r, esp_barrier(r.world) == ESP_OK, "setup");  // Both know whether CMA works.
   esp_status status = ESP_OK;
   if (r.rank == 0) {
     std::memset(data, 1, kBytes);
@@ -184,6 +189,18 @@ esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
                          : esp_barrier(r.world);
 }
 
+// Ranks that are complete before the others have called learn of it when they leave.
+void differ_last(const Rank& r, const std::string& kind) {
+  std::vector<int> in(kElements, r.rank), out(kElements);
+  const esp_status status = differ(r, kind, in, out);
+  expect(r, status == ESP_OK || status == ESP_ERR_MISMATCH,
+         std::string("status: ") + esp_status_text(status));
+  const esp_status end = esp_job_finalize(r.job);
+  const bool told = status == ESP_ERR_MISMATCH || end == ESP_ERR_MISMATCH;
+  std::printf("%s rank %d: %s, then %s\n", told ? "OK" : "BAD", r.rank, esp_status_text(status),
+              esp_status_text(end));
+}
+
 // The victim has nothing more to do while the others call once more.
 void leave_early(const Rank& r) {
   if (r.rank == kVictim) {
@@ -229,9 +246,12 @@ int main(int argc, char** argv) {
   if (mode == "die") {
     survive(r, argv[2], argc > 3 ? argv[3] : "kill");
   } else if (mode == "stop") {
-    outlast(r, argv[2]);
+    outlast(r, argv[2], argc > 3 ? argv[3] : "before");
   } else if (mode == "leave") {
     leave_early(r);
+  } else if (mode == "last") {
+    differ_last(r, argv[2]);  // Finalizes.
+    return 0;
   } else if (mode == "late") {
     come_late(r, argv[2]);
   } else if (mode == "mismatch") {
