@@ -78,7 +78,9 @@ esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* o
   }
   if (options != nullptr) {
     if (options->struct_size < sizeof(size_t) || options->struct_size > sizeof call.options) {
-      return bad(handle, call, ESP_ERR_ARGUMENT, "esp_coll_options.struct_size is wrong");
+      return bad(handle, call, ESP_ERR_ARGUMENT,
+                 fmt::format("esp_coll_options.struct_size is {}: begin with ESP_COLL_OPTIONS_INIT",
+                             options->struct_size));
     }
     std::memcpy(static_cast<void*>(&call.options), options, options->struct_size);
     call.options.struct_size = sizeof call.options;

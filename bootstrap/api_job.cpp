@@ -35,6 +35,15 @@ void copy_text(const std::string& text, char* to, size_t room) {
   to[n] = 0;
 }
 
+// There is no job to ask: the explanation goes where the options say, else to stderr.
+esp_status refuse(const esp_job_options& options, esp_status code, const std::string& text) {
+  copy_text(text, options.error_text, options.error_text_bytes);
+  if (options.error_text == nullptr) {
+    espalier::Log(espalier::LogLevel::kError).error("esp_job_init: {}", text);
+  }
+  return code;
+}
+
 }  // namespace
 
 extern "C" {
@@ -67,24 +76,20 @@ esp_status esp_job_init(const esp_job_options* options, esp_job** job) {
   esp_job_options used = ESP_JOB_OPTIONS_INIT;
   if (options != nullptr) {
     if (options->struct_size < sizeof(size_t) || options->struct_size > sizeof used) {
-      return ESP_ERR_ARGUMENT;
+      return refuse(used, ESP_ERR_ARGUMENT,
+                    fmt::format("esp_job_options.struct_size is {}: begin with "
+                                "ESP_JOB_OPTIONS_INIT",
+                                options->struct_size));
     }
     std::memcpy(static_cast<void*>(&used), options, options->struct_size);
   }
   if (used.error_text != nullptr && used.error_text_bytes > 0) used.error_text[0] = 0;
   if (used.thread_mode != ESP_THREAD_OWNER && used.thread_mode != ESP_THREAD_PROGRESS) {
-    copy_text("esp_job_options.thread_mode is not one of esp_thread_mode", used.error_text,
-              used.error_text_bytes);
-    return ESP_ERR_ARGUMENT;
+    return refuse(used, ESP_ERR_ARGUMENT,
+                  "esp_job_options.thread_mode is not one of esp_thread_mode");
   }
   auto made = espalier::bring_up(used);
-  if (!made) {
-    copy_text(made.error().text, used.error_text, used.error_text_bytes);
-    if (used.error_text == nullptr) {
-      espalier::Log(espalier::LogLevel::kError).error("esp_job_init: {}", made.error().text);
-    }
-    return made.error().status.code();
-  }
+  if (!made) return refuse(used, made.error().status.code(), made.error().text);
   *job = made->release();
   return ESP_OK;
 }

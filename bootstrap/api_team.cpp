@@ -205,7 +205,8 @@ esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_t
 esp_status esp_team_free(esp_team* team) {
   if (team == nullptr) return ESP_ERR_ARGUMENT;
   esp_job& job = *team->job;
-  if (team->is_world) return api::fail(job, ESP_ERR_STATE, "the world team cannot be freed");
+  if (team->is_world)
+    return api::fail(job, ESP_ERR_STATE, "esp_team_free: the world team belongs to the job");
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
     if (team->team.active != nullptr) {

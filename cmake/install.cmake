@@ -6,6 +6,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/espalier)
 set(generated ${CMAKE_BINARY_DIR}/package)
 
 install(DIRECTORY include/espalier DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(TARGETS espalier EXPORT espalier_targets)
 if(TARGET espalier_mpi)
   set_target_properties(espalier_mpi PROPERTIES EXPORT_NAME mpi)

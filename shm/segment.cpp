@@ -49,9 +49,10 @@ Result<MemoryFile> MemoryFile::open_of(pid_t pid, int descriptor) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
     const int number = errno;
-    return system_error(fmt::format("opening the node's shared memory through {} (ranks of "
-                                    "different users or PID namespaces?)",
-                                    path),
+    return system_error(fmt::format("opening the node's shared memory through {} (has process "
+                                    "{} ended? or are the ranks of different users or PID "
+                                    "namespaces?)",
+                                    path, pid),
                         number);
   }
   return MemoryFile(fd);

@@ -15,7 +15,11 @@
  *
  * Errors: functions return esp_status. A collective always completes: when a member dies, is
  * stopped for longer than the configured timeout or makes a different call, the others get a status
- * and a text (esp_team_error) that names the rank.
+ * and a text (esp_team_error) that names the rank. That is the end of the team: every later call on
+ * it fails the same way. Teams without the dead rank that were made before go on; new ones cannot
+ * be made from a team that has failed. ESP_ERR_STATE answers what is not allowed at the moment: to
+ * block inside a callback, to free the world or a team with operations under way. What has been
+ * freed is not recognised: using it, or a job after esp_job_finalize, is undefined.
  */
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H
@@ -41,10 +45,10 @@ typedef enum esp_status {
   ESP_ERR_ARGUMENT =
       2,             /* fix the call: null pointer, negative or absurd value, rank out of range */
   ESP_ERR_TYPE = 3,  /* fix the call: unknown type, or operator not defined for the type */
-  ESP_ERR_STATE = 4, /* fix the program: wrong thread, object already freed, job finalized */
+  ESP_ERR_STATE = 4, /* fix the program: not allowed now; the text says what and why */
   ESP_ERR_MISMATCH =
       5, /* fix the program: another member made a different call; the text names it */
-  ESP_ERR_PEER_DIED = 6,   /* give up or rebuild without the rank that the text names */
+  ESP_ERR_PEER_DIED = 6,   /* the rank that the text names is gone; see "Errors" above */
   ESP_ERR_TIMEOUT = 7,     /* a member did not arrive in time; the text names it */
   ESP_ERR_NO_MEMORY = 8,   /* memory, descriptors or another limit of the system */
   ESP_ERR_UNSUPPORTED = 9, /* not available here; the text says what is missing */
@@ -103,8 +107,9 @@ typedef struct esp_job_options {
 /* Collective over all ranks of the job. `options` may be NULL. On failure *job is NULL. */
 ESP_API esp_status esp_job_init(const esp_job_options* options, esp_job** job);
 /* Collective. Frees the job and everything made from it. Pending operations end with
- * ESP_ERR_CANCELED. Waits for the others, and then ESP_ERR_MISMATCH tells that a member's last calls
- * on a team were others than this rank's, which no operation had noticed; the text is logged. */
+ * ESP_ERR_CANCELED. Waits for the others, and then ESP_ERR_MISMATCH tells that a member's last
+ * calls on a team were others than this rank's, which no operation had noticed; the text is logged.
+ */
 ESP_API esp_status esp_job_finalize(esp_job* job);
 /* Ends all processes of the job with `exit_code` as far as the bootstrap can; does not return. */
 ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
@@ -283,10 +288,10 @@ typedef struct esp_coll_options {
 #define ESP_COLL_OPTIONS_INIT \
   { sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT }
 
-/* How a non-blocking operation reports. Exactly one of: `callback` (runs once on the thread that
- * drives progress, never from inside the starting call; it may start operations but must not
- * block), `counter` (decremented once, with release order, when the operation ends, failed or not),
- * or neither, and then a request is returned. */
+/* How a non-blocking operation reports, other than through a request. Exactly one of the two is
+ * set: `callback` (runs once on the thread that drives progress, never from inside the starting
+ * call; it may start operations but must not block) or `counter` (decremented once, with release
+ * order, when the operation ends, failed or not). */
 typedef void (*esp_callback)(void* context, esp_status status);
 typedef struct esp_notify {
   esp_callback callback;
@@ -303,9 +308,9 @@ ESP_API esp_status esp_reduce(esp_team* team, const void* input, void* output, s
 ESP_API esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
                                  esp_type type, esp_op op);
 
-/* Non-blocking forms. `options` and `notify` may be NULL; `request` is required exactly when
- * `notify` is NULL. When the call itself returns an error nothing was started and nothing will
- * fire. */
+/* Non-blocking forms. `options` may be NULL. Exactly one of `notify` and `request` is NULL: an
+ * operation reports through the one or the other. When the call itself returns an error nothing was
+ * started and nothing will fire. */
 ESP_API esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,
                                      const esp_notify* notify, esp_request** request);
 ESP_API esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type,
@@ -322,7 +327,12 @@ ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* 
 
 /* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on
  * the same channel from here. No tags, no wildcards. Sizes must be equal. channel < 256. Peers
- * differ from the caller. */
+ * differ from the caller.
+ *
+ * esp_send may wait until the peer receives. Today it always does above 1 MiB; below, when there is
+ * no room left to copy the message to, or when the receiver is to read it in place. Two ranks that
+ * first send to each other and then receive may therefore wait for ever (until the configured
+ * timeout): exchange with esp_send_start or esp_recv_start. */
 ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer,
                             unsigned channel);
 ESP_API esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel);

@@ -18,6 +18,11 @@
 #ifndef ESPALIER_ESPALIER_HPP
 #define ESPALIER_ESPALIER_HPP
 
+// Nothing of the layer is read by an older compiler: one error instead of pages of them.
+#if __cplusplus < 202002L
+#error "espalier.hpp needs C++20: compile with -std=c++20 (g++ 12 and clang 16 are tested)"
+#else
+
 #include "espalier/cpp/job.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/op.hpp"
@@ -26,4 +31,5 @@
 #include "espalier/cpp/team.hpp"
 #include "espalier/cpp/type.hpp"
 
+#endif  // __cplusplus
 #endif  // ESPALIER_ESPALIER_HPP

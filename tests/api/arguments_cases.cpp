@@ -1,5 +1,9 @@
 // Wrong arguments: each gets its documented status on every rank, and nothing was started.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "tests/api/cases.hpp"
@@ -12,6 +16,10 @@ constexpr auto kNoType = static_cast<esp_type>(ESP_TYPE_COUNT);
 constexpr std::size_t kTooMany = SIZE_MAX / 2;
 
 #define REFUSED(call, status) CHECK_STATUS(call, status, context.world, "must be refused")
+
+bool says(const Context& context, const char* words) {
+  return std::strstr(esp_job_error(context.job), words) != nullptr;
+}
 
 void check_still_works(const Context& context) {
   check_allreduce(context.world, {.type = ESP_INT32, .count = 10});
@@ -95,6 +103,7 @@ void starting(const Context& context) {
             ESP_ERR_ARGUMENT);
   };
   refuse([](auto& o) { o.struct_size = 0; });
+  CHECK(says(context, "ESP_COLL_OPTIONS_INIT"), "{}", esp_job_error(context.job));
   refuse([](auto& o) { o.algorithm = static_cast<esp_algorithm>(ESP_ALGORITHM_COUNT); });
   refuse([](auto& o) { o.shape = static_cast<esp_shape>(ESP_SHAPE_COUNT); });
   refuse([](auto& o) { o.variant = static_cast<esp_variant>(ESP_VARIANT_COUNT); });
@@ -122,6 +131,7 @@ void teams_and_operators(const Context& context) {
   CHECK(team == nullptr, "a refused call gave a team");
   REFUSED(esp_team_free(nullptr), ESP_ERR_ARGUMENT);
   REFUSED(esp_team_free(world), ESP_ERR_STATE);
+  CHECK(says(context, "the world team"), "{}", esp_job_error(context.job));
   REFUSED(esp_op_create(context.job, nullptr, nullptr, 1, &op), ESP_ERR_ARGUMENT);
   REFUSED(esp_op_free(context.job, ESP_SUM), ESP_ERR_ARGUMENT);
   REFUSED(esp_op_free(context.job, 9999), ESP_ERR_ARGUMENT);
@@ -152,13 +162,34 @@ void flows_and_requests(const Context& context) {
   REFUSED(esp_request_wait_all(nullptr, 1), ESP_ERR_ARGUMENT);
   CHECK_OK(esp_request_wait_all(nullptr, 0), world, "none");
   REFUSED(esp_counter_wait(context.job, nullptr, 0, 0.1), ESP_ERR_ARGUMENT);
+}
+
+// What `work` writes to stderr.
+template <typename Work>
+std::string on_stderr(Work work) {
+  const int file = ::memfd_create("stderr", MFD_CLOEXEC), kept = ::dup(STDERR_FILENO);
+  ::dup2(file, STDERR_FILENO);
+  work();
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  std::string text(4096, '\0');
+  const ssize_t bytes = ::pread(file, text.data(), text.size(), 0);
+  ::close(file);
+  text.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  return text;
+}
+
+void jobs(const Context& context) {
   esp_job* none = nullptr;
   REFUSED(esp_job_init(nullptr, nullptr), ESP_ERR_ARGUMENT);
   REFUSED(esp_job_finalize(nullptr), ESP_ERR_ARGUMENT);
-  esp_job_options options = ESP_JOB_OPTIONS_INIT;
-  options.struct_size = 0;
-  REFUSED(esp_job_init(&options, &none), ESP_ERR_ARGUMENT);
+  // Zeroed instead of initialised: nothing in it is trusted, not even where to put the text.
+  esp_job_options zeroed = {};
+  esp_status status = ESP_OK;
+  const std::string text = on_stderr([&] { status = esp_job_init(&zeroed, &none); });
+  REFUSED(status, ESP_ERR_ARGUMENT);
   CHECK(none == nullptr, "a refused call gave a job");
+  CHECK(text.find("begin with ESP_JOB_OPTIONS_INIT") != std::string::npos, "it said '{}'", text);
 }
 
 void settings(const Context& context) {
@@ -190,6 +221,7 @@ void arguments(const Context& context) {
   starting(context);
   teams_and_operators(context);
   flows_and_requests(context);
+  jobs(context);
   settings(context);
   check_still_works(context);
 }

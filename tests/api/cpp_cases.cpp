@@ -32,6 +32,19 @@ static_assert(sizeof(esp::Status) == 16 && std::is_trivially_copyable_v<esp::Sta
     CHECK(checked_status.ok(), "{} {}", #call, checked_status.text()); \
   } while (false)
 
+// A result that does not change gives what does not change.
+void constant_results() {
+  const esp::Result<std::string> text = std::string("value");
+  static_assert(std::is_same_v<decltype(*text), const std::string&>);
+  static_assert(std::is_same_v<decltype(text.value()), const std::string&>);
+  CHECK_EQ(text->size(), std::size_t{5}, "");
+  CHECK_EQ(text.value(), *text, "");
+  esp::Result<std::string> changing = text;
+  *changing += "s";
+  changing->push_back('!');
+  CHECK_EQ(std::move(changing).value(), "values!", "");
+}
+
 void sizes_agree() {
   CHECK_EQ(sizeof(esp::ValueIndex<float>), esp_type_size(ESP_FLOAT_INT), "");
   CHECK_EQ(sizeof(esp::ValueIndex<double>), esp_type_size(ESP_DOUBLE_INT), "");
@@ -200,6 +213,7 @@ void cpp(const Context& context) {
   const esp::Job& job = *new (borrowed.storage) esp::Job(context.job);
   CHECK_EQ(job.rank(), context.rank, "");
   CHECK_EQ(job.size(), context.size, "");
+  constant_results();
   sizes_agree();
   blocking(job.world());
   requests(job.world());

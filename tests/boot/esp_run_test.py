@@ -54,12 +54,23 @@ def test_helpful_errors():
         job.expect(127, err="interpreter")
     with Job(ESP_RUN, "-n2", "--nodes", "3", "true") as job:
         job.expect(125, err="3 nodes need at least as many ranks")
-    for bad in (["--wrong", "true"], ["-n", "zero", "true"], ["-n", "0", "true"], ["-n", "2"],
-                ["--bind", "socket", "true"], ["--timeout", "-3", "true"], []):
+    for bad, why in ((["--wrong", "true"], "unknown option '--wrong'"),
+                     (["-n", "zero", "true"], "--ranks: 'zero' is not a whole number from 1 to"),
+                     (["-np", "0", "true"], "--ranks: '0' is not a whole number from 1 to"),
+                     (["--nodes", "2x", "true"], "--nodes: '2x' is not a whole number"),
+                     (["--bind", "socket", "true"],
+                      "--bind: 'socket' is not one of core, numa and none"),
+                     (["--timeout", "-3", "true"], "--timeout: '-3' is not a number of seconds"),
+                     (["--timeout", "nan", "true"], "--timeout: 'nan' is not a number of seconds"),
+                     (["-n", "2"], "which program?"), ([], "which program?")):
         with Job(ESP_RUN, *bad) as job:
-            job.expect(125, err="Try 'esp-run --help'")
-    with Job(ESP_RUN, "--help") as job:
-        job.expect(0, out="--keep-going")
+            job.expect(125, err=why)
+            assert "Try 'esp-run --help'" in job.err, job.err
+    for help_text in ("--keep-going", "-np means the same"):
+        with Job(ESP_RUN, "--help") as job:
+            job.expect(0, out=help_text)
+    with Job(ESP_RUN, "--version") as job:
+        assert re.fullmatch(r"esp-run \(espalier\) \d+\.\d+\.\d+\n", job.expect(0).out), job.out
     # The program's own options are not ours.
     with esp_run("-np", "2", "echo", "--tag", "-n", "7") as job:
         assert job.expect(0).out == "--tag -n 7\n" * 2

@@ -19,6 +19,7 @@ step_install() {
   rm -rf "$scratch"
   cmake --install "$build" --prefix "$scratch/first-place" > "$scratch.log"
   mv "$scratch/first-place" "$prefix"
+  cmp "$source/LICENSE" "$prefix/share/doc/espalier/LICENSE"
 }
 
 step_find_package() {
@@ -65,6 +66,36 @@ check_wrappers() {  # BIN
   [[ $said == "mycc -I"*" -c a.cpp" ]]
   said=$(CC=$1/esp-cc "$1/esp-cc" --version)
   [[ -n $said && $said != *lespalier_mpi* ]]
+}
+
+# The first block of this language in README.md.
+block_of() {  # LANGUAGE
+  sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$source/README.md"
+}
+
+# Its programs, compiled and started by its own lines, in a folder that looks like the tree.
+step_readme() {
+  rm -rf "$scratch/readme"
+  mkdir "$scratch/readme"
+  cd "$scratch/readme"
+  ln -s "$source/include" include
+  ln -s "$build" build
+  block_of c > hello.c
+  block_of cpp > hello.cpp
+  grep -E '^(cc|c\+\+|build/bin/esp-run) ' "$source/README.md" > lines
+  [[ $(wc -l < lines) == 4 ]]
+  bash -eux lines > said
+  cat said
+  [[ $(grep -c '^rank . of 4: 3.14, counted 4$' said) == 4 ]]
+  [[ $(grep -c '^rank .: 42, sum of ranks 6$' said) == 4 ]]
+  # Told the wrong standard, the C++ layer says so, and does not bury it below other errors.
+  if c++ -std=c++17 -fsyntax-only -Iinclude -include espalier/espalier.hpp -x c++ /dev/null 2> said
+  then
+    exit 1
+  fi
+  cat said
+  grep -q 'needs C++20: compile with -std=c++20' said
+  [[ $(grep -c 'error:' said) == 1 ]]
 }
 
 step_wrappers_built() {

@@ -82,7 +82,9 @@ TEST(Segment, AFileOfAProcessThatIsGoneIsAnError) {
   (void)child.wait();
   const auto opened = MemoryFile::open_of(pid, 3);
   ASSERT_FALSE(opened.ok());
-  EXPECT_NE(opened.error().text.find("/proc/" + std::to_string(pid)), std::string::npos);
+  const std::string& text = opened.error().text;
+  EXPECT_NE(text.find("/proc/" + std::to_string(pid)), std::string::npos) << text;
+  EXPECT_NE(text.find("has process " + std::to_string(pid) + " ended?"), std::string::npos) << text;
 }
 
 // In children, because limits do not come back.

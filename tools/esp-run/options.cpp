@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
-#include <map>
 
+#include "espalier/espalier.h"
 #include "exit_codes.hpp"
 
 namespace esp_run {
@@ -40,25 +42,61 @@ std::vector<std::string> arguments_of(int argc, const char* const* argv) {
   return arguments;
 }
 
+std::optional<Binding> binding_named(const std::string& name) {
+  if (name == "none") return Binding::kNone;
+  if (name == "core") return Binding::kCore;
+  if (name == "numa") return Binding::kNuma;
+  return std::nullopt;
+}
+
+template <typename Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
+// Checks of CLI11: they answer with what is wrong, or nothing.
+std::string is_count(const std::string& text) {
+  const auto number = number_in<int>(text);
+  if (number && *number >= 1 && *number <= kRanksMax) return {};
+  return fmt::format("'{}' is not a whole number from 1 to {}", text, kRanksMax);
+}
+
+std::string is_time_limit(const std::string& text) {
+  const auto seconds = number_in<double>(text);
+  if (seconds && *seconds > 0 && std::isfinite(*seconds)) return {};
+  return fmt::format("'{}' is not a number of seconds above 0", text);
+}
+
+std::string is_binding(const std::string& text) {
+  if (binding_named(text)) return {};
+  return fmt::format("'{}' is not one of core, numa and none", text);
+}
+
 void declare(CLI::App& app, Options& options) {
-  app.add_option("-n,--ranks", options.ranks, "Number of ranks (processes) to start")
-      ->check(CLI::Range(1, kRanksMax))
+  app.set_version_flag("--version", fmt::format("esp-run (espalier) {}.{}.{}", ESP_VERSION_MAJOR,
+                                                ESP_VERSION_MINOR, ESP_VERSION_PATCH));
+  app.add_option("-n,--ranks", options.ranks,
+                 "Number of ranks (processes) to start; -np means the same")
+      ->check(is_count)
       ->capture_default_str();
   app.add_option(
          "--nodes", options.nodes,
          "Emulated nodes on this machine, each with a PMIx server of its own; the ranks are "
          "dealt out in blocks")
-      ->check(CLI::Range(1, kRanksMax))
+      ->check(is_count)
       ->capture_default_str();
-  const std::map<std::string, Binding> bindings{
-      {"none", Binding::kNone}, {"core", Binding::kCore}, {"numa", Binding::kNuma}};
-  app.add_option("--bind", options.binding,
-                 "Bind rank after rank to the next 'core' or 'numa' node, or 'none' (default)")
-      ->transform(CLI::CheckedTransformer(bindings))
+  app.add_option_function<std::string>(
+         "--bind", [&options](const std::string& name) { options.binding = *binding_named(name); },
+         "Bind rank after rank to the next 'core' or 'numa' node, or 'none' (default)")
+      ->check(is_binding)
       ->type_name("core|numa|none");
   app.add_flag("--tag", options.tag_output, "Mark every line of output with its rank");
   app.add_option("--timeout", options.time_limit_seconds, "End the job after this many seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(is_time_limit)
       ->type_name("SECONDS");
   app.add_flag("--keep-going", options.keep_going,
                "A failed rank does not end the job; the others are told by a PMIx event");
@@ -98,6 +136,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     return {options, 0};
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
+    return {std::nullopt, 0};
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
     return {std::nullopt, 0};
   } catch (const std::runtime_error& failure) {  // CLI::ParseError and LaunchError.
     fmt::print(stderr, "esp-run: {}\nTry 'esp-run --help'.\n", failure.what());

@@ -74,11 +74,14 @@ class [[nodiscard]] Result {
   explicit operator bool() const noexcept { return ok(); }
   esp_status code() const noexcept { return ok() ? ESP_OK : std::get_if<1>(&content_)->code; }
 
-  // Both end the process with the text when there is no value.
-  T& value() & noexcept { return checked(); }
-  T value() && noexcept { return std::move(checked()); }
-  T& operator*() & noexcept { return checked(); }
-  T* operator->() noexcept { return &checked(); }
+  // These end the process with the text when there is no value.
+  T& value() & noexcept { return checked(*this); }
+  const T& value() const& noexcept { return checked(*this); }
+  T value() && noexcept { return std::move(checked(*this)); }
+  T& operator*() & noexcept { return checked(*this); }
+  const T& operator*() const& noexcept { return checked(*this); }
+  T* operator->() noexcept { return &checked(*this); }
+  const T* operator->() const noexcept { return &checked(*this); }
   // Must not be called on a value.
   const Error& error() const noexcept {
     if (ok()) std::abort();
@@ -86,9 +89,10 @@ class [[nodiscard]] Result {
   }
 
  private:
-  T& checked() noexcept {
-    if (!ok()) Status(code(), error().text.c_str()).check();
-    return *std::get_if<0>(&content_);
+  // `self` is const or not, and so is the answer.
+  static auto& checked(auto& self) noexcept {
+    if (!self.ok()) Status(self.code(), self.error().text.c_str()).check();
+    return *std::get_if<0>(&self.content_);
   }
 
   std::variant<T, Error> content_;

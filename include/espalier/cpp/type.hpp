@@ -97,11 +97,15 @@ template <typename T>
 concept Element =
     std::is_trivially_copyable_v<T> && requires { TypeOf<std::remove_cv_t<T>>::value; };
 
+// What a buffer is. The name is for those who pass a single value: compilers print it.
+template <typename R>
+concept RangeOrUseEspOneForASingleValue =
+    std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
+
 // A contiguous range of elements that can be read, and one that can be written through (a borrowed
 // view may be passed as a temporary, a container may not, as for any view).
 template <typename R>
-concept Readable = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                   Element<std::ranges::range_value_t<R>>;
+concept Readable = RangeOrUseEspOneForASingleValue<R> && Element<std::ranges::range_value_t<R>>;
 template <typename R>
 concept Writable = Readable<R> && std::ranges::borrowed_range<R> &&
                    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
