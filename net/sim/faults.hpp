@@ -1,0 +1,55 @@
+// Faults: what goes wrong in a simulated run, drawn from the run's seed.
+//
+// A plan of faults is made before the run from (description, seed): times and places are fixed, so
+// the same seed meets the same faults whatever the protocols do. Before `heal_ns` faults happen
+// (safety: nothing wrong may come out); after it they stop (liveness: everything ends within a
+// bound). Values. path: setup
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.hpp"
+
+namespace espalier::sim {
+
+// What a link between two ranks promises. Reliable ones never lose, repeat or reorder; they may
+// break. Datagrams may do everything.
+enum class LinkKind : std::uint8_t { kReliable, kDatagram };
+
+struct FaultSpec {
+  // Datagrams, per packet.
+  double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;
+  // Every message, any link.
+  double delay = 0;                    // share of messages with a heavy-tailed extra delay
+  std::uint64_t delay_ns = 0;          // its scale (Pareto, alpha 1.5, cut at 1000 x)
+  double retry = 0;                    // share of posts that answer kRetry without a reason
+  double no_memory = 0;                // share of unexpected segments that find no memory at first
+  // Events over the run.
+  std::uint32_t clogs = 0;             // paths on which nothing moves for a while
+  std::uint32_t one_way_partitions = 0;
+  std::uint32_t crashes = 0;           // ranks that end without a word
+  std::uint32_t slow_ranks = 0;        // ranks whose processor is 100 x slower
+  std::uint64_t heal_ns = 0;           // from then on none of the above; 0: the run has no heal phase
+
+  bool any() const noexcept;
+};
+
+// "loss=0.01,delay=0.1:5us,crash=1,heal=2ms"; "" and "none": nothing. Unknown names are errors that
+// list the known ones.
+Result<FaultSpec> parse_faults(std::string_view text);
+std::string to_text(const FaultSpec& spec);
+
+// A thing that happens to one rank or one path for a while.
+struct FaultEvent {
+  enum class Kind : std::uint8_t { kClog, kPartition, kCrash, kSlow };
+  Kind kind = Kind::kClog;
+  std::uint64_t begin_ns = 0, end_ns = 0;
+  std::int32_t from = -1, to = -1;  // ranks; `to` -1 where one rank is meant
+};
+std::vector<FaultEvent> draw_faults(const FaultSpec& spec, std::uint32_t ranks,
+                                    std::uint64_t horizon_ns, std::uint64_t seed);
+
+}  // namespace espalier::sim

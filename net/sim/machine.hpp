@@ -1,0 +1,118 @@
+// Machine: what a message costs between two places of a machine; a value read from a file.
+//
+// A machine is a nest of levels, the outermost first: cluster > group > switch > node > board >
+// socket > numa > cache > core. A message between two ranks is carried at the innermost level whose
+// unit holds both: two ranks on different nodes under one switch talk at level "switch", two ranks
+// on one socket at level "socket". Each level prices a message as LogGP does (Alexandrov et al.,
+// 1995): overhead o on the processor of either end, latency L, gap g between messages and G per
+// byte. A level may carry messages over *lanes*: things that one transfer occupies at a time, such
+// as the network card of the node or the link between sockets; there the per-byte time is the
+// lane's.
+//
+// Times are nanoseconds, sizes bytes. File format: docs/simulation.md. Values; any thread to read.
+// path: setup
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.hpp"
+
+namespace espalier::sim {
+
+// What moves the bytes at a level.
+enum class Carrier : std::uint8_t {
+  kDevice,  // a network card: the processors pay overhead only
+  kCopy,    // processors copy through shared memory: in by the sender, out by the receiver
+  kPull,    // the receiver's processor copies out of the sender's memory (CMA)
+};
+
+struct Level {
+  std::string name;
+  std::uint32_t arity = 1;  // units of this level inside one unit of the level around it
+  // For messages between units of the next inner level, inside one unit of this one:
+  Carrier carrier = Carrier::kDevice;
+  double latency_ns = 0;
+  double overhead_send_ns = 0;  // of the sending processor, per message
+  double overhead_recv_ns = 0;
+  double gap_ns = 0;         // between two messages of one sender
+  double ns_per_byte = 0;    // of one transfer
+  std::uint32_t lane = 0;    // index into Machine::lanes, +1; 0: no shared lane
+};
+
+// Something that transfers at a level occupy one after the other. `per` says of which unit there is
+// one each ("node": one per node), `duplex` whether it serves either direction by itself.
+struct Lane {
+  std::string name;
+  std::string per;
+  double ns_per_byte = 0;
+  double gap_ns = 0;
+  bool duplex = true;
+};
+
+// Copies by process_vm_readv (Ma et al.).
+struct CmaCost {
+  double call_ns = 0;
+  double page_ns = 0;
+  double reader_ns = 0;  // per page and further reader of the same source at the same time
+};
+
+// One parameter of the file, with where it comes from: shown to people, and checked to be there.
+struct Origin {
+  std::string parameter;
+  std::string text;
+  bool published = false;  // else assumed
+};
+
+struct Machine {
+  std::string name;
+  std::string title;
+  std::vector<Level> levels;  // outermost first; the last is the core
+  std::vector<Lane> lanes;
+  CmaCost cma;
+  double reduce_ns_per_byte = 0;  // of one operand, by one core
+  std::vector<Origin> origins;
+
+  std::uint64_t cores() const noexcept;  // of the whole machine
+  // Units of level `l` in the whole machine.
+  std::uint64_t units(std::size_t level) const noexcept;
+  // Index of the level with this name, or -1.
+  int find_level(std::string_view name) const noexcept;
+};
+
+// ESP_ERR_ARGUMENT with "FILE:LINE: what is wrong, and what would be right".
+Result<Machine> parse_machine(std::string_view text, std::string_view file_name);
+Result<Machine> load_machine(const std::string& path_or_name);
+// Names of the machines that ship, sorted.
+std::vector<std::string> shipped_machines();
+
+// Where the ranks of a job sit: rank -> core.
+enum class Placement : std::uint8_t {
+  kByCore,   // fill a node before the next one
+  kByNode,   // deal ranks round the nodes
+  kRandom,   // a seeded permutation of by-core
+};
+
+class Map {
+ public:
+  // ranks_per_node 0: as many as the node has cores. ESP_ERR_ARGUMENT if the ranks do not fit.
+  static Result<Map> create(const Machine& machine, std::uint32_t ranks,
+                            std::uint32_t ranks_per_node, Placement placement, std::uint64_t seed);
+
+  std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(core_.size()); }
+  std::uint64_t core(std::uint32_t rank) const noexcept { return core_[rank]; }
+  // The unit of `level` that holds this rank's core.
+  std::uint64_t unit(std::uint32_t rank, std::size_t level) const noexcept {
+    return core_[rank] / cores_per_unit_[level];
+  }
+  // The level at which two different ranks talk: the innermost whose unit holds both.
+  std::size_t level_between(std::uint32_t a, std::uint32_t b) const noexcept;
+
+ private:
+  std::vector<std::uint64_t> core_;
+  std::vector<std::uint64_t> cores_per_unit_;  // by level
+};
+
+}  // namespace espalier::sim
