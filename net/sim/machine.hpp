@@ -5,9 +5,9 @@
 // unit holds both: two ranks on different nodes under one switch talk at level "switch", two ranks
 // on one socket at level "socket". Each level prices a message as LogGP does (Alexandrov et al.,
 // 1995): overhead o on the processor of either end, latency L, gap g between messages and G per
-// byte. A level may carry messages over *lanes*: things that one transfer occupies at a time, such
-// as the network card of the node or the link between sockets; there the per-byte time is the
-// lane's.
+// byte. A level may carry messages over a *lane*: something that one transfer occupies at a time,
+// such as the network card of the node or the link between sockets. The lane's per-byte time says
+// how long it is occupied, the level's how long one transfer takes (never less).
 //
 // Times are nanoseconds, sizes bytes. File format: docs/simulation.md. Values; any thread to read.
 // path: setup
@@ -37,9 +37,9 @@ struct Level {
   double latency_ns = 0;
   double overhead_send_ns = 0;  // of the sending processor, per message
   double overhead_recv_ns = 0;
-  double gap_ns = 0;         // between two messages of one sender
-  double ns_per_byte = 0;    // of one transfer
-  std::uint32_t lane = 0;    // index into Machine::lanes, +1; 0: no shared lane
+  double gap_ns = 0;       // between two messages of one sender
+  double ns_per_byte = 0;  // of one transfer; at least the lane's
+  std::uint32_t lane = 0;  // index into Machine::lanes, +1; 0: no shared lane
 };
 
 // Something that transfers at a level occupy one after the other. `per` says of which unit there is
@@ -59,12 +59,14 @@ struct CmaCost {
   double reader_ns = 0;  // per page and further reader of the same source at the same time
 };
 
-// One parameter of the file, with where it comes from: shown to people, and checked to be there.
+// Where one parameter of the file comes from: shown to people, and checked to be there.
 struct Origin {
-  std::string parameter;
-  std::string text;
-  bool published = false;  // else assumed
+  enum class Kind : std::uint8_t { kPublished, kMeasured, kAssumed };
+  std::string parameter;  // "level node: latency"
+  Kind kind = Kind::kAssumed;
+  std::string text;  // where published, on what measured, why assumed
 };
+const char* origin_name(Origin::Kind kind) noexcept;  // "published"
 
 struct Machine {
   std::string name;
@@ -75,25 +77,33 @@ struct Machine {
   double reduce_ns_per_byte = 0;  // of one operand, by one core
   std::vector<Origin> origins;
 
-  std::uint64_t cores() const noexcept;  // of the whole machine
-  // Units of level `l` in the whole machine.
+  std::uint64_t cores() const noexcept;  // of the whole machine, below 2^32
+  // Units of this level in the whole machine.
   std::uint64_t units(std::size_t level) const noexcept;
+  // Cores in one unit of this level.
+  std::uint64_t cores_per_unit(std::size_t level) const noexcept;
   // Index of the level with this name, or -1.
   int find_level(std::string_view name) const noexcept;
 };
 
 // ESP_ERR_ARGUMENT with "FILE:LINE: what is wrong, and what would be right".
 Result<Machine> parse_machine(std::string_view text, std::string_view file_name);
+// "cori": a machine that ships; with a '/' or ending in ".machine": a file.
 Result<Machine> load_machine(const std::string& path_or_name);
 // Names of the machines that ship, sorted.
 std::vector<std::string> shipped_machines();
 
-// Where the ranks of a job sit: rank -> core.
+// Where the ranks of a job sit: rank -> core. A job uses the first nodes of the machine, as few as
+// hold its ranks; on each node ranks lie evenly over its cores (2 ranks on 2 sockets of 24 cores:
+// cores 0 and 24), as launchers bind them that give each rank an equal share.
 enum class Placement : std::uint8_t {
-  kByCore,   // fill a node before the next one
-  kByNode,   // deal ranks round the nodes
-  kRandom,   // a seeded permutation of by-core
+  kByCore,  // fill a node before the next one
+  kByNode,  // deal ranks round the nodes
+  kRandom,  // a seeded permutation of by-core
 };
+// "core", "node", "random". ESP_ERR_ARGUMENT for anything else.
+Result<Placement> parse_placement(std::string_view text);
+const char* placement_name(Placement placement) noexcept;
 
 class Map {
  public:
@@ -103,7 +113,7 @@ class Map {
 
   std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(core_.size()); }
   std::uint64_t core(std::uint32_t rank) const noexcept { return core_[rank]; }
-  // The unit of `level` that holds this rank's core.
+  // The unit of `level` that holds this rank's core, numbered through the whole machine.
   std::uint64_t unit(std::uint32_t rank, std::size_t level) const noexcept {
     return core_[rank] / cores_per_unit_[level];
   }
@@ -111,8 +121,8 @@ class Map {
   std::size_t level_between(std::uint32_t a, std::uint32_t b) const noexcept;
 
  private:
-  std::vector<std::uint64_t> core_;
-  std::vector<std::uint64_t> cores_per_unit_;  // by level
+  std::vector<std::uint32_t> core_;
+  std::vector<std::uint32_t> cores_per_unit_;  // by level
 };
 
 }  // namespace espalier::sim
