@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
+#include <optional>
 
 #include "net/sim/machine_text.hpp"
 #include "net/sim/shipped_machines.hpp"
@@ -53,20 +54,33 @@ Result<Machine> load_shipped(const std::string& name) {
                            name, nearest(name, names), fmt::join(names, ", ")));
 }
 
+// Nothing: see errno.
+std::optional<std::string> read_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
+  if (!file) return std::nullopt;
+  std::string text;
+  char block[4096];
+  while (const std::size_t bytes = std::fread(block, 1, sizeof(block), file.get())) {
+    text.append(block, bytes);
+  }
+  if (std::ferror(file.get()) != 0) return std::nullopt;
+  return text;
+}
+
 }  // namespace
 
 Result<Machine> load_machine(const std::string& path_or_name) {
   if (path_or_name.find('/') == path_or_name.npos && !path_or_name.ends_with(".machine")) {
     return load_shipped(path_or_name);
   }
-  std::ifstream file(path_or_name);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad() || !file.is_open()) {
+  const auto text = read_file(path_or_name);
+  if (!text) {
     const int number = errno;
     return error(ESP_ERR_ARGUMENT, fmt::format("cannot read the machine file {}: {}", path_or_name,
                                                std::strerror(number)));
   }
-  return parse_machine(text, path_or_name);
+  return parse_machine(*text, path_or_name);
 }
 
 }  // namespace espalier::sim
