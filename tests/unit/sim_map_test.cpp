@@ -69,6 +69,18 @@ TEST(ShippedMachines, AreTheFilesOfTheFolder) {
   EXPECT_EQ(from_file.value().origins.size(), machine("cori").origins.size());
 }
 
+// tests/experiments/calibrate_test.py checks that calibrate.py writes this file.
+TEST(LoadMachine, CalibratedFile) {
+  const auto loaded =
+      load_machine(std::string(ESPALIER_SOURCE_DIR) + "/tests/experiments/calibrated.machine");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text;
+  const Machine& m = loaded.value();
+  EXPECT_EQ(m.cores(), 2u);
+  EXPECT_EQ(m.levels[0].latency_ns, 50);
+  EXPECT_EQ(m.levels[0].overhead_recv_ns, 100);
+  EXPECT_NEAR(m.levels[0].ns_per_byte, 2000.0 / 65536, 1e-4);
+}
+
 TEST(LoadMachine, NamesTheNearestAndTheFileThatIsMissing) {
   const auto unknown = load_machine("corri");
   ASSERT_FALSE(unknown.ok());
