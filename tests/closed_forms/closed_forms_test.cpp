@@ -87,6 +87,7 @@ TEST(Barriers, UpAndDown) {
   EXPECT_EQ(binomial_barrier(kModel, 8), 6 * 1200);
   EXPECT_EQ(binomial_barrier(kModel, 1), 0);
   EXPECT_EQ(binomial_reduce(kModel, 8, 300, 0.5), 3 * (1500 + 150));
+  EXPECT_EQ(binomial_reduce_one_pass(kModel, 8, 300, 0.5), 3 * 1500 + (2 + 3 + 4) * 150);
 }
 
 TEST(NotYet, ScatterAndAllgather) {

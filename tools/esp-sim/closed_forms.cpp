@@ -93,6 +93,13 @@ double binomial_reduce(const LogGP& model, std::uint64_t ranks, double bytes,
   return ceil_log(ranks, 2) * (model.message(bytes) + bytes * combine_per_byte);
 }
 
+double binomial_reduce_one_pass(const LogGP& model, std::uint64_t ranks, double bytes,
+                                double combine_per_byte) noexcept {
+  // Passes of 2, 3, ..., depth + 1 operands lie on the longest path.
+  const double depth = ceil_log(ranks, 2);
+  return depth * model.message(bytes) + depth * (depth + 3) / 2 * bytes * combine_per_byte;
+}
+
 double binomial_scatter(const LogGP& model, std::uint64_t ranks, double bytes) noexcept {
   return ceil_log(ranks, 2) * model.message(0) + number(ranks - 1) * bytes * model.per_byte;
 }

@@ -78,6 +78,12 @@ double binomial_barrier(const LogGP& model, std::uint64_t ranks) noexcept;
 double binomial_reduce(const LogGP& model, std::uint64_t ranks, double bytes,
                        double combine_per_byte) noexcept;
 
+// The same where a rank combines its own and all its children's contributions in one pass when the
+// last has come, as the library's plans do: a pass costs `combine_per_byte` per operand. Exact for
+// p a power of two.
+double binomial_reduce_one_pass(const LogGP& model, std::uint64_t ranks, double bytes,
+                                double combine_per_byte) noexcept;
+
 // --- Operations that the library does not have yet: formulas only ---
 
 // [K] (4.4): ceil(log2 p) (L + 2 o) + s G (p - 1); s: bytes per rank.
