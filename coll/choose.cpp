@@ -120,6 +120,7 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
     request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
   }
   if (request.radix == 0) request.radix = tuning.knomial_radix;
+  if (request.algorithm == ESP_ALGORITHM_TREE) request.levels = tuning.levels;
   request.segment_bytes =
       options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);
   choose_windows(options, tuning, request);

@@ -42,6 +42,8 @@ struct Tuning {
   // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
   std::int32_t window_send = 16;
   std::int32_t window_recv = 32;
+  // How the machine groups the ranks of the job's whole team: trees follow it. None: one level.
+  TreeLevels levels = {};
 };
 
 // Fills what `base` leaves to choice: algorithm, shape, radix, segment_bytes, windows and variant;

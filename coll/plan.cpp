@@ -182,6 +182,29 @@ Outcome check_numbers(const PlanRequest& r) {
   return Unit{};
 }
 
+Outcome check_levels(const PlanRequest& r) {
+  std::int32_t inside = 1;
+  for (const TreeLevel& level : r.levels) {
+    if (level.ranks == 0) break;
+    if (level.ranks <= inside || level.ranks % inside != 0) {
+      return refuse(ESP_ERR_ARGUMENT,
+                    fmt::format("a tree level of {} ranks does not hold several whole groups of {}",
+                                level.ranks, inside));
+    }
+    const std::int32_t least = level.shape == ESP_SHAPE_KNOMIAL ? 2 : 1;
+    if (level.shape == ESP_SHAPE_AUTO || level.shape >= ESP_SHAPE_COUNT || level.radix < least) {
+      return refuse(ESP_ERR_ARGUMENT,
+                    fmt::format("a tree level of {} ranks has shape {} and radix {}", level.ranks,
+                                shape_name(level.shape), level.radix));
+    }
+    if (level.shape == ESP_SHAPE_TWO_TREE || r.shape == ESP_SHAPE_TWO_TREE) {
+      return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree of several levels");
+    }
+    inside = level.ranks;
+  }
+  return Unit{};
+}
+
 Outcome check_shape(const PlanRequest& r) {
   if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
     return refuse(ESP_ERR_ARGUMENT,
@@ -192,7 +215,7 @@ Outcome check_shape(const PlanRequest& r) {
     return refuse(ESP_ERR_ARGUMENT, fmt::format("radix {} of a {} tree is below {}", r.radix,
                                                 shape_name(r.shape), least));
   }
-  return Unit{};
+  return check_levels(r);
 }
 
 Outcome check_combination(const PlanRequest& r) {
@@ -242,6 +265,7 @@ Outcome check_extent(const PlanRequest& r) {
                 .radix = r.radix,
                 .size = r.size,
                 .rank_order = !r.commutative};
+  if (uses_tree(r)) spec.levels = r.levels;
   const std::int64_t degree = r.algorithm == ESP_ALGORITHM_SPREAD ? 1 : tree_degree_bound(spec);
   // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
   const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;

@@ -37,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/tree_levels.hpp"
 #include "core/status.hpp"
 
 namespace espalier {
@@ -182,6 +183,7 @@ struct PlanRequest {
   esp_algorithm algorithm = ESP_ALGORITHM_TREE;
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;
+  TreeLevels levels = {};  // of a tree, inside of `shape`
   std::uint64_t segment_bytes = 65536;
   std::int32_t window_send = 8;
   std::int32_t window_recv = 16;

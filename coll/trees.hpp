@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "coll/tree_levels.hpp"
 #include "espalier/espalier.h"
 
 namespace espalier {
@@ -36,6 +37,7 @@ struct TreeSpec {
   std::int32_t root = 0;
   bool rank_order = false;  // true: combine in rank order, not in rotated rank order
   int half = 0;             // two-tree: which of the two, 0 or 1
+  TreeLevels levels = {};   // inside of `shape`; then always in rank order
 };
 
 struct TreeChild {
@@ -54,6 +56,10 @@ TreeNode tree_node(const TreeSpec& spec, std::int32_t rank);
 // Upper bound of the number of children of any rank, the same on every rank; 64-bit because a flat
 // tree over many ranks may be refused by it.
 std::int64_t tree_degree_bound(const TreeSpec& spec);
+
+// The same for trees of levels (tree_levels.hpp); the functions above call them.
+TreeNode tree_node_of_levels(const TreeSpec& spec, std::int32_t rank);
+std::int64_t degree_bound_of_levels(const TreeSpec& spec);
 
 const char* shape_name(esp_shape shape) noexcept;  // "binomial"; "unknown" otherwise
 

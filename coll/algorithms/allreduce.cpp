@@ -25,6 +25,7 @@ Result<Plan> make_tree_allreduce(const PlanRequest& request) {
 Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   PlanRequest flat = request;
   flat.shape = ESP_SHAPE_FLAT;
+  flat.levels = {};
   Builder builder(flat, 1);
   for_each_tree(builder, 0, [&](const Lane& up) {
     add_publication(builder, 0, kDown, add_reduction(builder, up).combine);

@@ -30,6 +30,11 @@ std::string describe_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+std::string describe_shape(esp_shape shape, std::int32_t radix) {
+  const bool has_radix = shape == ESP_SHAPE_KARY || shape == ESP_SHAPE_KNOMIAL;
+  return has_radix ? fmt::format("{} {}", shape_name(shape), radix) : shape_name(shape);
+}
+
 const char* variant_name(esp_variant variant) {
   switch (variant) {
     case ESP_VARIANT_BLOCKING:
@@ -88,11 +93,13 @@ std::string describe_algorithm(const PlanRequest& request, const Partition& part
     name = "publish";
   } else if (request.algorithm == ESP_ALGORITHM_SPREAD) {
     name = "spread";
-  } else if (request.shape == ESP_SHAPE_KARY || request.shape == ESP_SHAPE_KNOMIAL) {
-    name = fmt::format("tree({} {}) {}", shape_name(request.shape), request.radix,
-                       variant_name(request.variant));
   } else {
-    name = fmt::format("tree({}) {}", shape_name(request.shape), variant_name(request.variant));
+    std::string shapes = describe_shape(request.shape, request.radix);
+    for (const TreeLevel& level : request.levels) {
+      if (level.ranks == 0) break;
+      shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);
+    }
+    name = fmt::format("tree({}) {}", shapes, variant_name(request.variant));
   }
   const std::string segment = describe_bytes(partition.piece_elements * partition.element_bytes);
   const char* plural = partition.pieces == 1 ? "" : "s";

@@ -83,7 +83,8 @@ void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
                                      .size = request.size,
                                      .root = root,
                                      .rank_order = !request.commutative,
-                                     .half = static_cast<int>(tree)},
+                                     .half = static_cast<int>(tree),
+                                     .levels = request.levels},
                                     request.rank);
     add(Lane{.node = node,
              .channel = static_cast<std::uint8_t>(tree),
