@@ -34,6 +34,7 @@ struct Level {
   std::uint32_t arity = 1;  // units of this level inside one unit of the level around it
   // For messages between units of the next inner level, inside one unit of this one:
   Carrier carrier = Carrier::kDevice;
+  std::uint64_t pull_from_bytes = 0;  // kPull: smaller messages are copied
   double latency_ns = 0;
   double overhead_send_ns = 0;  // of the sending processor, per message
   double overhead_recv_ns = 0;

@@ -17,9 +17,9 @@ using Words = std::span<const std::string_view>;
 constexpr std::string_view kSectionKinds[] = {"level", "lane", "cma", "compute"};
 constexpr std::string_view kTopKeys[] = {"title"};
 constexpr std::string_view kCoreKeys[] = {"arity"};
-constexpr std::string_view kLevelKeys[] = {"arity",    "carrier",       "latency",
-                                           "overhead", "overhead_send", "overhead_recv",
-                                           "gap",      "bandwidth",     "lane"};
+constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_from",     "latency",
+                                           "overhead",  "overhead_send", "overhead_recv", "gap",
+                                           "bandwidth", "lane"};
 constexpr std::string_view kLaneKeys[] = {"per", "bandwidth", "gap", "duplex"};
 constexpr std::string_view kCmaKeys[] = {"call", "page", "reader"};
 constexpr std::string_view kComputeKeys[] = {"reduce"};
@@ -55,6 +55,10 @@ class Reader {
   Reader& count(std::string_view key, std::uint32_t& value) {
     return read(key, true, parse_count, value,
                 "is not a count: write a whole number from 1 to 4294967295");
+  }
+  Reader& size(std::string_view key, std::uint64_t& value) {
+    return read(key, false, parse_bytes, value,
+                "is not a size: write a whole number and B, KiB or MiB, as in \"16 KiB\"");
   }
   Reader& carrier(std::string_view key, Carrier& value) {
     return read(key, true, parse_carrier, value, "is not a carrier: write device, copy or pull");
@@ -199,7 +203,8 @@ class Builder {
     Reader reader(text_, section);
     reader.count("arity", level.arity);
     if (section.name != "core") {
-      reader.carrier("carrier", level.carrier).time("latency", level.latency_ns);
+      reader.carrier("carrier", level.carrier).size("pull_from", level.pull_from_bytes);
+      reader.time("latency", level.latency_ns);
       const bool both =
           section.find("overhead_send") != nullptr || section.find("overhead_recv") != nullptr;
       if (both && section.find("overhead") != nullptr) {
@@ -321,6 +326,13 @@ class Builder {
   }
 
   Outcome check_complete() const {
+    for (std::size_t i = 0; i < machine_.levels.size(); ++i) {
+      const MachineEntry* from = level_uses_[i].section->find("pull_from");
+      if (from == nullptr || machine_.levels[i].carrier == Carrier::kPull) continue;
+      return text_.error_in(from->line,
+                            "pull_from belongs to carrier pull: smaller messages are "
+                            "copied");
+    }
     for (std::size_t i = 0; i < machine_.levels.size(); ++i) {
       const MachineEntry* carrier = level_uses_[i].section->find("carrier");
       if (carrier == nullptr || machine_.levels[i].carrier != Carrier::kPull || has_cma_) continue;

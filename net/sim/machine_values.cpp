@@ -1,5 +1,6 @@
 #include "net/sim/machine_values.hpp"
 
+#include <cmath>
 #include <span>
 
 #include "core/config_value.hpp"
@@ -44,6 +45,14 @@ std::optional<std::uint32_t> parse_count(std::string_view text) noexcept {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > 0xffffffffll) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
+  static constexpr Unit kSizes[] = {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
+  const auto bytes = parse_quantity(text, kSizes);
+  const bool whole = bytes && *bytes >= 0 && *bytes <= 0x1p52 && *bytes == std::floor(*bytes);
+  if (!whole) return std::nullopt;
+  return static_cast<std::uint64_t>(*bytes);
 }
 
 std::optional<Carrier> parse_carrier(std::string_view text) noexcept {

@@ -24,6 +24,8 @@ std::optional<double> parse_nanoseconds(std::string_view text) noexcept;
 std::optional<double> parse_ns_per_byte(std::string_view text) noexcept;
 // 1..2^32 - 1.
 std::optional<std::uint32_t> parse_count(std::string_view text) noexcept;
+// "16 KiB": a whole number of bytes, with B, KiB or MiB.
+std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 std::optional<Carrier> parse_carrier(std::string_view text) noexcept;
 
 }  // namespace espalier::sim

@@ -83,6 +83,15 @@ TEST(MachineValues, Bandwidths) {
   }
 }
 
+TEST(MachineValues, Bytes) {
+  EXPECT_EQ(parse_bytes("0 B"), 0u);
+  EXPECT_EQ(parse_bytes("16 KiB"), 16384u);
+  EXPECT_EQ(parse_bytes("0.5 MiB"), 524288u);
+  for (const char* bad : {"", "16", "16 KB", "-1 B", "0.5 B", "1e99 MiB"}) {
+    EXPECT_FALSE(parse_bytes(bad)) << bad;
+  }
+}
+
 TEST(MachineValues, Counts) {
   EXPECT_EQ(parse_count("1"), 1u);
   EXPECT_EQ(parse_count("4294967295"), 4294967295u);
@@ -190,8 +199,8 @@ TEST(MachineParse, UnknownWords) {
   EXPECT_EQ(complaint(22, "[cma x]"), "m.machine:22: [cma x] takes no name: write \"[cma]\"");
   EXPECT_EQ(complaint(5, "latncy = 1 us # assumed: x"),
             "m.machine:5: [level cluster] has no key \"latncy\"; the nearest known one is "
-            "\"latency\" (known: arity, carrier, latency, overhead, overhead_send, overhead_recv, "
-            "gap, bandwidth or lane)");
+            "\"latency\" (known: arity, carrier, pull_from, latency, overhead, overhead_send, "
+            "overhead_recv, gap, bandwidth or lane)");
   EXPECT_EQ(complaint(17, "latency = 1 us # assumed: x"),
             "m.machine:17: [level core] has no key \"latency\"; the nearest known one is \"arity\" "
             "(known: arity)");
@@ -214,6 +223,22 @@ TEST(MachineParse, BadValues) {
             "m.machine:4: carrier = \"nic\" is not a carrier: write device, copy or pull");
   EXPECT_EQ(complaint(21, "duplex = both # assumed: x"),
             "m.machine:21: duplex = \"both\" is neither yes nor no");
+}
+
+TEST(MachineParse, PullFrom) {
+  const auto parsed = parse_machine(file_with(1, "title = A test"), "m.machine");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed.value().levels[1].pull_from_bytes, 0u);
+  const std::string lines = "carrier = pull # assumed: x\npull_from = 16 KiB # assumed: x";
+  const auto from = parse_machine(file_with(11, lines), "m.machine");
+  ASSERT_TRUE(from.ok()) << from.error().text;
+  EXPECT_EQ(from.value().levels[1].pull_from_bytes, 16384u);
+  EXPECT_EQ(
+      complaint(7, "pull_from = 16 # assumed: x"),
+      "m.machine:7: pull_from = \"16\" is not a size: write a whole number and B, KiB or MiB, "
+      "as in \"16 KiB\"");
+  EXPECT_EQ(complaint(7, "pull_from = 16 KiB # assumed: x"),
+            "m.machine:7: pull_from belongs to carrier pull: smaller messages are copied");
 }
 
 TEST(MachineParse, MissingKeys) {
