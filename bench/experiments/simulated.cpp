@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "tools/esp-sim/machine_levels.hpp"
+
 namespace espalier::experiments {
 namespace {
 
@@ -27,6 +29,9 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
       sim::Map::create(*job.machine, job.ranks, job.ranks_per_node, job.placement, job.world.seed));
   sim::ClusterOptions options;
   options.world = job.world;
+  if (job.levels != ESP_SHAPE_AUTO) {
+    options.tuning.levels = sim::machine_levels(*job.machine, map, job.levels);
+  }
   sim::Cluster cluster(*job.machine, map, options);
   sim::RunResult result = value_or_exit(cluster.run(operation));
   if (!result.ok()) {

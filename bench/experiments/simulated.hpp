@@ -18,6 +18,8 @@ struct Job {
   std::uint32_t ranks_per_node = 0;
   sim::Placement placement = sim::Placement::kByCore;
   sim::WorldOptions world;
+  // Not AUTO: trees follow the machine, with this shape inside the nodes.
+  esp_shape levels = ESP_SHAPE_AUTO;
 };
 
 // Ends the program with the text of the error.

@@ -78,6 +78,16 @@ TEST(Pipelines, ChainIsFlatForManySegments) {
   EXPECT_NEAR(pipelined_chain(10.0, 1024, 100000) / ranks_32, 1, 0.01);
 }
 
+TEST(Pipelines, ChainOfChains) {
+  const Hops path[] = {{3, 10}, {1, 20}, {2, 15}};
+  EXPECT_EQ(chain_of_chains(path, 5), 30 + 20 + 30 + 4 * 20);
+  const Hops equal[] = {{3, 10}, {1, 10}};
+  EXPECT_EQ(chain_of_chains(equal, 7), pipelined_chain(10.0, 5, 7));
+  const Hops unused[] = {{3, 10}, {0, 99}};
+  EXPECT_EQ(chain_of_chains(unused, 7), pipelined_chain(10.0, 4, 7));
+  EXPECT_EQ(chain_of_chains({}, 3), 0);
+}
+
 TEST(Pipelines, BinaryTree) {
   EXPECT_EQ(pipelined_binary(kModel, 8, 4, 1200), 3 * 1100 + 2 * (3 + 3) * 400);
 }

@@ -73,6 +73,16 @@ double chain_in_loggp(const LogGP& m, std::uint64_t ranks, std::uint64_t segment
   return number(ranks - 1) * m.message(segment) + number(segments - 1) * pace;
 }
 
+double chain_of_chains(std::span<const Hops> path, std::uint64_t segments) noexcept {
+  double first = 0;
+  double slowest = 0;
+  for (const Hops& hops : path) {
+    first += number(hops.count) * hops.segment_ns;
+    if (hops.count > 0) slowest = std::max(slowest, hops.segment_ns);
+  }
+  return first + number(segments - 1) * slowest;
+}
+
 double pipelined_binary(const LogGP& m, std::uint64_t ranks, std::uint64_t segments,
                         double bytes) noexcept {
   const double depth = floor_log(ranks, 2);

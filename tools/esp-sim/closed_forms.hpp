@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace espalier::closed_forms {
 
@@ -63,6 +64,14 @@ double pipelined_chain_best_segments(const LogGP& model, std::uint64_t ranks,
 // busiest part lets it: an inner rank's processor (receive and send) or its card. Exact for p > 2.
 double chain_in_loggp(const LogGP& model, std::uint64_t ranks, std::uint64_t segments,
                       double bytes) noexcept;
+// A chain of chains: hops of several levels, each with its own time of a segment. The first segment
+// takes every hop of the longest path, the others follow at the slowest hop's pace; with equal hops
+// it is (P + S - 2) (alpha + beta m), the form of [A] section 5.
+struct Hops {
+  std::uint64_t count = 0;
+  double segment_ns = 0;
+};
+double chain_of_chains(std::span<const Hops> path, std::uint64_t segments) noexcept;
 // [K] (4.6): floor(log2 p) (L + o) + 2 (floor(log2 p) + S - 1) (o + s / S G).
 double pipelined_binary(const LogGP& model, std::uint64_t ranks, std::uint64_t segments,
                         double bytes) noexcept;
