@@ -144,13 +144,13 @@ TEST(MachineParse, Origins) {
   const auto parsed = parse_machine(file_with(0, ""), "small.machine");
   ASSERT_TRUE(parsed.ok());
   const std::vector<Origin>& origins = parsed.value().origins;
-  ASSERT_EQ(origins.size(), 21u);  // every line with '#'
+  ASSERT_EQ(origins.size(), 20u);  // every line with '#'
   EXPECT_EQ(origins[2].parameter, "level cluster: latency");
   EXPECT_EQ(origins[2].kind, Origin::Kind::kPublished);
   EXPECT_EQ(origins[2].text, "a paper");
   EXPECT_EQ(origins[6].parameter, "level node: arity");
   EXPECT_STREQ(origin_name(origins[6].kind), "measured");
-  EXPECT_EQ(origins[20].parameter, "compute: reduce");
+  EXPECT_EQ(origins[19].parameter, "compute: reduce");
 }
 
 TEST(MachineParse, FormComplaints) {
