@@ -78,35 +78,41 @@ def machine_text(m, cores=0):
     # Both cores at once; a bus that is slower than one copy alone would be a contradiction.
     bus = min(m.floor("copy-both", LARGE) / 2, segment * (LARGE / SEGMENT))
     call, page = cma_costs(m)
-    counted = (f"measured: {m.cpus} processors online" if cores in (0, m.cpus) else
-               f"assumed: as if it had so many; it has {m.cpus}")  # fmt: skip
-    return f"""# Written by bench/experiments/calibrate.py on {m.host}.
-title = This machine: {m.host}
-
-[level node]
-arity = 1  # measured: one machine
-carrier = copy  # assumed: segments are copied through shared memory; whole flows may be pulled
-latency = {line * 1e3:.4g} ns  # measured: esp-bench floors, line: a cache line one way between two cores
-overhead = {overhead * 1e3:.4g} ns  # measured: esp-bench p2p-latency of 8 bytes is {message * 1e3:.4g} ns; less the line, half at either end
-bandwidth = {rate(SEGMENT, segment)}  # measured: esp-bench floors, copy-peer of 64 KiB
-lane = memory  # assumed: all cores share the memory bus
-
-[level core]
-arity = {cores or m.cpus}  # {counted}
-
-[lane memory]
-per = node  # assumed: one memory bus
-bandwidth = {rate(LARGE, bus)}  # measured: esp-bench floors, copy-both of 1 MiB, two cores at once
-duplex = no  # assumed: reads and writes share the bus
-
-[cma]
-call = {call * 1e3:.4g} ns  # measured: esp-bench floors, readv of 8 bytes
-page = {page * 1e3:.4g} ns  # measured: esp-bench floors, readv of 1 MiB less the call and the copy, per page
-reader = 0 ns  # assumed: {m.cpus} cores cannot tell readers that wait for a lock from readers that wait for a core
-
-[compute]
-reduce = {rate(2 * LARGE, m.floor("add", LARGE))}  # measured: esp-bench floors, add of 1 MiB: two operands
-"""
+    return "\n".join([
+        f"# Written by bench/experiments/calibrate.py on {m.host}.",
+        f"title = This machine: {m.host}",
+        "",
+        "[level node]",
+        "arity = 1  # measured: one machine",
+        "carrier = copy  # assumed: segments are copied through shared memory",
+        f"latency = {line * 1e3:.4g} ns  # measured: esp-bench floors, line: a cache line one way",
+        f"overhead = {overhead * 1e3:.4g} ns  # measured: esp-bench p2p-latency of 8 bytes, "
+        f"{message * 1e3:.4g} ns, less the line; half at either end",
+        f"bandwidth = {rate(SEGMENT, segment)}  # measured: esp-bench floors, copy-peer of 64 KiB",
+        "lane = memory  # assumed: all cores share the memory bus",
+        "",
+        "[level core]",
+        f"arity = {cores or m.cpus}  # " + (
+            f"measured: {m.cpus} processors online" if cores in (0, m.cpus) else
+            f"assumed: as if it had so many; it has {m.cpus}"),
+        "",
+        "[lane memory]",
+        "per = node  # assumed: one memory bus",
+        f"bandwidth = {rate(LARGE, bus)}  # measured: esp-bench floors, copy-both of 1 MiB",
+        "duplex = no  # assumed: reads and writes share the bus",
+        "",
+        "[cma]",
+        f"call = {call * 1e3:.4g} ns  # measured: esp-bench floors, readv of 8 bytes",
+        f"page = {page * 1e3:.4g} ns  # measured: esp-bench floors, readv of 1 MiB less call and "
+        "copy, per page",
+        f"reader = 0 ns  # assumed: {m.cpus} cores cannot tell a wait for a lock from a wait for "
+        "a core",
+        "",
+        "[compute]",
+        f"reduce = {rate(2 * LARGE, m.floor('add', LARGE))}  # measured: esp-bench floors, add of "
+        "1 MiB: two operands",
+        "",
+    ])  # fmt: skip
 
 
 def measure(build):

@@ -51,7 +51,8 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(self.value(made, "latency"), "50 ns")
         self.assertEqual(self.value(made, "overhead"), "100 ns")  # (250 - 50) / 2
         self.assertEqual(self.value(made, "bandwidth"), "32.77 GB/s")  # 65536 / 2 us
-        self.assertEqual(self.value(made, "bandwidth", "lane memory"), "41.94 GB/s")  # 1 MiB / 25 us
+        # 1 MiB in 25 us
+        self.assertEqual(self.value(made, "bandwidth", "lane memory"), "41.94 GB/s")
         self.assertEqual(self.value(made, "page"), "148.4 ns")  # (70.6 - 0.6 - 32) / 256
         self.assertEqual(self.value(made, "arity", "level core"), "2")
 
