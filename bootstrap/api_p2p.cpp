@@ -59,7 +59,7 @@ struct Message {
   std::uint64_t sequence;  // of the flow
 
   espalier::Wire& wire() const noexcept {
-    return *handle.team.wires[static_cast<std::size_t>(peer)];
+    return handle.team.wire_to(static_cast<std::size_t>(peer));
   }
   std::uint64_t begin(std::uint32_t segment) const noexcept {
     return segment * parts.piece_elements;

@@ -234,13 +234,15 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   const auto own = std::find(members.begin(), members.end(), job.rank);
   ESP_ASSERT(own != members.end());
   team.rank = static_cast<int>(own - members.begin());
+  auto membership = std::make_shared<Membership>();
   for (const Rank r : members) {
-    team.wires.push_back(r == job.rank ? nullptr : job.shm_wire.get());
-    team.bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
+    membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
   }
+  membership->ranks = std::move(members);
+  team.set_membership(std::move(membership));
+  team.wire = job.shm_wire.get();
   team.segment_limit = job.shm_wire->caps(job.rank).segment_bytes;
   team.inline_limit = job.shm_wire->caps(job.rank).inline_bytes;
-  team.members = std::move(members);
   if (board != nullptr) {
     team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
     team.short_path = !job.any_threaded && job.plain_config;

@@ -60,10 +60,10 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   if (vertex.action == Action::kSend) {
     const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
     send.segment.peer = team.members[member];
-    posted = team.wires[member]->send(send, slot);
+    posted = team.wire_to(member).send(send, slot);
   } else {
     // Ranks of the job, translated once per instance block.
-    posted = team.wires[static_cast<std::size_t>(vertex.peers.front())]->publish(
+    posted = team.wire_to(static_cast<std::size_t>(vertex.peers.front())).publish(
         send, instance.entry->publish_ranks(number, team), slot);
   }
   slot.pending = posted == Posted::kPending;
@@ -91,7 +91,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   segment.total = vertex.inner;
   segment.signature = instance.signature;
   const std::uint64_t begin_ns = trace_.now_ns();
-  const Posted posted = team.wires[member]->recv(segment, state.slots, slot);
+  const Posted posted = team.wire_to(member).recv(segment, state.slots, slot);
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = false;
@@ -155,7 +155,7 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
     VertexState& from = instance.states[operand.vertex];
     RecvSlot& slot = from.recvs[index % from.slots];
     const auto member = static_cast<std::size_t>(plan.peer(plan.vertices[operand.vertex], index));
-    instance.team->wires[member]->release(slot);
+    instance.team->wire_to(member).release(slot);
     slot.busy = false;
     queue_vertex(instance, operand.vertex);
   }
@@ -174,20 +174,20 @@ void Engine::withdraw(Instance& instance) noexcept {
     VertexState& state = instance.states[number];
     for (std::size_t i = 0; i < state.slots; ++i) {
       if (state.sends != nullptr && state.sends[i].pending) {
-        Wire* wire = instance.team->wires[static_cast<std::size_t>(
+        Wire& wire = instance.team->wire_to(static_cast<std::size_t>(
             vertex.action == Action::kPublish ? vertex.peers.front()
-                                              : plan.peer(vertex, state.sends[i].index))];
-        wire->cancel(static_cast<SendOp&>(state.sends[i]));
+                                              : plan.peer(vertex, state.sends[i].index)));
+        wire.cancel(static_cast<SendOp&>(state.sends[i]));
         state.sends[i].pending = false;
         if (trace_.enabled()) {
           trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
         }
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
-        Wire* wire =
-            instance.team->wires[static_cast<std::size_t>(plan.peer(vertex, state.recvs[i].index))];
-        wire->cancel(static_cast<RecvOp&>(state.recvs[i]));
-        wire->release(state.recvs[i]);
+        Wire& wire = instance.team->wire_to(
+            static_cast<std::size_t>(plan.peer(vertex, state.recvs[i].index)));
+        wire.cancel(static_cast<RecvOp&>(state.recvs[i]));
+        wire.release(state.recvs[i]);
         state.recvs[i].busy = false;
         if (trace_.enabled()) {
           trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coll/board.hpp"
@@ -46,6 +48,13 @@ struct PointToPointCounter {
   std::uint64_t sent = 0, received = 0;
 };
 
+// Who belongs to a team. Teams of the same members share one: a simulator has as many teams as
+// ranks in one process.
+struct Membership {
+  std::vector<Rank> ranks;   // job ranks
+  std::vector<Bell*> bells;  // per member, of the same node; empty when not all are
+};
+
 struct Team {
   static constexpr std::size_t kPlanSlots = 64;
 
@@ -56,9 +65,10 @@ struct Team {
 
   std::uint32_t id = 0;
   int rank = 0;
-  std::vector<Rank> members;   // job ranks
-  std::vector<Wire*> wires;    // per member; nullptr at the own position
-  std::vector<Bell*> bells;    // per member, of the same node; empty when not all are
+  std::span<const Rank> members;  // job ranks, of the membership
+  std::span<Bell* const> bells;
+  Wire* wire = nullptr;        // to every member, unless `wires` knows better
+  std::vector<Wire*> wires;    // per member; empty when one wire reaches all
   Board board;                 // false when there is no common memory
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
@@ -93,7 +103,19 @@ struct Team {
     history = mixed ^ mixed >> 29;
     if (board) board.enter(rank, sequence, words);
   }
+  Wire& wire_to(std::size_t member) const noexcept {
+    return wires.empty() ? *wire : *wires[member];
+  }
   PointToPointCounter& flow(int member, unsigned channel);
+
+  void set_membership(std::shared_ptr<const Membership> shared) noexcept {
+    membership_ = std::move(shared);
+    members = membership_->ranks;
+    bells = membership_->bells;
+  }
+
+ private:
+  std::shared_ptr<const Membership> membership_;
 };
 
 }  // namespace espalier

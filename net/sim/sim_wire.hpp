@@ -5,19 +5,29 @@
 // take a step when there was nothing: so the conformance suite, which only calls progress(), moves
 // virtual time. Memory per wire stays below 2 KiB plus what is in flight: a million of them fit.
 //
+// Reductions cost time, too: each post first charges the processor for what the rank's counters say
+// was combined since the last one, so a partial result leaves when it has been computed.
+//
 // Ownership: borrows the world and the counters. Threads: owner. path: data
 #pragma once
 
 #include "core/counters.hpp"
 #include "core/wire.hpp"
+#include "net/sim/sparse_matcher.hpp"
 #include "net/sim/world.hpp"
 
 namespace espalier::sim {
 
 class SimWire final : public Wire {
  public:
-  SimWire(World& world, Rank rank, Counters& counters, bool self_driving = false);
+  enum class Drive : std::uint8_t {
+    kByWorld,  // World::run gives this rank its turns
+    kBySelf,   // progress() steps the world
+  };
+  SimWire(World& world, Rank rank, Counters& counters, Drive drive = Drive::kByWorld);
   ~SimWire() override;
+  SimWire(const SimWire&) = delete;
+  SimWire& operator=(const SimWire&) = delete;
 
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
@@ -27,6 +37,45 @@ class SimWire final : public Wire {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
+
+  // Charges the processor for reductions since the last call.
+  void charge_combines() noexcept;
+
+ private:
+  friend class World;
+  struct Credit;
+
+  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  bool granted(Rank peer, const SegmentId& segment) noexcept;
+  void use_grant(Rank peer, const SegmentId& segment) noexcept;
+  Message& make_message(const Send& send, Rank to) noexcept;
+  PendingSend& pending(SendOp& op) noexcept;
+  void load(Message& m, Payload*& payload) noexcept;
+  void handle(Message& m) noexcept;
+  void take(Message& m, RecvOp& op) noexcept;
+  void fetch(Message& m, RecvOp& op) noexcept;
+  int finish_sends() noexcept;
+
+  // The world's.
+  void enqueue(Message& m) noexcept;
+  void enqueue(PendingSend& send) noexcept;
+  bool note_grant(Rank from, std::uint64_t flow, std::uint32_t limit) noexcept;
+  void nudge() noexcept { ++news_; }
+
+  World& world_;
+  Counters& counters_;
+  const Rank rank_;
+  const Drive drive_;
+  bool awaits_grant_ = false;
+  int news_ = 0;  // grants that were waited for, and the like
+  std::uint64_t combined_bytes_ = 0;  // charged so far
+  Message* inbox_ = nullptr;
+  Message* inbox_last_ = nullptr;
+  Completion* finished_ = nullptr;  // PendingSends
+  Completion* finished_last_ = nullptr;
+  SparseMatcher matcher_;  // posted receives, unexpected messages
+  SparseMatcher credits_;
 };
+static_assert(sizeof(SimWire) <= 256);
 
 }  // namespace espalier::sim

@@ -3,30 +3,39 @@
 // One thread. A run is a function of (machine, map, options, what the ranks do): the only order is
 // that of the event queue, the only chance its own generators. Each rank has one processor; work is
 // charged to it and its noise stretches it. Costs per carrier (machine.hpp):
-//   device  sender charges o_s; the transfer takes its lanes in turn for max(g, bytes G); it is
-//           there after L + bytes G more; the send is complete when the last byte has left;
-//           receiver charges o_r. Without contention exactly LogGP: o_s + L + bytes G + o_r.
+//   device  sender charges o_s; the transfer takes the sender's port for max(g, bytes G) and its
+//           lanes in turn; it is there after L + bytes G more; the send is complete when the last
+//           byte has left; receiver charges o_r. Without contention exactly LogGP: o_s + L +
+//           bytes G + o_r. G is the larger of the level's and the lane's.
 //   copy    sender charges o_s + bytes G (copy in; complete at once); visible after L; receiver
-//           charges o_r + bytes G (copy out), or o_r for a view.
+//           charges o_r + bytes G (copy out), or o_r for a view. A lane is a memory bus: both
+//           copies wait for it. A publication is copied in once.
 //   pull    sender charges o_s; visible after L; receiver charges o_r + CMA call, pages, bytes G;
-//           then the sender completes after L.
+//           then the sender completes after L. What is to be read in place is copied in instead,
+//           as the shared-memory wire does.
+// Grants and acknowledgements cost their latency and nobody's time. Reductions are charged by
+// SimWire, from the rank's counters.
 // A rank handles what has arrived in a *turn*: at the time of the first arrival, or when its
-// processor is free of work and detours. Time is in nanoseconds of virtual time.
+// processor is free again. Inside a turn its own time runs ahead of the world's by the work it is
+// charged; what it posts happens at its own time. Times are whole nanoseconds of virtual time.
 //
 // Ownership: the world owns messages and queues; SimWire objects are registered for the length of
 // their lives. Threads: owner. path: data
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/clock.hpp"
 #include "core/wire.hpp"
 #include "net/sim/event_queue.hpp"
 #include "net/sim/faults.hpp"
+#include "net/sim/lane.hpp"
 #include "net/sim/machine.hpp"
+#include "net/sim/message.hpp"
 #include "net/sim/noise.hpp"
 
 namespace espalier::sim {
@@ -58,15 +67,27 @@ struct TransferRecord {
 
 class World {
  public:
+  // Machine and map outlive the world.
   World(const Machine& machine, const Map& map, const WorldOptions& options);
   ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
-  std::uint64_t now_ns() const noexcept;  // of the rank whose turn it is, or of the last event
+  const WorldOptions& options() const noexcept { return options_; }
+  std::uint32_t ranks() const noexcept { return map_.ranks(); }
+
+  // Of the rank whose turn it is, or of the last event.
+  std::uint64_t now_ns() const noexcept { return turn_of_ < 0 ? now_ : local_ns(turn_of_); }
+  // When this rank's processor is free: what it does next, begins then.
+  std::uint64_t local_ns(Rank rank) const noexcept {
+    return std::max(now_, processors_[static_cast<std::size_t>(rank)].busy_until);
+  }
   // The clock that rank's library code sees.
-  Clock& clock(Rank rank) noexcept;
+  Clock& clock(Rank rank) noexcept { return clocks_[static_cast<std::size_t>(rank)]; }
 
   // Charges work to a rank's processor; returns when it is done.
   std::uint64_t charge(Rank rank, double work_ns) noexcept;
+  double reduce_ns_per_byte() const noexcept { return machine_.reduce_ns_per_byte; }
 
   // Called when a rank has its turn, after its wire's completions ran: the engine's progress().
   using Turn = void (*)(void* context, Rank rank);
@@ -79,14 +100,142 @@ class World {
   // Until nothing is left, or `until_ns`. Returns the time of the last event.
   std::uint64_t run(std::uint64_t until_ns = kNever);
 
-  bool crashed(Rank rank) const noexcept;
+  bool crashed(Rank rank) const noexcept {
+    return processors_[static_cast<std::size_t>(rank)].crashed;
+  }
 
   // Hash over all events handled so far: equal seeds must print equal unseeds.
-  std::uint64_t unseed() const noexcept;
-  std::uint64_t events() const noexcept;
+  std::uint64_t unseed() const noexcept { return unseed_; }
+  std::uint64_t events() const noexcept { return events_; }
 
   // nullptr: off.
-  void record(std::vector<TransferRecord>* records) noexcept;
+  void record(std::vector<TransferRecord>* records) noexcept { records_ = records; }
+
+ private:
+  friend class SimWire;
+
+  enum class EventKind : std::uint8_t {
+    kTurn,    // rank: may go on
+    kNudge,   // rank: what answered kRetry may be tried again
+    kHead,    // message: its first byte is at the receiver's lane
+    kArrive,  // message: is there
+    kSent,    // send, rank the sender: one message has left or was acknowledged
+    kGrant,   // grant
+    kFault,   // number of a drawn fault: begins
+  };
+  struct Grant {
+    Rank from = kNoRank, to = kNoRank;
+    std::uint64_t flow = 0;
+    std::uint32_t limit = 0;
+  };
+  struct Event {
+    union {
+      Message* message = nullptr;
+      PendingSend* send;
+      Grant* grant;
+      std::uint64_t number;
+    };
+    Rank rank = kNoRank;
+    EventKind kind = EventKind::kTurn;
+  };
+  struct RankClock final : Clock {
+    RankClock(const World& world_, Rank rank_) noexcept : world(world_), rank(rank_) {}
+    std::uint64_t now_ns() noexcept override { return world.local_ns(rank); }
+    const World& world;
+    Rank rank;
+  };
+  struct Processor {
+    std::uint64_t busy_until = 0;
+    std::uint64_t port_free = 0;  // its connection to the network
+    SimWire* wire = nullptr;
+    bool turn_scheduled = false;
+    bool crashed = false;
+    std::uint16_t slowness = 1;
+  };
+  // A level's prices, in whole nanoseconds where they do not depend on the size.
+  struct Tariff {
+    Carrier carrier = Carrier::kDevice;
+    std::uint64_t latency = 0, gap = 0, lane_gap = 0;
+    double overhead_send = 0, overhead_recv = 0;
+    double copy_ns_per_byte = 0;      // of a processor
+    double transfer_ns_per_byte = 0;  // the slower of level and lane
+    double lane_ns_per_byte = 0;
+    std::size_t lane = 0;  // + 1
+  };
+  struct Lane {
+    std::size_t level = 0;  // of whose units there is one each
+    bool duplex = true;
+    std::vector<LaneSchedule> schedules;  // two per unit, the second for arrivals if duplex
+  };
+  // The lanes between two ranks: of the sender's unit and, when that is another, the receiver's.
+  struct LanePair {
+    LaneSchedule* out = nullptr;
+    LaneSchedule* in = nullptr;
+  };
+
+  void attach(Rank rank, SimWire* wire) noexcept;
+  void detach(Rank rank) noexcept;
+
+  // Transfers (world_transfer.cpp).
+  void read_machine();
+  LanePair lanes_between(const Tariff& tariff, Rank from, Rank to) noexcept;
+  static std::uint64_t lane_time(const Tariff& tariff, std::uint64_t bytes) noexcept;
+  const Tariff& tariff(const Message& m) const noexcept { return tariffs_[m.level]; }
+  void copy(Rank rank, Message& m, bool out) noexcept;
+  void pull(Message& m) noexcept;
+  // The sender's part of the path, from its local time on. `left`: told when the last byte of a
+  // device transfer has left.
+  void launch(Message& m, PendingSend* left);
+  void at_lane(Message& m);
+  void arrive(Message& m, std::uint64_t time);
+  void acknowledge(const Message& m);
+  void send_grant(const Grant& grant);
+  void open_record(Message& m, std::uint64_t posted_ns);
+  void close_record(const Message& m) noexcept;
+
+  // Faults (world_faults.cpp).
+  void draw_faults();
+  void begin_fault(const FaultEvent& fault);
+  bool refuses(Rank rank);
+  std::uint64_t hindered(Rank from, Rank to, std::uint64_t time);
+  bool faults_on() const noexcept {
+    return options_.faults.heal_ns == 0 || now_ < options_.faults.heal_ns;
+  }
+
+  void push(std::uint64_t time, const Event& event) { queue_.push(time, event); }
+  void handle(const Event& event);
+  void note(const Event& event) noexcept;
+  void wake(Rank rank);
+  void take_turn(Rank rank);
+  void deliver(Message& m);
+  void complete(PendingSend& send);
+  void give_back(Message& m) noexcept;
+
+  const Machine& machine_;
+  const Map& map_;
+  const WorldOptions options_;
+  std::vector<Tariff> tariffs_;  // by level
+  std::vector<Lane> lanes_;
+  std::vector<Processor> processors_;
+  std::vector<RankClock> clocks_;
+  std::vector<Noise> noise_;  // by rank, or none
+  std::map<Rank, std::vector<std::uint64_t>> readers_;  // of a rank's memory: until when
+  EventQueue<Event> queue_;
+  Recycler<Message> messages_;
+  Recycler<PendingSend> sends_;
+  Recycler<Grant> grants_;
+  std::uint64_t now_ = 0;
+  Rank turn_of_ = kNoRank;
+  Turn turn_ = nullptr;
+  void* turn_context_ = nullptr;
+  std::uint64_t unseed_ = 0;
+  std::uint64_t events_ = 0;
+  std::vector<TransferRecord>* records_ = nullptr;
+
+  Prng fault_prng_;
+  std::vector<FaultEvent> faults_;
+  std::map<std::pair<Rank, Rank>, std::uint64_t> clogged_until_;
+  std::map<std::pair<Rank, Rank>, std::uint64_t> last_arrival_;  // reliable paths keep their order
 };
 
 }  // namespace espalier::sim

@@ -1,0 +1,313 @@
+#include "net/sim/sim_wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace espalier::sim {
+namespace {
+
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 30;
+// Segments granted at once, at most, as the shared-memory wire does.
+constexpr std::uint32_t kGrantStep = 8;
+
+}  // namespace
+
+// What a receiver has granted of a flow.
+struct SimWire::Credit : MatchNode {
+  std::uint32_t limit = 0;
+  std::uint32_t used = 0;  // segments that needed it
+};
+
+SimWire::SimWire(World& world, Rank rank, Counters& counters, Drive drive)
+    : world_(world), counters_(counters), rank_(rank), drive_(drive) {
+  world_.attach(rank, this);
+}
+
+SimWire::~SimWire() {
+  world_.detach(rank_);
+  while (inbox_ != nullptr) world_.give_back(*std::exchange(inbox_, inbox_->next));
+  while (finished_ != nullptr) {
+    auto& send = static_cast<PendingSend&>(*std::exchange(finished_, finished_->next));
+    world_.sends_.give_back(send);
+  }
+  matcher_.drain([&](MatchNode& node) {
+    if (!node.posted) world_.give_back(static_cast<Message&>(node));
+  });
+  credits_.drain([](MatchNode& node) { delete static_cast<Credit*>(&node); });
+}
+
+WireCaps SimWire::caps(Rank peer) const noexcept {
+  WireCaps caps;
+  caps.segment_bytes = kSegmentBytes;
+  caps.one_to_many = true;
+  if (peer == rank_) return caps;
+  const std::size_t level = world_.map_.level_between(static_cast<std::uint32_t>(rank_),
+                                                      static_cast<std::uint32_t>(peer));
+  const World::Tariff& t = world_.tariffs_[level];
+  caps.single_copy = t.carrier == Carrier::kPull;
+  caps.latency_ns = t.overhead_send + static_cast<double>(t.latency) + t.overhead_recv;
+  caps.bytes_per_ns = t.transfer_ns_per_byte > 0 ? 1 / t.transfer_ns_per_byte : 0;
+  return caps;
+}
+
+void SimWire::charge_combines() noexcept {
+  const std::uint64_t combined = counters_.combine_bytes.value();
+  if (combined == combined_bytes_) return;
+  const auto bytes = static_cast<double>(combined - std::exchange(combined_bytes_, combined));
+  (void)world_.charge(rank_, bytes * world_.reduce_ns_per_byte());
+}
+
+Posted SimWire::send(const Send& send, SendOp& op) noexcept {
+  const Rank to = send.segment.peer;
+  return post(send, std::span(&to, 1), op);
+}
+
+Posted SimWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+  const Posted posted = post(send, peers, op);
+  if (posted != Posted::kRetry) ++counters_.publishes;
+  return posted;
+}
+
+// All or nothing: permission is asked of every peer before the first message is made.
+Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+  charge_combines();
+  bool possible = !world_.refuses(rank_);
+  for (const Rank to : peers) possible = possible && granted(to, send.segment);
+  if (!possible) {
+    ++counters_.retries;
+    return Posted::kRetry;
+  }
+  op.chain = nullptr;
+  Payload* payload = nullptr;  // one for all
+  bool copied_in = false;
+  for (const Rank to : peers) {
+    const std::uint64_t posted = world_.local_ns(rank_);
+    Message& m = make_message(send, to);
+    world_.open_record(m, posted);
+    if (m.carrier != Carrier::kCopy || !copied_in) {
+      (void)world_.charge(rank_, world_.tariff(m).overhead_send);
+    }
+    if (m.carrier == Carrier::kCopy && !std::exchange(copied_in, true)) {
+      world_.copy(rank_, m, false);
+      counters_.copy_in_bytes += send.bytes;
+    }
+    load(m, payload);
+    if (send.synchronous || m.carrier == Carrier::kPull) m.acknowledge = &pending(op);
+    const bool leaves = m.carrier == Carrier::kDevice && !send.synchronous;
+    world_.launch(m, leaves ? &pending(op) : nullptr);
+    use_grant(to, send.segment);
+  }
+  if (payload != nullptr) payload->drop();
+  counters_.segments_sent += peers.size();
+  counters_.bytes_sent += send.bytes * peers.size();
+  return op.chain != nullptr ? Posted::kPending : Posted::kDone;
+}
+
+// One completion more that the operation waits for.
+PendingSend& SimWire::pending(SendOp& op) noexcept {
+  if (op.chain == nullptr) {
+    PendingSend& made = world_.sends_.take();
+    made.sender = rank_;
+    made.chain = &op;
+    op.chain = &made;
+  }
+  auto& send = static_cast<PendingSend&>(*op.chain);
+  ++send.readers;
+  return send;
+}
+
+Message& SimWire::make_message(const Send& send, Rank to) noexcept {
+  Message& m = world_.messages_.take();
+  const std::size_t level = world_.map_.level_between(static_cast<std::uint32_t>(rank_),
+                                                      static_cast<std::uint32_t>(to));
+  m.peer = rank_;
+  m.flow = send.segment.flow.key;
+  m.ordinal = send.segment.ordinal;
+  m.source = send.data;
+  m.bytes = send.bytes;
+  m.signature = send.segment.signature;
+  m.to = to;
+  m.level = static_cast<std::uint8_t>(level);
+  m.carrier = world_.tariffs_[level].carrier;
+  if (m.carrier == Carrier::kPull && send.to_view) m.carrier = Carrier::kCopy;
+  return m;
+}
+
+// The bytes leave the user's buffer at the post, but for pulls.
+void SimWire::load(Message& m, Payload*& payload) noexcept {
+  if (m.carrier == Carrier::kPull || !world_.options_.carry_data) return;
+  if (payload == nullptr) payload = Payload::copy_of(m.source, m.bytes);
+  payload->hold();
+  m.payload = payload;
+}
+
+bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
+  if (segment.ordinal < kEagerSegments) return true;
+  const auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
+  if (credit != nullptr && segment.ordinal < credit->limit) return true;
+  awaits_grant_ = true;
+  return false;
+}
+
+// Segments may go in any order; the receiver's last grant covers the last segment, so the entry
+// goes with the last one that needed it.
+void SimWire::use_grant(Rank peer, const SegmentId& segment) noexcept {
+  if (segment.ordinal < kEagerSegments) return;
+  auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
+  if (++credit->used < segment.total - kEagerSegments) return;
+  credits_.erase(*credit);
+  delete credit;
+}
+
+// Whether somebody waits for it.
+bool SimWire::note_grant(Rank from, std::uint64_t flow, std::uint32_t limit) noexcept {
+  auto* credit = static_cast<Credit*>(credits_.find(from, flow, 0));
+  if (credit == nullptr) {
+    credit = new Credit;
+    credit->peer = from;
+    credit->flow = flow;
+    credits_.insert(*credit);
+  }
+  credit->limit = std::max(credit->limit, limit);
+  if (!std::exchange(awaits_grant_, false)) return false;
+  ++news_;
+  return true;
+}
+
+Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
+  op.signature = segment.signature;
+  op.token = 0;
+  op.evacuated = nullptr;
+  op.view = nullptr;
+  op.peer = segment.peer;
+  op.flow = segment.flow.key;
+  op.ordinal = segment.ordinal;
+  charge_combines();
+  const std::uint32_t step = std::clamp(window / 2, 1U, kGrantStep);
+  const std::uint32_t limit = segment.ordinal + 1;
+  if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
+    ++counters_.grants;
+    world_.send_grant({rank_, segment.peer, segment.flow.key, limit});
+  }
+  if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) {
+    ESP_ASSERT(!found->posted);
+    matcher_.erase(*found);
+    take(static_cast<Message&>(*found), op);
+    return Posted::kDone;
+  }
+  op.posted = true;
+  matcher_.insert(op);
+  return Posted::kPending;
+}
+
+void SimWire::cancel(RecvOp& op) noexcept {
+  if (!op.posted) return;
+  matcher_.erase(op);
+  op.posted = false;
+}
+
+void SimWire::cancel(SendOp& op) noexcept {
+  if (op.chain == nullptr) return;
+  op.chain->chain = nullptr;
+  op.chain = nullptr;
+}
+
+void SimWire::release(RecvOp& op) noexcept {
+  if (op.token != 0) reinterpret_cast<Payload*>(op.token)->drop();
+  op.token = 0;
+  op.view = nullptr;
+}
+
+// Messages and completions leave in the order in which they came.
+void SimWire::enqueue(Message& m) noexcept {
+  m.next = nullptr;
+  (inbox_ == nullptr ? inbox_ : inbox_last_->next) = &m;
+  inbox_last_ = &m;
+}
+void SimWire::enqueue(PendingSend& send) noexcept {
+  send.next = nullptr;
+  (finished_ == nullptr ? finished_ : finished_last_->next) = &send;
+  finished_last_ = &send;
+}
+
+int SimWire::progress() noexcept {
+  int events = std::exchange(news_, 0);
+  while (inbox_ != nullptr) {
+    handle(*std::exchange(inbox_, inbox_->next));
+    ++events;
+  }
+  events += finish_sends();
+  if (events == 0 && drive_ == Drive::kBySelf) return world_.step() ? 1 : 0;
+  return events;
+}
+
+int SimWire::finish_sends() noexcept {
+  int events = 0;
+  while (finished_ != nullptr) {
+    auto& send = static_cast<PendingSend&>(*std::exchange(finished_, finished_->next));
+    SendOp* op = std::exchange(send.chain, nullptr);
+    world_.sends_.give_back(send);
+    ++events;
+    if (op == nullptr) continue;  // taken back
+    op->chain = nullptr;
+    op->complete({});
+  }
+  return events;
+}
+
+void SimWire::handle(Message& m) noexcept {
+  (void)world_.charge(rank_, world_.tariff(m).overhead_recv);
+  MatchNode* found = matcher_.find(m.peer, m.flow, m.ordinal);
+  if (found == nullptr) {
+    m.posted = false;
+    matcher_.insert(m);
+    ++counters_.unexpected;
+    return;
+  }
+  ESP_ASSERT(found->posted);
+  auto& op = static_cast<RecvOp&>(*found);
+  matcher_.erase(op);
+  op.posted = false;
+  take(m, op);
+  op.complete(op.status);
+}
+
+// Gives the message to its receive; op.status says how it went.
+void SimWire::take(Message& m, RecvOp& op) noexcept {
+  ++counters_.segments_received;
+  counters_.bytes_received += m.bytes;
+  op.status = {};
+  if (m.bytes == op.bytes && m.signature == op.signature) {
+    fetch(m, op);
+  } else {
+    op.status = Status(ESP_ERR_MISMATCH, m.peer);
+  }
+  world_.close_record(m);
+  world_.acknowledge(m);
+  world_.give_back(m);
+}
+
+void SimWire::fetch(Message& m, RecvOp& op) noexcept {
+  const bool carry = world_.options_.carry_data;
+  const bool view = op.dst == nullptr;
+  if (m.carrier == Carrier::kPull) {
+    world_.pull(m);
+    ++counters_.cma_calls;
+    counters_.cma_bytes += m.bytes;
+    if (view && carry) m.payload = Payload::copy_of(m.source, m.bytes);
+  } else if (m.carrier == Carrier::kCopy && !view) {
+    world_.copy(rank_, m, true);
+    counters_.copy_out_bytes += m.bytes;
+  }
+  const void* bytes = m.payload != nullptr ? m.payload->data() : m.source;
+  if (view) {
+    op.view = bytes;
+    if (m.payload != nullptr) op.token = reinterpret_cast<std::uint64_t>(m.payload);
+    m.payload = nullptr;
+  } else if (carry && m.bytes > 0) {
+    std::memcpy(op.dst, bytes, m.bytes);
+  }
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,166 @@
+// World: events, turns, and the rank's processors.
+// path: data
+#include "net/sim/world.hpp"
+
+#include <algorithm>
+
+#include "net/sim/sim_wire.hpp"
+
+namespace espalier::sim {
+
+World::World(const Machine& machine, const Map& map, const WorldOptions& options)
+    : machine_(machine),
+      map_(map),
+      options_(options),
+      processors_(map.ranks()),
+      unseed_(options.seed),
+      fault_prng_(options.seed ^ 0x6661756c74ULL) {
+  read_machine();
+  clocks_.reserve(map.ranks());
+  for (std::uint32_t r = 0; r < map.ranks(); ++r) clocks_.emplace_back(*this, static_cast<Rank>(r));
+  if (options_.noise.kind != NoiseSpec::Kind::kNone) {
+    noise_.reserve(map.ranks());
+    for (std::uint32_t r = 0; r < map.ranks(); ++r) {
+      noise_.emplace_back(options_.noise, options_.seed, r);
+    }
+  }
+  if (options_.faults.any()) draw_faults();
+}
+
+World::~World() {
+  while (!queue_.empty()) {
+    const Event event = queue_.pop();
+    const bool holds = event.kind == EventKind::kHead || event.kind == EventKind::kArrive;
+    if (holds) give_back(*event.message);
+  }
+}
+
+void World::attach(Rank rank, SimWire* wire) noexcept {
+  ESP_ASSERT(rank >= 0 && static_cast<std::uint32_t>(rank) < map_.ranks());
+  Processor& p = processors_[static_cast<std::size_t>(rank)];
+  ESP_ASSERT(p.wire == nullptr);
+  p.wire = wire;
+}
+
+void World::detach(Rank rank) noexcept {
+  processors_[static_cast<std::size_t>(rank)].wire = nullptr;
+}
+
+std::uint64_t World::charge(Rank rank, double work_ns) noexcept {
+  const auto index = static_cast<std::size_t>(rank);
+  Processor& p = processors_[index];
+  const std::uint64_t begin = std::max(now_, p.busy_until);
+  const auto work = static_cast<std::uint64_t>(work_ns * p.slowness + 0.5);
+  p.busy_until = noise_.empty() ? begin + work : noise_[index].finish(begin, work);
+  ESP_ASSERT(p.busy_until >= begin + work);
+  return p.busy_until;
+}
+
+void World::set_turn(Turn turn, void* context) noexcept {
+  turn_ = turn;
+  turn_context_ = context;
+}
+
+void World::schedule_turn(Rank rank, std::uint64_t time_ns) {
+  Event event;
+  event.rank = rank;
+  push(std::max(time_ns, now_), event);
+}
+
+bool World::step() {
+  if (queue_.empty()) return false;
+  ESP_ASSERT(queue_.time() >= now_);
+  now_ = queue_.time();
+  const Event event = queue_.pop();
+  ++events_;
+  note(event);
+  handle(event);
+  return true;
+}
+
+std::uint64_t World::run(std::uint64_t until_ns) {
+  while (!queue_.empty() && queue_.time() <= until_ns) (void)step();
+  return now_;
+}
+
+// Addresses are not part of a run.
+void World::note(const Event& event) noexcept {
+  std::uint64_t word = static_cast<std::uint64_t>(event.kind) << 32 |
+                       static_cast<std::uint32_t>(event.rank);
+  if (event.kind == EventKind::kHead || event.kind == EventKind::kArrive) {
+    word ^= event.message->flow ^ static_cast<std::uint64_t>(event.message->ordinal) << 40;
+  }
+  unseed_ = (unseed_ ^ word ^ now_ * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
+  unseed_ ^= unseed_ >> 29;
+}
+
+void World::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kTurn:
+      processors_[static_cast<std::size_t>(event.rank)].turn_scheduled = false;
+      return wake(event.rank);
+    case EventKind::kNudge:
+      if (SimWire* wire = processors_[static_cast<std::size_t>(event.rank)].wire) wire->nudge();
+      return wake(event.rank);
+    case EventKind::kHead:
+      return at_lane(*event.message);
+    case EventKind::kArrive:
+      return deliver(*event.message);
+    case EventKind::kSent:
+      return complete(*event.send);
+    case EventKind::kGrant: {
+      const Grant grant = *event.grant;
+      grants_.give_back(*event.grant);
+      SimWire* wire = processors_[static_cast<std::size_t>(grant.to)].wire;
+      if (wire != nullptr && wire->note_grant(grant.from, grant.flow, grant.limit)) wake(grant.to);
+      return;
+    }
+    case EventKind::kFault:
+      return begin_fault(faults_[event.number]);
+  }
+}
+
+// There is something for this rank: now, or when it is done with what it does.
+void World::wake(Rank rank) {
+  Processor& p = processors_[static_cast<std::size_t>(rank)];
+  if (turn_ == nullptr || p.turn_scheduled || p.crashed) return;
+  if (p.busy_until <= now_) return take_turn(rank);
+  p.turn_scheduled = true;
+  schedule_turn(rank, p.busy_until);
+}
+
+void World::take_turn(Rank rank) {
+  SimWire* wire = processors_[static_cast<std::size_t>(rank)].wire;
+  if (wire == nullptr) return;
+  ESP_ASSERT(turn_of_ == kNoRank);
+  turn_of_ = rank;
+  (void)wire->progress();
+  turn_(turn_context_, rank);
+  wire->charge_combines();
+  turn_of_ = kNoRank;
+}
+
+void World::deliver(Message& m) {
+  Processor& p = processors_[static_cast<std::size_t>(m.to)];
+  if (m.record != 0 && records_ != nullptr) (*records_)[m.record - 1].arrived_ns = now_;
+  if (p.wire == nullptr || p.crashed) return give_back(m);
+  p.wire->enqueue(m);
+  wake(m.to);
+}
+
+void World::complete(PendingSend& send) {
+  ESP_ASSERT(send.readers > 0);
+  if (--send.readers > 0) return;
+  const Rank sender = send.sender;
+  Processor& p = processors_[static_cast<std::size_t>(sender)];
+  if (p.wire == nullptr || p.crashed) return sends_.give_back(send);
+  p.wire->enqueue(send);
+  wake(sender);
+}
+
+void World::give_back(Message& m) noexcept {
+  if (m.payload != nullptr) m.payload->drop();
+  messages_.give_back(m);
+}
+
+}  // namespace espalier::sim
