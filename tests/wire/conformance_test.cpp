@@ -195,9 +195,8 @@ TYPED_TEST(WireContract, APublicationReachesEveryReader) {
     op.posted = world.wire(0).publish(send, readers, op);
     ASSERT_NE(op.posted, Posted::kRetry);
     settle(world);
-    if (op.posted == Posted::kPending) {
-      EXPECT_EQ(op.fired, 0) << "two readers have not read";
-    }
+    // Two readers have not read. Wires that hold the bytes by now may say so.
+    if (op.complete()) fill(source.source.data(), bytes, 0);
     for (auto& m : copies) {
       if (m->to % 2 == 0) (void)m->receive(world.wire(m->to));
     }

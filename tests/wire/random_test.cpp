@@ -110,7 +110,27 @@ struct ShmTight : ShmWorld {
   explicit ShmTight(int ranks) : ShmWorld(ranks, options()) {}
 };
 
-using RandomWorlds = ::testing::Types<ShmCopies, ShmPulls, ShmTight>;
+// Late messages, refused posts, slow ranks, and processors that are taken away.
+struct SimHindered : SimWorld {
+  static sim::WorldOptions options(std::uint64_t seed) {
+    sim::WorldOptions options;
+    options.seed = seed;
+    options.noise.kind = sim::NoiseSpec::Kind::kUniform;
+    options.noise.hertz = 10000;
+    options.noise.high_ns = 20000;
+    options.faults.delay = 0.1;
+    options.faults.delay_ns = 3000;
+    options.faults.retry = 0.2;
+    options.faults.clogs = 4;
+    options.faults.slow_ranks = 1;
+    return options;
+  }
+  explicit SimHindered(int ranks)
+      : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
+};
+
+using RandomWorlds = ::testing::Types<ShmCopies, ShmPulls, ShmTight, SimDevice, SimCopies,
+                                      SimPulls, SimCluster, SimHindered>;
 TYPED_TEST_SUITE(RandomTraffic, RandomWorlds);
 
 TYPED_TEST(RandomTraffic, EveryByteArrivesOnce) {

@@ -67,7 +67,7 @@ sim::Machine cluster_machine() {
   sim::Machine machine;
   machine.name = "cluster";
   machine.levels = {level("cluster", 1), level("node", 32), level("core", 2)};
-  price(machine.levels[0], sim::Carrier::kDevice, 1000, 0.25);
+  price(machine.levels[0], sim::Carrier::kDevice, 1000, 0.5);
   price(machine.levels[1], sim::Carrier::kCopy, 300, 0.125);
   price(machine.levels[2], sim::Carrier::kCopy, 300, 0.125);
   machine.levels[0].lane = 1;

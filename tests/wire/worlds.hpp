@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "shm_world.hpp"
+#include "sim_world.hpp"
 
 namespace espalier::test {
 
@@ -24,6 +25,21 @@ struct ShmPulls : ShmWorld {
   explicit ShmPulls(int ranks) : ShmWorld(ranks, options()) {}
 };
 
-using Worlds = ::testing::Types<ShmCopies, ShmPulls>;
+// Simulated machines, one per carrier, and one of two levels.
+struct SimDevice : SimWorld {
+  explicit SimDevice(int ranks) : SimWorld(ranks, device_machine()) {}
+};
+struct SimCopies : SimWorld {
+  explicit SimCopies(int ranks) : SimWorld(ranks, copy_machine()) {}
+};
+struct SimPulls : SimWorld {
+  explicit SimPulls(int ranks) : SimWorld(ranks, pull_machine()) {}
+};
+struct SimCluster : SimWorld {
+  explicit SimCluster(int ranks) : SimWorld(ranks, cluster_machine()) {}
+};
+
+using Worlds =
+    ::testing::Types<ShmCopies, ShmPulls, SimDevice, SimCopies, SimPulls, SimCluster>;
 
 }  // namespace espalier::test

@@ -1,0 +1,304 @@
+#include "tools/esp-sim/cluster.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "coll/engine.hpp"
+#include "coll/watch.hpp"
+#include "net/sim/sim_wire.hpp"
+
+namespace espalier::sim {
+namespace {
+
+// A rank that has found nothing for so long looks whether somebody died, as Worker's waits do.
+constexpr std::uint64_t kLookAfterNs = 20'000'000;
+
+void combine_nothing(void*, const void* const*, std::size_t, std::size_t) {}
+
+class WorldLiveness final : public Liveness {
+ public:
+  explicit WorldLiveness(const World& world) noexcept : world_(world) {}
+  bool is_dead(Rank rank) noexcept override { return world_.crashed(rank); }
+  bool is_stopped(Rank) noexcept override { return false; }
+  bool is_leaving(Rank) noexcept override { return false; }
+  bool has_left(Rank) noexcept override { return false; }
+
+ private:
+  const World& world_;
+};
+
+std::size_t index(Rank rank) noexcept {
+  return static_cast<std::size_t>(rank);
+}
+
+}  // namespace
+
+// The memory that the ranks of an operation use, and what must be in it.
+class Cluster::Buffers {
+ public:
+  Buffers(const Operation& operation, std::uint32_t ranks, bool carry)
+      : operation_(operation),
+        ranks_(ranks),
+        element_bytes_(operation.bytes % 8 == 0 && reduces() ? 8 : 1) {
+    if (carry) {
+      memory_.resize(ranks);
+      for (std::uint32_t r = 0; r < ranks; ++r) fill(r);
+    } else {
+      size_ = std::max<std::uint64_t>(operation.bytes, 1);
+      shared_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ESP_ASSERT(shared_ != MAP_FAILED);
+    }
+  }
+  ~Buffers() {
+    if (shared_ != nullptr) ::munmap(shared_, size_);
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  Call call(Rank rank) {
+    Call call;
+    call.collective = operation_.collective;
+    call.root = operation_.root;
+    call.options = operation_.options;
+    call.type = element_bytes_ == 8 ? ESP_UINT64 : ESP_UINT8;
+    call.element_bytes = element_bytes_;
+    call.count = operation_.bytes / element_bytes_;
+    call.input = shared_;
+    call.output = shared_;
+    if (reduces()) {
+      call.combiner = Combiner(
+          shared_ != nullptr ? combine_nothing : combine_kernel(ESP_SUM, call.type), call.type);
+    }
+    if (shared_ == nullptr) {
+      call.input = memory_[index(rank)].input.data();
+      call.output = memory_[index(rank)].output.data();
+    }
+    return call;
+  }
+
+  bool right(Rank rank) const {
+    if (shared_ != nullptr || operation_.collective == Collective::kBarrier) return true;
+    if (operation_.collective == Collective::kReduce && rank != operation_.root) return true;
+    const Memory& memory = memory_[index(rank)];
+    std::vector<std::byte> expected(operation_.bytes);
+    write(expected, [&](std::uint64_t i) { return result(i); });
+    return memory.output == expected;
+  }
+
+ private:
+  struct Memory {
+    std::vector<std::byte> input, output;
+  };
+
+  bool reduces() const noexcept {
+    return operation_.collective == Collective::kReduce ||
+           operation_.collective == Collective::kAllreduce;
+  }
+  static std::uint64_t contribution(std::uint64_t rank, std::uint64_t i) noexcept {
+    return (rank + 1) * (i % 251 + 1);
+  }
+  // Sums wrap alike in every width.
+  std::uint64_t result(std::uint64_t i) const noexcept {
+    if (!reduces()) return contribution(static_cast<std::uint64_t>(operation_.root), i);
+    const std::uint64_t n = ranks_;
+    return n * (n + 1) / 2 * (i % 251 + 1);
+  }
+  template <typename Value>
+  void write(std::vector<std::byte>& to, Value&& value) const {
+    for (std::uint64_t i = 0; i < operation_.bytes / element_bytes_; ++i) {
+      const std::uint64_t v = value(i);
+      std::memcpy(to.data() + i * element_bytes_, &v, element_bytes_);  // little-endian
+    }
+  }
+  void fill(std::uint32_t rank) {
+    Memory& memory = memory_[rank];
+    memory.output.resize(operation_.bytes, std::byte{0xee});
+    const auto mine = [&](std::uint64_t i) { return contribution(rank, i); };
+    if (reduces()) {
+      memory.input.resize(operation_.bytes);
+      write(memory.input, mine);
+    } else if (static_cast<Rank>(rank) == operation_.root) {
+      write(memory.output, mine);
+    }
+  }
+
+  const Operation operation_;
+  const std::uint32_t ranks_;
+  const std::uint32_t element_bytes_;
+  std::vector<Memory> memory_;  // with data
+  void* shared_ = nullptr;      // without
+  std::uint64_t size_ = 0;
+};
+
+struct Cluster::Node {
+  Node(Cluster& cluster_, Rank rank_)
+      : cluster(cluster_),
+        rank(rank_),
+        wire(cluster_.world_, rank_, counters),
+        engine(cluster_.world_.clock(rank_), counters, cluster_.trace_, cluster_.options_.tuning) {
+    team.rank = rank_;
+    team.wire = &wire;
+    team.segment_limit = wire.caps(rank_).segment_bytes;
+  }
+  // What is under way on a team must end before the team does.
+  ~Node() { engine.cancel(team); }
+
+  Cluster& cluster;
+  Rank rank;
+  bool starts = false;
+  bool looks = false;
+  bool done = false;
+  Counters counters;
+  SimWire wire;
+  Engine engine;
+  Team team;
+};
+
+std::uint64_t RunResult::counter(Counter Counters::*member) const noexcept {
+  const auto table = counter_table();
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i].member == member) return counters[i];
+  }
+  return 0;
+}
+
+std::size_t Cluster::bytes_per_rank() noexcept {
+  return sizeof(Node);
+}
+
+Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& options)
+    : options_(options), world_(machine, map, options.world) {
+  auto membership = std::make_shared<Membership>();
+  membership->ranks.resize(map.ranks());
+  for (std::uint32_t r = 0; r < map.ranks(); ++r) membership->ranks[r] = static_cast<Rank>(r);
+  for (std::uint32_t r = 0; r < map.ranks(); ++r) {
+    nodes_.push_back(std::make_unique<Node>(*this, static_cast<Rank>(r)));
+    nodes_.back()->team.set_membership(membership);
+  }
+  world_.set_turn(on_turn, this);
+}
+
+Cluster::~Cluster() = default;
+
+void Cluster::on_turn(void* cluster, Rank rank) {
+  auto& self = *static_cast<Cluster*>(cluster);
+  self.take_turn(*self.nodes_[index(rank)]);
+}
+
+void Cluster::take_turn(Node& node) {
+  if (std::exchange(node.starts, false)) start(node);
+  if (std::exchange(node.looks, false) && !node.done) look_for_the_dead(node);
+  (void)node.engine.progress();
+}
+
+void Cluster::start(Node& node) {
+  auto started = node.engine.start(node.team, buffers_->call(node.rank), {on_finish, &node});
+  if (!started) {
+    result_.failure = started.error().text;
+    return finish(node, started.error().status);
+  }
+  if (started->done) finish(node, started->status);
+}
+
+void Cluster::on_finish(void* context, Status status) noexcept {
+  auto& node = *static_cast<Node*>(context);
+  node.cluster.finish(node, status);
+}
+
+void Cluster::finish(Node& node, Status status) noexcept {
+  ESP_ASSERT(!node.done);
+  node.done = true;
+  --left_;
+  node.wire.charge_combines();
+  if (status.ok()) {
+    result_.completed_ns[index(node.rank)] = world_.local_ns(node.rank) - result_.started_ns;
+  } else if (result_.status.ok()) {
+    result_.status = status;
+    if (node.team.failed()) result_.failure = node.team.fault_text;
+  }
+}
+
+void Cluster::look_for_the_dead(Node& node) {
+  WorldLiveness liveness(world_);
+  TeamWatch watch(node.engine, liveness, Log(), {0, 0});
+  watch.add(node.team);
+  watch.look(0, world_.now_ns());
+}
+
+// Nothing happens any more. True: ranks that still wait will look round once.
+bool Cluster::wake_waiting() {
+  bool any = false;
+  const bool death = std::any_of(nodes_.begin(), nodes_.end(),
+                                 [&](const auto& node) { return world_.crashed(node->rank); });
+  for (const auto& node : nodes_) {
+    if (node->done || world_.crashed(node->rank) || !death) continue;
+    any = node->looks = true;
+    world_.schedule_turn(node->rank, world_.now_ns() + kLookAfterNs);
+  }
+  return any;
+}
+
+Result<RunResult> Cluster::run(const Operation& operation) {
+  ESP_ASSERT(left_ == 0);
+  if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
+    return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
+  }
+  operation_ = operation;
+  buffers_ = std::make_unique<Buffers>(operation, world_.ranks(), world_.options().carry_data);
+  result_ = {};
+  result_.started_ns = world_.now_ns();
+  for (const auto& node : nodes_) {
+    result_.started_ns = std::max(result_.started_ns, world_.local_ns(node->rank));
+  }
+  result_.completed_ns.assign(nodes_.size(), kNever);
+  result_.counters = counter_sums();
+  left_ = world_.ranks();
+  for (const auto& node : nodes_) {
+    node->starts = true;
+    node->done = false;
+    world_.schedule_turn(node->rank, result_.started_ns);
+  }
+  const std::uint64_t events = world_.events();
+  (void)world_.run();
+  if (left_ > 0 && wake_waiting()) (void)world_.run();
+  result_.events = world_.events() - events;
+  const bool refused = result_.status.code() == ESP_ERR_ARGUMENT ||
+                       result_.status.code() == ESP_ERR_UNSUPPORTED;
+  if (refused) return Error{result_.status, result_.failure};
+  return collect();
+}
+
+RunResult Cluster::collect() {
+  result_.unseed = world_.unseed();
+  result_.unfinished = left_;
+  for (const auto& node : nodes_) {
+    const std::uint64_t time = result_.completed_ns[index(node->rank)];
+    if (time == kNever) continue;
+    result_.makespan_ns = std::max(result_.makespan_ns, time);
+    if (!buffers_->right(node->rank)) ++result_.wrong;
+  }
+  const std::vector<std::uint64_t> before = std::exchange(result_.counters, counter_sums());
+  for (std::size_t i = 0; i < before.size(); ++i) result_.counters[i] -= before[i];
+  for (const auto& entry : nodes_.front()->team.plans) {
+    if (entry != nullptr && entry->collective == operation_.collective) {
+      result_.algorithm = entry->plan.algorithm;
+    }
+  }
+  return std::move(result_);
+}
+
+std::vector<std::uint64_t> Cluster::counter_sums() const {
+  std::vector<std::uint64_t> sums;
+  for (const CounterInfo& info : counter_table()) {
+    std::uint64_t sum = 0;
+    for (const auto& node : nodes_) sum += (node->counters.*info.member).value();
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,92 @@
+// Cluster: a job of n simulated ranks in one thread. Each has the library's own counters, engine,
+// team and plans, over a SimWire; they run one collective at a time and say when it was complete.
+//
+// With data (World's carry_data) every rank has buffers of its own and every result is checked.
+// Without, all buffers are one mapping that nobody touches and reductions compute nothing; they
+// cost the same virtual time.
+//
+// Figures are of the simulated machine, never of this one. Ownership: the machine and the map
+// outlive the cluster. Threads: one. path: setup
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coll/choose.hpp"
+#include "coll/plan.hpp"
+#include "core/counters.hpp"
+#include "net/sim/world.hpp"
+
+namespace espalier::sim {
+
+struct ClusterOptions {
+  WorldOptions world;
+  Tuning tuning;
+};
+
+struct Operation {
+  Collective collective = Collective::kBcast;
+  std::uint64_t bytes = 0;  // of the message; reductions sum 8-byte integers where that divides it
+  std::int32_t root = 0;
+  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+};
+
+struct RunResult {
+  Status status;                            // the first failure
+  std::string failure;                      // what it says
+  std::uint64_t started_ns = 0;             // all ranks enter then
+  std::vector<std::uint64_t> completed_ns;  // by rank, after the start; kNever: not at all
+  std::uint64_t makespan_ns = 0;            // of those that completed
+  std::uint32_t unfinished = 0;             // ranks, crashed ones included
+  std::uint32_t wrong = 0;                  // ranks with a wrong result
+  std::uint64_t events = 0;                 // of the simulation
+  std::uint64_t unseed = 0;
+  std::vector<std::uint64_t> counters;      // sums over all ranks, as in counter_table()
+  std::string algorithm;
+
+  bool ok() const noexcept { return status.ok() && unfinished == 0 && wrong == 0; }
+  std::uint64_t counter(Counter Counters::*member) const noexcept;
+};
+
+class Cluster {
+ public:
+  Cluster(const Machine& machine, const Map& map, const ClusterOptions& options);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // ESP_ERR_ARGUMENT, _UNSUPPORTED: the operation does not exist. What goes wrong in virtual time
+  // is in the result. After a run that is not ok() there can be no other.
+  Result<RunResult> run(const Operation& operation);
+
+  World& world() noexcept { return world_; }
+  // Bytes of this process's memory per rank that do not depend on what is run.
+  static std::size_t bytes_per_rank() noexcept;
+
+ private:
+  struct Node;
+  class Buffers;
+
+  static void on_turn(void* cluster, Rank rank);
+  static void on_finish(void* node, Status status) noexcept;
+  void take_turn(Node& node);
+  void start(Node& node);
+  void look_for_the_dead(Node& node);
+  void finish(Node& node, Status status) noexcept;
+  bool wake_waiting();
+  std::vector<std::uint64_t> counter_sums() const;
+  RunResult collect();
+
+  ClusterOptions options_;
+  World world_;
+  Trace trace_;  // off
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unique_ptr<Buffers> buffers_;
+  Operation operation_;
+  RunResult result_;
+  std::uint32_t left_ = 0;  // ranks that have not completed
+};
+
+}  // namespace espalier::sim
