@@ -63,8 +63,8 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
     posted = team.wire_to(member).send(send, slot);
   } else {
     // Ranks of the job, translated once per instance block.
-    posted = team.wire_to(static_cast<std::size_t>(vertex.peers.front())).publish(
-        send, instance.entry->publish_ranks(number, team), slot);
+    posted = team.wire_to(static_cast<std::size_t>(vertex.peers.front()))
+                 .publish(send, instance.entry->publish_ranks(number, team), slot);
   }
   slot.pending = posted == Posted::kPending;
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);

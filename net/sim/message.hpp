@@ -50,8 +50,9 @@ struct PendingSend : SendOp {
 // that came before its receive.
 struct Message : MatchNode {
   Message* next = nullptr;  // in the inbox
-  const void* source = nullptr;  // the sender's buffer: read by pulls, and where no data are carried
-  Payload* payload = nullptr;    // else
+  const void* source =
+      nullptr;                 // the sender's buffer: read by pulls, and where no data are carried
+  Payload* payload = nullptr;  // else
   PendingSend* acknowledge = nullptr;  // completes when the receiver has taken the segment
   std::uint64_t bytes = 0;
   std::uint32_t signature = 0;
@@ -61,8 +62,8 @@ struct Message : MatchNode {
   std::size_t record = 0;  // index + 1 in the world's records
 };
 
-// Objects that are reused, in slabs that live as long as this. Unlike core/pool.hpp it may end while
-// objects are out: a world ends with messages under way.
+// Objects that are reused, in slabs that live as long as this. Unlike core/pool.hpp it may end
+// while objects are out: a world ends with messages under way.
 template <typename T>
 class Recycler {
  public:

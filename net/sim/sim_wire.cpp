@@ -119,8 +119,8 @@ PendingSend& SimWire::pending(SendOp& op) noexcept {
 
 Message& SimWire::make_message(const Send& send, Rank to) noexcept {
   Message& m = world_.messages_.take();
-  const std::size_t level = world_.map_.level_between(static_cast<std::uint32_t>(rank_),
-                                                      static_cast<std::uint32_t>(to));
+  const std::size_t level =
+      world_.map_.level_between(static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to));
   m.peer = rank_;
   m.flow = send.segment.flow.key;
   m.ordinal = send.segment.ordinal;
@@ -234,7 +234,7 @@ void SimWire::enqueue(PendingSend& send) noexcept {
 int SimWire::progress() noexcept {
   int events = std::exchange(news_, 0);
   while (inbox_ != nullptr) {
-    handle(*std::exchange(inbox_, inbox_->next));
+    if (!accept(*inbox_)) break;
     ++events;
   }
   events += finish_sends();
@@ -256,14 +256,17 @@ int SimWire::finish_sends() noexcept {
   return events;
 }
 
-void SimWire::handle(Message& m) noexcept {
+// The first message of the inbox. False: no memory for an unexpected one; it stays.
+bool SimWire::accept(Message& m) noexcept {
   (void)world_.charge(rank_, world_.tariff(m).overhead_recv);
   MatchNode* found = matcher_.find(m.peer, m.flow, m.ordinal);
+  if (found == nullptr && world_.lacks_memory(rank_)) return false;
+  inbox_ = m.next;
   if (found == nullptr) {
     m.posted = false;
     matcher_.insert(m);
     ++counters_.unexpected;
-    return;
+    return true;
   }
   ESP_ASSERT(found->posted);
   auto& op = static_cast<RecvOp&>(*found);
@@ -271,6 +274,7 @@ void SimWire::handle(Message& m) noexcept {
   op.posted = false;
   take(m, op);
   op.complete(op.status);
+  return true;
 }
 
 // Gives the message to its receive; op.status says how it went.

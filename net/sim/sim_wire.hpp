@@ -51,7 +51,7 @@ class SimWire final : public Wire {
   Message& make_message(const Send& send, Rank to) noexcept;
   PendingSend& pending(SendOp& op) noexcept;
   void load(Message& m, Payload*& payload) noexcept;
-  void handle(Message& m) noexcept;
+  bool accept(Message& m) noexcept;
   void take(Message& m, RecvOp& op) noexcept;
   void fetch(Message& m, RecvOp& op) noexcept;
   int finish_sends() noexcept;
@@ -67,7 +67,7 @@ class SimWire final : public Wire {
   const Rank rank_;
   const Drive drive_;
   bool awaits_grant_ = false;
-  int news_ = 0;  // grants that were waited for, and the like
+  int news_ = 0;                      // grants that were waited for, and the like
   std::uint64_t combined_bytes_ = 0;  // charged so far
   Message* inbox_ = nullptr;
   Message* inbox_last_ = nullptr;

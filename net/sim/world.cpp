@@ -12,6 +12,7 @@ World::World(const Machine& machine, const Map& map, const WorldOptions& options
     : machine_(machine),
       map_(map),
       options_(options),
+      faulty_(options.faults.any()),
       processors_(map.ranks()),
       unseed_(options.seed),
       fault_prng_(options.seed ^ 0x6661756c74ULL) {
@@ -24,7 +25,7 @@ World::World(const Machine& machine, const Map& map, const WorldOptions& options
       noise_.emplace_back(options_.noise, options_.seed, r);
     }
   }
-  if (options_.faults.any()) draw_faults();
+  if (faulty_) draw_faults();
 }
 
 World::~World() {
@@ -85,8 +86,8 @@ std::uint64_t World::run(std::uint64_t until_ns) {
 
 // Addresses are not part of a run.
 void World::note(const Event& event) noexcept {
-  std::uint64_t word = static_cast<std::uint64_t>(event.kind) << 32 |
-                       static_cast<std::uint32_t>(event.rank);
+  std::uint64_t word =
+      static_cast<std::uint64_t>(event.kind) << 32 | static_cast<std::uint32_t>(event.rank);
   if (event.kind == EventKind::kHead || event.kind == EventKind::kArrive) {
     word ^= event.message->flow ^ static_cast<std::uint64_t>(event.message->ordinal) << 40;
   }

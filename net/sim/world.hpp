@@ -62,7 +62,7 @@ struct TransferRecord {
   std::uint64_t posted_ns;   // the sender's engine asked for it
   std::uint64_t started_ns;  // lanes and processor were free
   std::uint64_t arrived_ns;
-  std::uint64_t taken_ns;    // the receiver has handled it
+  std::uint64_t taken_ns;  // the receiver has handled it
 };
 
 class World {
@@ -197,6 +197,8 @@ class World {
   void draw_faults();
   void begin_fault(const FaultEvent& fault);
   bool refuses(Rank rank);
+  bool lacks_memory(Rank rank);
+  bool draw_nudge(Rank rank, double share);
   std::uint64_t hindered(Rank from, Rank to, std::uint64_t time);
   bool faults_on() const noexcept {
     return options_.faults.heal_ns == 0 || now_ < options_.faults.heal_ns;
@@ -214,11 +216,12 @@ class World {
   const Machine& machine_;
   const Map& map_;
   const WorldOptions options_;
+  const bool faulty_;
   std::vector<Tariff> tariffs_;  // by level
   std::vector<Lane> lanes_;
   std::vector<Processor> processors_;
   std::vector<RankClock> clocks_;
-  std::vector<Noise> noise_;  // by rank, or none
+  std::vector<Noise> noise_;                            // by rank, or none
   std::map<Rank, std::vector<std::uint64_t>> readers_;  // of a rank's memory: until when
   EventQueue<Event> queue_;
   Recycler<Message> messages_;

@@ -56,10 +56,9 @@ void World::begin_fault(const FaultEvent& fault) {
   }
 }
 
-// A post that answers kRetry though nothing is missing; the rank hears soon that it may try again.
-bool World::refuses(Rank rank) {
-  if (options_.faults.retry <= 0 || !faults_on()) return false;
-  if (!fault_prng_.chance(options_.faults.retry)) return false;
+// Something is refused without a reason; the rank hears soon that it may try again.
+bool World::draw_nudge(Rank rank, double share) {
+  if (share <= 0 || !faults_on() || !fault_prng_.chance(share)) return false;
   Event event;
   event.rank = rank;
   event.kind = EventKind::kNudge;
@@ -67,10 +66,20 @@ bool World::refuses(Rank rank) {
   return true;
 }
 
+// A post that answers kRetry.
+bool World::refuses(Rank rank) {
+  return faulty_ && draw_nudge(rank, options_.faults.retry);
+}
+
+// An unexpected segment that cannot be taken in yet: it and what came after it wait.
+bool World::lacks_memory(Rank rank) {
+  return faulty_ && draw_nudge(rank, options_.faults.no_memory);
+}
+
 // When something that would be there at `time` is there in fact.
 std::uint64_t World::hindered(Rank from, Rank to, std::uint64_t time) {
+  if (!faulty_) return time;
   const FaultSpec& spec = options_.faults;
-  if (!spec.any()) return time;
   if (spec.delay > 0 && faults_on() && fault_prng_.chance(spec.delay)) {
     const double u = 1.0 - fault_prng_.unit();
     const double factor = std::min(std::pow(u, -1.0 / kParetoAlpha), kLongestDelay);

@@ -154,12 +154,12 @@ void World::acknowledge(const Message& m) {
 }
 
 void World::send_grant(const Grant& grant) {
-  Grant& copy = grants_.take();
-  copy = grant;
+  Grant& sent = grants_.take();
+  sent = grant;
   const std::size_t level = map_.level_between(static_cast<std::uint32_t>(grant.from),
                                                static_cast<std::uint32_t>(grant.to));
   Event event;
-  event.grant = &copy;
+  event.grant = &sent;
   event.rank = grant.to;
   event.kind = EventKind::kGrant;
   push(hindered(grant.from, grant.to, local_ns(grant.from) + tariffs_[level].latency), event);

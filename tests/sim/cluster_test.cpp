@@ -16,8 +16,8 @@ using sim::RunResult;
 
 RunResult run(const Machine& machine, int ranks, const Operation& operation,
               const ClusterOptions& options = {}) {
-  auto map = sim::Map::create(machine, static_cast<std::uint32_t>(ranks), 0,
-                              sim::Placement::kByCore, 1);
+  auto map =
+      sim::Map::create(machine, static_cast<std::uint32_t>(ranks), 0, sim::Placement::kByCore, 1);
   if (!map) {
     ADD_FAILURE() << map.error().text;
     return {};
@@ -61,9 +61,9 @@ TEST(SimCluster, EveryResultIsRight) {
           Operation operation = make(collective, bytes);
           operation.root = ranks / 2;
           const RunResult result = run(machine, ranks, operation);
-          ASSERT_TRUE(result.ok()) << machine.name << ": " << describe(operation, ranks) << ": "
-                                   << result.failure << result.unfinished << " unfinished, "
-                                   << result.wrong << " wrong";
+          ASSERT_TRUE(result.ok())
+              << machine.name << ": " << describe(operation, ranks) << ": " << result.failure
+              << result.unfinished << " unfinished, " << result.wrong << " wrong";
           ASSERT_EQ(result.counter(&Counters::operations), static_cast<std::uint64_t>(ranks));
         }
       }

@@ -1,6 +1,6 @@
-// How large a simulated job can be here: one broadcast on nodes of 32 cores with a card each. Prints
-// virtual time (of the simulated machine), and wall time, events per second and memory (of this
-// one). Usage: sim_scale RANKS BYTES SEGMENTS [SHAPE [SEND_WINDOW RECV_WINDOW]]
+// How large a simulated job can be here: one broadcast on nodes of 32 cores with a card each.
+// Prints virtual time (of the simulated machine), and wall time, events per second and memory (of
+// this one). Usage: sim_scale RANKS BYTES SEGMENTS [SHAPE [SEND_WINDOW RECV_WINDOW]]
 #include <fmt/format.h>
 #include <sys/resource.h>
 

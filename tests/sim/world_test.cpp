@@ -17,7 +17,8 @@ struct Recorded : SimWorld {
   }
   // Posts the receive and the send of a message and runs nothing.
   Message& start(Rank from, Rank to, std::uint64_t bytes, bool in_place = false) {
-    messages.push_back(std::make_unique<Message>(from, to, FlowId(1, 0, messages.size()), bytes, 7));
+    messages.push_back(
+        std::make_unique<Message>(from, to, FlowId(1, 0, messages.size()), bytes, 7));
     Message& m = *messages.back();
     m.in_place = in_place;
     (void)m.receive(wire(to));
@@ -43,9 +44,9 @@ TEST(SimPrices, ADeviceIsLogGp) {
   world.finish();
   const sim::TransferRecord& t = world.transfers.at(0);
   EXPECT_EQ(t.posted_ns, 0U);
-  EXPECT_EQ(t.started_ns, 100U);                       // o
-  EXPECT_EQ(t.arrived_ns, 100U + 1000 + 500);          // o + L + n G
-  EXPECT_EQ(t.taken_ns, 100U + 1000 + 500 + 200);      // o + L + n G + o
+  EXPECT_EQ(t.started_ns, 100U);                   // o
+  EXPECT_EQ(t.arrived_ns, 100U + 1000 + 500);      // o + L + n G
+  EXPECT_EQ(t.taken_ns, 100U + 1000 + 500 + 200);  // o + L + n G + o
 }
 
 TEST(SimPrices, ASendEndsWhenItsLastByteHasLeft) {
@@ -64,7 +65,7 @@ TEST(SimPrices, APortSendsOneMessageAfterTheOther) {
   for (int i = 0; i < 2; ++i) (void)world.start(0, 1 + i, 0);
   world.finish();
   EXPECT_EQ(world.transfers.at(0).started_ns, 100U);
-  EXPECT_EQ(world.transfers.at(1).started_ns, 600U);   // n G
+  EXPECT_EQ(world.transfers.at(1).started_ns, 600U);  // n G
   EXPECT_EQ(world.transfers.at(2).started_ns, 1100U);
   EXPECT_EQ(world.transfers.at(3).started_ns, 1150U);  // g
 }

@@ -110,7 +110,7 @@ struct ShmTight : ShmWorld {
   explicit ShmTight(int ranks) : ShmWorld(ranks, options()) {}
 };
 
-// Late messages, refused posts, slow ranks, and processors that are taken away.
+// Late messages, refused posts, no memory, slow ranks, and processors that are taken away.
 struct SimHindered : SimWorld {
   static sim::WorldOptions options(std::uint64_t seed) {
     sim::WorldOptions options;
@@ -121,6 +121,7 @@ struct SimHindered : SimWorld {
     options.faults.delay = 0.1;
     options.faults.delay_ns = 3000;
     options.faults.retry = 0.2;
+    options.faults.no_memory = 0.2;
     options.faults.clogs = 4;
     options.faults.slow_ranks = 1;
     return options;
@@ -129,8 +130,8 @@ struct SimHindered : SimWorld {
       : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
 };
 
-using RandomWorlds = ::testing::Types<ShmCopies, ShmPulls, ShmTight, SimDevice, SimCopies,
-                                      SimPulls, SimCluster, SimHindered>;
+using RandomWorlds = ::testing::Types<ShmCopies, ShmPulls, ShmTight, SimDevice, SimCopies, SimPulls,
+                                      SimCluster, SimHindered>;
 TYPED_TEST_SUITE(RandomTraffic, RandomWorlds);
 
 TYPED_TEST(RandomTraffic, EveryByteArrivesOnce) {

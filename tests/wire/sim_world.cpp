@@ -13,8 +13,8 @@ sim::Level level(std::string name, std::uint32_t arity) {
 }
 
 sim::Map place(const sim::Machine& machine, int ranks) {
-  auto map = sim::Map::create(machine, static_cast<std::uint32_t>(ranks), 0,
-                              sim::Placement::kByCore, 1);
+  auto map =
+      sim::Map::create(machine, static_cast<std::uint32_t>(ranks), 0, sim::Placement::kByCore, 1);
   ESP_ASSERT(map.ok());
   return std::move(*map);
 }
@@ -81,8 +81,8 @@ SimWorld::SimWorld(int ranks, sim::Machine machine, const sim::WorldOptions& opt
   for (Rank r = 0; r < ranks; ++r) {
     nodes_.push_back(std::make_unique<Node>());
     Node& node = *nodes_.back();
-    node.wire = std::make_unique<sim::SimWire>(world_, r, node.counters,
-                                               sim::SimWire::Drive::kBySelf);
+    node.wire =
+        std::make_unique<sim::SimWire>(world_, r, node.counters, sim::SimWire::Drive::kBySelf);
   }
 }
 

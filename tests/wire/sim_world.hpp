@@ -13,10 +13,10 @@
 namespace espalier::test {
 
 // Machines small enough to read, with prices that make expectations easy to compute.
-sim::Machine device_machine();  // nodes of one core under one switch, no shared lane
-sim::Machine copy_machine();    // one node of many cores: copies through a memory bus
-sim::Machine pull_machine();    // one node of many cores: the receiver reads
-sim::Machine cluster_machine(); // nodes of two cores (copy), a duplex card each (device)
+sim::Machine device_machine();   // nodes of one core under one switch, no shared lane
+sim::Machine copy_machine();     // one node of many cores: copies through a memory bus
+sim::Machine pull_machine();     // one node of many cores: the receiver reads
+sim::Machine cluster_machine();  // nodes of two cores (copy), a duplex card each (device)
 
 class SimWorld {
  public:

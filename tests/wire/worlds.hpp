@@ -39,7 +39,6 @@ struct SimCluster : SimWorld {
   explicit SimCluster(int ranks) : SimWorld(ranks, cluster_machine()) {}
 };
 
-using Worlds =
-    ::testing::Types<ShmCopies, ShmPulls, SimDevice, SimCopies, SimPulls, SimCluster>;
+using Worlds = ::testing::Types<ShmCopies, ShmPulls, SimDevice, SimCopies, SimPulls, SimCluster>;
 
 }  // namespace espalier::test

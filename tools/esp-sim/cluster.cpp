@@ -266,8 +266,8 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   (void)world_.run();
   if (left_ > 0 && wake_waiting()) (void)world_.run();
   result_.events = world_.events() - events;
-  const bool refused = result_.status.code() == ESP_ERR_ARGUMENT ||
-                       result_.status.code() == ESP_ERR_UNSUPPORTED;
+  const bool refused =
+      result_.status.code() == ESP_ERR_ARGUMENT || result_.status.code() == ESP_ERR_UNSUPPORTED;
   if (refused) return Error{result_.status, result_.failure};
   return collect();
 }

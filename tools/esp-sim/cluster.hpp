@@ -43,7 +43,7 @@ struct RunResult {
   std::uint32_t wrong = 0;                  // ranks with a wrong result
   std::uint64_t events = 0;                 // of the simulation
   std::uint64_t unseed = 0;
-  std::vector<std::uint64_t> counters;      // sums over all ranks, as in counter_table()
+  std::vector<std::uint64_t> counters;  // sums over all ranks, as in counter_table()
   std::string algorithm;
 
   bool ok() const noexcept { return status.ok() && unfinished == 0 && wrong == 0; }
