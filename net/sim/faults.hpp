@@ -35,10 +35,12 @@ struct FaultSpec {
   std::uint64_t heal_ns = 0;           // from then on none of the above; 0: the run has no heal phase
 
   bool any() const noexcept;
+  friend bool operator==(const FaultSpec&, const FaultSpec&) = default;
 };
 
-// "loss=0.01,delay=0.1:5us,crash=1,heal=2ms"; "" and "none": nothing. Unknown names are errors that
-// list the known ones.
+// "loss=0.01,delay=0.1:5us,crash=1,heal=2ms"; "" and "none": nothing. Names: loss, duplicate,
+// reorder, corrupt, retry, no-memory (shares), delay (share:time), clog, partition, crash, slow
+// (how many), heal (time). Unknown names are errors that list the known ones.
 Result<FaultSpec> parse_faults(std::string_view text);
 std::string to_text(const FaultSpec& spec);
 
@@ -46,9 +48,14 @@ std::string to_text(const FaultSpec& spec);
 struct FaultEvent {
   enum class Kind : std::uint8_t { kClog, kPartition, kCrash, kSlow };
   Kind kind = Kind::kClog;
-  std::uint64_t begin_ns = 0, end_ns = 0;
-  std::int32_t from = -1, to = -1;  // ranks; `to` -1 where one rank is meant
+  std::uint64_t begin_ns = 0, end_ns = 0;  // of a crash: kNever
+  std::int32_t from = -1, to = -1;         // ranks; `to` -1 where one rank is meant
+  friend bool operator==(const FaultEvent&, const FaultEvent&) = default;
 };
+// The events in order of their begin, all within the horizon, or before `heal_ns` if that is
+// earlier. Crashed ranks are different ones and leave at least one alive; slow ranks are different
+// ones. Each kind has a generator of its own: adding a crash does not move the clogs. Paths need
+// two ranks; on one rank there are none.
 std::vector<FaultEvent> draw_faults(const FaultSpec& spec, std::uint32_t ranks,
                                     std::uint64_t horizon_ns, std::uint64_t seed);
 
