@@ -67,7 +67,6 @@ Noise::Noise(const NoiseSpec& spec, std::uint64_t seed, std::uint32_t rank) noex
       period_ns_(spec.share() > 0.0 ? spec.period() : 0) {
   // In [1, period]: what begins at -phase belongs to the period in which time 0 lies.
   if (period_ns_ > 0) phase_ns_ = period_ns_ - prng_.below(period_ns_);
-  current_ = next();
 }
 
 std::uint64_t Noise::draw_length() noexcept {
@@ -127,7 +126,7 @@ std::vector<Detour> Noise::list(const NoiseSpec& spec, std::uint64_t seed, std::
                                 std::uint64_t end_ns) {
   Noise noise(spec, seed, rank);
   std::vector<Detour> detours;
-  for (Detour detour = noise.current_; detour.begin_ns < end_ns; detour = noise.next()) {
+  for (Detour detour = noise.next(); detour.begin_ns < end_ns; detour = noise.next()) {
     detours.push_back(detour);
   }
   return detours;

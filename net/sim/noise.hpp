@@ -60,7 +60,8 @@ class Noise {
   // stretched by those that begin before it is done. One processor: a start must not lie before the
   // last result.
   std::uint64_t finish(std::uint64_t start_ns, std::uint64_t work_ns) noexcept;
-  // The detours in order; none has length 0. {kNever, 0} when there will be none.
+  // The detours in order, for users that do not call finish(); none has length 0. {kNever, 0} when
+  // there will be none.
   Detour next() noexcept;
   // All detours that begin before `end_ns`, for tests and for the real injector.
   static std::vector<Detour> list(const NoiseSpec& spec, std::uint64_t seed, std::uint32_t rank,
@@ -76,7 +77,7 @@ class Noise {
   std::uint64_t phase_ns_ = 0;  // detour k (trace: repetition k) begins at k * period - phase
   std::uint64_t number_ = 0;    // of the next one
   std::uint64_t free_ns_ = 0;   // the last result of finish()
-  Detour current_;              // the first one that finish() has not passed
+  Detour current_;              // the one that finish() looks at next; at first an empty one
 };
 
 }  // namespace espalier::sim
