@@ -1,0 +1,139 @@
+// esp-sim: collectives of the library on a simulated machine.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+
+#include "tools/esp-sim/explain.hpp"
+#include "tools/esp-sim/goal.hpp"
+#include "tools/esp-sim/options.hpp"
+#include "tools/esp-sim/report.hpp"
+#include "tools/esp-sim/runner.hpp"
+#include "tools/esp-sim/svg.hpp"
+#include "tools/esp-sim/timeline.hpp"
+
+namespace esp_sim {
+namespace {
+
+using espalier::Outcome;
+using espalier::Unit;
+using espalier::sim::TransferRecord;
+using Write = std::function<Outcome(std::ostream&)>;
+
+// Nothing where no file was asked for.
+Outcome write_file(const std::string& path, const Write& write) {
+  if (path.empty()) return Unit{};
+  if (path == "-") return write(std::cout);
+  const auto failure = [&path] {
+    return espalier::error(ESP_ERR_ARGUMENT,
+                           fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  };
+  std::ofstream file(path);
+  if (!file) return failure();
+  if (Outcome outcome = write(file); !outcome) return outcome;
+  file.close();
+  if (!file) return failure();
+  return Unit{};
+}
+
+Outcome write_text(const std::string& path, const std::function<std::string()>& text) {
+  return write_file(path, [&text](std::ostream& out) -> Outcome {
+    out << text();
+    return Unit{};
+  });
+}
+
+Outcome write_goal_file(const Options& options, Machines& machines) {
+  return write_file(options.outputs.goal, [&](std::ostream& out) -> Outcome {
+    const Scenario& scenario = options.scenarios.front();
+    const auto machine = machines.get(scenario.machine);
+    if (!machine) return machine.error();
+    const auto request = request_of(scenario);
+    if (!request) return request.error();
+    return write_goal(request.value(), machine.value()->reduce_ns_per_byte, out);
+  });
+}
+
+// What is asked of one run alone.
+Outcome show_run(const Options& options, const Row& row, Machines& machines,
+                 const std::vector<TransferRecord>& transfers) {
+  const auto machine = machines.get(row.scenario.machine);
+  if (!machine) return machine.error();
+  const Run& run = row.runs.front();
+  if (options.outputs.explain) {
+    fmt::print("{}", explain(critical_path(transfers), *machine.value(), run.makespan_ns));
+  }
+  return write_file(options.outputs.trace, [&](std::ostream& out) -> Outcome {
+    write_timeline({*machine.value(), row.scenario.noise, run.seed, row.scenario.ranks,
+                    run.makespan_ns, transfers},
+                   out);
+    return Unit{};
+  });
+}
+
+Outcome run_all(const Options& options, Machines& machines, std::vector<Row>& rows,
+                std::vector<TransferRecord>* transfers) {
+  Progress progress(options.scenarios.size() * options.seeds.size());
+  std::uint64_t done = 0;
+  for (const Scenario& scenario : options.scenarios) {
+    const auto machine = machines.get(scenario.machine);
+    if (!machine) return machine.error();
+    Row row{scenario, {}};
+    for (const std::uint64_t seed : options.seeds) {
+      progress.show(done++, 0.0, fmt::format("{} ranks, seed {}", scenario.ranks, seed));
+      auto run = simulate(*machine.value(), scenario, seed, progress, transfers);
+      if (!run) return run.error();
+      row.runs.push_back(run.value());
+    }
+    rows.push_back(std::move(row));
+  }
+  return Unit{};
+}
+
+Outcome simulate_and_report(const Options& options) {
+  const Outputs& outputs = options.outputs;
+  Machines machines;
+  if (Outcome outcome = write_goal_file(options, machines); !outcome) return outcome;
+  std::vector<Row> rows;
+  std::vector<TransferRecord> transfers;
+  const bool wants_transfers = outputs.explain || !outputs.trace.empty();
+  if (Outcome outcome = run_all(options, machines, rows, wants_transfers ? &transfers : nullptr);
+      !outcome) {
+    return outcome;
+  }
+  if (!outputs.quiet) fmt::print("{}", to_table(rows));
+  std::fflush(stdout);
+  if (Outcome outcome = write_text(outputs.csv, [&] { return to_csv(rows); }); !outcome) {
+    return outcome;
+  }
+  if (Outcome outcome = write_text(outputs.json, [&] { return to_json(rows); }); !outcome) {
+    return outcome;
+  }
+  if (Outcome outcome = write_text(outputs.svg, [&] { return to_svg(to_chart(rows)); }); !outcome) {
+    return outcome;
+  }
+  if (wants_transfers) return show_run(options, rows.front(), machines, transfers);
+  return Unit{};
+}
+
+}  // namespace
+}  // namespace esp_sim
+
+int main(int argc, char** argv) try {
+  const esp_sim::Options options = esp_sim::parse_options(argc, argv);
+  if (options.list_machines) {
+    for (const std::string& name : espalier::sim::shipped_machines()) fmt::print("{}\n", name);
+    return 0;
+  }
+  const espalier::Outcome outcome = esp_sim::simulate_and_report(options);
+  if (outcome) return 0;
+  fmt::print(stderr, "esp-sim: {}\n", outcome.error().text);
+  return 1;
+} catch (const std::exception& exception) {
+  fmt::print(stderr, "esp-sim: {}\n", exception.what());
+  return 1;
+}

@@ -1,0 +1,40 @@
+#include "tools/esp-sim/names.hpp"
+
+namespace esp_sim {
+namespace {
+
+template <typename Enum>
+std::string at(const std::vector<std::string>& names, Enum value) {
+  return names.at(static_cast<std::size_t>(value));
+}
+
+}  // namespace
+
+const std::vector<std::string>& algorithm_names() {
+  static const std::vector<std::string> names = {"auto", "short", "tree", "publish", "spread"};
+  return names;
+}
+const std::vector<std::string>& shape_names() {
+  static const std::vector<std::string> names = {"auto",     "flat", "chain",   "binary",
+                                                 "binomial", "kary", "knomial", "two-tree"};
+  return names;
+}
+const std::vector<std::string>& variant_names() {
+  static const std::vector<std::string> names = {"event", "waitall", "blocking"};
+  return names;
+}
+const std::vector<std::string>& placement_names() {
+  static const std::vector<std::string> names = {"by-core", "by-node", "random"};
+  return names;
+}
+const std::vector<std::string>& operation_names() {
+  static const std::vector<std::string> names = {"barrier", "bcast", "reduce", "allreduce"};
+  return names;
+}
+
+std::string name_of(esp_algorithm value) { return at(algorithm_names(), value); }
+std::string name_of(esp_shape value) { return at(shape_names(), value); }
+std::string name_of(esp_variant value) { return at(variant_names(), value); }
+std::string name_of(espalier::sim::Placement value) { return at(placement_names(), value); }
+
+}  // namespace esp_sim

@@ -1,0 +1,27 @@
+// The names of enumerations on the command line and in the tables of esp-sim.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coll/plan.hpp"
+#include "net/sim/machine.hpp"
+
+namespace esp_sim {
+
+// Positions are values.
+const std::vector<std::string>& algorithm_names();
+const std::vector<std::string>& shape_names();
+const std::vector<std::string>& variant_names();
+const std::vector<std::string>& placement_names();
+const std::vector<std::string>& operation_names();
+
+std::string name_of(esp_algorithm value);
+std::string name_of(esp_shape value);
+std::string name_of(esp_variant value);
+std::string name_of(espalier::sim::Placement value);
+
+inline std::uint64_t as_unsigned(int value) { return static_cast<std::uint64_t>(value); }
+
+}  // namespace esp_sim

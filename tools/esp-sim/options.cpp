@@ -1,0 +1,250 @@
+#include "tools/esp-sim/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "core/config_value.hpp"
+#include "tools/esp-sim/names.hpp"
+
+namespace esp_sim {
+namespace {
+
+constexpr std::uint32_t kRanksMax = 1u << 24;
+constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 40;
+constexpr std::size_t kSeedsMax = 100'000;
+
+// The values given for each quality; all combinations are run.
+struct Axes {
+  std::vector<std::string> machines = {"cori"}, operations = {"bcast"}, placements = {"by-core"};
+  std::vector<std::string> algorithms = {"tree"}, shapes = {"auto"}, variants = {"event"};
+  std::vector<std::string> noises = {"none"};
+  std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
+  std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
+  std::vector<int> radices = {0}, windows_send = {0}, windows_recv = {0};
+  std::int32_t root = 0;
+  std::string faults = "none", seeds = "1";
+};
+
+[[noreturn]] void refuse(const std::string& text) {
+  fmt::print(stderr, "esp-sim: {}\nRun with --help for all options.\n", text);
+  std::exit(2);
+}
+
+template <typename Enum>
+Enum position(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+// Replaces every scenario by one copy per value of the axis.
+template <typename Value, typename Set>
+void multiply(std::vector<Scenario>& scenarios, const std::vector<Value>& values, Set set) {
+  std::vector<Scenario> product;
+  for (const Scenario& scenario : scenarios) {
+    for (const Value& value : values) {
+      product.push_back(scenario);
+      set(product.back(), value);
+    }
+  }
+  scenarios = std::move(product);
+}
+
+espalier::sim::NoiseSpec noise_of(const std::string& text) {
+  auto noise = espalier::sim::parse_noise(text);
+  if (!noise) refuse("--noise: " + noise.error().text);
+  return noise.value();
+}
+
+std::vector<Scenario> product_of(const Axes& axes) {
+  auto faults = espalier::sim::parse_faults(axes.faults);
+  if (!faults) refuse("--faults: " + faults.error().text);
+  Scenario first;
+  first.root = axes.root;
+  first.faults = faults.value();
+  std::vector<Scenario> all = {first};
+  using Text = const std::string&;
+  multiply(all, axes.machines, [](Scenario& s, Text v) { s.machine = v; });
+  multiply(all, axes.operations,
+           [](Scenario& s, Text v) { s.operation = position<espalier::Collective>(operation_names(), v); });
+  multiply(all, axes.bytes, [](Scenario& s, std::uint64_t v) { s.bytes = v; });
+  multiply(all, axes.ranks, [](Scenario& s, std::uint32_t v) { s.ranks = v; });
+  multiply(all, axes.ranks_per_node, [](Scenario& s, std::uint32_t v) { s.ranks_per_node = v; });
+  multiply(all, axes.placements, [](Scenario& s, Text v) {
+    s.placement = position<espalier::sim::Placement>(placement_names(), v);
+  });
+  multiply(all, axes.algorithms, [](Scenario& s, Text v) {
+    s.options.algorithm = position<esp_algorithm>(algorithm_names(), v);
+  });
+  multiply(all, axes.shapes,
+           [](Scenario& s, Text v) { s.options.shape = position<esp_shape>(shape_names(), v); });
+  multiply(all, axes.radices, [](Scenario& s, int v) { s.options.radix = v; });
+  multiply(all, axes.segments, [](Scenario& s, std::uint64_t v) { s.options.segment_bytes = v; });
+  multiply(all, axes.windows_send, [](Scenario& s, int v) { s.options.window_send = v; });
+  multiply(all, axes.windows_recv, [](Scenario& s, int v) { s.options.window_recv = v; });
+  multiply(all, axes.noises, [](Scenario& s, Text v) { s.noise = noise_of(v); });
+  multiply(all, axes.variants, [](Scenario& s, Text v) {
+    s.options.variant = position<esp_variant>(variant_names(), v);
+  });
+  return all;
+}
+
+void add_place_options(CLI::App& app, Axes& axes) {
+  const std::string group = "Machine and ranks (lists a,b,c: all combinations are run)";
+  const auto list = [&](CLI::Option* option) { option->delimiter(',')->group(group); };
+  list(app.add_option("--machine", axes.machines, "name of one that ships, or a file")
+           ->capture_default_str());
+  list(app.add_option("--ranks,-n", axes.ranks)
+           ->check(CLI::Range(1u, kRanksMax))
+           ->capture_default_str());
+  list(app.add_option("--ranks-per-node", axes.ranks_per_node, "0: one per core")
+           ->check(CLI::Range(0u, kRanksMax)));
+  list(app.add_option("--placement", axes.placements)->check(CLI::IsMember(placement_names())));
+}
+
+void add_operation_options(CLI::App& app, Axes& axes) {
+  const std::string group = "Operation (lists a,b,c: all combinations are run)";
+  const auto list = [&](CLI::Option* option) { option->delimiter(',')->group(group); };
+  list(app.add_option("--op", axes.operations)
+           ->check(CLI::IsMember(operation_names()))
+           ->capture_default_str());
+  list(app.add_option("--bytes", axes.bytes, "message size, as 8,64K,4M")
+           ->transform(CLI::AsSizeValue(false))
+           ->check(CLI::Range(std::uint64_t{0}, kBytesMax))
+           ->capture_default_str());
+  app.add_option("--root", axes.root)->check(CLI::NonNegativeNumber)->group(group);
+  list(app.add_option("--algorithm", axes.algorithms)
+           ->check(CLI::IsMember(algorithm_names()))
+           ->capture_default_str());
+  list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
+  list(app.add_option("--radix", axes.radices, "of kary and knomial")->check(CLI::Range(1, 1024)));
+  list(app.add_option("--segment", axes.segments, "bytes, as 64K")
+           ->transform(CLI::AsSizeValue(false)));
+  list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
+  list(app.add_option("--window-recv", axes.windows_recv, "M")->check(CLI::Range(1, 64)));
+  list(app.add_option("--variant", axes.variants)
+           ->check(CLI::IsMember(variant_names()))
+           ->capture_default_str());
+}
+
+void add_chance_options(CLI::App& app, Axes& axes) {
+  const std::string group = "Chance";
+  app.add_option("--noise", axes.noises,
+                 "list of none, uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, "
+                 "trace:FILE")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--faults", axes.faults,
+                 "loss=0.01,duplicate=,reorder=,corrupt=,delay=0.1:5us,retry=,no-memory=,clog=2,"
+                 "partition=,crash=1,slow=,heal=2ms")
+      ->group(group);
+  app.add_option("--seeds", axes.seeds, "as 1,5,10-20; each is one run")
+      ->group(group)
+      ->capture_default_str();
+}
+
+void add_output_options(CLI::App& app, Options& options) {
+  const std::string group = "Output";
+  Outputs& outputs = options.outputs;
+  app.add_option("--csv", outputs.csv, "file for a line per run (-: standard output)")
+      ->group(group);
+  app.add_option("--json", outputs.json, "file for everything (-: standard output)")->group(group);
+  app.add_option("--svg", outputs.svg, "file for a plot along the first option with several numbers")
+      ->group(group);
+  app.add_option("--trace", outputs.trace, "file for a timeline (Chrome trace format), of one run")
+      ->group(group);
+  app.add_flag("--explain", outputs.explain, "show the critical path, of one run")->group(group);
+  app.add_option("--goal", outputs.goal,
+                 "file for the plans of all ranks as LogGOPSim reads them, of one scenario")
+      ->group(group);
+  app.add_flag("--quiet", outputs.quiet, "no table")->group(group);
+  app.add_flag("--list-machines", options.list_machines, "names of the machines that ship")
+      ->group(group);
+}
+
+void check(const Options& options) {
+  const Outputs& outputs = options.outputs;
+  const bool is_one = options.scenarios.size() == 1;
+  const bool is_one_run = is_one && options.seeds.size() == 1;
+  if (!is_one_run && (!outputs.trace.empty() || outputs.explain)) {
+    refuse(fmt::format("--trace and --explain are about one run, and these are {}: give one value "
+                       "per option, and one seed",
+                       options.scenarios.size() * options.seeds.size()));
+  }
+  if (!is_one && !outputs.goal.empty()) {
+    refuse("--goal is about one scenario: give one value per option");
+  }
+  const auto axes = varying(options.scenarios);
+  if (!outputs.svg.empty() && std::none_of(axes.begin(), axes.end(), [](const Quality* axis) {
+        return axis->number != nullptr;
+      })) {
+    refuse("--svg needs an option with several numbers to draw along, as --bytes 64K,1M,16M");
+  }
+  for (const Scenario& scenario : options.scenarios) {
+    if (static_cast<std::uint32_t>(scenario.root) >= scenario.ranks) {
+      refuse(fmt::format("--root {}: there are {} ranks", scenario.root, scenario.ranks));
+    }
+  }
+}
+
+}  // namespace
+
+espalier::Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
+  std::vector<std::uint64_t> seeds;
+  const auto wrong = [text](std::string_view item) {
+    return espalier::error(
+        ESP_ERR_ARGUMENT,
+        fmt::format("seeds \"{}\": \"{}\" is neither a number nor a range, as in 1,5,10-20", text,
+                    item));
+  };
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view item = text.substr(0, comma);
+    const std::size_t dash = std::min(item.find('-'), item.size());
+    const auto first = espalier::parse_integer(item.substr(0, dash));
+    const auto last = dash < item.size() ? espalier::parse_integer(item.substr(dash + 1)) : first;
+    if (!first || !last || *first < 0 || *last < *first) return wrong(item);
+    if (static_cast<std::uint64_t>(*last - *first) >= kSeedsMax - seeds.size()) {
+      return espalier::error(ESP_ERR_ARGUMENT,
+                             fmt::format("seeds \"{}\": more than {}", text, kSeedsMax));
+    }
+    for (std::int64_t seed = *first; seed <= *last; ++seed) {
+      seeds.push_back(static_cast<std::uint64_t>(seed));
+    }
+    if (comma == text.size()) return seeds;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Options parse_options(int argc, const char* const* argv) {
+  Options options;
+  Axes axes;
+  CLI::App app(
+      "Runs collectives of the library on a simulated machine, in virtual time: the same engine,\n"
+      "plans and protocols, any number of ranks, noise and faults. Equal seeds give equal runs.",
+      "esp-sim");
+  add_place_options(app, axes);
+  add_operation_options(app, axes);
+  add_chance_options(app, axes);
+  add_output_options(app, options);
+  app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
+                                                ESP_VERSION_MINOR, ESP_VERSION_PATCH));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    std::exit(app.exit(help));
+  } catch (const CLI::ParseError& error) {
+    refuse(error.what());
+  }
+  if (options.list_machines) return options;
+  auto seeds = parse_seeds(axes.seeds);
+  if (!seeds) refuse("--seeds: " + seeds.error().text);
+  options.seeds = std::move(seeds.value());
+  options.scenarios = product_of(axes);
+  check(options);
+  return options;
+}
+
+}  // namespace esp_sim

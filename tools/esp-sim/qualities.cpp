@@ -1,0 +1,67 @@
+// What distinguishes scenarios, by name: columns of tables, axes and legends of plots.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/config_value.hpp"
+#include "tools/esp-sim/names.hpp"
+#include "tools/esp-sim/options.hpp"
+
+namespace esp_sim {
+namespace {
+
+using S = const Scenario&;
+
+// Of what 0 means "the library's choice".
+std::string number_or_auto(std::uint64_t value) {
+  return value == 0 ? "auto" : espalier::format_size(value);
+}
+
+double as_double(std::uint64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+const std::vector<Quality>& qualities() {
+  static const std::vector<Quality> list = {
+      {"machine", "machine", [](S s) { return s.machine; }, nullptr},
+      {"operation", "operation",
+       [](S s) { return std::string(espalier::collective_name(s.operation)); }, nullptr},
+      {"bytes", "message size (bytes)", [](S s) { return espalier::format_size(s.bytes); },
+       [](S s) { return as_double(s.bytes); }, true},
+      {"ranks", "ranks", [](S s) { return fmt::format("{}", s.ranks); },
+       [](S s) { return as_double(s.ranks); }, true},
+      {"ranks_per_node", "ranks per node",
+       [](S s) { return s.ranks_per_node == 0 ? "full" : fmt::format("{}", s.ranks_per_node); },
+       [](S s) { return as_double(s.ranks_per_node); }},
+      {"placement", "placement", [](S s) { return name_of(s.placement); }, nullptr},
+      {"algorithm", "algorithm", [](S s) { return name_of(s.options.algorithm); }, nullptr},
+      {"shape", "shape", [](S s) { return name_of(s.options.shape); }, nullptr},
+      {"radix", "radix", [](S s) { return number_or_auto(as_unsigned(s.options.radix)); },
+       [](S s) { return as_double(as_unsigned(s.options.radix)); }},
+      {"segment", "segment (bytes)", [](S s) { return number_or_auto(s.options.segment_bytes); },
+       [](S s) { return as_double(s.options.segment_bytes); }, true},
+      {"window_send", "send window N",
+       [](S s) { return number_or_auto(as_unsigned(s.options.window_send)); },
+       [](S s) { return as_double(as_unsigned(s.options.window_send)); }},
+      {"window_recv", "receive window M",
+       [](S s) { return number_or_auto(as_unsigned(s.options.window_recv)); },
+       [](S s) { return as_double(as_unsigned(s.options.window_recv)); }},
+      {"variant", "variant", [](S s) { return name_of(s.options.variant); }, nullptr},
+      {"noise", "noise (% of the processor)", [](S s) { return to_text(s.noise); },
+       [](S s) { return 100.0 * s.noise.share(); }},
+  };
+  return list;
+}
+
+std::vector<const Quality*> varying(const std::vector<Scenario>& scenarios) {
+  std::vector<const Quality*> some;
+  for (const Quality& quality : qualities()) {
+    const bool is_same = std::all_of(scenarios.begin(), scenarios.end(), [&](S scenario) {
+      return quality.text(scenario) == quality.text(scenarios.front());
+    });
+    if (!is_same) some.push_back(&quality);
+  }
+  return some;
+}
+
+}  // namespace esp_sim

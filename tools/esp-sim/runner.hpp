@@ -1,0 +1,45 @@
+// One run: a scenario with a seed, simulated.
+//
+// path: setup
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "net/sim/world.hpp"
+#include "tools/esp-sim/options.hpp"
+#include "tools/esp-sim/progress.hpp"
+
+namespace esp_sim {
+
+struct Run {
+  std::uint64_t seed = 0;
+  std::uint64_t makespan_ns = 0;  // until the last rank was done
+  std::uint64_t events = 0;
+  std::uint64_t unseed = 0;
+  std::uint32_t failed_ranks = 0;  // faults may make operations fail
+  std::string first_failure;
+  double wall_seconds = 0;  // of the simulation; not a function of the seed
+};
+
+// Machines by name, read once.
+class Machines {
+ public:
+  espalier::Result<const espalier::sim::Machine*> get(const std::string& name);
+
+ private:
+  std::map<std::string, espalier::sim::Machine> loaded_;
+};
+
+// `transfers`: filled with what happened, nullptr for nothing.
+espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scenario& scenario,
+                               std::uint64_t seed, Progress& progress,
+                               std::vector<espalier::sim::TransferRecord>* transfers);
+
+// The plan of rank 0, completely chosen, from which those of all ranks follow.
+espalier::Result<espalier::PlanRequest> request_of(const Scenario& scenario);
+
+}  // namespace esp_sim

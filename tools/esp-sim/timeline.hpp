@@ -1,0 +1,27 @@
+// A timeline of a run in the Chrome trace format (chrome://tracing, ui.perfetto.dev).
+//
+// A process per rank with the threads "processor" (work, and detours of its noise), "sent" and
+// "received" (transfers; an arrow joins the two). Values. path: setup
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "net/sim/machine.hpp"
+#include "net/sim/noise.hpp"
+#include "net/sim/world.hpp"
+
+namespace esp_sim {
+
+struct Timeline {
+  const espalier::sim::Machine& machine;
+  const espalier::sim::NoiseSpec& noise;
+  std::uint64_t seed;
+  std::uint32_t ranks;
+  std::uint64_t end_ns;
+  const std::vector<espalier::sim::TransferRecord>& transfers;
+};
+
+void write_timeline(const Timeline& timeline, std::ostream& out);
+
+}  // namespace esp_sim
