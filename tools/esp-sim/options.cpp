@@ -88,6 +88,9 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.variants, [](Scenario& s, Text v) {
     s.options.variant = position<esp_variant>(variant_names(), v);
   });
+  for (Scenario& scenario : all) {
+    if (scenario.operation == espalier::Collective::kBarrier) scenario.bytes = 0;
+  }
   return all;
 }
 

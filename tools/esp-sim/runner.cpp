@@ -1,0 +1,104 @@
+#include "tools/esp-sim/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "coll/choose.hpp"
+#include "tools/esp-sim/cluster.hpp"
+
+namespace esp_sim {
+namespace {
+
+using espalier::Result;
+using espalier::sim::Cluster;
+using espalier::sim::ClusterOptions;
+using espalier::sim::Machine;
+using espalier::sim::Map;
+using espalier::sim::Operation;
+using espalier::sim::RunResult;
+using espalier::sim::TransferRecord;
+
+// Up to so many bytes in all buffers together they are real, and every result is checked.
+constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
+
+bool reduces(const Scenario& scenario) {
+  return scenario.operation == espalier::Collective::kReduce ||
+         scenario.operation == espalier::Collective::kAllreduce;
+}
+
+ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
+  ClusterOptions options;
+  options.world.seed = seed;
+  options.world.noise = scenario.noise;
+  options.world.faults = scenario.faults;
+  options.world.carry_data = scenario.bytes <= kCheckedBytes / 2 / scenario.ranks;
+  return options;
+}
+
+// What must not happen on the machine as it is, and is the expected end of a run with faults.
+Result<Run> judge(const Scenario& scenario, const RunResult& result, Run run) {
+  run.failed_ranks = result.unfinished;
+  run.first_failure = result.failure;
+  if (result.wrong > 0) {
+    return espalier::error(ESP_ERR_INTERNAL,
+                           fmt::format("seed {}: {} ranks have a wrong result: please report",
+                                       run.seed, result.wrong));
+  }
+  if (!result.ok() && !scenario.faults.any()) {
+    return espalier::error(
+        ESP_ERR_INTERNAL,
+        fmt::format("seed {}: {} ranks did not complete, without faults: please report ({})",
+                    run.seed, result.unfinished, result.failure));
+  }
+  return run;
+}
+
+}  // namespace
+
+Result<const Machine*> Machines::get(const std::string& name) {
+  const auto known = loaded_.find(name);
+  if (known != loaded_.end()) return &known->second;
+  auto machine = espalier::sim::load_machine(name);
+  if (!machine) return machine.error();
+  return &loaded_.emplace(name, std::move(machine.value())).first->second;
+}
+
+Result<espalier::PlanRequest> request_of(const Scenario& scenario) {
+  espalier::PlanRequest base;
+  base.collective = scenario.operation;
+  base.size = static_cast<std::int32_t>(scenario.ranks);
+  base.root = scenario.root;
+  base.element_bytes = reduces(scenario) && scenario.bytes % 8 == 0 ? 8 : 1;
+  base.elements = scenario.bytes / base.element_bytes;
+  return espalier::resolve(scenario.options, base);
+}
+
+Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint64_t seed,
+                     Progress& progress, std::vector<TransferRecord>* transfers) {
+  const auto map =
+      Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
+  if (!map) return map.error();
+  const auto begin = std::chrono::steady_clock::now();
+  Cluster cluster(machine, map.value(), cluster_options(scenario, seed));
+  cluster.world().record(transfers);
+  const auto result = cluster.run(Operation{.collective = scenario.operation,
+                                            .bytes = scenario.bytes,
+                                            .root = scenario.root,
+                                            .options = scenario.options});
+  if (!result) return result.error();
+  Run run{.seed = seed,
+          .makespan_ns = result.value().makespan_ns,
+          .events = result.value().events,
+          .unseed = result.value().unseed,
+          .failed_ranks = 0,
+          .first_failure = {},
+          .wall_seconds = 0};
+  run.wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  progress.show_part(1.0);
+  return judge(scenario, result.value(), run);
+}
+
+}  // namespace esp_sim
