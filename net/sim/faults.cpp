@@ -138,9 +138,7 @@ Result<FaultSpec> parse_faults(std::string_view text) {
 
 std::string to_text(const FaultSpec& spec) {
   std::string text;
-  const auto add = [&text](const std::string& item) {
-    text += (text.empty() ? "" : ",") + item;
-  };
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : ",") + item; };
   for (const ShareName& share : kShares) {
     if (spec.*share.field > 0.0) add(fmt::format("{}={}", share.name, spec.*share.field));
   }

@@ -1,10 +1,11 @@
 // Noise: when the operating system takes a processor away (a *detour*).
 //
-// Per rank an endless, sorted, non-overlapping sequence of detours, a pure function of (description,
-// seed, rank): periodic with a random phase, durations from a distribution, or a recorded trace
-// that is repeated with a random phase. The sequence is stationary: at time 0 a detour may be under
-// way (its remainder is the first one), so any stretch of time loses the same share on average.
-// `finish` is all that the simulator asks: work of w nanoseconds that starts at t is done when?
+// Per rank an endless, sorted, non-overlapping sequence of detours, a pure function of
+// (description, seed, rank): periodic with a random phase, durations from a distribution, or a
+// recorded trace that is repeated with a random phase. The sequence is stationary: at time 0 a
+// detour may be under way (its remainder is the first one), so any stretch of time loses the same
+// share on average. `finish` is all that the simulator asks: work of w nanoseconds that starts at t
+// is done when?
 //
 // A trace file has lines "begin_us length_us" in order of time, without overlaps; '#' begins a
 // comment. A line "period_us N" says how long the recording was; without it the end of the last
@@ -31,9 +32,9 @@ struct Detour {
 struct NoiseSpec {
   enum class Kind : std::uint8_t { kNone, kUniform, kFixed, kExponential, kTrace };
   Kind kind = Kind::kNone;
-  double hertz = 0;             // detours per second and rank
-  std::uint64_t low_ns = 0;     // kUniform: [low, high]; kFixed: low; kExponential: mean is low,
-                                // cut at the period
+  double hertz = 0;          // detours per second and rank
+  std::uint64_t low_ns = 0;  // kUniform: [low, high]; kFixed: low; kExponential: mean is low,
+                             // cut at the period
   std::uint64_t high_ns = 0;
   std::vector<Detour> trace;    // kTrace: one period, sorted
   std::uint64_t period_ns = 0;  // kTrace
@@ -56,9 +57,9 @@ class Noise {
  public:
   Noise(const NoiseSpec& spec, std::uint64_t seed, std::uint32_t rank) noexcept;
 
-  // When work of `work_ns` is done that may begin at `start_ns`: it begins outside of detours and is
-  // stretched by those that begin before it is done. One processor: a start must not lie before the
-  // last result.
+  // When work of `work_ns` is done that may begin at `start_ns`: it begins outside of detours and
+  // is stretched by those that begin before it is done. One processor: a start must not lie before
+  // the last result.
   std::uint64_t finish(std::uint64_t start_ns, std::uint64_t work_ns) noexcept;
   // The detours in order, for users that do not call finish(); none has length 0. {kNever, 0} when
   // there will be none.

@@ -18,8 +18,7 @@ constexpr std::string_view kForms =
 constexpr double kHertzMin = 0.001, kHertzMax = 1e6;
 
 Error refuse(std::string_view text, const std::string& reason) {
-  return error(ESP_ERR_ARGUMENT,
-               fmt::format("noise \"{}\": {} (forms: {})", text, reason, kForms));
+  return error(ESP_ERR_ARGUMENT, fmt::format("noise \"{}\": {} (forms: {})", text, reason, kForms));
 }
 
 // The text up to the separator, which is taken away with it; all of it without a separator.
@@ -127,8 +126,8 @@ Result<NoiseSpec> parse_noise_trace(std::string_view text, std::string_view file
     }
   }
   if (spec.trace.empty()) {
-    return error(ESP_ERR_ARGUMENT, fmt::format("{}:{}: the trace has no detour", file_name,
-                                               line_number));
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("{}:{}: the trace has no detour", file_name, line_number));
   }
   const std::uint64_t end = spec.trace.back().begin_ns + spec.trace.back().length_ns;
   if (spec.period_ns == 0) spec.period_ns = end;
@@ -163,8 +162,8 @@ Result<NoiseSpec> parse_noise(std::string_view text) {
   }
   const auto frequency = parse_hertz(hertz);
   if (!frequency) {
-    return refuse(text, fmt::format("\"{}\" is not a frequency from {}hz to {}hz", hertz,
-                                    kHertzMin, kHertzMax));
+    return refuse(text, fmt::format("\"{}\" is not a frequency from {}hz to {}hz", hertz, kHertzMin,
+                                    kHertzMax));
   }
   spec.hertz = *frequency;
   if (!understood) return refuse(text, fmt::format("cannot read the length \"{}\"", rest));

@@ -161,7 +161,8 @@ def test_explain():
 
 
 def test_goal():
-    text = sim("--goal", "-", "--quiet", "--ranks", 8, "--bytes", 1000, "--shape", "binomial").stdout
+    text = sim("--goal", "-", "--quiet", "--ranks", 8, "--bytes", 1000, "--shape",
+               "binomial").stdout
     ranks = dict(re.findall(r"^rank (\d+) \{\n(.*?)\}$", text, re.M | re.S))
     assert text.startswith("num_ranks 8\n") and len(ranks) == 8
     assert ranks["0"] == ("l1: send 1000b to 4 tag 0\nl2: send 1000b to 2 tag 0\n"
@@ -172,8 +173,8 @@ def test_goal():
 def test_progress_bar():
     # On a terminal and not before a second: a bar, and at the end nothing is left of it.
     master, slave = pty.openpty()
-    with subprocess.Popen([SIM, "--ranks", "64", "--bytes", "4M", "--segment", "16K", "--seeds",
-                           "1-2000", "--quiet"], stderr=slave, stdout=subprocess.DEVNULL) as process:
+    command = [SIM, "--ranks", "64", "--bytes", "4M", "--segment", "16K", "--seeds", "1-2000"]
+    with subprocess.Popen(command, stderr=slave, stdout=subprocess.DEVNULL) as process:
         os.close(slave)
         text = b""
         while b"%" not in text:

@@ -22,12 +22,13 @@ TransferRecord transfer(int from, int to, std::uint64_t posted, std::uint64_t st
           .taken_ns = taken};
 }
 
-TEST(Explain, NothingHasNoPath) { EXPECT_TRUE(critical_path({}).empty()); }
+TEST(Explain, NothingHasNoPath) {
+  EXPECT_TRUE(critical_path({}).empty());
+}
 
 TEST(Explain, FollowsArrivalsBackToTheStart) {
   // 0 -> 1 -> 2, and a transfer that did not matter.
-  const auto path = critical_path({transfer(0, 3, 0, 0, 500, 550),
-                                   transfer(0, 1, 5, 10, 100, 120),
+  const auto path = critical_path({transfer(0, 3, 0, 0, 500, 550), transfer(0, 1, 5, 10, 100, 120),
                                    transfer(1, 2, 130, 200, 300, 600)});
   ASSERT_EQ(path.size(), 2u);
   EXPECT_EQ(path[0].transfer.to, 1);

@@ -169,8 +169,8 @@ Operations read_goal(const std::string& text) {
 }
 
 TEST(Goal, EverySendHasItsReceiveInEveryPlan) {
-  for (const Collective collective : {Collective::kBarrier, Collective::kBcast, Collective::kReduce,
-                                      Collective::kAllreduce}) {
+  for (const Collective collective :
+       {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
     for (const esp_algorithm algorithm :
          {ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD}) {
       for (const esp_shape shape :

@@ -52,10 +52,10 @@ TEST(EspSimReport, OnlyWhatVariesIsAColumn) {
 }
 
 TEST(EspSimReport, AChartHasALinePerVariant) {
-  const std::vector<Row> rows = {
-      a_row(32, ESP_VARIANT_EVENT, {1000000, 3000000, 2000000}),
-      a_row(32, ESP_VARIANT_WAITALL, {4000000}), a_row(16, ESP_VARIANT_EVENT, {5000000}),
-      a_row(16, ESP_VARIANT_WAITALL, {6000000})};
+  const std::vector<Row> rows = {a_row(32, ESP_VARIANT_EVENT, {1000000, 3000000, 2000000}),
+                                 a_row(32, ESP_VARIANT_WAITALL, {4000000}),
+                                 a_row(16, ESP_VARIANT_EVENT, {5000000}),
+                                 a_row(16, ESP_VARIANT_WAITALL, {6000000})};
   const Chart chart = to_chart(rows);
   ASSERT_EQ(chart.series.size(), 2u);
   EXPECT_EQ(chart.series[0].name, "event");

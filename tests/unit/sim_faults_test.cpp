@@ -1,6 +1,4 @@
 // Faults: reading descriptions, and what is drawn from them.
-#include "net/sim/faults.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "core/clock.hpp"
 #include "core/prng.hpp"
+#include "net/sim/faults.hpp"
 
 namespace espalier::sim {
 namespace {
@@ -72,8 +71,9 @@ TEST(SimFaults, SaysWhatIsWrong) {
     const char* text;
     const char* reason;
   } cases[] = {
-      {"lost=0.1", "in \"lost=0.1\" expected one of the names loss, duplicate, reorder, corrupt, "
-                   "retry, no-memory, delay, clog, partition, crash, slow or heal"},
+      {"lost=0.1",
+       "in \"lost=0.1\" expected one of the names loss, duplicate, reorder, corrupt, "
+       "retry, no-memory, delay, clog, partition, crash, slow or heal"},
       {"loss", "in \"loss\" expected a share from 0 to 1"},
       {"loss=1.1", "expected a share from 0 to 1"},
       {"loss=0.1,", "in \"\" expected one of the names"},

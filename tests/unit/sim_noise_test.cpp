@@ -1,6 +1,4 @@
 // Noise: detours of one rank, and what they do to work.
-#include "net/sim/noise.hpp"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,6 +7,7 @@
 
 #include "core/clock.hpp"
 #include "net/sim/duration.hpp"
+#include "net/sim/noise.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace espalier::sim {
@@ -30,9 +29,12 @@ NoiseSpec a_trace() {
 }
 
 std::vector<NoiseSpec> all_kinds() {
-  return {must_parse("uniform:10hz:0-10ms"),   must_parse("uniform:1000hz:100-200us"),
-          must_parse("fixed:1000hz:25us"),     must_parse("exponential:10hz:2.5ms"),
-          must_parse("exponential:100hz:6ms"), a_trace(),
+  return {must_parse("uniform:10hz:0-10ms"),
+          must_parse("uniform:1000hz:100-200us"),
+          must_parse("fixed:1000hz:25us"),
+          must_parse("exponential:10hz:2.5ms"),
+          must_parse("exponential:100hz:6ms"),
+          a_trace(),
           must_parse("none")};
 }
 
@@ -215,7 +217,8 @@ TEST(SimNoiseParse, SaysWhatIsWrong) {
     ASSERT_FALSE(spec.ok()) << c.text;
     EXPECT_EQ(spec.error().status.code(), ESP_ERR_ARGUMENT);
     EXPECT_NE(spec.error().text.find(c.reason), std::string::npos) << spec.error().text;
-    EXPECT_NE(spec.error().text.find("uniform:10hz:0-10ms"), std::string::npos) << "shows the forms";
+    EXPECT_NE(spec.error().text.find("uniform:10hz:0-10ms"), std::string::npos)
+        << "shows the forms";
   }
 }
 

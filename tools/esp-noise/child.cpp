@@ -56,8 +56,8 @@ espalier::Result<Child> Child::start(char* const* arguments) {
   sigset_t signals;
   sigfillset(&signals);
   // Faults of this program, and what the terminal wants of both processes alike.
-  for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU,
-                        SIGCONT}) {
+  for (const int own :
+       {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT}) {
     sigdelset(&signals, own);
   }
   int report[2];
@@ -118,6 +118,8 @@ std::optional<End> Child::stop() {
   return end_of(WUNTRACED);
 }
 
-void Child::resume() { kill(pid_, SIGCONT); }
+void Child::resume() {
+  kill(pid_, SIGCONT);
+}
 
 }  // namespace esp_noise

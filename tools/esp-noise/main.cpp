@@ -88,7 +88,8 @@ int run(const Options& options) {
   std::ofstream record_file;
   if (!path.empty()) {
     record_file.open(path);
-    if (!record_file) return fail(fmt::format("cannot write {}: {}", path, std::strerror(errno)), 2);
+    if (!record_file)
+      return fail(fmt::format("cannot write {}: {}", path, std::strerror(errno)), 2);
   }
 
   std::vector<char*> arguments;

@@ -2,9 +2,9 @@
 // Lumsdaine: "LogGOPSim: simulating large-scale applications in the LogGOPS model", 2010).
 //
 // Every index of every vertex becomes an operation: receives and views `recv`, sends `send`, a
-// publication one `send` per reader, a combine `calc` for its cost. Edges become `requires`, as does
-// the window: index i requires i - window of the same vertex. Empty segments are sent as 1 byte,
-// because LogGOPSim knows no empty message. Values. path: setup
+// publication one `send` per reader, a combine `calc` for its cost. Edges become `requires`, as
+// does the window: index i requires i - window of the same vertex. Empty segments are sent as 1
+// byte, because LogGOPSim knows no empty message. Values. path: setup
 #pragma once
 
 #include <iosfwd>

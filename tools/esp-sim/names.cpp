@@ -32,9 +32,17 @@ const std::vector<std::string>& operation_names() {
   return names;
 }
 
-std::string name_of(esp_algorithm value) { return at(algorithm_names(), value); }
-std::string name_of(esp_shape value) { return at(shape_names(), value); }
-std::string name_of(esp_variant value) { return at(variant_names(), value); }
-std::string name_of(espalier::sim::Placement value) { return at(placement_names(), value); }
+std::string name_of(esp_algorithm value) {
+  return at(algorithm_names(), value);
+}
+std::string name_of(esp_shape value) {
+  return at(shape_names(), value);
+}
+std::string name_of(esp_variant value) {
+  return at(variant_names(), value);
+}
+std::string name_of(espalier::sim::Placement value) {
+  return at(placement_names(), value);
+}
 
 }  // namespace esp_sim

@@ -22,6 +22,8 @@ std::string name_of(esp_shape value);
 std::string name_of(esp_variant value);
 std::string name_of(espalier::sim::Placement value);
 
-inline std::uint64_t as_unsigned(int value) { return static_cast<std::uint64_t>(value); }
+inline std::uint64_t as_unsigned(int value) {
+  return static_cast<std::uint64_t>(value);
+}
 
 }  // namespace esp_sim

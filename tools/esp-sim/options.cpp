@@ -67,8 +67,9 @@ std::vector<Scenario> product_of(const Axes& axes) {
   std::vector<Scenario> all = {first};
   using Text = const std::string&;
   multiply(all, axes.machines, [](Scenario& s, Text v) { s.machine = v; });
-  multiply(all, axes.operations,
-           [](Scenario& s, Text v) { s.operation = position<espalier::Collective>(operation_names(), v); });
+  multiply(all, axes.operations, [](Scenario& s, Text v) {
+    s.operation = position<espalier::Collective>(operation_names(), v);
+  });
   multiply(all, axes.bytes, [](Scenario& s, std::uint64_t v) { s.bytes = v; });
   multiply(all, axes.ranks, [](Scenario& s, std::uint32_t v) { s.ranks = v; });
   multiply(all, axes.ranks_per_node, [](Scenario& s, std::uint32_t v) { s.ranks_per_node = v; });
@@ -154,7 +155,8 @@ void add_output_options(CLI::App& app, Options& options) {
   app.add_option("--csv", outputs.csv, "file for a line per run (-: standard output)")
       ->group(group);
   app.add_option("--json", outputs.json, "file for everything (-: standard output)")->group(group);
-  app.add_option("--svg", outputs.svg, "file for a plot along the first option with several numbers")
+  app.add_option("--svg", outputs.svg,
+                 "file for a plot along the first option with several numbers")
       ->group(group);
   app.add_option("--trace", outputs.trace, "file for a timeline (Chrome trace format), of one run")
       ->group(group);
@@ -172,9 +174,10 @@ void check(const Options& options) {
   const bool is_one = options.scenarios.size() == 1;
   const bool is_one_run = is_one && options.seeds.size() == 1;
   if (!is_one_run && (!outputs.trace.empty() || outputs.explain)) {
-    refuse(fmt::format("--trace and --explain are about one run, and these are {}: give one value "
-                       "per option, and one seed",
-                       options.scenarios.size() * options.seeds.size()));
+    refuse(
+        fmt::format("--trace and --explain are about one run, and these are {}: give one value "
+                    "per option, and one seed",
+                    options.scenarios.size() * options.seeds.size()));
   }
   if (!is_one && !outputs.goal.empty()) {
     refuse("--goal is about one scenario: give one value per option");

@@ -1,5 +1,5 @@
-// The command line of esp-sim as one value: scenarios (all combinations of the values given), seeds,
-// and what to write.
+// The command line of esp-sim as one value: scenarios (all combinations of the values given),
+// seeds, and what to write.
 //
 // path: setup
 #pragma once

@@ -17,7 +17,9 @@ std::string number_or_auto(std::uint64_t value) {
   return value == 0 ? "auto" : espalier::format_size(value);
 }
 
-double as_double(std::uint64_t value) { return static_cast<double>(value); }
+double as_double(std::uint64_t value) {
+  return static_cast<double>(value);
+}
 
 }  // namespace
 

@@ -104,9 +104,8 @@ Summary summary(const Row& row) {
   for (const Run& run : row.runs) times.push_back(run.makespan_ns);
   std::sort(times.begin(), times.end());
   const std::size_t middle = times.size() / 2;
-  const std::uint64_t median = times.size() % 2 == 1
-                                   ? times[middle]
-                                   : std::midpoint(times[middle - 1], times[middle]);
+  const std::uint64_t median =
+      times.size() % 2 == 1 ? times[middle] : std::midpoint(times[middle - 1], times[middle]);
   return {times.front(), median, times.back()};
 }
 
@@ -120,8 +119,8 @@ std::string time_text(std::uint64_t ns) {
 
 std::string to_table(const std::vector<Row>& rows) {
   const auto axes = varying(scenarios_of(rows));
-  const bool has_failures = std::any_of(rows.begin(), rows.end(),
-                                        [](const Row& row) { return failed_ranks(row) > 0; });
+  const bool has_failures =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return failed_ranks(row) > 0; });
   const std::size_t seeds = rows.front().runs.size();
   std::string text = fmt::format("simulated: {}{}; {} seed{}\n", common_text(rows),
                                  faults_text(rows.front()), seeds, seeds == 1 ? "" : "s");
@@ -204,8 +203,8 @@ Chart to_chart(const std::vector<Row>& rows) {
   const double unit = high >= 1e6 ? 1e6 : 1e3;
 
   Chart chart;
-  chart.title = fmt::format("{} (simulated)",
-                            espalier::collective_name(rows.front().scenario.operation));
+  chart.title =
+      fmt::format("{} (simulated)", espalier::collective_name(rows.front().scenario.operation));
   chart.subtitle = common_text(rows) + faults_text(rows.front());
   chart.x = {x.label, x.is_size ? Scale::kSize : Scale::kLinear, false};
   chart.y = {unit > 1e3 ? "time (ms)" : "time (us)", Scale::kLinear, true};

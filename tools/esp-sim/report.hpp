@@ -1,4 +1,5 @@
-// Results for people (table, plot) and for programs (CSV, JSON). All of it says that it is simulated.
+// Results for people (table, plot) and for programs (CSV, JSON). All of it says that it is
+// simulated.
 //
 // Values; the texts are functions of the results, but for the JSON's "wall_seconds". path: setup
 #pragma once

@@ -60,7 +60,7 @@ std::vector<Tick> linear_ticks(double low, double high) {
   if (high <= low) high = low + (low != 0.0 ? std::abs(low) : 1.0);
   const double step = round_step(high - low, 6.0);
   std::vector<Tick> list;
-  for (double i = std::floor(low / step + 1e-9); ; i += 1.0) {
+  for (double i = std::floor(low / step + 1e-9);; i += 1.0) {
     // i * step and not a sum, which would drift; 0 has no sign.
     list.push_back({i * step, fmt::format("{:.6g}", i * step + 0.0)});
     if (i * step >= high - 1e-9 * step) return list;
@@ -160,7 +160,8 @@ class Page {
     for (const Tick& tick : y_.marks()) {
       const double y = y_.at(tick.value);
       add(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="#e4e4e4"/>)", kLeft, y, right);
-      add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, y + 4, tick.text);
+      add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", kLeft - 8, y + 4,
+          tick.text);
     }
     for (const Tick& tick : x_.marks()) {
       const double x = x_.at(tick.value);
@@ -184,8 +185,8 @@ class Page {
     add(R"(<g stroke="{}" fill="{}">)", colour, colour);
     std::string path;
     for (const Point& point : series.points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_.at(point.x),
-                          y_.at(point.y));
+      path +=
+          fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_.at(point.x), y_.at(point.y));
     }
     add(R"(<path d="{}" fill="none" stroke-width="2"{}/>)", path, dash);
     for (const Point& point : series.points) {
@@ -223,6 +224,8 @@ std::vector<Tick> ticks(const Axis& axis, double low, double high) {
   return linear_ticks(axis.from_zero ? std::min(0.0, low) : low, high);
 }
 
-std::string to_svg(const Chart& chart) { return Page(chart).draw(); }
+std::string to_svg(const Chart& chart) {
+  return Page(chart).draw();
+}
 
 }  // namespace esp_sim

@@ -14,7 +14,9 @@ using espalier::sim::TransferRecord;
 // Threads of a rank.
 constexpr int kProcessor = 0, kSent = 1, kReceived = 2;
 
-double us(std::uint64_t ns) { return static_cast<double>(ns) / 1e3; }
+double us(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1e3;
+}
 
 class Writer {
  public:
@@ -62,8 +64,8 @@ void write_transfer(Writer& writer, const TransferRecord& t, std::size_t number,
 }
 
 void write_detours(Writer& writer, const Timeline& timeline, std::uint32_t rank) {
-  for (const Detour& detour : espalier::sim::Noise::list(timeline.noise, timeline.seed, rank,
-                                                         timeline.end_ns)) {
+  for (const Detour& detour :
+       espalier::sim::Noise::list(timeline.noise, timeline.seed, rank, timeline.end_ns)) {
     writer.add(R"({{"ph":"X","cat":"noise","name":"detour","pid":{},"tid":{},"ts":{:.3f},)"
                R"("dur":{:.3f}}})",
                rank, kProcessor, us(detour.begin_ns), us(detour.length_ns));
