@@ -54,6 +54,7 @@ std::uint64_t World::charge(Rank rank, double work_ns) noexcept {
   const auto work = static_cast<std::uint64_t>(work_ns * p.slowness + 0.5);
   p.busy_until = noise_.empty() ? begin + work : noise_[index].finish(begin, work);
   ESP_ASSERT(p.busy_until >= begin + work);
+  if (work_ != nullptr && p.busy_until > begin) work_->push_back({rank, begin, p.busy_until});
   return p.busy_until;
 }
 

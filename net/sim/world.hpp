@@ -65,6 +65,12 @@ struct TransferRecord {
   std::uint64_t taken_ns;  // the receiver has handled it
 };
 
+// What a processor was charged: from `begin_ns` on, detours included, done at `end_ns`.
+struct WorkRecord {
+  Rank rank;
+  std::uint64_t begin_ns, end_ns;
+};
+
 class World {
  public:
   // Machine and map outlive the world.
@@ -110,6 +116,7 @@ class World {
 
   // nullptr: off.
   void record(std::vector<TransferRecord>* records) noexcept { records_ = records; }
+  void record_work(std::vector<WorkRecord>* work) noexcept { work_ = work; }
 
  private:
   friend class SimWire;
@@ -234,6 +241,7 @@ class World {
   std::uint64_t unseed_ = 0;
   std::uint64_t events_ = 0;
   std::vector<TransferRecord>* records_ = nullptr;
+  std::vector<WorkRecord>* work_ = nullptr;
 
   Prng fault_prng_;
   std::vector<FaultEvent> faults_;

@@ -152,6 +152,7 @@ struct Cluster::Node {
   bool starts = false;
   bool looks = false;
   bool done = false;
+  std::uint32_t calls_left = 0;
   Counters counters;
   SimWire wire;
   Engine engine;
@@ -211,9 +212,14 @@ void Cluster::on_finish(void* context, Status status) noexcept {
 
 void Cluster::finish(Node& node, Status status) noexcept {
   ESP_ASSERT(!node.done);
+  node.wire.charge_combines();
+  --calls_left_;
+  if (status.ok() && --node.calls_left > 0) {
+    node.starts = true;
+    return world_.schedule_turn(node.rank, world_.local_ns(node.rank));
+  }
   node.done = true;
   --left_;
-  node.wire.charge_combines();
   if (status.ok()) {
     result_.completed_ns[index(node.rank)] = world_.local_ns(node.rank) - result_.started_ns;
   } else if (result_.status.ok()) {
@@ -242,8 +248,19 @@ bool Cluster::wake_waiting() {
   return any;
 }
 
+void Cluster::run_world() {
+  constexpr std::uint64_t kEventsBetweenLooks = 1 << 15;
+  const double calls = static_cast<double>(world_.ranks()) * operation_.calls;
+  while (world_.step()) {
+    if (watch_ != nullptr && world_.events() % kEventsBetweenLooks == 0) {
+      watch_(1.0 - static_cast<double>(calls_left_) / calls, world_.events());
+    }
+  }
+}
+
 Result<RunResult> Cluster::run(const Operation& operation) {
   ESP_ASSERT(left_ == 0);
+  ESP_ASSERT(operation.calls > 0);
   if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
     return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
   }
@@ -257,14 +274,16 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   result_.completed_ns.assign(nodes_.size(), kNever);
   result_.counters = counter_sums();
   left_ = world_.ranks();
+  calls_left_ = std::uint64_t{left_} * operation.calls;
   for (const auto& node : nodes_) {
     node->starts = true;
     node->done = false;
+    node->calls_left = operation.calls;
     world_.schedule_turn(node->rank, result_.started_ns);
   }
   const std::uint64_t events = world_.events();
-  (void)world_.run();
-  if (left_ > 0 && wake_waiting()) (void)world_.run();
+  run_world();
+  if (left_ > 0 && wake_waiting()) run_world();
   result_.events = world_.events() - events;
   const bool refused =
       result_.status.code() == ESP_ERR_ARGUMENT || result_.status.code() == ESP_ERR_UNSUPPORTED;

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coll/choose.hpp"
@@ -31,13 +33,15 @@ struct Operation {
   std::uint64_t bytes = 0;  // of the message; reductions sum 8-byte integers where that divides it
   std::int32_t root = 0;
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  // Calls, back to back: a rank enters the next one as soon as it is done with the one before.
+  std::uint32_t calls = 1;
 };
 
 struct RunResult {
   Status status;                            // the first failure
   std::string failure;                      // what it says
   std::uint64_t started_ns = 0;             // all ranks enter then
-  std::vector<std::uint64_t> completed_ns;  // by rank, after the start; kNever: not at all
+  std::vector<std::uint64_t> completed_ns;  // all calls, by rank, after the start; kNever: not
   std::uint64_t makespan_ns = 0;            // of those that completed
   std::uint32_t unfinished = 0;             // ranks, crashed ones included
   std::uint32_t wrong = 0;                  // ranks with a wrong result
@@ -62,6 +66,9 @@ class Cluster {
   Result<RunResult> run(const Operation& operation);
 
   World& world() noexcept { return world_; }
+  // For people who wait: told now and then how far a run is, as share of its calls and events.
+  using Watch = std::function<void(double share, std::uint64_t events)>;
+  void set_watch(Watch watch) { watch_ = std::move(watch); }
   // Bytes of this process's memory per rank that do not depend on what is run.
   static std::size_t bytes_per_rank() noexcept;
 
@@ -73,6 +80,7 @@ class Cluster {
   static void on_finish(void* node, Status status) noexcept;
   void take_turn(Node& node);
   void start(Node& node);
+  void run_world();
   void look_for_the_dead(Node& node);
   void finish(Node& node, Status status) noexcept;
   bool wake_waiting();
@@ -86,7 +94,9 @@ class Cluster {
   std::unique_ptr<Buffers> buffers_;
   Operation operation_;
   RunResult result_;
-  std::uint32_t left_ = 0;  // ranks that have not completed
+  Watch watch_;
+  std::uint32_t left_ = 0;        // ranks that have not completed
+  std::uint64_t calls_left_ = 0;  // of all ranks
 };
 
 }  // namespace espalier::sim

@@ -69,11 +69,16 @@ std::string by_level(const std::vector<Step>& path, const espalier::sim::Machine
 
 }  // namespace
 
+bool has_ended(const TransferRecord& t) {
+  return t.posted_ns <= t.started_ns && t.started_ns <= t.arrived_ns && t.arrived_ns <= t.taken_ns;
+}
+
 std::vector<Step> critical_path(const std::vector<TransferRecord>& transfers) {
   // By receiver, in the order in which it handled them.
   std::vector<std::vector<TransferRecord>> taken;
   const TransferRecord* last = nullptr;
   for (const TransferRecord& transfer : transfers) {
+    if (!has_ended(transfer)) continue;
     const auto to = static_cast<std::size_t>(transfer.to);
     if (to >= taken.size()) taken.resize(to + 1);
     taken[to].push_back(transfer);

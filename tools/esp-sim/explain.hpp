@@ -27,6 +27,9 @@ struct Step {
   std::uint64_t total_ns() const { return sender_ns + queue_ns + network_ns + receiver_ns; }
 };
 
+// Whether the receiver has handled it: crashes leave others behind.
+bool has_ended(const espalier::sim::TransferRecord& transfer);
+
 // In order of time. Empty without transfers.
 std::vector<Step> critical_path(const std::vector<espalier::sim::TransferRecord>& transfers);
 

@@ -21,7 +21,6 @@ namespace {
 
 using espalier::Outcome;
 using espalier::Unit;
-using espalier::sim::TransferRecord;
 using Write = std::function<Outcome(std::ostream&)>;
 
 // Nothing where no file was asked for.
@@ -60,23 +59,24 @@ Outcome write_goal_file(const Options& options, Machines& machines) {
 
 // What is asked of one run alone.
 Outcome show_run(const Options& options, const Row& row, Machines& machines,
-                 const std::vector<TransferRecord>& transfers) {
+                 const Records& records) {
   const auto machine = machines.get(row.scenario.machine);
   if (!machine) return machine.error();
   const Run& run = row.runs.front();
+  const std::uint64_t end_ns = run.makespan_ns * row.scenario.calls;
   if (options.outputs.explain) {
-    fmt::print("{}", explain(critical_path(transfers), *machine.value(), run.makespan_ns));
+    fmt::print("{}", explain(critical_path(records.transfers), *machine.value(), end_ns));
   }
   return write_file(options.outputs.trace, [&](std::ostream& out) -> Outcome {
-    write_timeline({*machine.value(), row.scenario.noise, run.seed, row.scenario.ranks,
-                    run.makespan_ns, transfers},
+    write_timeline({*machine.value(), row.scenario.noise, run.seed, row.scenario.ranks, end_ns,
+                    records.transfers, records.work},
                    out);
     return Unit{};
   });
 }
 
 Outcome run_all(const Options& options, Machines& machines, std::vector<Row>& rows,
-                std::vector<TransferRecord>* transfers) {
+                Records* records) {
   Progress progress(options.scenarios.size() * options.seeds.size());
   std::uint64_t done = 0;
   for (const Scenario& scenario : options.scenarios) {
@@ -84,8 +84,8 @@ Outcome run_all(const Options& options, Machines& machines, std::vector<Row>& ro
     if (!machine) return machine.error();
     Row row{scenario, {}};
     for (const std::uint64_t seed : options.seeds) {
-      progress.show(done++, 0.0, fmt::format("{} ranks, seed {}", scenario.ranks, seed));
-      auto run = simulate(*machine.value(), scenario, seed, progress, transfers);
+      progress.show(done++, fmt::format("{} ranks, seed {}", scenario.ranks, seed));
+      auto run = simulate(*machine.value(), scenario, seed, progress, records);
       if (!run) return run.error();
       row.runs.push_back(run.value());
     }
@@ -99,9 +99,9 @@ Outcome simulate_and_report(const Options& options) {
   Machines machines;
   if (Outcome outcome = write_goal_file(options, machines); !outcome) return outcome;
   std::vector<Row> rows;
-  std::vector<TransferRecord> transfers;
-  const bool wants_transfers = outputs.explain || !outputs.trace.empty();
-  if (Outcome outcome = run_all(options, machines, rows, wants_transfers ? &transfers : nullptr);
+  Records records;
+  const bool wants_records = outputs.explain || !outputs.trace.empty();
+  if (Outcome outcome = run_all(options, machines, rows, wants_records ? &records : nullptr);
       !outcome) {
     return outcome;
   }
@@ -116,7 +116,7 @@ Outcome simulate_and_report(const Options& options) {
   if (Outcome outcome = write_text(outputs.svg, [&] { return to_svg(to_chart(rows)); }); !outcome) {
     return outcome;
   }
-  if (wants_transfers) return show_run(options, rows.front(), machines, transfers);
+  if (wants_records) return show_run(options, rows.front(), machines, records);
   return Unit{};
 }
 

@@ -26,6 +26,7 @@ struct Axes {
   std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
   std::vector<int> radices = {0}, windows_send = {0}, windows_recv = {0};
   std::int32_t root = 0;
+  std::uint32_t calls = 1;
   std::string faults = "none", seeds = "1";
 };
 
@@ -63,6 +64,7 @@ std::vector<Scenario> product_of(const Axes& axes) {
   if (!faults) refuse("--faults: " + faults.error().text);
   Scenario first;
   first.root = axes.root;
+  first.calls = axes.calls;
   first.faults = faults.value();
   std::vector<Scenario> all = {first};
   using Text = const std::string&;
@@ -119,6 +121,9 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::Range(std::uint64_t{0}, kBytesMax))
            ->capture_default_str());
   app.add_option("--root", axes.root)->check(CLI::NonNegativeNumber)->group(group);
+  app.add_option("--repeat", axes.calls, "calls back to back; times are per call")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->group(group);
   list(app.add_option("--algorithm", axes.algorithms)
            ->check(CLI::IsMember(algorithm_names()))
            ->capture_default_str());

@@ -26,6 +26,7 @@ struct Scenario {
   espalier::Collective operation = espalier::Collective::kBcast;
   std::uint64_t bytes = 1 << 20;
   std::int32_t root = 0;
+  std::uint32_t calls = 1;  // back to back
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   espalier::sim::NoiseSpec noise;
   espalier::sim::FaultSpec faults;

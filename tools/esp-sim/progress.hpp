@@ -18,13 +18,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` steps are done, `part` of the next one, 0..1. Cheap: draws ten times a second at most.
-  void show(std::uint64_t done, double part, const std::string& what);
-  // Within the step that show() named last.
-  void show_part(double part) { show(done_, part, what_); }
+  // `done` steps are done, now comes `what`.
+  void show(std::uint64_t done, const std::string& what);
+  // How much of it is done, 0..1, and more words. Draws ten times a second at most.
+  void show_part(double part, const std::string& more);
 
  private:
-  void draw(double share);
+  void draw(double part, const std::string& more);
 
   using Clock = std::chrono::steady_clock;
   bool is_terminal_;

@@ -31,6 +31,8 @@ std::string common_text(const std::vector<Row>& rows) {
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value,
                         is_word ? "" : fmt::format(" {}", quality.name));
   }
+  const std::uint32_t calls = rows.front().scenario.calls;
+  if (calls > 1) text += fmt::format(", per call of {} back to back", calls);
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
 }
@@ -94,6 +96,7 @@ nlohmann::ordered_json json_of(const Scenario& scenario) {
   object["noise_share"] = scenario.noise.share();
   object["faults"] = to_text(scenario.faults);
   object["root"] = scenario.root;
+  object["calls"] = scenario.calls;
   return object;
 }
 
@@ -154,7 +157,7 @@ std::string to_table(const std::vector<Row>& rows) {
 std::string to_csv(const std::vector<Row>& rows) {
   std::string text = "simulated,";
   for (const Quality& quality : qualities()) text += fmt::format("{},", quality.name);
-  text += "noise_share,faults,seed,makespan_ns,events,unseed,failed_ranks\n";
+  text += "noise_share,faults,calls,seed,makespan_ns,events,unseed,failed_ranks\n";
   for (const Row& row : rows) {
     for (const Run& run : row.runs) {
       text += "true,";
@@ -162,9 +165,9 @@ std::string to_csv(const std::vector<Row>& rows) {
         text += quality.is_size ? fmt::format("{},", quality.number(row.scenario))
                                 : quoted(quality.text(row.scenario)) + ",";
       }
-      text += fmt::format("{},{},{},{},{},{:016x},{}\n", row.scenario.noise.share(),
-                          quoted(to_text(row.scenario.faults)), run.seed, run.makespan_ns,
-                          run.events, run.unseed, run.failed_ranks);
+      text += fmt::format("{},{},{},{},{},{},{:016x},{}\n", row.scenario.noise.share(),
+                          quoted(to_text(row.scenario.faults)), row.scenario.calls, run.seed,
+                          run.makespan_ns, run.events, run.unseed, run.failed_ranks);
     }
   }
   return text;

@@ -18,7 +18,6 @@ using espalier::sim::Machine;
 using espalier::sim::Map;
 using espalier::sim::Operation;
 using espalier::sim::RunResult;
-using espalier::sim::TransferRecord;
 
 // Up to so many bytes in all buffers together they are real, and every result is checked.
 constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
@@ -76,20 +75,27 @@ Result<espalier::PlanRequest> request_of(const Scenario& scenario) {
 }
 
 Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint64_t seed,
-                     Progress& progress, std::vector<TransferRecord>* transfers) {
+                     Progress& progress, Records* records) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
   const auto begin = std::chrono::steady_clock::now();
   Cluster cluster(machine, map.value(), cluster_options(scenario, seed));
-  cluster.world().record(transfers);
+  cluster.set_watch([&progress](double share, std::uint64_t events) {
+    progress.show_part(share, fmt::format(", {} M events", events / 1'000'000));
+  });
+  if (records != nullptr) {
+    cluster.world().record(&records->transfers);
+    cluster.world().record_work(&records->work);
+  }
   const auto result = cluster.run(Operation{.collective = scenario.operation,
                                             .bytes = scenario.bytes,
                                             .root = scenario.root,
-                                            .options = scenario.options});
+                                            .options = scenario.options,
+                                            .calls = scenario.calls});
   if (!result) return result.error();
   Run run{.seed = seed,
-          .makespan_ns = result.value().makespan_ns,
+          .makespan_ns = result.value().makespan_ns / scenario.calls,
           .events = result.value().events,
           .unseed = result.value().unseed,
           .failed_ranks = 0,
@@ -97,7 +103,6 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
           .wall_seconds = 0};
   run.wall_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  progress.show_part(1.0);
   return judge(scenario, result.value(), run);
 }
 

@@ -17,7 +17,7 @@ namespace esp_sim {
 
 struct Run {
   std::uint64_t seed = 0;
-  std::uint64_t makespan_ns = 0;  // until the last rank was done
+  std::uint64_t makespan_ns = 0;  // until the last rank was done with all calls, per call
   std::uint64_t events = 0;
   std::uint64_t unseed = 0;
   std::uint32_t failed_ranks = 0;  // faults may make operations fail
@@ -34,10 +34,15 @@ class Machines {
   std::map<std::string, espalier::sim::Machine> loaded_;
 };
 
-// `transfers`: filled with what happened, nullptr for nothing.
+// What happened, for --explain and --trace.
+struct Records {
+  std::vector<espalier::sim::TransferRecord> transfers;
+  std::vector<espalier::sim::WorkRecord> work;
+};
+
+// `records`: filled with what happened, nullptr for nothing.
 espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scenario& scenario,
-                               std::uint64_t seed, Progress& progress,
-                               std::vector<espalier::sim::TransferRecord>* transfers);
+                               std::uint64_t seed, Progress& progress, Records* records);
 
 // The plan of rank 0, completely chosen, from which those of all ranks follow.
 espalier::Result<espalier::PlanRequest> request_of(const Scenario& scenario);

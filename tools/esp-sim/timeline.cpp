@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include "tools/esp-sim/explain.hpp"
+
 namespace esp_sim {
 namespace {
 
@@ -12,7 +14,7 @@ using espalier::sim::Detour;
 using espalier::sim::TransferRecord;
 
 // Threads of a rank.
-constexpr int kProcessor = 0, kSent = 1, kReceived = 2;
+constexpr int kProcessor = 0, kNoise = 1, kSent = 2, kReceived = 3;
 
 double us(std::uint64_t ns) {
   return static_cast<double>(ns) / 1e3;
@@ -38,7 +40,7 @@ class Writer {
 void name_threads(Writer& writer, std::uint32_t rank) {
   writer.add(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}})", rank,
              rank);
-  const char* const names[] = {"processor", "sent", "received"};
+  const char* const names[] = {"processor", "noise", "sent", "received"};
   for (int thread = kProcessor; thread <= kReceived; ++thread) {
     writer.add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
                rank, thread, names[thread]);
@@ -63,12 +65,16 @@ void write_transfer(Writer& writer, const TransferRecord& t, std::size_t number,
   slice(t.to, kReceived, fmt::format("from {} #{}", t.from, t.ordinal), t.arrived_ns, t.taken_ns);
 }
 
+void write_slice(Writer& writer, const char* name, int thread, std::int64_t rank,
+                 const Detour& slice) {
+  writer.add(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f}}})", name, rank,
+             thread, us(slice.begin_ns), us(slice.length_ns));
+}
+
 void write_detours(Writer& writer, const Timeline& timeline, std::uint32_t rank) {
   for (const Detour& detour :
        espalier::sim::Noise::list(timeline.noise, timeline.seed, rank, timeline.end_ns)) {
-    writer.add(R"({{"ph":"X","cat":"noise","name":"detour","pid":{},"tid":{},"ts":{:.3f},)"
-               R"("dur":{:.3f}}})",
-               rank, kProcessor, us(detour.begin_ns), us(detour.length_ns));
+    write_slice(writer, "detour", kNoise, rank, detour);
   }
 }
 
@@ -80,8 +86,13 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
     name_threads(writer, rank);
     write_detours(writer, timeline, rank);
   }
+  for (const auto& work : timeline.work) {
+    write_slice(writer, "work", kProcessor, work.rank,
+                {work.begin_ns, work.end_ns - work.begin_ns});
+  }
   for (std::size_t i = 0; i < timeline.transfers.size(); ++i) {
     const TransferRecord& transfer = timeline.transfers[i];
+    if (!has_ended(transfer)) continue;
     write_transfer(writer, transfer, i, timeline.machine.levels.at(transfer.level).name);
   }
   writer.finish();

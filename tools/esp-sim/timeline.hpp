@@ -1,7 +1,8 @@
 // A timeline of a run in the Chrome trace format (chrome://tracing, ui.perfetto.dev).
 //
-// A process per rank with the threads "processor" (work, and detours of its noise), "sent" and
-// "received" (transfers; an arrow joins the two). Values. path: setup
+// A process per rank with the threads "processor" (work, detours included), "noise" (detours),
+// "sent" (from the post to the start, then to the arrival) and "received" (from the arrival until
+// it was handled). Transfers that did not end (crashes) are left out. Values. path: setup
 #pragma once
 
 #include <iosfwd>
@@ -20,6 +21,7 @@ struct Timeline {
   std::uint32_t ranks;
   std::uint64_t end_ns;
   const std::vector<espalier::sim::TransferRecord>& transfers;
+  const std::vector<espalier::sim::WorkRecord>& work;
 };
 
 void write_timeline(const Timeline& timeline, std::ostream& out);

@@ -39,8 +39,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--shape", options.collective.shape)->transform(CLI::CheckedTransformer(shapes));
   app.add_option("--variant", options.collective.variant)
       ->transform(CLI::CheckedTransformer(variants));
-  app.add_option("--segment", options.collective.segment_bytes)
-      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--segment", options.collective.segment_bytes)->transform(CLI::AsSizeValue(false));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
