@@ -1,9 +1,12 @@
 // Reading and writing descriptions of noise (noise.hpp).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <fstream>
-#include <iterator>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <optional>
 
 #include "core/config_value.hpp"
@@ -62,9 +65,16 @@ bool parse_length(std::string_view text, NoiseSpec& spec) {
 
 Result<NoiseSpec> load_trace(std::string_view text, const std::string& file) {
   if (file.empty()) return refuse(text, "the name of a file is missing after trace:");
-  std::ifstream stream(file, std::ios::binary);
-  const std::string content{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) return refuse(text, "cannot read the file");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rb"),
+                                                               std::fclose);
+  std::string content;
+  char part[4096];
+  while (stream != nullptr && std::feof(stream.get()) == 0 && std::ferror(stream.get()) == 0) {
+    content.append(part, std::fread(part, 1, sizeof part, stream.get()));
+  }
+  if (stream == nullptr || std::ferror(stream.get()) != 0) {
+    return refuse(text, fmt::format("cannot read the file: {}", std::strerror(errno)));
+  }
   return parse_noise_trace(content, file);
 }
 

@@ -210,7 +210,8 @@ TEST(SimNoiseParse, SaysWhatIsWrong) {
       {"fixed:10hz:100ms", "detours of 100ms at 10hz leave no time for work"},
       {"exponential:10hz:25us:3", "cannot read the length"},
       {"trace:", "the name of a file is missing"},
-      {"trace:/nonexistent/file", "cannot read the file"},
+      {"trace:/nonexistent/file", "cannot read the file: No such file"},
+      {"trace:/", "cannot read the file: Is a directory"},
   };
   for (const auto& c : cases) {
     const auto spec = parse_noise(c.text);

@@ -173,7 +173,7 @@ class Page {
     add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", (kLeft + right) / 2,
         bottom + 42, escape(chart_.x.label));
     const double middle = (kTop + bottom) / 2;
-    add(R"(<text transform="translate(20 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)",
+    add(R"svg(<text transform="translate(20 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
         middle, escape(chart_.y.label));
   }
 

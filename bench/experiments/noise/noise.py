@@ -37,8 +37,9 @@ def simulate(programs, quick):
     for machine, ranks in MACHINES:
         for operation in OPERATIONS:
             plot = RESULTS / f"noise-{machine}-{operation}.svg"
-            text = run(programs / "esp-sim", "--machine", machine, "--ranks", 64 if quick else ranks,
-                       "--op", operation, *TREE, "--repeat", 20 if quick else 100,
+            text = run(programs / "esp-sim", "--machine", machine, "--ranks",
+                       64 if quick else ranks, "--op", operation, *TREE, "--repeat",
+                       20 if quick else 100,
                        "--noise", ",".join(NOISES), "--variant", ",".join(VARIANTS), "--seeds",
                        "1-2" if quick else "1-5", "--quiet", "--json", "-", "--svg", plot)
             for row in json.loads(text)["rows"]:
@@ -58,8 +59,8 @@ def measure(programs, quick):
             for operation in OPERATIONS:
                 for variant in VARIANTS:
                     for noise in NOISES:
-                        loop = [programs / "esp-noise-loop", "--op", operation, "--variant", variant,
-                                *TREE]
+                        loop = [programs / "esp-noise-loop", "--op", operation, "--variant",
+                                variant, *TREE]
                         if operation not in calls:  # so many that a cell takes some seconds
                             seconds = float(run(programs / "esp-run", "-n", ranks, *loop, "--calls",
                                                 20))
@@ -126,8 +127,9 @@ def sections(figures, kind):
 
 def report(figures):
     text = (pathlib.Path(__file__).parent / "report.md").read_text(encoding="utf-8")
-    text = text.replace("@SIMULATED@", "\n".join(sections(figures["simulated"], "simulated")).strip())
-    text = text.replace("@REAL@", "\n".join(sections(figures["real"], "measured")).strip())
+    for mark, kind in (("simulated", "simulated"), ("real", "measured")):
+        part = "\n".join(sections(figures[mark], kind)).strip()
+        text = text.replace(f"@{mark.upper()}@", part)
     text = text.replace("@HOST@", figures["host"])
     (RESULTS / "noise.md").write_text(text, encoding="utf-8")
 
