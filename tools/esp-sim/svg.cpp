@@ -173,7 +173,8 @@ class Page {
     add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", (kLeft + right) / 2,
         bottom + 42, escape(chart_.x.label));
     const double middle = (kTop + bottom) / 2;
-    add(R"svg(<text transform="translate(20 {:.1f}) rotate(-90)" text-anchor="middle">{}</text>)svg",
+    add(R"svg(<text transform="translate(20 {:.1f}) rotate(-90)" )svg"
+        R"svg(text-anchor="middle">{}</text>)svg",
         middle, escape(chart_.y.label));
   }
 
