@@ -129,8 +129,9 @@ Message& SimWire::make_message(const Send& send, Rank to) noexcept {
   m.signature = send.segment.signature;
   m.to = to;
   m.level = static_cast<std::uint8_t>(level);
-  m.carrier = world_.tariffs_[level].carrier;
-  if (m.carrier == Carrier::kPull && send.to_view) m.carrier = Carrier::kCopy;
+  const World::Tariff& t = world_.tariffs_[level];
+  const bool small = send.bytes < t.pull_from_bytes;
+  m.carrier = t.carrier == Carrier::kPull && (small || send.to_view) ? Carrier::kCopy : t.carrier;
   return m;
 }
 

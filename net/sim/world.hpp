@@ -11,8 +11,8 @@
 //           charges o_r + bytes G (copy out), or o_r for a view. A lane is a memory bus: both
 //           copies wait for it. A publication is copied in once.
 //   pull    sender charges o_s; visible after L; receiver charges o_r + CMA call, pages, bytes G;
-//           then the sender completes after L. What is to be read in place is copied in instead,
-//           as the shared-memory wire does.
+//           then the sender completes after L. What is to be read in place, or is small, is
+//           copied in instead, as the shared-memory wire does.
 // Grants and acknowledgements cost their latency and nobody's time. Reductions are charged by
 // SimWire, from the rank's counters.
 // A rank handles what has arrived in a *turn*: at the time of the first arrival, or when its
@@ -162,6 +162,7 @@ class World {
   // A level's prices, in whole nanoseconds where they do not depend on the size.
   struct Tariff {
     Carrier carrier = Carrier::kDevice;
+    std::uint64_t pull_from_bytes = 0;
     std::uint64_t latency = 0, gap = 0, lane_gap = 0;
     double overhead_send = 0, overhead_recv = 0;
     double copy_ns_per_byte = 0;      // of a processor

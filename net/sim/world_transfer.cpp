@@ -37,6 +37,7 @@ void World::read_machine() {
   for (const Level& level : machine_.levels) {
     Tariff t;
     t.carrier = level.carrier;
+    t.pull_from_bytes = level.pull_from_bytes;
     t.latency = whole(level.latency_ns);
     t.gap = whole(level.gap_ns);
     t.overhead_send = level.overhead_send_ns;

@@ -110,6 +110,17 @@ TEST(SimPrices, APullIsPaidByTheReceiver) {
   world.finish();
 }
 
+TEST(SimPrices, SmallMessagesAreCopiedWherePullsDoNotPay) {
+  sim::Machine machine = pull_machine();
+  machine.levels[0].pull_from_bytes = 1001;
+  Recorded world(2, machine);
+  EXPECT_EQ(world.start(0, 1, 1000).sent.posted, Posted::kDone);
+  world.finish();
+  EXPECT_EQ(world.transfers.at(0).taken_ns, 100U + 125 + 300 + 200 + 125);
+  EXPECT_EQ(world.start(0, 1, 1001).sent.posted, Posted::kPending);
+  world.finish();
+}
+
 TEST(SimPrices, ReadersOfOneSourceSlowEachOtherDown) {
   Recorded world(4, pull_machine());
   const std::uint64_t read = 500 + 3 * 100 + 1250;
