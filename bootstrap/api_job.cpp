@@ -48,28 +48,6 @@ esp_status refuse(const esp_job_options& options, esp_status code, const std::st
 
 extern "C" {
 
-const char* esp_status_text(esp_status status) {
-  static constexpr const char* kTexts[] = {
-      "success",
-      "in progress",
-      "invalid argument",
-      "unknown type, or operator not defined for the type",
-      "not allowed in this state",
-      "members of the team made different calls",
-      "a member of the team died",
-      "a member of the team did not arrive in time",
-      "out of memory or of another limited resource",
-      "not supported here",
-      "bad configuration",
-      "the bootstrap failed",
-      "a system call failed",
-      "canceled",
-      "internal error",
-  };
-  static_assert(std::size(kTexts) == ESP_STATUS_COUNT);
-  return status >= 0 && status < ESP_STATUS_COUNT ? kTexts[status] : "unknown status";
-}
-
 esp_status esp_job_init(const esp_job_options* options, esp_job** job) {
   if (job == nullptr) return ESP_ERR_ARGUMENT;
   *job = nullptr;

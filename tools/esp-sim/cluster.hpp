@@ -19,6 +19,7 @@
 #include "coll/choose.hpp"
 #include "coll/plan.hpp"
 #include "core/counters.hpp"
+#include "core/trace.hpp"
 #include "net/sim/world.hpp"
 
 namespace espalier::sim {
