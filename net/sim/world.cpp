@@ -102,6 +102,7 @@ void World::handle(const Event& event) {
       processors_[static_cast<std::size_t>(event.rank)].turn_scheduled = false;
       return wake(event.rank);
     case EventKind::kNudge:
+      processors_[static_cast<std::size_t>(event.rank)].nudge_scheduled = false;
       if (SimWire* wire = processors_[static_cast<std::size_t>(event.rank)].wire) wire->nudge();
       return wake(event.rank);
     case EventKind::kHead:

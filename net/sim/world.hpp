@@ -156,6 +156,7 @@ class World {
     std::uint64_t port_free = 0;  // its connection to the network
     SimWire* wire = nullptr;
     bool turn_scheduled = false;
+    bool nudge_scheduled = false;
     bool crashed = false;
     std::uint16_t slowness = 1;
   };

@@ -3,6 +3,7 @@
 // path: data
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "net/sim/world.hpp"
 
@@ -59,6 +60,8 @@ void World::begin_fault(const FaultEvent& fault) {
 // Something is refused without a reason; the rank hears soon that it may try again.
 bool World::draw_nudge(Rank rank, double share) {
   if (share <= 0 || !faults_on() || !fault_prng_.chance(share)) return false;
+  bool& scheduled = processors_[static_cast<std::size_t>(rank)].nudge_scheduled;
+  if (std::exchange(scheduled, true)) return true;
   Event event;
   event.rank = rank;
   event.kind = EventKind::kNudge;
