@@ -14,7 +14,7 @@ namespace espalier::sim {
 // beyond 100 years.
 std::optional<std::uint64_t> parse_duration(std::string_view text) noexcept;
 // In the largest unit of which it is at least one: 2500000 -> "2.5ms"; parse_duration reads it back
-// as the same value.
+// as the same value (below 13 days, where a double tells nanoseconds apart).
 std::string format_duration(std::uint64_t ns);
 
 }  // namespace espalier::sim

@@ -51,7 +51,7 @@ TEST(SimDuration, ReadsUnitsAndRefusesTheRest) {
 TEST(SimDuration, TextReadsBackAsTheSameValue) {
   Prng prng(1);
   for (int i = 0; i < 10'000; ++i) {
-    const std::uint64_t ns = prng.next() >> (12 + prng.below(52));  // up to 52 days
+    const std::uint64_t ns = prng.next() >> (14 + prng.below(50));  // up to 13 days
     EXPECT_EQ(parse_duration(format_duration(ns)), ns) << format_duration(ns);
   }
 }
