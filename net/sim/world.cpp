@@ -22,7 +22,8 @@ World::World(const Machine& machine, const Map& map, const WorldOptions& options
   if (options_.noise.kind != NoiseSpec::Kind::kNone) {
     noise_.reserve(map.ranks());
     for (std::uint32_t r = 0; r < map.ranks(); ++r) {
-      noise_.emplace_back(options_.noise, options_.seed, r);
+      noise_.emplace_back(r % options_.noise_every == 0 ? options_.noise : silence_, options_.seed,
+                          r);
     }
   }
   if (faulty_) draw_faults();

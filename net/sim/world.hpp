@@ -45,6 +45,7 @@ class SimWire;
 struct WorldOptions {
   std::uint64_t seed = 1;
   NoiseSpec noise;
+  std::uint32_t noise_every = 1;  // noise on the ranks 0, k, 2k, ... only
   FaultSpec faults;
   LinkKind links = LinkKind::kReliable;
   // Off for large runs: segments have a size but no bytes; views and buffers must still be readable
@@ -230,6 +231,7 @@ class World {
   std::vector<Lane> lanes_;
   std::vector<Processor> processors_;
   std::vector<RankClock> clocks_;
+  const NoiseSpec silence_;
   std::vector<Noise> noise_;                            // by rank, or none
   std::map<Rank, std::vector<std::uint64_t>> readers_;  // of a rank's memory: until when
   EventQueue<Event> queue_;

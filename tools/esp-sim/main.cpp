@@ -51,7 +51,7 @@ Outcome write_goal_file(const Options& options, Machines& machines) {
     const Scenario& scenario = options.scenarios.front();
     const auto machine = machines.get(scenario.machine);
     if (!machine) return machine.error();
-    const auto request = request_of(scenario);
+    const auto request = request_of(*machine.value(), scenario);
     if (!request) return request.error();
     return write_goal(request.value(), machine.value()->reduce_ns_per_byte, out);
   });
@@ -68,8 +68,8 @@ Outcome show_run(const Options& options, const Row& row, Machines& machines,
     fmt::print("{}", explain(critical_path(records.transfers), *machine.value(), end_ns));
   }
   return write_file(options.outputs.trace, [&](std::ostream& out) -> Outcome {
-    write_timeline({*machine.value(), row.scenario.noise, run.seed, row.scenario.ranks, end_ns,
-                    records.transfers, records.work},
+    write_timeline({*machine.value(), row.scenario.noise, row.scenario.noise_every, run.seed,
+                    row.scenario.ranks, end_ns, records.transfers, records.work},
                    out);
     return Unit{};
   });

@@ -21,7 +21,8 @@ constexpr std::size_t kSeedsMax = 100'000;
 struct Axes {
   std::vector<std::string> machines = {"cori"}, operations = {"bcast"}, placements = {"by-core"};
   std::vector<std::string> algorithms = {"tree"}, shapes = {"auto"}, variants = {"event"};
-  std::vector<std::string> noises = {"none"};
+  std::vector<std::string> noises = {"none"}, levels = {"none"};
+  std::vector<std::uint32_t> noise_every = {1};
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
   std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
   std::vector<int> radices = {0}, windows_send = {0}, windows_recv = {0};
@@ -83,6 +84,10 @@ std::vector<Scenario> product_of(const Axes& axes) {
   });
   multiply(all, axes.shapes,
            [](Scenario& s, Text v) { s.options.shape = position<esp_shape>(shape_names(), v); });
+  multiply(all, axes.levels, [](Scenario& s, Text v) {
+    if (v != "none") s.levels = position<esp_shape>(shape_names(), v);
+  });
+  multiply(all, axes.noise_every, [](Scenario& s, std::uint32_t v) { s.noise_every = v; });
   multiply(all, axes.radices, [](Scenario& s, int v) { s.options.radix = v; });
   multiply(all, axes.segments, [](Scenario& s, std::uint64_t v) { s.options.segment_bytes = v; });
   multiply(all, axes.windows_send, [](Scenario& s, int v) { s.options.window_send = v; });
@@ -128,6 +133,10 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::IsMember(algorithm_names()))
            ->capture_default_str());
   list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
+  list(app.add_option("--levels", axes.levels,
+                      "shape of the levels inside a node, which follow the machine; --shape is "
+                      "then that of the tree of nodes")
+           ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
   list(app.add_option("--radix", axes.radices, "of kary and knomial")->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
            ->transform(CLI::AsSizeValue(false)));
@@ -144,6 +153,10 @@ void add_chance_options(CLI::App& app, Axes& axes) {
                  "list of none, uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, "
                  "trace:FILE")
       ->delimiter(',')
+      ->group(group);
+  app.add_option("--noise-every", axes.noise_every, "noise on the ranks 0, k, 2k, ... only")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, kRanksMax))
       ->group(group);
   app.add_option("--faults", axes.faults,
                  "loss=0.01,duplicate=,reorder=,corrupt=,delay=0.1:5us,retry=,no-memory=,clog=2,"

@@ -29,6 +29,9 @@ struct Scenario {
   std::uint32_t calls = 1;  // back to back
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   espalier::sim::NoiseSpec noise;
+  std::uint32_t noise_every = 1;  // on every k-th rank
+  // Shape of the tree's levels inside a node, which follow the machine; AUTO: no levels.
+  esp_shape levels = ESP_SHAPE_AUTO;
   espalier::sim::FaultSpec faults;
 };
 

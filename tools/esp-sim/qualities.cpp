@@ -38,6 +38,11 @@ const std::vector<Quality>& qualities() {
       {"placement", "placement", [](S s) { return name_of(s.placement); }, nullptr},
       {"algorithm", "algorithm", [](S s) { return name_of(s.options.algorithm); }, nullptr},
       {"shape", "shape", [](S s) { return name_of(s.options.shape); }, nullptr},
+      {"levels", "levels",
+       [](S s) {
+         return s.levels == ESP_SHAPE_AUTO ? std::string("none") : name_of(s.levels) + " levels";
+       },
+       nullptr},
       {"radix", "radix", [](S s) { return number_or_auto(as_unsigned(s.options.radix)); },
        [](S s) { return as_double(as_unsigned(s.options.radix)); }},
       {"segment", "segment (bytes)", [](S s) { return number_or_auto(s.options.segment_bytes); },
@@ -49,6 +54,9 @@ const std::vector<Quality>& qualities() {
        [](S s) { return number_or_auto(as_unsigned(s.options.window_recv)); },
        [](S s) { return as_double(as_unsigned(s.options.window_recv)); }},
       {"variant", "variant", [](S s) { return name_of(s.options.variant); }, nullptr},
+      {"noise_every", "noise on every k-th rank",
+       [](S s) { return s.noise_every == 1 ? "all" : fmt::format("{}", s.noise_every); },
+       [](S s) { return as_double(s.noise_every); }},
       {"noise", "noise (% of the processor)", [](S s) { return to_text(s.noise); },
        [](S s) { return 100.0 * s.noise.share(); }},
   };

@@ -26,7 +26,7 @@ std::string common_text(const std::vector<Row>& rows) {
       continue;
     }
     const std::string value = quality.text(rows.front().scenario);
-    if (value == "auto" || value == "full" || value == "none") continue;
+    if (value == "auto" || value == "full" || value == "none" || value == "all") continue;
     const bool is_word = quality.number == nullptr;
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value,
                         is_word ? "" : fmt::format(" {}", quality.name));

@@ -7,6 +7,7 @@
 
 #include "coll/choose.hpp"
 #include "tools/esp-sim/cluster.hpp"
+#include "tools/esp-sim/machine_levels.hpp"
 
 namespace esp_sim {
 namespace {
@@ -27,8 +28,17 @@ bool reduces(const Scenario& scenario) {
          scenario.operation == espalier::Collective::kAllreduce;
 }
 
+espalier::Tuning tuning_of(const Machine& machine, const Map& map, const Scenario& scenario) {
+  espalier::Tuning tuning;
+  if (scenario.levels != ESP_SHAPE_AUTO) {
+    tuning.levels = espalier::sim::machine_levels(machine, map, scenario.levels);
+  }
+  return tuning;
+}
+
 ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
   ClusterOptions options;
+  options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
   options.world.noise = scenario.noise;
   options.world.faults = scenario.faults;
@@ -64,14 +74,17 @@ Result<const Machine*> Machines::get(const std::string& name) {
   return &loaded_.emplace(name, std::move(machine.value())).first->second;
 }
 
-Result<espalier::PlanRequest> request_of(const Scenario& scenario) {
+Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario) {
+  const auto map =
+      Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, 1);
+  if (!map) return map.error();
   espalier::PlanRequest base;
   base.collective = scenario.operation;
   base.size = static_cast<std::int32_t>(scenario.ranks);
   base.root = scenario.root;
   base.element_bytes = reduces(scenario) && scenario.bytes % 8 == 0 ? 8 : 1;
   base.elements = scenario.bytes / base.element_bytes;
-  return espalier::resolve(scenario.options, base);
+  return espalier::resolve(scenario.options, base, tuning_of(machine, map.value(), scenario));
 }
 
 Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint64_t seed,
@@ -80,7 +93,9 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
   const auto begin = std::chrono::steady_clock::now();
-  Cluster cluster(machine, map.value(), cluster_options(scenario, seed));
+  ClusterOptions options = cluster_options(scenario, seed);
+  options.tuning = tuning_of(machine, map.value(), scenario);
+  Cluster cluster(machine, map.value(), options);
   cluster.set_watch([&progress](double share, std::uint64_t events) {
     progress.show_part(share, fmt::format(", {} M events", events / 1'000'000));
   });

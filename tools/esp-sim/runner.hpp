@@ -45,6 +45,7 @@ espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scen
                                std::uint64_t seed, Progress& progress, Records* records);
 
 // The plan of rank 0, completely chosen, from which those of all ranks follow.
-espalier::Result<espalier::PlanRequest> request_of(const Scenario& scenario);
+espalier::Result<espalier::PlanRequest> request_of(const espalier::sim::Machine& machine,
+                                                   const Scenario& scenario);
 
 }  // namespace esp_sim

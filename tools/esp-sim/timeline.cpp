@@ -84,7 +84,7 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   Writer writer(out);
   for (std::uint32_t rank = 0; rank < timeline.ranks; ++rank) {
     name_threads(writer, rank);
-    write_detours(writer, timeline, rank);
+    if (rank % timeline.noise_every == 0) write_detours(writer, timeline, rank);
   }
   for (const auto& work : timeline.work) {
     write_slice(writer, "work", kProcessor, work.rank,

@@ -17,6 +17,7 @@ namespace esp_sim {
 struct Timeline {
   const espalier::sim::Machine& machine;
   const espalier::sim::NoiseSpec& noise;
+  std::uint32_t noise_every;
   std::uint64_t seed;
   std::uint32_t ranks;
   std::uint64_t end_ns;
