@@ -25,6 +25,8 @@ OPERATIONS = ["bcast", "reduce"]
 PUBLISHED_AT_10 = {"bcast": 24, "reduce": 16}
 MACHINES = [("cori", 1024), ("stampede2", 1536)]
 TREE = ["--bytes", "4M", "--segment", "64K", "--shape", "chain"]
+# Chains within sockets and nodes, and a chain of nodes, as published.
+SIMULATED_TREE = [*TREE, "--levels", "chain"]
 
 
 def run(*command):
@@ -38,10 +40,10 @@ def simulate(programs, quick):
         for operation in OPERATIONS:
             plot = RESULTS / f"noise-{machine}-{operation}.svg"
             text = run(programs / "esp-sim", "--machine", machine, "--ranks",
-                       64 if quick else ranks, "--op", operation, *TREE, "--repeat",
-                       20 if quick else 100,
+                       64 if quick else ranks, "--op", operation, *SIMULATED_TREE, "--repeat",
+                       10 if quick else 20,
                        "--noise", ",".join(NOISES), "--variant", ",".join(VARIANTS), "--seeds",
-                       "1-2" if quick else "1-5", "--quiet", "--json", "-", "--svg", plot)
+                       "1-2" if quick else "1-3", "--quiet", "--json", "-", "--svg", plot)
             for row in json.loads(text)["rows"]:
                 figures.append({"machine": machine, "ranks": row["ranks"], "operation": operation,
                                 "variant": row["variant"], "noise": row["noise"],
@@ -128,9 +130,9 @@ def sections(figures, kind):
 def report(figures):
     text = (pathlib.Path(__file__).parent / "report.md").read_text(encoding="utf-8")
     for mark, kind in (("simulated", "simulated"), ("real", "measured")):
-        part = "\n".join(sections(figures[mark], kind)).strip()
+        part = "\n".join(sections(figures.get(mark, []), kind)).strip() or "Not run yet."
         text = text.replace(f"@{mark.upper()}@", part)
-    text = text.replace("@HOST@", figures["host"])
+    text = text.replace("@HOST@", figures.get("host", "a machine"))
     (RESULTS / "noise.md").write_text(text, encoding="utf-8")
 
 
