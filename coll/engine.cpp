@@ -329,7 +329,11 @@ void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index)
       queue_vertex(instance, number);
     }
   }
-  for (const std::uint16_t fed : vertex.feeds) queue_vertex(instance, fed);
+  // The queue is a stack: the first of them runs first, as the plan's maker wanted (a broadcast
+  // serves its largest subtree first).
+  for (auto fed = vertex.feeds.rbegin(); fed != vertex.feeds.rend(); ++fed) {
+    queue_vertex(instance, *fed);
+  }
 }
 
 void Engine::end(Instance& instance) noexcept {
