@@ -232,9 +232,14 @@ void SimWire::enqueue(PendingSend& send) noexcept {
   finished_last_ = &send;
 }
 
+// Copying takes its time: after each message that is copied the engine may forward it.
 int SimWire::progress() noexcept {
   int events = std::exchange(news_, 0);
-  while (inbox_ != nullptr) {
+  const auto copied = [&] {
+    return counters_.copy_out_bytes.value() + counters_.cma_bytes.value();
+  };
+  const std::uint64_t before = copied();
+  while (inbox_ != nullptr && copied() == before) {
     if (!accept(*inbox_)) break;
     ++events;
   }

@@ -37,6 +37,7 @@ class SimWire final : public Wire {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
+  bool has_arrivals() const noexcept { return inbox_ != nullptr; }
 
   // Charges the processor for reductions since the last call.
   void charge_combines() noexcept;

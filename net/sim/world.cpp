@@ -138,8 +138,11 @@ void World::take_turn(Rank rank) {
   if (wire == nullptr) return;
   ESP_ASSERT(turn_of_ == kNoRank);
   turn_of_ = rank;
-  (void)wire->progress();
-  turn_(turn_context_, rank);
+  int events = 0;
+  do {
+    events = wire->progress();
+    turn_(turn_context_, rank);
+  } while (events > 0 && wire->has_arrivals());
   wire->charge_combines();
   turn_of_ = kNoRank;
 }
