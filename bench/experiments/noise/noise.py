@@ -17,8 +17,9 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "docs" / "results"
-NOISES = ["none", "uniform:10hz:0-10ms", "uniform:10hz:0-20ms"]
+NOISES = ["none", "uniform:10hz:0ns-10ms", "uniform:10hz:0ns-20ms"]
 SHARES = ["0 %", "5 %", "10 %"]
+EVERY = [1024, 256, 32]
 VARIANTS = ["event", "waitall", "blocking"]
 OPERATIONS = ["bcast", "reduce"]
 # Machine, ranks, and the published slowdowns at 10 % noise: (ADAPT, the worst of the others).
@@ -40,7 +41,7 @@ def simulate(programs, quick):
         for operation in OPERATIONS:
             plot = RESULTS / f"noise-{machine}-{operation}.svg"
             text = run(programs / "esp-sim", "--machine", machine, "--ranks",
-                       64 if quick else ranks, "--op", operation, *SIMULATED_TREE, "--repeat",
+                       ranks, "--op", operation, *SIMULATED_TREE, "--repeat",
                        10 if quick else 20,
                        "--noise", ",".join(NOISES), "--variant", ",".join(VARIANTS), "--seeds",
                        "1-2" if quick else "1-3", "--quiet", "--json", "-", "--svg", plot)
@@ -50,6 +51,27 @@ def simulate(programs, quick):
                                 "us": [one["makespan_ns"] / 1e3 for one in row["runs"]]})
             print(f"simulated: {operation} on {machine}")
     return figures
+
+
+def simulate_few(programs):
+    """The same 10 % on every k-th rank only."""
+    text = run(programs / "esp-sim", "--machine", "cori", "--ranks", 1024, *SIMULATED_TREE,
+               "--repeat", 40, "--noise", NOISES[2], "--noise-every", ",".join(map(str, EVERY)),
+               "--variant", ",".join(VARIANTS), "--seeds", "1-2", "--quiet", "--json", "-")
+    return [[row["noise_every"], row["variant"], row["makespan_ns"]["median"] / 1e3]
+            for row in json.loads(text)["rows"]]
+
+
+def few_table(figures):
+    lines = ["| noise on | " + " | ".join(VARIANTS) + " |", "|---|" + "---|" * len(VARIANTS)]
+    quiet = {variant: cell([figure for figure in figures["simulated"] if figure["machine"] ==
+                            "cori"], "bcast", variant, "none")[0] for variant in VARIANTS}
+    for every in EVERY:
+        times = {variant: us for k, variant, us in figures["few"] if k == str(every)}
+        texts = [f"{times[v] / 1e3:.2f} ms, {100 * (times[v] / quiet[v] - 1):.0f} % slower"
+                 for v in VARIANTS]
+        lines.append(" | ".join([f"| {1024 // every} of 1024 ranks", *texts]) + " |")
+    return "\n".join(lines)
 
 
 def measure(programs, quick):
@@ -132,6 +154,7 @@ def report(figures):
     for mark, kind in (("simulated", "simulated"), ("real", "measured")):
         part = "\n".join(sections(figures.get(mark, []), kind)).strip() or "Not run yet."
         text = text.replace(f"@{mark.upper()}@", part)
+    text = text.replace("@FEW@", few_table(figures))
     text = text.replace("@HOST@", figures.get("host", "a machine"))
     (RESULTS / "noise.md").write_text(text, encoding="utf-8")
 
@@ -147,7 +170,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", choices=["simulated", "real"])
-    parser.add_argument("--quick", action="store_true", help="small and short: a check, no result")
+    parser.add_argument("--quick", action="store_true", help="fewer calls, rounds and seeds")
     options = parser.parse_args()
     programs = options.build / "bin"
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -155,6 +178,7 @@ def main():
     figures = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     if options.only != "real":
         figures["simulated"] = simulate(programs, options.quick)
+        figures["few"] = simulate_few(programs)
     if options.only != "simulated":
         figures["real"] = measure(programs, options.quick)
         figures["host"] = host()
