@@ -8,6 +8,7 @@
 
 #include "coll/engine.hpp"
 #include "coll/watch.hpp"
+#include "core/kernels/isa.hpp"
 #include "net/sim/sim_wire.hpp"
 
 namespace espalier::sim {
@@ -71,7 +72,8 @@ class Cluster::Buffers {
     call.output = shared_;
     if (reduces()) {
       call.combiner = Combiner(
-          shared_ != nullptr ? combine_nothing : combine_kernel(ESP_SUM, call.type), call.type);
+          shared_ != nullptr ? combine_nothing : combine_kernel_for(best_isa(), ESP_SUM, call.type),
+          call.type);
     }
     if (shared_ == nullptr) {
       call.input = memory_[index(rank)].input.data();
