@@ -75,7 +75,7 @@ struct Team {
   std::uint64_t safe = 0;      // all members are known to have entered this operation
   std::uint64_t short_wait =
       0;  // the operation that the short path waits for members to enter, or 0
-  std::uint64_t flow_waits = 0;     // odd while a blocking send or receive without an instance waits
+  std::uint64_t flow_waits = 0;     // odd while a blocking send or receive waits
   int flow_peer = -1;               // for this member,
   std::uint64_t flow_bytes = 0;     // for a message of this size
   std::uint64_t flow_sequence = 0;  // and number
