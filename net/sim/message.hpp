@@ -35,8 +35,7 @@ class Payload {
 
  private:
   Payload() = default;
-  std::uint64_t holders_ = 1;
-  std::uint64_t padding_ = 0;  // data() is aligned as malloc's memory is
+  alignas(16) std::uint64_t holders_ = 1;  // data() is aligned as malloc's memory is
 };
 
 // A send whose completion is still to fire: after `readers` more of its messages have left, or have

@@ -194,7 +194,7 @@ Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) {
     ESP_ASSERT(!found->posted);
     matcher_.erase(*found);
-    take(static_cast<Message&>(*found), op);
+    hand_over(static_cast<Message&>(*found), op);
     return Posted::kDone;
   }
   op.posted = true;
@@ -278,13 +278,13 @@ bool SimWire::accept(Message& m) noexcept {
   auto& op = static_cast<RecvOp&>(*found);
   matcher_.erase(op);
   op.posted = false;
-  take(m, op);
+  hand_over(m, op);
   op.complete(op.status);
   return true;
 }
 
 // Gives the message to its receive; op.status says how it went.
-void SimWire::take(Message& m, RecvOp& op) noexcept {
+void SimWire::hand_over(Message& m, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += m.bytes;
   op.status = {};

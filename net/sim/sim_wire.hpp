@@ -53,7 +53,7 @@ class SimWire final : public Wire {
   PendingSend& pending(SendOp& op) noexcept;
   void load(Message& m, Payload*& payload) noexcept;
   bool accept(Message& m) noexcept;
-  void take(Message& m, RecvOp& op) noexcept;
+  void hand_over(Message& m, RecvOp& op) noexcept;
   void fetch(Message& m, RecvOp& op) noexcept;
   int finish_sends() noexcept;
 
