@@ -137,7 +137,8 @@ Message& SimWire::make_message(const Send& send, Rank to) noexcept {
 
 // The bytes leave the user's buffer at the post, but for pulls.
 void SimWire::load(Message& m, Payload*& payload) noexcept {
-  if (m.carrier == Carrier::kPull || !world_.options_.carry_data) return;
+  // An empty segment has nothing to hold on to: its receiver may not know it from a view.
+  if (m.carrier == Carrier::kPull || !world_.options_.carry_data || m.bytes == 0) return;
   if (payload == nullptr) payload = Payload::copy_of(m.source, m.bytes);
   payload->hold();
   m.payload = payload;
@@ -305,7 +306,7 @@ void SimWire::fetch(Message& m, RecvOp& op) noexcept {
     world_.pull(m);
     ++counters_.cma_calls;
     counters_.cma_bytes += m.bytes;
-    if (view && carry) m.payload = Payload::copy_of(m.source, m.bytes);
+    if (view && carry && m.bytes > 0) m.payload = Payload::copy_of(m.source, m.bytes);
   } else if (m.carrier == Carrier::kCopy && !view) {
     world_.copy(rank_, m, true);
     counters_.copy_out_bytes += m.bytes;
