@@ -69,7 +69,8 @@ class Engine final : public Agent {
 
   // Ends everything under way on the team with this status, for good.
   void fail(Team& team, Status status, std::string text) noexcept;
-  // The same when the job is finalized: the others are told only if a collective was under way.
+  // The same when the job is finalized: the others are told only if a collective was under way, or
+  // a message to one of them.
   void cancel(Team& team) noexcept;
 
   Trace& trace() noexcept { return trace_; }

@@ -223,11 +223,13 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
 }
 
 void Engine::cancel(Team& team) noexcept {
-  bool collective = false;
+  // Nobody depends on what was only to be received here. But what is being sent may be read from
+  // memory that its user has back from now on.
+  bool told = false;
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
-    collective = collective || i->channel == 0;
+    told = told || i->channel == 0 || i->plan->vertices.front().action == Action::kSend;
   }
-  if (collective) {
+  if (told) {
     fail(team, Status(ESP_ERR_CANCELED), "the job was finalized");
     return;
   }

@@ -143,15 +143,18 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   }
   if (!ranks.empty() || what.instance == nullptr) return ranks;
   const Instance& instance = *what.instance;
+  const auto add = [&](std::int32_t member) {
+    const Rank rank = team.members[static_cast<std::size_t>(member)];
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
+  };
   for (std::size_t v = 0; v < instance.states.size(); ++v) {
     const Vertex& vertex = instance.plan->vertices[v];
     const VertexState& state = instance.states[v];
-    const bool talks = state.recvs != nullptr || (state.sends != nullptr && vertex.peers.empty());
+    const bool talks = state.recvs != nullptr || state.sends != nullptr;
     if (!talks || state.base >= vertex.count) continue;
-    const auto member = static_cast<std::size_t>(instance.plan->peer(vertex, state.base));
-    if (std::find(ranks.begin(), ranks.end(), team.members[member]) == ranks.end()) {
-      ranks.push_back(team.members[member]);
-    }
+    // Any reader of a publication may be the one that is late.
+    for (const std::int32_t reader : vertex.peers) add(reader);
+    if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
   }
   return ranks;
 }
