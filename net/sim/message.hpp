@@ -43,6 +43,7 @@ class Payload {
 // user's `chain` is this.
 struct PendingSend : SendOp {
   Rank sender = kNoRank;
+  bool lost = false;  // a message was dropped: it never completes, and is kept until taken back
 };
 
 // A data segment, from the post until the receiver has handled it. As a MatchNode it is a segment

@@ -26,13 +26,13 @@ SimWire::SimWire(World& world, Rank rank, Counters& counters, Drive drive)
 
 SimWire::~SimWire() {
   world_.detach(rank_);
-  while (inbox_ != nullptr) world_.give_back(*std::exchange(inbox_, inbox_->next));
+  while (inbox_ != nullptr) world_.drop(*std::exchange(inbox_, inbox_->next));
   while (finished_ != nullptr) {
     auto& send = static_cast<PendingSend&>(*std::exchange(finished_, finished_->next));
     world_.sends_.give_back(send);
   }
   matcher_.drain([&](MatchNode& node) {
-    if (!node.posted) world_.give_back(static_cast<Message&>(node));
+    if (!node.posted) world_.drop(static_cast<Message&>(node));
   });
   credits_.drain([](MatchNode& node) { delete static_cast<Credit*>(&node); });
 }
@@ -211,8 +211,9 @@ void SimWire::cancel(RecvOp& op) noexcept {
 
 void SimWire::cancel(SendOp& op) noexcept {
   if (op.chain == nullptr) return;
-  op.chain->chain = nullptr;
-  op.chain = nullptr;
+  auto& send = static_cast<PendingSend&>(*std::exchange(op.chain, nullptr));
+  send.chain = nullptr;
+  if (send.lost && send.readers == 0) world_.sends_.give_back(send);
 }
 
 void SimWire::release(RecvOp& op) noexcept {

@@ -39,6 +39,12 @@ class SimWire final : public Wire {
   int progress() noexcept override;
   bool has_arrivals() const noexcept { return inbox_ != nullptr; }
 
+  // Neither posted nor unexpected segments, nothing to hand out, no grant that was not used.
+  bool quiet() const noexcept {
+    return inbox_ == nullptr && finished_ == nullptr && matcher_.count() == 0 &&
+           credits_.count() == 0;
+  }
+
   // Charges the processor for reductions since the last call.
   void charge_combines() noexcept;
 

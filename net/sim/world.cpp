@@ -150,19 +150,27 @@ void World::take_turn(Rank rank) {
 void World::deliver(Message& m) {
   Processor& p = processors_[static_cast<std::size_t>(m.to)];
   if (m.record != 0 && records_ != nullptr) (*records_)[m.record - 1].arrived_ns = now_;
-  if (p.wire == nullptr || p.crashed) return give_back(m);
+  if (p.wire == nullptr || p.crashed) return drop(m);
   p.wire->enqueue(m);
   wake(m.to);
 }
 
 void World::complete(PendingSend& send) {
   ESP_ASSERT(send.readers > 0);
-  if (--send.readers > 0) return;
+  if (--send.readers > 0 || (send.lost && send.chain != nullptr)) return;
   const Rank sender = send.sender;
   Processor& p = processors_[static_cast<std::size_t>(sender)];
-  if (p.wire == nullptr || p.crashed) return sends_.give_back(send);
+  if (p.wire == nullptr || p.crashed || send.lost) return sends_.give_back(send);
   p.wire->enqueue(send);
   wake(sender);
+}
+
+void World::drop(Message& m) noexcept {
+  if (m.acknowledge != nullptr) {
+    m.acknowledge->lost = true;
+    complete(*m.acknowledge);
+  }
+  give_back(m);
 }
 
 void World::give_back(Message& m) noexcept {

@@ -114,6 +114,10 @@ class World {
   // Hash over all events handled so far: equal seeds must print equal unseeds.
   std::uint64_t unseed() const noexcept { return unseed_; }
   std::uint64_t events() const noexcept { return events_; }
+  // Messages, incomplete sends and grants that somebody still holds: none when all is quiet.
+  std::size_t under_way() const noexcept {
+    return messages_.in_use() + sends_.in_use() + grants_.in_use();
+  }
 
   // nullptr: off.
   void record(std::vector<TransferRecord>* records) noexcept { records_ = records; }
@@ -222,6 +226,8 @@ class World {
   void deliver(Message& m);
   void complete(PendingSend& send);
   void give_back(Message& m) noexcept;
+  // Nobody will take the message.
+  void drop(Message& m) noexcept;
 
   const Machine& machine_;
   const Map& map_;

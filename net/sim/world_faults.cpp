@@ -57,7 +57,8 @@ void World::begin_fault(const FaultEvent& fault) {
   }
 }
 
-// Something is refused without a reason; the rank hears soon that it may try again.
+// Something is refused without a reason; the rank hears soon that it may try again: once, however
+// much was refused, or each nudge would make several.
 bool World::draw_nudge(Rank rank, double share) {
   if (share <= 0 || !faults_on() || !fault_prng_.chance(share)) return false;
   bool& scheduled = processors_[static_cast<std::size_t>(rank)].nudge_scheduled;
