@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/plant.hpp"
+
 namespace espalier {
 namespace {
 
@@ -17,7 +19,7 @@ bool same_options(const esp_coll_options& a, const esp_coll_options& b) noexcept
 bool is_for(const PlanEntry& entry, const Call& call) noexcept {
   return entry.collective == call.collective && entry.root == call.root &&
          entry.count == call.count && entry.element_bytes == call.element_bytes &&
-         entry.commutative == call.combiner.commutative() &&
+         ESP_PLANT(14, entry.commutative == call.combiner.commutative(), true) &&
          same_options(entry.options, call.options);
 }
 
@@ -84,7 +86,9 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   entry->options = call.options;
   entry->plan = std::move(*plan);
   ++counters_.plans_built;
-  if (cached != nullptr && cached->in_use > 0) team.retired.push_back(std::move(cached));
+  if (cached != nullptr && ESP_PLANT(21, cached->in_use > 0, false)) {
+    team.retired.push_back(std::move(cached));
+  }
   cached = std::move(entry);
   return cached.get();
 }
@@ -198,8 +202,10 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
 bool Engine::settle(Instance& instance) noexcept {
   Team& team = *instance.team;
   if (instance.status.ok() && instance.unfinished > 0) return false;
-  const bool blameless = instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM ||
-                         instance.status.code() == ESP_ERR_PEER_DIED;
+  const bool blameless =
+      ESP_PLANT(17, instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM,
+                instance.status.code() == ESP_ERR_SYSTEM) ||
+      instance.status.code() == ESP_ERR_PEER_DIED;
   if (team.board && blameless && !team.board.reported().ok()) {
     instance.status = team.board.reported();
   }
@@ -235,6 +241,7 @@ int Engine::progress() noexcept {
     instance->stalled = false;
     const auto vertices = static_cast<std::uint16_t>(instance->states.size());
     for (std::uint16_t v = 0; v < vertices; ++v) {
+      if (ESP_PLANT(4, false, instance->queued > 0)) break;
       if (std::exchange(instance->states[v].stalled, false)) queue_vertex(*instance, v);
     }
     make_ready(*instance);
@@ -297,11 +304,13 @@ int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
 std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
                                 const VertexState& state) const noexcept {
   const std::uint32_t left = vertex.count - state.base;
-  const std::uint32_t window = std::min<std::uint32_t>({vertex.window, left, 64});
+  const std::uint32_t window =
+      std::min<std::uint32_t>({ESP_PLANT(1, vertex.window, vertex.window + 1U), left, 64});
   if (window == 0) return 0;
   std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
   for (const Dependency& need : vertex.needs) {
     if (possible == 0) break;
+    if (ESP_PLANT(2, false, need.shift > 1)) continue;
     possible &=
         complete_from(static_cast<std::int64_t>(state.base) - need.shift,
                       instance.states[need.vertex], instance.plan->vertices[need.vertex].count);
@@ -346,7 +355,7 @@ void Engine::end(Instance& instance) noexcept {
   }
   if (instance.active_next != nullptr) instance.active_next->active_prev = instance.active_prev;
   // A vertex that stalled may have been posted since, by a completion that feeds it.
-  if (instance.stalled || instance.ready) [[unlikely]] {
+  if (ESP_PLANT(10, instance.stalled || instance.ready, instance.ready)) [[unlikely]] {
     drop_from_lists(instance);
   }
   const Finish finish = instance.finish;

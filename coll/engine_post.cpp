@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "coll/engine.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 
@@ -46,8 +48,9 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   slot.index = index;
   slot.on_complete = on_send;
   Send send;
-  send.segment.flow = FlowId(team.id, instance.channel + vertex.channel, instance.sequence);
-  send.segment.ordinal = plan.ordinal(vertex, index);
+  send.segment.flow = FlowId(team.id, instance.channel + vertex.channel,
+                             ESP_PLANT(12, instance.sequence, instance.sequence % 4));
+  send.segment.ordinal = ESP_PLANT(3, plan.ordinal(vertex, index), index);
   send.segment.total = vertex.inner;
   send.segment.signature = instance.signature;
   send.data = locate(instance, vertex.src, vertex, index);
@@ -86,7 +89,8 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
   SegmentId segment;
   segment.peer = team.members[member];
-  segment.flow = FlowId(team.id, instance.channel + vertex.channel, instance.sequence);
+  segment.flow = FlowId(team.id, instance.channel + vertex.channel,
+                        ESP_PLANT(12, instance.sequence, instance.sequence % 4));
   segment.ordinal = plan.ordinal(vertex, index);
   segment.total = vertex.inner;
   segment.signature = instance.signature;
@@ -116,7 +120,9 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   Instance& instance = *slot.instance;
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
   if (vertex.action == Action::kRecv) slot.busy = false;
-  if (!status.ok()) instance.engine->note_failure(instance, status);
+  if (ESP_PLANT(19, !status.ok(), !status.ok() && slot.index == 0)) {
+    instance.engine->note_failure(instance, status);
+  }
   Trace& trace = instance.engine->trace_;
   if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   instance.engine->mark(instance, slot.vertex, slot.index);
@@ -135,6 +141,7 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
       instance.operands[k++] = locate(instance, operand.place, vertex, index);
     }
   }
+  if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
   const std::uint64_t elements = plan.length_elements(vertex, index);
   if (elements > 0) {
     std::byte* dst = locate(instance, vertex.dst, vertex, index);
@@ -153,7 +160,7 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
   for (const Operand& operand : vertex.operands) {
     if (operand.place != Place::kView) continue;
     VertexState& from = instance.states[operand.vertex];
-    RecvSlot& slot = from.recvs[index % from.slots];
+    RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
     const auto member = static_cast<std::size_t>(plan.peer(plan.vertices[operand.vertex], index));
     instance.team->wire_to(member).release(slot);
     slot.busy = false;
@@ -172,7 +179,7 @@ void Engine::withdraw(Instance& instance) noexcept {
   for (std::uint16_t number = 0; number < vertices; ++number) {
     const Vertex& vertex = plan.vertices[number];
     VertexState& state = instance.states[number];
-    for (std::size_t i = 0; i < state.slots; ++i) {
+    for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
       if (state.sends != nullptr && state.sends[i].pending) {
         Wire& wire = instance.team->wire_to(static_cast<std::size_t>(
             vertex.action == Action::kPublish ? vertex.peers.front()
@@ -248,7 +255,7 @@ void Engine::withdraw_all(Team& team) noexcept {
     withdraw(instance);
     drop_from_lists(instance);
     if (instance.finish.function != nullptr) failed_.emplace_back(instance.finish, team.fault);
-    instance.finish = {};
+    instance.finish = ESP_PLANT(5, Finish{}, instance.finish);
     instance.status = team.fault;
     end(instance);
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/plant.hpp"
+
 namespace espalier {
 
 void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
@@ -90,6 +92,7 @@ bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
 
 bool TeamWatch::find_dead(Team& team) noexcept {
   for (const Rank rank : team.members) {
+    if (ESP_PLANT(18, false, rank == team.members.back())) continue;
     if (rank == team.members[static_cast<std::size_t>(team.rank)]) continue;
     const bool left = liveness_.has_left(rank);
     if (!left && !liveness_.is_dead(rank)) continue;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/plant.hpp"
 #include "shm/shm_wire.hpp"
 
 namespace espalier::shm {
@@ -82,7 +83,7 @@ void ShmWire::drop_interest(Peer& p) noexcept {
   if (--p.interest != 0) return;
   const std::uint32_t last = active_.back();
   active_[p.active_at] = last;
-  peers_[last].active_at = p.active_at;
+  peers_[last].active_at = ESP_PLANT(24, p.active_at, peers_[last].active_at);
   active_.pop_back();
 }
 
@@ -157,6 +158,7 @@ void ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
     op.view = bytes;
     op.token = make_token(local(p.rank), cell.ticket, cell.lap);
     hold(op);
+    if (ESP_PLANT(22, false, true)) acknowledge(p, cell.ticket, cell.lap);
     return;
   }
   if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
@@ -190,7 +192,7 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
       if (op.status.ok()) std::memcpy(op.dst, message.evacuated, message.cell.bytes);
       std::free(message.evacuated);
     }
-    message.evacuated = nullptr;
+    message.evacuated = ESP_PLANT(23, nullptr, message.evacuated);
   }
   free_unexpected_.push_back(&message);
   return posted;

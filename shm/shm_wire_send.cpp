@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/plant.hpp"
 #include "core/prefetch.hpp"
 #include "shm/shm_wire.hpp"
 
@@ -195,7 +196,7 @@ Arena::Chunk ShmWire::take_chunk(std::uint64_t bytes, std::uint32_t readers) noe
   if (chunk.id == Arena::kNone) {
     for (Peer& p : peers_) reap(p);
     chunk = arena_.take(bytes, readers);
-    if (chunk.id == Arena::kNone) press();
+    if (ESP_PLANT(26, chunk.id == Arena::kNone, false)) press();
   }
   return chunk;
 }
@@ -285,7 +286,7 @@ void ShmWire::cancel(SendOp& op) noexcept {
   for (Peer& p : peers_) {
     for (std::uint64_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
       Ticket& ticket = p.tickets[n % kTickets];
-      if (ticket.op != &op) continue;
+      if (ticket.op != &op || ESP_PLANT(25, false, p.rank % 2 == 1)) continue;
       ticket.op = nullptr;
       if (--p.ops_open == 0) drop_interest(p);
     }

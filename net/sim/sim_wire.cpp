@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/plant.hpp"
+
 namespace espalier::sim {
 namespace {
 
@@ -73,7 +75,9 @@ Posted SimWire::publish(const Send& send, std::span<const Rank> peers, SendOp& o
 Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
   charge_combines();
   bool possible = !world_.refuses(rank_);
-  for (const Rank to : peers) possible = possible && granted(to, send.segment);
+  for (const Rank to : ESP_PLANT(16, peers, peers.first(1))) {
+    possible = possible && granted(to, send.segment);
+  }
   if (!possible) {
     ++counters_.retries;
     return Posted::kRetry;
@@ -93,7 +97,8 @@ Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
       counters_.copy_in_bytes += send.bytes;
     }
     load(m, payload);
-    if (send.synchronous || m.carrier == Carrier::kPull) m.acknowledge = &pending(op);
+    const bool pulled = m.carrier == Carrier::kPull && ESP_PLANT(15, true, to == peers.front());
+    if (send.synchronous || pulled) m.acknowledge = &pending(op);
     const bool leaves = m.carrier == Carrier::kDevice && !send.synchronous;
     world_.launch(m, leaves ? &pending(op) : nullptr);
     use_grant(to, send.segment);
@@ -148,7 +153,7 @@ bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
   if (segment.ordinal < kEagerSegments) return true;
   const auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
   if (credit != nullptr && segment.ordinal < credit->limit) return true;
-  awaits_grant_ = true;
+  awaits_grant_ = ESP_PLANT(13, true, credit != nullptr);
   return false;
 }
 
@@ -157,7 +162,7 @@ bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
 void SimWire::use_grant(Rank peer, const SegmentId& segment) noexcept {
   if (segment.ordinal < kEagerSegments) return;
   auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
-  if (++credit->used < segment.total - kEagerSegments) return;
+  if (++credit->used < segment.total - kEagerSegments - ESP_PLANT(20, 0U, 1U)) return;
   credits_.erase(*credit);
   delete credit;
 }
@@ -187,7 +192,7 @@ Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   op.ordinal = segment.ordinal;
   charge_combines();
   const std::uint32_t step = std::clamp(window / 2, 1U, kGrantStep);
-  const std::uint32_t limit = segment.ordinal + 1;
+  const std::uint32_t limit = segment.ordinal + ESP_PLANT(7, 1U, 2U);
   if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
     ++counters_.grants;
     world_.send_grant({rank_, segment.peer, segment.flow.key, limit});
@@ -290,7 +295,7 @@ void SimWire::hand_over(Message& m, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += m.bytes;
   op.status = {};
-  if (m.bytes == op.bytes && m.signature == op.signature) {
+  if (m.bytes == op.bytes && ESP_PLANT(8, m.signature == op.signature, true)) {
     fetch(m, op);
   } else {
     op.status = Status(ESP_ERR_MISMATCH, m.peer);

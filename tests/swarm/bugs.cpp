@@ -1,0 +1,41 @@
+#include "tests/swarm/bugs.hpp"
+
+namespace espalier::swarm {
+namespace {
+
+constexpr Bug kBugs[] = {
+    {1, "off by one", "a vertex may have one index more in flight than its window"},
+    {2, "missing dependency", "edges to far earlier indices are not looked at"},
+    {3, "wrong number", "a send counts its segments through all peers, not for each"},
+    {4, "lost retry", "of several refused vertices of an operation one is tried again"},
+    {5, "double completion", "an operation that is taken back ends twice"},
+    {6, "wrong resource", "a combine gives back the view of the next segment"},
+    {7, "too much permission", "a receiver grants one segment more than it has posted"},
+    {8, "skipped check", "segments of another call are taken if their size is right"},
+    {9, "wrong order", "the first two operands of a combine are swapped"},
+    {10, "stale list entry", "an ended operation stays in the list of those to try again"},
+    {11, "forgotten operation", "the first slot of each vertex is not taken back"},
+    {12, "number used again", "operations four apart have the same number"},
+    {13, "lost wake-up", "who waits for its first grant is not told of it"},
+    {14, "stale cache", "a plan for commutative operators serves the others, too"},
+    {15, "early completion", "a publication is complete when its first reader has read it"},
+    {16, "unchecked reader", "only the first reader of a publication is asked for permission"},
+    {17, "ignored report", "a result counts although its source had given up before"},
+    {18, "overlooked death", "the watchdog does not look at the last member of a team"},
+    {19, "swallowed error", "a mismatch counts only in the first segment of a flow"},
+    {20, "early disposal", "permissions are thrown away one segment too soon"},
+    {21, "use after free", "a plan is replaced while an operation runs on it"},
+    {22, "early acknowledgement", "shared memory is given back while a view of it is held", true},
+    {23, "stale field", "a kept segment remembers where the one before it was moved to", true},
+    {24, "lost index", "the list of peers to look at forgets where a moved entry is", true},
+    {25, "half a withdrawal", "a send that is taken back still completes for some readers", true},
+    {26, "deadlock by memory", "nobody is asked to clear a full arena", true},
+};
+
+}  // namespace
+
+std::span<const Bug> planted_bugs() noexcept {
+  return kBugs;
+}
+
+}  // namespace espalier::swarm

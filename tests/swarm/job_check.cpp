@@ -1,0 +1,99 @@
+// Job: what must hold when a call ends and when a run does.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/swarm/job_node.hpp"
+
+namespace espalier::swarm {
+
+bool Job::has_departed(std::size_t team) const {
+  const std::vector<Rank>& members = scenario_.teams[team];
+  return std::any_of(members.begin(), members.end(),
+                     [&](Rank rank) { return nodes_[static_cast<std::size_t>(rank)]->departed; });
+}
+
+bool Job::deviates(std::size_t team) const {
+  return scenario_.deviation && scenario_.ops[scenario_.deviation->op].team == team;
+}
+
+// A failure needs a reason, and names a rank that has to do with it.
+void Job::check_status(const CallState& call, Status status) {
+  if (status.ok()) return;
+  const std::size_t team = scenario_.ops[call.op].team;
+  const std::vector<Rank>& members = scenario_.teams[team];
+  const bool names_member =
+      std::find(members.begin(), members.end(), status.rank()) != members.end();
+  bool right = false;
+  switch (status.code()) {
+    case ESP_ERR_PEER_DIED:
+      right = names_member && stage_->crashed(status.rank());
+      break;
+    case ESP_ERR_CANCELED:  // nobody is to blame for it
+      right = has_departed(team);
+      break;
+    case ESP_ERR_MISMATCH:
+      right = names_member && (deviates(team) || has_departed(team));
+      break;
+    case ESP_ERR_TIMEOUT:  // a rank that waits for its own time-out elsewhere makes others late
+      right = names_member && (scenario_.deviation || scenario_.departure);
+      break;
+    default:
+      break;
+  }
+  if (right) return;
+  fail(fmt::format("op {} ends at rank {} with status {} of rank {}: {}", call.op, call.node->rank,
+                   static_cast<int>(status.code()), status.rank(),
+                   call.node->teams[team]->fault_text));
+}
+
+const std::vector<std::byte>& Job::result_of(std::size_t op) {
+  if (!has_result_[op]) {
+    has_result_[op] = true;
+    const OpSpec& spec = scenario_.ops[op];
+    results_[op] = expected(spec, static_cast<std::int32_t>(scenario_.teams[spec.team].size()));
+  }
+  return results_[op];
+}
+
+void Job::check_result(CallState& call) {
+  const OpSpec& spec = scenario_.call(call.op, call.member);
+  const auto wrong = [&](const char* what) {
+    fail(fmt::format("op {} is complete at rank {} (member {}), but {}", call.op, call.node->rank,
+                     call.member, what));
+  };
+  if (!call.output.intact()) wrong("something was written beside its output");
+  if (spec.reduces() && !spec.in_place) {
+    Buffer own;
+    own.create(call.input.bytes());
+    own.fill(spec.values, call.member);
+    if (!(own == call.input)) wrong("its input has changed");
+  }
+  // What came of another call than the others' is nobody's business.
+  if (&spec != &scenario_.ops[call.op]) return;
+  if (call.gets(spec)) {
+    if (!call.output.holds(result_of(call.op))) wrong("its result is not right");
+  } else if (spec.in_place) {
+    Buffer own;
+    own.create(call.output.bytes());
+    own.fill(spec.values, call.member);
+    if (!(own == call.output)) wrong("its input, in place, has changed");
+  } else if (!call.output.holds_only(Buffer::kUntouched)) {
+    wrong("it gets no result, and something was written to its output");
+  }
+}
+
+void Job::check_end() {
+  if (scenario_.troubled()) return;
+  if (audit_.open_operations() > 0) {
+    fail(fmt::format("{} wire operations outlive their calls", audit_.open_operations()));
+  }
+  const std::string left = stage_->leftovers();
+  if (!left.empty()) fail(left);
+  if (report_.late_ns > kLateNsMax) {
+    fail(fmt::format("the last call ends {} ns after faults were over and all had entered",
+                     report_.late_ns));
+  }
+}
+
+}  // namespace espalier::swarm

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Without ESPALIER_PLANTED_BUGS planted bugs leave no trace.
+
+Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is compiled as the
+library compiles it, but for debug information, and again with each ESP_PLANT(number, normal, buggy)
+replaced by hand by (normal). The two objects must be equal, byte for byte.
+"""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+FOLDERS = ("core", "shm", "net", "coll", "bootstrap")
+PLANT = "ESP_PLANT("
+INCLUDE = '#include "core/plant.hpp"'
+
+
+def arguments(text, begin):
+    """The arguments of the call whose first one begins at `begin`, and where its end is."""
+    parts, depth, at = [""], 1, begin
+    while depth > 0:
+        char = text[at]
+        depth += (char in "([{") - (char in ")]}")
+        if depth == 0:
+            break
+        if char == "," and depth == 1:
+            parts.append("")
+        else:
+            parts[-1] += char
+        at += 1
+    return parts, at + 1
+
+
+def without_plants(text):
+    """Line numbers stay: assertions print them."""
+    text = text.replace(INCLUDE, "")
+    while (at := text.find(PLANT)) >= 0:
+        parts, end = arguments(text, at + len(PLANT))
+        if len(parts) != 3:
+            raise ValueError(f"a plant has {len(parts)} arguments: {text[at:end]}")
+        normal = parts[1].strip()
+        lines = "\n" * (text[at:end].count("\n") - normal.count("\n"))
+        text = f"{text[:at]}({normal}){lines}{text[end:]}"
+    return text
+
+
+def compile_command(entry):
+    words = shlex.split(entry["command"])
+    while not re.search(r"(\+\+|cc|clang)[^/]*$", words[0]) or words[0].endswith("ccache"):
+        words.pop(0)
+    kept, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ("-o", "-MF", "-MT", "-MQ"):
+            skip = True
+        elif word not in ("-c", "-MD", entry["file"]):
+            kept.append(word)
+    return kept + ["-g0", "-x", "c++", "-c", "-"]
+
+
+def compiled(entry, text, folder, name):
+    target = pathlib.Path(folder) / name
+    source = f'#line 1 "{entry["file"]}"\n{text}'
+    subprocess.run(compile_command(entry) + ["-o", str(target)], input=source.encode(),
+                   cwd=entry["directory"], check=True)
+    return target.read_bytes()
+
+
+def main():
+    source = pathlib.Path(sys.argv[1]).resolve()
+    database = json.loads((pathlib.Path(sys.argv[2]) / "compile_commands.json").read_text())
+    library = {pathlib.Path(e["file"]).resolve(): e for e in database
+               if "swarm_planted" not in e.get("output", e["command"])}
+    checked = plants = 0
+    for folder in FOLDERS:
+        for path in sorted((source / folder).rglob("*.?pp")):
+            text = path.read_text()
+            if path == source / "core/plant.hpp" or PLANT not in text:
+                continue
+            if path.suffix != ".cpp":
+                print(f"{path}: plants belong into .cpp files")
+                return 1
+            plain = without_plants(text)
+            with tempfile.TemporaryDirectory() as scratch:
+                entry = library[path]
+                if compiled(entry, text, scratch, "a.o") != compiled(entry, plain, scratch, "b.o"):
+                    print(f"{path}: the object differs from one without plants")
+                    return 1
+            checked += 1
+            plants += text.count(PLANT)
+    print(f"{plants} plants in {checked} files leave no trace")
+    return 0 if plants > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

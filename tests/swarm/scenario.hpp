@@ -1,0 +1,112 @@
+// Scenario: everything a seed decides: a machine, a job, what its ranks call when, and what goes
+// wrong. A value; drawing it is all that the seed is used for, so a scenario can be printed and
+// changed without drawing anew.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coll/choose.hpp"
+#include "coll/team.hpp"
+#include "core/prng.hpp"
+#include "net/sim/machine.hpp"
+#include "net/sim/world.hpp"
+
+namespace espalier::swarm {
+
+// Under what the engine runs.
+enum class StageKind : std::uint8_t {
+  kSim,  // SimWire: virtual time, faults
+  kShm,  // ShmWire, all ranks in one thread in an order drawn at random
+};
+
+// One call, equal on all members; or one message from member `root` to member `peer`.
+struct OpSpec {
+  std::size_t team = 0;
+  Collective collective = Collective::kBarrier;
+  esp_type type = ESP_UINT8;
+  esp_op op = ESP_SUM;
+  bool ordered = false;  // an operator of the user that does not commute
+  std::uint64_t count = 0;
+  std::int32_t root = 0;
+  std::int32_t peer = 0;
+  unsigned channel = 0;
+  bool in_place = false;
+  bool blocking = false;  // what the signature says; the swarm never blocks
+  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  std::uint64_t values = 0;  // seed of the contributions
+
+  bool flow() const noexcept { return collective == Collective::kPointToPoint; }
+  bool reduces() const noexcept {
+    return collective == Collective::kReduce || collective == Collective::kAllreduce;
+  }
+  std::string describe() const;
+};
+
+// When a rank enters a call: not before this time, and perhaps only after all it has entered.
+struct Entry {
+  std::uint64_t not_before_ns = 0;
+  bool after_all = false;
+};
+
+// One member calls something else.
+struct Deviation {
+  std::size_t op = 0;
+  std::int32_t member = 0;
+  OpSpec call;
+};
+
+// A rank that gives up and finalizes, whatever is under way.
+struct Departure {
+  Rank rank = 0;
+  std::uint64_t at_ns = 0;
+};
+
+struct Look {
+  Rank rank = 0;
+  std::uint64_t at_ns = 0;
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  StageKind stage = StageKind::kSim;
+  sim::Machine machine;
+  std::uint32_t ranks = 2;
+  sim::Placement placement = sim::Placement::kByCore;
+  sim::WorldOptions world;
+  Tuning tuning;
+  bool board = true;               // the members have common memory
+  bool start_in_callbacks = true;  // else in the rank's next turn
+  std::vector<std::vector<Rank>> teams;
+  std::vector<OpSpec> ops;
+  std::vector<std::vector<Entry>> entries;  // by op and rank
+  std::optional<Deviation> deviation;
+  std::optional<Departure> departure;
+  std::vector<Look> looks;  // a watchdog that looks while there is nothing to complain about
+  // kShm.
+  std::uint64_t arena_bytes = 0;
+  bool pulls = false;
+
+  // Is any operation allowed to fail?
+  bool troubled() const noexcept {
+    return deviation.has_value() || departure.has_value() || world.faults.crashes > 0;
+  }
+  // The call of a member (its team rank).
+  const OpSpec& call(std::size_t op, std::int32_t member) const noexcept {
+    const bool deviates = deviation && deviation->op == op && deviation->member == member;
+    return deviates ? deviation->call : ops[op];
+  }
+  std::string describe() const;
+};
+
+Scenario draw_scenario(std::uint64_t seed);
+
+// As the engine resolves it for this member.
+Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std::int32_t member);
+
+// A machine of up to three levels whose carriers and prices are drawn (machines.cpp).
+sim::Machine draw_machine(Prng& prng, std::uint32_t ranks, bool& has_pulls);
+
+}  // namespace espalier::swarm
