@@ -1,0 +1,48 @@
+// Frame: what travels between two ranks of different machines: a header of fixed layout and a
+// payload.
+//
+// The protocol above (net/frame_wire.hpp) knows frames; links (net/link.hpp) carry them. Numbers
+// are little-endian. Bytes from elsewhere are not trusted: parse_frame() refuses what no sender of
+// this version writes, before anything of it is used. Values. path: data
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/status.hpp"
+
+namespace espalier::net {
+
+enum class FrameKind : std::uint8_t {
+  kSegment = 1,  // a segment of a flow, its bytes are the payload
+  kGrant,        // flow, ordinal: segments below this ordinal may come
+  kTaken,        // flow, ordinal: a synchronous segment has been taken
+  kControl,      // payload: a message of the layers above, at most kControlBytes
+};
+
+inline constexpr std::size_t kFrameHeaderBytes = 40;
+inline constexpr std::size_t kControlBytes = 1024;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kSegment;
+  bool synchronous = false;     // kSegment: the sender waits for kTaken
+  std::uint32_t signature = 0;  // kSegment: of the call (core/wire.hpp)
+  std::uint64_t flow = 0;
+  std::uint32_t ordinal = 0;
+  std::uint32_t total = 0;       // kSegment: segments of the flow
+  std::uint64_t flow_bytes = 0;  // kSegment: of the whole flow
+  std::uint64_t bytes = 0;       // of the payload
+
+  friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+};
+
+using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
+
+FrameBytes frame_bytes(const FrameHeader& header) noexcept;
+// An error that names the field that is wrong. `limit`: largest payload of a segment.
+Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> bytes,
+                                std::uint64_t limit) noexcept;
+
+}  // namespace espalier::net

@@ -1,0 +1,75 @@
+// Link: the seam between the protocol of segments (net/frame_wire.hpp) and what carries frames
+// between machines: TCP (net/tcp), reliable datagrams and connections (net/rdma).
+//
+// A link reaches many peers. Frames to one peer arrive there once, whole and in the order of their
+// posts, or the peer is lost: then the sink is told once why, what was posted completes with that
+// status, and further posts to it answer kDone without effect. Connections are made at the first
+// post (or when the peer makes its first).
+//
+// Ownership: the payload belongs to the link from a kPending post to its completion. Threads: the
+// owner of the worker. path: data
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/completion.hpp"
+#include "core/status.hpp"
+#include "net/frame.hpp"
+
+namespace espalier::net {
+
+// The protocol above a link.
+class FrameSink {
+ public:
+  // A header has come. Returns where its payload goes: header.bytes of memory that stay valid
+  // until end() or lost(); nullptr is right for 0 bytes. Never called for a second frame of the
+  // same peer before end() of the first.
+  virtual std::byte* begin(Rank from, const FrameHeader& header) noexcept = 0;
+  // The payload stands there.
+  virtual void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept = 0;
+  // Nothing more comes from this peer or reaches it. A payload that was begun will not end.
+  virtual void lost(Rank peer, const Status& why) noexcept = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+struct LinkCaps {
+  std::uint64_t inline_bytes = 0;  // payloads up to here are copied by post(): kDone
+  double latency_ns = 0;           // estimates, for choosing plans and segment sizes
+  double bytes_per_ns = 0;
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  virtual LinkCaps caps(Rank peer) const noexcept = 0;
+  // kDone: the payload's bytes have been taken over; kPending: `completion` fires once, from
+  // progress(), when they have been; kRetry: no room, try again after progress() returned events.
+  virtual Posted post(Rank peer, const FrameHeader& header, const void* payload,
+                      Completion& completion) noexcept = 0;
+  // Sends what is queued, hands arrivals to the sink, calls completions. Never blocks. Returns the
+  // number of events. The sink's functions and completions may post but not call progress().
+  virtual int progress(FrameSink& sink) noexcept = 0;
+
+  // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be
+  // looked at. arm() answers false when there is work already: do not sleep.
+  virtual int descriptor() const noexcept = 0;
+  virtual bool arm() noexcept = 0;
+  // When progress() wants to be called even if nothing arrives (timers), by the link's clock; 0:
+  // never.
+  virtual std::uint64_t deadline_ns() const noexcept { return 0; }
+
+  // Nothing more will be posted to this peer; what was posted still goes out. The peer's sink is
+  // not told that this rank is lost when it goes away after that.
+  virtual void say_goodbye(Rank peer) noexcept = 0;
+  // Everything posted has left this process (or its peer is lost).
+  virtual bool drained() const noexcept = 0;
+  // For people: how this peer is reached ("10.0.0.2:4711 by eth0"), or why it is not.
+  virtual std::string describe(Rank peer) const = 0;
+};
+
+}  // namespace espalier::net

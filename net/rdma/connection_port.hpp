@@ -1,0 +1,109 @@
+// ConnectionPort: what an adapter offers with connections (RC queue pairs): messages that arrive
+// once and in order or break the connection, writes with immediate data, reads and atomics on
+// registered memory. One shared receive queue, one completion queue. Below are libibverbs
+// (net/verbs) and the simulator, in which connections break, receive queues run dry and completion
+// queues overrun (net/sim).
+//
+// Connections are named by small numbers that are reused only after destroy(). Threads: the owner
+// of the worker. path: data
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/status.hpp"
+#include "net/rdma/datagram_port.hpp"
+
+namespace espalier::rdma {
+
+enum class ConnectionId : std::uint32_t {};
+
+// Of one end of a connection; opaque, travels in the handshake.
+struct ConnectionAddress {
+  std::array<std::byte, 40> bytes = {};
+};
+
+// Memory that the adapter may touch.
+struct Region {
+  const std::byte* begin = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint32_t local_key = 0, remote_key = 0;
+  std::uint64_t handle = 0;  // the port's
+};
+struct RemoteMemory {
+  std::uint64_t address = 0;
+  std::uint32_t key = 0;
+};
+
+enum class Atomic : std::uint8_t { kFetchAdd, kCompareSwap };
+
+// One operation on a connection. `cookie` comes back with its completion; `signaled` off: it is
+// complete when a later one of the same connection is.
+struct Transfer {
+  const void* local = nullptr;
+  const Region* region = nullptr;  // that `local` lies in; nullptr: bytes <= inline_bytes()
+  std::uint64_t bytes = 0;
+  std::uint64_t cookie = 0;
+  bool signaled = true;
+  bool more = false;  // another post follows at once
+};
+
+enum class Fault : std::uint8_t {
+  kRetryExceeded,     // the peer does not answer
+  kReceiverNotReady,  // it had no receive posted for too long
+  kRemoteAccess,      // it did not allow the access
+  kRemoteOperation,
+  kLocal,    // length, protection, queue: an error of this side
+  kFlushed,  // the connection was broken before the operation began
+};
+
+class ConnectionSink {
+ public:
+  // A message, in a packet of the shared receive queue: the sink owns it until repost().
+  virtual void received(ConnectionId from, Packet& packet) noexcept = 0;
+  // A write with this immediate has been placed in full.
+  virtual void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept = 0;
+  virtual void completed(ConnectionId on, std::uint64_t cookie) noexcept = 0;
+  // Broken for good: told once per connection, then failed() for each operation still posted.
+  virtual void broken(ConnectionId which, Fault why) noexcept = 0;
+  virtual void failed(ConnectionId on, std::uint64_t cookie, Fault why) noexcept = 0;
+
+ protected:
+  ~ConnectionSink() = default;
+};
+
+class ConnectionPort {
+ public:
+  virtual ~ConnectionPort() = default;
+
+  virtual std::uint32_t inline_bytes() const noexcept = 0;
+  virtual std::uint32_t packet_bytes() const noexcept = 0;  // of the shared receive queue
+  virtual std::uint32_t send_depth() const noexcept = 0;    // posts per connection
+
+  virtual Result<ConnectionId> create() = 0;
+  virtual ConnectionAddress address(ConnectionId which) const noexcept = 0;
+  // Ready to receive and to send; both ends do it.
+  virtual Outcome connect(ConnectionId which, const ConnectionAddress& to) = 0;
+  virtual void destroy(ConnectionId which) noexcept = 0;
+
+  virtual Result<Region> enroll(const void* begin, std::uint64_t bytes) = 0;
+  virtual void withdraw(const Region& region) noexcept = 0;
+
+  // False: the send queue is full.
+  virtual bool send(ConnectionId on, const Transfer& what) noexcept = 0;
+  virtual bool write(ConnectionId on, const Transfer& what, RemoteMemory to, bool with_immediate,
+                     std::uint32_t immediate) noexcept = 0;
+  virtual bool read(ConnectionId on, const Transfer& what, RemoteMemory from) noexcept = 0;
+  virtual bool atomic(ConnectionId on, const Transfer& result, RemoteMemory at, Atomic kind,
+                      std::uint64_t operand, std::uint64_t compare) noexcept = 0;
+  // Back into the shared receive queue.
+  virtual void repost(Packet& packet) noexcept = 0;
+
+  virtual int poll(ConnectionSink& sink, int budget) noexcept = 0;
+  virtual const Status& fault() const noexcept = 0;
+  virtual int descriptor() const noexcept = 0;
+  virtual bool arm() noexcept = 0;
+};
+
+}  // namespace espalier::rdma

@@ -1,0 +1,78 @@
+// DatagramPort: what an adapter offers without connections: datagrams that may be lost, repeated,
+// reordered or (in simulation) damaged. The verbs-free logic above (reliable delivery, making of
+// connections) is written against this seam; below it are libibverbs UD queue pairs (net/verbs)
+// and the simulator with its faults (net/sim).
+//
+// Packets are pieces of registered memory that belong to the port. A sender takes one, writes into
+// it, and keeps it until the peer has acknowledged it: a retransmission sends the same packet
+// again. A receiver may keep what it was handed, up to the port's number of packets.
+//
+// Threads: the owner of the worker. path: data
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/status.hpp"
+
+namespace espalier::rdma {
+
+struct Packet {
+  std::byte* data = nullptr;    // begin of what the layers above write and read
+  std::uint32_t capacity = 0;   // bytes: the path's MTU less the headers below
+  std::uint32_t bytes = 0;      // in use
+  std::uint32_t in_flight = 0;  // the port's: sends of it that the adapter has not completed
+  bool surrendered = false;     // the port's: given back while in flight
+  Packet* next = nullptr;       // of whoever holds it
+  std::uint64_t port_data = 0;  // the port's
+};
+
+// Where a port is reached; opaque to the layers above, travels in the card.
+struct PortAddress {
+  std::array<std::byte, 40> bytes = {};
+  friend bool operator==(const PortAddress&, const PortAddress&) = default;
+};
+
+// A peer's address made ready for use (an address handle).
+enum class PathId : std::uint32_t {};
+
+class DatagramSink {
+ public:
+  // The receiver owns the packet until it gives it back to the port.
+  virtual void arrived(Packet& packet) noexcept = 0;
+
+ protected:
+  ~DatagramSink() = default;
+};
+
+class DatagramPort {
+ public:
+  virtual ~DatagramPort() = default;
+
+  virtual PortAddress address() const noexcept = 0;
+  virtual std::uint32_t packet_bytes() const noexcept = 0;
+  // Checks the address, which comes from elsewhere.
+  virtual Result<PathId> open_path(const PortAddress& to) = 0;
+
+  // A packet for sending, or nullptr: all are in use; some come back through give() and poll().
+  virtual Packet* take() noexcept = 0;
+  // Packets in flight are reused when the adapter is done with them.
+  virtual void give(Packet& packet) noexcept = 0;
+
+  // Queues packet.bytes bytes. False: the queue is full, try again after poll(). `more`: another
+  // send follows at once, so the doorbell may wait for it.
+  virtual bool send(PathId to, Packet& packet, bool more) noexcept = 0;
+
+  // Hands over arrivals, at most `budget`, and collects completions. Returns the number of events;
+  // negative: the adapter is gone, fault() says why.
+  virtual int poll(DatagramSink& sink, int budget) noexcept = 0;
+  virtual const Status& fault() const noexcept = 0;
+
+  // Sleeping: as in net/link.hpp.
+  virtual int descriptor() const noexcept = 0;
+  virtual bool arm() noexcept = 0;
+};
+
+}  // namespace espalier::rdma
