@@ -1,38 +1,34 @@
 #!/usr/bin/env python3
 """Noise and the three variants: simulated at the published scale, and for real on this machine.
 
-usage: noise.py [--build FOLDER] [--only simulated|real] [--quick]
+usage: noise.py                                    all: docs/results/noise.md, its plots, noise.json
+       noise.py --only simulated                   the figures of the other half stay as they are
+       noise.py --real-only --prefix FOLDER --out FILE
+                                                   only measures: FOLDER/bin has esp-run, esp-noise
+                                                   and esp-noise-loop; needs no source tree but the
+                                                   folder of this script
+       noise.py --merge FILE...                    takes such files into noise.json and the report
 
-Writes docs/results/noise.md, its plots (noise-*.svg) and all figures (noise.json). With --only the
-figures of the other half are taken from noise.json. What is compared: the same tree, the same
+The real part takes about 2 numbers of ranks x 18 cells x rounds x seconds x 3: some 14 minutes by
+default. --rounds, --seconds and --ranks say otherwise. What is compared: the same tree, the same
 segments, calls back to back; only the variant and the noise differ. See the head of the report.
 """
 
 import argparse
 import json
 import pathlib
-import platform
-import statistics
-import subprocess
+
+from cells import NOISES, OPERATIONS, TREE, VARIANTS, cell, run, slowdown
+from measured import measure
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "docs" / "results"
-NOISES = ["none", "uniform:10hz:0ns-10ms", "uniform:10hz:0ns-20ms"]
-SHARES = ["0 %", "5 %", "10 %"]
 EVERY = [1024, 256, 32]
-VARIANTS = ["event", "waitall", "blocking"]
-OPERATIONS = ["bcast", "reduce"]
-# Machine, ranks, and the published slowdowns at 10 % noise: (ADAPT, the worst of the others).
+# The published slowdowns of ADAPT at 10 % noise.
 PUBLISHED_AT_10 = {"bcast": 24, "reduce": 16}
 MACHINES = [("cori", 1024), ("stampede2", 1536)]
-TREE = ["--bytes", "4M", "--segment", "64K", "--shape", "chain"]
 # Chains within sockets and nodes, and a chain of nodes, as published.
 SIMULATED_TREE = [*TREE, "--levels", "chain"]
-
-
-def run(*command):
-    return subprocess.run([str(part) for part in command], check=True, capture_output=True,
-                          text=True).stdout
 
 
 def simulate(programs, quick):
@@ -74,38 +70,6 @@ def few_table(figures):
     return "\n".join(lines)
 
 
-def measure(programs, quick):
-    """Rounds of all cells in turn, so that what else happens here meets all of them alike."""
-    figures = {}
-    for ranks in (4, 8):
-        calls = {}
-        for number in range(2 if quick else 5):
-            for operation in OPERATIONS:
-                for variant in VARIANTS:
-                    for noise in NOISES:
-                        loop = [programs / "esp-noise-loop", "--op", operation, "--variant",
-                                variant, *TREE]
-                        if operation not in calls:  # so many that a cell takes some seconds
-                            seconds = float(run(programs / "esp-run", "-n", ranks, *loop, "--calls",
-                                                20))
-                            calls[operation] = max(20, int((0.5 if quick else 3) / seconds))
-                        seconds = float(run(
-                            programs / "esp-run", "-n", ranks, programs / "esp-noise", "--spec",
-                            noise, "--seed", number + 1, "--", *loop, "--calls", calls[operation]))
-                        key = (ranks, operation, variant, noise)
-                        figures.setdefault(key, []).append(seconds * 1e6)
-            print(f"real: {ranks} ranks, round {number + 1}")
-    return [{"machine": "this machine", "ranks": ranks, "operation": operation, "variant": variant,
-             "noise": noise, "us": times}
-            for (ranks, operation, variant, noise), times in figures.items()]
-
-
-def cell(figures, operation, variant, noise):
-    times = next(figure["us"] for figure in figures if (
-        figure["operation"], figure["variant"], figure["noise"]) == (operation, variant, noise))
-    return statistics.median(times), min(times), max(times)
-
-
 def table(figures, operation):
     lines = ["| variant | 0 % | 5 % | 10 % | slower at 5 % | slower at 10 % |",
              "|---|---|---|---|---|---|"]
@@ -119,11 +83,6 @@ def table(figures, operation):
     return lines
 
 
-def slowdown(figures, operation, variant):
-    quiet, loud = (cell(figures, operation, variant, NOISES[i])[0] for i in (0, 2))
-    return 100 * (loud / quiet - 1)
-
-
 def verdict(figures, operation, limit):
     event, waitall, blocking = (slowdown(figures, operation, variant) for variant in VARIANTS)
     order = "as published" if event < waitall < blocking else "not the published order"
@@ -133,55 +92,84 @@ def verdict(figures, operation, limit):
             f"slower: {order}.{bound}")
 
 
-def sections(figures, kind):
+def sections(figures, kind, limits):
     lines = []
-    jobs = sorted({(figure["machine"], figure["ranks"]) for figure in figures})
+    jobs = sorted({(figure.get("machine", ""), figure["ranks"]) for figure in figures})
     for machine, ranks in jobs:
         some = [figure for figure in figures
-                if (figure["machine"], figure["ranks"]) == (machine, ranks)]
+                if (figure.get("machine", ""), figure["ranks"]) == (machine, ranks)]
         for operation in OPERATIONS:
-            lines += ["", f"### {operation}, {ranks} ranks, {machine} ({kind})", ""]
+            where = f", {machine}" if machine else ""
+            lines += ["", f"{'###' if machine else '####'} {operation}, {ranks} ranks{where} ({kind})",
+                      ""]
             lines += table(some, operation)
-            lines += ["", verdict(some, operation,
-                                  PUBLISHED_AT_10[operation] if kind == "simulated" else None)]
-            if kind == "simulated":
+            lines += ["", verdict(some, operation, limits.get(operation))]
+            if machine:
                 lines += ["", f"![{operation} on {machine}](noise-{machine}-{operation}.svg)"]
+    return lines
+
+
+def real_sections(machines):
+    lines = []
+    for machine in machines:
+        host = machine["host"]
+        rounds = len(machine["figures"][0]["us"])
+        lines += ["", f"### On {host['cores']} cores ({host['model']})", "",
+                  f"{rounds} round{'s' if rounds > 1 else ''}; each cell as many calls as take "
+                  f"{machine['seconds']:g} s without noise."]
+        lines += sections(machine["figures"], "measured", {})
     return lines
 
 
 def report(figures):
     text = (pathlib.Path(__file__).parent / "report.md").read_text(encoding="utf-8")
-    for mark, kind in (("simulated", "simulated"), ("real", "measured")):
-        part = "\n".join(sections(figures.get(mark, []), kind)).strip() or "Not run yet."
-        text = text.replace(f"@{mark.upper()}@", part)
-    text = text.replace("@FEW@", few_table(figures))
-    text = text.replace("@HOST@", figures.get("host", "a machine"))
+    parts = {"SIMULATED": sections(figures["simulated"], "simulated", PUBLISHED_AT_10),
+             "REAL": real_sections(figures["real"]), "FEW": [few_table(figures)]}
+    for mark, lines in parts.items():
+        text = text.replace(f"@{mark}@", "\n".join(lines).strip() or "Not run yet.")
     (RESULTS / "noise.md").write_text(text, encoding="utf-8")
 
 
-def host():
-    cpus = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    model = next((line.split(":")[1].strip() for line in cpus.splitlines()
-                  if line.startswith("model name")), platform.machine())
-    return f"{cpus.count('processor' + chr(9))} processors ({model})"
+def merge(figures, machine):
+    """A machine's new figures take the place of its old ones."""
+    others = [old for old in figures["real"] if old["host"] != machine["host"]]
+    figures["real"] = sorted([*others, machine], key=lambda one: one["host"]["cores"])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", "--build", type=pathlib.Path, default=ROOT / "build",
+                        help="has the programs in bin/")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--only", choices=["simulated", "real"])
+    what.add_argument("--real-only", action="store_true", help="measure and write --out")
+    what.add_argument("--merge", type=pathlib.Path, nargs="+", metavar="FILE")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("noise-real.json"))
+    parser.add_argument("--rounds", type=int, default=5, help="real: of all cells")
+    parser.add_argument("--seconds", type=float, default=1.5, help="real: of a cell without noise")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[4, 8], help="real")
+    parser.add_argument("--quick", action="store_true", help="simulated: fewer calls and seeds")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--only", choices=["simulated", "real"])
-    parser.add_argument("--quick", action="store_true", help="fewer calls, rounds and seeds")
-    options = parser.parse_args()
-    programs = options.build / "bin"
+    options = arguments()
+    if options.real_only:
+        options.out.write_text(json.dumps(measure(options), indent=1) + "\n", encoding="utf-8")
+        return
     RESULTS.mkdir(parents=True, exist_ok=True)
     file = RESULTS / "noise.json"
     figures = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    if options.only != "real":
-        figures["simulated"] = simulate(programs, options.quick)
-        figures["few"] = simulate_few(programs)
-    if options.only != "simulated":
-        figures["real"] = measure(programs, options.quick)
-        figures["host"] = host()
+    figures.setdefault("real", [])
+    figures.setdefault("simulated", [])
+    for path in options.merge or []:
+        merge(figures, json.loads(path.read_text(encoding="utf-8")))
+    if not options.merge and options.only != "real":
+        figures["simulated"] = simulate(options.prefix / "bin", options.quick)
+        figures["few"] = simulate_few(options.prefix / "bin")
+    if not options.merge and options.only != "simulated":
+        merge(figures, measure(options))
     file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     report(figures)
 
