@@ -27,7 +27,6 @@ class Flow {
     }
   }
 
-  template <typename World>
   void act(World& world) {
     Message& first = *messages_.front();
     if (prng_.chance(0.5)) {
@@ -69,7 +68,6 @@ class Flow {
   std::size_t sent_ = 0, posted_ = 0, taken_ = 0;
 };
 
-template <typename World>
 void run_seed(World& world, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Prng prng(seed);
@@ -96,9 +94,6 @@ void run_seed(World& world, std::uint64_t seed) {
   settle(world);
   for (const auto& flow : over) flow->check_fired_once();
 }
-
-template <typename World>
-struct RandomTraffic : ::testing::Test {};
 
 // As above with hardly any memory: every resource runs out all the time.
 struct ShmTight : ShmWorld {
@@ -130,15 +125,21 @@ struct SimHindered : SimWorld {
       : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
 };
 
-using RandomWorlds = ::testing::Types<ShmCopies, ShmPulls, ShmTight, SimDevice, SimCopies, SimPulls,
-                                      SimCluster, SimHindered>;
-TYPED_TEST_SUITE(RandomTraffic, RandomWorlds);
+std::vector<WorldKind> random_worlds() {
+  std::vector<WorldKind> worlds = all_worlds();
+  worlds.push_back({"ShmTight", make_world<ShmTight>});
+  worlds.push_back({"SimHindered", make_world<SimHindered>});
+  return worlds;
+}
 
-TYPED_TEST(RandomTraffic, EveryByteArrivesOnce) {
+class RandomTraffic : public ::testing::TestWithParam<WorldKind> {};
+INSTANTIATE_TEST_SUITE_P(Of, RandomTraffic, ::testing::ValuesIn(random_worlds()), name_of_world);
+
+TEST_P(RandomTraffic, EveryByteArrivesOnce) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    TypeParam world(static_cast<int>(2 + seed % 4));
-    run_seed(world, seed);
-    if (this->HasFailure()) return;
+    const auto world = GetParam().make(static_cast<int>(2 + seed % 4));
+    run_seed(*world, seed);
+    if (HasFailure()) return;
   }
 }
 

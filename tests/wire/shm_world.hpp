@@ -11,6 +11,7 @@
 #include "core/counters.hpp"
 #include "shm/heap.hpp"
 #include "shm/shm_wire.hpp"
+#include "world.hpp"
 
 namespace espalier::test {
 
@@ -20,17 +21,17 @@ struct ShmWorldOptions {
   shm::ShmOptions wire;
 };
 
-class ShmWorld {
+class ShmWorld : public World {
  public:
   ShmWorld(int ranks, const ShmWorldOptions& options);
 
-  int size() const noexcept { return static_cast<int>(nodes_.size()); }
-  Wire& wire(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].wire; }
+  int size() const noexcept override { return static_cast<int>(nodes_.size()); }
+  Wire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)].wire; }
   Counters& counters(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].counters; }
   // Memory of rank r from which peers can read without a copy.
-  std::byte* shared(Rank r, std::uint64_t bytes);
+  std::byte* shared(Rank r, std::uint64_t bytes) override;
   // Takes the wire of a rank down, as its end would.
-  void close(Rank r) noexcept { nodes_[static_cast<std::size_t>(r)].wire.reset(); }
+  void close(Rank r) noexcept override { nodes_[static_cast<std::size_t>(r)].wire.reset(); }
 
  private:
   struct Node {

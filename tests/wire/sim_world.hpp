@@ -9,6 +9,7 @@
 #include "core/counters.hpp"
 #include "net/sim/sim_wire.hpp"
 #include "net/sim/world.hpp"
+#include "world.hpp"
 
 namespace espalier::test {
 
@@ -18,17 +19,17 @@ sim::Machine copy_machine();     // one node of many cores: copies through a mem
 sim::Machine pull_machine();     // one node of many cores: the receiver reads
 sim::Machine cluster_machine();  // nodes of two cores (copy), a duplex card each (device)
 
-class SimWorld {
+class SimWorld : public World {
  public:
   SimWorld(int ranks, sim::Machine machine, const sim::WorldOptions& options = {});
 
-  int size() const noexcept { return static_cast<int>(nodes_.size()); }
-  Wire& wire(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)]->wire; }
+  int size() const noexcept override { return static_cast<int>(nodes_.size()); }
+  Wire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)]->wire; }
   Counters& counters(Rank r) noexcept { return nodes_[static_cast<std::size_t>(r)]->counters; }
   sim::World& world() noexcept { return world_; }
   // Memory that all may read; simulated ranks share all of it.
-  std::byte* shared(Rank r, std::uint64_t bytes);
-  void close(Rank r) noexcept { nodes_[static_cast<std::size_t>(r)]->wire.reset(); }
+  std::byte* shared(Rank r, std::uint64_t bytes) override;
+  void close(Rank r) noexcept override { nodes_[static_cast<std::size_t>(r)]->wire.reset(); }
 
  private:
   struct Node {

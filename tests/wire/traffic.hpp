@@ -10,6 +10,7 @@
 
 #include "core/prng.hpp"
 #include "core/wire.hpp"
+#include "world.hpp"
 
 namespace espalier::test {
 
@@ -118,21 +119,20 @@ inline Messages make_flow(Rank from, Rank to, FlowId flow, std::uint32_t total,
   return messages;
 }
 
-template <typename World>
-int step(World& world) {
+inline int step(World& world) {
   int events = 0;
   for (Rank r = 0; r < world.size(); ++r) events += world.wire(r).progress();
+  if (events == 0) world.rest();
   return events;
 }
 
 // Until nothing happens any more.
-template <typename World>
-void settle(World& world) {
+inline void settle(World& world) {
   for (int quiet = 0; quiet < 2 * world.size() + 2;) quiet = step(world) > 0 ? 0 : quiet + 1;
 }
 
 // Until done() holds; housekeeping as a waiting worker does it. False: it never did.
-template <typename World, typename Done>
+template <typename Done>
 bool step_until(World& world, Done&& done) {
   for (int round = 0; round < 200000; ++round) {
     if (done()) return true;

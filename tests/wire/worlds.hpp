@@ -1,8 +1,11 @@
-// The wires under test. A World is n ranks in one thread: World(n), size(), wire(rank),
-// shared(rank, bytes), close(rank). A new transport adds its World to the list at the end.
+// The wires under test. A new transport adds its World (world.hpp) to the list at the end.
 #pragma once
 
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "shm_world.hpp"
 #include "sim_world.hpp"
@@ -39,6 +42,26 @@ struct SimCluster : SimWorld {
   explicit SimCluster(int ranks) : SimWorld(ranks, cluster_machine()) {}
 };
 
-using Worlds = ::testing::Types<ShmCopies, ShmPulls, SimDevice, SimCopies, SimPulls, SimCluster>;
+struct WorldKind {
+  const char* name;
+  std::unique_ptr<World> (*make)(int ranks);
+};
+
+template <typename Kind>
+std::unique_ptr<World> make_world(int ranks) {
+  return std::make_unique<Kind>(ranks);
+}
+
+inline std::vector<WorldKind> all_worlds() {
+  return {
+      {"ShmCopies", make_world<ShmCopies>}, {"ShmPulls", make_world<ShmPulls>},
+      {"SimDevice", make_world<SimDevice>}, {"SimCopies", make_world<SimCopies>},
+      {"SimPulls", make_world<SimPulls>},   {"SimCluster", make_world<SimCluster>},
+  };
+}
+
+inline std::string name_of_world(const ::testing::TestParamInfo<WorldKind>& info) {
+  return info.param.name;
+}
 
 }  // namespace espalier::test
