@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct SimCluster : SimWorld {
 struct WorldKind {
   const char* name;
   std::unique_ptr<World> (*make)(int ranks);
+
+  friend void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
 template <typename Kind>
