@@ -4,8 +4,15 @@
 // (net/verbs) and the simulator, in which connections break, receive queues run dry and completion
 // queues overrun (net/sim).
 //
-// Connections are named by small numbers that are reused only after destroy(). Threads: the owner
-// of the worker. path: data
+// Connections are named by small numbers that are reused only after destroy(). A connection lives
+// from create() over connect() to the moment it breaks or is stopped; then it takes nothing in and
+// sends nothing, and is good for destroy() only. What it had taken in before is still handed over:
+// a poll() that answers 0 has handed over all of it.
+//
+// Operations on one connection happen in the order of their posts. A completed one has been placed
+// at the peer, whether or not the peer has looked; one that failed may have been placed as well.
+//
+// Threads: the owner of the worker. path: data
 #pragma once
 
 #include <array>
@@ -39,7 +46,9 @@ struct RemoteMemory {
 enum class Atomic : std::uint8_t { kFetchAdd, kCompareSwap };
 
 // One operation on a connection. `cookie` comes back with its completion; `signaled` off: it is
-// complete when a later one of the same connection is.
+// complete when a later one of the same connection is, and takes its place in the send queue until
+// then. `local` stays as it is until then, but for inline ones (region == nullptr). 0 bytes need
+// neither region nor valid remote memory.
 struct Transfer {
   const void* local = nullptr;
   const Region* region = nullptr;  // that `local` lies in; nullptr: bytes <= inline_bytes()
@@ -65,7 +74,8 @@ class ConnectionSink {
   // A write with this immediate has been placed in full.
   virtual void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept = 0;
   virtual void completed(ConnectionId on, std::uint64_t cookie) noexcept = 0;
-  // Broken for good: told once per connection, then failed() for each operation still posted.
+  // Broken for good: told once per connection (not for one that was stopped), then failed() for
+  // each operation still posted, unsignaled ones, too. The peer is not told by anybody.
   virtual void broken(ConnectionId which, Fault why) noexcept = 0;
   virtual void failed(ConnectionId on, std::uint64_t cookie, Fault why) noexcept = 0;
 
@@ -80,11 +90,18 @@ class ConnectionPort {
   virtual std::uint32_t inline_bytes() const noexcept = 0;
   virtual std::uint32_t packet_bytes() const noexcept = 0;  // of the shared receive queue
   virtual std::uint32_t send_depth() const noexcept = 0;    // posts per connection
+  // Packets for arrivals, of all connections together. A message takes one until repost(), a write
+  // with immediate one until placed() returns. Where there is none the sender is made to wait, and
+  // breaks after a while (kReceiverNotReady).
+  virtual std::uint32_t receive_depth() const noexcept = 0;
 
   virtual Result<ConnectionId> create() = 0;
   virtual ConnectionAddress address(ConnectionId which) const noexcept = 0;
   // Ready to receive and to send; both ends do it.
   virtual Outcome connect(ConnectionId which, const ConnectionAddress& to) = 0;
+  // As if it broke. Nothing is written to this process's memory through it any more.
+  virtual void stop(ConnectionId which) noexcept = 0;
+  // Of one that is broken, stopped or was never connected; what it has not handed over is dropped.
   virtual void destroy(ConnectionId which) noexcept = 0;
 
   virtual Result<Region> enroll(const void* begin, std::uint64_t bytes) = 0;
@@ -100,8 +117,11 @@ class ConnectionPort {
   // Back into the shared receive queue.
   virtual void repost(Packet& packet) noexcept = 0;
 
+  // Hands over arrivals and completions, at most `budget`. Returns how many; negative: the adapter
+  // is gone, fault() says why.
   virtual int poll(ConnectionSink& sink, int budget) noexcept = 0;
   virtual const Status& fault() const noexcept = 0;
+  // Sleeping: as in net/link.hpp.
   virtual int descriptor() const noexcept = 0;
   virtual bool arm() noexcept = 0;
 };
