@@ -23,6 +23,7 @@ const char* esp_status_text(esp_status status) {
       "a system call failed",
       "canceled",
       "internal error",
+      "the connection to a member broke",
   };
   static_assert(std::size(kTexts) == ESP_STATUS_COUNT);
   return status >= 0 && status < ESP_STATUS_COUNT ? kTexts[status] : "unknown status";

@@ -68,6 +68,7 @@ static int class_of_status(esp_status status) {
       return MPI_ERR_UNSUPPORTED_OPERATION;
     case ESP_ERR_INTERNAL:
       return MPI_ERR_INTERN;
+    case ESP_ERR_NETWORK: /* The rank may be alive: not aborted. */
     default:
       return MPI_ERR_OTHER;
   }

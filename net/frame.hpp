@@ -2,8 +2,9 @@
 // payload.
 //
 // The protocol above (net/frame_wire.hpp) knows frames; links (net/link.hpp) carry them. Numbers
-// are little-endian. Bytes from elsewhere are not trusted: parse_frame() refuses what no sender of
-// this version writes, before anything of it is used. Values. path: data
+// are little-endian; the layout is in docs/wire-protocol.md. Bytes from elsewhere are not trusted:
+// parse_frame() refuses what no sender of this version writes, before anything of it is used.
+// Values. path: data
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@ enum class FrameKind : std::uint8_t {
   kGrant,        // flow, ordinal: segments below this ordinal may come
   kTaken,        // flow, ordinal: a synchronous segment has been taken
   kControl,      // payload: a message of the layers above, at most kControlBytes
+  kGoodbye,      // a link's own: nothing more comes. Never reaches the sink
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 40;
@@ -32,7 +34,7 @@ struct FrameHeader {
   std::uint64_t flow = 0;
   std::uint32_t ordinal = 0;
   std::uint32_t total = 0;       // kSegment: segments of the flow
-  std::uint64_t flow_bytes = 0;  // kSegment: of the whole flow
+  std::uint64_t flow_bytes = 0;  // kSegment: of the whole flow, at least `bytes`
   std::uint64_t bytes = 0;       // of the payload
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
@@ -41,7 +43,8 @@ struct FrameHeader {
 using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameBytes frame_bytes(const FrameHeader& header) noexcept;
-// An error that names the field that is wrong. `limit`: largest payload of a segment.
+// An error that names the field that is wrong; fields that the kind does not use must be 0.
+// `limit`: largest payload of a segment.
 Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> bytes,
                                 std::uint64_t limit) noexcept;
 

@@ -4,10 +4,10 @@
 // A link reaches many peers. Frames to one peer arrive there once, whole and in the order of their
 // posts, or the peer is lost: then the sink is told once why, what was posted completes with that
 // status, and further posts to it answer kDone without effect. Connections are made at the first
-// post (or when the peer makes its first).
+// post or reach() (or when the peer makes its first).
 //
-// Ownership: the payload belongs to the link from a kPending post to its completion. Threads: the
-// owner of the worker. path: data
+// Ownership: the payload belongs to the link from a kPending post to its completion or
+// withdraw(). Threads: the owner of the worker. path: data
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,13 @@
 
 namespace espalier::net {
 
-// The protocol above a link.
+// The protocol above a link. Its functions are called from Link::progress() only; they may post,
+// withdraw, redirect and lose, but not call progress().
 class FrameSink {
  public:
-  // A header has come. Returns where its payload goes: header.bytes of memory that stay valid
-  // until end() or lost(); nullptr is right for 0 bytes. Never called for a second frame of the
-  // same peer before end() of the first.
+  // A header has come, of any kind but kGoodbye. Returns where its payload goes: header.bytes of
+  // memory that stay valid until end(), lost() or redirect(); nullptr is right for 0 bytes, and
+  // after lose(). Never called for a second frame of the same peer before end() of the first.
   virtual std::byte* begin(Rank from, const FrameHeader& header) noexcept = 0;
   // The payload stands there.
   virtual void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept = 0;
@@ -68,8 +69,27 @@ class Link {
     (void)from;
     (void)expected;
   }
+  // Takes a pending post back: its completion will not fire, its payload is not read after this
+  // call. The frame arrives all the same (the link copies what it still needs), or the peer is
+  // lost: the peer may have seen the frame begin.
+  virtual void withdraw(Rank peer, Completion& completion) noexcept = 0;
+  // The payload that is arriving from this peer, between begin() and end(), goes elsewhere: what
+  // has come is copied to `payload`, the rest lands there, and the memory of begin() is not touched
+  // any more. A link that calls begin() and end() in one go never sees it.
+  virtual void redirect(Rank from, std::byte* payload) noexcept {
+    (void)from;
+    (void)payload;
+    ESP_ASSERT(false);
+  }
+  // Makes the connection if there is none yet, so that the peer's death is noticed by a rank that
+  // waits for its first frame.
+  virtual void reach(Rank peer) noexcept = 0;
+  // The peer does not keep to the protocol: the connection is given up, FrameSink::lost() is
+  // called with why.status from the running or next progress(). No effect on a peer that is lost.
+  virtual void lose(Rank peer, Error why) noexcept = 0;
+
   // Sends what is queued, hands arrivals to the sink, calls completions. Never blocks. Returns the
-  // number of events. The sink's functions and completions may post but not call progress().
+  // number of events.
   virtual int progress(FrameSink& sink) noexcept = 0;
 
   // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be
@@ -83,7 +103,8 @@ class Link {
   // Nothing more will be posted to this peer; what was posted still goes out. The peer's sink is
   // not told that this rank is lost when it goes away after that.
   virtual void say_goodbye(Rank peer) noexcept = 0;
-  // Everything posted has left this process (or its peer is lost).
+  // Everything posted has reached the peers' machines, goodbyes included (or they are lost): this
+  // process may end.
   virtual bool drained() const noexcept = 0;
   // For people: how this peer is reached ("10.0.0.2:4711 by eth0"), or why it is not.
   virtual std::string describe(Rank peer) const = 0;

@@ -57,7 +57,9 @@ typedef enum esp_status {
   ESP_ERR_SYSTEM = 12,    /* a system call failed; the text names it and the errno */
   ESP_ERR_CANCELED = 13,  /* the team or job went away while the operation was under way */
   ESP_ERR_INTERNAL = 14,  /* a bug of the library: please report */
-  ESP_STATUS_COUNT = 15
+  ESP_ERR_NETWORK =
+      15, /* the connection to the rank that the text names broke, or what came was not ours */
+  ESP_STATUS_COUNT = 16
 } esp_status;
 
 /* A constant English sentence for a status, never NULL. */
