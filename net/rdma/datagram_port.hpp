@@ -53,6 +53,9 @@ class DatagramPort {
 
   virtual PortAddress address() const noexcept = 0;
   virtual std::uint32_t packet_bytes() const noexcept = 0;
+  // Packets for arrivals: so many may wait for poll() or be held by the receiver; what comes beyond
+  // is lost.
+  virtual std::uint32_t receive_depth() const noexcept = 0;
   // Checks the address, which comes from elsewhere.
   virtual Result<PathId> open_path(const PortAddress& to) = 0;
 
@@ -61,8 +64,9 @@ class DatagramPort {
   // Packets in flight are reused when the adapter is done with them.
   virtual void give(Packet& packet) noexcept = 0;
 
-  // Queues packet.bytes bytes. False: the queue is full, try again after poll(). `more`: another
-  // send follows at once, so the doorbell may wait for it.
+  // Queues packet.bytes bytes, which stay as they are while packet.in_flight > 0. False: the queue
+  // is full, try again after poll(). `more`: another send follows at once, so the doorbell may wait
+  // for it.
   virtual bool send(PathId to, Packet& packet, bool more) noexcept = 0;
 
   // Hands over arrivals, at most `budget`, and collects completions. Returns the number of events;

@@ -15,24 +15,20 @@
 
 namespace espalier::sim {
 
-// What a link between two ranks promises. Reliable ones never lose, repeat or reorder; they may
-// break. Datagrams may do everything.
-enum class LinkKind : std::uint8_t { kReliable, kDatagram };
-
 struct FaultSpec {
-  // Datagrams, per packet.
+  // Datagrams, per packet (net/sim/datagram_net.hpp); messages of reliable wires never suffer them.
   double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;
-  // Every message, any link.
+  // Every message or datagram.
   double delay = 0;            // share of messages with a heavy-tailed extra delay
   std::uint64_t delay_ns = 0;  // its scale (Pareto, alpha 1.5, cut at 1000 x)
   double retry = 0;            // share of posts that answer kRetry without a reason
-  double no_memory = 0;        // share of unexpected segments that find no memory at first
+  double no_memory = 0;        // share of requests for memory that are refused at first
   // Events over the run.
-  std::uint32_t clogs = 0;  // paths on which nothing moves for a while
-  std::uint32_t one_way_partitions = 0;
-  std::uint32_t crashes = 0;     // ranks that end without a word
-  std::uint32_t slow_ranks = 0;  // ranks whose processor is 100 x slower
-  std::uint64_t heal_ns = 0;     // from then on none of the above; 0: the run has no heal phase
+  std::uint32_t clogs = 0;               // paths on which nothing moves for a while
+  std::uint32_t one_way_partitions = 0;  // paths on which datagrams are lost, messages wait
+  std::uint32_t crashes = 0;             // ranks that end without a word
+  std::uint32_t slow_ranks = 0;          // ranks whose processor is 100 x slower
+  std::uint64_t heal_ns = 0;  // from then on none of the above; 0: the run has no heal phase
 
   bool any() const noexcept;
   friend bool operator==(const FaultSpec&, const FaultSpec&) = default;

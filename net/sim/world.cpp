@@ -93,6 +93,7 @@ void World::note(const Event& event) noexcept {
   if (event.kind == EventKind::kHead || event.kind == EventKind::kArrive) {
     word ^= event.message->flow ^ static_cast<std::uint64_t>(event.message->ordinal) << 40;
   }
+  if (event.kind == EventKind::kCall) word ^= event.happening->mark();
   unseed_ = (unseed_ ^ word ^ now_ * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
   unseed_ ^= unseed_ >> 29;
 }
@@ -121,6 +122,15 @@ void World::handle(const Event& event) {
     }
     case EventKind::kFault:
       return begin_fault(faults_[event.number]);
+    case EventKind::kAlarm: {
+      // One that was superseded by an earlier one has nothing to say.
+      Processor& p = processors_[static_cast<std::size_t>(event.rank)];
+      if (p.alarm != now_) return;
+      p.alarm = kNever;
+      return wake(event.rank);
+    }
+    case EventKind::kCall:
+      return event.happening->happen();
   }
 }
 
@@ -133,17 +143,37 @@ void World::wake(Rank rank) {
   schedule_turn(rank, p.busy_until);
 }
 
+void World::wake_at(Rank rank, std::uint64_t time_ns) {
+  Processor& p = processors_[static_cast<std::size_t>(rank)];
+  time_ns = std::max(time_ns, now_);
+  if (time_ns >= p.alarm) return;
+  p.alarm = time_ns;
+  Event event;
+  event.rank = rank;
+  event.kind = EventKind::kAlarm;
+  push(time_ns, event);
+}
+
+void World::schedule(Happening& what, Rank rank, std::uint64_t time_ns) {
+  Event event;
+  event.happening = &what;
+  event.rank = rank;
+  event.kind = EventKind::kCall;
+  push(std::max(time_ns, now_), event);
+}
+
 void World::take_turn(Rank rank) {
-  SimWire* wire = processors_[static_cast<std::size_t>(rank)].wire;
-  if (wire == nullptr) return;
+  const Processor& p = processors_[static_cast<std::size_t>(rank)];
+  SimWire* wire = p.wire;
+  if (wire == nullptr && p.ports == 0) return;
   ESP_ASSERT(turn_of_ == kNoRank);
   turn_of_ = rank;
   int events = 0;
   do {
-    events = wire->progress();
+    events = wire != nullptr ? wire->progress() : 0;
     turn_(turn_context_, rank);
   } while (events > 0 && wire->has_arrivals());
-  wire->charge_combines();
+  if (wire != nullptr) wire->charge_combines();
   turn_of_ = kNoRank;
 }
 

@@ -42,12 +42,23 @@ namespace espalier::sim {
 
 class SimWire;
 
+// Something that happens at a time, outside the wires: in the ports of adapters. Outlives the
+// world's last step.
+class Happening {
+ public:
+  virtual void happen() noexcept = 0;
+  // Of the run's hash: what it is, without addresses.
+  virtual std::uint64_t mark() const noexcept = 0;
+
+ protected:
+  ~Happening() = default;
+};
+
 struct WorldOptions {
   std::uint64_t seed = 1;
   NoiseSpec noise;
   std::uint32_t noise_every = 1;  // noise on the ranks 0, k, 2k, ... only
   FaultSpec faults;
-  LinkKind links = LinkKind::kReliable;
   // Off for large runs: segments have a size but no bytes; views and buffers must still be readable
   // memory, whose contents mean nothing.
   bool carry_data = true;
@@ -102,6 +113,48 @@ class World {
   // Gives the rank a turn at this time (for starting, and for timers).
   void schedule_turn(Rank rank, std::uint64_t time_ns);
 
+  // Gives the rank a turn now, or when it is done with what it does.
+  void wake(Rank rank);
+  // The same at this time; of several times asked for, the earliest counts. For the timers of ports
+  // and links, which ask again after each turn.
+  void wake_at(Rank rank, std::uint64_t time_ns);
+
+  // For ports (net/sim/datagram_net.hpp). A rank with ports needs no SimWire to have turns.
+  void attach_port(Rank rank) noexcept { ++processors_[static_cast<std::size_t>(rank)].ports; }
+  void detach_port(Rank rank) noexcept { --processors_[static_cast<std::size_t>(rank)].ports; }
+  void schedule(Happening& what, Rank rank, std::uint64_t time_ns);
+  // A transfer between two ranks as a device makes it, from the sender's local time on: its last
+  // byte has left at left_ns, all is there at there_ns. With `in_lane`, that is when the first byte
+  // is at the receiver's lane: pass_lane(), called then, says when all is there.
+  struct Departure {
+    std::uint64_t begin_ns, left_ns, there_ns;
+    bool in_lane;
+  };
+  Departure depart(Rank from, Rank to, std::uint64_t bytes) noexcept;
+  std::uint64_t pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept;
+  // Of the level between two ranks.
+  struct Price {
+    double overhead_send_ns, overhead_recv_ns, latency_ns, ns_per_byte;
+  };
+  Price price(Rank from, Rank to) const noexcept;
+
+  // Faults, for ports. Whether chance has its way at this time, and how it goes.
+  const FaultSpec& faults() const noexcept { return options_.faults; }
+  bool faults_on() const noexcept {
+    return options_.faults.heal_ns == 0 || now_ < options_.faults.heal_ns;
+  }
+  // A request that is refused without a reason; the rank gets a turn soon, to try again.
+  bool refuses(Rank rank);
+  bool lacks_memory(Rank rank);
+  // An extra delay with a heavy tail, mostly 0.
+  std::uint64_t draw_delay();
+  // Until when nothing moves on this path; whether everything on it is lost.
+  std::uint64_t clogged_until(Rank from, Rank to) const noexcept;
+  bool parted(Rank from, Rank to) const noexcept;
+  // As the drawn faults do, at a place and time of the caller's choice.
+  void part(Rank from, Rank to, std::uint64_t until_ns);
+  void crash(Rank rank) noexcept { processors_[static_cast<std::size_t>(rank)].crashed = true; }
+
   // Handles the next event. False: nothing will ever happen again.
   bool step();
   // Until nothing is left, or `until_ns`. Returns the time of the last event.
@@ -134,6 +187,8 @@ class World {
     kSent,    // send, rank the sender: one message has left or was acknowledged
     kGrant,   // grant
     kFault,   // number of a drawn fault: begins
+    kAlarm,   // rank: wake_at
+    kCall,    // happening
   };
   struct Grant {
     Rank from = kNoRank, to = kNoRank;
@@ -145,6 +200,7 @@ class World {
       Message* message = nullptr;
       PendingSend* send;
       Grant* grant;
+      Happening* happening;
       std::uint64_t number;
     };
     Rank rank = kNoRank;
@@ -158,8 +214,10 @@ class World {
   };
   struct Processor {
     std::uint64_t busy_until = 0;
-    std::uint64_t port_free = 0;  // its connection to the network
+    std::uint64_t port_free = 0;   // its connection to the network
+    std::uint64_t alarm = kNever;  // of wake_at; one event at that time is in the queue
     SimWire* wire = nullptr;
+    std::uint16_t ports = 0;
     bool turn_scheduled = false;
     bool nudge_scheduled = false;
     bool crashed = false;
@@ -200,6 +258,9 @@ class World {
   // The sender's part of the path, from its local time on. `left`: told when the last byte of a
   // device transfer has left.
   void launch(Message& m, PendingSend* left);
+  Departure depart(const Tariff& tariff, Rank from, Rank to, std::uint64_t bytes) noexcept;
+  std::uint64_t pass_lane(const Tariff& tariff, Rank from, Rank to, std::uint64_t bytes) noexcept;
+  const Tariff& tariff_between(Rank from, Rank to) const noexcept;
   void at_lane(Message& m);
   void arrive(Message& m, std::uint64_t time);
   void acknowledge(const Message& m);
@@ -210,18 +271,12 @@ class World {
   // Faults (world_faults.cpp).
   void draw_faults();
   void begin_fault(const FaultEvent& fault);
-  bool refuses(Rank rank);
-  bool lacks_memory(Rank rank);
   bool draw_nudge(Rank rank, double share);
   std::uint64_t hindered(Rank from, Rank to, std::uint64_t time);
-  bool faults_on() const noexcept {
-    return options_.faults.heal_ns == 0 || now_ < options_.faults.heal_ns;
-  }
 
   void push(std::uint64_t time, const Event& event) { queue_.push(time, event); }
   void handle(const Event& event);
   void note(const Event& event) noexcept;
-  void wake(Rank rank);
   void take_turn(Rank rank);
   void deliver(Message& m);
   void complete(PendingSend& send);
@@ -255,7 +310,11 @@ class World {
 
   Prng fault_prng_;
   std::vector<FaultEvent> faults_;
-  std::map<std::pair<Rank, Rank>, std::uint64_t> clogged_until_;
+  // Paths: until when. A reliable wire repeats what a partition swallows: there, both only delay.
+  using PathTimes = std::map<std::pair<Rank, Rank>, std::uint64_t>;
+  static std::uint64_t until(const PathTimes& times, Rank from, Rank to) noexcept;
+  PathTimes clogged_until_;
+  PathTimes parted_until_;
   std::map<std::pair<Rank, Rank>, std::uint64_t> last_arrival_;  // reliable paths keep their order
 };
 

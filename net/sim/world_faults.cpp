@@ -1,5 +1,6 @@
-// World: what goes wrong on reliable links. Messages may be late, never lost, repeated or out of
-// order on one path; posts may be refused; ranks may be slow or end without a word.
+// World: what goes wrong. On reliable wires messages may be late, never lost, repeated or out of
+// order on one path; what happens to datagrams is in datagram_net.cpp. Posts may be refused; ranks
+// may be slow or end without a word.
 // path: data
 #include <algorithm>
 #include <cmath>
@@ -32,16 +33,15 @@ void World::draw_faults() {
 
 void World::begin_fault(const FaultEvent& fault) {
   switch (fault.kind) {
-    case FaultEvent::Kind::kClog:
-    case FaultEvent::Kind::kPartition: {
-      // A reliable link repeats what a partition swallows: both hold messages back.
-      std::uint64_t& until = clogged_until_[{fault.from, fault.to}];
-      until = std::max(until, fault.end_ns);
+    case FaultEvent::Kind::kClog: {
+      std::uint64_t& end = clogged_until_[{fault.from, fault.to}];
+      end = std::max(end, fault.end_ns);
       return;
     }
+    case FaultEvent::Kind::kPartition:
+      return part(fault.from, fault.to, fault.end_ns);
     case FaultEvent::Kind::kCrash:
-      processors_[static_cast<std::size_t>(fault.from)].crashed = true;
-      return;
+      return crash(fault.from);
     case FaultEvent::Kind::kSlow: {
       // It begins as a slow one and is healed by an event of the same kind that has ended.
       Processor& p = processors_[static_cast<std::size_t>(fault.from)];
@@ -80,17 +80,38 @@ bool World::lacks_memory(Rank rank) {
   return faulty_ && draw_nudge(rank, options_.faults.no_memory);
 }
 
-// When something that would be there at `time` is there in fact.
+std::uint64_t World::draw_delay() {
+  const FaultSpec& spec = options_.faults;
+  if (spec.delay <= 0 || !faults_on() || !fault_prng_.chance(spec.delay)) return 0;
+  const double u = 1.0 - fault_prng_.unit();
+  const double factor = std::min(std::pow(u, -1.0 / kParetoAlpha), kLongestDelay);
+  return static_cast<std::uint64_t>(static_cast<double>(spec.delay_ns) * factor);
+}
+
+std::uint64_t World::until(const PathTimes& times, Rank from, Rank to) noexcept {
+  const auto found = times.find({from, to});
+  return found == times.end() ? 0 : found->second;
+}
+
+std::uint64_t World::clogged_until(Rank from, Rank to) const noexcept {
+  return until(clogged_until_, from, to);
+}
+
+bool World::parted(Rank from, Rank to) const noexcept {
+  return now_ < until(parted_until_, from, to);
+}
+
+void World::part(Rank from, Rank to, std::uint64_t until_ns) {
+  std::uint64_t& end = parted_until_[{from, to}];
+  end = std::max(end, until_ns);
+}
+
+// When a message that would be there at `time` is there in fact.
 std::uint64_t World::hindered(Rank from, Rank to, std::uint64_t time) {
   if (!faulty_) return time;
-  const FaultSpec& spec = options_.faults;
-  if (spec.delay > 0 && faults_on() && fault_prng_.chance(spec.delay)) {
-    const double u = 1.0 - fault_prng_.unit();
-    const double factor = std::min(std::pow(u, -1.0 / kParetoAlpha), kLongestDelay);
-    time += static_cast<std::uint64_t>(static_cast<double>(spec.delay_ns) * factor);
-  }
-  const auto clog = clogged_until_.find({from, to});
-  if (clog != clogged_until_.end()) time = std::max(time, clog->second);
+  time += draw_delay();
+  time = std::max(time, clogged_until(from, to));
+  time = std::max(time, until(parted_until_, from, to));
   std::uint64_t& last = last_arrival_[{from, to}];
   return last = std::max(last, time);
 }

@@ -101,39 +101,67 @@ void World::pull(Message& m) noexcept {
 
 void World::launch(Message& m, PendingSend* left) {
   const Tariff& t = tariff(m);
-  Processor& p = processors_[static_cast<std::size_t>(m.peer)];
   const std::uint64_t posted = local_ns(m.peer);
   if (m.carrier != Carrier::kDevice) {
     if (m.record != 0) (*records_)[m.record - 1].started_ns = posted;
     return arrive(m, posted + t.latency);
   }
-  const std::uint64_t duration = whole(m.bytes, t.transfer_ns_per_byte);
-  const LanePair lanes = lanes_between(t, m.peer, m.to);
-  std::uint64_t begin = std::max(posted, p.port_free);
-  if (lanes.out != nullptr) begin = lanes.out->reserve(begin, lane_time(t, m.bytes), now_);
-  p.port_free = begin + std::max(t.gap, duration);
-  if (m.record != 0) (*records_)[m.record - 1].started_ns = begin;
+  const Departure departure = depart(t, m.peer, m.to, m.bytes);
+  if (m.record != 0) (*records_)[m.record - 1].started_ns = departure.begin_ns;
   if (left != nullptr) {
     Event event;
     event.send = left;
     event.rank = m.peer;
     event.kind = EventKind::kSent;
-    push(begin + duration, event);
+    push(departure.left_ns, event);
   }
-  if (lanes.in == nullptr) return arrive(m, begin + duration + t.latency);
+  if (!departure.in_lane) return arrive(m, departure.there_ns);
   Event event;
   event.message = &m;
   event.rank = m.to;
   event.kind = EventKind::kHead;
-  push(begin + t.latency, event);
+  push(departure.there_ns, event);
+}
+
+World::Departure World::depart(const Tariff& t, Rank from, Rank to, std::uint64_t bytes) noexcept {
+  Processor& p = processors_[static_cast<std::size_t>(from)];
+  const std::uint64_t duration = whole(bytes, t.transfer_ns_per_byte);
+  const LanePair lanes = lanes_between(t, from, to);
+  std::uint64_t begin = std::max(local_ns(from), p.port_free);
+  if (lanes.out != nullptr) begin = lanes.out->reserve(begin, lane_time(t, bytes), now_);
+  p.port_free = begin + std::max(t.gap, duration);
+  const bool in_lane = lanes.in != nullptr;
+  const std::uint64_t there = begin + t.latency + (in_lane ? 0 : duration);
+  return {begin, begin + duration, there, in_lane};
 }
 
 // Bytes go through the receiver's lane as they come.
+std::uint64_t World::pass_lane(const Tariff& t, Rank from, Rank to, std::uint64_t bytes) noexcept {
+  LaneSchedule* lane = lanes_between(t, from, to).in;
+  const std::uint64_t begin = lane->reserve(now_, lane_time(t, bytes), now_);
+  return begin + whole(bytes, t.transfer_ns_per_byte);
+}
+
 void World::at_lane(Message& m) {
-  const Tariff& t = tariff(m);
-  LaneSchedule* lane = lanes_between(t, m.peer, m.to).in;
-  const std::uint64_t begin = lane->reserve(now_, lane_time(t, m.bytes), now_);
-  arrive(m, begin + whole(m.bytes, t.transfer_ns_per_byte));
+  arrive(m, pass_lane(tariff(m), m.peer, m.to, m.bytes));
+}
+
+const World::Tariff& World::tariff_between(Rank from, Rank to) const noexcept {
+  return tariffs_[map_.level_between(static_cast<std::uint32_t>(from),
+                                     static_cast<std::uint32_t>(to))];
+}
+
+World::Departure World::depart(Rank from, Rank to, std::uint64_t bytes) noexcept {
+  return depart(tariff_between(from, to), from, to, bytes);
+}
+
+std::uint64_t World::pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept {
+  return pass_lane(tariff_between(from, to), from, to, bytes);
+}
+
+World::Price World::price(Rank from, Rank to) const noexcept {
+  const Tariff& t = tariff_between(from, to);
+  return {t.overhead_send, t.overhead_recv, static_cast<double>(t.latency), t.transfer_ns_per_byte};
 }
 
 void World::arrive(Message& m, std::uint64_t time) {
