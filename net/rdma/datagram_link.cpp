@@ -1,0 +1,252 @@
+// DatagramLink: posts, progress, timers.
+// path: data
+#include "net/rdma/datagram_link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::rdma {
+namespace {
+
+// How often a peer is asked before its silence counts.
+constexpr std::uint32_t kAttemptsMin = 5;
+// When both have said goodbye, the one that waits for the last acknowledgement does not wait long:
+// the other may be gone.
+constexpr std::uint32_t kLastAttempts = 4;
+constexpr std::uint64_t kProbesPerGiveUp = 8;
+
+}  // namespace
+
+DatagramPeer::Alarm::Alarm(DatagramPeer& owner) noexcept
+    : Timer([](Timer& self, std::uint64_t now_ns) noexcept {
+        DatagramPeer& rung = static_cast<Alarm&>(self).peer;
+        rung.link.on_alarm(rung, now_ns);
+      }),
+      peer(owner) {}
+
+DatagramLink::DatagramLink(DatagramPort& port, Clock& clock, const AddressBook& book,
+                           const DatagramLinkOptions& options)
+    : port_(port),
+      clock_(clock),
+      book_(book),
+      options_(options),
+      budget_(port.receive_depth()),
+      posts_({64, options.posts_max}),
+      peers_(options.me.ranks),
+      parted_(options.me.ranks) {
+  ESP_ASSERT(port.packet_bytes() >= kPacketHeaderBytes + net::kFrameHeaderBytes);
+  ESP_ASSERT(port.packet_bytes() <= kPacketHeaderBytes + UINT16_MAX);
+  for (Packet*& spare : spares_) spare = port_.take();
+}
+
+DatagramLink::~DatagramLink() {
+  for (Peer* peer : known_) {
+    if (peer->linked()) peer->unlink();
+    timers_.cancel(peer->alarm);
+    while (FramePost* post = peer->posts) {
+      peer->posts = post->next;
+      posts_.release(post);
+    }
+    drop_contents(*peer);
+  }
+  for (Packet* spare : spares_) {
+    if (spare != nullptr) port_.give(*spare);
+  }
+}
+
+net::LinkCaps DatagramLink::caps(Rank) const noexcept {
+  net::LinkCaps caps;
+  caps.inline_bytes = FramePost::kInlineBytes;
+  caps.latency_ns = options_.latency_ns;
+  caps.bytes_per_ns = options_.bytes_per_ns;
+  return caps;
+}
+
+DatagramLink::Peer& DatagramLink::peer_of(Rank rank) noexcept {
+  std::unique_ptr<Peer>& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer == nullptr) {
+    peer = std::make_unique<Peer>(*this, rank, options_.first);
+    open(*peer);
+  }
+  return *peer;
+}
+
+void DatagramLink::open(Peer& peer) noexcept {
+  known_.push_back(&peer);
+  budget_.add_peer();
+  peer.heard_ns = now();
+  peer.parting = parted_[static_cast<std::size_t>(peer.rank)];
+  if (!port_fault_.ok()) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
+  const auto address = book_.address_of(peer.rank);
+  if (!address) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
+  auto path = port_.open_path(address.value());
+  if (!path) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
+  peer.path = *path;
+  peer.reachable = true;
+  set_alarm(peer);
+  if (peer.parting) make_ready(peer);
+}
+
+void DatagramLink::make_ready(Peer& peer) noexcept {
+  untried_ = true;
+  if (!peer.linked()) ready_.push_back(peer);
+}
+
+Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
+                          Completion& completion) noexcept {
+  Peer& peer = peer_of(rank);
+  if (peer.lost) return Posted::kDone;
+  FramePost* post = posts_.allocate(header, payload);
+  if (post == nullptr) return Posted::kRetry;
+  const bool first = peer.posts == nullptr;
+  (first ? peer.posts : peer.last_post->next) = post;
+  peer.last_post = post;
+  // A packet that is full goes at once, and so does one that nothing in flight can wait for (Nagle,
+  // RFC 896); others wait for company until the next progress().
+  if (first && (peer.filling != nullptr || peer.send.open()) && fill(peer)) {
+    if (peer.posts != nullptr || peer.send.idle()) (void)send_frames(peer);
+  }
+  if (peer.has_posts()) make_ready(peer);
+  if (first && peer.posts == nullptr) return Posted::kDone;
+  if (post->bytes - post->packed <= FramePost::kInlineBytes) {
+    post->keep_inline();
+    return Posted::kDone;
+  }
+  post->completion = &completion;
+  return Posted::kPending;
+}
+
+void DatagramLink::withdraw(Rank rank, Completion& completion) noexcept {
+  Peer* peer = known(rank);
+  if (peer == nullptr) return;
+  for (FramePost* post = peer->posts; post != nullptr; post = post->next) {
+    if (post->completion != &completion) continue;
+    post->completion = nullptr;
+    if (!post->keep_copy()) give_up(*peer, Status(ESP_ERR_NETWORK, rank));
+    return;
+  }
+  Completion* before = nullptr;
+  for (Completion* done = complete_; done != nullptr; before = done, done = done->next) {
+    if (done != &completion) continue;
+    (before == nullptr ? complete_ : before->next) = done->next;
+    if (last_complete_ == done) last_complete_ = before;
+    return;
+  }
+}
+
+void DatagramLink::redirect(Rank from, std::byte* payload) noexcept {
+  peer_of(from).reader.redirect(payload);
+}
+
+// From now on its silence is noticed.
+void DatagramLink::reach(Rank peer) noexcept {
+  (void)peer_of(peer);
+}
+
+int DatagramLink::progress(net::FrameSink& sink) noexcept {
+  now_ns_ = clock_.now_ns();
+  sink_ = &sink;
+  events_ = 0;
+  const int polled = port_fault_.ok() ? port_.poll(*this, kPollBudget) : 0;
+  if (polled < 0) {
+    port_fault_ = port_.fault();
+    give_up_all();
+  } else {
+    events_ += polled;
+  }
+  // Answers that have come already count before the timers that wait for them.
+  if (polled < kPollBudget) events_ += static_cast<int>(timers_.run_expired(now_ns_));
+  send_ready();
+  run_completions();
+  bury(sink);
+  sink_ = nullptr;
+  return events_;
+}
+
+bool DatagramLink::arm() noexcept {
+  return !untried_ && dying_.empty() && complete_ == nullptr && port_.arm();
+}
+
+std::uint64_t DatagramLink::deadline_ns() const noexcept {
+  if (untried_ || !dying_.empty() || complete_ != nullptr) return 1;
+  const std::uint64_t next = timers_.next_deadline_ns();
+  return next == kNever ? 0 : next;
+}
+
+// The alarm rings when anything is due; what is later now is looked at when it rings.
+void DatagramLink::set_alarm(Peer& peer) noexcept {
+  if (peer.lost) return;
+  std::uint64_t due = peer.send.deadline_ns();
+  // Whoever is ready waits for the port, not for time.
+  if (!peer.linked()) due = std::min(due, peer.receive.answer_ns());
+  if (peer.send.idle() && !peer.left) {
+    due = std::min(due, peer.probing ? peer.next_probe_ns : peer.heard_ns + options_.keepalive_ns);
+  }
+  if (!peer.alarm.idle()) {
+    if (peer.alarm.deadline_ns() <= due) return;
+    timers_.cancel(peer.alarm);
+  }
+  if (due != kNever) timers_.add(peer.alarm, due);
+}
+
+void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
+  if (peer.send.deadline_ns() <= now_ns) {
+    ++counts_.time_outs;
+    peer.send.time_out(now_ns, options_.round_trip);
+    const std::uint32_t attempts = peer.send.attempts();
+    const bool last_word = peer.left && peer.goodbye_sent && peer.send.reach() == 1;
+    const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= options_.give_up_ns;
+    if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
+      peer.refuse = true;
+      return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+    }
+    make_ready(peer);
+  }
+  if (peer.receive.answer_ns() <= now_ns) make_ready(peer);
+  if (peer.send.idle() && !peer.left) ask_whether_alive(peer, now_ns);
+  set_alarm(peer);
+}
+
+// Nothing is under way to the peer whose acknowledgement would say that it lives.
+void DatagramLink::ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept {
+  if (!peer.probing) {
+    if (now_ns < peer.heard_ns + options_.keepalive_ns) return;
+    peer.probing = true;
+    peer.probes = 0;
+    peer.probing_since_ns = now_ns;
+  } else if (now_ns < peer.next_probe_ns) {
+    return;
+  }
+  if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= options_.give_up_ns) {
+    peer.refuse = true;
+    return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+  }
+  if (peer.probes < UINT8_MAX) ++peer.probes;
+  peer.next_probe_ns = now_ns + options_.give_up_ns / kProbesPerGiveUp + 1;
+  peer.ask = true;
+  make_ready(peer);
+}
+
+void DatagramLink::run_completions() noexcept {
+  while (complete_ != nullptr) {
+    Completion& done = *std::exchange(complete_, complete_->next);
+    done.next = nullptr;
+    ++events_;
+    done.complete({});
+  }
+}
+
+std::string DatagramLink::describe(Rank rank) const {
+  const Peer* peer = known(rank);
+  if (peer == nullptr) return "datagrams, not used yet";
+  if (!peer->reachable) return "datagrams, no path";
+  if (peer->lost) return "datagrams, lost";
+  return fmt::format("datagrams of {} bytes, round trip {:.1f} us, {} packets at a time",
+                     port_.packet_bytes(),
+                     static_cast<double>(peer->send.round_trip().smoothed_ns()) * 1e-3,
+                     peer->send.congestion().window());
+}
+
+}  // namespace espalier::rdma

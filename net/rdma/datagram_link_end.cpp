@@ -1,0 +1,67 @@
+// DatagramLink: peers that go, in order or not.
+// path: slow
+#include <algorithm>
+#include <utility>
+
+#include "net/rdma/datagram_link.hpp"
+
+namespace espalier::rdma {
+
+void DatagramLink::say_goodbye(Rank rank) noexcept {
+  parted_[static_cast<std::size_t>(rank)] = true;
+  Peer* peer = known(rank);
+  if (peer == nullptr || peer->lost) return;
+  peer->parting = true;
+  make_ready(*peer);
+}
+
+bool DatagramLink::drained() const noexcept {
+  return std::all_of(known_.begin(), known_.end(),
+                     [](const Peer* peer) { return peer->settled(); });
+}
+
+void DatagramLink::lose(Rank rank, Error why) noexcept {
+  Peer& peer = peer_of(rank);
+  peer.refuse = true;
+  give_up(peer, Status(why.status.code(), rank, why.status.error_number()));
+}
+
+// The rest follows at the end of progress(), outside of whatever is looking at the peer now.
+void DatagramLink::give_up(Peer& peer, const Status& why) noexcept {
+  if (std::exchange(peer.lost, true)) return;
+  peer.why = why;
+  peer.reader.stop();
+  timers_.cancel(peer.alarm);
+  if (peer.linked()) peer.unlink();
+  dying_.push_back(peer);
+}
+
+void DatagramLink::give_up_all() noexcept {
+  for (Peer* peer : known_) give_up(*peer, Status(ESP_ERR_NETWORK, peer->rank));
+}
+
+void DatagramLink::bury(net::FrameSink& sink) noexcept {
+  while (Peer* peer = dying_.pop_front()) {
+    ++events_;
+    while (FramePost* post = peer->posts) {
+      peer->posts = post->next;
+      Completion* waiting = post->completion;
+      posts_.release(post);
+      if (waiting != nullptr) waiting->complete(peer->why);
+    }
+    drop_contents(*peer);
+    if (!peer->left) sink.lost(peer->rank, peer->why);
+    peer->refuse = peer->refuse && peer->reachable && port_fault_.ok();
+    if (peer->refuse) make_ready(*peer);
+  }
+}
+
+void DatagramLink::drop_contents(Peer& peer) noexcept {
+  if (std::exchange(peer.buried, true)) return;
+  release(peer.send.drop());
+  while (Packet* held = peer.receive.drop_held()) port_.give(*held);
+  if (peer.filling != nullptr) port_.give(*std::exchange(peer.filling, nullptr));
+  budget_.remove_peer(peer.receive.outstanding());
+}
+
+}  // namespace espalier::rdma

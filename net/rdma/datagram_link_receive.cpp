@@ -1,0 +1,99 @@
+// DatagramLink: what comes in.
+// path: data
+#include <utility>
+
+#include "net/rdma/datagram_link.hpp"
+
+namespace espalier::rdma {
+
+void DatagramLink::arrived(Packet& packet) noexcept {
+  ++counts_.packets_received;
+  PacketHeader header;
+  const std::span<const std::byte> bytes(packet.data, packet.bytes);
+  const Refused refused = parse_packet(bytes, options_.me, header);
+  if (refused != Refused::kNo) {
+    ++counts_.refused[static_cast<std::size_t>(refused)];
+    return port_.give(packet);
+  }
+  Peer& peer = peer_of(header.from);
+  if (peer.lost) {
+    // It does not know yet, and would wait.
+    if (header.flags != kRefusal && peer.reachable) {
+      peer.refuse = true;
+      make_ready(peer);
+    }
+    return port_.give(packet);
+  }
+  peer.heard_ns = now_ns_;
+  peer.probing = false;
+  if (header.flags == kRefusal) {
+    give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+    return port_.give(packet);
+  }
+  take_acknowledgement(peer, header.ack);
+  if (header.flags == kLetter) {
+    if (box_ != nullptr) box_->letter(peer.rank, bytes.subspan(kPacketHeaderBytes));
+    return port_.give(packet);
+  }
+  if ((header.flags & kProbe) != 0) {
+    peer.receive.answer_at_once();
+    make_ready(peer);
+  }
+  if ((header.flags & kData) == 0) return port_.give(packet);
+  take_data(peer, header, packet);
+}
+
+void DatagramLink::take_acknowledgement(Peer& peer, const Acknowledgement& ack) noexcept {
+  release(peer.send.acknowledge(ack, now_ns_, options_.round_trip));
+  const bool waits = peer.has_posts() || (peer.parting && !peer.goodbye_sent);
+  if ((waits && peer.send.open()) || peer.send.lost() != nullptr) make_ready(peer);
+  set_alarm(peer);
+}
+
+void DatagramLink::release(Flight* done) noexcept {
+  while (done != nullptr) {
+    Flight* flight = std::exchange(done, done->next);
+    port_.give(*flight->packet);
+    flights_.release(flight);
+  }
+}
+
+void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& packet) noexcept {
+  const Sequence before = peer.receive.expected();
+  switch (peer.receive.arrived(header.sequence, packet, now_ns_, options_.answer_delay_ns)) {
+    case ReceiveWindow::Verdict::kRefuse:
+      ++counts_.useless;
+      port_.give(packet);
+      break;
+    case ReceiveWindow::Verdict::kHeld:
+      ++counts_.held;
+      break;
+    case ReceiveWindow::Verdict::kNext:
+      hand_on(peer, packet);
+      while (Packet* held = peer.lost ? nullptr : peer.receive.pop_held()) hand_on(peer, *held);
+      break;
+  }
+  budget_.use(static_cast<std::uint32_t>(peer.receive.expected() - before));
+  if (peer.lost) return;
+  if (peer.receive.answer_ns() <= now_ns_) {
+    make_ready(peer);
+  } else {
+    set_alarm(peer);
+  }
+}
+
+// A packet whose turn it is.
+void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
+  const std::span<const std::byte> bytes(packet.data, packet.bytes);
+  if (says_goodbye(bytes)) {
+    peer.left = true;
+    peer.receive.answer_at_once();
+  } else {
+    const auto wrong = peer.reader.take(peer.rank, bytes.subspan(kPacketHeaderBytes),
+                                        options_.payload_max, *sink_);
+    if (wrong) lose(peer.rank, *wrong);
+  }
+  port_.give(packet);
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,162 @@
+// DatagramLink: what goes out.
+// path: data
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "net/rdma/datagram_link.hpp"
+
+namespace espalier::rdma {
+
+// Everybody once: who has more than it may send comes back with an acknowledgement, whom the port
+// has no room for stays.
+void DatagramLink::send_ready() noexcept {
+  untried_ = false;
+  IntrusiveList<Peer> refused;
+  while (Peer* peer = ready_.pop_front()) {
+    if (send_all(*peer)) {
+      set_alarm(*peer);
+    } else {
+      refused.push_back(*peer);
+    }
+  }
+  while (Peer* peer = refused.pop_front()) ready_.push_back(*peer);
+}
+
+bool DatagramLink::send_all(Peer& peer) noexcept {
+  if (peer.lost) {
+    if (std::exchange(peer.refuse, false)) (void)send_bare(peer, kRefusal, {});
+    return true;
+  }
+  const bool sent = send_lost(peer) && send_frames(peer) && send_goodbye(peer);
+  return send_answer(peer) && sent;
+}
+
+bool DatagramLink::send_lost(Peer& peer) noexcept {
+  while (Flight* flight = peer.send.lost()) {
+    Packet& packet = *flight->packet;
+    const bool goodbye = says_goodbye({packet.data, packet.bytes});
+    const auto flags = static_cast<std::uint8_t>(kData | (goodbye ? kGoodbye : 0));
+    if (!launch(peer, packet, flags, flight->sequence)) return false;
+    peer.send.sent_again(*flight, now());
+    ++counts_.data_again;
+  }
+  return true;
+}
+
+bool DatagramLink::send_frames(Peer& peer) noexcept {
+  while (peer.has_posts() && peer.send.open()) {
+    if (!fill(peer) || !send_new(peer, *peer.filling, kData)) return false;
+    peer.filling = nullptr;
+  }
+  return true;
+}
+
+// Packs what waits, as far as one packet goes. False: there is no packet.
+bool DatagramLink::fill(Peer& peer) noexcept {
+  if (peer.filling == nullptr) {
+    peer.filling = port_.take();
+    if (peer.filling == nullptr) return false;
+    peer.filling->bytes = kPacketHeaderBytes;
+  }
+  while (peer.posts != nullptr && peer.posts->pack(*peer.filling)) {
+    FramePost& post = *std::exchange(peer.posts, peer.posts->next);
+    finish(post);
+  }
+  return true;
+}
+
+// All bytes of the post are in packets.
+void DatagramLink::finish(FramePost& post) noexcept {
+  if (Completion* done = post.completion) {
+    done->next = nullptr;
+    (complete_ == nullptr ? complete_ : last_complete_->next) = done;
+    last_complete_ = done;
+  }
+  ++events_;  // there is room for another post
+  posts_.release(&post);
+}
+
+bool DatagramLink::send_goodbye(Peer& peer) noexcept {
+  if (!peer.parting || peer.goodbye_sent || peer.has_posts() || !peer.send.open()) return true;
+  Packet* packet = port_.take();
+  if (packet == nullptr) return false;
+  packet->bytes = kPacketHeaderBytes;
+  peer.goodbye_sent = send_new(peer, *packet, kData | kGoodbye);
+  if (!peer.goodbye_sent) port_.give(*packet);
+  return peer.goodbye_sent;
+}
+
+bool DatagramLink::send_new(Peer& peer, Packet& packet, std::uint8_t flags) noexcept {
+  Flight* flight = flights_.allocate();
+  if (flight == nullptr) return false;
+  if (!launch(peer, packet, flags, peer.send.next())) {
+    flights_.release(flight);
+    return false;
+  }
+  flight->packet = &packet;
+  peer.send.sent(*flight, now(), options_.round_trip);
+  ++counts_.data_sent;
+  set_alarm(peer);
+  return true;
+}
+
+// An acknowledgement that found no data to travel with, or a question.
+bool DatagramLink::send_answer(Peer& peer) noexcept {
+  const bool due = peer.receive.answer_ns() <= now();
+  if (!due && !peer.ask) return true;
+  if (!send_bare(peer, peer.ask ? kProbe : 0, {})) return false;
+  ++(peer.ask ? counts_.probes_sent : counts_.answers_sent);
+  peer.ask = false;
+  return true;
+}
+
+// A packet without a number, which nobody keeps.
+bool DatagramLink::send_bare(Peer& peer, std::uint8_t flags,
+                             std::span<const std::byte> payload) noexcept {
+  Packet* taken = port_.take();
+  Packet* packet = taken != nullptr ? taken : idle_spare();
+  if (packet == nullptr) return false;
+  packet->bytes = static_cast<std::uint32_t>(kPacketHeaderBytes + payload.size());
+  if (!payload.empty()) {
+    std::memcpy(packet->data + kPacketHeaderBytes, payload.data(), payload.size());
+  }
+  const bool sent = launch(peer, *packet, flags, {});
+  if (taken != nullptr) port_.give(*taken);
+  return sent;
+}
+
+// All others may be waiting for acknowledgements themselves.
+Packet* DatagramLink::idle_spare() noexcept {
+  for (Packet* spare : spares_) {
+    if (spare != nullptr && spare->in_flight == 0) return spare;
+  }
+  return nullptr;
+}
+
+bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
+                          Sequence sequence) noexcept {
+  ESP_ASSERT(packet.in_flight == 0);
+  peer.receive.permit(peer.lost ? 0 : budget_.renew(peer.receive.outstanding()));
+  PacketHeader header;
+  header.flags = flags;
+  header.bytes = static_cast<std::uint16_t>(packet.bytes - kPacketHeaderBytes);
+  header.epoch = options_.me.epoch;
+  header.from = options_.me.rank;
+  header.to = peer.rank;
+  header.sequence = sequence;
+  header.ack = peer.receive.acknowledgement(now());
+  write_packet(header, {packet.data, packet.bytes});
+  if (!port_.send(peer.path, packet, !ready_.empty())) return false;
+  ++counts_.packets_sent;
+  peer.receive.answered();
+  return true;
+}
+
+void DatagramLink::post(Rank to, std::span<const std::byte> letter) noexcept {
+  ESP_ASSERT(letter.size() <= kLetterBytes);
+  Peer& peer = peer_of(to);
+  if (!peer.lost) (void)send_bare(peer, kLetter, letter);
+}
+
+}  // namespace espalier::rdma

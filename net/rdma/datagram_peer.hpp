@@ -1,0 +1,62 @@
+// What a DatagramLink keeps of one peer; private to datagram_link*.cpp.
+//
+// Made when something is first said to the peer or heard of it, and kept until the link ends. What
+// grows with the traffic (packets, Flights, posts) is the link's and is here only while in use.
+#pragma once
+
+#include "core/intrusive_list.hpp"
+#include "core/timer_queue.hpp"
+#include "net/rdma/frame_stream.hpp"
+#include "net/rdma/receive_window.hpp"
+#include "net/rdma/send_window.hpp"
+
+namespace espalier::rdma {
+
+class DatagramLink;
+
+struct DatagramPeer final : ListNode {
+  // One timer for everything: it may ring too early, never too late.
+  struct Alarm final : Timer {
+    explicit Alarm(DatagramPeer& owner) noexcept;
+    DatagramPeer& peer;
+  };
+
+  DatagramPeer(DatagramLink& owner, Rank number, Sequence first) noexcept
+      : link(owner), rank(number), alarm(*this), send(first), receive(first) {}
+
+  bool has_posts() const noexcept { return posts != nullptr || filling != nullptr; }
+  // Everything said has been acknowledged; and the peer's goodbye, if this was ours.
+  bool settled() const noexcept {
+    if (lost) return buried && !refuse;
+    const bool answered = receive.answer_ns() == kNever;
+    return !has_posts() && send.idle() && (!parting || (goodbye_sent && answered));
+  }
+
+  DatagramLink& link;
+  const Rank rank;
+  PathId path = {};
+  bool reachable = false;     // there is a path
+  bool lost = false;          // given up, and the sink told or about to be
+  bool buried = false;        // ... has been told
+  bool parting = false;       // nothing more will be posted
+  bool goodbye_sent = false;  // ... and the peer is told
+  bool left = false;          // the peer will post nothing more
+  bool probing = false;       // it is asked whether it lives
+  bool ask = false;           // with the next packet
+  bool refuse = false;        // it is told that it was given up
+  std::uint8_t probes = 0;    // without an answer
+  Alarm alarm;
+  SendWindow send;
+  ReceiveWindow receive;
+  FrameReader reader;
+  FramePost* posts = nullptr;  // frames that are not in packets yet
+  FramePost* last_post = nullptr;
+  Packet* filling = nullptr;  // has frames and room for more
+  std::uint64_t heard_ns = 0;
+  std::uint64_t probing_since_ns = 0;
+  std::uint64_t next_probe_ns = 0;
+  Status why;  // it is lost
+};
+static_assert(sizeof(DatagramPeer) <= 512);
+
+}  // namespace espalier::rdma

@@ -1,0 +1,104 @@
+#include "net/rdma/packet_header.hpp"
+
+#include <bit>
+#include <concepts>
+#include <cstring>
+
+#include "core/crc32c.hpp"
+#include "core/plant.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+constexpr std::size_t kChecksumAt = 0, kVersionAt = 4, kFlagsAt = 5, kBytesAt = 6, kEpochAt = 8;
+constexpr std::size_t kFromAt = 16, kToAt = 20, kSequenceAt = 24, kExpectedAt = 28, kLimitAt = 32;
+constexpr std::size_t kHeldAt = 36, kArrivedAt = 40;
+static_assert(kArrivedAt + sizeof(ArrivalBits) == kPacketHeaderBytes);
+
+template <std::integral T>
+void store(std::span<std::byte> packet, std::size_t at, T value) noexcept {
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    packet[at + i] = static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i));
+  }
+}
+
+template <std::integral T>
+T load(std::span<const std::byte> packet, std::size_t at) noexcept {
+  std::make_unsigned_t<T> value = 0;
+  for (std::size_t i = sizeof value; i-- > 0;) {
+    value = static_cast<std::make_unsigned_t<T>>(std::uint64_t{value} << 8 |
+                                                 static_cast<std::uint64_t>(packet[at + i]));
+  }
+  return static_cast<T>(value);
+}
+
+std::uint32_t checksum(std::span<const std::byte> packet) noexcept {
+  return crc32c(packet.subspan(kChecksumAt + sizeof(std::uint32_t)));
+}
+
+bool possible(const PacketHeader& header) noexcept {
+  if (header.flags == kLetter) return true;
+  const bool bare = header.bytes == 0;
+  if (header.flags == kRefusal) return bare;
+  if ((header.flags & ~(kData | kGoodbye | kProbe)) != 0) return false;
+  const bool data = (header.flags & kData) != 0;
+  return data || (bare && (header.flags & kGoodbye) == 0);
+}
+
+bool among(Rank rank, std::uint32_t ranks) noexcept {
+  return rank >= 0 && static_cast<std::uint32_t>(rank) < ranks;
+}
+
+}  // namespace
+
+void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexcept {
+  ESP_ASSERT(packet.size() == kPacketHeaderBytes + header.bytes);
+  ESP_ASSERT_SLOW(possible(header));
+  store(packet, kVersionAt, kPacketVersion);
+  store(packet, kFlagsAt, header.flags);
+  store(packet, kBytesAt, header.bytes);
+  store(packet, kEpochAt, header.epoch);
+  store(packet, kFromAt, header.from);
+  store(packet, kToAt, header.to);
+  store(packet, kSequenceAt, header.sequence.value);
+  store(packet, kExpectedAt, header.ack.expected.value);
+  store(packet, kLimitAt, header.ack.limit.value);
+  store(packet, kHeldAt, header.ack.held_ns);
+  store(packet, kArrivedAt, header.ack.arrived.words[0]);
+  store(packet, kArrivedAt + 8, header.ack.arrived.words[1]);
+  store(packet, kChecksumAt, checksum(packet));
+}
+
+Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
+                     PacketHeader& header) noexcept {
+  if (packet.size() < kPacketHeaderBytes) return Refused::kShort;
+  const bool sound = load<std::uint32_t>(packet, kChecksumAt) == checksum(packet);
+  if (!ESP_PLANT(40, sound, true)) return Refused::kChecksum;
+  if (load<std::uint8_t>(packet, kVersionAt) != kPacketVersion) return Refused::kVersion;
+  header.flags = load<std::uint8_t>(packet, kFlagsAt);
+  header.bytes = load<std::uint16_t>(packet, kBytesAt);
+  header.epoch = load<std::uint64_t>(packet, kEpochAt);
+  header.from = load<Rank>(packet, kFromAt);
+  header.to = load<Rank>(packet, kToAt);
+  header.sequence.value = load<std::uint32_t>(packet, kSequenceAt);
+  header.ack.expected.value = load<std::uint32_t>(packet, kExpectedAt);
+  header.ack.limit.value = load<std::uint32_t>(packet, kLimitAt);
+  header.ack.held_ns = load<std::uint32_t>(packet, kHeldAt);
+  header.ack.arrived.words[0] = load<std::uint64_t>(packet, kArrivedAt);
+  header.ack.arrived.words[1] = load<std::uint64_t>(packet, kArrivedAt + 8);
+  if (packet.size() != kPacketHeaderBytes + header.bytes) return Refused::kShort;
+  if (ESP_PLANT(41, header.epoch != me.epoch, false)) return Refused::kEpoch;
+  const bool ours = header.to == me.rank && header.from != me.rank && among(header.from, me.ranks);
+  if (!ours) return Refused::kAddress;
+  return possible(header) ? Refused::kNo : Refused::kFlags;
+}
+
+Sequence sequence_of(std::span<const std::byte> packet) noexcept {
+  return Sequence{load<std::uint32_t>(packet, kSequenceAt)};
+}
+
+bool says_goodbye(std::span<const std::byte> packet) noexcept {
+  return (load<std::uint8_t>(packet, kFlagsAt) & kGoodbye) != 0;
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,228 @@
+// Reliable delivery over simulated datagrams: every byte, each frame once and in order, under every
+// fault, singly and mixed; everything ends within a bound.
+#include <gtest/gtest.h>
+
+#include "link_net.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kHealNs = 3'000'000;
+// After the end of all faults: several of the longest time-outs, which are 1 ms.
+constexpr std::uint64_t kEndNs = kHealNs + 20'000'000;
+
+struct Outcome {
+  bool complete = false;
+  std::uint64_t unseed = 0;
+};
+
+// A whole life: traffic, then goodbye.
+Outcome live(const LinkNetOptions& options, std::uint64_t end_ns = kEndNs) {
+  LinkNet net(options);
+  Outcome outcome;
+  outcome.complete = net.run_until(end_ns);
+  EXPECT_EQ(net.failure(), "") << "seed " << options.seed;
+  EXPECT_TRUE(outcome.complete) << "seed " << options.seed << ", faults " << options.faults;
+  if (!outcome.complete) return outcome;
+  net.say_goodbye();
+  const std::uint64_t late = net.world().now_ns() + 20'000'000;
+  while (!net.drained() && net.world().now_ns() < late && net.world().step()) {
+  }
+  EXPECT_TRUE(net.drained()) << "seed " << options.seed;
+  EXPECT_EQ(net.leftovers(), "") << "seed " << options.seed;
+  EXPECT_EQ(net.failure(), "");
+  outcome.unseed = net.world().unseed();
+  return outcome;
+}
+
+struct Case {
+  const char* name;
+  const char* faults;
+  std::uint64_t seeds;
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.faults;
+}
+
+class LinkUnder : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LinkUnder, DeliversEveryByteOnceAndInOrder) {
+  for (std::uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
+    LinkNetOptions options;
+    options.seed = seed;
+    options.ranks = 2 + static_cast<std::uint32_t>(seed % 3);
+    options.faults =
+        GetParam().faults + std::string(*GetParam().faults != 0 ? "," : "") + "heal=3ms";
+    options.frames = 30;
+    options.port.packet_bytes = seed % 2 == 0 ? 256 : 1024;
+    options.bytes_max = seed % 5 == 0 ? 30'000 : 1500;
+    options.first_sequence = seed % 4 == 0 ? 0xfffffff0U : 0;  // numbers wrap
+    options.withdraws = seed % 3 == 0;
+    options.replies = seed % 2 == 1;
+    const Outcome outcome = live(options);
+    if (!outcome.complete || HasFailure()) return;
+    if (seed % 20 == 0) {
+      EXPECT_EQ(live(options).unseed, outcome.unseed);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    SimLink, LinkUnder,
+    ::testing::Values(
+        Case{"NoFault", "", 40}, Case{"Loss", "loss=0.2", 100},
+        Case{"Duplicates", "duplicate=0.4", 100}, Case{"Reordering", "reorder=0.4", 100},
+        Case{"Corruption", "corrupt=0.2", 100}, Case{"HeavyTail", "delay=0.2:5us", 100},
+        Case{"Clogs", "clog=5", 100}, Case{"Partitions", "partition=4", 100},
+        Case{"SlowRanks", "slow=1", 40}, Case{"Refusals", "retry=0.3,no-memory=0.3", 100},
+        Case{"Everything",
+             "loss=0.1,duplicate=0.1,reorder=0.2,corrupt=0.05,delay=0.05:3us,clog=2,partition=2,"
+             "retry=0.1,no-memory=0.1,slow=1",
+             400}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(SimLink, LossOfMostPacketsOnlyCostsTime) {
+  LinkNetOptions options;
+  options.faults = "loss=0.6";
+  options.frames = 20;
+  options.give_up_ns = 2'000'000'000;
+  for (options.seed = 1; options.seed <= 20; ++options.seed) (void)live(options, 2'000'000'000);
+}
+
+TEST(SimLink, WithoutFaultsNothingIsSentTwice) {
+  LinkNetOptions options;
+  options.frames = 200;
+  LinkNet net(options);
+  ASSERT_TRUE(net.run_until(100'000'000));
+  for (const Rank r : {0, 1}) {
+    const rdma::DatagramLinkCounts& counts = net.link(r).counts();
+    EXPECT_EQ(counts.data_again, 0U);
+    EXPECT_EQ(counts.useless, 0U);
+    EXPECT_EQ(counts.held, 0U);
+    EXPECT_EQ(counts.time_outs, 0U);
+  }
+  EXPECT_EQ(net.net().counts().dropped, 0U);
+}
+
+TEST(SimLink, SmallFramesShareAPacket) {
+  LinkNetOptions options;
+  options.frames = 400;
+  options.bytes_max = 60;
+  LinkNet net(options);
+  ASSERT_TRUE(net.run_until(1'000'000'000));
+  const auto& counts = net.link(0).counts();
+  EXPECT_LT(counts.data_sent, 700U);
+}
+
+// A rank with few receive packets tells its peers so, and none of theirs is dropped.
+TEST(SimLink, TheReceiverIsNeverOverrun) {
+  LinkNetOptions options;
+  options.ranks = 5;
+  options.frames = 60;
+  options.bytes_max = 20'000;
+  options.port.packet_bytes = 512;
+  options.port.receive_packets = 64;
+  for (options.seed = 1; options.seed <= 10; ++options.seed) {
+    LinkNet net(options);
+    ASSERT_TRUE(net.run_until(1'000'000'000));
+    EXPECT_EQ(net.net().counts().dropped, 0U);
+    EXPECT_LE(net.link(0).promised(), 32U);
+  }
+}
+
+// Too many peers for the packets: some are dropped, all arrives.
+TEST(SimLink, MoreSendersThanPackets) {
+  LinkNetOptions options;
+  options.ranks = 12;
+  options.frames = 10;
+  options.port.receive_packets = 8;
+  options.port.send_packets = 24;
+  options.port.send_depth = 4;
+  options.port.completion_depth = 12;
+  for (options.seed = 1; options.seed <= 5; ++options.seed) (void)live(options, 1'000'000'000);
+}
+
+TEST(SimLink, APeerBehindAPartitionThatStaysIsLostToBoth) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    LinkNetOptions options;
+    options.seed = seed;
+    options.ranks = 3;
+    LinkNet net(options);
+    net.world().part(0, 1, kNever);
+    // Silence, the questions, and the time-outs in between.
+    (void)net.run_until(100'000'000);
+    const std::uint64_t bound = options.keepalive_ns + 2 * options.give_up_ns;
+    EXPECT_EQ(net.failure(), "");
+    ASSERT_EQ(net.lost(0).count(1), 1U) << "seed " << seed;
+    ASSERT_EQ(net.lost(1).count(0), 1U) << "seed " << seed;
+    EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
+    EXPECT_EQ(net.lost(1).at(0), Status(ESP_ERR_PEER_DIED, 0));
+    EXPECT_EQ(net.lost(2).size(), 0U);
+    EXPECT_TRUE(net.complete());
+    EXPECT_LT(net.world().now_ns(), bound);
+    EXPECT_EQ(net.leftovers(), "");
+  }
+}
+
+TEST(SimLink, ACrashIsNoticedByThoseWhoWaitAndThoseWhoSend) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    LinkNetOptions options;
+    options.seed = seed;
+    options.ranks = 4;
+    options.faults = "loss=0.05,crash=1,heal=3ms";
+    LinkNet net(options);
+    Rank dead = kNoRank;
+    for (Rank r = 0; r < 4; ++r) {
+      for (Rank p = 0; p < 4; ++p) {
+        if (p != r) net.link(r).reach(p);
+      }
+    }
+    net.world().run(kHealNs);  // somebody has crashed by then
+    EXPECT_TRUE(net.run_until(100'000'000)) << "seed " << seed;
+    for (Rank r = 0; r < 4; ++r) {
+      if (net.world().crashed(r)) dead = r;
+    }
+    ASSERT_NE(dead, kNoRank);
+    for (Rank r = 0; r < 4; ++r) {
+      if (r == dead) continue;
+      EXPECT_EQ(net.lost(r).size(), 1U) << "seed " << seed;
+      EXPECT_EQ(net.lost(r).begin()->second, Status(ESP_ERR_PEER_DIED, dead));
+    }
+    EXPECT_EQ(net.leftovers(), "") << "seed " << seed;
+  }
+}
+
+TEST(SimLink, SilentPeersAreKeptWhenTheyAnswer) {
+  LinkNetOptions options;
+  options.frames = 1;
+  LinkNet net(options);
+  net.link(0).reach(1);
+  net.world().schedule_turn(0, 1000);
+  net.world().run(200'000'000);
+  EXPECT_TRUE(net.lost(0).empty());
+  EXPECT_TRUE(net.lost(1).empty());
+  EXPECT_GT(net.link(0).counts().probes_sent + net.link(1).counts().probes_sent, 20U);
+}
+
+TEST(SimLink, ABrokenPortLosesEverybody) {
+  LinkNetOptions options;
+  options.ranks = 3;
+  options.port.completion_depth = 6;
+  options.port.send_packets = 64;
+  options.frames = 200;
+  LinkNet net(options);
+  (void)net.run_until(200'000'000);
+  EXPECT_EQ(net.failure(), "");
+  bool broken = false;
+  for (Rank r = 0; r < 3; ++r) {
+    if (net.port(r).fault().ok()) continue;
+    broken = true;
+    EXPECT_EQ(net.lost(r).size(), 2U);
+    for (const auto& [peer, why] : net.lost(r)) EXPECT_EQ(why.rank(), peer);
+  }
+  EXPECT_TRUE(broken);
+  EXPECT_TRUE(net.complete());
+}
+
+}  // namespace
+}  // namespace espalier::test
