@@ -50,6 +50,9 @@ struct Counters {
   Counter retries;
   Counter unexpected;
   Counter evacuations;
+  Counter frames_sent;
+  Counter socket_calls;
+  Counter strangers;
   Counter yields;
   Counter parks;
   Counter wakeups_sent;

@@ -26,6 +26,7 @@ enum class FrameKind : std::uint8_t {
 
 inline constexpr std::size_t kFrameHeaderBytes = 40;
 inline constexpr std::size_t kControlBytes = 1024;
+inline constexpr std::uint64_t kSegmentBytesMax = 64 << 20;  // payload of one segment
 
 struct FrameHeader {
   FrameKind kind = FrameKind::kSegment;

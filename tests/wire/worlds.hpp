@@ -10,6 +10,7 @@
 
 #include "shm_world.hpp"
 #include "sim_world.hpp"
+#include "tcp_world.hpp"
 
 namespace espalier::test {
 
@@ -43,6 +44,14 @@ struct SimCluster : SimWorld {
   explicit SimCluster(int ranks) : SimWorld(ranks, cluster_machine()) {}
 };
 
+// Over the network of this machine's kernel.
+struct TcpV4 : TcpWorld {
+  explicit TcpV4(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1")) {}
+};
+struct TcpV6 : TcpWorld {
+  explicit TcpV6(int ranks) : TcpWorld(ranks, tcp_options("::1")) {}
+};
+
 struct WorldKind {
   const char* name;
   std::unique_ptr<World> (*make)(int ranks);
@@ -60,6 +69,7 @@ inline std::vector<WorldKind> all_worlds() {
       {"ShmCopies", make_world<ShmCopies>}, {"ShmPulls", make_world<ShmPulls>},
       {"SimDevice", make_world<SimDevice>}, {"SimCopies", make_world<SimCopies>},
       {"SimPulls", make_world<SimPulls>},   {"SimCluster", make_world<SimCluster>},
+      {"TcpV4", make_world<TcpV4>},         {"TcpV6", make_world<TcpV6>},
   };
 }
 

@@ -1,0 +1,94 @@
+#include "net/frame_wire.hpp"
+
+namespace espalier::net {
+
+FrameWire::FrameWire(Link& link, int job_size, const FrameWireOptions& options, Counters& counters,
+                     ControlHandler* handler)
+    : link_(link),
+      counters_(counters),
+      handler_(handler),
+      peers_(static_cast<std::size_t>(job_size)),
+      buffers_(options.keep_bytes) {}
+
+FrameWire::~FrameWire() {
+  while (Part* part = open_.front()) {
+    if (part->stage == Part::Stage::kInLink) link_.withdraw(part->to, *part);
+    if (part->copy != nullptr) buffers_.give(part->copy);
+    part->unlink();
+    parts_.release(part);
+  }
+  matcher_.for_each([&](MatchNode& node) {
+    if (!node.posted) discard(static_cast<Message&>(node));
+  });
+  for (const auto& p : peers_) {
+    if (p != nullptr && p->landing != nullptr) buffers_.give(p->landing);
+  }
+}
+
+FrameWire::Peer& FrameWire::peer(Rank rank) noexcept {
+  auto& p = peers_[static_cast<std::size_t>(rank)];
+  if (p == nullptr) [[unlikely]]
+    p = std::make_unique<Peer>(rank);
+  return *p;
+}
+
+WireCaps FrameWire::caps(Rank peer) const noexcept {
+  const LinkCaps link = link_.caps(peer);
+  WireCaps caps;
+  caps.inline_bytes = link.inline_bytes;
+  caps.segment_bytes = kSegmentBytesMax;
+  caps.one_to_many = true;
+  caps.latency_ns = link.latency_ns;
+  caps.bytes_per_ns = link.bytes_per_ns;
+  return caps;
+}
+
+Status FrameWire::state(Rank rank) const noexcept {
+  const auto& p = peers_[static_cast<std::size_t>(rank)];
+  return p != nullptr && p->lost ? p->why : Status();
+}
+
+int FrameWire::progress() noexcept {
+  int events = link_.progress(*this);
+  if (!backlog_.empty()) events += flush_backlog();
+  if (!failed_recvs_.empty() || !failed_parts_.empty()) [[unlikely]]
+    events += complete_failed();
+  return events;
+}
+
+void FrameWire::idle() noexcept {
+  matcher_.for_each([&](MatchNode& node) {
+    Peer& p = peer(node.peer);
+    if (!node.posted || std::exchange(p.reached, true)) return;
+    link_.reach(p.rank);
+  });
+}
+
+void FrameWire::lost(Rank rank, const Status& why) noexcept {
+  Peer& p = peer(rank);
+  if (std::exchange(p.lost, true)) return;
+  p.why = why;
+  grants_.forget(rank);
+  fail_sends(p);
+  fail_receives(p);
+  if (handler_ != nullptr) handler_->lost(rank, why);
+}
+
+// What failed for a reason that has nothing to do with this wire's arrivals. Completions may
+// cancel what still waits here.
+int FrameWire::complete_failed() noexcept {
+  int events = 0;
+  for (; !failed_recvs_.empty(); ++events) {
+    RecvOp* op = failed_recvs_.back();
+    failed_recvs_.pop_back();
+    op->complete(op->status);
+  }
+  for (; !failed_parts_.empty(); ++events) {
+    Part* part = failed_parts_.back();
+    failed_parts_.pop_back();
+    finish(*part);
+  }
+  return events;
+}
+
+}  // namespace espalier::net

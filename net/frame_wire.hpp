@@ -1,0 +1,136 @@
+// FrameWire: the wire between machines (core/wire.hpp), written once over any link (net/link.hpp).
+//
+// A segment is one frame. It is received straight into the memory of its receive when that is
+// posted, else into pooled memory; at most kEagerSegments of a flow come before they are granted
+// (net/flow_grants.hpp), and a peer that sends more is given up. A publication is one post per
+// peer. A synchronous send ends with the frame kTaken that its receive sends back.
+//
+// A peer that is lost ends everything that waits for it, once, from progress(), and every later
+// post likewise; segments that had come whole are still there for their receives.
+//
+// Ownership: borrows link, counters and handler, which outlive it; wire and link are driven
+// together, by progress(). Threads: owner. path: data
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/counters.hpp"
+#include "core/matcher.hpp"
+#include "core/pool.hpp"
+#include "core/wire.hpp"
+#include "net/buffer_pool.hpp"
+#include "net/flow_grants.hpp"
+#include "net/frame_wire_state.hpp"
+#include "net/link.hpp"
+
+namespace espalier::net {
+
+// A layer above that talks to its like on other ranks beside the flows. Its functions are called
+// from progress() and may post and send, but not call progress().
+class ControlHandler {
+ public:
+  // `message` ends with the call. Messages of one peer come in the order of their sending.
+  virtual void control(Rank from, std::span<const std::byte> message) noexcept = 0;
+  // The peer is lost; whatever waited for it on the wire has not been told yet.
+  virtual void lost(Rank peer, const Status& why) noexcept = 0;
+
+ protected:
+  ~ControlHandler() = default;
+};
+
+struct FrameWireOptions {
+  std::uint64_t keep_bytes = 64 << 20;  // free memory for unexpected segments and views, at most
+};
+
+class FrameWire final : public Wire, private FrameSink {
+ public:
+  // `job_size` bounds the peers' ranks. `handler` may be nullptr: control messages are dropped.
+  FrameWire(Link& link, int job_size, const FrameWireOptions& options, Counters& counters,
+            ControlHandler* handler = nullptr);
+  ~FrameWire() override;
+
+  WireCaps caps(Rank peer) const noexcept override;
+  Posted send(const Send& send, SendOp& op) noexcept override;
+  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
+  Posted take(const SegmentId& segment, RecvOp& op) noexcept override;
+  void release(RecvOp& op) noexcept override;
+  void cancel(RecvOp& op) noexcept override;
+  void cancel(SendOp& op) noexcept override;
+  int progress() noexcept override;
+  // Makes sure that the death of those is noticed for whom this rank waits.
+  void idle() noexcept override;
+
+  // At most kControlBytes. False: no room, try again after progress() returned events. A message
+  // to a peer that is lost goes nowhere.
+  bool send_control(Rank to, std::span<const std::byte> message) noexcept;
+  // Ok while the peer is not lost.
+  Status state(Rank peer) const noexcept;
+  // Memory held for unexpected segments and views, in whole blocks of the pool.
+  std::uint64_t held_bytes() const noexcept { return buffers_.in_use_bytes(); }
+
+ private:
+  using Part = FramePart;
+  using Message = EarlySegment;
+  using Peer = FramePeer;
+
+  Peer& peer(Rank rank) noexcept;
+
+  // Sending (frame_wire_send.cpp).
+  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  bool take_parts(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  bool hand_over(Part& part) noexcept;
+  static void on_sent(Completion& completion, Status status) noexcept;
+  void finish(Part& part) noexcept;
+  void drop(Part& part) noexcept;
+  void fail_sends(Peer& peer) noexcept;
+  void send_notice(Peer& peer, const FrameHeader& notice) noexcept;
+  bool post_notice(Peer& peer, const FrameHeader& notice) noexcept;
+  void stall(Part& part) noexcept;
+  void add_to_backlog(Peer& peer) noexcept;
+  bool flush(Peer& peer) noexcept;
+  int flush_backlog() noexcept;
+  void note_taken(Rank from, const FrameHeader& header) noexcept;
+
+  // Receiving (frame_wire_receive.cpp).
+  std::byte* begin(Rank from, const FrameHeader& header) noexcept override;
+  void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
+  void lost(Rank rank, const Status& why) noexcept override;
+  std::byte* begin_segment(Peer& peer, const FrameHeader& header) noexcept;
+  std::byte* begin_posted(Peer& peer, RecvOp& op, const FrameHeader& header) noexcept;
+  std::byte* begin_unexpected(Peer& peer, const FrameHeader& header) noexcept;
+  std::byte* refuse(Peer& peer, const char* what, const FrameHeader& header) noexcept;
+  std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
+  void end_posted(Peer& peer, const FrameHeader& header) noexcept;
+  void end_unexpected(Peer& peer) noexcept;
+  void end_control(Peer& peer, std::span<const std::byte> message) noexcept;
+  void deliver(Peer& peer, Message& message, RecvOp& op) noexcept;
+  void count_and_answer(Peer& peer, const FrameHeader& header) noexcept;
+  void show(RecvOp& op, std::byte* buffer) noexcept;
+  void give_up_receiving(Peer& peer, RecvOp& op) noexcept;
+  bool keep_arriving(Peer& peer, const FrameHeader& header, std::byte* payload) noexcept;
+  void fail_receives(Peer& peer) noexcept;
+  void fail_later(RecvOp& op, const Status& why) noexcept;
+  void discard(Message& message) noexcept;
+  int complete_failed() noexcept;
+
+  Link& link_;
+  Counters& counters_;
+  ControlHandler* handler_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
+  BufferPool buffers_;
+  Pool<Part> parts_;
+  Pool<Message> messages_;
+  IntrusiveList<Part> open_;  // all parts
+  Matcher matcher_;           // posted receives and unexpected segments
+  Matcher untaken_;           // synchronous parts that wait for kTaken
+  FlowGrants grants_;
+  std::vector<Peer*> backlog_;         // peers with something the link had no room for
+  Completion unused_;                  // of notices, which have no payload
+  std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post
+  std::vector<Part*> failed_parts_;
+};
+
+}  // namespace espalier::net

@@ -1,0 +1,324 @@
+// FrameWire, the receiver's half: where arriving payloads go, early segments, views.
+//
+// A segment meets its receive in one of four ways: the receive is posted first (begin_posted); the
+// segment is there whole (recv, take: deliver); the receive is posted while the segment arrives
+// (claimed, end_unexpected); the receive is cancelled while its segment arrives (keep_arriving: the
+// rest lands in the pool and the segment is as one that came early).
+// path: data
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "net/frame_wire.hpp"
+
+namespace espalier::net {
+namespace {
+
+// RecvOp::token: what release() or cancel() have to undo.
+constexpr std::uint64_t kAnnounced = std::uint64_t{1} << 63;  // and the flow's total
+
+FrameHeader expected_header(const RecvOp& op, std::uint32_t total) noexcept {
+  FrameHeader header;
+  header.signature = op.signature;
+  header.flow = op.flow;
+  header.ordinal = op.ordinal;
+  header.total = total;
+  header.bytes = op.bytes;
+  return header;
+}
+
+Status check(Rank from, const FrameHeader& header, const RecvOp& op) noexcept {
+  if (header.bytes == op.bytes && header.signature == op.signature) [[likely]]
+    return {};
+  return Status(ESP_ERR_MISMATCH, from);
+}
+
+}  // namespace
+
+Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
+  Peer& p = peer(segment.peer);
+  op.signature = segment.signature;
+  op.token = 0;
+  op.evacuated = nullptr;
+  op.view = nullptr;
+  op.peer = segment.peer;
+  op.flow = segment.flow.key;
+  op.ordinal = segment.ordinal;
+  if (MatchNode* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
+    ESP_ASSERT(!found->posted);
+    auto& message = static_cast<Message&>(*found);
+    if (message.whole) {
+      deliver(p, message, op);
+      return Posted::kDone;
+    }
+    ESP_ASSERT(message.claimed == nullptr);
+    message.claimed = &op;
+    return Posted::kPending;
+  }
+  if (p.lost) [[unlikely]] {
+    fail_later(op, p.why);
+    return Posted::kPending;
+  }
+  op.posted = true;
+  matcher_.insert(op);
+  if (op.dst != nullptr && op.bytes > 0 &&
+      link_.announce(p.rank, expected_header(op, segment.total), static_cast<std::byte*>(op.dst))) {
+    op.token = kAnnounced | segment.total;
+  }
+  if (const std::uint32_t limit = grants_.posted(segment, window); limit > 0) {
+    FrameHeader grant;
+    grant.kind = FrameKind::kGrant;
+    grant.flow = op.flow;
+    grant.ordinal = limit;
+    ++counters_.grants;
+    send_notice(p, grant);
+  }
+  return Posted::kPending;
+}
+
+Posted FrameWire::take(const SegmentId& segment, RecvOp& op) noexcept {
+  if (matcher_.count() == 0) return Posted::kRetry;
+  MatchNode* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal);
+  if (found == nullptr || found->posted || !static_cast<Message*>(found)->whole) {
+    return Posted::kRetry;
+  }
+  op.signature = segment.signature;
+  op.token = 0;
+  op.evacuated = nullptr;
+  op.view = nullptr;
+  deliver(peer(segment.peer), static_cast<Message&>(*found), op);
+  return Posted::kDone;
+}
+
+// The whole segment is here. op.status says how it went.
+void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
+  matcher_.erase(message);
+  count_and_answer(p, message.header);
+  op.status = check(p.rank, message.header, op);
+  if (op.status.ok() && op.dst == nullptr) {
+    show(op, std::exchange(message.payload, nullptr));
+  } else if (op.status.ok() && op.bytes > 0) {
+    std::memcpy(op.dst, message.payload, op.bytes);
+    counters_.copy_out_bytes += op.bytes;
+  }
+  discard(message);
+}
+
+// The payload in `buffer`, which is the pool's, becomes the operation's view. nullptr: 0 bytes.
+void FrameWire::show(RecvOp& op, std::byte* buffer) noexcept {
+  op.view = buffer != nullptr ? buffer : op.inline_data;
+  op.token = reinterpret_cast<std::uint64_t>(buffer);
+}
+
+void FrameWire::count_and_answer(Peer& p, const FrameHeader& header) noexcept {
+  ++counters_.segments_received;
+  counters_.bytes_received += header.bytes;
+  if (!header.synchronous) return;
+  FrameHeader taken;
+  taken.kind = FrameKind::kTaken;
+  taken.flow = header.flow;
+  taken.ordinal = header.ordinal;
+  send_notice(p, taken);
+}
+
+void FrameWire::discard(Message& message) noexcept {
+  if (message.payload != nullptr) buffers_.give(message.payload);
+  messages_.release(&message);
+}
+
+void FrameWire::release(RecvOp& op) noexcept {
+  if (op.token != 0) buffers_.give(reinterpret_cast<std::byte*>(op.token));
+  op.token = 0;
+  op.view = nullptr;
+}
+
+std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
+  Peer& p = peer(from);
+  p.header = header;
+  if (header.kind == FrameKind::kSegment) [[likely]]
+    return begin_segment(p, header);
+  if (header.kind == FrameKind::kControl) return land(p, header.bytes);
+  return nullptr;
+}
+
+std::byte* FrameWire::begin_segment(Peer& p, const FrameHeader& header) noexcept {
+  if (!grants_.arrived(p.rank, header.flow, header.ordinal, header.total)) [[unlikely]] {
+    return refuse(p, "came without permission", header);
+  }
+  MatchNode* found = matcher_.find(p.rank, header.flow, header.ordinal);
+  if (found == nullptr) return begin_unexpected(p, header);
+  if (!found->posted) [[unlikely]]
+    return refuse(p, "came twice", header);
+  return begin_posted(p, static_cast<RecvOp&>(*found), header);
+}
+
+std::byte* FrameWire::begin_posted(Peer& p, RecvOp& op, const FrameHeader& header) noexcept {
+  matcher_.erase(op);
+  op.posted = false;
+  op.status = check(p.rank, header, op);
+  const std::uint64_t token = std::exchange(op.token, 0);
+  if (!op.status.ok() && token != 0) {
+    link_.retract(p.rank, expected_header(op, static_cast<std::uint32_t>(token)));
+  }
+  p.receiving = &op;
+  if (op.status.ok() && op.dst != nullptr) [[likely]]
+    return static_cast<std::byte*>(op.dst);
+  if (op.status.ok() && header.bytes <= RecvOp::kInlineBytes) return op.inline_data;
+  return land(p, header.bytes);
+}
+
+std::byte* FrameWire::begin_unexpected(Peer& p, const FrameHeader& header) noexcept {
+  std::byte* payload = header.bytes > 0 ? buffers_.take(header.bytes) : nullptr;
+  if ((payload == nullptr && header.bytes > 0) || !keep_arriving(p, header, payload)) {
+    if (payload != nullptr) buffers_.give(payload);
+    link_.lose(p.rank,
+               error(ESP_ERR_NO_MEMORY,
+                     fmt::format("no memory for a segment of {} bytes", header.bytes), p.rank));
+    return nullptr;
+  }
+  ++counters_.unexpected;
+  return payload;
+}
+
+// Enters the segment under way as one that nobody has asked for. False: no memory.
+bool FrameWire::keep_arriving(Peer& p, const FrameHeader& header, std::byte* payload) noexcept {
+  Message* message = messages_.allocate();
+  if (message == nullptr) return false;
+  message->peer = p.rank;
+  message->flow = header.flow;
+  message->ordinal = header.ordinal;
+  message->header = header;
+  message->payload = payload;
+  matcher_.insert(*message);
+  p.arriving = message;
+  return true;
+}
+
+// Memory of the pool for the payload under way.
+std::byte* FrameWire::land(Peer& p, std::uint64_t bytes) noexcept {
+  if (bytes == 0) return nullptr;
+  p.landing = buffers_.take(bytes);
+  if (p.landing == nullptr) [[unlikely]] {
+    link_.lose(p.rank,
+               error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), p.rank));
+  }
+  return p.landing;
+}
+
+std::byte* FrameWire::refuse(Peer& p, const char* what, const FrameHeader& header) noexcept {
+  link_.lose(p.rank, error(ESP_ERR_NETWORK,
+                           fmt::format("segment {} of {} of flow {:#x} {}", header.ordinal,
+                                       header.total, header.flow, what),
+                           p.rank));
+  return nullptr;
+}
+
+void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) noexcept {
+  Peer& p = peer(from);
+  switch (header.kind) {
+    case FrameKind::kSegment:
+      if (p.receiving != nullptr) return end_posted(p, header);
+      if (p.arriving != nullptr) end_unexpected(p);
+      return;
+    case FrameKind::kGrant:
+      if (!grants_.note(from, header.flow, header.ordinal)) {
+        link_.lose(from, error(ESP_ERR_NO_MEMORY, "no memory for its grants", from));
+      }
+      return;
+    case FrameKind::kTaken:
+      return note_taken(from, header);
+    case FrameKind::kControl:
+      return end_control(p, {payload, header.bytes});
+    case FrameKind::kGoodbye:
+      return;
+  }
+}
+
+void FrameWire::end_posted(Peer& p, const FrameHeader& header) noexcept {
+  RecvOp& op = *std::exchange(p.receiving, nullptr);
+  std::byte* landed = std::exchange(p.landing, nullptr);
+  count_and_answer(p, header);
+  if (op.status.ok() && op.dst == nullptr) {
+    show(op, landed);
+  } else if (landed != nullptr) {
+    buffers_.give(landed);  // a mismatch
+  }
+  op.complete(op.status);
+}
+
+void FrameWire::end_unexpected(Peer& p) noexcept {
+  Message& message = *std::exchange(p.arriving, nullptr);
+  message.whole = true;
+  RecvOp* op = message.claimed;
+  if (op == nullptr) return;
+  deliver(p, message, *op);
+  op->complete(op->status);
+}
+
+void FrameWire::end_control(Peer& p, std::span<const std::byte> message) noexcept {
+  std::byte* landed = std::exchange(p.landing, nullptr);
+  if (handler_ != nullptr) handler_->control(p.rank, message);
+  if (landed != nullptr) buffers_.give(landed);
+}
+
+void FrameWire::cancel(RecvOp& op) noexcept {
+  if (op.peer == kNoRank) return;  // never posted
+  Peer& p = peer(op.peer);
+  if (op.posted) {
+    matcher_.erase(op);
+    op.posted = false;
+    const std::uint64_t token = std::exchange(op.token, 0);
+    if (token != 0) {
+      link_.retract(p.rank, expected_header(op, static_cast<std::uint32_t>(token)));
+    }
+    return;
+  }
+  if (p.receiving == &op) return give_up_receiving(p, op);
+  if (p.arriving != nullptr && p.arriving->claimed == &op) p.arriving->claimed = nullptr;
+  std::erase(failed_recvs_, &op);
+}
+
+// The receive whose payload is under way is cancelled: the rest lands in the pool, as that of an
+// early segment.
+void FrameWire::give_up_receiving(Peer& p, RecvOp&) noexcept {
+  p.receiving = nullptr;
+  std::byte* payload = std::exchange(p.landing, nullptr);
+  const std::uint64_t bytes = p.header.bytes;
+  const bool redirect = payload == nullptr && bytes > 0;
+  if (redirect) payload = buffers_.take(bytes);
+  const bool room = bytes == 0 || payload != nullptr;
+  if (room && keep_arriving(p, p.header, payload)) {
+    if (redirect) link_.redirect(p.rank, payload);
+    return;
+  }
+  if (payload != nullptr) buffers_.give(payload);
+  link_.lose(p.rank,
+             error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), p.rank));
+}
+
+void FrameWire::fail_later(RecvOp& op, const Status& why) noexcept {
+  op.posted = false;
+  op.status = why;
+  failed_recvs_.push_back(&op);
+}
+
+// The peer is lost. What came whole stays for its receives.
+void FrameWire::fail_receives(Peer& p) noexcept {
+  if (RecvOp* op = std::exchange(p.receiving, nullptr)) fail_later(*op, p.why);
+  if (Message* message = std::exchange(p.arriving, nullptr)) {
+    if (message->claimed != nullptr) fail_later(*message->claimed, p.why);
+    matcher_.erase(*message);
+    discard(*message);
+  }
+  if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);
+  matcher_.for_each([&](MatchNode& node) {
+    if (!node.posted || node.peer != p.rank) return;
+    auto& op = static_cast<RecvOp&>(node);
+    matcher_.erase(op);
+    op.token = 0;
+    fail_later(op, p.why);
+  });
+}
+
+}  // namespace espalier::net

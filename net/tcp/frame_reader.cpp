@@ -1,0 +1,110 @@
+// FrameReader. path: data
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net/tcp/frame_stream.hpp"
+#include "net/tcp/socket.hpp"
+
+namespace espalier::net {
+namespace {
+
+// Read by one call of read(): a peer that sends much does not starve the others.
+constexpr std::uint64_t kBudgetBytes = std::uint64_t{1} << 20;
+// After a payload from here on the next frame is probably large, too: only its header is read
+// ahead, so that its payload is not copied.
+constexpr std::uint64_t kLargePayload = 16 << 10;
+
+}  // namespace
+
+FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
+                                       std::span<std::byte> staging, Counters& counters,
+                                       Error& failure, int& events) noexcept {
+  for (std::uint64_t total = 0; total < kBudgetBytes && !stopped_;) {
+    const std::uint64_t direct = in_payload_ ? header_.bytes - payload_bytes_ : 0;
+    const std::size_t ahead = header_.bytes >= kLargePayload ? kFrameHeaderBytes : staging.size();
+    const iovec pieces[] = {{payload_ + payload_bytes_, direct}, {staging.data(), ahead}};
+    const ssize_t got = direct > 0 ? ::readv(fd, pieces, 2) : ::readv(fd, pieces + 1, 1);
+    ++counters.socket_calls;
+    if (got == 0) return Outcome::kEnd;
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return Outcome::kDrained;
+      failure = socket_error("readv", errno);
+      return Outcome::kBroken;
+    }
+    const auto bytes = static_cast<std::uint64_t>(got);
+    const std::uint64_t placed = std::min(bytes, direct);
+    payload_bytes_ += placed;
+    if (direct > 0 && placed == direct) end_frame(from, sink, events);
+    if (!consume(from, sink, staging.first(bytes - placed), failure, events)) {
+      return Outcome::kBroken;
+    }
+    total += bytes;
+    if (bytes < direct + ahead) return Outcome::kDrained;  // More would be reported by epoll.
+  }
+  return Outcome::kDrained;
+}
+
+// Bytes that stand in the staging buffer. False: they are not ours, or the connection was given up.
+bool FrameReader::consume(Rank from, FrameSink& sink, std::span<const std::byte> bytes,
+                          Error& failure, int& events) noexcept {
+  while (!bytes.empty() && !stopped_) {
+    if (in_payload_) {
+      const auto part = static_cast<std::size_t>(
+          std::min<std::uint64_t>(bytes.size(), header_.bytes - payload_bytes_));
+      std::memcpy(payload_ + payload_bytes_, bytes.data(), part);
+      payload_bytes_ += part;
+      bytes = bytes.subspan(part);
+      if (payload_bytes_ == header_.bytes) end_frame(from, sink, events);
+      continue;
+    }
+    const std::size_t part = std::min(bytes.size(), kFrameHeaderBytes - head_bytes_);
+    std::memcpy(head_.data() + head_bytes_, bytes.data(), part);
+    head_bytes_ += part;
+    bytes = bytes.subspan(part);
+    if (head_bytes_ == kFrameHeaderBytes && !begin_frame(from, sink, failure, events)) return false;
+  }
+  return !stopped_;
+}
+
+bool FrameReader::begin_frame(Rank from, FrameSink& sink, Error& failure, int& events) noexcept {
+  head_bytes_ = 0;
+  auto parsed = parse_frame(head_, kSegmentBytesMax);
+  if (!parsed) {
+    failure = parsed.error();
+    return false;
+  }
+  if (goodbye_) {
+    failure = error(ESP_ERR_NETWORK, "a frame after the goodbye", from);
+    return false;
+  }
+  header_ = *parsed;
+  if (header_.kind == FrameKind::kGoodbye) {
+    goodbye_ = true;
+    return true;
+  }
+  payload_ = sink.begin(from, header_);
+  payload_bytes_ = 0;
+  if (stopped_) return false;
+  in_payload_ = true;
+  ESP_ASSERT(payload_ != nullptr || header_.bytes == 0);
+  if (header_.bytes == 0) end_frame(from, sink, events);
+  return !stopped_;
+}
+
+void FrameReader::end_frame(Rank from, FrameSink& sink, int& events) noexcept {
+  in_payload_ = false;
+  ++events;
+  sink.end(from, header_, payload_);
+}
+
+void FrameReader::redirect(std::byte* payload) noexcept {
+  ESP_ASSERT(in_payload_);
+  if (payload_bytes_ > 0) std::memcpy(payload, payload_, payload_bytes_);
+  payload_ = payload;
+}
+
+}  // namespace espalier::net

@@ -1,0 +1,139 @@
+// FrameWriter. path: data
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "net/tcp/frame_stream.hpp"
+
+namespace espalier::net {
+namespace {
+
+constexpr std::size_t kPieces = 64;  // per call: 32 frames with payload
+// Written by one call of write(): a peer that takes everything does not starve the others.
+constexpr std::uint64_t kBudgetBytes = std::uint64_t{4} << 20;
+
+// What is left of the frames from `frame` on, as far as there is room. Returns the bytes.
+struct Gathered {
+  std::array<iovec, kPieces> pieces;
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+
+  void add(const std::byte* begin, std::uint64_t length) noexcept {
+    // sendmsg() does not write through it.
+    pieces[count++] = {const_cast<std::byte*>(begin), length};
+    bytes += length;
+  }
+  void add(const OutFrame& frame) noexcept {
+    if (frame.written < kFrameHeaderBytes) {
+      add(frame.header.data() + frame.written, kFrameHeaderBytes - frame.written);
+      if (frame.bytes > 0) add(frame.payload, frame.bytes);
+    } else {
+      const std::uint64_t done = frame.written - kFrameHeaderBytes;
+      add(frame.payload + done, frame.bytes - done);
+    }
+  }
+};
+
+}  // namespace
+
+bool FrameWriter::push(const FrameHeader& header, const void* payload) noexcept {
+  if (count_ == kFramesMax) return false;
+  OutFrame* frame = frames_.allocate();
+  if (frame == nullptr) return false;
+  frame->header = frame_bytes(header);
+  frame->payload = static_cast<const std::byte*>(payload);
+  frame->bytes = header.bytes;
+  (first_ == nullptr ? first_ : last_->next) = frame;
+  last_ = frame;
+  ++count_;
+  return true;
+}
+
+Posted FrameWriter::keep(Completion& completion) noexcept {
+  if (empty()) return Posted::kDone;  // It has been written: there is none behind it.
+  OutFrame& frame = *last_;
+  if (frame.bytes <= OutFrame::kInlineBytes) {
+    if (frame.bytes > 0) std::memcpy(frame.copied, frame.payload, frame.bytes);
+    frame.payload = frame.copied;
+    return Posted::kDone;
+  }
+  frame.completion = &completion;
+  return Posted::kPending;
+}
+
+FrameWriter::Wrote FrameWriter::write(int fd, std::vector<Finished>& finished, Counters& counters,
+                                      int& failure) noexcept {
+  for (std::uint64_t total = 0; total < kBudgetBytes;) {
+    if (empty()) return Wrote::kAll;
+    Gathered gathered;
+    for (OutFrame* f = first_; f != nullptr && gathered.count + 2 <= kPieces; f = f->next) {
+      gathered.add(*f);
+    }
+    msghdr message = {};
+    message.msg_iov = gathered.pieces.data();
+    message.msg_iovlen = gathered.count;
+    const ssize_t wrote = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ++counters.socket_calls;
+    if (wrote < 0) {
+      failure = errno;
+      if (failure == EINTR) continue;
+      if (failure == EAGAIN || failure == EWOULDBLOCK) return Wrote::kFull;
+      // Memory of the kernel: comes back without an event to wait for.
+      return failure == ENOBUFS || failure == ENOMEM ? Wrote::kMore : Wrote::kBroken;
+    }
+    auto left = static_cast<std::uint64_t>(wrote);
+    total += left;
+    while (left > 0) {
+      const std::uint64_t part = std::min(left, first_->size() - first_->written);
+      first_->written += part;
+      left -= part;
+      if (first_->written == first_->size()) pop(finished);
+    }
+    if (static_cast<std::uint64_t>(wrote) < gathered.bytes) return Wrote::kFull;
+  }
+  return empty() ? Wrote::kAll : Wrote::kMore;
+}
+
+void FrameWriter::pop(std::vector<Finished>& finished) noexcept {
+  OutFrame* frame = first_;
+  first_ = frame->next;
+  --count_;
+  if (frame->completion != nullptr) finished.push_back({frame->completion, {}});
+  frames_.release(frame);
+}
+
+bool FrameWriter::withdraw(Completion& completion, bool& found) noexcept {
+  found = false;
+  for (OutFrame* frame = first_; frame != nullptr; frame = frame->next) {
+    if (frame->completion != &completion) continue;
+    found = true;
+    frame->completion = nullptr;
+    frame->rest.reset(new (std::nothrow) std::byte[frame->bytes]);
+    if (frame->rest == nullptr) return false;
+    std::memcpy(frame->rest.get(), frame->payload, frame->bytes);
+    frame->payload = frame->rest.get();
+  }
+  return true;
+}
+
+void FrameWriter::fail(const Status& why, std::vector<Finished>& finished) noexcept {
+  for (OutFrame* frame = first_; frame != nullptr; frame = frame->next) {
+    if (frame->completion != nullptr) finished.push_back({frame->completion, why});
+  }
+  clear();
+}
+
+void FrameWriter::clear() noexcept {
+  while (first_ != nullptr) {
+    OutFrame* frame = first_;
+    first_ = frame->next;
+    frames_.release(frame);
+  }
+  count_ = 0;
+}
+
+}  // namespace espalier::net

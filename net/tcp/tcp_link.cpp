@@ -1,0 +1,362 @@
+// TcpLink: frames of live connections. Making connections: tcp_link_connect.cpp.
+#include "net/tcp/tcp_link.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net/tcp/tcp_link_state.hpp"
+
+namespace espalier::net {
+namespace {
+
+constexpr std::size_t kStagingBytes = 16 << 10;
+constexpr int kEventsMax = 64;  // of one look at epoll
+
+}  // namespace
+
+TcpLink::TcpLink(const TcpOptions& options, Clock& clock, Counters& counters, const Log& log)
+    : options_(options),
+      clock_(clock),
+      counters_(counters),
+      log_(log),
+      peers_(static_cast<std::size_t>(options.job_size)),
+      staging_(std::make_unique<std::byte[]>(kStagingBytes)) {}
+
+TcpLink::~TcpLink() = default;
+
+Result<std::unique_ptr<TcpLink>> TcpLink::create(const TcpOptions& options, Clock& clock,
+                                                 Counters& counters, const Log& log) {
+  std::unique_ptr<TcpLink> link(new TcpLink(options, clock, counters, log));
+  if (Outcome opened = link->open(); !opened) return opened.error();
+  return link;
+}
+
+Outcome TcpLink::open() {
+  auto all = list_interfaces();
+  if (!all) return all.error();
+  auto chosen = choose_interfaces(*all, options_.interface);
+  if (!chosen) return chosen.error();
+  epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.is_open()) return socket_error("epoll_create1", errno);
+  if (::getrandom(contact_.secret.data(), contact_.secret.size(), 0) !=
+      static_cast<ssize_t>(contact_.secret.size())) {
+    return socket_error("getrandom", errno);
+  }
+  for (const Interface& interface : *chosen) {
+    TcpAddress address = interface.address;
+    auto listener = listen_on(address);
+    if (!listener) return listener.error();
+    watch(EPOLL_CTL_ADD, listener->fd(), EPOLLIN, Watch::kListener, listeners_.size());
+    listeners_.push_back(std::move(*listener));
+    contact_.addresses.push_back(address);
+  }
+  interfaces_ = std::move(*chosen);
+  return Unit{};
+}
+
+TcpLink::Peer& TcpLink::peer(Rank rank) noexcept {
+  auto& p = peers_[static_cast<std::size_t>(rank)];
+  if (p == nullptr) [[unlikely]]
+    p = std::make_unique<Peer>(rank, frames_);
+  return *p;
+}
+
+// The addresses in networks of this rank come first: others may mean another machine there.
+void TcpLink::set_contact(Rank rank, TcpContact contact) {
+  std::stable_partition(
+      contact.addresses.begin(), contact.addresses.end(), [&](const TcpAddress& address) {
+        return std::any_of(interfaces_.begin(), interfaces_.end(), [&](const Interface& i) {
+          return same_network(i.address, address, i.prefix_bits);
+        });
+      });
+  peer(rank).contact = std::move(contact);
+}
+
+LinkCaps TcpLink::caps(Rank) const noexcept {
+  LinkCaps caps;
+  caps.inline_bytes = OutFrame::kInlineBytes;
+  caps.latency_ns = options_.latency_ns;
+  caps.bytes_per_ns = options_.bytes_per_ns;
+  return caps;
+}
+
+void TcpLink::watch(int operation, int fd, std::uint32_t events, Watch kind,
+                    std::size_t index) noexcept {
+  epoll_event event = {};
+  event.events = events;
+  event.data.u64 = std::uint64_t{static_cast<std::uint32_t>(kind)} << 32 | index;
+  ++counters_.socket_calls;
+  if (::epoll_ctl(epoll_.fd(), operation, fd, &event) != 0) {
+    log_.error("epoll_ctl: {}", std::strerror(errno));
+  }
+}
+
+Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
+                     Completion& completion) noexcept {
+  Peer& p = peer(rank);
+  ESP_ASSERT(!p.goodbye);
+  if (p.state == Peer::State::kLost) return Posted::kDone;
+  if (p.state == Peer::State::kLeft) {
+    fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
+    return Posted::kDone;
+  }
+  const bool first = p.writer.empty();
+  if (!p.writer.push(header, payload)) return Posted::kRetry;
+  if (p.state == Peer::State::kApart) connect(p);
+  // The first post of a round goes at once: a rank that computes from here on does not hold it
+  // back. The others are gathered by progress().
+  if (p.state == Peer::State::kLive && first && !p.full && p.wrote_at != round_) {
+    p.wrote_at = round_;
+    write(p);
+  } else if (p.state == Peer::State::kLive && !p.full) {
+    note_dirty(p);
+  }
+  return p.state == Peer::State::kLost ? Posted::kDone : p.writer.keep(completion);
+}
+
+void TcpLink::note_dirty(Peer& p) noexcept {
+  if (std::exchange(p.dirty, true)) return;
+  dirty_.push_back(&p);
+}
+
+void TcpLink::write(Peer& p) noexcept {
+  int failure = 0;
+  switch (p.writer.write(p.socket.fd(), finished_, counters_, failure)) {
+    case FrameWriter::Wrote::kAll:
+      p.full = false;
+      wish_goodbye(p);
+      break;
+    case FrameWriter::Wrote::kMore:
+      note_dirty(p);
+      break;
+    case FrameWriter::Wrote::kFull:
+      p.full = true;
+      break;
+    case FrameWriter::Wrote::kBroken:
+      return broke(p, socket_error("write", failure));
+  }
+  update_watch(p);
+}
+
+// The last frame, when all others have gone.
+void TcpLink::wish_goodbye(Peer& p) noexcept {
+  if (!p.goodbye || p.state != Peer::State::kLive || !p.writer.empty()) return;
+  if (!std::exchange(p.goodbye_said, true)) {
+    FrameHeader header;
+    header.kind = FrameKind::kGoodbye;
+    if (p.writer.push(header, nullptr)) return note_dirty(p);
+    p.goodbye_said = false;  // No memory now.
+    return note_dirty(p);
+  }
+  (void)::shutdown(p.socket.fd(), SHUT_WR);
+  if (p.ended) leave(p);
+}
+
+void TcpLink::update_watch(Peer& p) noexcept {
+  if (!p.socket.is_open()) return;
+  const std::uint32_t events = (p.ended ? 0U : std::uint32_t{EPOLLIN}) | (p.full ? EPOLLOUT : 0U);
+  if (events == p.watched) return;
+  p.watched = events;
+  watch(EPOLL_CTL_MOD, p.socket.fd(), events, Watch::kPeer, static_cast<std::size_t>(p.rank));
+}
+
+void TcpLink::read(Peer& p, FrameSink& sink, int& events) noexcept {
+  Error failure;
+  const auto outcome = p.reader.read(p.socket.fd(), p.rank, sink, {staging_.get(), kStagingBytes},
+                                     counters_, failure, events);
+  if (p.state != Peer::State::kLive || outcome == FrameReader::Outcome::kDrained) return;
+  if (outcome == FrameReader::Outcome::kEnd) return ended(p);
+  broke(p, failure);
+}
+
+// The peer writes no more.
+void TcpLink::ended(Peer& p) noexcept {
+  if (!p.reader.peer_said_goodbye()) {
+    return fail(p,
+                error(ESP_ERR_PEER_DIED, "it has closed the connection without a goodbye", p.rank));
+  }
+  p.ended = true;
+  if (p.goodbye_said && p.writer.empty()) return leave(p);
+  update_watch(p);
+}
+
+// The connection is of no use any more. Nothing is lost by that if the peer has said goodbye and
+// all that is left to be written is this rank's.
+void TcpLink::broke(Peer& p, const Error& failure) noexcept {
+  const bool protocol = failure.status.code() == ESP_ERR_NETWORK;
+  if (!protocol && p.reader.peer_said_goodbye()) {
+    if (p.writer.count() == (p.goodbye_said ? 1U : 0U) || p.writer.empty()) return leave(p);
+    return fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
+  }
+  fail(p, error(protocol ? ESP_ERR_NETWORK : ESP_ERR_PEER_DIED, failure.text, p.rank,
+                failure.status.error_number()));
+}
+
+// Nothing more goes either way.
+void TcpLink::leave(Peer& p) noexcept {
+  p.state = Peer::State::kLeft;
+  p.socket.close();
+  p.writer.clear();
+  std::erase(unsettled_, &p);
+}
+
+void TcpLink::fail(Peer& p, Error why) noexcept {
+  if (p.state == Peer::State::kLost) return;
+  log_.info("rank {} is lost: {}", p.rank, why.text);
+  drop_attempt(p);
+  p.state = Peer::State::kLost;
+  p.why = Status(why.status.code(), p.rank, why.status.error_number());
+  p.text = std::move(why.text);
+  p.socket.close();
+  p.reader.stop();
+  p.writer.fail(p.why, finished_);
+  std::erase(unsettled_, &p);
+  news_.push_back(&p);
+}
+
+void TcpLink::lose(Rank rank, Error why) noexcept {
+  fail(peer(rank), std::move(why));
+}
+
+void TcpLink::withdraw(Rank rank, Completion& completion) noexcept {
+  Peer& p = peer(rank);
+  for (Finished& f : finished_) {
+    if (f.completion == &completion) f.completion = nullptr;
+  }
+  bool found = false;
+  if (!p.writer.withdraw(completion, found)) {
+    fail(p, error(ESP_ERR_NO_MEMORY, "no memory to end a send that was cancelled", rank));
+  }
+}
+
+void TcpLink::redirect(Rank from, std::byte* payload) noexcept {
+  peer(from).reader.redirect(payload);
+}
+
+void TcpLink::reach(Rank rank) noexcept {
+  Peer& p = peer(rank);
+  if (p.state == Peer::State::kApart && !p.goodbye) connect(p);
+}
+
+void TcpLink::say_goodbye(Rank rank) noexcept {
+  Peer& p = peer(rank);
+  p.goodbye = true;
+  if (p.state == Peer::State::kConnecting && p.writer.empty()) {
+    drop_attempt(p);
+    p.state = Peer::State::kApart;
+    std::erase(unsettled_, &p);
+  }
+  wish_goodbye(p);
+}
+
+bool TcpLink::drained() const noexcept {
+  return std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
+    if (!p->writer.empty() || (p->goodbye && !p->goodbye_said)) return false;
+    return p->state != Peer::State::kLive || unacknowledged_bytes(p->socket.fd()) == 0;
+  });
+}
+
+bool TcpLink::arm() noexcept {
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    Peer& p = *dirty_[i];
+    if (p.state == Peer::State::kLive && !p.full) return false;
+  }
+  return news_.empty() && finished_.empty();
+}
+
+int TcpLink::progress(FrameSink& sink) noexcept {
+  ++round_;
+  writing_.swap(dirty_);
+  for (Peer* p : writing_) {
+    p->dirty = false;
+    if (p->state == Peer::State::kLive && !p->full) write(*p);
+  }
+  writing_.clear();
+  int events = handle_events(sink);
+  if (next_deadline_ns_ != kNever) {
+    const std::uint64_t now = clock_.now_ns();
+    if (now >= next_deadline_ns_) run_deadlines(now);
+  }
+  free_meetings_.insert(free_meetings_.end(), freed_meetings_.begin(), freed_meetings_.end());
+  freed_meetings_.clear();
+  if (!news_.empty() || !finished_.empty()) events += tell(sink);
+  return events;
+}
+
+int TcpLink::handle_events(FrameSink& sink) noexcept {
+  epoll_event found[kEventsMax];
+  const int count = ::epoll_wait(epoll_.fd(), found, kEventsMax, 0);
+  ++counters_.socket_calls;
+  int events = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto kind = static_cast<Watch>(found[i].data.u64 >> 32);
+    const auto index = static_cast<std::size_t>(found[i].data.u64 & 0xffffffff);
+    if (kind == Watch::kListener) {
+      accept(index);
+      ++events;
+    } else if (kind == Watch::kMeeting) {
+      if (meetings_[index] != nullptr) step(*meetings_[index]);
+      ++events;
+    } else if (Peer& p = *peers_[index]; p.state == Peer::State::kLive) {
+      if ((found[i].events & EPOLLOUT) != 0) {
+        p.full = false;
+        write(p);
+      }
+      const bool broken = (found[i].events & (EPOLLERR | EPOLLHUP)) != 0;
+      if (p.state == Peer::State::kLive && ((found[i].events & EPOLLIN) != 0 || broken)) {
+        read(p, sink, events);
+      }
+    }
+  }
+  return events;
+}
+
+// Who is lost, then what has ended. Either may post, and so add to both.
+int TcpLink::tell(FrameSink& sink) noexcept {
+  int events = 0;
+  while (!news_.empty() || !finished_.empty()) {
+    for (Peer* p : std::exchange(news_, {})) {
+      sink.lost(p->rank, p->why);
+      ++events;
+    }
+    for (std::size_t i = 0; i < finished_.size(); ++i) {
+      const Finished f = std::exchange(finished_[i], {});
+      if (f.completion == nullptr) continue;
+      f.completion->complete(f.status);
+      ++events;
+    }
+    finished_.clear();
+  }
+  return events;
+}
+
+std::string TcpLink::describe(Rank rank) const {
+  const Peer* p = find(rank);
+  if (p == nullptr) return "not connected";
+  switch (p->state) {
+    case Peer::State::kApart:
+      return "not connected";
+    case Peer::State::kConnecting:
+      return p->tried.empty() ? "connecting" : fmt::format("connecting ({})", p->tried);
+    case Peer::State::kLive:
+      return fmt::format("TCP, {}", text(p->reached));
+    case Peer::State::kLeft:
+      return "has left the job";
+    case Peer::State::kLost:
+      return fmt::format("lost: {}", p->text);
+  }
+  return "";
+}
+
+int TcpLink::socket_of(Rank rank) const noexcept {
+  const Peer* p = find(rank);
+  return p != nullptr ? p->socket.fd() : -1;
+}
+
+}  // namespace espalier::net

@@ -1,0 +1,66 @@
+// What TcpLink keeps per peer and per unproven connection. Its own.
+#pragma once
+
+#include "net/tcp/tcp_link.hpp"
+
+namespace espalier::net {
+
+struct TcpLink::Peer {
+  enum class State : std::uint8_t {
+    kApart,       // no connection
+    kConnecting,  // an attempt is under way, or will be at retry_ns
+    kLive,
+    kLeft,  // both sides said goodbye, or it did and closed
+    kLost,
+  };
+
+  Peer(Rank peer, Pool<OutFrame>& frames) noexcept : rank(peer), writer(frames) {}
+
+  const Rank rank;
+  State state = State::kApart;
+  TcpContact contact;
+  Descriptor socket;  // kLive
+  FrameWriter writer;
+  FrameReader reader;
+
+  bool dirty = false;
+  bool full = false;                   // the socket takes nothing more until epoll says so
+  bool goodbye = false;                // asked for
+  bool goodbye_said = false;           // queued
+  bool ended = false;                  // the peer has closed its side, after a goodbye
+  std::uint32_t watched = 0;           // events
+  std::uint64_t wrote_at = 0;          // round in which a post wrote
+  std::uint64_t missing_since_ns = 0;  // acknowledgements; 0: none are
+
+  // kConnecting
+  Meeting* attempt = nullptr;
+  std::size_t address = 0;  // of the contact, tried next
+  unsigned tries = 0;       // that ended during the handshake, before their time
+  std::uint64_t retry_ns = kNever;
+  std::uint64_t retry_after_ns = 0;
+  std::string tried;  // what went wrong so far
+
+  TcpAddress reached;  // where it is, when it is live
+  std::string text;    // why it is lost
+  Status why;
+};
+
+struct TcpLink::Meeting {
+  enum class Stage : std::uint8_t { kConnecting, kTalking, kDismissed };
+
+  Meeting(Descriptor connection, Handshake shake, std::size_t at) noexcept
+      : socket(std::move(connection)), handshake(shake), slot(at) {}
+
+  Descriptor socket;
+  Handshake handshake;
+  const std::size_t slot;
+  Stage stage = Stage::kTalking;
+  bool ours = false;  // this rank began it
+  TcpAddress address;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t deadline_ns = kNever;
+  Handshake::Message message = {};
+  std::size_t message_bytes = 0;
+};
+
+}  // namespace espalier::net

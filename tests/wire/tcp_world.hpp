@@ -1,0 +1,31 @@
+// TcpWorld: n TcpLinks with their FrameWires in one thread, on loopback.
+#pragma once
+
+#include <string>
+
+#include "core/clock.hpp"
+#include "frame_world.hpp"
+#include "net/tcp/tcp_link.hpp"
+
+namespace espalier::test {
+
+class TcpWorld : public FrameWorld {
+ public:
+  TcpWorld(int ranks, const net::TcpOptions& options);
+
+  net::TcpLink& tcp(Rank r) noexcept { return static_cast<net::TcpLink&>(link(r)); }
+  // Waits for the kernel while it holds bytes or connections that are under way.
+  void rest() noexcept override;
+
+ private:
+  SteadyClock clock_;
+};
+
+// `interface` is an address of loopback.
+inline net::TcpOptions tcp_options(std::string interface) {
+  net::TcpOptions options;
+  options.interface = std::move(interface);
+  return options;
+}
+
+}  // namespace espalier::test
