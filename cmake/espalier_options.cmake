@@ -63,3 +63,11 @@ function(espalier_folder name)
     endif()
   endif()
 endfunction()
+
+# espalier_parses_arguments(FILES...): sources that are mostly the templates of the option parser.
+# Sanitizers take half a minute to optimise each of them, and nobody waits for what they do.
+function(espalier_parses_arguments)
+  if(ESPALIER_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
+  endif()
+endfunction()
