@@ -19,9 +19,13 @@ struct ShareName {
   double FaultSpec::*field;
 };
 constexpr ShareName kShares[] = {
-    {"loss", &FaultSpec::loss},       {"duplicate", &FaultSpec::duplicate},
-    {"reorder", &FaultSpec::reorder}, {"corrupt", &FaultSpec::corrupt},
-    {"retry", &FaultSpec::retry},     {"no-memory", &FaultSpec::no_memory},
+    {"loss", &FaultSpec::loss},
+    {"duplicate", &FaultSpec::duplicate},
+    {"reorder", &FaultSpec::reorder},
+    {"corrupt", &FaultSpec::corrupt},
+    {"rnr", &FaultSpec::rnr},
+    {"retry", &FaultSpec::retry},
+    {"no-memory", &FaultSpec::no_memory},
 };
 struct CountName {
   std::string_view name;
@@ -33,6 +37,8 @@ constexpr CountName kCounts[] = {
     {"partition", &FaultSpec::one_way_partitions, FaultEvent::Kind::kPartition},
     {"crash", &FaultSpec::crashes, FaultEvent::Kind::kCrash},
     {"slow", &FaultSpec::slow_ranks, FaultEvent::Kind::kSlow},
+    {"break", &FaultSpec::breaks, FaultEvent::Kind::kBreak},
+    {"overrun", &FaultSpec::overruns, FaultEvent::Kind::kOverrun},
 };
 constexpr std::uint32_t kCountMax = 10'000;
 
@@ -160,8 +166,9 @@ std::vector<FaultEvent> draw_faults(const FaultSpec& spec, std::uint32_t ranks,
     const std::uint32_t count = spec.*name.field;
     std::uint64_t state = seed ^ (0x6661756c74000000ULL + static_cast<std::uint64_t>(kind));
     Prng prng(splitmix64(state));
-    if (kind == FaultEvent::Kind::kCrash || kind == FaultEvent::Kind::kSlow) {
-      const std::uint32_t limit = kind == FaultEvent::Kind::kCrash ? ranks - 1 : ranks;
+    using enum FaultEvent::Kind;
+    if (kind == kCrash || kind == kSlow || kind == kOverrun) {
+      const std::uint32_t limit = kind == kSlow ? ranks : ranks - 1;
       for (const std::int32_t rank : draw_ranks(prng, std::min(count, limit), ranks)) {
         events.push_back(draw_times(prng, kind, end));
         events.back().from = rank;

@@ -138,7 +138,8 @@ void World::handle(const Event& event) {
 void World::wake(Rank rank) {
   Processor& p = processors_[static_cast<std::size_t>(rank)];
   if (turn_ == nullptr || p.turn_scheduled || p.crashed) return;
-  if (p.busy_until <= now_) return take_turn(rank);
+  // Not inside another turn: its own, or that of a rank which does something to it.
+  if (p.busy_until <= now_ && turn_of_ == kNoRank) return take_turn(rank);
   p.turn_scheduled = true;
   schedule_turn(rank, p.busy_until);
 }

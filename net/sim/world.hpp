@@ -151,6 +151,8 @@ class World {
   // Until when nothing moves on this path; whether everything on it is lost.
   std::uint64_t clogged_until(Rank from, Rank to) const noexcept;
   bool parted(Rank from, Rank to) const noexcept;
+  // When a message that would be there at `time` is there in fact, on a path that keeps its order.
+  std::uint64_t hindered(Rank from, Rank to, std::uint64_t time);
   // As the drawn faults do, at a place and time of the caller's choice.
   void part(Rank from, Rank to, std::uint64_t until_ns);
   void crash(Rank rank) noexcept { processors_[static_cast<std::size_t>(rank)].crashed = true; }
@@ -272,7 +274,6 @@ class World {
   void draw_faults();
   void begin_fault(const FaultEvent& fault);
   bool draw_nudge(Rank rank, double share);
-  std::uint64_t hindered(Rank from, Rank to, std::uint64_t time);
 
   void push(std::uint64_t time, const Event& event) { queue_.push(time, event); }
   void handle(const Event& event);

@@ -42,6 +42,9 @@ void World::begin_fault(const FaultEvent& fault) {
       return part(fault.from, fault.to, fault.end_ns);
     case FaultEvent::Kind::kCrash:
       return crash(fault.from);
+    case FaultEvent::Kind::kBreak:
+    case FaultEvent::Kind::kOverrun:
+      return;  // ConnectionNet's
     case FaultEvent::Kind::kSlow: {
       // It begins as a slow one and is healed by an event of the same kind that has ended.
       Processor& p = processors_[static_cast<std::size_t>(fault.from)];

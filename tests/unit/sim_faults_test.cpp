@@ -21,12 +21,14 @@ FaultSpec must_parse(std::string_view text) {
 
 TEST(SimFaults, ReadsEveryName) {
   const FaultSpec spec = must_parse(
-      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,delay=0.1:5us,retry=0.5,no-memory=1,"
-      "clog=2,partition=3,crash=4,slow=5,heal=2ms");
+      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,rnr=0.05,delay=0.1:5us,retry=0.5,no-"
+      "memory=1,"
+      "clog=2,partition=3,crash=4,slow=5,break=6,overrun=7,heal=2ms");
   EXPECT_EQ(spec.loss, 0.01);
   EXPECT_EQ(spec.duplicate, 0.02);
   EXPECT_EQ(spec.reorder, 0.03);
   EXPECT_EQ(spec.corrupt, 0.04);
+  EXPECT_EQ(spec.rnr, 0.05);
   EXPECT_EQ(spec.delay, 0.1);
   EXPECT_EQ(spec.delay_ns, 5'000u);
   EXPECT_EQ(spec.retry, 0.5);
@@ -35,6 +37,8 @@ TEST(SimFaults, ReadsEveryName) {
   EXPECT_EQ(spec.one_way_partitions, 3u);
   EXPECT_EQ(spec.crashes, 4u);
   EXPECT_EQ(spec.slow_ranks, 5u);
+  EXPECT_EQ(spec.breaks, 6u);
+  EXPECT_EQ(spec.overruns, 7u);
   EXPECT_EQ(spec.heal_ns, 2'000'000u);
 }
 
@@ -52,13 +56,13 @@ TEST(SimFaults, TextReadsBack) {
   Prng prng(4);
   for (int i = 0; i < 500; ++i) {
     FaultSpec spec;
-    for (double* share : {&spec.loss, &spec.duplicate, &spec.reorder, &spec.corrupt, &spec.retry,
-                          &spec.no_memory, &spec.delay}) {
+    for (double* share : {&spec.loss, &spec.duplicate, &spec.reorder, &spec.corrupt, &spec.rnr,
+                          &spec.retry, &spec.no_memory, &spec.delay}) {
       if (prng.chance(0.5)) *share = prng.unit();
     }
     if (spec.delay > 0) spec.delay_ns = prng.below(kHorizon);
-    for (std::uint32_t* count :
-         {&spec.clogs, &spec.one_way_partitions, &spec.crashes, &spec.slow_ranks}) {
+    for (std::uint32_t* count : {&spec.clogs, &spec.one_way_partitions, &spec.crashes,
+                                 &spec.slow_ranks, &spec.breaks, &spec.overruns}) {
       if (prng.chance(0.5)) *count = static_cast<std::uint32_t>(prng.below(10));
     }
     if (prng.chance(0.5)) spec.heal_ns = 1 + prng.below(kHorizon);
@@ -73,7 +77,7 @@ TEST(SimFaults, SaysWhatIsWrong) {
   } cases[] = {
       {"lost=0.1",
        "in \"lost=0.1\" expected one of the names loss, duplicate, reorder, corrupt, "
-       "retry, no-memory, delay, clog, partition, crash, slow or heal"},
+       "rnr, retry, no-memory, delay, clog, partition, crash, slow, break, overrun or heal"},
       {"loss", "in \"loss\" expected a share from 0 to 1"},
       {"loss=1.1", "expected a share from 0 to 1"},
       {"loss=0.1,", "in \"\" expected one of the names"},

@@ -160,7 +160,7 @@ void add_chance_options(CLI::App& app, Axes& axes) {
       ->group(group);
   app.add_option("--faults", axes.faults,
                  "loss=0.01,duplicate=,reorder=,corrupt=,delay=0.1:5us,retry=,no-memory=,clog=2,"
-                 "partition=,crash=1,slow=,heal=2ms")
+                 "partition=,crash=1,slow=,heal=2ms (rnr=,break=,overrun=: of connections)")
       ->group(group);
   app.add_option("--seeds", axes.seeds, "as 1,5,10-20; each is one run")
       ->group(group)
