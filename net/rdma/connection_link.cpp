@@ -1,0 +1,270 @@
+#include "net/rdma/connection_link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "net/rdma/connection_peer.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+constexpr int kBudget = 64;  // completions per look at the port
+
+}  // namespace
+
+ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& clock, Rank rank,
+                               std::uint32_t ranks, const ConnectionOptions& options,
+                               std::unique_ptr<SendPackets> packets)
+    : port_(port),
+      postman_(postman),
+      clock_(clock),
+      rank_(rank),
+      options_(options),
+      packets_(std::move(packets)),
+      memory_(port),
+      peers_(ranks),
+      unpromised_(port.receive_depth()) {
+  postman_.deliver_to(this);
+}
+
+Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& port,
+                                                               Postman& postman, Clock& clock,
+                                                               Rank rank, std::uint32_t ranks,
+                                                               const ConnectionOptions& options) {
+  if (port.inline_bytes() < Announcement::kBytes || port.packet_bytes() < 256 ||
+      port.send_depth() < 8) {
+    return error(ESP_ERR_NETWORK,
+                 fmt::format("the adapter is too small for connections: {} bytes inline, packets "
+                             "of {} bytes, {} operations",
+                             port.inline_bytes(), port.packet_bytes(), port.send_depth()));
+  }
+  auto packets = SendPackets::create(port, options.send_packets);
+  if (!packets) return packets.error();
+  return std::unique_ptr<ConnectionLink>(
+      new ConnectionLink(port, postman, clock, rank, ranks, options, std::move(*packets)));
+}
+
+ConnectionLink::~ConnectionLink() {
+  postman_.deliver_to(nullptr);
+  for (Peer* peer : active_) {
+    if (peer->connection) {
+      port_.stop(*peer->connection);
+      port_.destroy(*peer->connection);
+    }
+    timers_.cancel(*peer);
+    abandon(*peer, ESP_ERR_CANCELED);
+  }
+}
+
+ConnectionLink::Peer& ConnectionLink::peer(Rank rank) {
+  auto& slot = peers_[static_cast<std::size_t>(rank)];
+  if (slot == nullptr) {
+    slot = std::make_unique<Peer>(*this, rank, rank_ < rank);
+    active_.push_back(slot.get());
+  }
+  return *slot;
+}
+
+net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
+  return {FramePost::kInlineBytes, options_.latency_ns, options_.bytes_per_ns};
+}
+
+void ConnectionLink::reach(Rank rank) noexcept {
+  Peer& to = peer(rank);
+  if (to.lost || to.verdict || to.connection || to.asked_ns != 0) return;
+  ask(to);
+}
+
+Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
+                            Completion& completion) noexcept {
+  Peer& to = peer(rank);
+  if (to.lost || to.verdict) return Posted::kDone;
+  ESP_ASSERT(!to.goodbye_due && !to.goodbye_said);
+  Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
+  if (post == nullptr) {
+    refused_ = true;
+    return Posted::kRetry;
+  }
+  const bool small = header.bytes <= FramePost::kInlineBytes;
+  if (small) post->keep_inline();
+  to.posts.push_back(*post);
+  posting_ = small ? nullptr : post;
+  reach(rank);
+  flush(to);
+  const bool gone = posting_ == nullptr;
+  if (gone) return Posted::kDone;
+  std::exchange(posting_, nullptr)->completion = &completion;
+  return Posted::kPending;
+}
+
+// Looks through all that waits for this peer: for operations that failed or were cancelled above.
+void ConnectionLink::withdraw(Rank rank, Completion& completion) noexcept {
+  std::erase_if(finished_, [&](const auto& entry) { return entry.first == &completion; });
+  Peer* to = known(rank);
+  if (to == nullptr) return;
+  bool reading = false;  // by the adapter
+  Post* found = nullptr;
+  const auto look = [&](Post* post, bool sent) {
+    if (post == nullptr || post->completion != &completion) return;
+    found = post;
+    reading = sent;
+  };
+  for (FramePost* post = to->posts.first; post != nullptr; post = post->next) {
+    look(static_cast<Post*>(post), post == to->placing.post);
+  }
+  for (const Record& record : to->resend) look(record.post, false);
+  to->sent.for_each([&](const Record& record) { look(record.post, true); });
+  if (found == nullptr) return;
+  const bool direct =
+      found->region.bytes > 0 || memory_.find(found->payload, found->bytes) != nullptr;
+  if (reading && direct && to->connection && !to->broken) {
+    port_.stop(*to->connection);
+    to->broken = true;
+    to->why = Fault::kFlushed;
+    trouble(*to);
+  }
+  if (found->region.bytes > 0) port_.withdraw(std::exchange(found->region, {}));
+  found->completion = nullptr;
+  if (found->keep_copy()) return;
+  lose(rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame that was taken back", rank));
+}
+
+void ConnectionLink::redirect(Rank from, std::byte* payload) noexcept {
+  known(from)->reader.redirect(payload);
+}
+
+bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
+                              std::byte* memory) noexcept {
+  Peer& from = peer(rank);
+  if (expected.bytes < options_.place_from_bytes || from.lost || from.verdict || from.left) {
+    return false;
+  }
+  if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
+  Landing* landing = from.landings->open();
+  if (landing == nullptr) return false;
+  if (const Region* region = memory_.find(memory, expected.bytes)) {
+    landing->region = *region;
+  } else if (expected.bytes >= options_.register_from_bytes) {
+    auto enrolled = port_.enroll(memory, expected.bytes);
+    if (!enrolled) return false;
+    landing->region = *enrolled;
+    landing->own_region = true;
+    ++statistics_.registrations;
+  } else {
+    return false;
+  }
+  landing->state = Landing::State::kWanted;
+  landing->frame = expected;
+  landing->frame.synchronous = false;
+  landing->frame.flow_bytes = std::max(expected.flow_bytes, expected.bytes);
+  landing->memory = memory;
+  flush(from);
+  return true;
+}
+
+// Its connection is stopped if the peer may write; what has come until then is kept aside, for the
+// frame may be complete.
+void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexcept {
+  Peer* from = known(rank);
+  if (from == nullptr || from->landings == nullptr) return;
+  Landing* landing = from->landings->find(expected.flow, expected.ordinal);
+  if (landing == nullptr) return;
+  if (landing->state != Landing::State::kAnnounced) return close_landing(*landing);
+  if (from->connection && !from->broken) {
+    port_.stop(*from->connection);
+    from->broken = true;
+    from->why = Fault::kFlushed;
+    trouble(*from);
+  }
+  landing->state = Landing::State::kRetracted;
+  landing->copy.reset(new (std::nothrow) std::byte[landing->frame.bytes]);
+  if (landing->copy == nullptr) {
+    return lose(rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame that was taken back", rank));
+  }
+  std::memcpy(landing->copy.get(), landing->memory, landing->frame.bytes);
+}
+
+void ConnectionLink::lose(Rank rank, Error why) noexcept {
+  Peer& from = peer(rank);
+  if (from.lost || from.verdict) return;
+  from.verdict = std::move(why);
+  from.reader.stop();
+  trouble(from);
+}
+
+int ConnectionLink::progress(net::FrameSink& sink) noexcept {
+  ESP_ASSERT(sink_ == nullptr);
+  sink_ = &sink;
+  int events = 0;
+  int polled = 0;
+  do {
+    polled = port_.poll(*this, kBudget);
+    events += std::max(polled, 0);
+  } while (polled == kBudget && troubled_.empty());
+  if (polled < 0) {
+    for (Peer* peer : active_) {
+      lose(peer->rank, error(ESP_ERR_NETWORK, "the adapter has failed", peer->rank));
+    }
+  }
+  events += handle_letters();
+  if (!troubled_.empty()) drain();
+  events += handle_troubles();
+  events += static_cast<int>(timers_.run_expired(clock_.now_ns()));
+  for (Peer* peer : active_) pump(*peer);
+  if (std::exchange(starved_, false)) {
+    for (Peer* peer : active_) {
+      if (peer->sent.has_tail()) probe(*peer);
+    }
+  }
+  events += fire();
+  sink_ = nullptr;
+  return events;
+}
+
+// The completions of what has left; their callbacks may post.
+int ConnectionLink::fire() noexcept {
+  int fired = 0;
+  while (!finished_.empty()) {
+    const auto [completion, status] = finished_.front();
+    finished_.erase(finished_.begin());
+    completion->complete(status);
+    ++fired;
+  }
+  return fired;
+}
+
+bool ConnectionLink::arm() noexcept {
+  return letters_.empty() && troubled_.empty() && finished_.empty() && port_.arm();
+}
+
+std::uint64_t ConnectionLink::deadline_ns() const noexcept {
+  const std::uint64_t next = timers_.next_deadline_ns();
+  return next == kNever ? 0 : next;
+}
+
+void ConnectionLink::say_goodbye(Rank rank) noexcept {
+  Peer* to = known(rank);
+  if (to == nullptr || to->lost || to->goodbye_due || to->goodbye_said) return;
+  if (!to->connection && to->asked_ns == 0 && !to->has_work()) return;
+  to->goodbye_due = true;
+  flush(*to);
+}
+
+bool ConnectionLink::drained() const noexcept {
+  return std::none_of(active_.begin(), active_.end(),
+                      [](const Peer* peer) { return !peer->lost && peer->has_work(); });
+}
+
+std::string ConnectionLink::describe(Rank rank) const {
+  const Peer* to = known(rank);
+  if (to == nullptr) return "not connected";
+  if (to->lost) return "lost: " + to->story;
+  if (!to->handshake.up()) return "connecting";
+  return fmt::format("connection {}, window {}, epoch {}",
+                     static_cast<std::uint32_t>(*to->connection), to->granted,
+                     to->handshake.epoch());
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,204 @@
+// ConnectionLink: a Link (net/link.hpp) over reliable connections, without any verbs call.
+//
+//   made on first use        handshake.hpp, over letters (postman.hpp)
+//   never flooded            credit_account.hpp: receivers always have a packet for what comes
+//   few completions          send_queue.hpp; few doorbells: posts go out in batches
+//   small frames             share packets (frame_stream.hpp), inline where they fit
+//   large frames             copied through packets; or, if their receiver has announced where they
+//                            go (announce(), landings.hpp), written there by the adapter, out of
+//                            registered memory or through packets
+//   broken connections       are made again; what had not arrived is sent again, once
+//   lost peers               no answer to a handshake in time, a refused access, nonsense, or a
+//                            connection that breaks again and again without carrying anything
+//
+// Why nothing is lost or doubled: messages are counted by both sides. An adapter's completion means
+// that the message is in the peer's memory, so it is kept until then. Before a side says how many
+// it has got, its end of the old connection has been stopped and emptied: nothing that it has not
+// counted can be complete at the other side. The other side sends again from that number.
+//
+// A peer that is silent is asked for a sign of life (an empty write) every keepalive_ns.
+//
+// Ownership: borrows port, postman and clock. Memory of announce() and of pending posts: see
+// net/link.hpp. Threads: the owner of the worker. path: data
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/pool.hpp"
+#include "core/timer_queue.hpp"
+#include "net/link.hpp"
+#include "net/rdma/connection_message.hpp"
+#include "net/rdma/connection_port.hpp"
+#include "net/rdma/handshake.hpp"
+#include "net/rdma/postman.hpp"
+#include "net/rdma/registered_memory.hpp"
+#include "net/rdma/send_packets.hpp"
+
+namespace espalier::rdma {
+
+struct Landing;
+
+struct ConnectionOptions {
+  std::uint32_t window = 32;         // messages under way per peer and direction, at most
+  std::uint32_t send_packets = 512;  // of packet_bytes() each
+  std::uint32_t posts_max = 1024;    // frames that wait, per peer
+  std::uint64_t payload_max = std::uint64_t{1} << 30;
+  std::uint64_t place_from_bytes = 16 << 10;   // smaller frames are not worth an announcement
+  std::uint64_t register_from_bytes = kNever;  // larger buffers are registered for one operation
+  std::uint64_t letter_ns = 2'000'000;         // first repetition; doubles up to 16 times that
+  std::uint64_t answer_ns = 5'000'000'000;     // a handshake takes so long at most
+  std::uint64_t tail_ns = 500'000;             // until unsignaled operations are asked for
+  std::uint64_t keepalive_ns = 1'000'000'000;
+  std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
+  double latency_ns = 2000, bytes_per_ns = 10;
+};
+
+struct ConnectionStatistics {
+  std::uint64_t connections = 0;  // made, rebuilt ones included
+  std::uint64_t rebuilds = 0;
+  std::uint64_t letters = 0, bad_letters = 0;
+  std::uint64_t messages = 0, frames = 0, credit_messages = 0, probes = 0;
+  std::uint64_t signals = 0;  // operations that asked for a completion
+  std::uint64_t announced = 0, retired = 0;
+  std::uint64_t placed = 0;         // frames written by the adapter
+  std::uint64_t copied_bytes = 0;   // of payloads, into packets
+  std::uint64_t repeated = 0;       // messages and placements sent again
+  std::uint64_t registrations = 0;  // for one operation
+};
+
+class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {
+ public:
+  static Result<std::unique_ptr<ConnectionLink>> create(ConnectionPort& port, Postman& postman,
+                                                        Clock& clock, Rank rank,
+                                                        std::uint32_t ranks,
+                                                        const ConnectionOptions& options = {});
+  ~ConnectionLink() override;
+  ConnectionLink(const ConnectionLink&) = delete;
+  ConnectionLink& operator=(const ConnectionLink&) = delete;
+
+  net::LinkCaps caps(Rank peer) const noexcept override;
+  Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
+              Completion& completion) noexcept override;
+  bool announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept override;
+  void retract(Rank from, const net::FrameHeader& expected) noexcept override;
+  void withdraw(Rank peer, Completion& completion) noexcept override;
+  void redirect(Rank from, std::byte* payload) noexcept override;
+  void reach(Rank peer) noexcept override;
+  void lose(Rank peer, Error why) noexcept override;
+  int progress(net::FrameSink& sink) noexcept override;
+  int descriptor() const noexcept override { return port_.descriptor(); }
+  bool arm() noexcept override;
+  std::uint64_t deadline_ns() const noexcept override;
+  void say_goodbye(Rank peer) noexcept override;
+  bool drained() const noexcept override;
+  std::string describe(Rank peer) const override;
+
+  // Memory that stays registered until remove(); see registered_memory.hpp.
+  RegisteredMemory& memory() noexcept { return memory_; }
+  const ConnectionStatistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  struct Post;
+  struct Record;
+  struct PostQueue;
+  struct Peer;
+  class Batch;
+  class Intake;
+  friend class Intake;
+
+  ConnectionLink(ConnectionPort& port, Postman& postman, Clock& clock, Rank rank,
+                 std::uint32_t ranks, const ConnectionOptions& options,
+                 std::unique_ptr<SendPackets> packets);
+  Peer& peer(Rank rank);
+  Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
+  Peer* on(ConnectionId connection) const noexcept;
+
+  // Sending (connection_link_send.cpp).
+  Post* make_post(const net::FrameHeader& header, const void* payload) noexcept;
+  void finish(Post& post, Status status) noexcept;
+  void flush(Peer& peer) noexcept;
+  void pump(Peer& peer) noexcept;
+  void tell(Peer& peer, Batch& batch) noexcept;
+  bool advance(Peer& peer, Batch& batch) noexcept;
+  bool pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch) noexcept;
+  bool repeat(Peer& peer, Batch& batch) noexcept;
+  bool place(Peer& peer, Batch& batch) noexcept;
+  void begin_placing(Peer& peer, Post& post) noexcept;
+  void send_message(Peer& peer, Packet& packet, MessageKind kind, Batch& batch) noexcept;
+  void send_small(Peer& peer, std::span<std::byte> message, MessageKind kind,
+                  Batch& batch) noexcept;
+  void probe(Peer& peer) noexcept;
+  Packet* take_packet() noexcept;
+  void complete(Record& record) noexcept;
+
+  // Receiving (connection_link_receive.cpp).
+  void received(ConnectionId from, Packet& packet) noexcept override;
+  void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept override;
+  void completed(ConnectionId on, std::uint64_t cookie) noexcept override;
+  void broken(ConnectionId which, Fault why) noexcept override;
+  void failed(ConnectionId on, std::uint64_t cookie, Fault why) noexcept override;
+  void take(Peer& peer, std::span<const std::byte> message) noexcept;
+  void take_frames(Peer& peer, std::span<const std::byte> frames) noexcept;
+  void take_offer(Peer& peer, std::span<const std::byte> body) noexcept;
+  void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
+  bool heard(Peer& peer, std::uint32_t credits) noexcept;
+  void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;
+  void close_landing(Landing& landing) noexcept;
+  void violation(Peer& peer, std::string what) noexcept;
+
+  // Connections (connection_link_connect.cpp).
+  void letter(Rank from, std::span<const std::byte> bytes) noexcept override;
+  int handle_letters() noexcept;
+  void handle(Peer& peer, const Letter& letter) noexcept;
+  void answer(Peer& peer, const Letter& request) noexcept;
+  void connect(Peer& peer, const Letter& reply) noexcept;
+  bool join(Peer& peer, const Letter& letter) noexcept;
+  void go(Peer& peer) noexcept;
+  void ask(Peer& peer) noexcept;
+  bool make_end(Peer& peer) noexcept;
+  void write(Peer& peer, LetterKind kind) noexcept;
+  void close(Peer& peer) noexcept;
+  bool settle(Peer& peer, std::uint64_t expected) noexcept;
+  void drain() noexcept;
+  int handle_troubles() noexcept;
+  void trouble(Peer& peer) noexcept;
+  void renew(Peer& peer) noexcept;
+  void give_up(Peer& peer, const Error& why) noexcept;
+  void abandon(Peer& peer, Status status) noexcept;
+  void wake_at(Peer& peer, std::uint64_t time_ns) noexcept;
+  static void on_timer(Timer& timer, std::uint64_t now_ns) noexcept;
+  int fire() noexcept;
+
+  struct PendingLetter {
+    Rank from;
+    Letter letter;
+  };
+
+  ConnectionPort& port_;
+  Postman& postman_;
+  Clock& clock_;
+  const Rank rank_;
+  const ConnectionOptions options_;
+  std::unique_ptr<SendPackets> packets_;
+  RegisteredMemory memory_;
+  Pool<Post> posts_;
+  TimerQueue timers_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use
+  std::vector<Peer*> active_;                 // in the order of their making
+  std::vector<Peer*> by_connection_;          // by id
+  std::vector<PendingLetter> letters_;
+  std::vector<Peer*> troubled_;
+  std::vector<std::pair<Completion*, Status>> finished_;
+  net::FrameSink* sink_ = nullptr;  // inside progress()
+  Post* posting_ = nullptr;         // inside post(): not finished yet
+  std::int64_t unpromised_ = 0;     // packets of the receive queue that no window covers
+  bool starved_ = false;            // a packet was wanted and there was none
+  bool refused_ = false;            // a post answered kRetry
+  ConnectionStatistics statistics_;
+};
+
+}  // namespace espalier::rdma

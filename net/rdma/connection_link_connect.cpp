@@ -1,0 +1,321 @@
+// ConnectionLink: how connections begin, end and begin again.
+// path: slow
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/plant.hpp"
+#include "net/rdma/connection_peer.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+constexpr std::size_t kLettersMax = 1024;  // waiting; more are lost, as letters may be
+constexpr std::uint64_t kSlowest = 16;     // times the first interval
+constexpr std::uint32_t kWindowMax = 4096;
+
+const char* fault_text(Fault fault) noexcept {
+  switch (fault) {
+    case Fault::kRetryExceeded:
+      return "it does not answer";
+    case Fault::kReceiverNotReady:
+      return "it had no packet posted";
+    case Fault::kRemoteAccess:
+      return "memory was accessed that was not announced";
+    case Fault::kRemoteOperation:
+      return "its adapter could not do an operation";
+    case Fault::kLocal:
+      return "the adapter of this rank refused an operation";
+    case Fault::kFlushed:
+      return "the connection was stopped";
+  }
+  return "";
+}
+
+}  // namespace
+
+void ConnectionLink::wake_at(Peer& peer, std::uint64_t time_ns) noexcept {
+  if (!peer.idle() && peer.deadline_ns() <= time_ns) return;
+  timers_.cancel(peer);
+  timers_.add(peer, time_ns);
+}
+
+// ---- Letters
+
+void ConnectionLink::letter(Rank from, std::span<const std::byte> bytes) noexcept {
+  const bool known_rank =
+      from >= 0 && static_cast<std::size_t>(from) < peers_.size() && from != rank_;
+  auto parsed = parse_letter(bytes);
+  if (!known_rank || !parsed || letters_.size() == kLettersMax) {
+    ++statistics_.bad_letters;
+    return;
+  }
+  letters_.push_back({from, *parsed});
+}
+
+int ConnectionLink::handle_letters() noexcept {
+  int handled = 0;
+  for (const PendingLetter& pending : std::exchange(letters_, {})) {
+    Peer& from = peer(pending.from);
+    ++handled;
+    if (!from.lost && !from.verdict) handle(from, pending.letter);
+  }
+  return handled;
+}
+
+void ConnectionLink::handle(Peer& peer, const Letter& letter) noexcept {
+  const bool opens = letter.kind != LetterKind::kReady;
+  if (opens && (letter.window < CreditAccount::kWindowMin || letter.window > kWindowMax)) {
+    return violation(peer, fmt::format("a window of {}", letter.window));
+  }
+  switch (peer.handshake.receive(letter.kind, letter.epoch)) {
+    case Handshake::Step::kConnect:
+      return connect(peer, letter);
+    case Handshake::Step::kRepeatAnswer:
+      return write(peer, LetterKind::kReply);
+    case Handshake::Step::kRepeatReady:
+      return write(peer, LetterKind::kReady);
+    case Handshake::Step::kGo:
+      return go(peer);
+    case Handshake::Step::kAnswer:
+      return answer(peer, letter);
+    case Handshake::Step::kNothing:
+      return;
+  }
+}
+
+// The peer asks for a new connection: this side's end takes nothing in any more before it says how
+// far it has come.
+void ConnectionLink::answer(Peer& peer, const Letter& request) noexcept {
+  close(peer);
+  if (peer.verdict || peer.lost) return;
+  if (!settle(peer, request.expected)) return;
+  // Without an end there is no answer; the request comes again.
+  if (!make_end(peer)) return peer.handshake.unanswer();
+  if (!join(peer, request)) return;
+  peer.asked_ns = clock_.now_ns();
+  peer.letter_ns = options_.letter_ns;
+  write(peer, LetterKind::kReply);
+}
+
+void ConnectionLink::connect(Peer& peer, const Letter& reply) noexcept {
+  if (!settle(peer, reply.expected) || !join(peer, reply)) return;
+  write(peer, LetterKind::kReady);
+  go(peer);
+}
+
+// This side's end is connected to the letter's.
+bool ConnectionLink::join(Peer& peer, const Letter& letter) noexcept {
+  const Outcome joined = port_.connect(*peer.connection, letter.end);
+  if (!joined) {
+    lose(peer.rank,
+         error(ESP_ERR_NETWORK,
+               fmt::format("no connection to rank {}: {}", peer.rank, joined.error().text),
+               peer.rank));
+    return false;
+  }
+  peer.credits = CreditAccount(letter.window, peer.granted);
+  ++statistics_.connections;
+  return true;
+}
+
+// May send from here on.
+void ConnectionLink::go(Peer& peer) noexcept {
+  peer.asked_ns = 0;
+  peer.probed_ns = clock_.now_ns();
+  wake_at(peer, peer.probed_ns + options_.keepalive_ns);
+}
+
+void ConnectionLink::write(Peer& peer, LetterKind kind) noexcept {
+  Letter letter;
+  letter.kind = kind;
+  letter.epoch = peer.handshake.epoch();
+  if (kind != LetterKind::kReady) {
+    letter.window = peer.granted;
+    letter.expected = peer.expected;
+    letter.end = port_.address(*peer.connection);
+    wake_at(peer, clock_.now_ns() + peer.letter_ns);
+  }
+  ++statistics_.letters;
+  postman_.post(peer.rank, letter_bytes(letter));
+}
+
+// ---- Begin
+
+bool ConnectionLink::make_end(Peer& peer) noexcept {
+  auto made = port_.create();
+  if (!made) return false;
+  peer.connection = *made;
+  const auto index = static_cast<std::size_t>(*made);
+  if (index >= by_connection_.size()) by_connection_.resize(index + 1);
+  by_connection_[index] = &peer;
+  // A quarter of what is left: many peers share the receive queue, and the first need most.
+  const auto share = static_cast<std::uint32_t>(std::max<std::int64_t>(unpromised_ / 4, 0));
+  peer.granted = std::clamp(share, CreditAccount::kWindowMin,
+                            std::max(options_.window, CreditAccount::kWindowMin));
+  unpromised_ -= peer.granted;
+  return true;
+}
+
+void ConnectionLink::ask(Peer& peer) noexcept {
+  ESP_ASSERT(!peer.connection);
+  const std::uint64_t now = clock_.now_ns();
+  if (peer.asked_ns == 0) {
+    peer.asked_ns = std::max<std::uint64_t>(now, 1);
+    peer.letter_ns = options_.letter_ns;
+  }
+  if (!make_end(peer)) return wake_at(peer, now + peer.letter_ns);
+  peer.handshake.ask();
+  write(peer, LetterKind::kRequest);
+}
+
+void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
+  auto& peer = static_cast<Peer&>(timer);
+  ConnectionLink& link = peer.link;
+  const ConnectionOptions& options = link.options_;
+  if (peer.lost || peer.broken || peer.verdict) return;
+  if (peer.handshake.up()) {
+    const bool silent = now_ns - peer.probed_ns >= options.keepalive_ns;
+    if (silent || peer.sent.has_tail()) {
+      peer.probed_ns = now_ns;
+      link.probe(peer);
+    }
+    return link.wake_at(peer, peer.probed_ns + options.keepalive_ns);
+  }
+  if (peer.asked_ns == 0) return;
+  if (now_ns - peer.asked_ns >= options.answer_ns) {
+    return link.lose(
+        peer.rank,
+        error(ESP_ERR_PEER_DIED, fmt::format("rank {} does not answer", peer.rank), peer.rank));
+  }
+  peer.letter_ns = std::min(2 * peer.letter_ns, kSlowest * options.letter_ns);
+  const Handshake::State state = peer.handshake.state();
+  if (!peer.connection) return link.ask(peer);
+  link.write(peer, state == Handshake::State::kAsking ? LetterKind::kRequest : LetterKind::kReply);
+}
+
+// ---- End
+
+// All that the port holds is handed over.
+void ConnectionLink::drain() noexcept {
+  while (port_.poll(*this, 64) > 0) {
+  }
+}
+
+// Nothing comes in through the connection any more, and what had come has been handed over.
+void ConnectionLink::close(Peer& peer) noexcept {
+  if (!peer.connection) return;
+  if (!peer.broken) port_.stop(*peer.connection);
+  peer.broken = true;
+  if (ESP_PLANT(66, true, false)) drain();
+  port_.destroy(*peer.connection);
+  by_connection_[static_cast<std::size_t>(*peer.connection)] = nullptr;
+  peer.connection.reset();
+  peer.broken = false;
+  unpromised_ += peer.granted;
+  peer.granted = 0;
+  peer.offers.clear();
+  peer.retired.clear();
+  peer.placing.post = nullptr;
+  if (peer.landings == nullptr) return;
+  peer.landings->for_each([&](Landing& landing) {
+    if (landing.state == Landing::State::kRetracted) close_landing(landing);
+    if (landing.state == Landing::State::kAnnounced) landing.state = Landing::State::kWanted;
+  });
+}
+
+// The peer has got the messages below `expected`; the others are sent again. False: it lies.
+bool ConnectionLink::settle(Peer& peer, std::uint64_t expected) noexcept {
+  if (expected < peer.acknowledged || expected > peer.next) {
+    violation(peer, fmt::format("it has got {} messages, of {} to {}", expected - 1,
+                                peer.acknowledged - 1, peer.next - 1));
+    return false;
+  }
+  std::deque<Record> again;
+  peer.sent.clear([&](Record record) {
+    const bool counted = record.number != 0;
+    if (counted && record.number < ESP_PLANT(67, expected, expected + 1)) return complete(record);
+    if (record.what == Record::What::kMessage) return again.push_back(record);
+    if (record.packet != nullptr) packets_->give(*record.packet);
+    record.packet = nullptr;
+    if (record.what == Record::What::kPlacement) again.push_back(record);
+  });
+  peer.resend.insert(peer.resend.begin(), again.begin(), again.end());
+  peer.acknowledged = peer.next = expected;
+  return true;
+}
+
+void ConnectionLink::trouble(Peer& peer) noexcept {
+  if (std::exchange(peer.troubled, true)) return;
+  troubled_.push_back(&peer);
+}
+
+// After the port has handed over all it held.
+int ConnectionLink::handle_troubles() noexcept {
+  int handled = 0;
+  while (!troubled_.empty()) {
+    for (Peer* peer : std::exchange(troubled_, {})) {
+      peer->troubled = false;
+      ++handled;
+      if (peer->lost) continue;
+      const bool hopeless = peer->why == Fault::kRemoteAccess ||
+                            peer->why == Fault::kRemoteOperation || peer->why == Fault::kLocal;
+      if (!peer->verdict && peer->broken && hopeless) {
+        peer->verdict = error(
+            ESP_ERR_INTERNAL,
+            fmt::format("the connection to rank {} failed: {}", peer->rank, fault_text(peer->why)),
+            peer->rank);
+      }
+      if (peer->verdict) {
+        give_up(*peer, *peer->verdict);
+      } else if (peer->broken) {
+        renew(*peer);
+      }
+    }
+  }
+  return handled;
+}
+
+void ConnectionLink::renew(Peer& peer) noexcept {
+  close(peer);
+  peer.handshake.rest();
+  if (peer.verdict) return trouble(peer);
+  if (peer.left && !peer.has_work()) return;
+  ++statistics_.rebuilds;
+  if (++peer.rebuilds > options_.rebuilds_max) {
+    return lose(peer.rank, error(ESP_ERR_NETWORK,
+                                 fmt::format("connections to rank {} break: {}", peer.rank,
+                                             fault_text(peer.why)),
+                                 peer.rank));
+  }
+  ask(peer);
+}
+
+// The end of the peer: nothing comes from it or reaches it any more.
+void ConnectionLink::give_up(Peer& peer, const Error& why) noexcept {
+  close(peer);
+  peer.handshake.rest();
+  timers_.cancel(peer);
+  peer.lost = true;
+  peer.story = why.text;
+  abandon(peer, why.status);
+  // Who has said goodbye may go.
+  if (!peer.left || why.status.code() != ESP_ERR_PEER_DIED) sink_->lost(peer.rank, why.status);
+}
+
+// What was posted ends with this status.
+void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
+  const auto end = [&](Record record) {
+    if (record.packet != nullptr) packets_->give(*record.packet);
+    if (record.post != nullptr) finish(*record.post, status);
+  };
+  peer.sent.clear(end);
+  for (const Record& record : std::exchange(peer.resend, {})) end(record);
+  while (!peer.posts.empty()) finish(peer.posts.pop_front(), status);
+  peer.goodbye_due = false;
+  if (peer.landings == nullptr) return;
+  peer.landings->for_each([&](Landing& landing) { close_landing(landing); });
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,186 @@
+// ConnectionLink: what comes from the adapter.
+// path: data
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/plant.hpp"
+#include "net/rdma/connection_peer.hpp"
+
+namespace espalier::rdma {
+
+// Between the reader and the protocol above: a frame that comes closes its landing.
+class ConnectionLink::Intake final : public net::FrameSink {
+ public:
+  Intake(ConnectionLink& link, Peer& peer) noexcept : link_(link), peer_(peer) {}
+
+  std::byte* begin(Rank from, const net::FrameHeader& header) noexcept override {
+    link_.frame_begun(peer_, header);
+    peer_.arriving = true;
+    return link_.sink_->begin(from, header);
+  }
+  void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override {
+    peer_.arriving = false;
+    link_.sink_->end(from, header, payload);
+  }
+  void lost(Rank, const Status&) noexcept override {}  // readers lose nobody
+
+ private:
+  ConnectionLink& link_;
+  Peer& peer_;
+};
+
+ConnectionLink::Peer* ConnectionLink::on(ConnectionId connection) const noexcept {
+  const auto index = static_cast<std::size_t>(connection);
+  return index < by_connection_.size() ? by_connection_[index] : nullptr;
+}
+
+void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
+  lose(peer.rank,
+       error(ESP_ERR_NETWORK,
+             fmt::format("rank {} sent what no rank of this version sends: {}", peer.rank, what),
+             peer.rank));
+}
+
+// Something has come on the peer's connection, with credits. False: it is not to be looked at.
+bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
+  const bool waited = !peer.handshake.up();
+  if (!peer.broken) peer.handshake.heard();
+  if (waited && peer.handshake.up()) go(peer);
+  peer.rebuilds = 0;
+  if (!peer.credits.earn(credits)) {
+    violation(peer, fmt::format("{} credits too many", credits));
+    return false;
+  }
+  if (!peer.credits.consumed()) {
+    violation(peer, "more messages than it was granted");
+    return false;
+  }
+  return true;
+}
+
+void ConnectionLink::received(ConnectionId from, Packet& packet) noexcept {
+  Peer* peer = on(from);
+  if (peer != nullptr && !peer->verdict) {
+    take(*peer, {packet.data, packet.bytes});
+  }
+  port_.repost(packet);
+}
+
+void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexcept {
+  auto head = parse_head(message);
+  if (!head) return violation(peer, head.error().text);
+  if (!heard(peer, head->credits)) return;
+  const bool counted = head->kind == MessageKind::kFrames || head->kind == MessageKind::kGoodbye;
+  if (counted && head->number != static_cast<std::uint32_t>(peer.expected)) {
+    return violation(peer, fmt::format("message {} instead of {}", head->number, peer.expected));
+  }
+  peer.expected += counted ? 1 : 0;
+  const auto body = message.subspan(MessageHead::kBytes);
+  switch (head->kind) {
+    case MessageKind::kFrames:
+      return take_frames(peer, body);
+    case MessageKind::kGoodbye:
+      if (peer.arriving) return violation(peer, "a goodbye inside a frame");
+      peer.left = true;
+      return;
+    case MessageKind::kAnnounce:
+      return take_offer(peer, body);
+    case MessageKind::kRetire:
+      return take_retirement(peer, body);
+    case MessageKind::kCredits:
+      return;
+  }
+}
+
+void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames) noexcept {
+  Intake intake(*this, peer);
+  if (peer.left) return violation(peer, "a frame after its goodbye");
+  if (auto wrong = peer.reader.take(peer.rank, frames, options_.payload_max, intake)) {
+    violation(peer, std::move(wrong->text));
+  }
+}
+
+void ConnectionLink::take_offer(Peer& peer, std::span<const std::byte> body) noexcept {
+  auto offer = parse_announcement(body, options_.payload_max);
+  if (!offer) return violation(peer, offer.error().text);
+  const bool useful = offer->frame.bytes > 0 && offer->frame.kind == net::FrameKind::kSegment;
+  if (!useful || !peer.offers.put(*offer)) {
+    violation(peer, fmt::format("slot {} announced twice, or for nothing", offer->slot));
+  }
+}
+
+void ConnectionLink::take_retirement(Peer& peer, std::span<const std::byte> body) noexcept {
+  std::uint32_t slot = 0;
+  if (body.size() != sizeof slot) return violation(peer, "a retirement of another length");
+  std::memcpy(&slot, body.data(), sizeof slot);
+  if (!peer.offers.retire(slot)) violation(peer, fmt::format("slot {} was not announced", slot));
+}
+
+void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uint32_t) noexcept {
+  Peer* known_peer = on(from);
+  if (known_peer == nullptr || known_peer->verdict) return;
+  Peer& peer = *known_peer;
+  const Placement placement(immediate);
+  if (!heard(peer, placement.credits)) return;
+  Landing* landing = peer.landings == nullptr ? nullptr : peer.landings->at(placement.slot);
+  const bool awaited = landing != nullptr && (landing->state == Landing::State::kAnnounced ||
+                                              landing->state == Landing::State::kRetracted);
+  if (!awaited || peer.arriving || peer.left) {
+    return violation(peer, fmt::format("a placement in slot {}", placement.slot));
+  }
+  ++peer.expected;
+  net::FrameHeader header = landing->frame;
+  header.synchronous = placement.synchronous;
+  // Where it was retracted, what came before is in the copy.
+  const std::byte* stands = landing->copy ? landing->copy.get() : landing->memory;
+  const auto copy = std::move(landing->copy);
+  close_landing(*landing);
+  peer.arriving = true;
+  std::byte* payload = sink_->begin(peer.rank, header);
+  if (peer.verdict) return;
+  if (payload != stands) std::memcpy(payload, stands, header.bytes);
+  peer.arriving = false;
+  sink_->end(peer.rank, header, payload);
+}
+
+void ConnectionLink::completed(ConnectionId on_connection, std::uint64_t cookie) noexcept {
+  Peer* peer = on(on_connection);
+  if (peer == nullptr) return;
+  peer->rebuilds = 0;
+  const bool known_cookie = peer->sent.complete(cookie, [&](Record record) {
+    if (record.number != 0) peer->acknowledged = record.number + 1;
+    complete(record);
+  });
+  ESP_ASSERT(known_cookie);
+}
+
+void ConnectionLink::broken(ConnectionId which, Fault why) noexcept {
+  Peer* peer = on(which);
+  if (peer == nullptr || peer->broken) return;
+  peer->broken = true;
+  peer->why = why;
+  trouble(*peer);
+}
+
+// What failed is kept until the peer says how far it has come.
+void ConnectionLink::failed(ConnectionId, std::uint64_t, Fault) noexcept {}
+
+// The frame comes as a message: its place is not needed.
+void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noexcept {
+  if (peer.landings == nullptr || header.kind != net::FrameKind::kSegment) return;
+  Landing* landing = peer.landings->find(header.flow, header.ordinal);
+  if (landing == nullptr) return;
+  const bool offered =
+      landing->state == Landing::State::kAnnounced || landing->state == Landing::State::kRetracted;
+  if (ESP_PLANT(65, offered, false)) peer.retired.push_back(peer.landings->slot(*landing));
+  close_landing(*landing);
+}
+
+void ConnectionLink::close_landing(Landing& landing) noexcept {
+  if (landing.own_region) port_.withdraw(landing.region);
+  landing = Landing{};
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,283 @@
+// ConnectionLink: from posts to operations of the adapter.
+// path: data
+#include <algorithm>
+#include <utility>
+
+#include "core/plant.hpp"
+#include "net/rdma/connection_peer.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+// The largest write in one piece: adapters have limits, and a break repeats less.
+constexpr std::uint64_t kWriteBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
+ConnectionLink::Post* ConnectionLink::make_post(const net::FrameHeader& header,
+                                                const void* payload) noexcept {
+  return posts_.allocate(header, payload);
+}
+
+// All of the frame has left, or never will.
+void ConnectionLink::finish(Post& post, Status status) noexcept {
+  if (post.region.bytes > 0) port_.withdraw(post.region);
+  if (&post == posting_) {
+    posting_ = nullptr;  // its poster learns it from the answer
+  } else if (post.completion != nullptr) {
+    finished_.emplace_back(post.completion, status);
+  }
+  posts_.release(&post);
+}
+
+Packet* ConnectionLink::take_packet() noexcept {
+  Packet* packet = packets_->take();
+  starved_ = starved_ || packet == nullptr;
+  return packet;
+}
+
+// Outside of progress() at once; inside, what its callbacks post goes out together at its end.
+void ConnectionLink::flush(Peer& peer) noexcept {
+  if (sink_ == nullptr) pump(peer);
+}
+
+void ConnectionLink::pump(Peer& peer) noexcept {
+  if (!peer.may_post()) return;
+  Batch batch(port_, *peer.connection);
+  const bool had_tail = peer.sent.has_tail();
+  tell(peer, batch);
+  while (advance(peer, batch)) {
+  }
+  if (peer.credits.must_return() && peer.credits.may_return() && !peer.sent.full()) {
+    std::array<std::byte, MessageHead::kBytes> message;
+    send_small(peer, message, MessageKind::kCredits, batch);
+    ++statistics_.credit_messages;
+  }
+  if (!batch.ring()) {
+    peer.broken = true;
+    peer.why = Fault::kLocal;
+    return trouble(peer);
+  }
+  if (!had_tail && peer.sent.has_tail()) wake_at(peer, clock_.now_ns() + options_.tail_ns);
+}
+
+// What this side wants from the next frames: retired slots first, they may be announced anew.
+void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
+  std::size_t told = 0;
+  while (told < peer.retired.size() && peer.credits.may_send() && !peer.sent.full()) {
+    std::array<std::byte, MessageHead::kBytes + 4> message;
+    const std::uint32_t slot = peer.retired[told++];
+    std::memcpy(&message[MessageHead::kBytes], &slot, sizeof slot);
+    send_small(peer, message, MessageKind::kRetire, batch);
+    ++statistics_.retired;
+  }
+  peer.retired.erase(peer.retired.begin(),
+                     peer.retired.begin() + static_cast<std::ptrdiff_t>(told));
+  if (!peer.retired.empty() || peer.landings == nullptr) return;
+  peer.landings->for_each([&](Landing& landing) {
+    if (landing.state != Landing::State::kWanted) return;
+    if (!peer.credits.may_send() || peer.sent.full()) return;
+    Announcement announcement;
+    announcement.slot = peer.landings->slot(landing);
+    announcement.memory.address = reinterpret_cast<std::uint64_t>(landing.memory);
+    announcement.memory.key = landing.region.remote_key;
+    announcement.frame = landing.frame;
+    std::array<std::byte, Announcement::kBytes> message;
+    write_announcement(announcement, &message[MessageHead::kBytes]);
+    send_small(peer, message, MessageKind::kAnnounce, batch);
+    landing.state = Landing::State::kAnnounced;
+    ++statistics_.announced;
+  });
+}
+
+// One operation more. False: nothing to do, or something is missing.
+bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
+  if (peer.sent.full() || !peer.credits.may_send()) return false;
+  if (!peer.resend.empty()) return repeat(peer, batch);
+  if (peer.placing.post != nullptr) return place(peer, batch);
+  if (!peer.posts.empty()) {
+    Post& post = *peer.posts.front();
+    if (!post.begun && peer.offers.find(post.header) != nullptr) {
+      begin_placing(peer, post);
+      return true;
+    }
+    return pack(peer, peer.posts, false, batch);
+  }
+  if (!peer.goodbye_due) return false;
+  Packet* packet = take_packet();
+  if (packet == nullptr) return false;
+  packet->bytes = MessageHead::kBytes;
+  peer.goodbye_due = false;
+  peer.goodbye_said = true;
+  send_message(peer, *packet, MessageKind::kGoodbye, batch);
+  return true;
+}
+
+// What was on a connection that broke. Placements come as messages: their places were announced on
+// that connection.
+bool ConnectionLink::repeat(Peer& peer, Batch& batch) noexcept {
+  const Record record = peer.resend.front();
+  if (record.what == Record::What::kMessage) {
+    peer.resend.pop_front();
+    ++statistics_.repeated;
+    send_message(peer, *record.packet, record.kind, batch);
+    return true;
+  }
+  PostQueue one;
+  one.push_back(*record.post);
+  if (!pack(peer, one, true, batch)) return false;
+  ++statistics_.repeated;
+  if (one.empty()) peer.resend.pop_front();
+  return true;
+}
+
+// A packet of what the queue holds, up to a frame that is to be placed.
+bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch) noexcept {
+  Packet* packet = take_packet();
+  if (packet == nullptr) return false;
+  packet->bytes = MessageHead::kBytes;
+  while (!queue.empty()) {
+    Post& post = *queue.front();
+    if (!alone && !post.begun && peer.offers.find(post.header) != nullptr) break;
+    const std::uint64_t before = post.packed;
+    const bool whole = post.pack(*packet);
+    statistics_.copied_bytes += post.packed - before;
+    if (!whole) break;
+    ++statistics_.frames;
+    (void)queue.pop_front();
+    finish(post, {});
+  }
+  send_message(peer, *packet, MessageKind::kFrames, batch);
+  return true;
+}
+
+void ConnectionLink::begin_placing(Peer& peer, Post& post) noexcept {
+  const Announcement* offer = peer.offers.find(post.header);
+  peer.placing.post = &post;
+  peer.placing.at = *offer;
+  peer.placing.offset = 0;
+  const bool retired = peer.offers.retire(offer->slot);
+  ESP_ASSERT(retired);
+  const bool registered = memory_.find(post.payload, post.bytes) != nullptr;
+  if (registered || post.bytes < options_.register_from_bytes || post.region.bytes > 0) return;
+  if (auto region = port_.enroll(post.payload, post.bytes)) {
+    post.region = *region;
+    ++statistics_.registrations;
+  }
+}
+
+// The next part of a placement; the last one tells the peer.
+bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
+  auto& placing = peer.placing;
+  Post& post = *placing.post;
+  const std::byte* from = post.payload + placing.offset;
+  const std::uint64_t rest = post.bytes - placing.offset;
+  const Region* region =
+      post.region.bytes > 0 ? &post.region : memory_.find(post.payload, post.bytes);
+  Record record;
+  Transfer what;
+  if (region != nullptr) {
+    what.bytes = std::min(rest, kWriteBytes);
+    what.local = from;
+  } else {
+    record.packet = take_packet();
+    if (record.packet == nullptr) return false;
+    what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
+    std::memcpy(record.packet->data, from, what.bytes);
+    statistics_.copied_bytes += what.bytes;
+    what.local = record.packet->data;
+    region = &packets_->region();
+  }
+  what.region = region;
+  const RemoteMemory to = {placing.at.memory.address + placing.offset, placing.at.memory.key};
+  placing.offset += what.bytes;
+  const bool last = placing.offset == post.bytes;
+  record.what = last ? Record::What::kPlacement : Record::What::kPart;
+  if (last) {
+    record.post = &post;
+    record.number = peer.next++;
+    (void)peer.posts.pop_front();
+    placing.post = nullptr;
+  }
+  const auto ticket = peer.sent.add(record, last);
+  what.cookie = ticket.cookie;
+  what.signaled = ticket.signaled;
+  statistics_.signals += ticket.signaled ? 1 : 0;
+  if (!last) {
+    batch.write(what, to);
+    return true;
+  }
+  peer.credits.spend();
+  ++statistics_.placed;
+  ++statistics_.frames;
+  const Placement placement(placing.at.slot, post.header.synchronous, peer.credits.take_owed());
+  batch.write_immediate(what, to, placement.immediate());
+  return true;
+}
+
+// Counted; the packet is kept until it is known to have arrived.
+void ConnectionLink::send_message(Peer& peer, Packet& packet, MessageKind kind,
+                                  Batch& batch) noexcept {
+  Record record;
+  record.what = Record::What::kMessage;
+  record.kind = kind;
+  record.packet = &packet;
+  record.number = peer.next++;
+  peer.credits.spend();
+  MessageHead head;
+  head.kind = kind;
+  head.credits = peer.credits.take_owed();
+  head.number = static_cast<std::uint32_t>(record.number);
+  write_head(head, packet.data);
+  const auto ticket = peer.sent.add(record, kind == MessageKind::kGoodbye);
+  Transfer what;
+  what.local = packet.data;
+  what.bytes = packet.bytes;
+  what.region = packet.bytes > port_.inline_bytes() ? &packets_->region() : nullptr;
+  what.cookie = ticket.cookie;
+  what.signaled = ticket.signaled;
+  statistics_.signals += ticket.signaled ? 1 : 0;
+  ++statistics_.messages;
+  batch.send(what);
+}
+
+// Not counted: it speaks of this connection.
+void ConnectionLink::send_small(Peer& peer, std::span<std::byte> message, MessageKind kind,
+                                Batch& batch) noexcept {
+  peer.credits.spend();
+  MessageHead head;
+  head.kind = kind;
+  head.credits = peer.credits.take_owed();
+  write_head(head, message.data());
+  const auto ticket = peer.sent.add(Record{}, false);
+  Transfer what;
+  what.cookie = ticket.cookie;
+  what.signaled = ticket.signaled;
+  statistics_.signals += ticket.signaled ? 1 : 0;
+  ++statistics_.messages;
+  batch.send_copy(message, what);
+}
+
+// An empty write: it takes no packet of the peer, and its completion stands for all before it.
+void ConnectionLink::probe(Peer& peer) noexcept {
+  if (!peer.may_post() || peer.sent.full()) return;
+  Batch batch(port_, *peer.connection);
+  const auto ticket = peer.sent.add(Record{}, true);
+  Transfer what;
+  what.cookie = ticket.cookie;
+  batch.write(what, {});
+  ++statistics_.probes;
+  ++statistics_.signals;
+  if (batch.ring()) return;
+  peer.broken = true;
+  peer.why = Fault::kLocal;
+  trouble(peer);
+}
+
+// It is in the peer's memory.
+void ConnectionLink::complete(Record& record) noexcept {
+  if (record.packet != nullptr) packets_->give(*record.packet);
+  if (record.what == Record::What::kPlacement) finish(*record.post, {});
+}
+
+}  // namespace espalier::rdma

@@ -1,0 +1,73 @@
+// What travels on a connection: messages with a head of 8 bytes, and writes whose immediate data
+// say what has been placed.
+//
+//   0  kind        MessageKind
+//   1  0
+//   2  credits     packets of the other direction that were posted again
+//   4  number      of a counted message, modulo 2^32; 0 for others
+//
+// Counted are messages that must arrive once, whatever becomes of connections: frames, goodbyes,
+// and placements (whose number is not written: both sides count). The others speak of one
+// connection and end with it:
+//   announce  slot 4, 0 4, address 8, key 4, 0 4, frame header 40: where this frame may be placed
+//   retire    slot 4: the frame came otherwise
+//   credits   the head alone
+//
+// Numbers are little-endian. Values. path: data
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "net/frame.hpp"
+#include "net/rdma/connection_port.hpp"
+
+namespace espalier::rdma {
+
+enum class MessageKind : std::uint8_t { kFrames = 1, kGoodbye, kAnnounce, kRetire, kCredits };
+
+struct MessageHead {
+  MessageKind kind = MessageKind::kCredits;
+  std::uint16_t credits = 0;
+  std::uint32_t number = 0;
+
+  static constexpr std::size_t kBytes = 8;
+};
+void write_head(const MessageHead& head, std::byte* at) noexcept;
+// Bytes from elsewhere: an error names what is wrong.
+Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept;
+
+// A place for one frame, as its receiver announces it.
+struct Announcement {
+  std::uint32_t slot = 0;
+  RemoteMemory memory;
+  net::FrameHeader frame;
+
+  static constexpr std::size_t kBytes = MessageHead::kBytes + 24 + net::kFrameHeaderBytes;
+};
+// What follows the head.
+void write_announcement(const Announcement& announcement, std::byte* at) noexcept;
+Result<Announcement> parse_announcement(std::span<const std::byte> body,
+                                        std::uint64_t payload_max) noexcept;
+
+// A frame has been placed in the memory announced with this slot.
+struct Placement {
+  static constexpr std::uint32_t kSlotMax = (1U << 15) - 1, kCreditsMax = 0xffff;
+
+  constexpr Placement(std::uint32_t slot_, bool synchronous_, std::uint32_t credits_) noexcept
+      : slot(slot_), synchronous(synchronous_), credits(credits_) {}
+  constexpr explicit Placement(std::uint32_t immediate) noexcept
+      : slot(immediate >> 17),
+        synchronous((immediate >> 16 & 1) != 0),
+        credits(immediate & 0xffff) {}
+  constexpr std::uint32_t immediate() const noexcept {
+    return slot << 17 | (synchronous ? 1U : 0U) << 16 | credits;
+  }
+
+  std::uint32_t slot;
+  bool synchronous;
+  std::uint32_t credits;
+};
+
+}  // namespace espalier::rdma

@@ -1,0 +1,177 @@
+// What a ConnectionLink keeps of each peer; private to its parts.
+// Threads: the owner of the worker. path: data
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "net/rdma/connection_link.hpp"
+#include "net/rdma/connection_message.hpp"
+#include "net/rdma/credit_account.hpp"
+#include "net/rdma/frame_stream.hpp"
+#include "net/rdma/landings.hpp"
+#include "net/rdma/send_queue.hpp"
+
+namespace espalier::rdma {
+
+// A frame that has been posted.
+struct ConnectionLink::Post : FramePost {
+  Post(const net::FrameHeader& header_, const void* data) noexcept
+      : FramePost(header_, data), header(header_) {}
+  net::FrameHeader header;
+  Region region;  // of the payload, for this operation alone; none: 0 bytes
+};
+
+struct ConnectionLink::PostQueue {
+  bool empty() const noexcept { return first == nullptr; }
+  Post* front() const noexcept { return static_cast<Post*>(first); }
+  void push_back(Post& post) noexcept {
+    post.next = nullptr;
+    (first == nullptr ? first : last->next) = &post;
+    last = &post;
+    ++count;
+  }
+  Post& pop_front() noexcept {
+    Post& post = *front();
+    first = post.next;
+    --count;
+    return post;
+  }
+
+  FramePost* first = nullptr;
+  FramePost* last = nullptr;
+  std::uint32_t count = 0;
+};
+
+// One operation on the connection, or what it carried, to be carried again.
+struct ConnectionLink::Record {
+  enum class What : std::uint8_t {
+    kMessage,    // counted, in `packet`
+    kPlacement,  // counted, of `post`; its last part may have been in `packet`
+    kPart,       // of a placement, in `packet`
+    kControl,    // ends with the connection
+  };
+  What what = What::kControl;
+  MessageKind kind = MessageKind::kFrames;
+  Packet* packet = nullptr;
+  Post* post = nullptr;
+  std::uint64_t number = 0;
+};
+
+struct ConnectionLink::Peer : Timer {
+  Peer(ConnectionLink& link_, Rank rank_, bool precedes)
+      : Timer(on_timer),
+        link(link_),
+        rank(rank_),
+        handshake(precedes),
+        sent(link_.port_.send_depth()) {}
+
+  bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
+  bool has_work() const noexcept {
+    return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
+  }
+
+  ConnectionLink& link;
+  const Rank rank;
+  Handshake handshake;
+  std::optional<ConnectionId> connection;
+  CreditAccount credits;
+  std::uint32_t granted = 0;  // of the receive queue
+
+  // Sending. Messages are numbered from 1; those below `acknowledged` are complete.
+  std::uint64_t next = 1, acknowledged = 1;
+  SendQueue<Record> sent;
+  std::deque<Record> resend;  // before all posts
+  PostQueue posts;
+  Offers offers;
+  struct {
+    Post* post = nullptr;  // the front of its queue
+    Announcement at;
+    std::uint64_t offset = 0;
+  } placing;
+
+  // Receiving.
+  std::uint64_t expected = 1;
+  FrameReader reader;
+  bool arriving = false;  // between begin() and end()
+  std::unique_ptr<Landings> landings;
+  std::vector<std::uint32_t> retired;  // slots that the peer is to forget
+
+  // The making of connections.
+  Fault why = Fault::kFlushed;
+  std::optional<Error> verdict;  // given up with the next progress()
+  std::uint64_t asked_ns = 0;    // begin of the handshake; 0: none
+  std::uint64_t letter_ns = 0;   // until it is repeated
+  std::uint64_t probed_ns = 0;   // the last sign of life was asked for
+  std::uint32_t rebuilds = 0;    // since a message arrived anywhere
+  bool broken = false;           // the connection is good for close() only
+  bool troubled = false;         // in the link's list
+  bool goodbye_due = false, goodbye_said = false;
+  bool left = false;  // the peer has said goodbye
+  bool lost = false;
+  std::string story;  // why it was lost
+};
+
+// Posts with one doorbell: each is held back until it is known whether another follows at once.
+class ConnectionLink::Batch {
+ public:
+  Batch(ConnectionPort& port, ConnectionId on) noexcept : port_(port), on_(on) {}
+
+  void send(const Transfer& what) noexcept {
+    release(true);
+    what_ = what;
+    kind_ = Kind::kSend;
+  }
+  // The bytes need not stay.
+  void send_copy(std::span<const std::byte> bytes, Transfer what) noexcept {
+    ESP_ASSERT(bytes.size() <= small_.size());
+    release(true);
+    std::memcpy(small_.data(), bytes.data(), bytes.size());
+    what.local = small_.data();
+    what.bytes = bytes.size();
+    what_ = what;
+    kind_ = Kind::kSend;
+  }
+  void write(const Transfer& what, RemoteMemory to) noexcept {
+    release(true);
+    what_ = what;
+    to_ = to;
+    kind_ = Kind::kWrite;
+  }
+  void write_immediate(const Transfer& what, RemoteMemory to, std::uint32_t immediate) noexcept {
+    write(what, to);
+    kind_ = Kind::kWriteImmediate;
+    immediate_ = immediate;
+  }
+  // False: the port has refused something, although its queue cannot be full.
+  bool ring() noexcept {
+    release(false);
+    return !refused_;
+  }
+
+ private:
+  enum class Kind : std::uint8_t { kNone, kSend, kWrite, kWriteImmediate };
+
+  void release(bool more) noexcept {
+    const Kind kind = std::exchange(kind_, Kind::kNone);
+    if (kind == Kind::kNone || refused_) return;
+    what_.more = more;
+    refused_ = kind == Kind::kSend
+                   ? !port_.send(on_, what_)
+                   : !port_.write(on_, what_, to_, kind == Kind::kWriteImmediate, immediate_);
+  }
+
+  ConnectionPort& port_;
+  const ConnectionId on_;
+  Kind kind_ = Kind::kNone;
+  bool refused_ = false;
+  Transfer what_;
+  RemoteMemory to_;
+  std::uint32_t immediate_ = 0;
+  std::array<std::byte, Announcement::kBytes> small_;
+};
+
+}  // namespace espalier::rdma

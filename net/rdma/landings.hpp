@@ -1,0 +1,114 @@
+// Landings: the places that a receiver has announced for frames of one peer; offers: the same, as
+// the sender knows them.
+//
+// A place is named by its slot, which the receiver chooses. It is free again when the frame has
+// been placed there, or has come otherwise and the slot was retired (a message that arrives before
+// any that uses the slot anew). Both tables speak of one connection: a new one starts with no
+// offers, and places that are still wanted are announced again.
+//
+// Small tables, searched by (flow, ordinal) from the front. Threads: owner. path: data
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "net/frame.hpp"
+#include "net/rdma/connection_message.hpp"
+
+namespace espalier::rdma {
+
+inline constexpr std::uint32_t kLandingSlots = 64;
+static_assert(kLandingSlots <= Placement::kSlotMax);
+
+struct Landing {
+  enum class State : std::uint8_t {
+    kFree,
+    kWanted,     // to be announced
+    kAnnounced,  // the peer may write
+    kRetracted,  // what it still wrote before its connection was stopped stands in `copy`
+  };
+  State state = State::kFree;
+  bool own_region = false;  // registered for this landing alone
+  net::FrameHeader frame;
+  std::byte* memory = nullptr;
+  Region region;
+  std::unique_ptr<std::byte[]> copy;
+};
+
+class Landings {
+ public:
+  // A free one, or nullptr.
+  Landing* open() noexcept {
+    for (Landing& landing : slots_) {
+      if (landing.state == Landing::State::kFree) return &landing;
+    }
+    return nullptr;
+  }
+  Landing* find(std::uint64_t flow, std::uint32_t ordinal) noexcept {
+    for (Landing& landing : slots_) {
+      const bool here = landing.state != Landing::State::kFree && landing.frame.flow == flow &&
+                        landing.frame.ordinal == ordinal;
+      if (here) return &landing;
+    }
+    return nullptr;
+  }
+  Landing* at(std::uint32_t slot) noexcept {
+    return slot < kLandingSlots ? &slots_[slot] : nullptr;
+  }
+  std::uint32_t slot(const Landing& landing) const noexcept {
+    return static_cast<std::uint32_t>(&landing - slots_.data());
+  }
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (Landing& landing : slots_) {
+      if (landing.state != Landing::State::kFree) visit(landing);
+    }
+  }
+
+ private:
+  std::array<Landing, kLandingSlots> slots_;
+};
+
+class Offers {
+ public:
+  // False: the slot is taken, or there is none of this number.
+  [[nodiscard]] bool put(const Announcement& offer) noexcept {
+    if (offer.slot >= kLandingSlots || live_[offer.slot]) return false;
+    offers_[offer.slot] = offer;
+    live_[offer.slot] = true;
+    ++count_;
+    return true;
+  }
+  [[nodiscard]] bool retire(std::uint32_t slot) noexcept {
+    if (slot >= kLandingSlots || !live_[slot]) return false;
+    live_[slot] = false;
+    --count_;
+    return true;
+  }
+  // The place for this frame, if its receiver expects just this one.
+  const Announcement* find(const net::FrameHeader& frame) const noexcept {
+    for (std::uint32_t slot = 0; count_ > 0 && slot < kLandingSlots; ++slot) {
+      if (live_[slot] && suits(offers_[slot].frame, frame)) return &offers_[slot];
+    }
+    return nullptr;
+  }
+  void clear() noexcept {
+    live_.fill(false);
+    count_ = 0;
+  }
+  std::uint32_t count() const noexcept { return count_; }
+
+ private:
+  static bool suits(const net::FrameHeader& expected, const net::FrameHeader& frame) noexcept {
+    return expected.flow == frame.flow && expected.ordinal == frame.ordinal &&
+           expected.bytes == frame.bytes && expected.signature == frame.signature &&
+           expected.total == frame.total && expected.kind == frame.kind;
+  }
+
+  std::array<Announcement, kLandingSlots> offers_;
+  std::array<bool, kLandingSlots> live_ = {};
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace espalier::rdma

@@ -1,0 +1,356 @@
+#include "connection_job.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "sim_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+std::byte byte_of(std::uint64_t seed, std::uint64_t position) noexcept {
+  return static_cast<std::byte>((seed * 0x9e3779b97f4a7c15ULL + position * 0x85ebca6bULL) >> 13);
+}
+
+}  // namespace
+
+struct ConnectionJob::Frame : Completion {
+  Frame() : Completion(on_sent) {}
+  ConnectionJob* job = nullptr;
+  net::FrameHeader header;
+  std::uint64_t seed = 0;
+  bool registered = false, announce = false, whim = false;
+  std::byte* source = nullptr;  // at the sender
+  std::byte* place = nullptr;   // at the receiver
+  bool posted = false, pending = false, announced = false, withdrawn = false;
+
+  void write() const noexcept {
+    for (std::uint64_t i = 0; i < header.bytes; ++i) source[i] = byte_of(seed, i);
+  }
+  bool reads(const std::byte* bytes) const noexcept {
+    for (std::uint64_t i = 0; i < header.bytes; ++i) {
+      if (bytes[i] != byte_of(seed, i)) return false;
+    }
+    return true;
+  }
+};
+
+// From one rank to another.
+struct ConnectionJob::Stream {
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::size_t next_post = 0, next_begin = 0, next_end = 0, next_announce = 0;
+  std::vector<std::byte> aside;  // where a frame without announcement goes
+  std::byte* payload = nullptr;
+  std::uint32_t losses = 0;
+  Status why;
+};
+
+struct ConnectionJob::Node final : net::FrameSink {
+  std::byte* begin(Rank from, const net::FrameHeader& header) noexcept override {
+    Stream& stream = in[static_cast<std::size_t>(from)];
+    if (stream.next_begin != stream.next_end || stream.next_begin == stream.frames.size()) {
+      job->fail(fmt::format("rank {}: a frame of {} too much", rank, from));
+      stream.aside.resize(header.bytes + 1);
+      return stream.aside.data();
+    }
+    Frame& frame = *stream.frames[stream.next_begin++];
+    net::FrameHeader expected = frame.header;
+    if (!(expected == header)) {
+      job->fail(fmt::format("rank {}: frame {} of {} where {} was to come", rank, header.ordinal,
+                            from, frame.header.ordinal));
+    }
+    stream.aside.assign(header.bytes + 1, std::byte{0});
+    stream.payload = frame.announced ? frame.place : stream.aside.data();
+    return stream.payload;
+  }
+  void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override {
+    Stream& stream = in[static_cast<std::size_t>(from)];
+    Frame& frame = *stream.frames[stream.next_end++];
+    if (payload != stream.payload) job->fail("a payload stands elsewhere");
+    if (!frame.reads(payload)) {
+      job->fail(fmt::format("rank {}: frame {} of {} ({} bytes{}) is damaged", rank, header.ordinal,
+                            from, header.bytes, frame.announced ? ", announced" : ""));
+    }
+    // The user has it back.
+    if (frame.announced) std::memset(frame.place, 0x5a, frame.header.bytes);
+  }
+  void lost(Rank peer, const Status& why) noexcept override {
+    ++in[static_cast<std::size_t>(peer)].losses;
+    in[static_cast<std::size_t>(peer)].why = why;
+  }
+
+  ConnectionJob* job = nullptr;
+  Rank rank = kNoRank;
+  std::unique_ptr<sim::SimConnectionPort> port;
+  std::unique_ptr<rdma::ConnectionLink> link;
+  std::vector<Stream> in;                  // by sender; the frames of one that sends to this
+  std::vector<std::byte> sources, places;  // registered
+  std::vector<std::byte> plain;            // not registered
+  std::size_t next_peer = 0;
+  bool parted = false, excused = false;
+};
+
+ConnectionJob::ConnectionJob(const ConnectionJobOptions& options)
+    : options_(options), prng_(options.seed), machine_(device_machine()) {
+  auto map = sim::Map::create(machine_, options.ranks, 1, sim::Placement::kByCore, 1);
+  map_ = std::make_unique<sim::Map>(std::move(*map));
+  sim::WorldOptions world;
+  world.seed = options.seed;
+  world.faults = *sim::parse_faults(options.faults);
+  world_ = std::make_unique<sim::World>(machine_, *map_, world);
+  net_ = std::make_unique<sim::ConnectionNet>(*world_, options.limits);
+  letters_ = std::make_unique<Letters>(*world_);
+  world_->set_turn([](void* job, Rank rank) { on_turn(job, rank); }, this);
+  for (Rank r = 0; r < static_cast<Rank>(options.ranks); ++r) make_node(r);
+  for (auto& receiver : nodes_) {
+    for (Rank from = 0; from < static_cast<Rank>(options.ranks); ++from) {
+      if (from != receiver->rank) draw_frames(*receiver, from);
+    }
+  }
+  place_frames();
+}
+
+void ConnectionJob::make_node(Rank rank) {
+  auto node = std::make_unique<Node>();
+  node->job = this;
+  node->rank = rank;
+  node->port = std::make_unique<sim::SimConnectionPort>(*net_, rank);
+  node->in.resize(options_.ranks);
+  for (int tries = 0; node->link == nullptr && tries < 100; ++tries) {
+    auto made =
+        rdma::ConnectionLink::create(*node->port, letters_->postman(rank), world_->clock(rank),
+                                     rank, options_.ranks, options_.link);
+    if (made.ok()) node->link = std::move(*made);
+  }
+  ESP_ASSERT(node->link != nullptr);
+  nodes_.push_back(std::move(node));
+}
+
+// Where they stand is an offset first; place_frames() makes memory of it.
+void ConnectionJob::draw_frames(Node& receiver, Rank from) {
+  Node& sender = *nodes_[static_cast<std::size_t>(from)];
+  for (std::uint32_t i = 0; i < options_.frames; ++i) {
+    auto frame = std::make_unique<Frame>();
+    frame->job = this;
+    frame->seed = prng_.next();
+    net::FrameHeader& h = frame->header;
+    h.bytes = prng_.below((prng_.chance(0.5) ? 200 : options_.bytes_max) + 1);
+    h.flow = static_cast<std::uint64_t>(from) << 32 | 7;
+    h.ordinal = i;
+    h.total = options_.frames;
+    h.signature = static_cast<std::uint32_t>(frame->seed);
+    h.flow_bytes = h.bytes;
+    h.synchronous = prng_.chance(0.2);
+    frame->registered = prng_.chance(options_.registered);
+    frame->announce = prng_.chance(options_.announced);
+    frame->whim = prng_.chance(options_.whims);
+    auto& sources = frame->registered ? sender.sources : sender.plain;
+    frame->source = reinterpret_cast<std::byte*>(sources.size());
+    sources.resize(sources.size() + h.bytes + 1);
+    frame->place = reinterpret_cast<std::byte*>(receiver.places.size());
+    receiver.places.resize(receiver.places.size() + h.bytes + 1);
+    receiver.in[static_cast<std::size_t>(from)].frames.push_back(std::move(frame));
+  }
+}
+
+void ConnectionJob::place_frames() {
+  for (auto& node : nodes_) {
+    for (auto* memory : {&node->sources, &node->places}) {
+      memory->resize(memory->size() + 1);
+      bool added = false;
+      for (int tries = 0; !added && tries < 100; ++tries) {
+        added = node->link->memory().add(memory->data(), memory->size()).ok();
+      }
+      ESP_ASSERT(added);
+    }
+  }
+  for (auto& receiver : nodes_) {
+    for (std::size_t from = 0; from < nodes_.size(); ++from) {
+      for (auto& frame : receiver->in[from].frames) {
+        Node& sender = *nodes_[from];
+        auto& memory = frame->registered ? sender.sources : sender.plain;
+        frame->source = memory.data() + reinterpret_cast<std::uint64_t>(frame->source);
+        frame->place = receiver->places.data() + reinterpret_cast<std::uint64_t>(frame->place);
+        frame->write();
+      }
+    }
+  }
+}
+
+ConnectionJob::~ConnectionJob() {
+  for (auto& node : nodes_) {
+    node->link.reset();
+    node->port.reset();
+  }
+}
+
+void ConnectionJob::fail(std::string what) {
+  if (failure_.empty()) failure_ = std::move(what);
+}
+
+rdma::ConnectionLink& ConnectionJob::link(Rank rank) {
+  return *nodes_[static_cast<std::size_t>(rank)]->link;
+}
+sim::SimConnectionPort& ConnectionJob::port(Rank rank) {
+  return *nodes_[static_cast<std::size_t>(rank)]->port;
+}
+std::uint32_t ConnectionJob::lost(Rank at, Rank peer) const {
+  return nodes_[static_cast<std::size_t>(at)]->in[static_cast<std::size_t>(peer)].losses;
+}
+esp_status ConnectionJob::why(Rank at, Rank peer) const {
+  return nodes_[static_cast<std::size_t>(at)]->in[static_cast<std::size_t>(peer)].why.code();
+}
+std::uint32_t ConnectionJob::arrived(Rank at, Rank from) const {
+  return static_cast<std::uint32_t>(
+      nodes_[static_cast<std::size_t>(at)]->in[static_cast<std::size_t>(from)].next_end);
+}
+void ConnectionJob::excuse(Rank rank) {
+  nodes_[static_cast<std::size_t>(rank)]->excused = true;
+}
+
+void ConnectionJob::on_sent(Completion& completion, Status status) noexcept {
+  auto& frame = static_cast<Frame&>(completion);
+  if (!frame.pending || frame.withdrawn) frame.job->fail("a completion fires that must not");
+  frame.pending = false;
+  // The user has the buffer back; what failed was not taken over.
+  if (status.ok()) std::memset(frame.source, 0xee, frame.header.bytes);
+}
+
+void ConnectionJob::on_turn(void* self, Rank rank) noexcept {
+  auto& job = *static_cast<ConnectionJob*>(self);
+  job.turn(*job.nodes_[static_cast<std::size_t>(rank)]);
+}
+
+void ConnectionJob::turn(Node& node) {
+  if (node.link == nullptr) return;
+  while (true) {
+    int events = node.link->progress(node);
+    while (announce(node) || post(node)) ++events;
+    part(node);
+    if (events == 0) break;
+  }
+  const std::uint64_t deadline = node.link->deadline_ns();
+  if (deadline != 0) world_->wake_at(node.rank, deadline);
+}
+
+// The next frames of a peer, a few at a time.
+bool ConnectionJob::announce(Node& node) {
+  for (std::size_t from = 0; from < node.in.size(); ++from) {
+    Stream& stream = node.in[from];
+    stream.next_announce = std::max(stream.next_announce, stream.next_begin);
+    if (stream.next_announce == stream.frames.size()) continue;
+    if (stream.next_announce >= stream.next_end + 8) continue;
+    Frame& frame = *stream.frames[stream.next_announce++];
+    if (!frame.announce) return true;
+    frame.announced = node.link->announce(static_cast<Rank>(from), frame.header, frame.place);
+    if (frame.announced && frame.whim && prng_.chance(0.5)) {
+      frame.whim = false;
+      node.link->retract(static_cast<Rank>(from), frame.header);
+      frame.announced = false;
+      std::memset(frame.place, 0x11, frame.header.bytes);
+    }
+    return true;
+  }
+  return false;
+}
+
+bool ConnectionJob::post(Node& node) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const std::size_t to = (node.next_peer + i) % nodes_.size();
+    if (nodes_[to].get() == &node || node.parted) continue;
+    Stream& stream = nodes_[to]->in[static_cast<std::size_t>(node.rank)];
+    if (stream.next_post == stream.frames.size()) continue;
+    Frame& frame = *stream.frames[stream.next_post];
+    if (!frame.posted && prng_.chance(options_.calm)) {
+      // Not yet: at some later turn.
+      world_->wake_at(node.rank, world_->now_ns() + 1 + prng_.below(3000));
+      continue;
+    }
+    frame.posted = true;
+    const Posted answer = node.link->post(static_cast<Rank>(to), frame.header, frame.source, frame);
+    if (answer == Posted::kRetry) continue;
+    ++stream.next_post;
+    node.next_peer = to + 1;
+    frame.pending = answer == Posted::kPending;
+    if (answer == Posted::kDone) std::memset(frame.source, 0xdd, frame.header.bytes);
+    if (frame.pending && frame.whim && prng_.chance(0.7)) {
+      node.link->withdraw(static_cast<Rank>(to), frame);
+      frame.withdrawn = true;
+      frame.pending = false;
+      std::memset(frame.source, 0xcc, frame.header.bytes);
+    }
+    return true;
+  }
+  return false;
+}
+
+// Says goodbye when this rank has sent and got all.
+void ConnectionJob::part(Node& node) {
+  if (node.parted) return;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].get() == &node || nodes_[i]->excused) continue;
+    const Stream& out = nodes_[i]->in[static_cast<std::size_t>(node.rank)];
+    const Stream& in = node.in[i];
+    const bool gone = in.losses > 0;
+    if (!gone && out.next_post < out.frames.size()) return;
+    if (!gone && in.next_end < in.frames.size()) return;
+  }
+  node.parted = true;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].get() != &node) node.link->say_goodbye(static_cast<Rank>(i));
+  }
+}
+
+bool ConnectionJob::all_parted() const {
+  for (const auto& node : nodes_) {
+    if (node->excused || world_->crashed(node->rank)) continue;
+    if (!node->parted || !node->link->drained()) return false;
+  }
+  return true;
+}
+
+std::string ConnectionJob::run() {
+  for (auto& node : nodes_) world_->schedule_turn(node->rank, 0);
+  while (failure_.empty() && !all_parted()) {
+    if (world_->now_ns() > options_.limit_ns) {
+      fail(fmt::format("no end within {} ns", options_.limit_ns));
+    }
+    if (!world_->step()) fail("nothing moves any more");
+  }
+  if (failure_.empty()) return check_end();
+  std::string story = failure_;
+  for (auto& node : nodes_) {
+    for (std::size_t from = 0; from < nodes_.size(); ++from) {
+      const Stream& stream = node->in[from];
+      if (stream.frames.empty()) continue;
+      story += fmt::format("; {}->{}: {}/{}/{} of {}", from, node->rank, stream.next_post,
+                           stream.next_begin, stream.next_end, stream.frames.size());
+      story += " (" + node->link->describe(static_cast<Rank>(from)) + ")";
+    }
+  }
+  return story;
+}
+
+std::string ConnectionJob::check_end() {
+  for (auto& receiver : nodes_) {
+    for (std::size_t from = 0; from < nodes_.size(); ++from) {
+      const Stream& stream = receiver->in[from];
+      const bool excused = receiver->excused || nodes_[from]->excused ||
+                           world_->crashed(receiver->rank) ||
+                           world_->crashed(static_cast<Rank>(from));
+      if (excused) continue;
+      if (stream.losses > 0) {
+        return fmt::format("rank {} lost rank {}: {}", receiver->rank, from,
+                           receiver->link->describe(static_cast<Rank>(from)));
+      }
+      for (const auto& frame : stream.frames) {
+        if (frame->pending) return "a completion has not fired";
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace espalier::test

@@ -1,0 +1,213 @@
+// ConnectionLink over simulated connections: without faults few packets, doorbells and completions;
+// with them nothing lost, doubled, damaged or out of order.
+#include <gtest/gtest.h>
+
+#include "connection_job.hpp"
+
+namespace espalier::test {
+namespace {
+
+ConnectionJobOptions small(std::uint64_t seed) {
+  ConnectionJobOptions options;
+  options.seed = seed;
+  return options;
+}
+
+TEST(ConnectionLink, CarriesFramesOfAllSizes) {
+  ConnectionJobOptions options;
+  options.ranks = 3;
+  options.frames = 200;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  EXPECT_EQ(job.net().counts().not_ready, 0U) << "credits keep receivers ready";
+  EXPECT_EQ(job.net().counts().breaks, 0U);
+  for (Rank r = 0; r < 3; ++r) {
+    const auto& s = job.link(r).statistics();
+    EXPECT_EQ(s.rebuilds, 0U);
+    EXPECT_EQ(s.repeated, 0U);
+    EXPECT_GT(s.placed, 0U);
+    EXPECT_LT(s.signals * 4, s.messages * 3);
+    EXPECT_LT(s.messages, 2 * s.frames + 40'000 * 200 / 4000) << "small frames share packets";
+  }
+}
+
+// In steady state the receivers are ahead: adapters write large frames where they belong.
+TEST(ConnectionLink, AnnouncedFramesAreWrittenInPlace) {
+  ConnectionJobOptions options = small(4);
+  options.frames = 100;
+  options.announced = options.registered = 1;
+  options.calm = 0.99;
+  options.link.place_from_bytes = 129;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  for (Rank r = 0; r < 2; ++r) {
+    const auto& s = job.link(r).statistics();
+    EXPECT_GT(s.placed, 40U);
+    EXPECT_EQ(s.announced, job.link(1 - r).statistics().placed + s.retired);
+    EXPECT_LT(s.copied_bytes, 100'000U) << "of about a million";
+  }
+}
+
+// One way only: all credits come back in messages of their own.
+TEST(ConnectionLink, CreditsComeBackWithoutTrafficToRideOn) {
+  for (const std::uint32_t window : {4U, 5U, 8U, 32U}) {
+    ConnectionJobOptions options = small(window);
+    options.link.window = window;
+    options.frames = 300;
+    options.announced = 0;
+    ConnectionJob job(options);
+    EXPECT_EQ(job.run(), "") << window;
+    EXPECT_EQ(job.net().counts().not_ready, 0U);
+  }
+}
+
+// Many peers share one receive queue: windows shrink, but the queue never runs dry.
+TEST(ConnectionLink, WindowsFitTheReceiveQueue) {
+  ConnectionJobOptions options = small(1);
+  options.ranks = 9;
+  options.frames = 20;
+  options.limits.receive_depth = 64;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  EXPECT_EQ(job.net().counts().not_ready, 0U);
+}
+
+TEST(ConnectionLink, ShortSendQueuesAndFewPackets) {
+  ConnectionJobOptions options = small(2);
+  options.ranks = 3;
+  options.limits.send_depth = 8;
+  options.link.send_packets = 8;
+  options.link.posts_max = 4;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+}
+
+TEST(ConnectionLink, BuffersMayBeRegisteredPerOperation) {
+  ConnectionJobOptions options = small(3);
+  options.registered = 0;
+  options.calm = 0.9;
+  options.announced = 1;
+  options.link.register_from_bytes = 20'000;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  EXPECT_GT(job.link(0).statistics().registrations, 0U);
+  // Its packets, sources and places; nothing of single operations.
+  for (Rank r = 0; r < 2; ++r) EXPECT_EQ(job.port(r).regions(), 3U);
+}
+
+TEST(ConnectionLink, LettersMayGetLostRepeatedAndOvertaken) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    ConnectionJobOptions options = small(seed);
+    options.faults = "loss=0.4,duplicate=0.4,reorder=0.4";
+    options.frames = 3;
+    ConnectionJob job(options);
+    ASSERT_EQ(job.run(), "") << seed;
+  }
+}
+
+TEST(ConnectionLink, RunsAreFunctionsOfTheirSeed) {
+  ConnectionJobOptions options = small(7);
+  options.faults = "loss=0.1,duplicate=0.1,delay=0.05:2us,break=5,rnr=0.05,heal=200us";
+  options.whims = 0.2;
+  ConnectionJob one(options), two(options);
+  EXPECT_EQ(one.run(), "");
+  EXPECT_EQ(two.run(), "");
+  EXPECT_EQ(one.world().unseed(), two.world().unseed());
+}
+
+// Everything that may go wrong while all ranks live, drawn by seed.
+TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
+  std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Prng prng(seed);
+    ConnectionJobOptions options = small(seed);
+    options.ranks = 2 + static_cast<std::uint32_t>(prng.below(3));
+    options.frames = 10;
+    options.bytes_max = prng.chance(0.5) ? 2000 : 60'000;
+    options.link.window = 4 + static_cast<std::uint32_t>(prng.below(29));
+    options.link.place_from_bytes = prng.chance(0.5) ? 1000 : 10'000;
+    if (prng.chance(0.3)) options.link.register_from_bytes = 5000;
+    if (prng.chance(0.3)) options.limits.send_depth = 8;
+    if (prng.chance(0.3)) options.link.send_packets = 16;
+    options.whims = prng.chance(0.5) ? 0.3 : 0;
+    options.calm = prng.chance(0.5) ? 0.3 : 0.9;
+    options.link.rebuilds_max = 1000;
+    options.faults = "heal=300us";
+    if (prng.chance(0.8)) options.faults += ",break=" + std::to_string(1 + prng.below(30));
+    if (prng.chance(0.3)) options.faults += ",rnr=0.1";
+    if (prng.chance(0.3)) options.faults += ",loss=0.2,duplicate=0.2,reorder=0.3";
+    if (prng.chance(0.3)) options.faults += ",delay=0.05:3us";
+    if (prng.chance(0.2)) options.faults += ",clog=3";
+    if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
+    ConnectionJob job(options);
+    ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
+    breaks += job.net().counts().breaks;
+    ghosts += job.net().counts().ghosts;
+    not_ready += job.net().counts().not_ready;
+    for (Rank r = 0; r < static_cast<Rank>(options.ranks); ++r) {
+      repeated += job.link(r).statistics().repeated;
+      placed += job.link(r).statistics().placed;
+    }
+  }
+  // The faults were there.
+  EXPECT_GT(breaks, 3000U);
+  EXPECT_GT(ghosts, 1000U);
+  EXPECT_GT(repeated, 3000U);
+  EXPECT_GT(placed, 3000U);
+  EXPECT_GT(not_ready, 1000U);
+}
+
+TEST(ConnectionLink, ADeadPeerIsLostInTime) {
+  ConnectionJobOptions options = small(5);
+  options.ranks = 3;
+  options.faults = "crash=1,heal=100us";
+  options.link.answer_ns = 10'000'000;
+  options.link.keepalive_ns = 1'000'000;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  Rank dead = 0;
+  while (!job.world().crashed(dead)) ++dead;
+  for (Rank r = 0; r < 3; ++r) {
+    if (r == dead) continue;
+    EXPECT_EQ(job.lost(r, dead), 1U);
+    EXPECT_EQ(job.why(r, dead), ESP_ERR_PEER_DIED);
+  }
+  EXPECT_LT(job.world().now_ns(), 30'000'000U);
+}
+
+TEST(ConnectionLink, ConnectionsThatNeverHoldEnd) {
+  ConnectionJobOptions options = small(6);
+  options.faults = "rnr=1";
+  options.link.answer_ns = 10'000'000;
+  ConnectionJob job(options);
+  EXPECT_NE(job.run().find("break: it had no packet posted"), std::string::npos);
+  EXPECT_EQ(job.lost(0, 1), 1U);
+  EXPECT_EQ(job.lost(1, 0), 1U);
+  EXPECT_LT(job.world().now_ns(), 100'000'000U);
+}
+
+TEST(ConnectionLink, AFailedAdapterLosesAllPeers) {
+  ConnectionJobOptions options = small(8);
+  options.ranks = 3;
+  options.frames = 500;
+  options.faults = "overrun=1,heal=50us";
+  options.link.answer_ns = 10'000'000;
+  options.link.keepalive_ns = 1'000'000;
+  ConnectionJob job(options);
+  EXPECT_NE(job.run(), "");
+  Rank failed = -1;
+  for (Rank r = 0; r < 3; ++r) failed = job.port(r).fault().ok() ? failed : r;
+  ASSERT_GE(failed, 0);
+  for (Rank r = 0; r < 3; ++r) {
+    if (r == failed) continue;
+    EXPECT_EQ(job.lost(failed, r), 1U);
+    EXPECT_EQ(job.why(failed, r), ESP_ERR_NETWORK);
+    EXPECT_EQ(job.lost(r, failed), 1U);
+    EXPECT_EQ(job.why(r, failed), ESP_ERR_PEER_DIED);
+    EXPECT_EQ(job.lost(r, 3 - failed - r), 0U) << "the others go on";
+    EXPECT_EQ(job.arrived(r, 3 - failed - r), 500U);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,283 @@
+// The small parts of connections: credits, the send queue, landings, messages, registered memory.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "core/prng.hpp"
+#include "net/rdma/connection_message.hpp"
+#include "net/rdma/credit_account.hpp"
+#include "net/rdma/landings.hpp"
+#include "net/rdma/registered_memory.hpp"
+#include "net/rdma/send_queue.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+// Two sides with much to say and messages that are late as it pleases: packets never run out, and
+// they never stop.
+TEST(CreditAccount, NeverFloodsAndNeverStops) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Prng prng(seed);
+    const auto window = [&] { return 4 + static_cast<std::uint32_t>(prng.below(12)); };
+    const std::uint32_t granted[2] = {window(), window()};  // by each side
+    CreditAccount account[2] = {{granted[1], granted[0]}, {granted[0], granted[1]}};
+    std::deque<std::uint32_t> way[2];  // to each side: messages with the credits they bring
+    std::uint32_t left[2] = {200, prng.chance(0.3) ? 0U : 200U};
+    while (left[0] + left[1] > 0 || !way[0].empty() || !way[1].empty()) {
+      bool moved = false;
+      const std::size_t first = prng.below(2);
+      for (const std::size_t me : {first, 1 - first}) {
+        CreditAccount& mine = account[me];
+        while (left[me] > 0 && mine.may_send() && prng.chance(0.8)) {
+          mine.spend();
+          way[1 - me].push_back(mine.take_owed());
+          --left[me];
+          moved = true;
+        }
+        if (mine.must_return() && mine.may_return()) {
+          mine.spend();
+          way[1 - me].push_back(mine.take_owed());
+          moved = true;
+        }
+        ASSERT_LE(way[1 - me].size() + 0U, granted[1 - me]) << "a packet for each";
+        while (!way[me].empty() && prng.chance(0.8)) {
+          ASSERT_TRUE(mine.earn(way[me].front()));
+          ASSERT_TRUE(mine.consumed());
+          way[me].pop_front();
+          moved = true;
+        }
+        moved = moved || left[me] > 0 || !way[me].empty();
+        ASSERT_LE(mine.owed(), granted[me]);
+      }
+      const bool stuck = way[0].empty() && way[1].empty() &&
+                         (left[0] == 0 || !account[0].may_send()) &&
+                         (left[1] == 0 || !account[1].may_send()) && left[0] + left[1] > 0 &&
+                         !(account[0].must_return() && account[0].may_return()) &&
+                         !(account[1].must_return() && account[1].may_return());
+      ASSERT_FALSE(stuck) << seed;
+      ASSERT_TRUE(moved);
+    }
+  }
+}
+
+TEST(CreditAccount, LiesAreFound) {
+  CreditAccount account(4, 4);
+  EXPECT_FALSE(account.earn(1)) << "nothing was spent";
+  account.spend();
+  EXPECT_TRUE(account.earn(1));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(account.consumed());
+  EXPECT_FALSE(account.consumed()) << "more than was granted";
+}
+
+TEST(SendQueue, SignalsOftenEnoughToNeverFillUpSilently) {
+  for (const std::uint32_t depth : {2U, 3U, 8U, 64U}) {
+    SendQueue<int> queue(depth);
+    std::vector<std::uint64_t> signals;
+    for (std::uint32_t i = 0; i < depth; ++i) {
+      const auto ticket = queue.add(static_cast<int>(i), false);
+      if (ticket.signaled) signals.push_back(ticket.cookie);
+    }
+    EXPECT_TRUE(queue.full());
+    ASSERT_FALSE(signals.empty());
+    std::vector<int> done;
+    EXPECT_TRUE(queue.complete(signals.front(), [&](int value) { done.push_back(value); }));
+    EXPECT_EQ(done.size(), signals.front());
+    for (std::size_t i = 0; i < done.size(); ++i) EXPECT_EQ(done[i], static_cast<int>(i));
+    EXPECT_FALSE(queue.full());
+    EXPECT_FALSE(queue.complete(signals.front(), [](int) {})) << "a second time";
+    EXPECT_FALSE(queue.complete(1000, [](int) {})) << "never given out";
+  }
+}
+
+TEST(SendQueue, KnowsItsTail) {
+  SendQueue<int> queue(16);
+  EXPECT_FALSE(queue.has_tail());
+  (void)queue.add(1, false);
+  EXPECT_TRUE(queue.has_tail());
+  const auto ticket = queue.add(2, true);
+  EXPECT_TRUE(ticket.signaled);
+  EXPECT_FALSE(queue.has_tail());
+  (void)queue.add(3, false);
+  EXPECT_TRUE(queue.complete(ticket.cookie, [](int) {}));
+  EXPECT_EQ(queue.size(), 1U);
+  std::vector<int> left;
+  queue.clear([&](int value) { left.push_back(value); });
+  EXPECT_EQ(left, std::vector<int>{3});
+  EXPECT_FALSE(queue.has_tail());
+  const auto next = queue.add(4, true);
+  EXPECT_TRUE(queue.complete(next.cookie, [](int) {}));
+}
+
+net::FrameHeader frame(std::uint64_t flow, std::uint32_t ordinal, std::uint64_t bytes) {
+  net::FrameHeader header;
+  header.flow = flow;
+  header.ordinal = ordinal;
+  header.total = 100;
+  header.bytes = header.flow_bytes = bytes;
+  header.signature = 5;
+  return header;
+}
+
+TEST(Offers, AreFoundByTheFrameTheySuit) {
+  Offers offers;
+  Announcement offer;
+  offer.slot = 3;
+  offer.frame = frame(9, 4, 1000);
+  ASSERT_TRUE(offers.put(offer));
+  EXPECT_FALSE(offers.put(offer)) << "the slot is taken";
+  net::FrameHeader found = offer.frame;
+  found.synchronous = true;
+  found.flow_bytes = 5000;
+  ASSERT_NE(offers.find(found), nullptr) << "of no importance to the place";
+  EXPECT_EQ(offers.find(frame(9, 5, 1000)), nullptr);
+  EXPECT_EQ(offers.find(frame(8, 4, 1000)), nullptr);
+  EXPECT_EQ(offers.find(frame(9, 4, 999)), nullptr);
+  found.signature = 6;
+  EXPECT_EQ(offers.find(found), nullptr);
+  EXPECT_TRUE(offers.retire(3));
+  EXPECT_FALSE(offers.retire(3));
+  EXPECT_FALSE(offers.retire(kLandingSlots));
+  EXPECT_EQ(offers.find(offer.frame), nullptr);
+  offer.slot = kLandingSlots;
+  EXPECT_FALSE(offers.put(offer));
+}
+
+TEST(Landings, HaveSlots) {
+  Landings landings;
+  for (std::uint32_t i = 0; i < kLandingSlots; ++i) {
+    Landing* landing = landings.open();
+    ASSERT_NE(landing, nullptr);
+    EXPECT_EQ(landings.slot(*landing), i);
+    landing->state = Landing::State::kWanted;
+    landing->frame = frame(1, i, 10);
+  }
+  EXPECT_EQ(landings.open(), nullptr);
+  ASSERT_NE(landings.find(1, 7), nullptr);
+  EXPECT_EQ(landings.at(7), landings.find(1, 7));
+  *landings.find(1, 7) = Landing{};
+  EXPECT_EQ(landings.find(1, 7), nullptr);
+  EXPECT_EQ(landings.slot(*landings.open()), 7U);
+  EXPECT_EQ(landings.at(kLandingSlots), nullptr);
+}
+
+TEST(ConnectionMessage, ReadsBack) {
+  std::array<std::byte, Announcement::kBytes> bytes{};
+  write_head({MessageKind::kAnnounce, 513, 0xfffffffe}, bytes.data());
+  const auto head = parse_head(bytes);
+  ASSERT_TRUE(head.ok());
+  EXPECT_EQ(head.value().kind, MessageKind::kAnnounce);
+  EXPECT_EQ(head.value().credits, 513);
+  EXPECT_EQ(head.value().number, 0xfffffffe);
+  Announcement offer;
+  offer.slot = 63;
+  offer.memory = {0x123456789abcdef0ULL, 0xdeadbeef};
+  offer.frame = frame(77, 3, 4096);
+  write_announcement(offer, &bytes[MessageHead::kBytes]);
+  const auto body = std::span<const std::byte>(bytes).subspan(MessageHead::kBytes);
+  const auto read = parse_announcement(body, 1 << 20);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value().slot, 63U);
+  EXPECT_EQ(read.value().memory.address, offer.memory.address);
+  EXPECT_EQ(read.value().memory.key, offer.memory.key);
+  EXPECT_EQ(read.value().frame, offer.frame);
+  EXPECT_FALSE(parse_announcement(body, 100).ok()) << "larger than any payload may be";
+  EXPECT_FALSE(parse_announcement(body.first(60), 1 << 20).ok());
+}
+
+TEST(ConnectionMessage, NonsenseIsRefused) {
+  Prng prng(1);
+  std::array<std::byte, Announcement::kBytes> bytes;
+  for (int i = 0; i < 20'000; ++i) {
+    for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
+    if (prng.chance(0.5)) bytes[0] = static_cast<std::byte>(prng.below(7));
+    if (prng.chance(0.5)) bytes[1] = std::byte{0};
+    const std::size_t length = prng.below(bytes.size() + 1);
+    const auto head = parse_head(std::span<const std::byte>(bytes).first(length));
+    const auto kind = static_cast<unsigned>(bytes[0]);
+    EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 5 && bytes[1] == std::byte{0});
+    EXPECT_FALSE(parse_announcement(std::span<const std::byte>(bytes).subspan(8), 1 << 20).ok());
+  }
+}
+
+TEST(Placement, PacksIntoTheImmediate) {
+  for (const Placement p : {Placement(0, false, 0), Placement(Placement::kSlotMax, true, 0xffff),
+                            Placement(63, false, 12), Placement(1, true, 0)}) {
+    const Placement read(p.immediate());
+    EXPECT_EQ(read.slot, p.slot);
+    EXPECT_EQ(read.synchronous, p.synchronous);
+    EXPECT_EQ(read.credits, p.credits);
+  }
+}
+
+// Only what RegisteredMemory needs.
+struct Registrar final : ConnectionPort {
+  std::uint32_t inline_bytes() const noexcept override { return 0; }
+  std::uint32_t packet_bytes() const noexcept override { return 0; }
+  std::uint32_t send_depth() const noexcept override { return 0; }
+  std::uint32_t receive_depth() const noexcept override { return 0; }
+  Result<ConnectionId> create() override { return ConnectionId{}; }
+  ConnectionAddress address(ConnectionId) const noexcept override { return {}; }
+  Outcome connect(ConnectionId, const ConnectionAddress&) override { return Unit{}; }
+  void stop(ConnectionId) noexcept override {}
+  void destroy(ConnectionId) noexcept override {}
+  Result<Region> enroll(const void* begin, std::uint64_t bytes) override {
+    Region region;
+    region.begin = static_cast<const std::byte*>(begin);
+    region.bytes = bytes;
+    region.handle = ++enrolled;
+    ++live;
+    return region;
+  }
+  void withdraw(const Region&) noexcept override { --live; }
+  bool send(ConnectionId, const Transfer&) noexcept override { return false; }
+  bool write(ConnectionId, const Transfer&, RemoteMemory, bool, std::uint32_t) noexcept override {
+    return false;
+  }
+  bool read(ConnectionId, const Transfer&, RemoteMemory) noexcept override { return false; }
+  bool atomic(ConnectionId, const Transfer&, RemoteMemory, Atomic, std::uint64_t,
+              std::uint64_t) noexcept override {
+    return false;
+  }
+  void repost(Packet&) noexcept override {}
+  int poll(ConnectionSink&, int) noexcept override { return 0; }
+  const Status& fault() const noexcept override { return status; }
+  int descriptor() const noexcept override { return -1; }
+  bool arm() noexcept override { return true; }
+  Status status;
+  std::uint64_t enrolled = 0;
+  int live = 0;
+};
+
+TEST(RegisteredMemory, FindsWhatItHolds) {
+  Registrar port;
+  std::array<char, 1000> memory{};
+  {
+    RegisteredMemory registered(port);
+    ASSERT_TRUE(registered.add(&memory[500], 100).ok());
+    ASSERT_TRUE(registered.add(&memory[100], 100).ok());
+    ASSERT_TRUE(registered.add(&memory[200], 50).ok()) << "neighbours may touch";
+    EXPECT_FALSE(registered.add(&memory[199], 2).ok());
+    EXPECT_FALSE(registered.add(&memory[450], 51).ok());
+    EXPECT_FALSE(registered.add(&memory[599], 1).ok());
+    EXPECT_FALSE(registered.add(&memory[700], 0).ok());
+    for (std::size_t begin = 0; begin < 700; ++begin) {
+      for (const std::size_t bytes : {1U, 7U, 100U}) {
+        const auto inside = [&](std::size_t from, std::size_t length) {
+          return begin >= from && begin + bytes <= from + length;
+        };
+        const bool held = inside(500, 100) || inside(100, 100) || inside(200, 50);
+        ASSERT_EQ(registered.find(&memory[begin], bytes) != nullptr, held) << begin << " " << bytes;
+      }
+    }
+    registered.remove(&memory[100]);
+    EXPECT_EQ(registered.find(&memory[100], 1), nullptr);
+    EXPECT_NE(registered.find(&memory[200], 50), nullptr);
+    EXPECT_EQ(port.live, 2);
+  }
+  EXPECT_EQ(port.live, 0);
+}
+
+}  // namespace
+}  // namespace espalier::rdma

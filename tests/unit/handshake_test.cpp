@@ -1,0 +1,259 @@
+// The handshake under every interleaving: two sides, letters that are lost, repeated and overtaken,
+// sides that ask when they like, connections that break.
+#include "net/rdma/handshake.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace espalier::rdma {
+namespace {
+
+// One side as ConnectionLink drives it; ends are numbers.
+struct Side {
+  explicit Side(bool precedes) : handshake(precedes) {}
+  Handshake handshake;
+  std::uint32_t ends = 0;  // made so far
+  std::uint32_t end = 0;   // the present one; 0: none
+  std::uint32_t peer = 0;  // the end it is connected to; 0: none
+  int asks = 0;            // still to happen: first use, breaks
+};
+
+struct Mail {
+  LetterKind kind;
+  std::uint32_t epoch, end;
+  friend auto operator<=>(const Mail&, const Mail&) = default;
+};
+
+struct State {
+  std::array<Side, 2> sides{Side(true), Side(false)};
+  std::array<std::set<Mail>, 2> to;  // a set: letters are repeated and overtaken as it pleases
+  std::vector<std::uint32_t> key() const {
+    std::vector<std::uint32_t> words;
+    for (const Side& s : sides) {
+      words.insert(words.end(),
+                   {static_cast<std::uint32_t>(s.handshake.state()), s.handshake.epoch(), s.end,
+                    s.peer, s.ends, static_cast<std::uint32_t>(s.asks), s.handshake.asked()});
+    }
+    for (const auto& mail : to) {
+      words.push_back(0xffffffff);
+      for (const Mail& m : mail) {
+        words.insert(words.end(), {static_cast<std::uint32_t>(m.kind), m.epoch, m.end});
+      }
+    }
+    return words;
+  }
+};
+
+void send(State& state, int from, LetterKind kind) {
+  const Side& side = state.sides[static_cast<std::size_t>(from)];
+  state.to[static_cast<std::size_t>(1 - from)].insert({kind, side.handshake.epoch(), side.end});
+}
+
+void ask(State& state, int who) {
+  Side& side = state.sides[static_cast<std::size_t>(who)];
+  side.end = ++side.ends;
+  side.peer = 0;
+  side.handshake.ask();
+  send(state, who, LetterKind::kRequest);
+}
+
+void receive(State& state, int who, const Mail& mail) {
+  Side& side = state.sides[static_cast<std::size_t>(who)];
+  switch (side.handshake.receive(mail.kind, mail.epoch)) {
+    case Handshake::Step::kAnswer:
+      side.end = ++side.ends;
+      side.peer = mail.end;
+      return send(state, who, LetterKind::kReply);
+    case Handshake::Step::kRepeatAnswer:
+      ASSERT_EQ(side.peer, mail.end) << "the same request, from another end";
+      return send(state, who, LetterKind::kReply);
+    case Handshake::Step::kConnect:
+      side.peer = mail.end;
+      return send(state, who, LetterKind::kReady);
+    case Handshake::Step::kRepeatReady:
+      return send(state, who, LetterKind::kReady);
+    case Handshake::Step::kGo:
+    case Handshake::Step::kNothing:
+      return;
+  }
+}
+
+// Both may send, and each is connected to the other's present end.
+bool joined(const State& state) {
+  const Side& a = state.sides[0];
+  const Side& b = state.sides[1];
+  return a.handshake.up() && b.handshake.up() && a.peer == b.end && b.peer == a.end;
+}
+
+void check(const State& state) {
+  const Side& a = state.sides[0];
+  const Side& b = state.sides[1];
+  // Who may send in the other's epoch is connected to its present end, which takes it in.
+  if (a.handshake.epoch() == b.handshake.epoch() && a.handshake.up()) {
+    ASSERT_EQ(a.peer, b.end);
+    ASSERT_EQ(b.peer, a.end);
+  }
+  if (a.handshake.epoch() == b.handshake.epoch() && b.handshake.up()) {
+    ASSERT_EQ(b.peer, a.end);
+    ASSERT_EQ(a.peer, b.end);
+  }
+}
+
+// From any state, when letters get through again and timers repeat them, both are joined soon.
+void check_liveness(State state) {
+  for (int round = 0; round < 12 && !joined(state); ++round) {
+    for (int who = 0; who < 2; ++who) {
+      const Side& side = state.sides[static_cast<std::size_t>(who)];
+      if (side.handshake.state() == Handshake::State::kAsking) {
+        send(state, who, LetterKind::kRequest);
+      }
+      if (side.handshake.state() == Handshake::State::kAnswering) {
+        send(state, who, LetterKind::kReply);
+      }
+      // A connection whose other end is gone breaks, and is asked for anew.
+      const Side& other = state.sides[static_cast<std::size_t>(1 - who)];
+      if (side.handshake.up() && (other.end != side.peer || other.peer != side.end) &&
+          other.handshake.state() != Handshake::State::kAsking &&
+          other.handshake.epoch() >= side.handshake.epoch()) {
+        ask(state, who);
+      }
+    }
+    for (int who = 0; who < 2; ++who) {
+      for (const Mail& mail : std::exchange(state.to[static_cast<std::size_t>(who)], {})) {
+        receive(state, who, mail);
+      }
+    }
+  }
+  ASSERT_TRUE(joined(state));
+}
+
+// Every state that can be reached; letters stay in the set (repeated, overtaken) or are taken out
+// (lost).
+std::size_t explore(const State& start, std::size_t letters_max) {
+  std::set<std::vector<std::uint32_t>> seen;
+  std::vector<State> open{start};
+  while (!open.empty()) {
+    const State state = open.back();
+    open.pop_back();
+    if (!seen.insert(state.key()).second) continue;
+    check(state);
+    const bool begun = state.sides[0].handshake.epoch() > 0 || state.sides[1].handshake.epoch() > 0;
+    if (begun) check_liveness(state);
+    if (::testing::Test::HasFatalFailure()) return 0;
+    for (int who = 0; who < 2; ++who) {
+      const auto w = static_cast<std::size_t>(who);
+      if (state.sides[w].asks > 0) {
+        State next = state;
+        --next.sides[w].asks;
+        ask(next, who);
+        open.push_back(next);
+      }
+      // A message on the connection: it comes from an end that may send.
+      if (state.sides[w].handshake.state() == Handshake::State::kAnswering &&
+          state.sides[1 - w].handshake.up() && state.sides[1 - w].peer == state.sides[w].end) {
+        State next = state;
+        next.sides[w].handshake.heard();
+        open.push_back(next);
+      }
+      for (const Mail& mail : state.to[w]) {
+        State kept = state, lost = state, taken = state;
+        receive(kept, who, mail);
+        if (kept.to[0].size() + kept.to[1].size() <= letters_max) open.push_back(kept);
+        lost.to[w].erase(mail);
+        open.push_back(lost);
+        taken.to[w].erase(mail);
+        receive(taken, who, mail);
+        open.push_back(taken);
+      }
+    }
+  }
+  return seen.size();
+}
+
+TEST(Handshake, EveryInterleavingOfTwoSides) {
+  for (int a = 0; a <= 2; ++a) {
+    for (int b = 0; b <= 2; ++b) {
+      if (a + b == 0 || a + b > 3) continue;
+      State start;
+      start.sides[0].asks = a;
+      start.sides[1].asks = b;
+      const std::size_t states = explore(start, 5);
+      if (::testing::Test::HasFatalFailure()) FAIL() << a << " " << b;
+      EXPECT_GT(states, 4U);
+      RecordProperty("states_" + std::to_string(a) + std::to_string(b), static_cast<int>(states));
+    }
+  }
+}
+
+TEST(Handshake, TheLowerRanksRequestCounts) {
+  Handshake low(true), high(false);
+  low.ask();
+  high.ask();
+  EXPECT_EQ(low.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(high.receive(LetterKind::kRequest, 1), Handshake::Step::kAnswer);
+  EXPECT_EQ(low.receive(LetterKind::kReply, 1), Handshake::Step::kConnect);
+  EXPECT_EQ(low.receive(LetterKind::kReply, 1), Handshake::Step::kRepeatReady);
+  EXPECT_EQ(high.receive(LetterKind::kReady, 1), Handshake::Step::kGo);
+  EXPECT_TRUE(low.up() && high.up());
+  EXPECT_EQ(high.receive(LetterKind::kReady, 1), Handshake::Step::kNothing);
+}
+
+TEST(Handshake, StaleLettersAreHarmless) {
+  Handshake one(true);
+  one.ask();
+  one.ask();
+  EXPECT_EQ(one.receive(LetterKind::kReply, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(one.receive(LetterKind::kReady, 2), Handshake::Step::kNothing);
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(one.state(), Handshake::State::kAsking);
+}
+
+TEST(Handshake, AnAnswerThatCannotBeGivenMayBeAskedForAgain) {
+  Handshake one(true);
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kAnswer);
+  one.unanswer();
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kAnswer);
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kRepeatAnswer);
+  one.heard();
+  EXPECT_TRUE(one.up());
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kNothing);
+}
+
+TEST(Letter, ReadsBack) {
+  Letter letter;
+  letter.kind = LetterKind::kReply;
+  letter.epoch = 0x01020304;
+  letter.window = 77;
+  letter.expected = 0x1122334455667788ULL;
+  for (std::size_t i = 0; i < letter.end.bytes.size(); ++i) {
+    letter.end.bytes[i] = static_cast<std::byte>(i + 1);
+  }
+  const auto bytes = letter_bytes(letter);
+  const auto read = parse_letter(bytes);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value().epoch, letter.epoch);
+  EXPECT_EQ(read.value().window, letter.window);
+  EXPECT_EQ(read.value().expected, letter.expected);
+  EXPECT_EQ(read.value().end.bytes, letter.end.bytes);
+}
+
+TEST(Letter, NonsenseIsRefused) {
+  const auto good = letter_bytes({LetterKind::kRequest, 1, 8, 1, {}});
+  EXPECT_TRUE(parse_letter(good).ok());
+  EXPECT_FALSE(parse_letter(std::span(good).first(63)).ok());
+  EXPECT_FALSE(parse_letter({}).ok());
+  for (const std::size_t at : {0U, 3U, 4U, 7U}) {
+    auto bad = good;
+    bad[at] ^= std::byte{0x40};
+    EXPECT_FALSE(parse_letter(bad).ok()) << at;
+  }
+  EXPECT_FALSE(parse_letter(letter_bytes({LetterKind::kRequest, 0, 8, 1, {}})).ok());
+}
+
+}  // namespace
+}  // namespace espalier::rdma
