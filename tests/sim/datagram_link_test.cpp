@@ -70,15 +70,15 @@ TEST_P(LinkUnder, DeliversEveryByteOnceAndInOrder) {
 INSTANTIATE_TEST_SUITE_P(
     SimLink, LinkUnder,
     ::testing::Values(
-        Case{"NoFault", "", 40}, Case{"Loss", "loss=0.2", 100},
-        Case{"Duplicates", "duplicate=0.4", 100}, Case{"Reordering", "reorder=0.4", 100},
-        Case{"Corruption", "corrupt=0.2", 100}, Case{"HeavyTail", "delay=0.2:5us", 100},
-        Case{"Clogs", "clog=5", 100}, Case{"Partitions", "partition=4", 100},
-        Case{"SlowRanks", "slow=1", 40}, Case{"Refusals", "retry=0.3,no-memory=0.3", 100},
+        Case{"NoFault", "", 40}, Case{"Loss", "loss=0.2", 200},
+        Case{"Duplicates", "duplicate=0.4", 200}, Case{"Reordering", "reorder=0.4", 200},
+        Case{"Corruption", "corrupt=0.2", 200}, Case{"HeavyTail", "delay=0.2:5us", 200},
+        Case{"Clogs", "clog=5", 200}, Case{"Partitions", "partition=4", 200},
+        Case{"SlowRanks", "slow=1", 40}, Case{"Refusals", "retry=0.3,no-memory=0.3", 200},
         Case{"Everything",
              "loss=0.1,duplicate=0.1,reorder=0.2,corrupt=0.05,delay=0.05:3us,clog=2,partition=2,"
              "retry=0.1,no-memory=0.1,slow=1",
-             400}),
+             1200}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(SimLink, LossOfMostPacketsOnlyCostsTime) {

@@ -1,0 +1,177 @@
+#include "net/rdma/packet_header.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/crc32c.hpp"
+#include "core/prng.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+constexpr Identity kMe = {0x1122334455667788, 3, 8};
+
+PacketHeader some_header() {
+  PacketHeader header;
+  header.flags = kData;
+  header.bytes = 20;
+  header.epoch = kMe.epoch;
+  header.from = 5;
+  header.to = kMe.rank;
+  header.sequence = {0xfffffffe};
+  header.ack.expected = {0x80000001};
+  header.ack.limit = {0x80000011};
+  header.ack.held_ns = 1234;
+  header.ack.arrived.set(0);
+  header.ack.arrived.set(127);
+  return header;
+}
+
+std::vector<std::byte> packet_of(const PacketHeader& header) {
+  std::vector<std::byte> packet(kPacketHeaderBytes + header.bytes, std::byte{0x77});
+  write_packet(header, packet);
+  return packet;
+}
+
+// As somebody would who knows the checksum.
+void sign(std::vector<std::byte>& packet) {
+  const std::uint32_t sum = crc32c(std::span<const std::byte>(packet).subspan(4));
+  for (std::size_t i = 0; i < 4; ++i) packet[i] = static_cast<std::byte>(sum >> (8 * i));
+}
+
+Refused parse(const std::vector<std::byte>& packet) {
+  PacketHeader header;
+  return parse_packet(packet, kMe, header);
+}
+
+TEST(PacketHeader, IsReadAsItWasWritten) {
+  const PacketHeader header = some_header();
+  const auto packet = packet_of(header);
+  PacketHeader read;
+  ASSERT_EQ(parse_packet(packet, kMe, read), Refused::kNo);
+  EXPECT_EQ(read, header);
+  EXPECT_EQ(sequence_of(packet), header.sequence);
+  EXPECT_FALSE(says_goodbye(packet));
+}
+
+TEST(PacketHeader, HasAFixedLayout) {
+  const auto packet = packet_of(some_header());
+  const auto at = [&](std::size_t i) { return static_cast<unsigned>(packet[i]); };
+  EXPECT_EQ(at(4), kPacketVersion);
+  EXPECT_EQ(at(5), kData);
+  EXPECT_EQ(at(6), 20U);
+  EXPECT_EQ(at(8), 0x88U);   // epoch, the lowest byte first
+  EXPECT_EQ(at(16), 5U);     // from
+  EXPECT_EQ(at(20), 3U);     // to
+  EXPECT_EQ(at(24), 0xfeU);  // sequence
+  EXPECT_EQ(at(28), 0x01U);  // expected
+  EXPECT_EQ(at(32), 0x11U);  // limit
+  EXPECT_EQ(at(36), 0xd2U);  // held
+  EXPECT_EQ(at(40), 0x01U);  // arrived, the first
+  EXPECT_EQ(at(55), 0x80U);  // arrived, the last
+}
+
+TEST(PacketHeader, EveryFlippedBitIsNoticed) {
+  const auto packet = packet_of(some_header());
+  for (std::size_t bit = 0; bit < 8 * packet.size(); ++bit) {
+    auto damaged = packet;
+    damaged[bit / 8] ^= std::byte{1} << bit % 8;
+    ASSERT_EQ(parse(damaged), Refused::kChecksum) << "bit " << bit;
+  }
+}
+
+TEST(PacketHeader, EveryOtherLengthIsNoticed) {
+  const auto packet = packet_of(some_header());
+  for (std::size_t length = 0; length < packet.size() + 8; ++length) {
+    if (length == packet.size()) continue;
+    auto cut = packet;
+    cut.resize(length);
+    EXPECT_NE(parse(cut), Refused::kNo) << length;
+    if (length < kPacketHeaderBytes) continue;
+    sign(cut);
+    EXPECT_EQ(parse(cut), Refused::kShort) << length;
+  }
+}
+
+TEST(PacketHeader, SaysWhatIsWrong) {
+  const auto refused = [](auto&& change) {
+    PacketHeader header = some_header();
+    change(header);
+    return parse(packet_of(header));
+  };
+  EXPECT_EQ(refused([](PacketHeader& h) { h.epoch ^= std::uint64_t{1} << 63; }), Refused::kEpoch);
+  EXPECT_EQ(refused([](PacketHeader& h) { h.to = 4; }), Refused::kAddress);
+  EXPECT_EQ(refused([](PacketHeader& h) { h.from = 8; }), Refused::kAddress);
+  EXPECT_EQ(refused([](PacketHeader& h) { h.from = -1; }), Refused::kAddress);
+  EXPECT_EQ(refused([](PacketHeader& h) { h.from = 3; }), Refused::kAddress);
+  auto packet = packet_of(some_header());
+  packet[4] = std::byte{kPacketVersion + 1};
+  sign(packet);
+  EXPECT_EQ(parse(packet), Refused::kVersion);
+}
+
+TEST(PacketHeader, OnlyPossibleFlagsAreTaken) {
+  for (unsigned flags = 0; flags < 256; ++flags) {
+    for (const bool bare : {false, true}) {
+      PacketHeader header = some_header();
+      header.bytes = bare ? 0 : 20;
+      auto packet = packet_of(header);
+      packet[5] = static_cast<std::byte>(flags);
+      sign(packet);
+      const bool stream = (flags & ~7U) == 0;
+      const bool right = flags == kLetter || (flags == kRefusal && bare) ||
+                         (stream && ((flags & kData) != 0 || (bare && (flags & kGoodbye) == 0)));
+      EXPECT_EQ(parse(packet), right ? Refused::kNo : Refused::kFlags) << flags << " " << bare;
+    }
+  }
+}
+
+// Noise, with and without a right checksum: what is taken is what a sender could have written.
+TEST(PacketHeader, Fuzz) {
+  Prng prng(7);
+  int taken = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    auto packet = packet_of(some_header());
+    if (prng.chance(0.3)) packet.resize(prng.below(100));
+    for (std::uint64_t n = prng.below(6); n > 0 && !packet.empty(); --n) {
+      packet[prng.below(packet.size())] = static_cast<std::byte>(prng.next());
+    }
+    if (packet.size() >= 4 && prng.chance(0.8)) sign(packet);
+    PacketHeader header;
+    if (parse_packet(packet, kMe, header) != Refused::kNo) continue;
+    ++taken;
+    auto again = packet;
+    write_packet(header, again);
+    ASSERT_EQ(again, packet);
+  }
+  EXPECT_GT(taken, 10'000);
+}
+
+TEST(ArrivalBits, ShiftAcrossWords) {
+  ArrivalBits bits;
+  bits.set(0);
+  bits.set(64);
+  bits.set(127);
+  EXPECT_TRUE(bits.shift());
+  EXPECT_FALSE(bits.shift());
+  EXPECT_TRUE(bits.test(62));
+  EXPECT_TRUE(bits.test(125));
+  EXPECT_FALSE(bits.test(127));
+  EXPECT_FALSE(bits.test(128));
+  for (int i = 0; i < 126; ++i) (void)bits.shift();
+  EXPECT_FALSE(bits.any());
+}
+
+TEST(Sequence, ComparesAcrossTheWrap) {
+  const Sequence last{0xffffffff};
+  EXPECT_TRUE(last.before(last + 1));
+  EXPECT_FALSE((last + 1).before(last));
+  EXPECT_EQ(last + 3 - last, 3);
+  EXPECT_EQ(last - (last + 3), -3);
+  EXPECT_FALSE(last.before(last));
+}
+
+}  // namespace
+}  // namespace espalier::rdma
