@@ -38,18 +38,14 @@ ReceiveWindow::Verdict ReceiveWindow::arrived(Sequence sequence, Packet& packet,
     return Verdict::kHeld;
   }
   const bool gap = early_.any();
-  advance();
+  expected_ = expected_ + 1;
+  for (; early_.shift(); ++run_) expected_ = expected_ + 1;
   if (gap || unanswered_ >= kAnswerEvery) {
     answer_at_once();
   } else {
     answer_ns_ = std::min(answer_ns_, now_ns + delay_ns);
   }
   return Verdict::kNext;
-}
-
-void ReceiveWindow::advance() noexcept {
-  expected_ = expected_ + 1;
-  next_is_held_ = early_.shift();
 }
 
 // Held packets are in the order of their numbers.
@@ -62,11 +58,9 @@ void ReceiveWindow::hold(Sequence sequence, Packet& packet) noexcept {
 }
 
 Packet* ReceiveWindow::pop_held() noexcept {
-  if (!next_is_held_) return nullptr;
-  ESP_ASSERT(held_ != nullptr);
-  Packet* packet = drop_held();
-  advance();
-  return packet;
+  if (run_ == 0) return nullptr;
+  --run_;
+  return drop_held();
 }
 
 Packet* ReceiveWindow::drop_held() noexcept {

@@ -35,7 +35,9 @@ class ReceiveWindow {
   };
   Verdict arrived(Sequence sequence, Packet& packet, std::uint64_t now_ns,
                   std::uint64_t delay_ns) noexcept;
-  // A held packet whose turn it is now.
+  // A held packet whose turn it is now. All of them count as arrived before the first is handed on:
+  // an acknowledgement in between must not name as missing what an earlier one said had come, or
+  // the sender might believe that all is said and never ask again.
   Packet* pop_held() noexcept;
   // Any held packet: the peer is given up.
   Packet* drop_held() noexcept;
@@ -58,14 +60,13 @@ class ReceiveWindow {
   }
 
  private:
-  void advance() noexcept;
   void hold(Sequence sequence, Packet& packet) noexcept;
 
   Sequence expected_, limit_, newest_;
   std::uint32_t unanswered_ = 0;  // packets since the last acknowledgement
-  bool next_is_held_ = false;
-  ArrivalBits early_;  // bit i: expected_ + 1 + i is held
-  Packet* held_ = nullptr;
+  std::uint32_t run_ = 0;         // held packets whose turn it is
+  ArrivalBits early_;             // bit i: expected_ + 1 + i is held
+  Packet* held_ = nullptr;        // in order: the run, then the early ones
   std::uint64_t answer_ns_ = kNever;
   std::uint64_t newest_ns_ = 0;  // when newest_ came
 };

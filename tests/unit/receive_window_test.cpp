@@ -98,6 +98,18 @@ TEST(ReceiveWindow, SaysWhatHasCome) {
   EXPECT_FALSE(r.window.acknowledgement(r.now).arrived.any());
 }
 
+// What was said to have come is never said to be missing.
+TEST(ReceiveWindow, AcknowledgesARunBeforeItIsHandedOn) {
+  Receiver r;
+  (void)r.arrive(1);
+  (void)r.arrive(2);
+  EXPECT_EQ(r.window.arrived(r.first, r.packets[0], r.now, kDelay), Verdict::kNext);
+  EXPECT_EQ(r.window.acknowledgement(r.now).expected, Sequence{3});
+  EXPECT_EQ(r.window.pop_held(), &r.packets[1]);
+  EXPECT_EQ(r.window.pop_held(), &r.packets[2]);
+  EXPECT_EQ(r.window.pop_held(), nullptr);
+}
+
 TEST(ReceiveWindow, AnswersASinglePacketLateAndASecondAtOnce) {
   Receiver r;
   EXPECT_EQ(r.window.answer_ns(), kNever);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "datagram_world.hpp"
 #include "shm_world.hpp"
 #include "sim_world.hpp"
 #include "tcp_world.hpp"
@@ -52,6 +53,28 @@ struct TcpV6 : TcpWorld {
   explicit TcpV6(int ranks) : TcpWorld(ranks, tcp_options("::1")) {}
 };
 
+// Reliable delivery over simulated datagrams: packets of usual size; small ones, few of them, with
+// every fault that only costs time.
+struct Datagrams : DatagramWorld {
+  explicit Datagrams(int ranks) : DatagramWorld(ranks, {}) {}
+};
+struct FaultyDatagrams : DatagramWorld {
+  static sim::PortOptions ports() {
+    sim::PortOptions options;
+    options.packet_bytes = 1024;
+    options.send_packets = 64;
+    options.receive_packets = 96;
+    options.send_depth = 24;
+    options.completion_depth = 120;
+    return options;
+  }
+  explicit FaultyDatagrams(int ranks)
+      : DatagramWorld(ranks,
+                      "loss=0.02,duplicate=0.02,reorder=0.05,corrupt=0.01,retry=0.02,"
+                      "no-memory=0.02",
+                      ports()) {}
+};
+
 struct WorldKind {
   const char* name;
   std::unique_ptr<World> (*make)(int ranks);
@@ -70,6 +93,7 @@ inline std::vector<WorldKind> all_worlds() {
       {"SimDevice", make_world<SimDevice>}, {"SimCopies", make_world<SimCopies>},
       {"SimPulls", make_world<SimPulls>},   {"SimCluster", make_world<SimCluster>},
       {"TcpV4", make_world<TcpV4>},         {"TcpV6", make_world<TcpV6>},
+      {"Datagrams", make_world<Datagrams>}, {"FaultyDatagrams", make_world<FaultyDatagrams>},
   };
 }
 
