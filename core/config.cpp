@@ -186,6 +186,32 @@ constexpr Knob kKnobs[] = {
                               "Address range of each rank for esp_alloc; memory is taken when it "
                               "is touched.",
                               {0, kTiB}),
+    knob<&Config::device>("DEVICE", "",
+                          "RDMA devices to use, as name[:port],...; empty: the nearest."),
+    knob<&Config::gid_index>("GID_INDEX", "",
+                             "GID of the RDMA port. -1: for RoCE the first of version 2, those of "
+                             "IPv4 addresses before others.",
+                             {-1, 255}),
+    knob<&Config::rdma_mtu_bytes>("RDMA_MTU", "bytes",
+                                  "Largest RDMA packet, rounded down to 256, 512, ..., 4096. 0: "
+                                  "what the link has.",
+                                  {0, 4 * kKiB}),
+    knob<&Config::service_level>("SERVICE_LEVEL", "", "InfiniBand service level.", {0, 15}),
+    knob<&Config::traffic_class>("TRAFFIC_CLASS", "",
+                                 "Traffic class of RDMA packets; on RoCE the DSCP in its upper "
+                                 "6 bits.",
+                                 {0, 255}),
+    knob<&Config::rdma_ack_timeout>("RDMA_ACK_TIMEOUT", "",
+                                    "An RDMA connection sends again what is not acknowledged "
+                                    "within 4.096 us times 2 to this power (up to four times that, "
+                                    "by the adapter).",
+                                    {1, 24}),
+    knob<&Config::rdma_retries>("RDMA_RETRIES", "",
+                                "How often it does so before the connection breaks.", {0, 6}),
+    knob<&Config::rdma_not_ready_retries>("RDMA_NOT_READY_RETRIES", "",
+                                          "How often a sender is put off by a receiver without a "
+                                          "free packet before the connection breaks.",
+                                          {0, 6}),
     knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
     knob<&Config::trace_events>("TRACE_EVENTS", "events",
                                 "Events kept, 32 bytes each, rounded up to a power of two; the "

@@ -49,6 +49,14 @@ struct Config {
   std::uint64_t cma_threshold_bytes = 0;
   std::uint64_t shm_arena_bytes = 0;
   std::uint64_t heap_bytes = 1 << 30;
+  std::string device;
+  int gid_index = -1;
+  std::uint64_t rdma_mtu_bytes = 0;
+  int service_level = 0;
+  int traffic_class = 0;
+  int rdma_ack_timeout = 14;
+  int rdma_retries = 6;
+  int rdma_not_ready_retries = 6;
   bool trace = false;
   std::uint64_t trace_events = 65536;
 

@@ -1,0 +1,135 @@
+#include "net/verbs/choice.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace espalier::verbs {
+namespace {
+
+bool stands_for_ipv4(const GidBytes& gid) noexcept {
+  constexpr std::uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::equal(std::begin(kPrefix), std::end(kPrefix), gid.begin());
+}
+
+bool link_local(const GidBytes& gid) noexcept {
+  return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
+}
+
+// The smaller the better; nothing: not without being asked for.
+std::optional<int> rank_of(const Gid& gid, LinkLayer link) noexcept {
+  if (link == LinkLayer::kInfiniband) return 0;
+  if (gid.type != GidType::kRoceV2) return std::nullopt;
+  if (stands_for_ipv4(gid.bytes)) return 0;
+  return link_local(gid.bytes) ? 2 : 1;
+}
+
+struct PortName {
+  std::string_view device;
+  int port = 0;  // 0: any
+};
+
+std::optional<PortName> parse_port_name(std::string_view text) noexcept {
+  const std::size_t colon = text.find(':');
+  PortName name{text.substr(0, colon)};
+  if (name.device.empty()) return std::nullopt;
+  if (colon == std::string_view::npos) return name;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data() + colon + 1, end, name.port);
+  if (failure != std::errc() || stop != end || name.port < 1) return std::nullopt;
+  return name;
+}
+
+// The ports that one entry of options.device names.
+Result<std::vector<PortInfo>> named(std::span<const PortInfo> all, std::string_view text) {
+  const auto name = parse_port_name(text);
+  if (!name) {
+    return error(ESP_ERR_CONFIG,
+                 fmt::format("DEVICE: \"{}\" is not of the form name[:port]", text));
+  }
+  std::vector<PortInfo> found;
+  std::string reasons;
+  for (const PortInfo& info : all) {
+    if (info.device != name->device || (name->port != 0 && info.port != name->port)) continue;
+    if (info.why_not.empty()) {
+      found.push_back(info);
+    } else {
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", info.name(), info.why_not);
+    }
+  }
+  if (!found.empty()) return found;
+  if (!reasons.empty()) return error(ESP_ERR_CONFIG, fmt::format("DEVICE: {}", reasons));
+  std::string known;
+  for (const PortInfo& info : all) known += " " + info.name();
+  return error(ESP_ERR_CONFIG,
+               fmt::format("DEVICE: there is no RDMA device \"{}\" here; there are:{}", text,
+                           known.empty() ? " none" : known));
+}
+
+}  // namespace
+
+std::string gid_text(const GidBytes& gid) {
+  char text[INET6_ADDRSTRLEN] = "";
+  const bool ipv4 = stands_for_ipv4(gid);
+  inet_ntop(ipv4 ? AF_INET : AF_INET6, gid.data() + (ipv4 ? 12 : 0), text, sizeof text);
+  return text;
+}
+
+Result<Gid> choose_gid(std::span<const Gid> table, LinkLayer link, int wanted) {
+  const Gid* best = nullptr;
+  for (const Gid& gid : table) {
+    if (wanted >= 0) {
+      if (gid.index == wanted) return gid;
+      continue;
+    }
+    const auto rank = rank_of(gid, link);
+    if (rank && (best == nullptr || *rank < *rank_of(*best, link))) best = &gid;
+  }
+  if (best != nullptr) return *best;
+  if (wanted >= 0) return error(ESP_ERR_CONFIG, fmt::format("it has no GID of index {}", wanted));
+  return error(ESP_ERR_UNSUPPORTED, "it has no GID of RoCE version 2 (no IP address?)");
+}
+
+std::string describe(const PortInfo& info) {
+  std::string text = fmt::format("{} {}", info.name(), link_layer_name(info.link));
+  if (!info.why_not.empty()) return text + ": not usable, " + info.why_not;
+  text += fmt::format(", {}, MTU {}, GID {} ({})", info.state, info.mtu_bytes, info.gid.index,
+                      gid_text(info.gid.bytes));
+  if (info.link == LinkLayer::kInfiniband) text += fmt::format(", LID {}", info.lid);
+  if (!info.atomics) text += ", no atomics";
+  return text;
+}
+
+Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const Options& options,
+                                           const Machine& machine, const Asker& asker) {
+  std::vector<PortInfo> chosen;
+  for (std::string_view rest = options.device; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    auto found = named(all, rest.substr(0, comma));
+    if (!found) return found.error();
+    chosen.insert(chosen.end(), found->begin(), found->end());
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  if (!chosen.empty()) return chosen;
+
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+               [](const PortInfo& info) { return info.why_not.empty(); });
+  const auto far = [&](const PortInfo& info) {
+    return distance(common_place(machine, info.cpus), asker.place);
+  };
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](const PortInfo& a, const PortInfo& b) { return far(a) < far(b); });
+  if (chosen.empty()) return chosen;
+  const auto nearest_end = std::find_if(chosen.begin(), chosen.end(), [&](const PortInfo& info) {
+    return far(info) > far(chosen.front());
+  });
+  const auto nearest = nearest_end - chosen.begin();
+  std::rotate(chosen.begin(), chosen.begin() + asker.node_rank % nearest, nearest_end);
+  return chosen;
+}
+
+}  // namespace espalier::verbs

@@ -1,0 +1,66 @@
+// Choice of a device's port and of its GID. Pure functions of what verbs.hpp lists, so that they
+// are tested without a device; the reasons are for people. Knows no libibverbs. Values. path: setup
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "core/topology.hpp"
+#include "net/verbs/address.hpp"
+#include "net/verbs/options.hpp"
+
+namespace espalier::verbs {
+
+enum class GidType : std::uint8_t { kInfiniband, kRoceV1, kRoceV2 };
+
+struct Gid {
+  int index = 0;
+  GidType type = GidType::kInfiniband;
+  GidBytes bytes = {};
+  friend bool operator==(const Gid&, const Gid&) = default;
+};
+
+// "10.77.0.1" where it stands for an IPv4 address, else as an IPv6 address.
+std::string gid_text(const GidBytes& gid);
+
+// `wanted` >= 0: that index, whatever its type. Else, for RoCE, of version 2 only (version 1 is
+// not routed): the first that stands for an IPv4 address, else a global, else a link-local IPv6
+// one. InfiniBand: the first.
+Result<Gid> choose_gid(std::span<const Gid> table, LinkLayer link, int wanted);
+
+// One port of one device, as far as choosing needs it.
+struct PortInfo {
+  std::string device;
+  int port = 1;
+  LinkLayer link = LinkLayer::kEthernet;
+  std::string state;            // "active", "down", ...
+  std::uint32_t mtu_bytes = 0;  // in use on the link
+  std::uint16_t lid = 0;
+  Gid gid;
+  std::vector<int> cpus;  // near the device; empty: unknown
+  bool atomics = false;
+  std::string why_not;  // empty: usable
+
+  std::string name() const { return device + ":" + std::to_string(port); }
+};
+
+// One line: "rxe0:1 RoCE, active, MTU 4096, GID 1 (10.77.0.1)" or the reason against it.
+std::string describe(const PortInfo& info);
+
+// Who asks: where it runs, and its number among the ranks there (spreads them over ports that are
+// equally near).
+struct Asker {
+  Place place;
+  int node_rank = 0;
+};
+
+// The usable ports, best first: those that options.device names, in its order, else all, the
+// nearest first. Empty when there is none; an error when one is named that cannot be used, or a
+// text is not of the form.
+Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const Options& options,
+                                           const Machine& machine, const Asker& asker);
+
+}  // namespace espalier::verbs

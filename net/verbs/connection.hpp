@@ -1,0 +1,73 @@
+// Connection: one RC queue pair, what is posted on it, and how it ends.
+//
+// A life: made, connected, halted (it broke, or was stopped), destroyed. Halting takes the queue
+// pair through ERR, where nothing is taken in any more, to RESET, where the device is done with
+// all memory of ours; what it had completed before is in the completion queue, the rest of
+// what was posted fails. Nothing depends on the device flushing its queues.
+//
+// Threads: owner. path: data (queue), slow (state)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "net/rdma/connection_port.hpp"
+#include "net/verbs/adapter.hpp"
+#include "net/verbs/handles.hpp"
+
+namespace espalier::verbs {
+
+rdma::Fault fault_of(ibv_wc_status status) noexcept;
+
+// What is posted: positions [head, tail).
+class PostedQueue {
+ public:
+  struct Entry {
+    std::uint64_t cookie = 0;
+    bool report = false;  // The caller asked for its completion.
+  };
+
+  explicit PostedQueue(std::uint32_t depth) : entries_(depth) {}  // a power of two
+
+  bool full() const noexcept { return tail_ - head_ == entries_.size(); }
+  bool empty() const noexcept { return tail_ == head_; }
+  std::uint32_t tail() const noexcept { return tail_; }
+  std::uint32_t push(const Entry& entry) noexcept {
+    ESP_ASSERT(!full());
+    entries_[tail_ % entries_.size()] = entry;
+    return tail_++;
+  }
+  Entry pop() noexcept {
+    ESP_ASSERT(!empty());
+    return entries_[head_++ % entries_.size()];
+  }
+  // Whether a completion may speak of this position.
+  bool holds(std::uint32_t position) const noexcept { return position - head_ < tail_ - head_; }
+  std::uint32_t head() const noexcept { return head_; }
+
+ private:
+  std::vector<Entry> entries_;
+  std::uint32_t head_ = 0, tail_ = 0;
+};
+
+struct Connection {
+  enum class State : std::uint8_t { kFree, kMade, kConnected, kHalted };
+
+  explicit Connection(std::uint32_t depth) : posted(depth) {}
+
+  State state = State::kFree;
+  QueuePair queue_pair;
+  Endpoint own;
+  PostedQueue posted;
+  std::uint32_t unsignaled = 0;  // posted since the last that asked the device for a completion
+  std::uint32_t generation = 0;  // of this slot: completions of its former users are told apart
+  bool stopped = false;          // by the caller: broken() is not told
+  bool told = false;             // broken() has been called
+  rdma::Fault why = rdma::Fault::kFlushed;
+};
+
+// From RESET to RTS, towards `to`.
+Outcome connect_queue_pair(const VerbsAdapter& adapter, const Connection& connection,
+                           const Endpoint& to);
+
+}  // namespace espalier::verbs

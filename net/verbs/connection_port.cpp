@@ -1,0 +1,197 @@
+#include "net/verbs/connection_port.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+namespace espalier::verbs {
+namespace {
+
+constexpr std::uint8_t kReadsMax = 16;  // reads and atomics that a connection serves at once
+
+}  // namespace
+
+Result<std::unique_ptr<rdma::ConnectionPort>> VerbsConnectionPort::create(
+    VerbsAdapter& adapter, const ConnectionOptions& options) {
+  std::unique_ptr<VerbsConnectionPort> port(new VerbsConnectionPort(adapter, options));
+  const Outcome opened = port->open();
+  if (!opened) return opened.error();
+  return std::unique_ptr<rdma::ConnectionPort>(std::move(port));
+}
+
+// What the device can have of what is asked for.
+Outcome VerbsConnectionPort::fit_options() {
+  const ibv_device_attr& limits = adapter_.limits();
+  const auto at_most = [](std::uint32_t& value, int limit) {
+    value = std::min(value, static_cast<std::uint32_t>(std::max(limit, 0)));
+  };
+  options_.send_depth = std::bit_ceil(options_.send_depth);  // Positions wrap around.
+  options_.inline_bytes = std::min(options_.inline_bytes, kInlineMax);
+  at_most(options_.receive_packets, limits.max_srq_wr);
+  at_most(options_.connections, (limits.max_cqe - static_cast<int>(options_.receive_packets)) /
+                                    static_cast<int>(options_.send_depth));
+  at_most(options_.connections, limits.max_qp);
+  if (options_.connections == 0 || options_.receive_packets == 0) {
+    return error(ESP_ERR_UNSUPPORTED,
+                 fmt::format("{}: its queues are too small for connections ({} completions, {} "
+                             "shared receives)",
+                             adapter_.info().device, limits.max_cqe, limits.max_srq_wr));
+  }
+  return Unit{};
+}
+
+Outcome VerbsConnectionPort::open() {
+  const Outcome fits = fit_options();
+  if (!fits) return fits;
+  auto completions = CompletionQueue::create(
+      adapter_, options_.receive_packets + options_.connections * options_.send_depth, *this);
+  if (!completions) return completions.error();
+  completions_ = std::move(*completions);
+  auto packets = PacketMemory::create(
+      adapter_, {.count = options_.receive_packets, .bytes = options_.packet_bytes});
+  if (!packets) return packets.error();
+  packets_ = std::move(*packets);
+
+  ibv_srq_init_attr wanted = {};
+  wanted.srq_context = static_cast<EventTarget*>(this);
+  wanted.attr = {.max_wr = options_.receive_packets, .max_sge = 1, .srq_limit = 0};
+  shared_.reset(ibv_create_srq(adapter_.domain(), &wanted));
+  if (shared_ == nullptr) return adapter_.failed("ibv_create_srq", errno);
+  receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get());
+  for (std::uint32_t i = 0; i < options_.receive_packets; ++i) {
+    (*packets_)[i].in_flight = 1;
+    receives_->post((*packets_)[i], kReceive | i);
+  }
+  receives_->flush();
+  if (receives_->failure() != 0) return adapter_.failed("ibv_post_srq_recv", receives_->failure());
+
+  // Shows how much a queue pair of this device takes inline.
+  auto trial = make_queue_pair();
+  if (!trial) return trial.error();
+  return Unit{};
+}
+
+Result<QueuePair> VerbsConnectionPort::make_queue_pair() {
+  while (true) {
+    ibv_qp_init_attr wanted = {};
+    wanted.qp_context = static_cast<EventTarget*>(this);
+    wanted.send_cq = wanted.recv_cq = completions_->get();
+    wanted.srq = shared_.get();
+    wanted.qp_type = IBV_QPT_RC;
+    wanted.cap = {.max_send_wr = options_.send_depth,
+                  .max_recv_wr = 0,
+                  .max_send_sge = 1,
+                  .max_recv_sge = 0,
+                  .max_inline_data = options_.inline_bytes};
+    QueuePair made(ibv_create_qp(adapter_.domain(), &wanted));
+    if (made != nullptr) {
+      options_.inline_bytes = std::min(options_.inline_bytes, wanted.cap.max_inline_data);
+      return made;
+    }
+    if (errno != EINVAL || options_.inline_bytes == 0) {
+      return adapter_.failed("ibv_create_qp (RC)", errno);
+    }
+    options_.inline_bytes = 0;
+  }
+}
+
+Connection& VerbsConnectionPort::at(rdma::ConnectionId which) noexcept {
+  ESP_ASSERT(static_cast<std::size_t>(which) < connections_.size());
+  return *connections_[static_cast<std::size_t>(which)];
+}
+
+const Connection& VerbsConnectionPort::at(rdma::ConnectionId which) const noexcept {
+  ESP_ASSERT(static_cast<std::size_t>(which) < connections_.size());
+  return *connections_[static_cast<std::size_t>(which)];
+}
+
+Result<rdma::ConnectionId> VerbsConnectionPort::create() {
+  const auto unused = std::find_if(connections_.begin(), connections_.end(), [](const auto& c) {
+    return c->state == Connection::State::kFree;
+  });
+  const auto position = static_cast<std::uint32_t>(unused - connections_.begin());
+  if (position == options_.connections) {
+    return error(ESP_ERR_NO_MEMORY, fmt::format("{}: {} connections are open, more are not allowed",
+                                                adapter_.info().name(), position));
+  }
+  auto queue_pair = make_queue_pair();
+  if (!queue_pair) return queue_pair.error();
+  if (unused == connections_.end()) {
+    connections_.push_back(std::make_unique<Connection>(options_.send_depth));
+  }
+  Connection& connection = *connections_[position];
+  connection.state = Connection::State::kMade;
+  connection.queue_pair = std::move(*queue_pair);
+  connection.own = adapter_.endpoint();
+  connection.own.queue_pair = connection.queue_pair->qp_num;
+  connection.own.key = random_bits(kPsnMask);
+  connection.own.reads =
+      static_cast<std::uint8_t>(std::clamp<int>(adapter_.limits().max_qp_rd_atom, 0, kReadsMax));
+  by_queue_pair_[connection.own.queue_pair] = position;
+  return static_cast<rdma::ConnectionId>(position);
+}
+
+rdma::ConnectionAddress VerbsConnectionPort::address(rdma::ConnectionId which) const noexcept {
+  ESP_ASSERT(at(which).state != Connection::State::kFree);
+  return connection_address(at(which).own);
+}
+
+Outcome VerbsConnectionPort::connect(rdma::ConnectionId which, const rdma::ConnectionAddress& to) {
+  Connection& connection = at(which);
+  ESP_ASSERT(connection.state == Connection::State::kMade);
+  const auto peer = parse_address(to);
+  if (!peer) return peer.error();
+  const Outcome connected = connect_queue_pair(adapter_, connection, peer.value());
+  if (connected) connection.state = Connection::State::kConnected;
+  return connected;
+}
+
+void VerbsConnectionPort::stop(rdma::ConnectionId which) noexcept {
+  Connection& connection = at(which);
+  ESP_ASSERT(connection.state != Connection::State::kFree);
+  if (connection.state != Connection::State::kConnected) return;
+  connection.stopped = true;
+  halt(connection, rdma::Fault::kFlushed);
+}
+
+void VerbsConnectionPort::destroy(rdma::ConnectionId which) noexcept {
+  Connection& connection = at(which);
+  ESP_ASSERT(connection.state == Connection::State::kMade ||
+             connection.state == Connection::State::kHalted);
+  std::erase(halted_, static_cast<std::uint32_t>(which));
+  by_queue_pair_.erase(connection.own.queue_pair);
+  const std::uint32_t generation = connection.generation + 1;
+  connection = Connection(options_.send_depth);
+  connection.generation = generation;
+}
+
+Result<rdma::Region> VerbsConnectionPort::enroll(const void* begin, std::uint64_t bytes) {
+  constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                       IBV_ACCESS_REMOTE_ATOMIC;
+  void* memory = const_cast<void*>(begin);
+  ibv_mr* made = ibv_reg_mr(adapter_.domain(), memory, bytes, kAll);
+  // Memory that this process may only read is still good for sending.
+  if (made == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM)) {
+    made = ibv_reg_mr(adapter_.domain(), memory, bytes, IBV_ACCESS_REMOTE_READ);
+  }
+  if (made == nullptr) {
+    Error failure = adapter_.failed("ibv_reg_mr", errno);
+    failure.text += fmt::format(" ({} bytes)", bytes);
+    return failure;
+  }
+  return rdma::Region{.begin = static_cast<const std::byte*>(begin),
+                      .bytes = bytes,
+                      .local_key = made->lkey,
+                      .remote_key = made->rkey,
+                      .handle = reinterpret_cast<std::uint64_t>(made)};
+}
+
+void VerbsConnectionPort::withdraw(const rdma::Region& region) noexcept {
+  if (const int failure = ibv_dereg_mr(reinterpret_cast<ibv_mr*>(region.handle))) {
+    adapter_.device_gone(failure);
+  }
+}
+
+}  // namespace espalier::verbs

@@ -1,0 +1,105 @@
+// VerbsConnectionPort: net/rdma/connection_port.hpp on RC queue pairs with one shared receive queue
+// and one completion queue.
+//
+// Posts become a list of work requests that one doorbell hands over. The device is asked for a
+// completion where the caller asks, and at least every half send queue, so that the queue drains
+// whatever the caller asks. The completion queue has room for everything that may be posted, so it
+// cannot overrun; this bounds the number of connections.
+//
+// Ownership: borrows the adapter; owns packets, connections and registrations. Threads: owner.
+// path: data
+#pragma once
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "net/verbs/completion_queue.hpp"
+#include "net/verbs/connection.hpp"
+#include "net/verbs/packet_memory.hpp"
+
+namespace espalier::verbs {
+
+class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarget {
+ public:
+  static constexpr std::uint32_t kInlineMax = 256;
+
+  static Result<std::unique_ptr<rdma::ConnectionPort>> create(VerbsAdapter& adapter,
+                                                              const ConnectionOptions& options);
+
+  std::uint32_t inline_bytes() const noexcept override { return options_.inline_bytes; }
+  std::uint32_t packet_bytes() const noexcept override { return options_.packet_bytes; }
+  std::uint32_t send_depth() const noexcept override { return options_.send_depth; }
+  std::uint32_t receive_depth() const noexcept override { return options_.receive_packets; }
+
+  Result<rdma::ConnectionId> create() override;
+  rdma::ConnectionAddress address(rdma::ConnectionId which) const noexcept override;
+  Outcome connect(rdma::ConnectionId which, const rdma::ConnectionAddress& to) override;
+  void stop(rdma::ConnectionId which) noexcept override;
+  void destroy(rdma::ConnectionId which) noexcept override;
+
+  Result<rdma::Region> enroll(const void* begin, std::uint64_t bytes) override;
+  void withdraw(const rdma::Region& region) noexcept override;
+
+  bool send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept override;
+  bool write(rdma::ConnectionId on, const rdma::Transfer& what, rdma::RemoteMemory to,
+             bool with_immediate, std::uint32_t immediate) noexcept override;
+  bool read(rdma::ConnectionId on, const rdma::Transfer& what,
+            rdma::RemoteMemory from) noexcept override;
+  bool atomic(rdma::ConnectionId on, const rdma::Transfer& result, rdma::RemoteMemory at,
+              rdma::Atomic kind, std::uint64_t operand, std::uint64_t compare) noexcept override;
+  void repost(rdma::Packet& packet) noexcept override;
+
+  int poll(rdma::ConnectionSink& sink, int budget) noexcept override;
+  const Status& fault() const noexcept override { return adapter_.fault(); }
+  int descriptor() const noexcept override { return completions_->descriptor(); }
+  bool arm() noexcept override;
+
+ private:
+  static constexpr std::size_t kBatch = 16;
+  static constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;  // ids of packets; and an index
+
+  VerbsConnectionPort(VerbsAdapter& adapter, const ConnectionOptions& options)
+      : adapter_(adapter), options_(options) {}
+  Outcome open();
+  Outcome fit_options();
+  Result<QueuePair> make_queue_pair();
+
+  Connection& at(rdma::ConnectionId which) noexcept;
+  const Connection& at(rdma::ConnectionId which) const noexcept;
+  std::uint32_t index(const Connection& connection) const noexcept;
+
+  bool post(rdma::ConnectionId on, const rdma::Transfer& what, ibv_send_wr& request) noexcept;
+  void fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept;
+  void ring() noexcept;
+
+  void queue_broken(std::uint32_t queue_pair) noexcept override;
+  void finish(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
+  void finish_arrival(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
+  void finish_send(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
+  void halt(Connection& connection, rdma::Fault why) noexcept;
+  int tell_halted(rdma::ConnectionSink& sink, int budget) noexcept;
+
+  VerbsAdapter& adapter_;
+  ConnectionOptions options_;
+  std::unique_ptr<CompletionQueue> completions_;
+  std::unique_ptr<PacketMemory> packets_;
+  SharedReceives shared_;
+  std::unique_ptr<ReceivePoster> receives_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
+  std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;
+  // Halted ones whose end has not been told in full.
+  std::vector<std::uint32_t> halted_;
+
+  // Requests that wait for the doorbell, all for one connection; inline data is copied, because
+  // the caller may change it after a post.
+  std::array<ibv_send_wr, kBatch> batch_;
+  std::array<ibv_sge, kBatch> places_;
+  std::array<std::array<std::byte, kInlineMax>, kBatch> copies_;
+  std::uint32_t batched_ = 0;
+  Connection* batch_of_ = nullptr;
+  unsigned idle_polls_ = 0;
+};
+
+}  // namespace espalier::verbs

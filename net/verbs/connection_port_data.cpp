@@ -1,0 +1,275 @@
+// VerbsConnectionPort: posting, polling and the end of connections.
+#include <endian.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "net/verbs/connection_port.hpp"
+
+namespace espalier::verbs {
+namespace {
+
+constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
+
+// The id of a work request for sending: 23 bits for whose, 8 for the generation, 32 for the
+// position.
+constexpr std::uint32_t kGenerationMask = 0xFF;
+struct Request {
+  std::uint32_t connection, generation, position;
+};
+constexpr std::uint64_t id_of(const Request& request) noexcept {
+  return std::uint64_t{request.connection} << 40 |
+         std::uint64_t{request.generation & kGenerationMask} << 32 | request.position;
+}
+constexpr Request request_of(std::uint64_t id) noexcept {
+  return {static_cast<std::uint32_t>(id >> 40),
+          static_cast<std::uint32_t>(id >> 32) & kGenerationMask, static_cast<std::uint32_t>(id)};
+}
+static_assert(request_of(id_of({5, 0x107, 9})).generation == 7);
+
+}  // namespace
+
+bool VerbsConnectionPort::send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept {
+  ibv_send_wr request = {};
+  request.opcode = IBV_WR_SEND;
+  return post(on, what, request);
+}
+
+bool VerbsConnectionPort::write(rdma::ConnectionId on, const rdma::Transfer& what,
+                                rdma::RemoteMemory to, bool with_immediate,
+                                std::uint32_t immediate) noexcept {
+  ibv_send_wr request = {};
+  request.opcode = with_immediate ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+  request.imm_data = htobe32(immediate);
+  request.wr.rdma = {.remote_addr = to.address, .rkey = to.key};
+  return post(on, what, request);
+}
+
+bool VerbsConnectionPort::read(rdma::ConnectionId on, const rdma::Transfer& what,
+                               rdma::RemoteMemory from) noexcept {
+  ibv_send_wr request = {};
+  request.opcode = IBV_WR_RDMA_READ;
+  request.wr.rdma = {.remote_addr = from.address, .rkey = from.key};
+  ESP_ASSERT(what.region != nullptr || what.bytes == 0);
+  return post(on, what, request);
+}
+
+bool VerbsConnectionPort::atomic(rdma::ConnectionId on, const rdma::Transfer& result,
+                                 rdma::RemoteMemory at, rdma::Atomic kind, std::uint64_t operand,
+                                 std::uint64_t compare) noexcept {
+  ESP_ASSERT(result.region != nullptr && result.bytes == sizeof operand);
+  ESP_ASSERT(at.address % sizeof operand == 0);
+  const bool add = kind == rdma::Atomic::kFetchAdd;
+  ibv_send_wr request = {};
+  request.opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+  request.wr.atomic = {.remote_addr = at.address,
+                       .compare_add = add ? operand : compare,
+                       .swap = add ? 0 : operand,
+                       .rkey = at.key};
+  return post(on, result, request);
+}
+
+void VerbsConnectionPort::repost(rdma::Packet& packet) noexcept {
+  ESP_ASSERT(packet.in_flight == 0);
+  packet.in_flight = 1;
+  receives_->post(packet, kReceive | packet.port_data);
+}
+
+bool VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what,
+                               ibv_send_wr& request) noexcept {
+  Connection& connection = this->at(on);
+  ESP_ASSERT(connection.state == Connection::State::kConnected ||
+             connection.state == Connection::State::kHalted);
+  if (batch_of_ != &connection) ring();
+  if (connection.posted.full()) {
+    ring();
+    return false;
+  }
+  const std::uint32_t position =
+      connection.posted.push({.cookie = what.cookie, .report = what.signaled});
+  if (connection.state == Connection::State::kHalted) {  // Fails with the rest.
+    const auto number = static_cast<std::uint32_t>(on);
+    if (std::find(halted_.begin(), halted_.end(), number) == halted_.end()) {
+      halted_.push_back(number);
+    }
+    return true;
+  }
+  request.wr_id = id_of({static_cast<std::uint32_t>(on), connection.generation, position});
+  fill(request, what);
+  if (what.signaled || ++connection.unsignaled >= options_.send_depth / 2) {
+    request.send_flags |= IBV_SEND_SIGNALED;
+    connection.unsignaled = 0;
+  }
+  batch_[batched_] = request;
+  if (batched_ > 0) batch_[batched_ - 1].next = &batch_[batched_];
+  batch_of_ = &connection;
+  ++batched_;
+  if (!what.more || batched_ == kBatch) ring();
+  return true;
+}
+
+void VerbsConnectionPort::fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept {
+  if (what.bytes == 0) return;
+  ibv_sge& place = places_[batched_];
+  place.length = static_cast<std::uint32_t>(what.bytes);
+  request.sg_list = &place;
+  request.num_sge = 1;
+  if (what.region != nullptr) {
+    place.addr = reinterpret_cast<std::uint64_t>(what.local);
+    place.lkey = what.region->local_key;
+    return;
+  }
+  ESP_ASSERT(what.bytes <= options_.inline_bytes);
+  std::memcpy(copies_[batched_].data(), what.local, what.bytes);
+  place.addr = reinterpret_cast<std::uint64_t>(copies_[batched_].data());
+  place.lkey = 0;
+  request.send_flags |= IBV_SEND_INLINE;
+}
+
+void VerbsConnectionPort::ring() noexcept {
+  if (batched_ == 0) return;
+  ibv_send_wr* refused = nullptr;
+  Connection& connection = *batch_of_;
+  batched_ = 0;
+  batch_of_ = nullptr;
+  const int failure = ibv_post_send(connection.queue_pair.get(), batch_.data(), &refused);
+  if (failure == 0) return;
+  if (failure == EIO || failure == ENODEV) adapter_.device_gone(failure);
+  halt(connection, rdma::Fault::kLocal);
+}
+
+int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
+  ring();
+  std::array<ibv_wc, 16> completions;
+  int events = 0;
+  while (events < budget && adapter_.fault().ok()) {
+    const auto wanted =
+        std::min<std::size_t>(completions.size(), static_cast<std::size_t>(budget - events));
+    const int count = completions_->poll(std::span(completions).first(wanted));
+    if (count < 0) adapter_.device_gone(-count);
+    if (count <= 0) break;
+    for (int i = 0; i < count; ++i) finish(completions[static_cast<std::size_t>(i)], sink);
+    events += count;
+  }
+  // The ends of connections come after everything that they had completed.
+  if (events < budget) events += tell_halted(sink, budget - events);
+  receives_->flush();
+  if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
+  if (events > 0) {
+    idle_polls_ = 0;
+  } else if (++idle_polls_ % kIdlePolls == 0) {
+    adapter_.take_events();
+  }
+  return adapter_.fault().ok() ? events : -1;
+}
+
+void VerbsConnectionPort::finish(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept {
+  if ((completion.wr_id & kReceive) != 0) {
+    finish_arrival(completion, sink);
+  } else {
+    finish_send(completion, sink);
+  }
+}
+
+void VerbsConnectionPort::finish_arrival(const ibv_wc& completion,
+                                         rdma::ConnectionSink& sink) noexcept {
+  rdma::Packet& packet = (*packets_)[static_cast<std::uint32_t>(completion.wr_id)];
+  ESP_ASSERT(packet.in_flight == 1);
+  packet.in_flight = 0;
+  const auto found = by_queue_pair_.find(completion.qp_num);
+  if (found == by_queue_pair_.end()) return repost(packet);  // Destroyed since.
+  const auto from = static_cast<rdma::ConnectionId>(found->second);
+  if (completion.status != IBV_WC_SUCCESS) {  // Longer than a packet.
+    if (at(from).state == Connection::State::kConnected) {
+      halt(at(from), fault_of(completion.status));
+    }
+    return repost(packet);
+  }
+  if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+    sink.placed(from, be32toh(completion.imm_data), completion.byte_len);
+    return repost(packet);
+  }
+  packet.bytes = completion.byte_len;
+  sink.received(from, packet);
+}
+
+void VerbsConnectionPort::finish_send(const ibv_wc& completion,
+                                      rdma::ConnectionSink& sink) noexcept {
+  const Request request = request_of(completion.wr_id);
+  Connection& connection = *connections_[request.connection];
+  if ((connection.generation & kGenerationMask) != request.generation) return;
+  if (!connection.posted.holds(request.position)) return;  // Has been told as failed.
+  const bool failed = completion.status != IBV_WC_SUCCESS;
+  if (failed && connection.state == Connection::State::kHalted) return;  // tell_halted() does it.
+  // Queue pairs work in order: those before it, which asked for nothing, are complete.
+  while (connection.posted.head() != request.position) {
+    const PostedQueue::Entry entry = connection.posted.pop();
+    ESP_ASSERT(!entry.report);
+  }
+  if (failed) return halt(connection, fault_of(completion.status));
+  const PostedQueue::Entry entry = connection.posted.pop();
+  if (entry.report) {
+    sink.completed(static_cast<rdma::ConnectionId>(request.connection), entry.cookie);
+  }
+}
+
+void VerbsConnectionPort::queue_broken(std::uint32_t queue_pair) noexcept {
+  if (queue_pair == 0) return adapter_.device_gone(EOVERFLOW);  // Completions or shared receives.
+  const auto found = by_queue_pair_.find(queue_pair);
+  if (found == by_queue_pair_.end()) return;
+  Connection& connection = *connections_[found->second];
+  if (connection.state == Connection::State::kConnected) {
+    halt(connection, rdma::Fault::kRemoteOperation);
+  }
+}
+
+void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept {
+  ESP_ASSERT(connection.state == Connection::State::kConnected);
+  if (batch_of_ == &connection) {
+    batched_ = 0;
+    batch_of_ = nullptr;
+  }
+  connection.state = Connection::State::kHalted;
+  connection.why = why;
+  for (const ibv_qp_state to : {IBV_QPS_ERR, IBV_QPS_RESET}) {
+    ibv_qp_attr state = {};
+    state.qp_state = to;
+    const int failure = ibv_modify_qp(connection.queue_pair.get(), &state, IBV_QP_STATE);
+    if (failure != 0) adapter_.device_gone(failure);
+    completions_->drain();
+  }
+  halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
+}
+
+// broken(), and failed() for what is left. The sink may post, stop and destroy meanwhile.
+int VerbsConnectionPort::tell_halted(rdma::ConnectionSink& sink, int budget) noexcept {
+  int told = 0;
+  while (!halted_.empty() && told < budget) {
+    const std::uint32_t position = halted_.front();
+    const auto which = static_cast<rdma::ConnectionId>(position);
+    Connection& connection = *connections_[position];
+    if (!connection.stopped && !connection.told) {
+      connection.told = true;
+      ++told;
+      sink.broken(which, connection.why);
+    } else if (!connection.posted.empty()) {
+      const std::uint64_t cookie = connection.posted.pop().cookie;
+      const rdma::Fault why = std::exchange(connection.why, rdma::Fault::kFlushed);
+      ++told;
+      sink.failed(which, cookie, why);
+    } else {
+      halted_.erase(halted_.begin());
+    }
+  }
+  return told;
+}
+
+bool VerbsConnectionPort::arm() noexcept {
+  ring();
+  receives_->flush();
+  return completions_->arm() && halted_.empty();
+}
+
+}  // namespace espalier::verbs

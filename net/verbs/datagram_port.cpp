@@ -1,0 +1,321 @@
+#include "net/verbs/datagram_port.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+namespace espalier::verbs {
+namespace {
+
+constexpr std::uint32_t kRoutingHeader = 40;  // the GRH, or on RoCE v2 the IP header in its place
+constexpr std::uint32_t kInlineWanted = 128;
+constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;
+constexpr std::uint32_t kGenerationMask = 0x7FFFFFFF;
+constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
+
+std::uint32_t generation_of(std::uint64_t id) noexcept {
+  return static_cast<std::uint32_t>(id >> 32) & kGenerationMask;
+}
+
+// What `packet` waits for in a list of the port.
+void push(rdma::Packet*& list, rdma::Packet& packet) noexcept {
+  packet.next = list;
+  list = &packet;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<rdma::DatagramPort>> VerbsDatagramPort::create(
+    VerbsAdapter& adapter, const DatagramOptions& options) {
+  DatagramOptions rounded = options;
+  rounded.send_depth = std::bit_ceil(options.send_depth);  // Positions wrap around.
+  std::unique_ptr<VerbsDatagramPort> port(new VerbsDatagramPort(adapter, rounded));
+  const Outcome opened = port->open();
+  if (!opened) return opened.error();
+  return std::unique_ptr<rdma::DatagramPort>(std::move(port));
+}
+
+Outcome VerbsDatagramPort::open() {
+  ESP_ASSERT(options_.send_depth > 0 && options_.receive_packets > 0);
+  own_ = adapter_.endpoint();
+  own_.key = random_bits(kQKeyMask);
+  auto completions =
+      CompletionQueue::create(adapter_, options_.send_depth + options_.receive_packets, *this);
+  if (!completions) return completions.error();
+  completions_ = std::move(*completions);
+  auto packets =
+      PacketMemory::create(adapter_, {.count = options_.receive_packets + options_.send_packets,
+                                      .bytes = own_.mtu_bytes,
+                                      .headroom = kRoutingHeader});
+  if (!packets) return packets.error();
+  packets_ = std::move(*packets);
+  const Outcome made = create_queue_pair();
+  if (!made) return made;
+  own_.queue_pair = queue_pair_->qp_num;
+  receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get());
+  for (std::uint32_t i = options_.send_packets; i > 0; --i) {
+    push(free_, (*packets_)[options_.receive_packets + i - 1]);
+  }
+  for (std::uint32_t i = 0; i < options_.receive_packets; ++i) (*packets_)[i].in_flight = 1;
+  const Outcome started = start_queue_pair();
+  if (!started) return started;
+  post_receives();
+  if (receives_->failure() != 0) return adapter_.failed("ibv_post_recv", receives_->failure());
+  return Unit{};
+}
+
+Outcome VerbsDatagramPort::create_queue_pair() {
+  for (const std::uint32_t inlined : {kInlineWanted, 0u}) {
+    ibv_qp_init_attr wanted = {};
+    wanted.qp_context = static_cast<EventTarget*>(this);
+    wanted.send_cq = wanted.recv_cq = completions_->get();
+    wanted.qp_type = IBV_QPT_UD;
+    wanted.cap = {.max_send_wr = options_.send_depth,
+                  .max_recv_wr = options_.receive_packets,
+                  .max_send_sge = 1,
+                  .max_recv_sge = 1,
+                  .max_inline_data = inlined};
+    queue_pair_.reset(ibv_create_qp(adapter_.domain(), &wanted));
+    if (queue_pair_ != nullptr) {
+      inline_bytes_ = std::min(wanted.cap.max_inline_data, kInlineWanted);
+      return Unit{};
+    }
+  }
+  return adapter_.failed("ibv_create_qp (UD)", errno);
+}
+
+// From RESET to RTS.
+Outcome VerbsDatagramPort::start_queue_pair() {
+  ibv_qp_attr state = {};
+  state.qp_state = IBV_QPS_INIT;
+  state.port_num = adapter_.port();
+  state.qkey = own_.key;
+  if (const int failure =
+          ibv_modify_qp(queue_pair_.get(), &state,
+                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)) {
+    return adapter_.failed("ibv_modify_qp (UD, INIT)", failure);
+  }
+  state.qp_state = IBV_QPS_RTR;
+  if (const int failure = ibv_modify_qp(queue_pair_.get(), &state, IBV_QP_STATE)) {
+    return adapter_.failed("ibv_modify_qp (UD, RTR)", failure);
+  }
+  state.qp_state = IBV_QPS_RTS;
+  if (const int failure = ibv_modify_qp(queue_pair_.get(), &state, IBV_QP_STATE | IBV_QP_SQ_PSN)) {
+    return adapter_.failed("ibv_modify_qp (UD, RTS)", failure);
+  }
+  return Unit{};
+}
+
+// All packets for arrivals that nobody outside holds.
+void VerbsDatagramPort::post_receives() {
+  for (std::uint32_t i = 0; i < options_.receive_packets; ++i) {
+    rdma::Packet& packet = (*packets_)[i];
+    if (packet.in_flight > 0) receives_->post(packet, receive_id(packet));
+  }
+  receives_->flush();
+}
+
+Result<rdma::PathId> VerbsDatagramPort::open_path(const rdma::PortAddress& to) {
+  const auto peer = parse_address(to);
+  if (!peer) return peer.error();
+  if (peer.value().mtu_bytes < own_.mtu_bytes) {
+    return error(ESP_ERR_NETWORK,
+                 fmt::format("{}: a peer takes packets of {} bytes, this rank sends {}; set "
+                             "RDMA_MTU={} for all",
+                             adapter_.info().name(), peer.value().mtu_bytes, own_.mtu_bytes,
+                             peer.value().mtu_bytes));
+  }
+  AddressHandle& handle = handles_[PortKey{peer.value().gid, peer.value().lid}];
+  if (handle == nullptr) {
+    auto route = adapter_.route(peer.value());
+    if (!route) return route.error();
+    handle.reset(ibv_create_ah(adapter_.domain(), &*route));
+    if (handle == nullptr) {
+      Error failure = adapter_.failed("ibv_create_ah", errno);
+      failure.text += " (to " + gid_text(peer.value().gid) + ")";
+      return failure;
+    }
+  }
+  paths_.push_back({handle.get(), peer.value().queue_pair, peer.value().key});
+  return static_cast<rdma::PathId>(paths_.size() - 1);
+}
+
+rdma::Packet* VerbsDatagramPort::take() noexcept {
+  rdma::Packet* packet = free_;
+  if (packet == nullptr) return nullptr;
+  free_ = packet->next;
+  packet->next = nullptr;
+  packet->bytes = 0;
+  ESP_ASSERT(packet->in_flight == 0 && !packet->surrendered);
+  return packet;
+}
+
+void VerbsDatagramPort::give(rdma::Packet& packet) noexcept {
+  ESP_ASSERT(!packet.surrendered);
+  if (PacketMemory::index(packet) < options_.receive_packets) {
+    ESP_ASSERT(packet.in_flight == 0);
+    packet.in_flight = 1;
+    receives_->post(packet, receive_id(packet));
+  } else if (packet.in_flight > 0) {
+    packet.surrendered = true;
+  } else {
+    push(free_, packet);
+  }
+}
+
+std::uint64_t VerbsDatagramPort::send_id(std::uint32_t position) const noexcept {
+  return std::uint64_t{generation_} << 32 | position;
+}
+
+std::uint64_t VerbsDatagramPort::receive_id(const rdma::Packet& packet) const noexcept {
+  return kReceive | std::uint64_t{generation_} << 32 | PacketMemory::index(packet);
+}
+
+bool VerbsDatagramPort::send(rdma::PathId to, rdma::Packet& packet, bool more) noexcept {
+  ESP_ASSERT(static_cast<std::size_t>(to) < paths_.size());
+  ESP_ASSERT(PacketMemory::index(packet) >= options_.receive_packets);
+  ESP_ASSERT(packet.bytes <= packet.capacity);
+  if (tail_ - head_ == options_.send_depth) {
+    ring();
+    return false;
+  }
+  const Path& path = paths_[static_cast<std::size_t>(to)];
+  places_[batched_] = packets_->payload(packet);
+  ibv_send_wr& request = batch_[batched_];
+  request = {};
+  request.wr_id = send_id(tail_);
+  request.sg_list = &places_[batched_];
+  request.num_sge = packet.bytes > 0 ? 1 : 0;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = packet.bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
+  request.wr.ud = {.ah = path.handle, .remote_qpn = path.queue_pair, .remote_qkey = path.key};
+  if (batched_ > 0) batch_[batched_ - 1].next = &request;
+  ++batched_;
+  ++packet.in_flight;
+  in_queue_[tail_ % options_.send_depth] = &packet;
+  ++tail_;
+  if (!more || batched_ == kBatch) ring();
+  return true;
+}
+
+// One doorbell for what is batched. Its last request asks for a completion if packets wait for one,
+// or if many positions do.
+void VerbsDatagramPort::ring() noexcept {
+  if (batched_ == 0) return;
+  const auto all_inline = [this] {
+    return std::all_of(batch_.begin(), batch_.begin() + batched_, [](const ibv_send_wr& request) {
+      return (request.send_flags & IBV_SEND_INLINE) != 0;
+    });
+  };
+  unsignaled_ += batched_;
+  if (unsignaled_ >= options_.send_depth / 4 || !all_inline()) {
+    batch_[batched_ - 1].send_flags |= IBV_SEND_SIGNALED;
+    unsignaled_ = 0;
+  }
+  ibv_send_wr* refused = nullptr;
+  const int failure = ibv_post_send(queue_pair_.get(), batch_.data(), &refused);
+  for (std::uint32_t i = 0; i < batched_; ++i) {
+    if ((batch_[i].send_flags & IBV_SEND_INLINE) == 0) continue;
+    rdma::Packet*& slot = in_queue_[(tail_ - batched_ + i) % options_.send_depth];
+    release(*slot);
+    slot = nullptr;
+  }
+  batched_ = 0;
+  if (failure != 0) {  // An error state is left by poll(); a device that is gone tells so, too.
+    broken_ = true;
+    if (failure == EIO || failure == ENODEV) adapter_.device_gone(failure);
+  }
+}
+
+int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
+  ring();
+  std::array<ibv_wc, 16> completions;
+  int events = 0;
+  while (events < budget && adapter_.fault().ok()) {
+    const auto wanted =
+        std::min<std::size_t>(completions.size(), static_cast<std::size_t>(budget - events));
+    const int count = completions_->poll(std::span(completions).first(wanted));
+    if (count < 0) adapter_.device_gone(-count);
+    if (count <= 0) break;
+    for (int i = 0; i < count; ++i) finish(completions[static_cast<std::size_t>(i)], sink);
+    events += count;
+  }
+  receives_->flush();
+  if (events > 0) {
+    idle_polls_ = 0;
+  } else if (++idle_polls_ % kIdlePolls == 0) {
+    adapter_.take_events();
+  }
+  if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
+  if (broken_) revive();
+  return adapter_.fault().ok() ? events : -1;
+}
+
+void VerbsDatagramPort::finish(const ibv_wc& completion, rdma::DatagramSink& sink) noexcept {
+  if (generation_of(completion.wr_id) != generation_) return;
+  const auto low = static_cast<std::uint32_t>(completion.wr_id);
+  if (completion.status != IBV_WC_SUCCESS) {
+    broken_ = true;
+    return;
+  }
+  if ((completion.wr_id & kReceive) == 0) return retire(low + 1);
+  rdma::Packet& packet = (*packets_)[low];
+  ESP_ASSERT(low < options_.receive_packets && packet.in_flight == 1);
+  if (completion.byte_len < kRoutingHeader ||
+      completion.byte_len - kRoutingHeader > packet.capacity) {
+    receives_->post(packet, completion.wr_id);  // Longer than it can be.
+    return;
+  }
+  packet.in_flight = 0;
+  packet.bytes = completion.byte_len - kRoutingHeader;
+  sink.arrived(packet);
+}
+
+// The adapter is done with the sends before `end`.
+void VerbsDatagramPort::retire(std::uint32_t end) noexcept {
+  ESP_ASSERT(end - head_ <= tail_ - head_);
+  for (; head_ != end; ++head_) {
+    if (rdma::Packet* packet = in_queue_[head_ % options_.send_depth]) release(*packet);
+  }
+}
+
+void VerbsDatagramPort::release(rdma::Packet& packet) noexcept {
+  ESP_ASSERT(packet.in_flight > 0);
+  if (--packet.in_flight > 0 || !packet.surrendered) return;
+  packet.surrendered = false;
+  push(free_, packet);
+}
+
+void VerbsDatagramPort::queue_broken(std::uint32_t queue_pair) noexcept {
+  if (queue_pair == 0) return adapter_.device_gone(EOVERFLOW);  // The completion queue.
+  broken_ = true;
+}
+
+// Through RESET, after which the device holds nothing of ours, back to work. What was posted for
+// sending is lost, what was posted for arrivals is posted again.
+void VerbsDatagramPort::revive() noexcept {
+  ring();
+  broken_ = false;
+  ibv_qp_attr state = {};
+  state.qp_state = IBV_QPS_RESET;
+  if (const int failure = ibv_modify_qp(queue_pair_.get(), &state, IBV_QP_STATE)) {
+    return adapter_.device_gone(failure);
+  }
+  generation_ = (generation_ + 1) & kGenerationMask;
+  retire(tail_);
+  unsignaled_ = 0;
+  receives_->forget();
+  const Outcome started = start_queue_pair();
+  if (!started) return adapter_.device_gone(started.error().status.error_number());
+  post_receives();
+}
+
+bool VerbsDatagramPort::arm() noexcept {
+  ring();
+  receives_->flush();
+  return completions_->arm() && !broken_;
+}
+
+}  // namespace espalier::verbs

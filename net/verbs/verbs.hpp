@@ -1,0 +1,63 @@
+// The verbs transport as the rest of the library sees it: RDMA devices, and ports on them.
+//
+// This header needs no libibverbs and is always there. In a build without it (ESPALIER_VERBS=OFF,
+// or not found) built() is false, no device is listed and none can be opened. Only sources of this
+// folder include <infiniband/*>.
+//
+// Ownership: ports belong to the caller and must be gone before their adapter. Threads: the owner
+// of the worker. path: setup
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "net/rdma/connection_port.hpp"
+#include "net/rdma/datagram_port.hpp"
+#include "net/verbs/choice.hpp"
+#include "net/verbs/options.hpp"
+
+namespace espalier::verbs {
+
+bool built() noexcept;
+
+// All ports of all devices, unusable ones with the reason. Empty is no error.
+std::vector<PortInfo> list_ports(const Options& options);
+// Why list_ports() is empty; for people.
+std::string why_no_device();
+
+struct DatagramOptions {
+  std::uint32_t send_packets = 256;     // that take() hands out
+  std::uint32_t receive_packets = 512;  // for arrivals
+  std::uint32_t send_depth = 256;       // sends that the adapter has not completed
+};
+
+struct ConnectionOptions {
+  std::uint32_t receive_packets = 512;  // of all connections together
+  std::uint32_t packet_bytes = 8192;
+  std::uint32_t send_depth = 64;  // per connection
+  std::uint32_t inline_bytes = 128;
+  std::uint32_t connections = 128;  // at most; fewer where the device has smaller queues
+};
+
+// An open device with one of its ports.
+class Adapter {
+ public:
+  virtual ~Adapter() = default;
+
+  virtual const PortInfo& info() const noexcept = 0;
+  // Whether the link works, as far as the device has told. A link that is down may come back:
+  // nothing but time-outs tells the layers above.
+  virtual bool link_up() const noexcept = 0;
+
+  virtual Result<std::unique_ptr<rdma::DatagramPort>> open_datagrams(
+      const DatagramOptions& options) = 0;
+  virtual Result<std::unique_ptr<rdma::ConnectionPort>> open_connections(
+      const ConnectionOptions& options) = 0;
+};
+
+Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options);
+
+}  // namespace espalier::verbs

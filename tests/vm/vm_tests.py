@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Runs a googletest program in a guest with Soft-RoCE, and reports its cases one by one.
+
+usage: vm_tests.py guest FOLDER PROGRAM   boots a guest, runs all cases there, keeps the output in
+                                          FOLDER (ESPALIER_VM_FILTER: as --gtest_filter)
+       vm_tests.py case FOLDER PROGRAM --gtest_filter=CASE   how that case went
+       vm_tests.py case FOLDER PROGRAM --gtest_list_tests    runs the program itself
+
+A guest takes seconds to boot, so there is one for all. On a machine that has RDMA devices the
+program runs on those, without a guest. Exit code 77 with "SKIP: reason": not run.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+SECONDS = 420
+RXE_RUN = pathlib.Path(__file__).with_name("rxe-run")
+DEVICES = pathlib.Path("/sys/class/infiniband")
+
+
+def guest(folder, program):
+    """Runs all cases; the exit code says whether they were run, not how they went."""
+    log = folder / "guest.log"
+    log.unlink(missing_ok=True)
+    command = [program, "--gtest_filter=" + os.environ.get("ESPALIER_VM_FILTER", "*")]
+    if not (DEVICES.is_dir() and any(DEVICES.iterdir())):
+        command = [RXE_RUN, "--nodes", "2", "--timeout", str(SECONDS), "--", *command]
+    with log.open("w", encoding="utf-8", errors="replace") as output:
+        code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT,
+                              check=False).returncode
+    text = log.read_text(encoding="utf-8", errors="replace")
+    skipped = re.search(r"^SKIP: .*", text, re.MULTILINE)
+    if code == 77 and skipped:
+        print(skipped.group())
+        return 77
+    print(text if code not in (0, 1) else "\n".join(text.splitlines()[-5:]))
+    return 0 if code in (0, 1) and "[==========]" in text else 1
+
+
+def case(folder, name):
+    """Prints what the case said in the guest; 0: passed, 77: skipped."""
+    log = folder / "guest.log"
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    skipped = re.search(r"^SKIP: .*", text, re.MULTILINE)
+    begin = text.find(f"[ RUN      ] {name}\n")
+    if begin < 0 and skipped:
+        print(skipped.group())
+        return 77
+    if begin < 0 and "ESPALIER_VM_FILTER" in os.environ:
+        print("SKIP: left out by ESPALIER_VM_FILTER")
+        return 77
+    if begin < 0:
+        print("the guest ended before this case")
+        return 1
+    end = re.compile(rf"^\[ +(OK|FAILED|SKIPPED) +\] {re.escape(name)} .*$", re.MULTILINE)
+    found = end.search(text, begin)
+    print(text[begin:found.end() if found else len(text)])
+    if not found:
+        print("the guest ended in this case")
+    return {"OK": 0, "SKIPPED": 77}.get(found.group(1) if found else "", 1)
+
+
+def main():
+    mode, folder, program, *options = sys.argv[1:]
+    if mode == "guest":
+        return guest(pathlib.Path(folder), program)
+    names = [option[len("--gtest_filter="):] for option in options
+             if option.startswith("--gtest_filter=")]
+    if not names:
+        os.execv(program, [program, *options])
+    return case(pathlib.Path(folder), names[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
