@@ -170,11 +170,12 @@ void VerbsConnectionPort::destroy(rdma::ConnectionId which) noexcept {
 Result<rdma::Region> VerbsConnectionPort::enroll(const void* begin, std::uint64_t bytes) {
   constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                        IBV_ACCESS_REMOTE_ATOMIC;
+  constexpr int kReadOnly = IBV_ACCESS_REMOTE_READ;
   void* memory = const_cast<void*>(begin);
   ibv_mr* made = ibv_reg_mr(adapter_.domain(), memory, bytes, kAll);
   // Memory that this process may only read is still good for sending.
   if (made == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM)) {
-    made = ibv_reg_mr(adapter_.domain(), memory, bytes, IBV_ACCESS_REMOTE_READ);
+    made = ibv_reg_mr(adapter_.domain(), memory, bytes, kReadOnly);
   }
   if (made == nullptr) {
     Error failure = adapter_.failed("ibv_reg_mr", errno);

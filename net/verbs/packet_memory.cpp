@@ -29,8 +29,8 @@ Result<std::unique_ptr<PacketMemory>> PacketMemory::create(const VerbsAdapter& a
   if (::madvise(memory, made->mapped_bytes_, MADV_DONTFORK) != 0) {
     return adapter.failed("madvise of packets", errno);
   }
-  made->registration_.reset(
-      ibv_reg_mr(adapter.domain(), memory, made->mapped_bytes_, IBV_ACCESS_LOCAL_WRITE));
+  constexpr int kRights = IBV_ACCESS_LOCAL_WRITE;
+  made->registration_.reset(ibv_reg_mr(adapter.domain(), memory, made->mapped_bytes_, kRights));
   if (made->registration_ == nullptr) return adapter.failed("ibv_reg_mr of packets", errno);
   made->packets_.resize(shape.count);
   for (std::size_t i = 0; i < shape.count; ++i) {
