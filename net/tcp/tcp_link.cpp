@@ -139,7 +139,10 @@ void TcpLink::write(Peer& p) noexcept {
       p.full = true;
       break;
     case FrameWriter::Wrote::kBroken:
-      return broke(p, socket_error("write", failure));
+      // What the peer wrote before it broke is read first; that ends the connection.
+      p.write_failure = failure;
+      p.full = true;
+      break;
   }
   update_watch(p);
 }
@@ -160,7 +163,9 @@ void TcpLink::wish_goodbye(Peer& p) noexcept {
 
 void TcpLink::update_watch(Peer& p) noexcept {
   if (!p.socket.is_open()) return;
-  const std::uint32_t events = (p.ended ? 0U : std::uint32_t{EPOLLIN}) | (p.full ? EPOLLOUT : 0U);
+  const bool wants_room = p.full && p.write_failure == 0;
+  const std::uint32_t events =
+      (p.ended ? 0U : std::uint32_t{EPOLLIN}) | (wants_room ? std::uint32_t{EPOLLOUT} : 0U);
   if (events == p.watched) return;
   p.watched = events;
   watch(EPOLL_CTL_MOD, p.socket.fd(), events, Watch::kPeer, static_cast<std::size_t>(p.rank));
@@ -171,8 +176,9 @@ void TcpLink::read(Peer& p, FrameSink& sink, int& events) noexcept {
   const auto outcome = p.reader.read(p.socket.fd(), p.rank, sink, {staging_.get(), kStagingBytes},
                                      counters_, failure, events);
   if (p.state != Peer::State::kLive || outcome == FrameReader::Outcome::kDrained) return;
-  if (outcome == FrameReader::Outcome::kEnd) return ended(p);
-  broke(p, failure);
+  if (outcome == FrameReader::Outcome::kBroken) return broke(p, failure);
+  if (p.write_failure != 0) return broke(p, socket_error("write", p.write_failure));
+  ended(p);
 }
 
 // The peer writes no more.
@@ -181,8 +187,10 @@ void TcpLink::ended(Peer& p) noexcept {
     return fail(p,
                 error(ESP_ERR_PEER_DIED, "it has closed the connection without a goodbye", p.rank));
   }
-  p.ended = true;
-  if (p.goodbye_said && p.writer.empty()) return leave(p);
+  // Told a second time, it does not read any more, either.
+  if (std::exchange(p.ended, true) || (p.goodbye_said && p.writer.empty())) {
+    return broke(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
+  }
   update_watch(p);
 }
 
@@ -191,7 +199,7 @@ void TcpLink::ended(Peer& p) noexcept {
 void TcpLink::broke(Peer& p, const Error& failure) noexcept {
   const bool protocol = failure.status.code() == ESP_ERR_NETWORK;
   if (!protocol && p.reader.peer_said_goodbye()) {
-    if (p.writer.count() == (p.goodbye_said ? 1U : 0U) || p.writer.empty()) return leave(p);
+    if (p.writer.count() <= (p.goodbye_said ? 1U : 0U)) return leave(p);
     return fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
   }
   fail(p, error(protocol ? ESP_ERR_NETWORK : ESP_ERR_PEER_DIED, failure.text, p.rank,
@@ -304,7 +312,7 @@ int TcpLink::handle_events(FrameSink& sink) noexcept {
       if (meetings_[index] != nullptr) step(*meetings_[index]);
       ++events;
     } else if (Peer& p = *peers_[index]; p.state == Peer::State::kLive) {
-      if ((found[i].events & EPOLLOUT) != 0) {
+      if ((found[i].events & EPOLLOUT) != 0 && p.write_failure == 0) {
         p.full = false;
         write(p);
       }

@@ -25,6 +25,7 @@ struct TcpLink::Peer {
 
   bool dirty = false;
   bool full = false;                   // the socket takes nothing more until epoll says so
+  int write_failure = 0;               // errno
   bool goodbye = false;                // asked for
   bool goodbye_said = false;           // queued
   bool ended = false;                  // the peer has closed its side, after a goodbye

@@ -1,6 +1,7 @@
 // Everything at once, in an order drawn from a seed: flows of all sizes between all ranks, plain
 // and published, posted early and late, copied and in place, with wires that are looked at rarely.
 // Every byte is checked. A failure prints its seed; the same seed gives the same run.
+#include "relay_world.hpp"
 #include "traffic.hpp"
 #include "worlds.hpp"
 
@@ -125,9 +126,21 @@ struct SimHindered : SimWorld {
       : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
 };
 
+// Streams that are split anywhere and held back.
+struct TcpRelayed : RelayWorld {
+  static RelayPolicy policy() {
+    RelayPolicy policy;
+    policy.chunk_bytes = 60'000;
+    policy.hold = 0.02;
+    return policy;
+  }
+  explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
+};
+
 std::vector<WorldKind> random_worlds() {
   std::vector<WorldKind> worlds = all_worlds();
   worlds.push_back({"ShmTight", make_world<ShmTight>});
+  worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
   worlds.push_back({"SimHindered", make_world<SimHindered>});
   return worlds;
 }

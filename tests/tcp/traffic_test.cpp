@@ -1,0 +1,234 @@
+// What goes over living connections: sizes, cancelled operations, control messages, and what it
+// costs in system calls, copies and allocations.
+#include "tests/wire/traffic.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "allocations.hpp"
+#include "tests/wire/relay_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+net::TcpOptions loopback() {
+  return tcp_options("127.0.0.1");
+}
+
+void exchange(World& world, Message& m, bool early = false) {
+  if (!early) (void)m.receive(world.wire(m.to));
+  ASSERT_NE(m.send(world.wire(m.from)), Posted::kRetry);
+  if (early) settle(world);
+  if (early) (void)m.receive(world.wire(m.to));
+  ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+  m.check();
+}
+
+TEST(TcpTraffic, SixtyFourMebibytesInOneSegment) {
+  TcpWorld world(2, loopback());
+  constexpr std::uint64_t kBytes = net::kSegmentBytesMax;
+  Message posted(0, 1, FlowId(1, 0, 0), kBytes, 1);
+  exchange(world, posted);
+  EXPECT_EQ(world.counters(1).copy_out_bytes.value(), 0U) << "it goes to where it is wanted";
+  Message early(0, 1, FlowId(1, 0, 1), kBytes, 2);
+  early.in_place = true;
+  exchange(world, early, true);
+  world.wire(1).release(early.received);
+  EXPECT_EQ(world.frames(1).held_bytes(), 0U);
+}
+
+// A receive is cancelled while its payload arrives in the user's memory (or for a view): nothing
+// more is written there, and the segment is whole for the next receive.
+TEST(TcpTraffic, AReceiveCancelledHalfWay) {
+  for (const bool in_place : {false, true}) {
+    for (const bool claimed : {false, true}) {
+      RelayWorld world(2, loopback(), {});
+      Message m(0, 1, FlowId(2, 0, 0), 4 << 20, 7), again(0, 1, FlowId(2, 0, 0), 4 << 20, 7);
+      m.in_place = in_place;
+      if (!claimed) (void)m.receive(world.wire(1));
+      ASSERT_EQ(m.send(world.wire(0)), Posted::kPending);
+      while (world.relay(0, 1).passed_bytes() < (1 << 20)) (void)step(world);
+      if (claimed) {
+        ASSERT_EQ(m.receive(world.wire(1)), Posted::kPending);
+      }
+      ASSERT_EQ(m.received.fired, 0);
+      world.wire(1).cancel(m.received);
+      std::fill(m.target.begin(), m.target.end(), std::byte{0x11});
+      (void)again.receive(world.wire(1));
+      ASSERT_TRUE(step_until(world, [&] { return again.received.complete(); }));
+      again.check();
+      EXPECT_EQ(m.received.fired, 0);
+      EXPECT_TRUE(std::all_of(m.target.begin(), m.target.end(),
+                              [](std::byte b) { return b == std::byte{0x11}; }));
+      EXPECT_EQ(world.frames(1).held_bytes(), 0U);
+    }
+  }
+}
+
+// A send is cancelled while it waits behind others: its buffer is the user's again, and the peer
+// gets the bytes that were in it.
+TEST(TcpTraffic, ASendCancelledInTheQueue) {
+  TcpWorld world(2, loopback());
+  Message first(0, 1, FlowId(3, 0, 0), 16 << 20, 1), second(0, 1, FlowId(3, 0, 1), 100'000, 2);
+  (void)first.receive(world.wire(1));
+  (void)second.receive(world.wire(1));
+  ASSERT_EQ(first.send(world.wire(0)), Posted::kPending);
+  ASSERT_EQ(second.send(world.wire(0)), Posted::kPending);
+  world.wire(0).cancel(second.sent);
+  std::fill(second.source.begin(), second.source.end(), std::byte{0});
+  ASSERT_TRUE(step_until(world, [&] {
+    return first.received.complete() && second.received.complete() && first.sent.complete();
+  }));
+  first.check();
+  second.check();
+  EXPECT_EQ(second.sent.fired, 0);
+}
+
+// Thousands of flows open at once between all pairs, in both directions.
+TEST(TcpTraffic, ManyFlows) {
+  TcpWorld world(3, loopback());
+  Messages all;
+  for (std::uint64_t n = 0; n < 3000; ++n) {
+    const auto from = static_cast<Rank>(n % 3);
+    all.push_back(std::make_unique<Message>(from, static_cast<Rank>((n + 1 + n / 3 % 2) % 3),
+                                            FlowId(4, 0, n), n % 7 == 0 ? 3000 : n % 100, n));
+  }
+  Prng prng(1);
+  std::size_t complete = 0;
+  for (auto& m : all) {
+    if (prng.chance(0.5)) (void)m->receive(world.wire(m->to));
+  }
+  ASSERT_TRUE(step_until(world, [&] {
+    for (auto& m : all) {
+      if (m->sent.posted == Posted::kRetry) (void)m->send(world.wire(m->from));
+      const bool sent = m->sent.posted != Posted::kRetry;
+      if (sent && m->received.answer == Posted::kRetry) (void)m->receive(world.wire(m->to));
+    }
+    complete = static_cast<std::size_t>(
+        std::count_if(all.begin(), all.end(), [](auto& m) { return m->received.complete(); }));
+    return complete == all.size();
+  })) << complete;
+  for (auto& m : all) m->check();
+}
+
+TEST(TcpTraffic, PostsAreGatheredIntoFewSystemCalls) {
+  TcpWorld world(2, loopback());
+  Message m(0, 1, FlowId(5, 0, 0), 64, 1);
+  exchange(world, m);
+  settle(world);
+  // 200 small frames in one go.
+  auto flow = make_flow(0, 1, FlowId(5, 0, 1), 200, 64);
+  for (auto& each : flow) (void)each->receive(world.wire(1), 200);
+  settle(world);
+  const std::uint64_t before = world.counters(0).socket_calls.value();
+  for (auto& each : flow) ASSERT_NE(each->send(world.wire(0)), Posted::kRetry);
+  (void)world.wire(0).progress();
+  EXPECT_LE(world.counters(0).socket_calls.value() - before, 1U + 7U + 1U);  // 32 frames a call
+  const std::uint64_t reading = world.counters(1).socket_calls.value();
+  ASSERT_TRUE(step_until(world, [&] { return flow.back()->received.complete(); }));
+  EXPECT_LE(world.counters(1).socket_calls.value() - reading, 100U);
+  for (auto& each : flow) each->check();
+}
+
+TEST(TcpTraffic, SteadyTrafficAllocatesNothing) {
+  TcpWorld world(2, loopback());
+  Message small(0, 1, FlowId(6, 0, 0), 200, 1), large(1, 0, FlowId(6, 1, 0), 100'000, 2),
+      view(0, 1, FlowId(6, 2, 0), 5000, 3);
+  view.in_place = true;
+  std::uint64_t allocated = 0;
+  for (std::uint64_t round = 0; round < 300; ++round) {
+    if (round == 100) allocated = allocations();
+    for (Message* m : {&small, &large, &view}) {
+      m->flow = FlowId(6, m->flow.key >> 30 & 3, round);
+      m->sent.fired = m->received.fired = 0;
+      if (round % 2 == 0) (void)m->receive(world.wire(m->to));
+      ASSERT_NE(m->send(world.wire(m->from), round % 5 == 0), Posted::kRetry);
+    }
+    for (int i = 0; i < 10; ++i) {
+      for (const Rank r : {0, 1}) (void)world.wire(r).progress();
+    }
+    for (Message* m : {&small, &large, &view}) {
+      if (round % 2 == 1) (void)m->receive(world.wire(m->to));
+      for (int i = 0; i < 100'000 && !(m->received.complete() && m->sent.complete()); ++i) {
+        for (const Rank r : {0, 1}) (void)world.wire(r).progress();
+      }
+      ASSERT_TRUE(m->received.complete() && m->sent.complete());
+      world.wire(m->to).release(m->received);
+    }
+  }
+  EXPECT_EQ(allocations(), allocated);
+}
+
+// ---- control messages ----
+
+class Inbox final : public net::ControlHandler {
+ public:
+  void control(Rank from, std::span<const std::byte> message) noexcept override {
+    texts.emplace_back(reinterpret_cast<const char*>(message.data()), message.size());
+    senders.push_back(from);
+  }
+  void lost(Rank peer, const Status& why) noexcept override {
+    lost_peers.push_back(peer);
+    reason = why;
+  }
+  std::vector<std::string> texts;
+  std::vector<Rank> senders, lost_peers;
+  Status reason;
+};
+
+// A pair of wires with handlers, on the links of a world that is not used otherwise.
+struct ControlPair {
+  ControlPair() : world(2, loopback()) {
+    for (const Rank r : {0, 1}) {
+      wires.push_back(std::make_unique<net::FrameWire>(world.link(r), 2, net::FrameWireOptions{},
+                                                       counters[r], &inboxes[r]));
+    }
+  }
+  int step() {
+    const int events = wires[0]->progress() + (wires[1] != nullptr ? wires[1]->progress() : 0);
+    if (events == 0) world.rest();
+    return events;
+  }
+  TcpWorld world;
+  Counters counters[2];
+  Inbox inboxes[2];
+  std::vector<std::unique_ptr<net::FrameWire>> wires;
+};
+
+TEST(TcpControl, MessagesComeInOrderAndWhole) {
+  ControlPair pair;
+  std::vector<std::string> sent;
+  bool refused = false;
+  for (int n = 0; n < 2000; ++n) {
+    sent.push_back(std::to_string(n) + std::string(static_cast<std::size_t>(n * 7 % 1000), 'x'));
+    if (n == 5) sent.back().clear();
+    if (n == 6) sent.back().assign(net::kControlBytes, 'y');
+    const auto bytes = std::as_bytes(std::span(sent.back()));
+    while (!pair.wires[0]->send_control(1, bytes)) {
+      refused = true;
+      (void)pair.step();
+    }
+  }
+  for (int i = 0; i < 100'000 && pair.inboxes[1].texts.size() < sent.size(); ++i) {
+    (void)pair.step();
+  }
+  EXPECT_TRUE(refused) << "messages under way are bounded";
+  EXPECT_EQ(pair.inboxes[1].texts, sent);
+  pair.world.close(1);
+}
+
+TEST(TcpControl, TheHandlerIsToldOfALossOnce) {
+  ControlPair pair;
+  ASSERT_TRUE(pair.wires[0]->send_control(1, {}));
+  for (int i = 0; i < 10'000 && pair.inboxes[1].texts.empty(); ++i) (void)pair.step();
+  pair.wires[1].reset();
+  pair.world.close(1);
+  for (int i = 0; i < 1000 && pair.inboxes[0].lost_peers.empty(); ++i) (void)pair.step();
+  for (int i = 0; i < 50; ++i) (void)pair.step();
+  EXPECT_EQ(pair.inboxes[0].lost_peers, std::vector<Rank>{1});
+  EXPECT_EQ(pair.inboxes[0].reason.code(), ESP_ERR_PEER_DIED);
+  EXPECT_TRUE(pair.wires[0]->send_control(1, {})) << "goes nowhere, but there is room";
+}
+
+}  // namespace
+}  // namespace espalier::test

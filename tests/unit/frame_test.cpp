@@ -1,0 +1,142 @@
+// Headers of frames: what is written is read back, and nothing else is taken for a frame.
+#include "net/frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/prng.hpp"
+
+namespace espalier::net {
+namespace {
+
+constexpr std::uint64_t kLimit = 1 << 20;
+
+std::vector<FrameHeader> samples() {
+  FrameHeader segment;
+  segment.signature = 0x12345678;
+  segment.flow = 0x1122334455667788;
+  segment.ordinal = 41;
+  segment.total = 42;
+  segment.flow_bytes = 1ULL << 40;
+  segment.bytes = kLimit;
+  FrameHeader synchronous = segment;
+  synchronous.synchronous = true;
+  FrameHeader empty;
+  empty.total = 1;
+  FrameHeader grant;
+  grant.kind = FrameKind::kGrant;
+  grant.flow = ~0ULL;
+  grant.ordinal = ~0U;
+  FrameHeader taken = grant;
+  taken.kind = FrameKind::kTaken;
+  taken.ordinal = 0;
+  FrameHeader control;
+  control.kind = FrameKind::kControl;
+  control.bytes = kControlBytes;
+  FrameHeader goodbye;
+  goodbye.kind = FrameKind::kGoodbye;
+  return {segment, synchronous, empty, grant, taken, control, goodbye};
+}
+
+TEST(Frame, ReadsBackWhatWasWritten) {
+  for (const FrameHeader& header : samples()) {
+    auto parsed = parse_frame(frame_bytes(header), kLimit);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text;
+    EXPECT_EQ(*parsed, header);
+  }
+}
+
+// Little-endian, at fixed places: what another build of this version reads.
+TEST(Frame, TheLayoutIsFixed) {
+  const FrameBytes bytes = frame_bytes(samples()[1]);
+  constexpr unsigned kExpected[kFrameHeaderBytes] = {
+      0x01, 0xe5, 1,  1, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
+      0x22, 0x11, 41, 0, 0,    0,    42,   0,    0,    0,    0,    0,    0,    0,
+      0,    1,    0,  0, 0,    0,    0x10, 0,    0,    0,    0,    0};
+  for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
+    EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), kExpected[i]) << "byte " << i;
+  }
+}
+
+void expect_refused(FrameBytes bytes, const char* field) {
+  auto parsed = parse_frame(bytes, kLimit);
+  ASSERT_FALSE(parsed.ok()) << field;
+  EXPECT_EQ(parsed.error().status.code(), ESP_ERR_NETWORK);
+  EXPECT_NE(parsed.error().text.find(field), std::string::npos) << parsed.error().text;
+}
+
+template <typename T>
+FrameBytes with(FrameHeader header, std::size_t at, T value) {
+  FrameBytes bytes = frame_bytes(header);
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+  return bytes;
+}
+
+TEST(Frame, RefusesEveryFieldOutOfRange) {
+  const auto all = samples();
+  const FrameHeader segment = all[0], grant = all[3], taken = all[4], control = all[5],
+                    goodbye = all[6];
+  expect_refused(FrameBytes{}, "mark");
+  expect_refused(with(segment, 0, std::uint8_t{2}), "mark");  // another version
+  expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{6}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
+  for (const unsigned flags : {2U, 3U, 128U, 255U}) {
+    expect_refused(with(segment, 3, static_cast<std::uint8_t>(flags)), "flags");
+  }
+  expect_refused(with(segment, 16, std::uint32_t{42}), "ordinal");
+  expect_refused(with(segment, 20, std::uint32_t{0}), "ordinal");
+  expect_refused(with(segment, 32, kLimit + 1), "bytes");
+  expect_refused(with(segment, 32, ~0ULL), "bytes");
+  expect_refused(with(segment, 24, kLimit - 1), "flow_bytes");
+  expect_refused(with(grant, 16, std::uint32_t{0}), "ordinal");
+  expect_refused(with(control, 32, std::uint64_t{kControlBytes + 1}), "bytes");
+  for (const FrameHeader& header : {grant, taken, control, goodbye}) {
+    expect_refused(with(header, 3, std::uint8_t{1}), "flags");
+    expect_refused(with(header, 4, std::uint32_t{1}), "signature");
+    expect_refused(with(header, 20, std::uint32_t{1}), "total");
+    expect_refused(with(header, 24, std::uint64_t{1}), "flow_bytes");
+  }
+  for (const FrameHeader& header : {grant, taken, goodbye}) {
+    expect_refused(with(header, 32, std::uint64_t{1}), "bytes");
+  }
+  for (const FrameHeader& header : {control, goodbye}) {
+    expect_refused(with(header, 8, std::uint64_t{1}), "flow");
+    expect_refused(with(header, 16, std::uint32_t{1}), "ordinal");
+  }
+}
+
+// What is taken for a frame is one that frame_bytes() could have written, byte for byte.
+TEST(Frame, MutatedHeadersAreRefusedOrMeanWhatTheySay) {
+  const auto all = samples();
+  std::uint64_t taken = 0;
+  for (std::uint64_t seed = 1; seed <= 200'000; ++seed) {
+    Prng prng(seed);
+    FrameBytes bytes = frame_bytes(all[prng.below(all.size())]);
+    for (std::uint64_t n = 1 + prng.below(4); n > 0; --n) {
+      std::byte& at = bytes[prng.below(bytes.size())];
+      at = prng.chance(0.5) ? at ^ static_cast<std::byte>(1U << prng.below(8))
+                            : static_cast<std::byte>(prng.below(256));
+    }
+    auto parsed = parse_frame(bytes, kLimit);
+    if (!parsed) continue;
+    ++taken;
+    ASSERT_EQ(frame_bytes(*parsed), bytes) << "seed " << seed;
+    ASSERT_LE(parsed->bytes, kLimit) << "seed " << seed;
+  }
+  EXPECT_GT(taken, 10'000U) << "the fuzzer does not reach what it is for";
+}
+
+TEST(Frame, NoiseIsRefused) {
+  Prng prng(7);
+  for (int n = 0; n < 200'000; ++n) {
+    FrameBytes bytes;
+    for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
+    ASSERT_FALSE(parse_frame(bytes, kLimit).ok());
+  }
+}
+
+}  // namespace
+}  // namespace espalier::net

@@ -1,0 +1,98 @@
+#include "relay.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace espalier::test {
+namespace {
+constexpr std::size_t kHeldMax = 64 << 10;  // per direction
+}
+
+Relay::Relay(const net::TcpAddress& target, std::uint64_t seed)
+    : prng_(seed), target_(target), address_(target) {
+  address_.port = 0;
+  auto listener = net::listen_on(address_);
+  ESP_ASSERT(listener.ok());
+  listener_ = std::move(*listener);
+}
+
+Relay::~Relay() = default;
+
+bool Relay::pump() {
+  if (policy.frozen) return false;
+  bool moved = false;
+  while (true) {
+    net::Descriptor near(::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!near.is_open()) break;
+    auto far = net::start_connect(target_);
+    if (!far) continue;  // The near end sees its connection close.
+    auto line = std::make_unique<Line>();
+    line->ends[0] = std::move(near);
+    line->ends[1] = std::move(*far);
+    lines_.push_back(std::move(line));
+    moved = true;
+  }
+  for (const auto& line : lines_) {
+    for (const int from : {0, 1}) moved = move(*line, from) || moved;
+  }
+  std::erase_if(lines_, [](const auto& line) {
+    return line->broken || (line->ways[0].closed && line->ways[1].closed);
+  });
+  return moved;
+}
+
+bool Relay::move(Line& line, int from) {
+  Way& way = line.ways[from];
+  bool moved = false;
+  if (!way.ended && way.bytes.size() < kHeldMax) {
+    std::byte taken[16 << 10];
+    const ssize_t got = ::recv(line.ends[from].fd(), taken, sizeof taken, MSG_DONTWAIT);
+    if (got > 0 && !policy.swallow) way.bytes.insert(way.bytes.end(), taken, taken + got);
+    if (got == 0) way.ended = true;
+    if (got < 0 && errno != EAGAIN && errno != ENOTCONN) line.broken = true;
+    moved = got >= 0;
+  }
+  if (way.rests > 0) {
+    --way.rests;
+    return true;
+  }
+  if (prng_.chance(policy.hold)) way.rests = static_cast<unsigned>(1 + prng_.below(20));
+  if (!way.bytes.empty()) {
+    const std::size_t part =
+        std::min(way.bytes.size(), static_cast<std::size_t>(1 + prng_.below(policy.chunk_bytes)));
+    const ssize_t put =
+        ::send(line.ends[1 - from].fd(), way.bytes.data(), part, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (put > 0) {
+      way.bytes.erase(way.bytes.begin(), way.bytes.begin() + put);
+      passed_bytes_ += static_cast<std::uint64_t>(put);
+      moved = true;
+    } else if (errno != EAGAIN && errno != ENOTCONN) {
+      line.broken = true;
+    }
+  } else if (way.ended && !way.closed) {
+    (void)::shutdown(line.ends[1 - from].fd(), SHUT_WR);
+    way.closed = true;
+    moved = true;
+  }
+  return moved;
+}
+
+void Relay::cut(bool reset) {
+  for (const auto& line : lines_) {
+    const linger at_once = {1, 0};
+    for (const net::Descriptor& end : line->ends) {
+      if (reset) (void)::setsockopt(end.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+  }
+  lines_.clear();
+}
+
+std::size_t Relay::held() const noexcept {
+  std::size_t bytes = 0;
+  for (const auto& line : lines_) bytes += line->ways[0].bytes.size() + line->ways[1].bytes.size();
+  return bytes;
+}
+
+}  // namespace espalier::test
