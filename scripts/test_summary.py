@@ -57,11 +57,21 @@ def collect(folder, configurations):
     return passed, failed, skipped
 
 
+def skipped_lines(skipped):
+    """One line a test, but one for all when several have the same reason."""
+    by_reason = {}
+    for test, why in skipped:
+        by_reason.setdefault((test.split(":")[0], why), []).append(test)
+    for (_, why), tests in by_reason.items():
+        more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+        yield f"skipped  {tests[0]}{more}: {why}"
+
+
 def main():
     passed, failed, skipped = collect(pathlib.Path(sys.argv[1]), sys.argv[2:])
     print()
-    for test, why in skipped:
-        print(f"skipped  {test}: {why}")
+    for line in skipped_lines(skipped):
+        print(line)
     for test in failed:
         print(f"FAILED   {test}")
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")

@@ -35,6 +35,10 @@ expect 0 '4 cores, 2 last-level caches' \
 expect 1 'there is no file /nonexistent.xml' \
   env ESPALIER_TOPOLOGY=/nonexistent.xml "$program" --topology
 
+expect 0 '^no RDMA device: |^chosen here: |not usable' "$program" --devices
+expect 1 'DEVICE: there is no RDMA device "nothing0" here' \
+  env ESPALIER_DEVICE=nothing0 "$program" --devices
+
 expect 0 '^rank +0 of 1' "$program"
 expect 0 '^peers' "$program" --every-rank
 expect 1 'ESPALIER_CMA: "x" is not allowed' env ESPALIER_CMA=x "$program"

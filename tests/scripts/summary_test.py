@@ -51,6 +51,13 @@ class Summary(unittest.TestCase):
             "skipped  release: c: no reason given (SKIP_RETURN_CODE=77)",
             "0 passed, 0 failed, 3 skipped"]))
 
+    def test_says_a_common_reason_once_per_configuration(self):
+        self.report("release", *(SKIPPED.format(name, "SKIP: no guest\n") for name in "abc"))
+        self.report("asan", SKIPPED.format("a", "SKIP: no guest\n"))
+        self.assertEqual(self.summary("release", "asan"), (0, [
+            "skipped  release: a and 2 more: no guest", "skipped  asan: a: no guest",
+            "0 passed, 0 failed, 4 skipped"]))
+
     def test_a_build_that_failed_counts_even_beside_an_old_report(self):
         self.report("clang", PASSED.format("a"))
         (self.folder / "clang.build-failed").touch()

@@ -6,6 +6,7 @@
 #include "core/counters.hpp"
 #include "core/host.hpp"
 #include "core/topology.hpp"
+#include "net/verbs/verbs.hpp"
 
 namespace esp_info {
 namespace {
@@ -62,6 +63,22 @@ int show_topology() {
              espalier::format_cpu_list(cpus),
              quota ? fmt::format("{:.2f} CPUs", *quota) : "all of them",
              espalier::usable_cpus(cpus.size(), quota));
+  return 0;
+}
+
+int show_devices() {
+  const Result<Config> config = load_config();
+  if (!config) return fail(config.error().text);
+  const auto options = espalier::verbs::options_from(config.value());
+  const auto ports = espalier::verbs::list_ports(options);
+  for (const auto& port : ports) fmt::print("{}\n", espalier::verbs::describe(port));
+  if (ports.empty()) fmt::print("no RDMA device: {}\n", espalier::verbs::why_no_device());
+  const auto machine = espalier::load_machine(config.value().topology);
+  if (!machine) return fail(machine.error().text);
+  const auto chosen = espalier::verbs::choose_ports(
+      ports, options, machine.value(), {.place = espalier::place_of_rank(machine.value(), 0)});
+  if (!chosen) return fail(chosen.error().text);
+  if (!chosen.value().empty()) fmt::print("chosen here: {}\n", chosen.value().front().name());
   return 0;
 }
 

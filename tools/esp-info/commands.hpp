@@ -12,6 +12,8 @@ int fail(const std::string& text);
 int show_config(bool markdown);
 int show_counters();
 int show_topology();
+// RDMA devices: all ports, and which this process would take.
+int show_devices();
 // Joins trace files of several ranks into one.
 int merge_traces(const std::string& output, const std::vector<std::string>& inputs);
 // The report of a job made for the occasion: of rank 0, or of every rank in turn. Collective over

@@ -15,12 +15,14 @@ int main(int argc, char** argv) try {
   bool markdown = false;
   bool topology = false;
   bool counters = false;
+  bool devices = false;
   bool every_rank = false;
   std::vector<std::string> traces;
   auto* commands = app.add_option_group("What to show")->require_option(0, 1);
   auto* config_flag = commands->add_flag("--config", config, "Settings: value, source, meaning");
   commands->add_flag("--topology", topology,
                      "The machine, or the one that ESPALIER_TOPOLOGY describes");
+  commands->add_flag("--devices", devices, "RDMA devices, and which would be used");
   commands->add_flag("--counters", counters, "Counters: name and meaning");
   auto* merge = commands
                     ->add_option("--merge-traces", traces,
@@ -39,6 +41,7 @@ int main(int argc, char** argv) try {
 
   if (config) return esp_info::show_config(markdown);
   if (topology) return esp_info::show_topology();
+  if (devices) return esp_info::show_devices();
   if (counters) return esp_info::show_counters();
   if (merge->count() > 0) {
     return esp_info::merge_traces(traces.front(), {traces.begin() + 1, traces.end()});

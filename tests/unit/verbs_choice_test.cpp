@@ -1,0 +1,133 @@
+// Which device, port and GID are taken, and what is said where none can be (net/verbs/choice.hpp).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/verbs/choice.hpp"
+#include "net/verbs/verbs.hpp"
+
+namespace espalier::verbs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr GidBytes kLinkLocal = {0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x77, 0, 0xFF, 0xFE, 0, 0, 1};
+constexpr GidBytes kGlobal = {0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+constexpr GidBytes kIpv4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 77, 0, 1};
+
+int chosen(const std::vector<Gid>& table, LinkLayer link = LinkLayer::kEthernet, int wanted = -1) {
+  const auto gid = choose_gid(table, link, wanted);
+  return gid ? gid.value().index : -1;
+}
+
+TEST(VerbsGid, RoceTakesVersion2AndIpv4First) {
+  const Gid v1{0, GidType::kRoceV1, kLinkLocal}, local{1, GidType::kRoceV2, kLinkLocal},
+      v1_ipv4{2, GidType::kRoceV1, kIpv4}, ipv4{3, GidType::kRoceV2, kIpv4},
+      global{4, GidType::kRoceV2, kGlobal};
+  EXPECT_EQ(chosen({v1, local, v1_ipv4, ipv4, global}), 3);
+  EXPECT_EQ(chosen({v1, local, v1_ipv4, global}), 4);
+  EXPECT_EQ(chosen({v1, local, v1_ipv4}), 1);
+  EXPECT_EQ(chosen({v1, local, ipv4}, LinkLayer::kEthernet, 0), 0);  // Asked for.
+
+  const auto none = choose_gid(std::vector{v1, v1_ipv4}, LinkLayer::kEthernet, -1);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.error().text, HasSubstr("no GID of RoCE version 2"));
+  const auto absent = choose_gid(std::vector{v1}, LinkLayer::kEthernet, 9);
+  ASSERT_FALSE(absent.ok());
+  EXPECT_THAT(absent.error().text, HasSubstr("no GID of index 9"));
+}
+
+TEST(VerbsGid, InfinibandTakesTheFirst) {
+  const Gid first{0, GidType::kInfiniband, kLinkLocal}, second{1, GidType::kInfiniband, kGlobal};
+  EXPECT_EQ(chosen({first, second}, LinkLayer::kInfiniband), 0);
+}
+
+TEST(VerbsGid, IsShownAsAnAddress) {
+  EXPECT_EQ(gid_text(kIpv4), "10.77.0.1");
+  EXPECT_EQ(gid_text(kGlobal), "2001:db8::1");
+}
+
+PortInfo port(const char* device, int number, std::vector<int> cpus) {
+  PortInfo info;
+  info.device = device;
+  info.port = number;
+  info.state = "active";
+  info.mtu_bytes = 4096;
+  info.gid = {1, GidType::kRoceV2, kIpv4};
+  info.cpus = std::move(cpus);
+  info.atomics = true;
+  return info;
+}
+
+class VerbsPorts : public ::testing::Test {
+ protected:
+  VerbsPorts() {
+    auto loaded = load_machine("pack:2 [numa] l3:1 core:2 pu:1");
+    EXPECT_TRUE(loaded.ok());
+    machine_ = *loaded;
+    ports_.push_back(port("left0", 1, {0, 1}));
+    ports_.push_back(port("right0", 1, {2, 3}));
+    ports_.push_back(port("right0", 2, {2, 3}));
+    ports_.push_back(port("down0", 1, {2, 3}));
+    ports_.back().why_not = "its link is down";
+  }
+  std::vector<std::string> chosen(const char* device, int cpu = 0, int node_rank = 0) {
+    Options options;
+    options.device = device;
+    const auto found = choose_ports(
+        ports_, options, machine_,
+        {.place = machine_.cpus[static_cast<std::size_t>(cpu)], .node_rank = node_rank});
+    if (!found) return {found.error().text};
+    std::vector<std::string> names;
+    for (const PortInfo& info : found.value()) names.push_back(info.name());
+    return names;
+  }
+
+  Machine machine_;
+  std::vector<PortInfo> ports_;
+};
+
+TEST_F(VerbsPorts, TheNearestIsFirst) {
+  EXPECT_THAT(chosen("", 0), ElementsAre("left0:1", "right0:1", "right0:2"));
+  EXPECT_THAT(chosen("", 2), ElementsAre("right0:1", "right0:2", "left0:1"));
+}
+
+TEST_F(VerbsPorts, RanksSpreadOverThoseThatAreEquallyNear) {
+  EXPECT_THAT(chosen("", 2, 1), ElementsAre("right0:2", "right0:1", "left0:1"));
+  EXPECT_THAT(chosen("", 2, 2), ElementsAre("right0:1", "right0:2", "left0:1"));
+  EXPECT_THAT(chosen("", 0, 1), ElementsAre("left0:1", "right0:1", "right0:2"));
+}
+
+TEST_F(VerbsPorts, NamedOnesAreTakenInTheirOrder) {
+  EXPECT_THAT(chosen("right0:2,left0"), ElementsAre("right0:2", "left0:1"));
+  EXPECT_THAT(chosen("right0"), ElementsAre("right0:1", "right0:2"));
+}
+
+TEST_F(VerbsPorts, WhatCannotBeUsedIsExplained) {
+  EXPECT_THAT(chosen("down0"), ElementsAre(HasSubstr("down0:1: its link is down")));
+  EXPECT_THAT(chosen("right0:3"), ElementsAre(HasSubstr("there are: left0:1 right0:1")));
+  for (const char* text : {":1", "left0:", "left0:x", "left0:0", "left0:1:2", "left0,,right0"}) {
+    EXPECT_THAT(chosen(text), ElementsAre(HasSubstr("not of the form"))) << text;
+  }
+  ports_.clear();
+  EXPECT_THAT(chosen(""), ElementsAre());
+  EXPECT_THAT(chosen("left0"), ElementsAre(HasSubstr("there are: none")));
+}
+
+TEST_F(VerbsPorts, AreDescribed) {
+  EXPECT_EQ(describe(ports_[0]), "left0:1 RoCE, active, MTU 4096, GID 1 (10.77.0.1)");
+  EXPECT_EQ(describe(ports_[3]), "down0:1 RoCE: not usable, its link is down");
+  ports_[0].link = LinkLayer::kInfiniband;
+  ports_[0].lid = 7;
+  ports_[0].atomics = false;
+  EXPECT_THAT(describe(ports_[0]), HasSubstr("LID 7, no atomics"));
+}
+
+TEST(Verbs, WithoutADeviceThereIsAReason) {
+  const auto ports = list_ports({});
+  EXPECT_EQ(why_no_device().empty(), !ports.empty());
+  EXPECT_EQ(open_adapter(port("nothing0", 1, {}), {}).ok(), false);
+}
+
+}  // namespace
+}  // namespace espalier::verbs
