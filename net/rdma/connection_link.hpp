@@ -97,6 +97,9 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool drained() const noexcept override;
   std::string describe(Rank peer) const override;
 
+  // A frame of this peer begins that did not come through this link: its announcement ends.
+  void came_otherwise(Rank from, const net::FrameHeader& header) noexcept;
+
   // Memory that stays registered until remove(); see registered_memory.hpp.
   RegisteredMemory& memory() noexcept { return memory_; }
   const ConnectionStatistics& statistics() const noexcept { return statistics_; }

@@ -178,6 +178,10 @@ void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noe
   close_landing(*landing);
 }
 
+void ConnectionLink::came_otherwise(Rank from, const net::FrameHeader& header) noexcept {
+  if (Peer* peer = known(from)) frame_begun(*peer, header);
+}
+
 void ConnectionLink::close_landing(Landing& landing) noexcept {
   if (landing.own_region) port_.withdraw(landing.region);
   landing = Landing{};

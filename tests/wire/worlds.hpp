@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "connection_world.hpp"
 #include "datagram_world.hpp"
 #include "shm_world.hpp"
 #include "sim_world.hpp"
@@ -75,6 +76,21 @@ struct FaultyDatagrams : DatagramWorld {
                       ports()) {}
 };
 
+// Reliable connections; where they break every now and then and receivers run dry, with places for
+// small segments, too; and with one connection per rank at most, the other peers by datagrams.
+struct Connections : ConnectionWorld {
+  explicit Connections(int ranks) : ConnectionWorld(ranks, {}) {}
+};
+struct BrokenConnections : ConnectionWorld {
+  explicit BrokenConnections(int ranks)
+      : ConnectionWorld(
+            ranks, {"break=300,rnr=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms", 64, true,
+                    1000}) {}
+};
+struct MixedPaths : ConnectionWorld {
+  explicit MixedPaths(int ranks) : ConnectionWorld(ranks, {{}, 1, true, 1000}) {}
+};
+
 struct WorldKind {
   const char* name;
   std::unique_ptr<World> (*make)(int ranks);
@@ -89,11 +105,19 @@ std::unique_ptr<World> make_world(int ranks) {
 
 inline std::vector<WorldKind> all_worlds() {
   return {
-      {"ShmCopies", make_world<ShmCopies>}, {"ShmPulls", make_world<ShmPulls>},
-      {"SimDevice", make_world<SimDevice>}, {"SimCopies", make_world<SimCopies>},
-      {"SimPulls", make_world<SimPulls>},   {"SimCluster", make_world<SimCluster>},
-      {"TcpV4", make_world<TcpV4>},         {"TcpV6", make_world<TcpV6>},
-      {"Datagrams", make_world<Datagrams>}, {"FaultyDatagrams", make_world<FaultyDatagrams>},
+      {"ShmCopies", make_world<ShmCopies>},
+      {"ShmPulls", make_world<ShmPulls>},
+      {"SimDevice", make_world<SimDevice>},
+      {"SimCopies", make_world<SimCopies>},
+      {"SimPulls", make_world<SimPulls>},
+      {"SimCluster", make_world<SimCluster>},
+      {"TcpV4", make_world<TcpV4>},
+      {"TcpV6", make_world<TcpV6>},
+      {"Datagrams", make_world<Datagrams>},
+      {"FaultyDatagrams", make_world<FaultyDatagrams>},
+      {"Connections", make_world<Connections>},
+      {"BrokenConnections", make_world<BrokenConnections>},
+      {"MixedPaths", make_world<MixedPaths>},
   };
 }
 

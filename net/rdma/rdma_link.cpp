@@ -1,0 +1,113 @@
+#include "net/rdma/rdma_link.hpp"
+
+#include <algorithm>
+
+namespace espalier::rdma {
+
+RdmaLink::RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint32_t ranks,
+                   std::uint32_t connections_max)
+    : datagrams_(datagrams),
+      connections_(connections),
+      routes_(ranks),
+      connections_left_(connections != nullptr ? connections_max : 0) {}
+
+net::Link& RdmaLink::choose(Rank peer) noexcept {
+  Route& to = route(peer);
+  if (to.way == Way::kOpen) {
+    to.way = connections_left_ > 0 ? Way::kConnection : Way::kDatagrams;
+    connections_left_ -= connections_left_ > 0 ? 1 : 0;
+  }
+  return to.way == Way::kConnection ? *connections_ : datagrams_;
+}
+
+const net::Link& RdmaLink::likely(Rank peer) const noexcept {
+  const Way way = route(peer).way;
+  const bool connection = way == Way::kConnection || (way == Way::kOpen && connections_left_ > 0);
+  return connection ? *connections_ : datagrams_;
+}
+
+Posted RdmaLink::post(Rank peer, const net::FrameHeader& header, const void* payload,
+                      Completion& completion) noexcept {
+  if (route(peer).lost) return Posted::kDone;
+  return choose(peer).post(peer, header, payload, completion);
+}
+
+// The peer decides how it sends; a frame that comes as datagrams ends the announcement.
+bool RdmaLink::announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept {
+  return connections_ != nullptr && !route(from).lost &&
+         connections_->announce(from, expected, memory);
+}
+
+void RdmaLink::retract(Rank from, const net::FrameHeader& expected) noexcept {
+  if (connections_ != nullptr) connections_->retract(from, expected);
+}
+
+void RdmaLink::withdraw(Rank peer, Completion& completion) noexcept {
+  choose(peer).withdraw(peer, completion);
+}
+
+void RdmaLink::redirect(Rank from, std::byte* payload) noexcept {
+  const bool connection = route(from).arriving == Way::kConnection;
+  (connection ? static_cast<net::Link&>(*connections_) : datagrams_).redirect(from, payload);
+}
+
+void RdmaLink::lose(Rank peer, Error why) noexcept {
+  if (connections_ != nullptr) connections_->lose(peer, why);
+  datagrams_.lose(peer, std::move(why));
+}
+
+// Datagrams first: they bring letters.
+int RdmaLink::progress(net::FrameSink& sink) noexcept {
+  Tap tap(*this, Way::kDatagrams, sink);
+  int events = datagrams_.progress(tap);
+  if (connections_ != nullptr) {
+    Tap other(*this, Way::kConnection, sink);
+    events += connections_->progress(other);
+  }
+  return events;
+}
+
+int RdmaLink::descriptor() const noexcept {
+  return connections_ == nullptr ? datagrams_.descriptor() : -1;
+}
+
+bool RdmaLink::arm() noexcept {
+  const bool quiet = datagrams_.arm();
+  return (connections_ == nullptr || connections_->arm()) && quiet;
+}
+
+std::uint64_t RdmaLink::deadline_ns() const noexcept {
+  const std::uint64_t one = datagrams_.deadline_ns();
+  const std::uint64_t other = connections_ != nullptr ? connections_->deadline_ns() : 0;
+  if (one == 0 || other == 0) return one + other;
+  return std::min(one, other);
+}
+
+void RdmaLink::say_goodbye(Rank peer) noexcept {
+  if (connections_ != nullptr) connections_->say_goodbye(peer);
+  datagrams_.say_goodbye(peer);
+}
+
+bool RdmaLink::drained() const noexcept {
+  return datagrams_.drained() && (connections_ == nullptr || connections_->drained());
+}
+
+std::byte* RdmaLink::Tap::begin(Rank from, const net::FrameHeader& header) noexcept {
+  link_.route(from).arriving = way_;
+  if (way_ == Way::kDatagrams && link_.connections_ != nullptr) {
+    link_.connections_->came_otherwise(from, header);
+  }
+  return sink_.begin(from, header);
+}
+
+void RdmaLink::Tap::end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept {
+  sink_.end(from, header, payload);
+}
+
+void RdmaLink::Tap::lost(Rank peer, const Status& why) noexcept {
+  if (std::exchange(link_.route(peer).lost, true)) return;
+  sink_.lost(peer, why);
+  link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));
+}
+
+}  // namespace espalier::rdma
