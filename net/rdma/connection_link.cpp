@@ -8,12 +8,6 @@
 #include "net/rdma/connection_peer.hpp"
 
 namespace espalier::rdma {
-namespace {
-
-constexpr int kBudget = 64;  // completions per look at the port
-
-}  // namespace
-
 ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& clock, Rank rank,
                                std::uint32_t ranks, const ConnectionOptions& options,
                                std::unique_ptr<SendPackets> packets)
@@ -197,19 +191,14 @@ void ConnectionLink::lose(Rank rank, Error why) noexcept {
 int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   ESP_ASSERT(sink_ == nullptr);
   sink_ = &sink;
-  int events = 0;
-  int polled = 0;
-  do {
-    polled = port_.poll(*this, kBudget);
-    events += std::max(polled, 0);
-  } while (polled == kBudget && troubled_.empty());
+  const int polled = port_.poll(*this, static_cast<int>(options_.poll_budget));
+  int events = std::max(polled, 0);
   if (polled < 0) {
     for (Peer* peer : active_) {
       lose(peer->rank, error(ESP_ERR_NETWORK, "the adapter has failed", peer->rank));
     }
   }
   events += handle_letters();
-  if (!troubled_.empty()) drain();
   events += handle_troubles();
   events += static_cast<int>(timers_.run_expired(clock_.now_ns()));
   for (Peer* peer : active_) pump(*peer);

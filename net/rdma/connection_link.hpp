@@ -53,6 +53,7 @@ struct ConnectionOptions {
   std::uint64_t answer_ns = 5'000'000'000;     // a handshake takes so long at most
   std::uint64_t tail_ns = 500'000;             // until unsignaled operations are asked for
   std::uint64_t keepalive_ns = 1'000'000'000;
+  std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
   double latency_ns = 2000, bytes_per_ns = 10;
 };
@@ -134,6 +135,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void send_message(Peer& peer, Packet& packet, MessageKind kind, Batch& batch) noexcept;
   void send_small(Peer& peer, std::span<std::byte> message, MessageKind kind,
                   Batch& batch) noexcept;
+  void track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept;
   void probe(Peer& peer) noexcept;
   Packet* take_packet() noexcept;
   void complete(Record& record) noexcept;

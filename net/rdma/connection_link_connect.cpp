@@ -215,9 +215,9 @@ void ConnectionLink::close(Peer& peer) noexcept {
   peer.broken = false;
   unpromised_ += peer.granted;
   peer.granted = 0;
-  peer.offers.clear();
+  if (ESP_PLANT(68, true, false)) peer.offers.clear();
   peer.retired.clear();
-  peer.placing.post = nullptr;
+  if (ESP_PLANT(69, true, false)) peer.placing.post = nullptr;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state == Landing::State::kRetracted) close_landing(landing);

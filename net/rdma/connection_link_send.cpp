@@ -48,7 +48,8 @@ void ConnectionLink::pump(Peer& peer) noexcept {
   tell(peer, batch);
   while (advance(peer, batch)) {
   }
-  if (peer.credits.must_return() && peer.credits.may_return() && !peer.sent.full()) {
+  const bool owes = ESP_PLANT(61, peer.credits.must_return(), false);
+  if (owes && peer.credits.may_return() && !peer.sent.full()) {
     std::array<std::byte, MessageHead::kBytes> message;
     send_small(peer, message, MessageKind::kCredits, batch);
     ++statistics_.credit_messages;
@@ -199,10 +200,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
     (void)peer.posts.pop_front();
     placing.post = nullptr;
   }
-  const auto ticket = peer.sent.add(record, last);
-  what.cookie = ticket.cookie;
-  what.signaled = ticket.signaled;
-  statistics_.signals += ticket.signaled ? 1 : 0;
+  track(peer, record, last, what);
   if (!last) {
     batch.write(what, to);
     return true;
@@ -213,6 +211,14 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   const Placement placement(placing.at.slot, post.header.synchronous, peer.credits.take_owed());
   batch.write_immediate(what, to, placement.immediate());
   return true;
+}
+
+// Enters the operation in the queue of those that are not complete.
+void ConnectionLink::track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept {
+  const auto ticket = peer.sent.add(record, force);
+  what.cookie = ticket.cookie;
+  what.signaled = ESP_PLANT(64, ticket.signaled, force);
+  statistics_.signals += ticket.signaled ? 1 : 0;
 }
 
 // Counted; the packet is kept until it is known to have arrived.
@@ -229,14 +235,11 @@ void ConnectionLink::send_message(Peer& peer, Packet& packet, MessageKind kind,
   head.credits = peer.credits.take_owed();
   head.number = static_cast<std::uint32_t>(record.number);
   write_head(head, packet.data);
-  const auto ticket = peer.sent.add(record, kind == MessageKind::kGoodbye);
   Transfer what;
+  track(peer, record, kind == MessageKind::kGoodbye, what);
   what.local = packet.data;
   what.bytes = packet.bytes;
   what.region = packet.bytes > port_.inline_bytes() ? &packets_->region() : nullptr;
-  what.cookie = ticket.cookie;
-  what.signaled = ticket.signaled;
-  statistics_.signals += ticket.signaled ? 1 : 0;
   ++statistics_.messages;
   batch.send(what);
 }
@@ -249,11 +252,8 @@ void ConnectionLink::send_small(Peer& peer, std::span<std::byte> message, Messag
   head.kind = kind;
   head.credits = peer.credits.take_owed();
   write_head(head, message.data());
-  const auto ticket = peer.sent.add(Record{}, false);
   Transfer what;
-  what.cookie = ticket.cookie;
-  what.signaled = ticket.signaled;
-  statistics_.signals += ticket.signaled ? 1 : 0;
+  track(peer, {}, false, what);
   ++statistics_.messages;
   batch.send_copy(message, what);
 }
@@ -262,12 +262,10 @@ void ConnectionLink::send_small(Peer& peer, std::span<std::byte> message, Messag
 void ConnectionLink::probe(Peer& peer) noexcept {
   if (!peer.may_post() || peer.sent.full()) return;
   Batch batch(port_, *peer.connection);
-  const auto ticket = peer.sent.add(Record{}, true);
   Transfer what;
-  what.cookie = ticket.cookie;
+  track(peer, {}, true, what);
   batch.write(what, {});
   ++statistics_.probes;
-  ++statistics_.signals;
   if (batch.ring()) return;
   peer.broken = true;
   peer.why = Fault::kLocal;

@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "core/assert.hpp"
-#include "core/plant.hpp"
 
 namespace espalier::rdma {
 
@@ -46,7 +45,7 @@ class CreditAccount {
   // A packet that the peer used has been posted again. False: the peer used more than it has.
   [[nodiscard]] bool consumed() noexcept { return ++owed_ <= granted_; }
   // It is time for a message of its own.
-  bool must_return() const noexcept { return ESP_PLANT(61, 2, 1) * owed_ >= granted_; }
+  bool must_return() const noexcept { return 2 * owed_ >= granted_; }
   // For the message that is being made.
   std::uint16_t take_owed() noexcept {
     const auto brought = static_cast<std::uint16_t>(std::min(owed_, 0xffffU));

@@ -3,9 +3,83 @@
 #include <gtest/gtest.h>
 
 #include "connection_job.hpp"
+#include "sim_world.hpp"
 
 namespace espalier::test {
 namespace {
+
+// Two ranks that throw a frame back and forth.
+struct PingPong {
+  struct Player final : net::FrameSink {
+    std::byte* begin(Rank, const net::FrameHeader&) noexcept override { return ball; }
+    void end(Rank from, const net::FrameHeader& header, std::byte*) noexcept override {
+      game->last_ns = game->world.now_ns();
+      if (++game->throws == 1001) game->begin_ns = game->last_ns;
+      if (game->throws <= 3000) (void)link->post(from, header, ball, nobody);
+    }
+    void lost(Rank, const Status&) noexcept override { game->throws = 1'000'000; }
+    PingPong* game = nullptr;
+    std::unique_ptr<sim::SimConnectionPort> port;
+    std::unique_ptr<rdma::ConnectionLink> link;
+    Completion nobody;
+    std::byte ball[64] = {};
+  };
+  explicit PingPong(std::uint64_t bytes)
+      : machine(device_machine()),
+        map(*sim::Map::create(machine, 2, 1, sim::Placement::kByCore, 1)),
+        world(machine, map, {}),
+        net(world),
+        letters(world) {
+    world.set_turn(
+        [](void* self, Rank r) {
+          Player& player = static_cast<PingPong*>(self)->players[r];
+          while (player.link->progress(player) > 0) {
+          }
+        },
+        this);
+    for (Rank r = 0; r < 2; ++r) {
+      players[r].game = this;
+      players[r].port = std::make_unique<sim::SimConnectionPort>(net, r);
+      players[r].link = std::move(*rdma::ConnectionLink::create(
+          *players[r].port, letters.postman(r), world.clock(r), r, 2));
+    }
+    net::FrameHeader header;
+    header.total = 1;
+    header.bytes = header.flow_bytes = bytes;
+    (void)players[0].link->post(1, header, players[0].ball, players[0].nobody);
+    world.run();
+  }
+  ~PingPong() {
+    for (Player& player : players) player.link.reset();
+  }
+
+  const sim::Machine machine;
+  const sim::Map map;
+  sim::World world;
+  sim::ConnectionNet net;
+  Letters letters;
+  Player players[2];
+  std::uint64_t throws = 0, begin_ns = 0, last_ns = 0;
+};
+
+// One packet, one doorbell and a sixteenth of a completion; the time is what the wire takes.
+TEST(ConnectionLink, ASmallFrameCostsOneMessage) {
+  PingPong game(8);
+  ASSERT_EQ(game.throws, 3001U);
+  const std::uint64_t wire_ns = 100 + 1000 + (8 + 40 + 8) / 2 + 200;
+  std::uint64_t probes = 0;
+  for (const auto& player : game.players) probes += player.link->statistics().probes;
+  EXPECT_LE(probes, 20U) << "after tail_ns, and signs of life";
+  EXPECT_GE(game.last_ns - game.begin_ns, 2000 * wire_ns);
+  EXPECT_LE(game.last_ns - game.begin_ns, 2000 * wire_ns + 200 * probes);
+  EXPECT_EQ(game.net.counts().posted, 3001U + probes) << "credits ride on frames";
+  EXPECT_EQ(game.net.counts().doorbells, 3001U + probes);
+  for (const auto& player : game.players) {
+    EXPECT_LE(player.link->statistics().signals, 1501U / 16 + 1 + probes);
+    EXPECT_EQ(player.link->statistics().copied_bytes, player.link->statistics().frames * 8);
+  }
+  EXPECT_EQ(game.letters.posted(), 3U) << "request, reply, ready";
+}
 
 ConnectionJobOptions small(std::uint64_t seed) {
   ConnectionJobOptions options;
