@@ -269,18 +269,19 @@ int Engine::tell_failed() noexcept {
 int Engine::run(Instance& instance) noexcept {
   int events = 0;
   while (instance.queued > 0 && instance.status.ok()) {
-    const std::uint16_t vertex = instance.queue[--instance.queued];
-    instance.states[vertex].queued = false;
-    events += look_at(instance, vertex);
+    events += look_at(instance, instance.queue[--instance.queued]);
   }
   return events;
 }
 
+// A vertex that could post more lets the others go first: the children of a rank are served segment
+// by segment, not window by window. While it is looked at it counts as queued.
 int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
   const Vertex& vertex = instance.plan->vertices[number];
   VertexState& state = instance.states[number];
   int events = 0;
-  while (const std::uint64_t possible = startable(instance, vertex, state)) {
+  std::uint64_t possible = startable(instance, vertex, state);
+  while (possible != 0) {
     const std::uint32_t index = state.base + static_cast<std::uint32_t>(std::countr_zero(possible));
     if (state.recvs != nullptr && state.recvs[index % state.slots].busy) break;
     const Posted posted = post(instance, number, index);
@@ -296,8 +297,21 @@ int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
     state.posted |= std::uint64_t{1} << (index - state.base);
     if (posted == Posted::kDone) mark(instance, number, index);
     if (!instance.status.ok()) break;
+    possible = startable(instance, vertex, state);
+    if (possible != 0 && instance.queued > 0) {
+      queue_last(instance, number);
+      return events;
+    }
   }
+  state.queued = false;
   return events;
+}
+
+// Beneath all others. A rank has few children: moving what waits is cheaper than a ring.
+void Engine::queue_last(Instance& instance, std::uint16_t vertex) noexcept {
+  std::uint16_t* end = instance.queue + instance.queued++;
+  std::copy_backward(instance.queue, end, end + 1);
+  instance.queue[0] = vertex;
 }
 
 // Bit b: index base + b may be posted now.

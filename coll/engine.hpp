@@ -84,6 +84,7 @@ class Engine final : public Agent {
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   Result<Started> launch(PlanEntry& entry, const Instance& prototype);
   void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
+  static void queue_last(Instance& instance, std::uint16_t vertex) noexcept;
   void make_ready(Instance& instance) noexcept;
   int run(Instance& instance) noexcept;
   int look_at(Instance& instance, std::uint16_t number) noexcept;
