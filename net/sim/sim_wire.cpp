@@ -150,7 +150,7 @@ void SimWire::load(Message& m, Payload*& payload) noexcept {
 }
 
 bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
-  if (segment.ordinal < kEagerSegments) return true;
+  if (segment.ordinal < world_.options_.eager_segments) return true;
   const auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
   if (credit != nullptr && segment.ordinal < credit->limit) return true;
   awaits_grant_ = ESP_PLANT(13, true, credit != nullptr);
@@ -160,9 +160,10 @@ bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
 // Segments may go in any order; the receiver's last grant covers the last segment, so the entry
 // goes with the last one that needed it.
 void SimWire::use_grant(Rank peer, const SegmentId& segment) noexcept {
-  if (segment.ordinal < kEagerSegments) return;
+  const std::uint32_t eager = world_.options_.eager_segments;
+  if (segment.ordinal < eager) return;
   auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
-  if (++credit->used < segment.total - kEagerSegments - ESP_PLANT(20, 0U, 1U)) return;
+  if (++credit->used < segment.total - eager - ESP_PLANT(20, 0U, 1U)) return;
   credits_.erase(*credit);
   delete credit;
 }
@@ -193,7 +194,7 @@ Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   charge_combines();
   const std::uint32_t step = std::clamp(window / 2, 1U, kGrantStep);
   const std::uint32_t limit = segment.ordinal + ESP_PLANT(7, 1U, 2U);
-  if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
+  if (limit > world_.options_.eager_segments && (limit % step == 0 || limit == segment.total)) {
     ++counters_.grants;
     world_.send_grant({rank_, segment.peer, segment.flow.key, limit});
   }

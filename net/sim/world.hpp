@@ -59,6 +59,8 @@ struct WorldOptions {
   NoiseSpec noise;
   std::uint32_t noise_every = 1;  // noise on the ranks 0, k, 2k, ... only
   FaultSpec faults;
+  // Segments of a flow that may come before they are expected: what more memory would buy.
+  std::uint32_t eager_segments = kEagerSegments;
   // Off for large runs: segments have a size but no bytes; views and buffers must still be readable
   // memory, whose contents mean nothing.
   bool carry_data = true;

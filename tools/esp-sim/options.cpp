@@ -26,6 +26,7 @@ struct Axes {
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
   std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
   std::vector<int> radices = {0}, windows_send = {0}, windows_recv = {0};
+  std::vector<std::uint32_t> eager = {espalier::kEagerSegments};
   std::int32_t root = 0;
   std::uint32_t calls = 1;
   std::string faults = "none", seeds = "1";
@@ -92,6 +93,7 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.segments, [](Scenario& s, std::uint64_t v) { s.options.segment_bytes = v; });
   multiply(all, axes.windows_send, [](Scenario& s, int v) { s.options.window_send = v; });
   multiply(all, axes.windows_recv, [](Scenario& s, int v) { s.options.window_recv = v; });
+  multiply(all, axes.eager, [](Scenario& s, std::uint32_t v) { s.eager = v; });
   multiply(all, axes.noises, [](Scenario& s, Text v) { s.noise = noise_of(v); });
   multiply(all, axes.variants, [](Scenario& s, Text v) {
     s.options.variant = position<esp_variant>(variant_names(), v);
@@ -142,6 +144,10 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->transform(CLI::AsSizeValue(false)));
   list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
   list(app.add_option("--window-recv", axes.windows_recv, "M")->check(CLI::Range(1, 64)));
+  list(app.add_option("--eager", axes.eager,
+                      "segments of a flow that may come before they are expected; the library's "
+                      "protocols: 16")
+           ->check(CLI::Range(1u, 1u << 20)));
   list(app.add_option("--variant", axes.variants)
            ->check(CLI::IsMember(variant_names()))
            ->capture_default_str());

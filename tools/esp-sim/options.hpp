@@ -11,6 +11,7 @@
 
 #include "coll/plan.hpp"
 #include "core/status.hpp"
+#include "core/wire.hpp"
 #include "net/sim/faults.hpp"
 #include "net/sim/machine.hpp"
 #include "net/sim/noise.hpp"
@@ -33,6 +34,7 @@ struct Scenario {
   // Shape of the tree's levels inside a node, which follow the machine; AUTO: no levels.
   esp_shape levels = ESP_SHAPE_AUTO;
   espalier::sim::FaultSpec faults;
+  std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
 };
 
 // A quality of a scenario: its name as a column, its text, its number where it has one.

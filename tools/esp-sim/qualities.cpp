@@ -53,6 +53,8 @@ const std::vector<Quality>& qualities() {
       {"window_recv", "receive window M",
        [](S s) { return number_or_auto(as_unsigned(s.options.window_recv)); },
        [](S s) { return as_double(as_unsigned(s.options.window_recv)); }},
+      {"eager", "segments without permission", [](S s) { return fmt::format("{}", s.eager); },
+       [](S s) { return as_double(s.eager); }},
       {"variant", "variant", [](S s) { return name_of(s.options.variant); }, nullptr},
       {"noise_every", "noise on every k-th rank",
        [](S s) { return s.noise_every == 1 ? "all" : fmt::format("{}", s.noise_every); },

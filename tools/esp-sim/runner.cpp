@@ -42,6 +42,7 @@ ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
   options.world.seed = seed;
   options.world.noise = scenario.noise;
   options.world.faults = scenario.faults;
+  options.world.eager_segments = scenario.eager;
   options.world.carry_data = scenario.bytes <= kCheckedBytes / 2 / scenario.ranks;
   return options;
 }
