@@ -99,9 +99,9 @@ def sections(figures, kind, limits):
         some = [figure for figure in figures
                 if (figure.get("machine", ""), figure["ranks"]) == (machine, ranks)]
         for operation in OPERATIONS:
+            depth = "###" if machine else "####"
             where = f", {machine}" if machine else ""
-            lines += ["", f"{'###' if machine else '####'} {operation}, {ranks} ranks{where} ({kind})",
-                      ""]
+            lines += ["", f"{depth} {operation}, {ranks} ranks{where} ({kind})", ""]
             lines += table(some, operation)
             lines += ["", verdict(some, operation, limits.get(operation))]
             if machine:
