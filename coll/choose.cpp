@@ -70,6 +70,7 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
     return ESP_ALGORITHM_TREE;
   }
   if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
+  if (request.nodes.nodes != nullptr) return ESP_ALGORITHM_TREE;
   switch (request.collective) {
     case Collective::kBcast:
       return ESP_ALGORITHM_PUBLISH;
@@ -96,6 +97,33 @@ std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tun
   return std::min(segment, tuning.segment_bytes_max);
 }
 
+// A tree whose parts nobody has chosen follows the nodes of its team. An order of ranks that goes
+// to and fro between nodes cannot be kept that way.
+bool follows_nodes(const esp_coll_options& options, const PlanRequest& request) {
+  const TeamNodes* nodes = request.nodes.nodes;
+  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE &&
+         options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
+         options.variant == ESP_VARIANT_EVENT && (request.commutative || nodes->in_order);
+}
+
+void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
+                       PlanRequest& request) {
+  if (!follows_nodes(options, request)) return;
+  NodePlan& plan = request.nodes;
+  const bool up = request.collective != Collective::kBcast;
+  plan.follow = true;
+  plan.inside = up && plan.nodes->largest > tuning.flat_ranks ? ESP_SHAPE_KNOMIAL : ESP_SHAPE_FLAT;
+  plan.inside_radix = tuning.knomial_radix;
+  const std::uint64_t bytes = message_bytes(request);
+  const bool all = up && request.collective != Collective::kReduce;
+  plan.exchange =
+      all && plan.nodes->count() <= tuning.exchange_nodes && bytes <= tuning.exchange_bytes;
+  const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
+  const std::uint64_t segments = bytes / request.segment_bytes;
+  request.shape =
+      segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
+}
+
 void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
   request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
   request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
@@ -120,9 +148,12 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
     request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
   }
   if (request.radix == 0) request.radix = tuning.knomial_radix;
-  if (request.algorithm == ESP_ALGORITHM_TREE) request.levels = tuning.levels;
+  if (request.algorithm == ESP_ALGORITHM_TREE && base.nodes.nodes == nullptr) {
+    request.levels = tuning.levels;
+  }
   request.segment_bytes =
       options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);
+  choose_node_trees(options, tuning, request);
   choose_windows(options, tuning, request);
   request.variant = options.variant;
   return request;

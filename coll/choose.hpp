@@ -42,14 +42,21 @@ struct Tuning {
   // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
   std::int32_t window_send = 16;
   std::int32_t window_recv = 32;
+  // Between nodes. Up to so many an allreduce of little data is one exchange between all heads: one
+  // hop, where a tree has two and more, for messages whose number grows with the square of nodes.
+  std::int32_t exchange_nodes = 8;
+  std::uint64_t exchange_bytes = 4096;
+  // From so many segments on, a chain of nodes: every node sends and receives each segment once,
+  // and the way's length is hidden by the pipeline. Below, a binomial tree.
+  std::uint64_t chain_segments_per_node = 2;
   // How the machine groups the ranks of the job's whole team: trees follow it. None: one level.
   TreeLevels levels = {};
 };
 
 // Fills what `base` leaves to choice: algorithm, shape, radix, segment_bytes, windows and variant;
-// the other fields of `base` describe the call. ESP_ERR_ARGUMENT for options that make no sense in
-// any call. Combinations that do not exist are left to make_plan, which refuses them.
-// `options` with algorithm SHORT come back with algorithm SHORT.
+// the other fields of `base` describe the call and where the team's members are. ESP_ERR_ARGUMENT
+// for options that make no sense in any call. Combinations that do not exist are left to make_plan,
+// which refuses them. `options` with algorithm SHORT come back with algorithm SHORT.
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning = {});
 

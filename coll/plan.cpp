@@ -206,6 +206,9 @@ Outcome check_levels(const PlanRequest& r) {
 }
 
 Outcome check_shape(const PlanRequest& r) {
+  if (r.nodes.follow && r.shape == ESP_SHAPE_TWO_TREE) {
+    return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree over nodes");
+  }
   if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("unknown tree shape {}", static_cast<int>(r.shape)));
@@ -265,8 +268,13 @@ Outcome check_extent(const PlanRequest& r) {
                 .radix = r.radix,
                 .size = r.size,
                 .rank_order = !r.commutative};
-  if (uses_tree(r)) spec.levels = r.levels;
-  const std::int64_t degree = r.algorithm == ESP_ALGORITHM_SPREAD ? 1 : tree_degree_bound(spec);
+  if (uses_tree(r)) {
+    spec.levels = r.levels;
+    spec.nodes = r.nodes;
+  }
+  // Across nodes a publication is a send to each member of another node.
+  const bool publishes = r.algorithm == ESP_ALGORITHM_SPREAD && r.nodes.nodes == nullptr;
+  const std::int64_t degree = publishes ? 1 : tree_degree_bound(spec);
   // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
   const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;
   if (per_child * degree + 8 >= kNoVertex) {

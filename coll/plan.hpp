@@ -37,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/team_nodes.hpp"
 #include "coll/tree_levels.hpp"
 #include "core/status.hpp"
 
@@ -184,6 +185,7 @@ struct PlanRequest {
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;
   TreeLevels levels = {};  // of a tree, inside of `shape`
+  NodePlan nodes = {};     // of a team on several nodes
   std::uint64_t segment_bytes = 65536;
   std::int32_t window_send = 8;
   std::int32_t window_recv = 16;

@@ -16,6 +16,7 @@
 #include "coll/board.hpp"
 #include "coll/combiner.hpp"
 #include "coll/plan.hpp"
+#include "coll/team_nodes.hpp"
 #include "core/doorbell.hpp"
 #include "core/intrusive_list.hpp"
 #include "core/wire.hpp"
@@ -52,7 +53,8 @@ struct PointToPointCounter {
 // ranks in one process.
 struct Membership {
   std::vector<Rank> ranks;   // job ranks
-  std::vector<Bell*> bells;  // per member, of the same node; empty when not all are
+  std::vector<Bell*> bells;  // of the members on this rank's node
+  TeamNodes nodes;           // of a team on several nodes; else empty
 };
 
 struct Team {
@@ -69,7 +71,7 @@ struct Team {
   std::span<Bell* const> bells;
   Wire* wire = nullptr;        // to every member, unless `wires` knows better
   std::vector<Wire*> wires;    // per member; empty when one wire reaches all
-  Board board;                 // false when there is no common memory
+  Board board;                 // of the members on this node; false when there is no common memory
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
@@ -105,6 +107,14 @@ struct Team {
   }
   Wire& wire_to(std::size_t member) const noexcept {
     return wires.empty() ? *wire : *wires[member];
+  }
+  // nullptr: all members are on one node.
+  const TeamNodes* nodes() const noexcept {
+    return membership_->nodes.node.empty() ? nullptr : &membership_->nodes;
+  }
+  // Is the member on another node?
+  bool is_remote(int member) const noexcept {
+    return nodes() != nullptr && !nodes()->together(rank, member);
   }
   PointToPointCounter& flow(int member, unsigned channel);
 

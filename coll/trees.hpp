@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "coll/team_nodes.hpp"
 #include "coll/tree_levels.hpp"
 #include "espalier/espalier.h"
 
@@ -38,6 +39,7 @@ struct TreeSpec {
   bool rank_order = false;  // true: combine in rank order, not in rotated rank order
   int half = 0;             // two-tree: which of the two, 0 or 1
   TreeLevels levels = {};   // inside of `shape`; then always in rank order
+  NodePlan nodes = {};      // followed: `shape` is over the nodes; in the order of nodes
 };
 
 struct TreeChild {
@@ -60,6 +62,11 @@ std::int64_t tree_degree_bound(const TreeSpec& spec);
 // The same for trees of levels (tree_levels.hpp); the functions above call them.
 TreeNode tree_node_of_levels(const TreeSpec& spec, std::int32_t rank);
 std::int64_t degree_bound_of_levels(const TreeSpec& spec);
+// The same for trees that follow nodes (team_nodes.hpp). Inside: the rank's place among the members
+// of its own node alone, whose root is the node's head.
+TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank);
+TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank);
+std::int64_t degree_bound_of_nodes(const TreeSpec& spec);
 
 const char* shape_name(esp_shape shape) noexcept;  // "binomial"; "unknown" otherwise
 

@@ -11,7 +11,69 @@ namespace {
 // Channels of the way down; the way up uses the tree's number, 0 or 1.
 constexpr std::uint8_t kDown = 2;
 
+constexpr std::uint8_t kAcross = 1;  // between heads
+
+// The heads' sums, in the order of nodes, into kOutput. `up`: of the own node. Every head combines
+// the same operands in the same order: the same bits everywhere.
+//
+//   own sum --> send to each other head --\ (kOutput may not be written before they are out)
+//         \--------------------------------> combine --> down
+//   view of each other head --------------/
+VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) {
+  const PlanRequest& request = builder.request();
+  const TeamNodes& nodes = *request.nodes.nodes;
+  const bool alone = reduced.combine == kNoVertex;
+  Vertex send;
+  send.action = Action::kSend;
+  send.channel = kAcross;
+  send.src = alone ? Place::kInput : Place::kOutput;
+  send.window = builder.window_send();
+  send.count = send.inner = up.count;
+  Vertex view = send;
+  view.action = Action::kRecvView;
+  view.src = Place::kNone;
+  view.window = builder.window_recv();
+  Vertex combine = view;
+  combine.action = Action::kCombine;
+  combine.dst = Place::kOutput;
+  std::vector<VertexId> views, sends;
+  for (std::int32_t k = 0; k < nodes.count(); ++k) {
+    if (k == nodes.node_of(request.rank)) {
+      combine.operands.push_back({send.src, 0});
+      continue;
+    }
+    view.peer = send.peer = nodes.member(k, 0);
+    views.push_back(builder.add(view));
+    combine.operands.push_back({Place::kView, views.back()});
+    sends.push_back(builder.add(send));
+    if (!alone) builder.need_source(sends.back(), reduced.combine);
+  }
+  const VertexId id = builder.add(std::move(combine));
+  for (const VertexId from : views) {
+    builder.need(id, from);
+    builder.need(from, id, builder.window_recv());
+  }
+  for (const VertexId to : sends) builder.need(id, to);
+  if (!alone) builder.need(id, reduced.combine);
+  return id;
+}
+
+// Up inside each node, once between all heads, down inside each node.
+Result<Plan> make_exchange_allreduce(const PlanRequest& request) {
+  Builder builder(request, 1);
+  TreeSpec spec{.size = request.size, .nodes = request.nodes};
+  const TreeNode node = tree_node_inside(spec, request.rank);
+  const Lane up{.node = node, .channel = 0, .count = builder.pieces()};
+  Reduced reduced = add_reduction(builder, up);
+  if (node.parent < 0) reduced.combine = add_exchange(builder, up, reduced);
+  Lane down = up;
+  down.channel = kDown;
+  add_broadcast(builder, down, reduced);
+  return builder.finish(describe_algorithm(request, builder.plan().partition));
+}
+
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
+  if (request.nodes.exchange) return make_exchange_allreduce(request);
   Builder builder(request, 1);
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {
@@ -26,6 +88,7 @@ Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   PlanRequest flat = request;
   flat.shape = ESP_SHAPE_FLAT;
   flat.levels = {};
+  flat.nodes.follow = false;
   Builder builder(flat, 1);
   for_each_tree(builder, 0, [&](const Lane& up) {
     add_publication(builder, 0, kDown, add_reduction(builder, up).combine);
@@ -58,7 +121,7 @@ class Spread {
 
   Result<Plan> make() {
     add_sends();
-    add_publish(add_combine(add_view()));
+    add_gather(add_combine(add_view()));
     add_recv(0, me_);
     add_recv(me_ + 1, size_);
     return builder_.finish(describe_algorithm(builder_.request(), builder_.plan().partition));
@@ -109,13 +172,14 @@ class Spread {
     return id;
   }
 
-  void add_publish(VertexId combine) {
+  void add_gather(VertexId combine) {
     Vertex publish = exchange(Action::kPublish, kGather, 1);
     publish.src = Place::kOutput;
     publish.window = builder_.window_send();
-    for (std::int32_t k = 1; k < size_; ++k) publish.peers.push_back((me_ + k) % size_);
-    const VertexId id = builder_.add(std::move(publish));
-    builder_.need_source(id, combine, -(size_ - 2) * static_cast<std::int32_t>(pieces_));
+    std::vector<std::int32_t> readers;
+    for (std::int32_t k = 1; k < size_; ++k) readers.push_back((me_ + k) % size_);
+    add_publish(builder_, std::move(publish), readers, combine,
+                -(size_ - 2) * static_cast<std::int32_t>(pieces_));
   }
 
   // The blocks of owners [begin, end).

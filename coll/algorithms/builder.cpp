@@ -95,6 +95,12 @@ std::string describe_algorithm(const PlanRequest& request, const Partition& part
     name = "spread";
   } else {
     std::string shapes = describe_shape(request.shape, request.radix);
+    if (request.nodes.follow) {
+      shapes =
+          fmt::format("{} over {} nodes, {} inside", request.nodes.exchange ? "exchange" : shapes,
+                      request.nodes.nodes->count(),
+                      describe_shape(request.nodes.inside, request.nodes.inside_radix));
+    }
     for (const TreeLevel& level : request.levels) {
       if (level.ranks == 0) break;
       shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);

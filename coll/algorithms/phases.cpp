@@ -110,6 +110,12 @@ void order_phases(Builder& builder, const Reduced& before, VertexId recv,
   }
 }
 
+// Of a tree that follows nodes: one copy serves all children of the own node.
+bool publishes_inside(const Builder& builder, std::int32_t child) {
+  const PlanRequest& request = builder.request();
+  return request.nodes.follow && request.nodes.near(request.rank, child);
+}
+
 // The child with the largest subtree first, so that the longest way down starts first.
 std::vector<TreeChild> children_by_subtree(const TreeNode& node) {
   std::vector<TreeChild> children = node.children;
@@ -149,7 +155,12 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   const VertexId source = recv != kNoVertex ? recv : before.combine;
   std::vector<VertexId> sends;
+  std::vector<std::int32_t> readers;  // children that one publication serves
   for (const TreeChild& child : children_by_subtree(lane.node)) {
+    if (publishes_inside(builder, child.rank)) {
+      readers.push_back(child.rank);
+      continue;
+    }
     Vertex vertex = transfer(lane, Action::kSend, child.rank, builder.window_send());
     vertex.src = Place::kOutput;
     sends.push_back(builder.add(std::move(vertex)));
@@ -157,6 +168,31 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   order_phases(builder, before, recv, sends);
   order_broadcast(builder, recv, sends);
+  if (readers.empty()) return;
+  Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
+  publish.src = Place::kOutput;
+  add_publish(builder, std::move(publish), readers, source);
+}
+
+void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,
+                 VertexId source, std::int32_t shift) {
+  const PlanRequest& request = builder.request();
+  const auto add = [&](Vertex vertex) {
+    const VertexId id = builder.add(std::move(vertex));
+    if (source != kNoVertex) builder.need_source(id, source, shift);
+  };
+  for (const std::int32_t reader : readers) {
+    if (request.nodes.near(request.rank, reader)) {
+      publish.peers.push_back(reader);
+      continue;
+    }
+    Vertex send = publish;
+    send.action = Action::kSend;
+    send.peers.clear();
+    send.peer = reader;
+    add(std::move(send));
+  }
+  if (!publish.peers.empty()) add(std::move(publish));
 }
 
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, VertexId source) {
@@ -171,11 +207,11 @@ void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, 
   }
   Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
   publish.src = Place::kOutput;
+  std::vector<std::int32_t> readers;
   for (std::int64_t k = 1; k < request.size; ++k) {
-    publish.peers.push_back(static_cast<std::int32_t>((root + k) % request.size));
+    readers.push_back(static_cast<std::int32_t>((root + k) % request.size));
   }
-  const VertexId id = builder.add(std::move(publish));
-  if (source != kNoVertex) builder.need_source(id, source);
+  add_publish(builder, std::move(publish), readers, source);
 }
 
 }  // namespace espalier

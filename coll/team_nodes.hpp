@@ -1,0 +1,69 @@
+// TeamNodes: how the members of a team lie on nodes, for teams on more than one.
+//
+// Members of one node share memory; between nodes there is a network. Plans follow that: one rank
+// of each node, its head, talks to other nodes, and publications stay inside a node. Any placement
+// is possible: members are put in an order in which those of a node are neighbours.
+//
+//   by core    member 0 1 2 3 4 5 on nodes A A A B B B      order 0 1 2  3 4 5
+//   by node    member 0 1 2 3 4 5 on nodes A B A B A B      order 0 2 4  1 3 5
+//
+// Values, equal on all members. Threads: any (constant once made). path: setup
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "espalier/espalier.h"
+
+namespace espalier {
+
+struct TeamNodes {
+  std::vector<std::int32_t> node;      // by member; nodes are numbered by their lowest members
+  std::vector<std::int32_t> order;     // members, node after node, ascending inside
+  std::vector<std::int32_t> position;  // of a member in `order`
+  std::vector<std::int32_t> begin;     // of each node in `order`, and the end
+  std::int32_t largest = 0;            // members of the largest node
+  bool in_order = true;                // `order` is that of the members
+
+  // `node_of`: any numbers that tell the nodes of the members apart.
+  static TeamNodes of(std::span<const std::int32_t> node_of);
+
+  std::int32_t count() const noexcept { return static_cast<std::int32_t>(begin.size()) - 1; }
+  std::int32_t members(std::int32_t of) const noexcept { return at(begin, of + 1) - at(begin, of); }
+  std::int32_t member(std::int32_t of, std::int32_t place) const noexcept {
+    return at(order, at(begin, of) + place);
+  }
+  std::int32_t node_of(std::int32_t member) const noexcept { return at(node, member); }
+  bool together(std::int32_t a, std::int32_t b) const noexcept {
+    return at(node, a) == at(node, b);
+  }
+  // Position inside its node.
+  std::int32_t place(std::int32_t member) const noexcept {
+    return at(position, member) - at(begin, at(node, member));
+  }
+
+ private:
+  static std::int32_t at(const std::vector<std::int32_t>& of, std::int32_t index) noexcept {
+    return of[static_cast<std::size_t>(index)];
+  }
+};
+
+// How a plan makes use of it.
+struct NodePlan {
+  const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
+  // The tree has two levels: over the nodes (the request's shape), and inside each this one. Else
+  // nodes only say whom a publication reaches.
+  bool follow = false;
+  esp_shape inside = ESP_SHAPE_FLAT;
+  std::int32_t inside_radix = 2;
+  // An allreduce in which each head sends its node's sum to all others: one hop between nodes.
+  bool exchange = false;
+  friend bool operator==(const NodePlan&, const NodePlan&) = default;
+
+  bool near(std::int32_t a, std::int32_t b) const noexcept {
+    return nodes == nullptr || nodes->together(a, b);
+  }
+};
+
+}  // namespace espalier

@@ -1,0 +1,216 @@
+// Plans for teams on several nodes: any placement, any root; what is published stays inside a node.
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "coll/choose.hpp"
+#include "coll/trees.hpp"
+#include "tests/unit/plan_cases.hpp"
+
+namespace espalier::plan_check {
+namespace {
+
+// Nodes of 1 to 5 members; members are dealt out in blocks, in turn, or at random.
+enum class Placement { kByCore, kByNode, kRandom };
+
+TeamNodes placed(Placement how, std::int32_t nodes, std::int32_t size, unsigned seed) {
+  std::vector<std::int32_t> of(static_cast<std::size_t>(size));
+  for (std::int32_t m = 0; m < size; ++m) {
+    of[static_cast<std::size_t>(m)] = how == Placement::kByCore ? m * nodes / size : m % nodes;
+  }
+  if (how == Placement::kRandom) std::shuffle(of.begin(), of.end(), std::mt19937(seed));
+  return TeamNodes::of(of);
+}
+
+struct Case {
+  TeamNodes nodes;
+  std::int32_t size;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& [nodes, size] : {std::pair{2, 2}, {2, 4}, {3, 7}, {3, 3}, {5, 12}, {4, 18}}) {
+    for (const Placement how : {Placement::kByCore, Placement::kByNode, Placement::kRandom}) {
+      all.push_back({placed(how, nodes, size, static_cast<unsigned>(size)), size});
+    }
+  }
+  return all;
+}
+
+// The plans as if members were numbered in the order of nodes: partial results are runs then, as
+// the checker wants them.
+std::vector<Plan> in_node_order(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  std::vector<Plan> renamed(plans.size());
+  const auto name = [&](std::int32_t member) {
+    return member < 0 ? member : nodes.position[static_cast<std::size_t>(member)];
+  };
+  for (const Plan& plan : plans) {
+    Plan copy = plan;
+    copy.rank = name(plan.rank);
+    for (Vertex& vertex : copy.vertices) {
+      vertex.peer = name(vertex.peer);
+      for (std::int32_t& peer : vertex.peers) peer = name(peer);
+    }
+    renamed[static_cast<std::size_t>(copy.rank)] = std::move(copy);
+  }
+  return renamed;
+}
+
+bool publishes_only_inside(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  for (const Plan& plan : plans) {
+    for (const Vertex& vertex : plan.vertices) {
+      for (const std::int32_t peer : vertex.peers) {
+        EXPECT_TRUE(nodes.together(plan.rank, peer)) << plan.rank << " publishes to " << peer;
+        if (!nodes.together(plan.rank, peer)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Pairs of nodes that exchange segments, from -> to.
+std::set<std::pair<std::int32_t, std::int32_t>> edges(const std::vector<Plan>& plans,
+                                                      const TeamNodes& nodes) {
+  std::set<std::pair<std::int32_t, std::int32_t>> found;
+  for (const Plan& plan : plans) {
+    for (const Vertex& vertex : plan.vertices) {
+      if (vertex.action != Action::kSend || nodes.together(plan.rank, vertex.peer)) continue;
+      EXPECT_TRUE(found.emplace(nodes.node_of(plan.rank), nodes.node_of(vertex.peer)).second)
+          << "two members of a node send to the same node";
+    }
+  }
+  return found;
+}
+
+PlanRequest resolved(PlanRequest request, const TeamNodes& nodes) {
+  const esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  request.nodes.nodes = &nodes;
+  const std::uint64_t segment_bytes = request.segment_bytes;
+  auto made = resolve(options, request);
+  EXPECT_TRUE(made.ok());
+  EXPECT_TRUE(made->nodes.follow);
+  made->segment_bytes = segment_bytes;  // that of the test: several
+  made->window_send = 3;
+  made->window_recv = 5;
+  return *made;
+}
+
+TEST(TeamNodesTest, Placements) {
+  const TeamNodes by_node = TeamNodes::of(std::vector<std::int32_t>{7, 3, 7, 3, 9});
+  EXPECT_EQ(by_node.count(), 3);
+  EXPECT_EQ(by_node.order, (std::vector<std::int32_t>{0, 2, 1, 3, 4}));
+  EXPECT_EQ(by_node.begin, (std::vector<std::int32_t>{0, 2, 4, 5}));
+  EXPECT_EQ(by_node.place(3), 1);
+  EXPECT_EQ(by_node.member(1, 1), 3);
+  EXPECT_EQ(by_node.largest, 2);
+  EXPECT_FALSE(by_node.in_order);
+  EXPECT_TRUE(by_node.together(0, 2));
+  EXPECT_TRUE(TeamNodes::of(std::vector<std::int32_t>{5, 5, 2}).in_order);
+}
+
+TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
+  std::uint64_t seed = 1;
+  for (const Case& c : cases()) {
+    for (const Collective collective :
+         {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+      for (std::int32_t root = 0; root < c.size; ++root) {
+        if (root > 0 &&
+            (collective == Collective::kBarrier || collective == Collective::kAllreduce))
+          break;
+        for (const std::uint64_t segments : {1U, 5U}) {
+          PlanRequest request = call(collective, c.size, segments);
+          request.root = root;
+          request = resolved(request, c.nodes);
+          if (segments > 1) request.nodes.exchange = false;
+          if (segments > 1 && root % 2 == 1) request.shape = ESP_SHAPE_CHAIN;
+          const std::vector<Plan> plans = make_plans(request);
+          ASSERT_FALSE(plans.empty());
+          ASSERT_TRUE(publishes_only_inside(plans, c.nodes));
+          PlanRequest renamed = request;
+          renamed.root = c.nodes.position[static_cast<std::size_t>(root)];
+          // A tree of nodes combines in the order of nodes, whatever the root.
+          renamed.commutative = false;
+          ++seed;
+          for (const Schedule& schedule : schedules(seed, c.size)) {
+            ASSERT_TRUE(expect_correct(in_node_order(plans, c.nodes), renamed, schedule));
+          }
+        }
+      }
+    }
+  }
+}
+
+// One rank of each node talks to each other node, and each node is entered once.
+TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
+  for (const Case& c : cases()) {
+    for (std::int32_t root = 0; root < c.size; ++root) {
+      PlanRequest request = call(Collective::kBcast, c.size, 5);
+      request.root = root;
+      const auto down = edges(make_plans(resolved(request, c.nodes)), c.nodes);
+      EXPECT_EQ(down.size(), static_cast<std::size_t>(c.nodes.count() - 1));
+      request.collective = Collective::kReduce;
+      const auto up = edges(make_plans(resolved(request, c.nodes)), c.nodes);
+      EXPECT_EQ(up.size(), static_cast<std::size_t>(c.nodes.count() - 1));
+    }
+    const PlanRequest barrier = resolved(call(Collective::kBarrier, c.size, 1), c.nodes);
+    EXPECT_TRUE(barrier.nodes.exchange);
+    const auto count = static_cast<std::size_t>(c.nodes.count());
+    EXPECT_EQ(edges(make_plans(barrier), c.nodes).size(), count * (count - 1));
+  }
+}
+
+// What a caller has fixed is kept; only publications are split.
+TEST(PlanNodesTest, ChosenAlgorithmsExistAcrossNodes) {
+  std::uint64_t seed = 1;
+  for (const Case& c : cases()) {
+    for (const esp_algorithm algorithm :
+         {ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD}) {
+      esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+      options.algorithm = algorithm;
+      options.segment_bytes = 32;
+      PlanRequest request = call(Collective::kAllreduce, c.size, 5);
+      request.nodes.nodes = &c.nodes;
+      auto made = resolve(options, request);
+      ASSERT_TRUE(made.ok());
+      EXPECT_FALSE(made->nodes.follow);
+      const std::vector<Plan> plans = make_plans(*made);
+      ASSERT_FALSE(plans.empty());
+      ASSERT_TRUE(publishes_only_inside(plans, c.nodes));
+      for (const Schedule& schedule : schedules(++seed, c.size)) {
+        ASSERT_TRUE(expect_correct(plans, *made, schedule));
+      }
+    }
+  }
+}
+
+TEST(PlanNodesTest, RankOrderIsKeptWhereItIsPossible) {
+  for (const Case& c : cases()) {
+    PlanRequest request = call(Collective::kReduce, c.size, 5);
+    request.commutative = false;
+    request.root = c.size / 2;
+    request.nodes.nodes = &c.nodes;
+    auto made = resolve(ESP_COLL_OPTIONS_INIT, request);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->nodes.follow, c.nodes.in_order);
+    const std::vector<Plan> plans = make_plans(*made);
+    ASSERT_FALSE(plans.empty());
+    for (const Schedule& schedule : schedules(3, c.size)) {
+      ASSERT_TRUE(expect_correct(plans, *made, schedule));
+    }
+  }
+}
+
+TEST(PlanNodesTest, Texts) {
+  const TeamNodes nodes = placed(Placement::kByCore, 3, 7, 0);
+  const auto text = [&](Collective collective, std::uint64_t segments) {
+    PlanRequest request = call(collective, 7, segments);
+    return make_plans(resolved(request, nodes)).front().algorithm;
+  };
+  EXPECT_EQ(text(Collective::kBarrier, 1).find("tree(exchange over 3 nodes, flat inside)"), 0u);
+  EXPECT_EQ(text(Collective::kBcast, 1).find("tree(binomial over 3 nodes, flat inside)"), 0u)
+      << text(Collective::kBcast, 1);
+}
+
+}  // namespace
+}  // namespace espalier::plan_check
