@@ -43,22 +43,40 @@ TEST(RankEnd, LeavingWithoutFinalizeIsAFailure) {
   EXPECT_EQ(end.death_kind(), DeathKind::kWithoutFinalize);
 }
 
-TEST(JobPlan, BlocksOfRanksCoverTheJobInOrder) {
-  for (int ranks = 1; ranks <= 40; ++ranks) {
-    for (int nodes = 1; nodes <= ranks; ++nodes) {
-      JobPlan plan;
-      plan.options.ranks = ranks;
-      plan.options.nodes = nodes;
-      ASSERT_EQ(plan.first_rank(0), 0);
-      ASSERT_EQ(plan.first_rank(nodes), ranks);
-      for (int node = 0; node < nodes; ++node) {
-        ASSERT_GT(plan.first_rank(node + 1), plan.first_rank(node)) << "an empty node";
-        for (int rank = plan.first_rank(node); rank < plan.first_rank(node + 1); ++rank) {
-          ASSERT_EQ(plan.node_of(rank), node) << ranks << " ranks, " << nodes << " nodes";
+JobPlan placed(Placement placement, int ranks, int nodes) {
+  JobPlan plan;
+  plan.options.ranks = ranks;
+  plan.options.nodes = nodes;
+  plan.options.placement = placement;
+  place_ranks(plan);
+  return plan;
+}
+
+TEST(JobPlan, EveryPlacementIsEvenAndLeavesNoNodeEmpty) {
+  for (const Placement placement : {Placement::kBlock, Placement::kRound, Placement::kRandom}) {
+    for (int ranks = 1; ranks <= 40; ++ranks) {
+      for (int nodes = 1; nodes <= ranks; ++nodes) {
+        const JobPlan plan = placed(placement, ranks, nodes);
+        int placed_ranks = 0;
+        for (int node = 0; node < nodes; ++node) {
+          const auto here = static_cast<int>(plan.ranks_on(node).size());
+          ASSERT_GE(here, ranks / nodes);
+          ASSERT_LE(here, ranks / nodes + 1);
+          placed_ranks += here;
+          for (const int rank : plan.ranks_on(node)) ASSERT_EQ(plan.node_of(rank), node);
         }
+        ASSERT_EQ(placed_ranks, ranks);
       }
     }
   }
+}
+
+TEST(JobPlan, Placements) {
+  EXPECT_EQ(placed(Placement::kBlock, 5, 2).nodes_of_ranks, (std::vector<int>{0, 0, 1, 1, 1}));
+  EXPECT_EQ(placed(Placement::kRound, 5, 2).nodes_of_ranks, (std::vector<int>{0, 1, 0, 1, 0}));
+  const JobPlan random = placed(Placement::kRandom, 40, 4);
+  EXPECT_EQ(random.nodes_of_ranks, placed(Placement::kRandom, 40, 4).nodes_of_ranks);
+  EXPECT_NE(random.nodes_of_ranks, placed(Placement::kBlock, 40, 4).nodes_of_ranks);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <random>
 
 #include "exit_codes.hpp"
 #include "program_path.hpp"
@@ -73,19 +75,29 @@ int lowest_free_fd() {
 
 }  // namespace
 
-int JobPlan::first_rank(int node) const {
-  return static_cast<int>(static_cast<long>(node) * ranks() / nodes());
-}
-
-int JobPlan::node_of(int rank) const {
-  int node = static_cast<int>(static_cast<long>(rank) * nodes() / ranks());
-  while (first_rank(node + 1) <= rank) ++node;  // Division rounds down, by one node at most.
-  return node;
+void place_ranks(JobPlan& plan) {
+  const int ranks = plan.ranks(), nodes = plan.nodes();
+  std::vector<int>& of = plan.nodes_of_ranks;
+  of.clear();
+  for (int node = 0; node < nodes; ++node) {
+    const long end = (node + 1L) * ranks / nodes;
+    of.resize(static_cast<std::size_t>(end), node);
+  }
+  if (plan.options.placement == Placement::kRound) {
+    for (int rank = 0; rank < ranks; ++rank) of[static_cast<std::size_t>(rank)] = rank % nodes;
+  } else if (plan.options.placement == Placement::kRandom) {
+    std::shuffle(of.begin(), of.end(), std::mt19937_64(plan.options.placement_seed));
+  }
+  plan.ranks_of_nodes.assign(static_cast<std::size_t>(nodes), {});
+  for (int rank = 0; rank < ranks; ++rank) {
+    plan.ranks_of_nodes[static_cast<std::size_t>(plan.node_of(rank))].push_back(rank);
+  }
 }
 
 JobPlan make_job_plan(const Options& options) {
   JobPlan plan;
   plan.options = options;
+  place_ranks(plan);
   plan.first_own_fd = lowest_free_fd();
   plan.program = find_program(options.command[0]);
   plan.job_name = draw_job_name();

@@ -32,10 +32,17 @@ struct JobPlan {
 
   int ranks() const { return options.ranks; }
   int nodes() const { return options.nodes; }
-  // Blocks of ranks, as even as possible: node i has [first_rank(i), first_rank(i + 1)).
-  int first_rank(int node) const;
-  int node_of(int rank) const;
+  const std::vector<int>& ranks_on(int node) const {
+    return ranks_of_nodes[static_cast<std::size_t>(node)];
+  }
+  int node_of(int rank) const { return nodes_of_ranks[static_cast<std::size_t>(rank)]; }
+
+  std::vector<int> nodes_of_ranks;
+  std::vector<std::vector<int>> ranks_of_nodes;  // ascending
 };
+
+// Deals the ranks out to the nodes as the options say: as evenly as possible, no node is empty.
+void place_ranks(JobPlan& plan);
 
 JobPlan make_job_plan(const Options& options);
 

@@ -36,14 +36,13 @@ NodeDaemon::NodeDaemon(const JobPlan& plan, int node, const Inherited& inherited
                        SharedLock& output_lock, FrameStream root)
     : plan_(plan),
       node_(node),
-      first_rank_(plan.first_rank(node)),
       inherited_(inherited),
       null_(open("/dev/null", O_RDWR | O_CLOEXEC)),
       root_(std::move(root)),
       // SIGTERM also comes when the root dies. The others are the root's business.
       signals_({SIGTERM, SIGCHLD, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGPIPE}),
       output_(output_lock),
-      ranks_(static_cast<std::size_t>(plan.first_rank(node + 1) - first_rank_)) {}
+      ranks_(plan.ranks_on(node).size()) {}
 
 void NodeDaemon::run() {
   try {
@@ -57,7 +56,7 @@ void NodeDaemon::run() {
 }
 
 void NodeDaemon::start() {
-  for (std::size_t i = 0; i < ranks_.size(); ++i) start_rank(first_rank_ + static_cast<int>(i));
+  for (const int rank : plan_.ranks_on(node_)) start_rank(rank);
 }
 
 void NodeDaemon::start_rank(int rank) {
@@ -91,13 +90,9 @@ void NodeDaemon::start_rank(int rank) {
 // The job is over before it began here. Ranks that were not started count as ended.
 void NodeDaemon::give_up(const std::string& reason) {
   root_.send({FrameKind::kNodeFailed, -1, 0, 0, reason});
-  for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    if (ranks_[i].is_running) continue;
-    root_.send({FrameKind::kRankEnded,
-                first_rank_ + static_cast<int>(i),
-                W_EXITCODE(kLauncherFailed, 0),
-                0,
-                {}});
+  for (const int rank : plan_.ranks_on(node_)) {
+    if (process(rank).is_running) continue;
+    root_.send({FrameKind::kRankEnded, rank, W_EXITCODE(kLauncherFailed, 0), 0, {}});
   }
 }
 
@@ -198,7 +193,8 @@ void NodeDaemon::reap() {
     });
     // Otherwise it was a stand-in.
     if (found != ranks_.end()) {
-      on_rank_exit(first_rank_ + static_cast<int>(found - ranks_.begin()), wait_status);
+      on_rank_exit(plan_.ranks_on(node_)[static_cast<std::size_t>(found - ranks_.begin())],
+                   wait_status);
     }
     info = {};
   }

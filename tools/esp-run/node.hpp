@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -51,14 +52,17 @@ class NodeDaemon {
   // See stand_in.hpp.
   void replace_ranks_that_never_joined();
 
-  RankProcess& process(int rank) { return ranks_[static_cast<std::size_t>(rank - first_rank_)]; }
+  RankProcess& process(int rank) {
+    const std::vector<int>& here = plan_.ranks_on(node_);
+    const auto at = std::lower_bound(here.begin(), here.end(), rank);
+    return ranks_[static_cast<std::size_t>(at - here.begin())];
+  }
   bool is_local(int rank) const {
-    return rank >= first_rank_ && rank < first_rank_ + static_cast<int>(ranks_.size());
+    return rank >= 0 && rank < plan_.ranks() && plan_.node_of(rank) == node_;
   }
 
   const JobPlan& plan_;
   const int node_;
-  const int first_rank_;
   const Inherited& inherited_;
   UniqueFd null_;
   FrameStream root_;
@@ -66,7 +70,7 @@ class NodeDaemon {
   Mailbox mailbox_;
   TaggedOutput output_;
   std::optional<PmixServer> server_;
-  std::vector<RankProcess> ranks_;
+  std::vector<RankProcess> ranks_;           // as plan_.ranks_on(node_)
   std::vector<int> never_joined_;            // Ended without a connection, no stand-in yet.
   std::map<std::uint64_t, Upcall> waiting_;  // Requests of libpmix that the root will answer.
   std::uint64_t last_request_ = 0;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "espalier/espalier.h"
 #include "exit_codes.hpp"
@@ -71,6 +72,32 @@ std::string is_time_limit(const std::string& text) {
   return fmt::format("'{}' is not a number of seconds above 0", text);
 }
 
+// "block", "round", "random" or "random:SEED".
+bool read_placement(std::string_view text, Options& options) {
+  constexpr std::string_view kRandom = "random:";
+  if (text == "block") {
+    options.placement = Placement::kBlock;
+  } else if (text == "round") {
+    options.placement = Placement::kRound;
+  } else if (text == "random") {
+    options.placement = Placement::kRandom;
+  } else if (text.starts_with(kRandom)) {
+    const auto seed = number_in<std::uint64_t>(std::string(text.substr(kRandom.size())));
+    if (!seed) return false;
+    options.placement = Placement::kRandom;
+    options.placement_seed = *seed;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string is_placement(const std::string& text) {
+  Options unused;
+  if (read_placement(text, unused)) return {};
+  return fmt::format("'{}' is not one of block, round, random and random:SEED", text);
+}
+
 std::string is_binding(const std::string& text) {
   if (binding_named(text)) return {};
   return fmt::format("'{}' is not one of core, numa and none", text);
@@ -85,10 +112,15 @@ void declare(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option(
          "--nodes", options.nodes,
-         "Emulated nodes on this machine, each with a PMIx server of its own; the ranks are "
-         "dealt out in blocks")
+         "Emulated nodes on this machine, each with a PMIx server of its own; ranks of different "
+         "nodes talk over the network")
       ->check(is_count)
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--map", [&options](const std::string& text) { read_placement(text, options); },
+         "How ranks are dealt out to nodes: in 'block's (default), in turn ('round'), or 'random'")
+      ->check(is_placement)
+      ->type_name("block|round|random[:SEED]");
   app.add_option_function<std::string>(
          "--bind", [&options](const std::string& name) { options.binding = *binding_named(name); },
          "Bind rank after rank to the next 'core' or 'numa' node, or 'none' (default)")

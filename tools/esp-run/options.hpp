@@ -1,6 +1,7 @@
 // The command line of esp-run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,10 +9,14 @@
 namespace esp_run {
 
 enum class Binding { kNone, kCore, kNuma };
+// How ranks are dealt out to nodes.
+enum class Placement { kBlock, kRound, kRandom };
 
 struct Options {
   int ranks = 1;
   int nodes = 1;
+  Placement placement = Placement::kBlock;
+  std::uint64_t placement_seed = 0;
   Binding binding = Binding::kNone;
   bool tag_output = false;
   bool keep_going = false;

@@ -70,9 +70,7 @@ std::string rank_lists(const JobPlan& plan) {
   std::vector<std::string> lists;
   for (int node = 0; node < plan.nodes(); ++node) {
     std::vector<std::string> ranks;
-    for (int rank = plan.first_rank(node); rank < plan.first_rank(node + 1); ++rank) {
-      ranks.push_back(std::to_string(rank));
-    }
+    for (const int rank : plan.ranks_on(node)) ranks.push_back(std::to_string(rank));
     lists.push_back(joined_with(ranks, ','));
   }
   return joined_with(lists, ';');
@@ -139,7 +137,7 @@ void PmixServer::register_job(const JobPlan& plan, int node) const {
 
   pmix_nspace_t job;
   PMIX_LOAD_NSPACE(job, plan.job_name.c_str());
-  const int local_ranks = plan.first_rank(node + 1) - plan.first_rank(node);
+  const auto local_ranks = static_cast<int>(plan.ranks_on(node).size());
   Completion registered;
   registered.check_after("PMIx_server_register_nspace",
                          PMIx_server_register_nspace(job, local_ranks, infos.data(), infos.size(),
@@ -151,7 +149,7 @@ void PmixServer::register_job(const JobPlan& plan, int node) const {
 }
 
 void PmixServer::register_ranks(const JobPlan& plan, int node) const {
-  for (int rank = plan.first_rank(node); rank < plan.first_rank(node + 1); ++rank) {
+  for (const int rank : plan.ranks_on(node)) {
     pmix_proc_t process;
     PMIX_LOAD_PROCID(&process, job_name_.c_str(), static_cast<pmix_rank_t>(rank));
     Completion registered;

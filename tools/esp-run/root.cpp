@@ -108,7 +108,7 @@ void Root::on_node_lost(int node) {
   } else if (end_step_ == EndStep::kNone) {
     say("the daemon of node {} is gone, and its ranks with it", node);
   }
-  for (int rank = plan_.first_rank(node); rank < plan_.first_rank(node + 1); ++rank) {
+  for (const int rank : plan_.ranks_on(node)) {
     if (state_.is_running(rank)) on_rank_ended(rank, {W_EXITCODE(0, SIGKILL), RankLeft::kProperly});
   }
 }
