@@ -99,6 +99,7 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
   } else if (now - idle.watched_ns >= kWatchNs) {
     idle.watched_ns = now;
     job.shm_wire->idle();
+    if (job.network != nullptr) job.network->wire().idle();
     job.watch->look(idle.since_ns, now);
   }
 }
@@ -110,7 +111,7 @@ int poll_once(esp_job& job) noexcept {
   } else if (++job.idle_polls.turns % kPollsPerLook == 0) {
     look_around(job);
   }
-  if (events == 0 && static_cast<int>(job.locals.size()) > job.usable_cpus) sched_yield();
+  if (events == 0 && job.nodes.crowded()) sched_yield();
   return events;
 }
 

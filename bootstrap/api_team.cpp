@@ -81,28 +81,72 @@ esp_status agree(esp_team& parent, const Wish& mine, std::uint32_t ids, Agreemen
   return ESP_OK;
 }
 
-// The first member of each new team gives memory for its board and tells where it is: the offset in
-// the segment + 1, 0 for none.
-esp_status place_boards(esp_team& parent, const Groups& groups, void*& own_memory,
+// One board of a new team: of its members on one node, the first of which gives the memory.
+struct BoardPlace {
+  std::int64_t color = 0;
+  std::int32_t node = 0;
+  int giver = 0;          // rank in the parent
+  std::size_t nodes = 1;  // of the whole team
+  int size = 0;           // of the whole team
+};
+
+// Equal on all members of the parent.
+std::vector<BoardPlace> board_places(const esp_team& parent, const Groups& groups) {
+  const esp_job& job = *parent.job;
+  std::vector<BoardPlace> places;
+  for (const auto& [color, members] : groups) {
+    const std::size_t first = places.size();
+    for (const int member : members) {
+      const Rank rank = parent.team.members[static_cast<std::size_t>(member)];
+      const std::int32_t node = job.nodes.node_of[static_cast<std::size_t>(rank)];
+      const bool known =
+          std::any_of(places.begin() + static_cast<std::ptrdiff_t>(first), places.end(),
+                      [&](const BoardPlace& place) { return place.node == node; });
+      if (!known) places.push_back({color, node, member});
+    }
+    for (std::size_t i = first; i < places.size(); ++i) {
+      places[i].nodes = places.size() - first;
+      places[i].size = static_cast<int>(members.size());
+    }
+  }
+  return places;
+}
+
+void* give_board(esp_job& job, const BoardPlace& place) {
+  void* memory = nullptr;
+  api::on_owner(job, [&] {
+    espalier::bury_boards(job);
+    memory = job.heap->allocate(espalier::board_bytes(job, place.size, place.nodes));
+  });
+  if (memory == nullptr) return nullptr;
+  auto* bytes = static_cast<std::byte*>(memory);
+  const Board board = place.nodes > 1 ? Board::of_calls(bytes, place.size, 0)
+                                      : Board(bytes, place.size, job.config.short_bytes, 0);
+  Board(board).clear();
+  return memory;
+}
+
+// Where the boards are: the offset in the segment of their node + 1, 0 for none.
+esp_status place_boards(esp_team& parent, const std::vector<BoardPlace>& places, void*& own_memory,
                         std::vector<std::uint64_t>& boards) {
   esp_job& job = *parent.job;
-  boards.assign(groups.size(), 0);
-  std::size_t position = 0;
-  for (const auto& [color, members] : groups) {
-    if (members.front() == parent.team.rank) {
-      const int size = static_cast<int>(members.size());
-      api::on_owner(job, [&] {
-        espalier::bury_boards(job);
-        own_memory = job.heap->allocate(Board::bytes(size, job.config.short_bytes));
-      });
-      if (own_memory != nullptr) {
-        Board(static_cast<std::byte*>(own_memory), size, job.config.short_bytes, 0).clear();
-        boards[position] = job.segment->offset_of(own_memory) + 1;
-      }
-    }
-    ++position;
+  boards.assign(places.size(), 0);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].giver != parent.team.rank) continue;
+    own_memory = give_board(job, places[i]);
+    if (own_memory != nullptr) boards[i] = job.segment->offset_of(own_memory) + 1;
   }
   return esp_allreduce(&parent, ESP_IN_PLACE, boards.data(), boards.size(), ESP_UINT64, ESP_SUM);
+}
+
+std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
+                    const std::vector<std::uint64_t>& boards, std::int64_t color) {
+  const std::int32_t here = job.nodes.node_of[static_cast<std::size_t>(job.rank)];
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].color != color || places[i].node != here || boards[i] == 0) continue;
+    return job.segment->at(boards[i] - 1);
+  }
+  return nullptr;
 }
 
 esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp_team** made) {
@@ -115,8 +159,9 @@ esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp
   }
   void* own_memory = nullptr;
   std::vector<std::uint64_t> boards;
-  if (!agreed.groups.empty()) {
-    status = place_boards(parent, agreed.groups, own_memory, boards);
+  const std::vector<BoardPlace> places = board_places(parent, agreed.groups);
+  if (!places.empty()) {
+    status = place_boards(parent, places, own_memory, boards);
     if (status != ESP_OK) {
       if (own_memory != nullptr) esp_free(&job, own_memory);
       return status;
@@ -130,9 +175,8 @@ esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp
         for (const int m : members) {
           ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
         }
-        std::byte* board = boards[position] != 0 ? job.segment->at(boards[position] - 1) : nullptr;
         esp_team& team = espalier::add_team(job, agreed.first_id + position * id_step(job),
-                                            std::move(ranks), board);
+                                            std::move(ranks), board_of(job, places, boards, color));
         team.board_memory = own_memory;
         *made = &team;
       }
@@ -218,7 +262,12 @@ esp_status esp_team_free(esp_team* team) {
     Team& gone = team->team;
     if (gone.board) gone.board.enter(gone.rank, gone.sequence + 1, {});
     if (team->board_memory != nullptr) {
-      job.old_boards.push_back({gone.board, gone.size(), gone.sequence + 1, team->board_memory});
+      std::vector<int> sharing;
+      for (int member = 0; member < gone.size(); ++member) {
+        if (!gone.is_remote(member)) sharing.push_back(member);
+      }
+      job.old_boards.push_back(
+          {gone.board, std::move(sharing), gone.sequence + 1, team->board_memory});
     }
     const auto owned = std::find_if(job.teams.begin(), job.teams.end(),
                                     [&](const auto& t) { return t.get() == team; });

@@ -34,6 +34,8 @@ class Bootstrap {
   virtual std::string job_id() const = 0;
   // The launcher's name for this (possibly emulated) node; empty when it has none.
   virtual std::string node_name() const { return {}; }
+  // How many ranks the launcher has put on this node; 0: it does not say.
+  virtual int ranks_on_node() const noexcept { return 0; }
   // Exchanges one binary card per rank (sizes may differ); result in rank order. Called once,
   // first.
   virtual Result<std::vector<std::vector<std::byte>>> exchange(std::span<const std::byte> card) = 0;

@@ -1,4 +1,4 @@
-// The composition root: bootstrap, shared segment, wire, worker, engine, in this order.
+// The composition root: bootstrap, network, shared segment, wires, worker, engine, in this order.
 // path: setup
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -25,7 +25,8 @@ Outcome exchange_cards(esp_job& job, int memory_file) {
                                               reinterpret_cast<std::uint64_t>(&job));
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
   if (job.config.cma != CmaMode::kOff) (void)::prctl(PR_SET_PTRACER, ~0UL, 0, 0, 0);
-  const Card card = make_card(job.config, *job.nonce, memory_file);
+  Card card = make_card(job.config, *job.nonce, memory_file, job.bootstrap->node_name());
+  if (job.network != nullptr) card.addresses.push_back(job.network->address());
   auto blobs = job.bootstrap->exchange(card_bytes(card));
   if (!blobs) return blobs.error();
   if (blobs->size() != static_cast<std::size_t>(job.size)) {
@@ -40,32 +41,35 @@ Outcome exchange_cards(esp_job& job, int memory_file) {
   return check_agreement(job.cards, job.rank);
 }
 
-// Finds the ranks of this machine. Until there is a network wire, that must be all.
-Outcome find_locals(esp_job& job) {
-  const Card& mine = job.cards[static_cast<std::size_t>(job.rank)];
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (int r = 0; r < job.size; ++r) {
-    const Card& card = job.cards[static_cast<std::size_t>(r)];
-    job.any_threaded = job.any_threaded || card.progress_thread != 0;
-    if (card.machine != mine.machine) {
-      return error(ESP_ERR_UNSUPPORTED,
-                   fmt::format("rank {} runs on {} and rank {} on {}: this version connects only "
-                               "ranks of one machine",
-                               r, card.host, job.rank, mine.host),
-                   r);
-    }
-    if (r == job.rank) job.local_index = static_cast<std::uint32_t>(job.locals.size());
-    job.locals.push_back(r);
-    CPU_OR(&cpus, &cpus, &card.cpus);
-  }
-  job.usable_cpus = std::max(1, CPU_COUNT(&cpus));
-  if (job.locals.size() > shm::kMaxLocalRanks) {
-    return error(ESP_ERR_UNSUPPORTED,
-                 fmt::format("{} ranks on one machine, at most {} are possible", job.locals.size(),
-                             shm::kMaxLocalRanks));
-  }
+// The network's address must be known before it is known whether anybody needs it; where the
+// launcher says that all ranks are on one node, nobody does.
+Outcome open_network(esp_job& job, const std::vector<WireKind>& allowed) {
+  if (job.size == 1 || !allows(allowed, WireKind::kTcp)) return Unit{};
+  const bool one_node = job.bootstrap->ranks_on_node() == job.size;
+  if (one_node && allows(allowed, WireKind::kShm) && job.config.node_name.empty()) return Unit{};
+  auto network = Network::open(job.config, {job.rank, job.size}, job.clock, job.counters, job.log);
+  if (!network) return network.error();
+  job.network = std::move(*network);
   return Unit{};
+}
+
+// Who shares memory with this rank, and how the others are reached.
+Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
+  job.any_threaded = std::any_of(job.cards.begin(), job.cards.end(),
+                                 [](const Card& card) { return card.progress_thread != 0; });
+  job.nodes = JobNodes::of(job.cards, job.rank, allows(allowed, WireKind::kShm));
+  auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed);
+  if (!wires) return wires.error();
+  job.peer_wires = std::move(*wires);
+  if (job.nodes.locals.size() > shm::kMaxLocalRanks) {
+    return error(ESP_ERR_UNSUPPORTED, fmt::format("{} ranks on one node, at most {} are possible",
+                                                  job.nodes.locals.size(), shm::kMaxLocalRanks));
+  }
+  if (!job.nodes.several()) {
+    job.network.reset();
+    return Unit{};
+  }
+  return job.network->connect(job.cards, job.counters);
 }
 
 // All arenas together should stay well below the last cache, each hold a message or two of a MiB.
@@ -76,7 +80,7 @@ std::uint64_t arena_bytes(std::uint64_t configured, std::size_t ranks) noexcept 
 }
 
 Outcome map_segment(esp_job& job, shm::MemoryFile own) {
-  const Rank leader = job.locals.front();
+  const Rank leader = job.nodes.locals.front();
   const Card& card = job.cards[static_cast<std::size_t>(leader)];
   if (leader != job.rank) {
     auto opened = shm::MemoryFile::open_of(static_cast<pid_t>(card.pid), card.memory_file);
@@ -84,27 +88,28 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
     own = std::move(*opened);
   }
   job.config.heap_bytes = (job.config.heap_bytes + 4095) / 4096 * 4096;
-  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.locals.size());
-  const shm::Layout layout(static_cast<std::uint32_t>(job.locals.size()),
+  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.nodes.locals.size());
+  const shm::Layout layout(static_cast<std::uint32_t>(job.nodes.locals.size()),
                            job.config.shm_arena_bytes, job.config.heap_bytes);
-  auto segment = shm::Segment::map(std::move(own), layout, job.local_index);
+  auto segment = shm::Segment::map(std::move(own), layout, job.nodes.local_index);
   if (!segment) return segment.error();
   job.segment = std::move(*segment);
-  job.heap.emplace(job.segment->heap(job.local_index), job.config.heap_bytes);
-  const bool asymmetric = std::all_of(job.cards.begin(), job.cards.end(),
-                                      [](const Card& c) { return c.asymmetric_fence != 0; });
-  job.doorbell.emplace(job.segment->rank_block(job.local_index).bell,
+  job.heap.emplace(job.segment->heap(job.nodes.local_index), job.config.heap_bytes);
+  const bool asymmetric = std::all_of(
+      job.nodes.locals.begin(), job.nodes.locals.end(),
+      [&](Rank rank) { return job.cards[static_cast<std::size_t>(rank)].asymmetric_fence != 0; });
+  job.doorbell.emplace(job.segment->rank_block(job.nodes.local_index).bell,
                        job.segment->header().sleepers, asymmetric);
   return Unit{};
 }
 
 // Which local ranks may this one read by CMA?
 Outcome probe_pulls(esp_job& job) {
-  shm::RankBlock& mine = job.segment->rank_block(job.local_index);
+  shm::RankBlock& mine = job.segment->rank_block(job.nodes.local_index);
   std::size_t allowed = 0;
-  for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
+  for (std::uint32_t i = 0; i < job.nodes.locals.size(); ++i) {
     shm::ProbeResult result{shm::PullAccess::kNo, 0};
-    const Card& card = job.cards[static_cast<std::size_t>(job.locals[i])];
+    const Card& card = job.cards[static_cast<std::size_t>(job.nodes.locals[i])];
     if (job.config.cma != CmaMode::kOff) {
       result = shm::probe_pull(static_cast<pid_t>(card.pid), card.nonce_address, card.nonce);
     }
@@ -114,24 +119,20 @@ Outcome probe_pulls(esp_job& job) {
     } else if (job.config.cma == CmaMode::kOff) {
       job.pull_text = "off: ESPALIER_CMA=off";
     } else if (job.pull_text.empty()) {
-      job.pull_text = fmt::format("denied for rank {}: {}", job.locals[i],
+      job.pull_text = fmt::format("denied for rank {}: {}", job.nodes.locals[i],
                                   shm::explain_denied(result.error_number));
     }
   }
-  if (allowed == job.locals.size()) job.pull_text = "available between all ranks of this machine";
-  if (job.config.cma == CmaMode::kOn && allowed != job.locals.size()) {
+  if (allowed == job.nodes.locals.size())
+    job.pull_text = "available between all ranks of this node";
+  if (job.config.cma == CmaMode::kOn && allowed != job.nodes.locals.size()) {
     return error(ESP_ERR_UNSUPPORTED, "ESPALIER_CMA=on, but CMA is " + job.pull_text);
   }
   return Unit{};
 }
 
-// More ranks than cores. All ranks answer alike.
-bool is_crowded(const esp_job& job) noexcept {
-  return static_cast<int>(job.locals.size()) > job.usable_cpus;
-}
-
 WaitPolicy wait_policy(const esp_job& job) {
-  const bool crowded = is_crowded(job);
+  const bool crowded = job.nodes.crowded();
   WaitPolicy policy;
   policy.spins = crowded ? 8 : 1000;
   policy.yield_ns = crowded ? 2'000'000 : 100'000;
@@ -148,32 +149,34 @@ WaitPolicy wait_policy(const esp_job& job) {
   return policy;
 }
 
-void connect(esp_job& job) {
+void make_wires(esp_job& job) {
   std::vector<shm::ShmPeer> peers;
-  for (const Rank r : job.locals) {
+  for (const Rank r : job.nodes.locals) {
     peers.push_back({r, static_cast<pid_t>(job.cards[static_cast<std::size_t>(r)].pid)});
   }
   shm::ShmOptions options;
   options.quantum_bytes = job.config.cma_quantum_bytes;
-  options.crowded = is_crowded(job);
+  options.crowded = job.nodes.crowded();
   options.measure_pull = job.config.cma_threshold_bytes == 0;
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
                                                 *job.doorbell, job.counters);
-  job.liveness =
-      std::make_unique<NodeLiveness>(*job.segment, job.cards, job.locals, job.rank, *job.bootstrap);
-  job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
+  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals, job.rank,
+                                                *job.bootstrap);
+}
+
+Tuning tuning_of(const esp_job& job) {
   Tuning tuning;
   // Spreading a reduction over all ranks pays at once when they run at once; when they take turns,
   // each of its two exchanges costs a round of the scheduler. Measured with esp-bench, 2 cores: at
   // 2 ranks spread is ahead from 4 KiB on, at 4 and 8 ranks gathering is up to about 128 KiB.
   tuning.preferred_algorithm = job.config.algorithm;
-  tuning.allreduce_gather_bytes = is_crowded(job) ? 131072 : 4095;
+  tuning.allreduce_gather_bytes = job.nodes.crowded() ? 131072 : 4095;
   // Measured on the same machine at 4 and 16 ranks: broadcasts, reductions and spread allreduces of
   // 32 KiB to 4 MiB take 5-20 % less than with 8 KiB.
-  if (is_crowded(job)) {
+  if (job.nodes.crowded()) {
     tuning.segment_bytes_min = 32768;
-    tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.usable_cpus);
+    tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.nodes.usable_cpus);
   }
   if (job.config.segment_bytes > 0) {
     tuning.segment_bytes_min = tuning.segment_bytes_max = job.config.segment_bytes;
@@ -181,13 +184,40 @@ void connect(esp_job& job) {
   }
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
   if (job.config.window_recv > 0) tuning.window_recv = job.config.window_recv;
-  job.engine = std::make_unique<Engine>(job.clock, job.counters, job.trace, tuning);
+  return tuning;
+}
+
+// What ranks of several nodes tell each other beside the flows.
+void make_correspondence(esp_job& job) {
+  if (job.network == nullptr) return;
+  job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.size);
+  job.leaving = std::make_unique<Leaving>(job.nodes, *job.segment, *job.liveness, *job.network,
+                                          job.clock, job.rank);
+  job.network->attach(MessageKind::kNews, *job.news);
+  job.network->attach(MessageKind::kLeaving, *job.leaving);
+  job.network->on_lost(
+      [&liveness = *job.liveness](Rank rank, const Status& why) { liveness.note_lost(rank, why); });
+  job.engine->set_listener(job.news.get());
+}
+
+void make_worker(esp_job& job) {
+  job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
+  job.engine = std::make_unique<Engine>(job.clock, job.counters, job.trace, tuning_of(job));
   job.short_path = std::make_unique<ShortPath>(*job.worker, *job.engine, *job.doorbell);
+  make_correspondence(job);
   WatchLimits limits;
   limits.warn_ns = static_cast<std::uint64_t>(job.config.stall_warning * 1e9);
   limits.timeout_ns = static_cast<std::uint64_t>(job.config.timeout * 1e9);
-  job.watch = std::make_unique<TeamWatch>(*job.engine, *job.liveness, job.log, limits);
+  job.watch =
+      std::make_unique<TeamWatch>(*job.engine, *job.liveness, job.log, limits, job.news.get());
   job.worker->attach(*job.shm_wire);
+  if (job.network != nullptr) {
+    job.worker->attach(job.network->wire());
+    job.worker->attach(static_cast<WakeSource&>(*job.network));
+    job.worker->attach(*job.news);
+    job.worker->attach(static_cast<Agent&>(*job.watch));
+    job.worker->attach(*job.leaving);
+  }
   job.worker->attach(*job.engine);
   job.worker->attach(job.deferred);
   job.worker->set_watchdog(job.watch.get());
@@ -213,18 +243,51 @@ void fill_tables(esp_job& job) {
   }
 }
 
-// The world's board is the first allocation of the lowest rank's heap, so its place needs no
-// telling.
+// The world's board is the first allocation in the heap of the node's lowest rank, so its place
+// needs no telling.
 void add_world(esp_job& job) {
   std::vector<Rank> members(static_cast<std::size_t>(job.size));
   for (int r = 0; r < job.size; ++r) members[static_cast<std::size_t>(r)] = r;
-  const std::uint64_t bytes = Board::bytes(job.size, job.config.short_bytes);
+  const std::uint64_t bytes =
+      board_bytes(job, job.size, static_cast<std::size_t>(job.nodes.count()));
   std::byte* board = bytes <= job.config.heap_bytes ? job.segment->heap(0) : nullptr;
-  if (board != nullptr && job.local_index == 0) (void)job.heap->allocate(bytes);
+  if (board != nullptr && job.nodes.local_index == 0) (void)job.heap->allocate(bytes);
   add_team(job, 0, std::move(members), board).is_world = true;
 }
 
+// Members on several nodes: the network to those of others.
+void span_nodes(esp_job& job, esp_team& handle, Membership& membership) {
+  std::vector<std::int32_t> node_of;
+  Team& team = handle.team;
+  for (const Rank r : membership.ranks) {
+    node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
+    const bool local = job.nodes.is_local(r, job.rank);
+    team.wires.push_back(local ? static_cast<Wire*>(job.shm_wire.get()) : &job.network->wire());
+    const WireCaps caps = team.wires.back()->caps(r);
+    team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
+    team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);
+  }
+  membership.nodes = TeamNodes::of(node_of);
+}
+
+// Where there is no common memory, calls are kept for oneself.
+Board board_of_nodes(const esp_job& job, esp_team& handle, std::byte* board) {
+  const int size = static_cast<int>(handle.team.wires.size());
+  if (board == nullptr) {
+    handle.private_board.resize(board_bytes(job, size, 2) + alignof(Board::Fault));
+    void* memory = handle.private_board.data();
+    std::size_t room = handle.private_board.size();
+    board = static_cast<std::byte*>(
+        std::align(alignof(Board::Fault), board_bytes(job, size, 2), memory, room));
+  }
+  return Board::of_calls(board, size, std::uint64_t{handle.team.id} << 40);
+}
+
 }  // namespace
+
+std::uint64_t board_bytes(const esp_job& job, int members, std::size_t nodes) noexcept {
+  return nodes > 1 ? Board::bytes_of_calls(members) : Board::bytes(members, job.config.short_bytes);
+}
 
 esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board) {
   auto handle = std::make_unique<esp_team>();
@@ -234,16 +297,21 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   const auto own = std::find(members.begin(), members.end(), job.rank);
   ESP_ASSERT(own != members.end());
   team.rank = static_cast<int>(own - members.begin());
-  auto membership = std::make_shared<Membership>();
-  for (const Rank r : members) {
-    membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
-  }
-  membership->ranks = std::move(members);
-  team.set_membership(std::move(membership));
   team.wire = job.shm_wire.get();
   team.segment_limit = job.shm_wire->caps(job.rank).segment_bytes;
   team.inline_limit = job.shm_wire->caps(job.rank).inline_bytes;
-  if (board != nullptr) {
+  auto membership = std::make_shared<Membership>();
+  for (const Rank r : members) {
+    if (!job.nodes.is_local(r, job.rank)) continue;
+    membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
+  }
+  const bool several = membership->bells.size() < members.size();
+  membership->ranks = std::move(members);
+  if (several) span_nodes(job, *handle, *membership);
+  team.set_membership(std::move(membership));
+  if (several) {
+    team.board = board_of_nodes(job, *handle, board);
+  } else if (board != nullptr) {
     team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
     team.short_path = !job.any_threaded && job.plain_config;
   }
@@ -254,7 +322,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
 
 void bury_boards(esp_job& job) {
   std::erase_if(job.old_boards, [&](const OldBoard& old) {
-    for (int member = 0; member < old.members; ++member) {
+    for (const int member : old.members) {
       if (!old.board.has_entered(member, old.last)) return false;
     }
     return job.heap->release(old.memory);
@@ -292,93 +360,31 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
     if (!trace) return trace.error();
     job->trace = std::move(*trace);
   }
-  // All ranks are on this machine, or find_locals() ends the matter.
+  auto wires = parse_wires(job->config.wires);
+  if (!wires) return wires.error();
+  if (auto done = open_network(*job, *wires); !done) return done.error();
+  // At most: it is not known yet who is where.
   const std::uint32_t ranks = std::min(static_cast<std::uint32_t>(job->size), shm::kMaxLocalRanks);
   const shm::Layout layout(ranks, job->config.shm_arena_bytes, job->config.heap_bytes);
   if (auto done = shm::Segment::check_limits(layout); !done) return done.error();
   auto file = shm::MemoryFile::create();
   if (!file) return file.error();
   if (auto done = exchange_cards(*job, file->fd()); !done) return done.error();
-  if (auto done = find_locals(*job); !done) return done.error();
+  if (auto done = find_peers(*job, *wires); !done) return done.error();
   if (auto done = map_segment(*job, std::move(*file)); !done) return done.error();
   if (auto done = probe_pulls(*job); !done) return done.error();
   fill_tables(*job);
-  connect(*job);
+  make_wires(*job);
+  make_worker(*job);
   add_world(*job);
   if (job->threaded) {
     if (auto done = job->worker->enable_submission(); !done) return done.error();
     if (auto done = job->worker->start_thread(); !done) return done.error();
   }
-  job->log.debug("job {} up: rank {} of {}, {} ranks on {} cpus, {}", job->bootstrap->job_id(),
-                 job->rank, job->size, job->locals.size(), job->usable_cpus, job->pull_text);
+  job->log.debug("job {} up: rank {} of {} on {} nodes, {} ranks here, {} cpus, CMA {}",
+                 job->bootstrap->job_id(), job->rank, job->size, job->nodes.count(),
+                 job->nodes.locals.size(), job->nodes.usable_cpus, job->pull_text);
   return job;
-}
-
-// Nobody unmaps or leaves while another still copies from here. Not a barrier of the bootstrap:
-// that would not end for the survivors of a death.
-static void wait_for_others(esp_job& job) {
-  const auto flags = [&](std::uint32_t i) -> shm::RankBlock::Flags& {
-    return job.segment->rank_block(i).flags;
-  };
-  flags(job.local_index).leaving.store(1, std::memory_order_release);
-  for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
-    (void)Doorbell::ring(job.segment->rank_block(i).bell);
-  }
-  std::vector<bool> dead(job.locals.size(), false);
-  const std::uint64_t begin = job.clock.now_ns();
-  std::uint64_t looked = begin;
-  job.worker->wait([&] {
-    const std::uint64_t now = job.clock.now_ns();
-    const bool look = now - looked > 20'000'000;
-    if (look) looked = now;
-    for (std::uint32_t i = 0; i < job.locals.size(); ++i) {
-      if (dead[i] || flags(i).leaving.load(std::memory_order_acquire) != 0) continue;
-      if (look) dead[i] = job.liveness->is_dead(job.locals[i]);
-      const bool too_late =
-          job.config.timeout > 0 && static_cast<double>(now - begin) > job.config.timeout * 1e9;
-      if (!dead[i] && !too_late) return false;
-    }
-    return true;
-  });
-}
-
-// Calls that differed without anybody meeting it: a root is complete before the others have called.
-static Outcome compare_calls(const std::vector<Team*>& teams) {
-  for (const Team* team : teams) {
-    std::uint64_t sequence = 0;
-    int member = -1;
-    CallSignature mine, theirs;
-    if (!find_difference(*team, sequence, member, mine, theirs)) continue;
-    const Rank other = team->members[static_cast<std::size_t>(member)];
-    return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, other));
-  }
-  return Unit{};
-}
-
-Outcome take_down(esp_job& job) {
-  job.worker->stop_thread();
-  job.threaded = false;  // From here on the caller is the owner, also for callbacks.
-  std::vector<Team*> sound;
-  for (const auto& handle : job.teams) {
-    if (!handle->team.failed()) sound.push_back(&handle->team);
-    job.engine->cancel(handle->team);
-  }
-  while (job.engine->progress() + job.deferred.progress() > 0) {
-  }
-  while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
-  // A job that has lost a member, or waited for one that did not come, does not wait again.
-  const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {
-    const esp_status fault = handle->team.fault.code();
-    return fault == ESP_ERR_PEER_DIED || fault == ESP_ERR_TIMEOUT;
-  });
-  Outcome compared = Unit{};
-  if (whole) {
-    wait_for_others(job);
-    compared = compare_calls(sound);
-  }
-  job.segment->rank_block(job.local_index).flags.left.store(1, std::memory_order_release);
-  auto closed = job.bootstrap->close();
-  return compared ? closed : compared;
 }
 
 }  // namespace espalier

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -13,13 +14,51 @@
 namespace espalier {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<Card>);
+static_assert(std::is_trivially_copyable_v<CardFields>);
+
+// Before each address.
+struct AddressHead {
+  std::uint16_t kind;
+  std::uint16_t bytes;
+};
+
+Error senseless(Rank rank, std::string_view what) {
+  return error(ESP_ERR_BOOTSTRAP,
+               fmt::format("the card of rank {} makes no sense: {}", rank, what));
+}
+
+void append(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(from);
+  to.insert(to.end(), begin, begin + bytes);
+}
+
+Outcome parse_addresses(std::span<const std::byte> bytes, Rank rank, Card& card) {
+  while (!bytes.empty()) {
+    AddressHead head;
+    if (bytes.size() < sizeof head) return senseless(rank, "half an address");
+    std::memcpy(&head, bytes.data(), sizeof head);
+    bytes = bytes.subspan(sizeof head);
+    if (head.bytes > bytes.size() || head.bytes > Card::kAddressBytesMax) {
+      return senseless(rank, "an address longer than the card");
+    }
+    if (card.addresses.size() == Card::kAddressesMax) return senseless(rank, "too many addresses");
+    const auto content = bytes.first(head.bytes);
+    card.addresses.push_back({static_cast<WireKind>(head.kind), {content.begin(), content.end()}});
+    bytes = bytes.subspan(head.bytes);
+  }
+  return Unit{};
+}
 
 }  // namespace
 
-Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file) {
+Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
+               std::string_view node_name) {
   Card card;
-  card.bytes = sizeof(Card);
+  card.bytes = sizeof(CardFields);
+  if (!config.node_name.empty()) node_name = config.node_name;
+  // By the machine alone: ranks without a name for their node.
+  if (config.nodes == NodeRule::kMachine) node_name = {};
+  std::copy_n(node_name.begin(), std::min(node_name.size(), sizeof card.node - 1), card.node);
   (void)::gethostname(card.host, sizeof card.host - 1);
   const HostIdentity host = host_identity(card.host);
   card.machine = host.boot_hash;
@@ -39,44 +78,57 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.shape = static_cast<std::uint64_t>(config.shape);
   card.variant = static_cast<std::uint64_t>(config.variant);
   card.radix = static_cast<std::uint64_t>(config.radix);
+  card.node_rule = static_cast<std::uint64_t>(config.nodes);
+  card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
   return card;
 }
 
-std::span<const std::byte> card_bytes(const Card& card) noexcept {
-  return std::as_bytes(std::span(&card, 1));
+std::vector<std::byte> card_bytes(const Card& card) {
+  std::vector<std::byte> bytes;
+  append(bytes, static_cast<const CardFields*>(&card), sizeof(CardFields));
+  for (const CardAddress& address : card.addresses) {
+    ESP_ASSERT(address.bytes.size() <= Card::kAddressBytesMax);
+    const AddressHead head = {static_cast<std::uint16_t>(address.kind),
+                              static_cast<std::uint16_t>(address.bytes.size())};
+    append(bytes, &head, sizeof head);
+    append(bytes, address.bytes.data(), address.bytes.size());
+  }
+  return bytes;
 }
 
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   Card card;
-  if (bytes.size() < offsetof(Card, host)) {
+  if (bytes.size() < offsetof(CardFields, host)) {
     return error(ESP_ERR_BOOTSTRAP,
                  fmt::format("the card of rank {} is too short ({} bytes)", rank, bytes.size()));
   }
-  std::memcpy(&card, bytes.data(), std::min(bytes.size(), sizeof card));
+  std::memcpy(static_cast<CardFields*>(&card), bytes.data(),
+              std::min(bytes.size(), sizeof(CardFields)));
   if (card.magic != Card::kMagic) {
     return error(ESP_ERR_BOOTSTRAP,
                  fmt::format("the card of rank {} is not one of this library", rank));
   }
-  if (card.version != Card::kVersion || card.bytes != sizeof(Card) ||
-      bytes.size() != sizeof(Card)) {
+  if (card.version != Card::kVersion || card.bytes != sizeof(CardFields) ||
+      bytes.size() < sizeof(CardFields)) {
     return error(
         ESP_ERR_BOOTSTRAP,
         fmt::format("rank {} uses another version of the library (card version {}, here {})", rank,
                     card.version, Card::kVersion));
   }
   card.host[sizeof card.host - 1] = 0;
-  if (card.pid <= 0 || card.memory_file < 0) {
-    return error(ESP_ERR_BOOTSTRAP, fmt::format("the card of rank {} makes no sense", rank));
-  }
+  card.node[sizeof card.node - 1] = 0;
+  if (card.pid <= 0 || card.memory_file < 0) return senseless(rank, "no process or no memory");
+  const auto addresses = bytes.subspan(sizeof(CardFields));
+  if (auto done = parse_addresses(addresses, rank, card); !done) return done.error();
   return card;
 }
 
 Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
   static constexpr struct {
     const char* knob;
-    std::uint64_t Card::*value;
+    std::uint64_t CardFields::*value;
   } kCommon[] = {
       {"SHM_ARENA_BYTES", &Card::arena_bytes},
       {"HEAP_BYTES", &Card::heap_bytes},
@@ -86,6 +138,8 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
       {"SHAPE", &Card::shape},
       {"VARIANT", &Card::variant},
       {"RADIX", &Card::radix},
+      {"NODES", &Card::node_rule},
+      {"WIRES", &Card::wires},
   };
   const Card& mine = cards[static_cast<std::size_t>(me)];
   for (std::size_t r = 0; r < cards.size(); ++r) {

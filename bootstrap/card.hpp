@@ -1,5 +1,7 @@
 // Card: what every rank tells every other through the bootstrap, once.
 //
+//   CardFields | address: kind, bytes | its bytes | address ... (one per network that is open)
+//
 // Bytes from other processes are not trusted: parse_card() checks everything that is used before
 // anything is used. Values. path: setup
 #pragma once
@@ -9,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/config.hpp"
@@ -16,14 +19,19 @@
 
 namespace espalier {
 
-struct Card {
+// How two ranks are connected. Numbers travel in cards.
+enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2 };
+
+// Travels as it is.
+struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 2;
+  static constexpr std::uint16_t kVersion = 3;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
-  std::uint16_t bytes = 0;
+  std::uint16_t bytes = 0;    // of these fields
   char host[64] = {};         // host name, for people
+  char node[64] = {};         // name of the node; part of what makes ranks share memory
   std::uint64_t machine = 0;  // hash of the kernel's boot id: equal on one machine only
   std::int64_t pid = 0;
   std::uint64_t pid_start = 0;  // start time of the process, so that a reused pid is noticed
@@ -34,7 +42,7 @@ struct Card {
   std::uint8_t unused[2] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
-  std::uint64_t arena_bytes = 0;  // from here to `radix`: settings that must be equal on all ranks
+  std::uint64_t arena_bytes = 0;  // from here to `wires`: settings that must be equal on all ranks
   std::uint64_t heap_bytes = 0;
   std::uint64_t short_bytes = 0;
   std::uint64_t segment_bytes = 0;
@@ -42,12 +50,28 @@ struct Card {
   std::uint64_t shape = 0;
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
-  cpu_set_t cpus = {};  // that this rank may run on
+  std::uint64_t node_rule = 0;
+  std::uint64_t wires = 0;  // hash of the list
+  cpu_set_t cpus = {};      // that this rank may run on
 };
 
-// Describes the calling process; `nonce` stays where it is until the job ends.
-Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file);
-std::span<const std::byte> card_bytes(const Card& card) noexcept;
+// Where a rank is reached on a network, and what proves that one belongs to the job; opaque here.
+struct CardAddress {
+  WireKind kind = WireKind::kTcp;
+  std::vector<std::byte> bytes;
+};
+
+struct Card : CardFields {
+  static constexpr std::size_t kAddressesMax = 16;
+  static constexpr std::size_t kAddressBytesMax = 4096;
+  std::vector<CardAddress> addresses;
+};
+
+// Describes the calling process; `nonce` stays where it is until the job ends. `node_name`: the
+// launcher's.
+Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
+               std::string_view node_name);
+std::vector<std::byte> card_bytes(const Card& card);
 // `rank` is for the error text.
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank);
 // Settings that differ between two ranks, as an error; Unit when all agree.

@@ -19,6 +19,26 @@ std::string pull_threshold_text(const esp_job& job) {
                     : fmt::format("flows of {} bytes (CMA_THRESHOLD_BYTES)", bytes);
 }
 
+std::string node_text(const Card& card) {
+  return card.node[0] != 0 ? card.node : card.host;
+}
+
+// Which wire, and why not another.
+std::string peer_text(const esp_job& job, Rank rank) {
+  const PeerWire& wire = job.peer_wires[static_cast<std::size_t>(rank)];
+  std::string text = wire_name(wire.kind);
+  if (wire.kind == WireKind::kShm) {
+    const auto local = job.shm_wire->local(rank);
+    const auto& mine = job.segment->rank_block(job.nodes.local_index);
+    const bool pull = mine.may_pull[local].load(std::memory_order_relaxed) ==
+                      static_cast<std::uint8_t>(shm::PullAccess::kYes);
+    text += pull ? " with CMA" : " without CMA";
+  } else {
+    text += ", " + job.network->describe(rank);
+  }
+  return wire.others.empty() ? text : text + " (" + wire.others + ")";
+}
+
 }  // namespace
 
 std::string describe(const esp_job& job) {
@@ -30,10 +50,11 @@ std::string describe(const esp_job& job) {
   add(text, "rank         {} of {} on {}{}", job.rank, job.size,
       job.cards[static_cast<std::size_t>(job.rank)].host,
       node.empty() ? "" : fmt::format(" (node {})", node));
-  add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}", job.usable_cpus,
-      job.locals.size(),
-      static_cast<int>(job.locals.size()) > job.usable_cpus ? "gives its core away at once"
-                                                            : "looks for a while before it sleeps");
+  add(text, "nodes        {}, {} ranks on this one (NODES={})", job.nodes.count(),
+      job.nodes.locals.size(), job.config.nodes == NodeRule::kMachine ? "machine" : "launcher");
+  add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
+      job.nodes.usable_cpus, job.nodes.machine_ranks,
+      job.nodes.crowded() ? "gives its core away at once" : "looks for a while before it sleeps");
   add(text, "progress     {}", job.threaded ? "a thread of the library" : "the calling thread");
   add(text, "doorbell     futex, {}",
       job.doorbell->asymmetric() ? "publishers pay no fence (membarrier)"
@@ -49,14 +70,10 @@ std::string describe(const esp_job& job) {
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");
-  for (const Rank r : job.locals) {
+  for (Rank r = 0; r < job.size; ++r) {
     const Card& card = job.cards[static_cast<std::size_t>(r)];
-    const auto local = job.shm_wire->local(r);
-    const bool pull =
-        job.segment->rank_block(job.local_index).may_pull[local].load(std::memory_order_relaxed) ==
-        static_cast<std::uint8_t>(shm::PullAccess::kYes);
-    add(text, "  rank {:<4} pid {:<8} shared memory (same machine){}{}", r, card.pid,
-        pull ? ", CMA" : ", no CMA", r == job.rank ? "  <- this rank" : "");
+    add(text, "  rank {:<4} pid {:<8} on {:<16} {}", r, card.pid, node_text(card),
+        r == job.rank ? std::string("this rank") : peer_text(job, r));
   }
   return text;
 }

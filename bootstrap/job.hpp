@@ -15,7 +15,11 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
+#include "bootstrap/job_nodes.hpp"
+#include "bootstrap/leaving.hpp"
+#include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
+#include "bootstrap/wire_choice.hpp"
 #include "coll/engine.hpp"
 #include "coll/short_path.hpp"
 #include "coll/watch.hpp"
@@ -29,7 +33,8 @@
 struct esp_team {
   esp_job* job = nullptr;
   espalier::Team team;
-  void* board_memory = nullptr;  // from this rank's heap: only at the team's first member
+  void* board_memory = nullptr;  // from this rank's heap: only at the first member of a node
+  std::vector<std::byte> private_board;  // of a team on several nodes for which there was no memory
   bool is_world = false;
 };
 
@@ -57,8 +62,8 @@ class ErrorTexts {
 // The board of a freed team, kept until every member has freed it.
 struct OldBoard {
   Board board;
-  int members = 0;
-  std::uint64_t last = 0;  // the operation that nobody makes: entered by esp_team_free
+  std::vector<int> members;  // that share it
+  std::uint64_t last = 0;    // the operation that nobody makes: entered by esp_team_free
   void* memory = nullptr;
 };
 
@@ -113,23 +118,25 @@ struct esp_job {
   std::unique_ptr<espalier::Bootstrap> bootstrap;
   espalier::Rank rank = 0;
   int size = 1;
-  std::vector<espalier::Card> cards;   // by rank
-  std::vector<espalier::Rank> locals;  // ranks of this machine, ascending
-  std::uint32_t local_index = 0;
-  int usable_cpus = 1;        // of all local ranks together
-  bool threaded = false;      // this rank has a progress thread
-  bool any_threaded = false;  // some rank has: then nobody takes the short path
-  bool plain_config = true;   // no algorithm, shape, radix or variant is configured
-  std::string pull_text;      // why CMA is used or not
+  std::vector<espalier::Card> cards;  // by rank
+  espalier::JobNodes nodes;
+  std::vector<espalier::PeerWire> peer_wires;  // by rank
+  bool threaded = false;                       // this rank has a progress thread
+  bool any_threaded = false;                   // some rank has: then nobody takes the short path
+  bool plain_config = true;  // no algorithm, shape, radix or variant is configured
+  std::string pull_text;     // why CMA is used or not
   std::unique_ptr<std::uint64_t> nonce;
   std::unique_ptr<espalier::shm::Segment> segment;
   std::optional<espalier::Doorbell> doorbell;
   std::optional<espalier::shm::Heap> heap;
   std::unique_ptr<espalier::shm::ShmWire> shm_wire;
+  std::unique_ptr<espalier::Network> network;  // nullptr: nobody needs it
   std::unique_ptr<espalier::NodeLiveness> liveness;
   std::unique_ptr<espalier::Worker> worker;
   std::unique_ptr<espalier::Engine> engine;
   std::unique_ptr<espalier::ShortPath> short_path;
+  std::unique_ptr<espalier::TeamNews> news;    // with a network
+  std::unique_ptr<espalier::Leaving> leaving;  // with a network
   std::unique_ptr<espalier::TeamWatch> watch;
   espalier::DeferredCallbacks deferred;
   espalier::IdlePolls idle_polls;
@@ -157,7 +164,10 @@ std::string describe(const esp_job& job);
 // Gives the memory of boards back that no member uses any more.
 void bury_boards(esp_job& job);
 
-// Adds a team of these job ranks to the job. `board`: common memory, or nullptr.
+// Bytes of the board that members on one node share. `nodes`: how many the team is on.
+std::uint64_t board_bytes(const esp_job& job, int members, std::size_t nodes) noexcept;
+// Adds a team of these job ranks to the job. `board`: memory of the members on this node, or
+// nullptr.
 esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);
 
 }  // namespace espalier

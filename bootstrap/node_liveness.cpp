@@ -12,6 +12,7 @@ NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards
       cards_(cards),
       local_of_rank_(cards.size(), shm::kMaxLocalRanks),
       dead_(cards.size(), false),
+      losses_(cards.size()),
       me_(me),
       bootstrap_(bootstrap) {
   for (std::uint32_t i = 0; i < locals.size(); ++i) {
@@ -43,8 +44,20 @@ bool NodeLiveness::is_dead(Rank rank) noexcept {
   return dead_[r];
 }
 
+Status NodeLiveness::loss(Rank rank) noexcept {
+  const Status loss = losses_[static_cast<std::size_t>(rank)];
+  return loss.ok() ? Status(ESP_ERR_PEER_DIED, rank) : loss;
+}
+
+void NodeLiveness::note_lost(Rank rank, const Status& why) noexcept {
+  const auto r = static_cast<std::size_t>(rank);
+  dead_[r] = true;
+  if (losses_[r].ok()) losses_[r] = Status(why.code(), rank, why.error_number());
+}
+
 bool NodeLiveness::is_stopped(Rank rank) noexcept {
   const Card& card = cards_[static_cast<std::size_t>(rank)];
+  if (local_of_rank_[static_cast<std::size_t>(rank)] == shm::kMaxLocalRanks) return false;
   if (card.pid_namespace != cards_[static_cast<std::size_t>(me_)].pid_namespace) return false;
   const char letter = process_state(card.pid).letter;
   return letter == 'T' || letter == 't';

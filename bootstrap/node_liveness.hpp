@@ -1,8 +1,9 @@
-// NodeLiveness: liveness of the ranks of this machine.
+// NodeLiveness: liveness of the ranks of a job: well known of those of this node; of others, what
+// the launcher and the network report.
 //
-// Dead: the record lock on the shared segment is gone, and the process is not to be seen any more
-// under its pid and start time (where that can be looked up), or the launcher said so.
-// Threads: owner. path: slow
+// Dead, on this node: the record lock on the shared segment is gone, and the process is not to be
+// seen any more under its pid and start time (where that can be looked up), or the launcher said
+// so. Threads: owner. path: slow
 #pragma once
 
 #include <vector>
@@ -24,6 +25,9 @@ class NodeLiveness final : public Liveness {
   bool is_stopped(Rank rank) noexcept override;
   bool is_leaving(Rank rank) noexcept override;
   bool has_left(Rank rank) noexcept override;
+  Status loss(Rank rank) noexcept override;
+  // The network does not reach the rank any more. `why` names it.
+  void note_lost(Rank rank, const Status& why) noexcept;
 
  private:
   bool process_gone(const Card& card) const noexcept;
@@ -32,6 +36,7 @@ class NodeLiveness final : public Liveness {
   const std::vector<Card>& cards_;
   std::vector<std::uint32_t> local_of_rank_;
   std::vector<bool> dead_;
+  std::vector<Status> losses_;  // ok: it just died
   Rank me_;
   Bootstrap& bootstrap_;
 };

@@ -40,6 +40,8 @@ PmixBootstrap::PmixBootstrap(const pmix_proc_t& self, int size,
       size_(size),
       name_(launcher_name(self.nspace, environment)),
       node_name_(pmix::launcher_text(self, PMIX_HOSTNAME).value_or("")),
+      ranks_on_node_(static_cast<int>(
+          pmix::launcher_number(pmix::whole_job(self), PMIX_LOCAL_SIZE).value_or(0))),
       pid_(getpid()),
       deaths_(size),
       registration_(pmix::register_for_deaths(deaths_)) {}

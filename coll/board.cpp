@@ -7,7 +7,7 @@ void Board::clear() noexcept {
   for (int member = 0; member < members_; ++member) {
     for (std::uint32_t i = 0; i < kCalls; ++i)
       call(member, i).turn.store(0, std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < kSlots; ++i)
+    for (std::uint32_t i = 0; has_slots_ && i < kSlots; ++i)
       slot(member, i).turn.store(0, std::memory_order_relaxed);
   }
   std::atomic_thread_fence(std::memory_order_release);
@@ -25,13 +25,35 @@ bool Board::read(int member, std::uint64_t sequence, CallSignature& signature) c
   return true;
 }
 
-void Board::report(Status status) noexcept {
+namespace {
+
+// waits_for of a call: operation and rank in one word, so that neither is taken for another's.
+constexpr unsigned kRankBits = 32;
+constexpr std::uint64_t kRankMask = (std::uint64_t{1} << kRankBits) - 1;
+
+}  // namespace
+
+void Board::set_waits_for(int me, std::uint64_t sequence, Rank rank) noexcept {
+  call(me, sequence)
+      .waits_for.store(
+          turn(sequence) << kRankBits | (static_cast<std::uint64_t>(rank + 1) & kRankMask),
+          std::memory_order_relaxed);
+}
+
+Rank Board::waits_for(int member, std::uint64_t sequence) const noexcept {
+  const std::uint64_t word = call(member, sequence).waits_for.load(std::memory_order_relaxed);
+  if (word >> kRankBits != (turn(sequence) & kRankMask)) return kNoRank;
+  return static_cast<Rank>(word & kRankMask) - 1;
+}
+
+bool Board::report(Status status) noexcept {
   std::uint64_t none = 0;
   const std::uint64_t word = static_cast<std::uint64_t>(status.code()) |
                              static_cast<std::uint64_t>(status.rank() + 1) << 16;
-  fault().word.compare_exchange_strong(none, word, std::memory_order_relaxed);
+  const bool first = fault().word.compare_exchange_strong(none, word, std::memory_order_relaxed);
   // Seen before whatever the user does to buffers that were being read.
   std::atomic_thread_fence(std::memory_order_release);
+  return first;
 }
 
 Status Board::reported() const noexcept {

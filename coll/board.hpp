@@ -38,7 +38,8 @@ class Board {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the signature
     // A CallSignature, in words because it may be overwritten while it is read.
     std::array<std::atomic<std::uint64_t>, 2> signature;
-    std::uint64_t unused;
+    // Slow path, by the member itself: whom it waits for in this operation; 0: it has not said.
+    std::atomic<std::uint64_t> waits_for;
   };
   // Set once, by the first member that finds the team broken; read by everybody who waits.
   struct alignas(128) Fault {
@@ -46,6 +47,17 @@ class Board {
   };
 
   Board() = default;
+  // Of a team on several nodes, for its members on one: calls and fault, no slots. Rows of the
+  // other members stay empty.
+  static Board of_calls(std::byte* memory, int members, std::uint64_t turn_base) noexcept {
+    Board board(memory, members, 0, turn_base);
+    board.member_stride_ = sizeof(Call) * kCalls;
+    board.has_slots_ = false;
+    return board;
+  }
+  static std::uint64_t bytes_of_calls(int members) noexcept {
+    return sizeof(Fault) + static_cast<std::uint64_t>(members) * sizeof(Call) * kCalls;
+  }
   // `turn_base`: added to operation numbers; larger than any turn ever written to this memory.
   Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept
       : memory_(memory),
@@ -84,8 +96,8 @@ class Board {
   }
   Fault& fault() const noexcept { return *reinterpret_cast<Fault*>(memory_); }
 
-  // Tells the other members that the team is broken; the first report stays.
-  void report(Status status) noexcept;
+  // Tells the other members that the team is broken; the first report stays. Was this it?
+  bool report(Status status) noexcept;
   Status reported() const noexcept;
 
   void enter(int me, std::uint64_t sequence, const CallSignature::Words& words) noexcept {
@@ -99,6 +111,9 @@ class Board {
   }
   // What the member called as this operation; false when it has not, or too long ago.
   bool read(int member, std::uint64_t sequence, CallSignature& signature) const noexcept;
+  // In `sequence`; kNoRank: it has not said.
+  Rank waits_for(int member, std::uint64_t sequence) const noexcept;
+  void set_waits_for(int me, std::uint64_t sequence, Rank rank) noexcept;
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
     return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
   }
@@ -122,6 +137,7 @@ class Board {
   std::uint64_t turn_base_ = 0;
   std::uint64_t short_bytes_ = 0;
   int members_ = 0;
+  bool has_slots_ = true;
 };
 static_assert(sizeof(Board::Call) == 32);
 

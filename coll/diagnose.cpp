@@ -101,12 +101,11 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
 
 bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
                      CallSignature& theirs) noexcept {
-  if (!team.board) return false;
   const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
   for (sequence = team.sequence - depth + 1; sequence <= team.sequence; ++sequence) {
-    if (!team.board.read(team.rank, sequence, mine)) continue;
+    if (!team.read_call(team.rank, sequence, mine)) continue;
     for (member = 0; member < team.size(); ++member) {
-      if (team.board.read(member, sequence, theirs) && theirs != mine) return true;
+      if (team.read_call(member, sequence, theirs) && theirs != mine) return true;
     }
   }
   return false;

@@ -193,6 +193,7 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
   }
   (void)run(*instance);
   if (instance->status.ok() && instance->unfinished > 0) return Started{};
+  if (!instance->status.ok() && inquires(*instance)) return Started{};
   instance->finish = {};
   (void)settle(*instance);
   return Started{true, team.fault};
@@ -212,10 +213,32 @@ bool Engine::settle(Instance& instance) noexcept {
   }
   if (instance.status.ok()) {
     end(instance);
+  } else if (inquires(instance)) {
+    return false;
   } else {
     fail(team, instance.status, explain(instance));
   }
   return true;
+}
+
+// On one node everybody's calls can be read. A member of another node is asked before the team
+// fails, so that the text can say what it called.
+bool Engine::inquires(const Instance& instance) noexcept {
+  const Status status = instance.status;
+  Team& team = *instance.team;
+  if (status.code() != ESP_ERR_MISMATCH || instance.channel != 0) return false;
+  if (listener_ == nullptr || team.nodes() == nullptr) return false;
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  if (find_difference(team, sequence, member, mine, theirs)) return false;
+  return listener_->inquire(team, status.rank());
+}
+
+void Engine::look_again(Team& team) noexcept {
+  for (Instance* i = team.active; i != nullptr; i = i->active_next) {
+    if (!i->status.ok()) make_ready(*i);
+  }
 }
 
 void Engine::queue_vertex(Instance& instance, std::uint16_t vertex) noexcept {

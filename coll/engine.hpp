@@ -39,6 +39,18 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // does not tell any more.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
 
+// For teams on several nodes.
+class FailureListener {
+ public:
+  // The team has failed here, and nobody else on this node has reported it before.
+  virtual void failed(Team& team) noexcept = 0;
+  // That rank called something else than this one. True: it has been asked what, wait a moment.
+  virtual bool inquire(Team& team, Rank rank) noexcept = 0;
+
+ protected:
+  ~FailureListener() = default;
+};
+
 class Engine final : public Agent {
  public:
   Engine(Clock& clock, Counters& counters, Trace& trace, const Tuning& tuning) noexcept
@@ -66,12 +78,16 @@ class Engine final : public Agent {
   Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
 
   int progress() noexcept override;
+  // More is known about what failed but has not ended: see FailureListener::inquire.
+  void look_again(Team& team) noexcept;
 
   // Ends everything under way on the team with this status, for good.
   void fail(Team& team, Status status, std::string text) noexcept;
   // The same when the job is finalized: the others are told only if a collective was under way, or
   // a message to one of them.
   void cancel(Team& team) noexcept;
+
+  void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
 
   Trace& trace() noexcept { return trace_; }
   // The segments of a point-to-point message, however it is sent or received.
@@ -96,6 +112,7 @@ class Engine final : public Agent {
   void combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;
+  [[gnu::cold]] bool inquires(const Instance& instance) noexcept;
   void end(Instance& instance) noexcept;
   void withdraw(Instance& instance) noexcept;
   void withdraw_all(Team& team) noexcept;
@@ -112,6 +129,7 @@ class Engine final : public Agent {
   Counters& counters_;
   Trace& trace_;
   Tuning tuning_;
+  FailureListener* listener_ = nullptr;
   Instance* ready_ = nullptr;
   std::uint64_t started_ = 0;
   Instance* stalled_ = nullptr;

@@ -223,8 +223,9 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
     team.fault = status;
     team.short_path = false;
     team.fault_text = std::move(text);
-    if (team.board) team.board.report(status);
+    const bool first = !team.board || team.board.report(status);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);
+    if (first && listener_ != nullptr && team.nodes() != nullptr) listener_->failed(team);
   }
   withdraw_all(team);
 }

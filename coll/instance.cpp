@@ -129,6 +129,25 @@ Team::~Team() {
   ESP_ASSERT(active == nullptr);
 }
 
+bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
+  if (!is_remote(member)) return board && board.read(member, at, signature);
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.ring.read(at, signature);
+}
+
+bool Team::has_entered(int member, std::uint64_t at) const noexcept {
+  if (!is_remote(member)) return board && board.has_entered(member, at);
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.ring.last >= at;
+}
+
+bool Team::has_answered(int member) const noexcept {
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.asked_about == sequence &&
+         known->second.answered_ns >= known->second.first_asked_ns &&
+         known->second.first_asked_ns > 0;
+}
+
 PointToPointCounter& Team::flow(int member, unsigned channel) {
   if (flows.empty()) flows.resize(members.size());
   auto& table = flows[static_cast<std::size_t>(member)];

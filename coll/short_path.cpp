@@ -41,10 +41,9 @@ bool ShortPath::make_room(Team& team, std::uint64_t depth) noexcept {
 }
 
 void ShortPath::wake(Team& team) noexcept {
-  for (std::size_t member = 0; member < team.bells.size(); ++member) {
-    if (static_cast<int>(member) != team.rank && Doorbell::ring(*team.bells[member])) {
-      ++worker_.counters().wakeups_sent;
-    }
+  // The own bell among them is not armed.
+  for (Bell* bell : team.bells) {
+    if (Doorbell::ring(*bell)) ++worker_.counters().wakeups_sent;
   }
 }
 

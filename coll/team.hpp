@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "coll/board.hpp"
 #include "coll/combiner.hpp"
+#include "coll/news_format.hpp"
 #include "coll/plan.hpp"
 #include "coll/team_nodes.hpp"
 #include "core/doorbell.hpp"
@@ -57,6 +59,16 @@ struct Membership {
   TeamNodes nodes;           // of a team on several nodes; else empty
 };
 
+// What is known of a member on another node, by its answers (coll/team_news.hpp).
+struct RemoteMember {
+  CallRing ring;
+  Rank waits_for = kNoRank;
+  bool leaving = false;
+  std::uint64_t asked_about = 0;  // operation
+  std::uint64_t first_asked_ns = 0, asked_ns = 0, interval_ns = 0, answered_ns = 0;
+  std::uint64_t inquired_ns = 0;  // it has called something else: asked what
+};
+
 struct Team {
   static constexpr std::size_t kPlanSlots = 64;
 
@@ -94,6 +106,7 @@ struct Team {
   std::vector<std::unique_ptr<PlanEntry>> retired;  // displaced from `plans` while in use
   std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
   std::vector<std::byte> user_scratch;
+  std::map<int, RemoteMember> remote;  // members of other nodes that were asked or have told
 
   int size() const noexcept { return static_cast<int>(members.size()); }
   bool failed() const noexcept { return !fault.ok(); }
@@ -110,12 +123,18 @@ struct Team {
   }
   // nullptr: all members are on one node.
   const TeamNodes* nodes() const noexcept {
-    return membership_->nodes.node.empty() ? nullptr : &membership_->nodes;
+    const bool several = membership_ != nullptr && !membership_->nodes.node.empty();
+    return several ? &membership_->nodes : nullptr;
   }
   // Is the member on another node?
   bool is_remote(int member) const noexcept {
     return nodes() != nullptr && !nodes()->together(rank, member);
   }
+  // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
+  bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
+  bool has_entered(int member, std::uint64_t at) const noexcept;
+  // Has the member answered a question since this rank has first asked about its last operation?
+  bool has_answered(int member) const noexcept;
   PointToPointCounter& flow(int member, unsigned channel);
 
   void set_membership(std::shared_ptr<const Membership> shared) noexcept {

@@ -26,6 +26,15 @@ void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   }
 }
 
+int TeamWatch::progress() noexcept {
+  const std::vector<Team*> changed = news_->take_changed();
+  for (Team* team : changed) {
+    if (team->failed() || pending(*team).identity == nullptr) continue;
+    if (!find_report(*team, 0)) engine_.look_again(*team);
+  }
+  return static_cast<int>(changed.size());
+}
+
 bool TeamWatch::is_collective(const Pending& what) noexcept {
   return what.identity != nullptr &&
          what.signature.collective != static_cast<std::uint8_t>(Collective::kPointToPoint);
@@ -59,6 +68,10 @@ void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t wai
   Team& team = *watched.team;
   if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
   if (find_leaving(team, what)) return;
+  if (team.nodes() != nullptr) {
+    engine_.look_again(team);
+    ask(team, what);
+  }
   Rank first = kNoRank;
   if (limits_.warn_ns != 0 && waited_ns >= limits_.warn_ns && !watched.warned) {
     watched.warned = true;
@@ -69,12 +82,17 @@ void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t wai
   engine_.fail(team, Status(ESP_ERR_TIMEOUT, first), std::move(text));
 }
 
-// A member that gives up says so on the board before it does anything else, leaving included.
+// A member that gives up says so on the board before it does anything else, leaving included. True:
+// there is a report, and nothing else to look for.
 bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
   if (!team.board) return false;
   const Status reported = team.board.reported();
   if (reported.ok()) return false;
-  if (reported.code() == ESP_ERR_MISMATCH && find_mismatch(team)) return true;
+  if (reported.code() == ESP_ERR_MISMATCH) {
+    if (find_mismatch(team)) return true;
+    // Its calls are on their way, so that this rank can say what they are.
+    if (team.nodes() != nullptr && news_->inquire(team, reported.rank())) return true;
+  }
   Rank first = kNoRank;
   std::string text =
       reported.code() == ESP_ERR_PEER_DIED
@@ -96,9 +114,11 @@ bool TeamWatch::find_dead(Team& team) noexcept {
     if (rank == team.members[static_cast<std::size_t>(team.rank)]) continue;
     const bool left = liveness_.has_left(rank);
     if (!left && !liveness_.is_dead(rank)) continue;
-    engine_.fail(team, Status(ESP_ERR_PEER_DIED, rank),
+    const Status loss = left ? Status(ESP_ERR_PEER_DIED, rank) : liveness_.loss(rank);
+    const char* how = loss.code() == ESP_ERR_PEER_DIED ? "died" : "cannot be reached any more";
+    engine_.fail(team, loss,
                  fmt::format("rank {} {} while operations on team {} were under way", rank,
-                             left ? "left the job" : "died", team.id));
+                             left ? "left the job" : how, team.id));
     return true;
   }
   return false;
@@ -110,8 +130,8 @@ bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
       what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
   for (int member = 0; team.board && !flow && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
-    if (member == team.rank || !liveness_.is_leaving(rank)) continue;
-    if (team.board.has_entered(member, what.sequence)) continue;
+    if (member == team.rank || !is_leaving(team, member)) continue;
+    if (team.has_entered(member, what.sequence)) continue;
     engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
                  fmt::format("operation {} on team {}: rank {} finalizes its job where this rank "
                              "called {}",
@@ -137,18 +157,34 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   const bool flow =
       what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
   for (int member = 0; team.board && !flow && member < team.size(); ++member) {
-    if (!team.board.has_entered(member, what.sequence)) {
+    if (is_missing(team, what, member)) {
       ranks.push_back(team.members[static_cast<std::size_t>(member)]);
     }
   }
-  if (what.identity == &team.flow_waits) {
-    return {team.members[static_cast<std::size_t>(team.flow_peer)]};
+  if (what.identity != &team.flow_waits && !ranks.empty()) return ranks;
+  ranks.clear();
+  for (const int member : debtors(team, what)) {
+    ranks.push_back(team.members[static_cast<std::size_t>(member)]);
   }
-  if (!ranks.empty() || what.instance == nullptr) return ranks;
+  return ranks;
+}
+
+// Has it not entered the operation? Of a member on another node that must have been heard.
+bool TeamWatch::is_missing(const Team& team, const Pending& what, int member) const noexcept {
+  if (team.has_entered(member, what.sequence)) return false;
+  return !team.is_remote(member) || team.has_answered(member);
+}
+
+// Members that owe a segment, or do not take one.
+std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const {
+  if (what.identity == &team.flow_waits) return {team.flow_peer};
+  std::vector<int> members;
+  if (what.instance == nullptr) return members;
   const Instance& instance = *what.instance;
   const auto add = [&](std::int32_t member) {
-    const Rank rank = team.members[static_cast<std::size_t>(member)];
-    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) ranks.push_back(rank);
+    if (std::find(members.begin(), members.end(), member) == members.end()) {
+      members.push_back(member);
+    }
   };
   for (std::size_t v = 0; v < instance.states.size(); ++v) {
     const Vertex& vertex = instance.plan->vertices[v];
@@ -159,7 +195,50 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
     for (const std::int32_t reader : vertex.peers) add(reader);
     if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
   }
-  return ranks;
+  return members;
+}
+
+bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {
+  if (!team.is_remote(member)) {
+    return liveness_.is_leaving(team.members[static_cast<std::size_t>(member)]);
+  }
+  const auto known = team.remote.find(member);
+  return known != team.remote.end() && known->second.leaving;
+}
+
+// Across nodes: asks those of other nodes on whom this rank waits, and says whom it blames, for
+// those who wait for this rank.
+void TeamWatch::ask(Team& team, const Pending& what) noexcept {
+  for (const int member : debtors(team, what)) {
+    if (team.is_remote(member)) news_->ask(team, member);
+  }
+  const std::vector<Rank> ranks = culprits(team, what);
+  team.board.set_waits_for(team.rank, team.sequence, ranks.empty() ? kNoRank : ranks.front());
+}
+
+// Whom that rank has blamed for its own wait; kNoRank: it has not said.
+Rank TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
+  const auto at = std::find(team.members.begin(), team.members.end(), rank);
+  const auto member = static_cast<int>(at - team.members.begin());
+  if (team.is_remote(member)) {
+    return team.has_answered(member) ? team.remote.at(member).waits_for : kNoRank;
+  }
+  // In its last operation, which may be an earlier one than this rank's.
+  std::uint64_t last = team.sequence;
+  while (last > 0 && !team.has_entered(member, last)) --last;
+  return team.board.waits_for(member, last);
+}
+
+// The end of the chain of those who wait for another, beginning with `rank`.
+Rank TeamWatch::waits_for(const Team& team, Rank rank) const noexcept {
+  constexpr int kHops = 8;
+  const Rank me = team.members[static_cast<std::size_t>(team.rank)];
+  for (int hop = 0; hop < kHops && !liveness_.is_stopped(rank); ++hop) {
+    const Rank next = blamed_by(team, rank);
+    if (next == kNoRank || next == me) break;
+    rank = next;
+  }
+  return rank;
 }
 
 // Whom to name. A member that is stopped holds up ranks to which it owes nothing directly: through
@@ -167,10 +246,24 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
 std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) const {
   const auto stopped = [&](Rank rank) { return liveness_.is_stopped(rank); };
   std::vector<Rank> ranks = late(team, what);
+  if (team.nodes() != nullptr) {
+    for (Rank& rank : ranks) rank = waits_for(team, rank);
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  }
   if (std::any_of(ranks.begin(), ranks.end(), stopped)) return ranks;
   std::vector<Rank> held_up;
   std::copy_if(team.members.begin(), team.members.end(), std::back_inserter(held_up), stopped);
   return held_up.empty() ? ranks : held_up;
+}
+
+const char* TeamWatch::state_text(const Team& team, Rank rank) const noexcept {
+  if (liveness_.is_stopped(rank)) return " (stopped)";
+  const auto at = std::find(team.members.begin(), team.members.end(), rank);
+  const auto known = team.remote.find(static_cast<int>(at - team.members.begin()));
+  const bool silent = known != team.remote.end() &&
+                      known->second.asked_ns > known->second.answered_ns + 2 * TeamNews::kAskMostNs;
+  return silent ? " (does not answer)" : "";
 }
 
 std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint64_t waited_ns,
@@ -178,7 +271,7 @@ std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint
   const std::vector<Rank> ranks = culprits(team, what);
   std::vector<std::string> names;
   for (const Rank rank : ranks) {
-    names.push_back(fmt::format("{}{}", rank, liveness_.is_stopped(rank) ? " (stopped)" : ""));
+    names.push_back(fmt::format("{}{}", rank, state_text(team, rank)));
     if (names.size() == 16 && ranks.size() > 16) {
       names.push_back(fmt::format("and {} more", ranks.size() - 16));
       break;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/engine.hpp"
+#include "coll/team_news.hpp"
 #include "core/liveness.hpp"
 #include "core/log.hpp"
 #include "core/worker.hpp"
@@ -21,16 +22,24 @@ struct WatchLimits {
   std::uint64_t timeout_ns = 0;  // 0: never
 };
 
-class TeamWatch final : public Watchdog {
+class TeamWatch final : public Watchdog, public Agent {
  public:
-  TeamWatch(Engine& engine, Liveness& liveness, const Log& log, const WatchLimits& limits) noexcept
-      : engine_(engine), liveness_(liveness), log_(log), limits_(limits) {}
+  // `news`: of a job on several nodes.
+  TeamWatch(Engine& engine, Liveness& liveness, const Log& log, const WatchLimits& limits,
+            TeamNews* news = nullptr) noexcept
+      : engine_(engine), liveness_(liveness), log_(log), limits_(limits), news_(news) {}
 
-  void add(Team& team) { watched_.push_back({&team}); }
+  void add(Team& team) {
+    watched_.push_back({&team});
+    if (team.nodes() != nullptr) news_->add(team);
+  }
   void remove(Team& team) {
     std::erase_if(watched_, [&](const Watched& watched) { return watched.team == &team; });
+    if (team.nodes() != nullptr) news_->remove(team);
   }
   void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept override;
+  // Ends what other nodes have told to be in vain. Attached to the worker where there are several.
+  int progress() noexcept override;
 
  private:
   // The oldest thing a team waits for.
@@ -56,14 +65,22 @@ class TeamWatch final : public Watchdog {
   bool find_leaving(Team& team, const Pending& what) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
+  bool is_leaving(const Team& team, int member) const noexcept;
+  bool is_missing(const Team& team, const Pending& what, int member) const noexcept;
+  std::vector<int> debtors(const Team& team, const Pending& what) const;
+  void ask(Team& team, const Pending& what) noexcept;
+  Rank blamed_by(const Team& team, Rank rank) const noexcept;
+  Rank waits_for(const Team& team, Rank rank) const noexcept;
   std::vector<Rank> late(const Team& team, const Pending& what) const;
   std::vector<Rank> culprits(const Team& team, const Pending& what) const;
+  const char* state_text(const Team& team, Rank rank) const noexcept;
   std::string describe(const Team& team, const Pending& what, std::uint64_t waited_ns, Rank& first);
 
   Engine& engine_;
   Liveness& liveness_;
   Log log_;
   WatchLimits limits_;
+  TeamNews* news_;
   std::vector<Watched> watched_;
 };
 

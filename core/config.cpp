@@ -22,6 +22,8 @@ constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "neon", "
 template <>
 constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton"};
 template <>
+constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
+template <>
 constexpr std::string_view kNames<esp_algorithm>[] = {"auto", "short", "tree", "publish", "spread"};
 template <>
 constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
@@ -124,6 +126,18 @@ constexpr Knob kKnobs[] = {
     knob<&Config::topology>("TOPOLOGY", "",
                             "Machine to plan for: empty is this machine, a path is an hwloc XML "
                             "file, anything else an hwloc synthetic description."),
+    knob<&Config::nodes>("NODES", "",
+                         "Which ranks of a machine share memory: those on a node of the same name "
+                         "by the launcher, or all of the machine."),
+    knob<&Config::node_name>("NODE_NAME", "",
+                             "Name of this rank's node where the launcher has none; ranks of one "
+                             "machine and one name share memory."),
+    knob<&Config::wires>("WIRES", "",
+                         "What may connect two ranks, best first: shm (same node), tcp. What is "
+                         "not listed is not used."),
+    knob<&Config::tcp_interface>("TCP_INTERFACE", "",
+                                 "Interfaces, addresses or networks (10.1.0.0/16) that tcp uses, "
+                                 "best first, separated by commas. Empty: all but loopback."),
     knob<&Config::timeout>("TIMEOUT", "s",
                            "A wait that lasts longer ends with an error that names the missing "
                            "rank. 0: never.",

@@ -21,6 +21,7 @@ namespace espalier {
 
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
+enum class NodeRule : std::uint8_t { kLauncher, kMachine };
 enum class ConfigSource : std::uint8_t { kDefault, kEnvironment, kSetting };
 const char* config_source_name(ConfigSource source) noexcept;
 
@@ -30,6 +31,10 @@ struct Config {
   LogLevel log_level = LogLevel::kWarn;
   BootstrapKind bootstrap = BootstrapKind::kAuto;
   std::string topology;
+  NodeRule nodes = NodeRule::kLauncher;
+  std::string node_name;
+  std::string wires = "shm,tcp";
+  std::string tcp_interface;
   double timeout = 3600.0;
   double stall_warning = 10.0;
   bool progress_thread = false;

@@ -11,6 +11,8 @@ class Liveness {
   virtual ~Liveness() = default;
   // Has the process ended (or left the job) without this rank having said goodbye?
   virtual bool is_dead(Rank rank) noexcept = 0;
+  // How it was lost, of a rank that is dead: as a status that names it.
+  virtual Status loss(Rank rank) noexcept { return Status(ESP_ERR_PEER_DIED, rank); }
   // Is it stopped (SIGSTOP, a debugger)? False where that cannot be told.
   virtual bool is_stopped(Rank rank) noexcept = 0;
   // Is it done, and only waits for the others to leave the job together?

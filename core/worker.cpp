@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kTaskQueueCapacity = 1024;
 // A sleeper looks around by itself this often, for what no doorbell announces: death.
 constexpr std::uint64_t kParkNs = 100'000'000;
+// And so often what cannot be slept on.
+constexpr std::uint64_t kBlindParkNs = 1'000'000;
 // How often a yielding waiter does its housekeeping.
 constexpr std::uint64_t kWatchNs = 20'000'000;
 
@@ -56,23 +58,45 @@ int Worker::progress_once() noexcept {
   return events;
 }
 
+Outcome Worker::make_descriptor() {
+  auto bell = DescriptorBell::create();
+  if (!bell) return bell.error();
+  if (!sources_.empty()) {
+    auto set = DescriptorSet::create();
+    if (!set) return set.error();
+    if (auto done = (*set)->add((*bell)->fd()); !done) return done;
+    for (const WakeSource* source : sources_) {
+      if (source->descriptor() < 0) continue;
+      if (auto done = (*set)->add(source->descriptor()); !done) return done;
+    }
+    descriptors_ = std::move(*set);
+  }
+  descriptor_ = std::move(*bell);
+  return Unit{};
+}
+
 int Worker::descriptor(Status& failure) {
   if (descriptor_ == nullptr) {
-    auto made = DescriptorBell::create();
-    if (!made) {
+    if (auto made = make_descriptor(); !made) {
       failure = made.error().status;
       return -1;
     }
-    descriptor_ = std::move(*made);
   }
-  return descriptor_->fd();
+  return descriptors_ != nullptr ? descriptors_->fd() : descriptor_->fd();
+}
+
+// False: one has work already.
+bool Worker::arm_sources() noexcept {
+  return std::all_of(sources_.begin(), sources_.end(),
+                     [](WakeSource* source) { return source->arm(); });
 }
 
 int Worker::arm() noexcept {
   ESP_ASSERT(descriptor_ != nullptr && !in_progress_);
   if (armed_) disarm();
   doorbell_.arm_descriptor(descriptor_->mailbox());
-  const int events = progress_once();
+  int events = progress_once();
+  if (events == 0 && !arm_sources()) events = 1;
   if (events > 0) {
     doorbell_.disarm();
   } else {
@@ -132,7 +156,26 @@ void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {
   const std::uint64_t deadline = timers_.next_deadline_ns();
   if (deadline != kNever) timeout = deadline > now_ns ? std::min(timeout, deadline - now_ns) : 0;
   ++counters_.parks;
+  if (!sources_.empty()) return park_on_descriptors(done, context, timeout);
   doorbell_.sleep([&] { return done(context) || progress() > 0 || done(context); }, timeout);
+}
+
+void Worker::park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept {
+  const std::uint64_t now = clock_.now_ns();
+  for (const WakeSource* source : sources_) {
+    const std::uint64_t deadline = source->deadline_ns();
+    if (deadline != 0) timeout_ns = deadline > now ? std::min(timeout_ns, deadline - now) : 0;
+    if (source->descriptor() < 0) timeout_ns = std::min(timeout_ns, kBlindParkNs);
+  }
+  Status failure;
+  if (descriptor(failure) < 0) {
+    const auto look = [&] { return done(context) || progress() > 0 || done(context); };
+    return doorbell_.sleep(look, std::min(timeout_ns, kBlindParkNs));
+  }
+  doorbell_.arm_descriptor(descriptor_->mailbox());
+  const bool idle = !done(context) && progress_once() == 0 && !done(context);
+  if (idle && arm_sources()) descriptors_->wait(timeout_ns);
+  disarm();
 }
 
 Outcome Worker::start_thread() {

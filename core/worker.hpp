@@ -6,8 +6,9 @@
 // blocking calls are made of.
 //
 // Waiting is spin-then-park: look a few times, give the core away for a while, then sleep on the
-// doorbell. With more ranks than cores the spinning is left out: a rank that has nothing to do
-// must not keep the one it waits for from running.
+// doorbell, or on the doorbell's and the network's descriptors. With more ranks than cores the
+// spinning is left out: a rank that has nothing to do must not keep the one it waits for from
+// running.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -22,9 +23,11 @@
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/descriptor_set.hpp"
 #include "core/doorbell.hpp"
 #include "core/mpsc_queue.hpp"
 #include "core/timer_queue.hpp"
+#include "core/wake_source.hpp"
 #include "core/wire.hpp"
 
 namespace espalier {
@@ -67,6 +70,7 @@ class Worker {
   // Setup, before the first progress().
   void attach(Wire& wire) { wires_.push_back(&wire); }
   void attach(Agent& agent) { agents_.push_back(&agent); }
+  void attach(WakeSource& source) { sources_.push_back(&source); }
   void set_watchdog(Watchdog* watchdog) noexcept { watchdog_ = watchdog; }
   Outcome enable_submission();
 
@@ -126,6 +130,9 @@ class Worker {
   using Look = bool (*)(void*) noexcept;
   [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
+  void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
+  Outcome make_descriptor();
+  bool arm_sources() noexcept;
   int run_tasks() noexcept;
   void disarm() noexcept;
   int progress_once() noexcept;
@@ -137,11 +144,13 @@ class Worker {
   WaitPolicy policy_;
   std::vector<Wire*> wires_;
   std::vector<Agent*> agents_;
+  std::vector<WakeSource*> sources_;
   Watchdog* watchdog_ = nullptr;
   TimerQueue timers_;
   std::unique_ptr<MpscQueue<Task*>> tasks_;
   std::unique_ptr<DescriptorBell> descriptor_;
-  bool armed_ = false;  // by descriptor
+  std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
+  bool armed_ = false;                          // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.
   std::atomic<bool> stop_{false};

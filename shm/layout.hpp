@@ -57,7 +57,12 @@ struct PairBlock {
 
 struct RankBlock {
   struct alignas(128) Flags {
-    std::atomic<std::uint32_t> leaving;   // by the owner: it has nothing to do any more
+    std::atomic<std::uint32_t> leaving;   // by the owner: it has nothing to do any more; 2: and has
+                                          // compared its calls with those of other nodes
+    std::atomic<std::uint32_t> released;  // by the node's leader: steps that all nodes have done
+    // By the owner, before leaving = 2: the mismatch it has found, (team + 1) << 32 | rank + 1, or
+    // 0. The leader's, before released = 2: the first that anybody has.
+    std::atomic<std::uint64_t> found;
     std::atomic<std::uint32_t> left;      // by the owner: it has finalized
     std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
                                           // hold segments of it may move them out

@@ -1,10 +1,10 @@
 #!/bin/bash
 # fault.sh ESP_RUN EXPECTED_OK RANKS PROGRAM ARGS...: runs the job with --keep-going and counts the
-# ranks that report OK. Environment goes through. The job must end by itself.
+# ranks that report OK. Environment goes through; NODES: emulated nodes. The job must end by itself.
 set -u
 esp_run=$1 expected=$2 ranks=$3
 shift 3
-output=$("$esp_run" --keep-going --timeout 60 -n "$ranks" "$@" 2>&1)
+output=$("$esp_run" --keep-going --timeout 60 -n "$ranks" --nodes "${NODES:-1}" "$@" 2>&1)
 code=$?
 echo "$output"
 echo "exit code of the job: $code"

@@ -1,0 +1,41 @@
+#include "bootstrap/job_nodes.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace espalier {
+
+JobNodes JobNodes::of(const std::vector<Card>& cards, Rank me, bool share) {
+  using Name = std::tuple<std::uint64_t, std::string, Rank>;
+  JobNodes made;
+  std::map<Name, std::int32_t> numbers;
+  const Card& mine = cards[static_cast<std::size_t>(me)];
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  made.machine_ranks = 0;
+  for (std::size_t r = 0; r < cards.size(); ++r) {
+    const Card& card = cards[r];
+    const auto rank = static_cast<Rank>(r);
+    const Name name(card.machine, card.node, share ? 0 : rank);
+    const auto [at, is_new] = numbers.emplace(name, made.count());
+    if (is_new) made.leaders.push_back(rank);
+    made.node_of.push_back(at->second);
+    if (card.machine != mine.machine) continue;
+    ++made.machine_ranks;
+    CPU_OR(&cpus, &cpus, &card.cpus);
+  }
+  for (std::size_t r = 0; r < cards.size(); ++r) {
+    const auto rank = static_cast<Rank>(r);
+    if (!made.is_local(rank, me)) continue;
+    if (rank == me) made.local_index = static_cast<std::uint32_t>(made.locals.size());
+    made.locals.push_back(rank);
+  }
+  made.usable_cpus = std::max(1, CPU_COUNT(&cpus));
+  return made;
+}
+
+}  // namespace espalier

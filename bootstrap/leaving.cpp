@@ -1,0 +1,164 @@
+#include "bootstrap/leaving.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace espalier {
+namespace {
+
+constexpr std::uint64_t kLookNs = 20'000'000;
+// Flags::released when the leaders do not meet.
+constexpr std::uint32_t kAlone = 0xff;
+
+std::uint64_t word_of(const FoundMismatch& found) noexcept {
+  if (found.blamed == kNoRank) return 0;
+  return (std::uint64_t{found.team} + 1) << 32 | static_cast<std::uint32_t>(found.blamed + 1);
+}
+
+FoundMismatch found_in(std::uint64_t word) noexcept {
+  if (word == 0) return {};
+  return {static_cast<std::uint32_t>((word >> 32) - 1), static_cast<Rank>(word & 0xffffffff) - 1};
+}
+
+}  // namespace
+
+std::optional<LeavingMessage> parse_leaving(std::span<const std::byte> bytes,
+                                            int job_size) noexcept {
+  LeavingMessage message;
+  if (bytes.size() != sizeof message) return std::nullopt;
+  std::memcpy(static_cast<void*>(&message), bytes.data(), sizeof message);
+  const bool known = message.kind == MessageKind::kLeaving && message.step < Leaving::kSteps &&
+                     message.round < Leaving::kRounds && message.abandoned <= 1 &&
+                     kNoRank <= message.blamed && message.blamed < job_size;
+  if (!known) return std::nullopt;
+  return message;
+}
+
+Leaving::Leaving(const JobNodes& nodes, shm::Segment& segment, Liveness& liveness,
+                 Messenger& messenger, Clock& clock, Rank me) noexcept
+    : nodes_(nodes),
+      segment_(segment),
+      liveness_(liveness),
+      messenger_(messenger),
+      clock_(clock),
+      own_node_(static_cast<std::size_t>(nodes.node_of[static_cast<std::size_t>(me)])) {}
+
+std::size_t Leaving::rounds() const noexcept {
+  return static_cast<std::size_t>(std::bit_width(nodes_.leaders.size() - 1));
+}
+
+Rank Leaving::partner(int direction, std::size_t round) const noexcept {
+  const std::size_t count = nodes_.leaders.size();
+  const std::size_t distance = (std::size_t{1} << round) % count;
+  return nodes_.leaders[(own_node_ + (direction > 0 ? distance : count - distance)) % count];
+}
+
+void Leaving::reach(Step step, const FoundMismatch& found) noexcept {
+  reached_ = static_cast<std::uint32_t>(step) + 1;
+  flags(nodes_.local_index).found.store(word_of(found), std::memory_order_relaxed);
+  flags(nodes_.local_index).leaving.store(reached_, std::memory_order_release);
+  for (std::uint32_t i = 0; i < nodes_.locals.size(); ++i) {
+    (void)Doorbell::ring(segment_.rank_block(i).bell);
+  }
+}
+
+FoundMismatch Leaving::mismatch() const noexcept {
+  return found_in(flags(0).found.load(std::memory_order_relaxed));
+}
+
+bool Leaving::complete(Step step) const noexcept {
+  if (abandoned_) return true;
+  const std::uint32_t released = flags(0).released.load(std::memory_order_acquire);
+  return released > static_cast<std::uint32_t>(step) ||
+         flags(0).left.load(std::memory_order_acquire) != 0;
+}
+
+void Leaving::abandon() noexcept {
+  if (abandoned_) return;
+  abandoned_ = true;
+  if (!is_leader()) return;
+  LeavingMessage message;
+  message.abandoned = 1;
+  for (std::size_t round = 0; round < rounds(); ++round) {
+    (void)tell(partner(+1, round), message);
+    (void)tell(partner(-1, round), message);
+  }
+  release(kAlone);
+}
+
+void Leaving::release(std::uint32_t value) noexcept {
+  flags(0).found.store(word_of(mismatch_), std::memory_order_relaxed);
+  flags(0).released.store(value, std::memory_order_release);
+  for (std::uint32_t i = 0; i < nodes_.locals.size(); ++i) {
+    (void)Doorbell::ring(segment_.rank_block(i).bell);
+  }
+}
+
+bool Leaving::tell(Rank to, const LeavingMessage& message) noexcept {
+  return messenger_.tell(to, std::as_bytes(std::span(&message, 1)));
+}
+
+void Leaving::heard(Rank from, std::span<const std::byte> bytes) noexcept {
+  const auto message = parse_leaving(bytes, static_cast<int>(nodes_.node_of.size()));
+  if (!message || !is_leader()) return;
+  if (message->abandoned != 0) return abandon();
+  if (from != partner(-1, message->round)) return;
+  arrived_[message->step][message->round] = true;
+  if (message->blamed != kNoRank && mismatch_.blamed == kNoRank) {
+    mismatch_ = {message->team, message->blamed};
+  }
+}
+
+// Ranks that are dead, or have left alone, are not waited for.
+bool Leaving::node_has_reached(Step step) noexcept {
+  for (std::uint32_t i = 0; i < nodes_.locals.size(); ++i) {
+    const auto& of = flags(i);
+    if (of.leaving.load(std::memory_order_acquire) > static_cast<std::uint32_t>(step)) continue;
+    if (of.left.load(std::memory_order_acquire) != 0) continue;
+    if (!liveness_.is_dead(nodes_.locals[i])) return false;
+  }
+  return true;
+}
+
+// One look at the leaders' meeting. Did anything happen?
+bool Leaving::meet() noexcept {
+  if (round_ == 0 && !told_ && !node_has_reached(static_cast<Step>(step_))) return false;
+  if (!told_) {
+    for (std::uint32_t i = 0; i < nodes_.locals.size() && mismatch_.blamed == kNoRank; ++i) {
+      mismatch_ = found_in(flags(i).found.load(std::memory_order_relaxed));
+    }
+    LeavingMessage message;
+    message.step = static_cast<std::uint8_t>(step_);
+    message.round = static_cast<std::uint8_t>(round_);
+    message.team = mismatch_.team;
+    message.blamed = mismatch_.blamed;
+    if (!tell(partner(+1, round_), message)) return false;
+    told_ = true;
+    messenger_.reach(partner(-1, round_));
+  }
+  if (!arrived_[step_][round_]) return false;
+  told_ = false;
+  if (++round_ == rounds()) {
+    round_ = 0;
+    release(static_cast<std::uint32_t>(++step_));
+  }
+  return true;
+}
+
+void Leaving::look_for_the_dead() noexcept {
+  const std::uint64_t now = clock_.now_ns();
+  if (now - looked_ns_ < kLookNs) return;
+  looked_ns_ = now;
+  const Rank awaited = is_leader() ? partner(-1, round_) : nodes_.leaders[own_node_];
+  if (is_leader() ? told_ && liveness_.is_dead(awaited) : liveness_.is_dead(awaited)) abandon();
+}
+
+int Leaving::progress() noexcept {
+  if (reached_ == 0 || abandoned_ || step_ == kSteps) return 0;
+  int events = 0;
+  while (is_leader() && step_ < reached_ && !abandoned_ && meet()) ++events;
+  if (!complete(static_cast<Step>(reached_ - 1))) look_for_the_dead();
+  return events;
+}
+
+}  // namespace espalier

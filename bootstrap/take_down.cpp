@@ -1,0 +1,175 @@
+// How a job ends: what is under way is cancelled, everybody waits for everybody, the last calls are
+// compared once more.
+// path: setup
+#include <algorithm>
+
+#include "bootstrap/api.hpp"
+#include "bootstrap/job.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::uint64_t kLookNs = 20'000'000;
+// What is on its way to other nodes, good-byes included, has so long to get there.
+constexpr std::uint64_t kDrainNs = 2'000'000'000;
+
+// Nobody unmaps or leaves while another still copies from here. Not a barrier of the bootstrap:
+// that would not end for the survivors of a death.
+void wait_for_locals(esp_job& job) {
+  const auto flags = [&](std::uint32_t i) -> shm::RankBlock::Flags& {
+    return job.segment->rank_block(i).flags;
+  };
+  flags(job.nodes.local_index).leaving.store(1, std::memory_order_release);
+  for (std::uint32_t i = 0; i < job.nodes.locals.size(); ++i) {
+    (void)Doorbell::ring(job.segment->rank_block(i).bell);
+  }
+  std::vector<bool> dead(job.nodes.locals.size(), false);
+  const std::uint64_t begin = job.clock.now_ns();
+  std::uint64_t looked = begin;
+  job.worker->wait([&] {
+    const std::uint64_t now = job.clock.now_ns();
+    const bool look = now - looked > kLookNs;
+    if (look) looked = now;
+    for (std::uint32_t i = 0; i < job.nodes.locals.size(); ++i) {
+      if (dead[i] || flags(i).leaving.load(std::memory_order_acquire) != 0 ||
+          flags(i).left.load(std::memory_order_acquire) != 0) {
+        continue;
+      }
+      if (look) dead[i] = job.liveness->is_dead(job.nodes.locals[i]);
+      const bool too_late =
+          job.config.timeout > 0 && static_cast<double>(now - begin) > job.config.timeout * 1e9;
+      if (!dead[i] && !too_late) return false;
+    }
+    return true;
+  });
+}
+
+// Calls that differed without anybody meeting it: a root is complete before the others have called.
+Outcome compare_calls(const std::vector<Team*>& teams) {
+  for (const Team* team : teams) {
+    std::uint64_t sequence = 0;
+    int member = -1;
+    CallSignature mine, theirs;
+    if (!find_difference(*team, sequence, member, mine, theirs)) continue;
+    const Rank other = team->members[static_cast<std::size_t>(member)];
+    return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, other), other);
+  }
+  return Unit{};
+}
+
+// The step of all ranks of the job, on whatever node; or they do not do it together.
+void take_step(esp_job& job, Leaving::Step step, const FoundMismatch& found = {}) {
+  const std::uint64_t begin = job.clock.now_ns();
+  const double limit = job.config.timeout * 1e9;
+  job.leaving->reach(step, found);
+  job.worker->wait([&] {
+    if (job.leaving->complete(step)) return true;
+    return limit > 0 && static_cast<double>(job.clock.now_ns() - begin) > limit;
+  });
+  if (!job.leaving->complete(step)) job.leaving->abandon();
+}
+
+// The first member of a team on each node compares the node's calls with those of the team's first
+// node, which learns of them by the question.
+void ask_first_node(esp_job& job, const std::vector<Team*>& teams) {
+  std::vector<std::pair<Team*, int>> asked;
+  for (Team* team : teams) {
+    const TeamNodes* nodes = team->nodes();
+    if (nodes == nullptr || nodes->node_of(team->rank) == 0 || nodes->place(team->rank) != 0) {
+      continue;
+    }
+    const int member = nodes->member(0, 0);
+    team->remote[member].first_asked_ns = job.clock.now_ns();
+    team->remote[member].asked_about = team->sequence;
+    job.news->ask_now(*team, member);
+    asked.emplace_back(team, member);
+  }
+  std::uint64_t looked = 0;
+  job.worker->wait([&] {
+    const std::uint64_t now = job.clock.now_ns();
+    if (now - looked < kLookNs)
+      return std::none_of(asked.begin(), asked.end(),
+                          [](auto& one) { return !one.first->has_answered(one.second); });
+    looked = now;
+    return std::all_of(asked.begin(), asked.end(), [&](auto& one) {
+      const Rank rank = one.first->members[static_cast<std::size_t>(one.second)];
+      return one.first->has_answered(one.second) || job.leaving->abandoned() ||
+             job.liveness->is_dead(rank);
+    });
+  });
+}
+
+// A mismatch that was found on another node.
+Outcome find_told(const esp_job& job, const std::vector<Team*>& teams) {
+  const FoundMismatch told = job.leaving->mismatch();
+  for (const Team* team : teams) {
+    if (told.blamed == kNoRank || told.team != team->id) continue;
+    CallSignature mine;
+    (void)team->read_call(team->rank, team->sequence, mine);
+    return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, told.blamed), told.blamed);
+  }
+  return Unit{};
+}
+
+// What this rank has found, for those who could not.
+FoundMismatch first_difference(const std::vector<Team*>& teams) {
+  for (Team* team : teams) {
+    const Outcome compared = compare_calls({team});
+    if (!compared) return {team->id, compared.error().status.rank()};
+  }
+  return {};
+}
+
+Outcome leave_together(esp_job& job, const std::vector<Team*>& sound) {
+  job.news->set_leaving();
+  take_step(job, Leaving::Step::kLeaving);
+  if (job.leaving->abandoned()) {
+    wait_for_locals(job);
+    return compare_calls(sound);
+  }
+  ask_first_node(job, sound);
+  take_step(job, Leaving::Step::kCompared, first_difference(sound));
+  Outcome compared = compare_calls(sound);
+  return compared ? find_told(job, sound) : compared;
+}
+
+void close_network(esp_job& job) {
+  job.network->say_goodbye();
+  const std::uint64_t begin = job.clock.now_ns();
+  job.worker->wait([&] { return job.network->drained() || job.clock.now_ns() - begin > kDrainNs; });
+}
+
+}  // namespace
+
+Outcome take_down(esp_job& job) {
+  job.worker->stop_thread();
+  job.threaded = false;  // From here on the caller is the owner, also for callbacks.
+  std::vector<Team*> sound;
+  for (const auto& handle : job.teams) {
+    if (!handle->team.failed()) sound.push_back(&handle->team);
+    job.engine->cancel(handle->team);
+  }
+  while (job.engine->progress() + job.deferred.progress() > 0) {
+  }
+  while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
+  // A job that has lost a member, or waited for one that did not come, does not wait again.
+  const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {
+    const esp_status fault = handle->team.fault.code();
+    return fault == ESP_ERR_PEER_DIED || fault == ESP_ERR_TIMEOUT;
+  });
+  Outcome compared = Unit{};
+  if (!whole) {
+    if (job.network != nullptr) job.leaving->abandon();
+  } else if (job.network != nullptr) {
+    compared = leave_together(job, sound);
+  } else {
+    wait_for_locals(job);
+    compared = compare_calls(sound);
+  }
+  if (job.network != nullptr) close_network(job);
+  job.segment->rank_block(job.nodes.local_index).flags.left.store(1, std::memory_order_release);
+  auto closed = job.bootstrap->close();
+  return compared ? closed : compared;
+}
+
+}  // namespace espalier

@@ -1,0 +1,165 @@
+#include "coll/team_news.hpp"
+
+#include <algorithm>
+
+namespace espalier {
+namespace {
+
+// Of teams that this rank does not know. More are forgotten: their members find out by themselves.
+constexpr std::size_t kEarlyMax = 4096;
+
+CallRing ring_of(const Team& team, int member) noexcept {
+  CallRing ring;
+  ring.rank = team.members[static_cast<std::size_t>(member)];
+  std::uint64_t last = team.sequence;
+  if (team.is_remote(member)) {
+    const auto known = team.remote.find(member);
+    return known != team.remote.end() ? known->second.ring : ring;
+  }
+  if (member != team.rank) {
+    // It may be further than this rank, or not as far.
+    CallSignature unused;
+    last += Board::kCalls;
+    while (last > 0 && !team.board.read(member, last, unused)) --last;
+  }
+  ring.last = last;
+  while (ring.count < Board::kCalls && ring.count < last) {
+    const std::uint64_t sequence = last - ring.count;
+    if (!team.read_call(member, sequence, ring.calls[sequence % Board::kCalls])) break;
+    ++ring.count;
+  }
+  return ring;
+}
+
+int member_of(const Team& team, Rank rank) noexcept {
+  const auto at = std::find(team.members.begin(), team.members.end(), rank);
+  return at == team.members.end() ? -1 : static_cast<int>(at - team.members.begin());
+}
+
+// Of a mismatch, the member whose calls show it together with this rank's.
+int who_differs(const Team& team, Rank blamed) noexcept {
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  return find_difference(team, sequence, member, mine, theirs) ? member : member_of(team, blamed);
+}
+
+}  // namespace
+
+void TeamNews::add(Team& team) {
+  ESP_ASSERT(team.nodes() != nullptr && team.board);
+  teams_[team.id] = &team;
+  const auto early = early_.find(team.id);
+  if (early == early_.end()) return;
+  learn_fault(team, early->second);
+  early_.erase(early);
+}
+
+void TeamNews::remove(Team& team) {
+  teams_.erase(team.id);
+  std::erase(changed_, &team);
+}
+
+News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
+  News news;
+  news.flags = static_cast<std::uint8_t>(flags | (leaving_ ? News::kLeaving : 0));
+  news.team = team.id;
+  news.rings[0] = ring_of(team, team.rank);
+  news.waits_for = team.board.waits_for(team.rank, team.sequence);
+  const Status fault = team.board.reported();
+  news.fault_code = static_cast<std::uint16_t>(fault.code());
+  news.fault_rank = fault.rank();
+  const int other = fault.code() == ESP_ERR_MISMATCH ? who_differs(team, fault.rank()) : -1;
+  if (other >= 0) news.rings[1] = ring_of(team, other);
+  return news;
+}
+
+void TeamNews::send(Rank to, const News& news) noexcept {
+  if (!messenger_.tell(to, news_bytes(news))) outbox_.push_back({to, news});
+}
+
+void TeamNews::ask(Team& team, int member) noexcept {
+  RemoteMember& known = team.remote[member];
+  const std::uint64_t now = clock_.now_ns();
+  if (known.asked_about != team.sequence) {
+    known.asked_about = team.sequence;
+    known.interval_ns = kAskLeastNs;
+    known.first_asked_ns = now;
+  } else if (now - known.asked_ns < known.interval_ns) {
+    return;
+  } else {
+    known.interval_ns = std::min(2 * known.interval_ns, kAskMostNs);
+  }
+  ask_now(team, member);
+}
+
+void TeamNews::ask_now(Team& team, int member) noexcept {
+  team.remote[member].asked_ns = clock_.now_ns();
+  send(team.members[static_cast<std::size_t>(member)], about(team, News::kQuestion));
+}
+
+void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
+  const auto news = parse_news(message, job_size_);
+  if (!news) return;
+  const auto known = teams_.find(news->team);
+  if (known == teams_.end()) {
+    if (!news->fault().ok() && early_.size() < kEarlyMax) early_[news->team] = news->fault();
+    return;
+  }
+  Team& team = *known->second;
+  for (const CallRing& ring : news->rings) learn(team, ring, *news, ring.rank == from);
+  if (!news->fault().ok()) learn_fault(team, news->fault());
+  if ((news->flags & News::kQuestion) != 0) send(from, about(team, 0));
+}
+
+void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept {
+  const int member = ring.rank == kNoRank ? -1 : member_of(team, ring.rank);
+  if (member < 0 || !team.is_remote(member)) return;
+  RemoteMember& known = team.remote[member];
+  if (ring.last >= known.ring.last) known.ring = ring;
+  if (!is_sender) return;
+  known.answered_ns = clock_.now_ns();
+  known.waits_for = news.waits_for;
+  known.leaving = (news.flags & News::kLeaving) != 0;
+  if (known.inquired_ns != 0) changed_.push_back(&team);
+}
+
+void TeamNews::learn_fault(Team& team, Status fault) noexcept {
+  (void)team.board.report(fault);
+  for (Bell* bell : team.bells) Doorbell::ring(*bell);
+  changed_.push_back(&team);
+}
+
+void TeamNews::failed(Team& team) noexcept {
+  const TeamNodes& nodes = *team.nodes();
+  const News news = about(team, 0);
+  for (std::int32_t node = 0; node < nodes.count(); ++node) {
+    if (node == nodes.node_of(team.rank)) continue;
+    for (std::int32_t place = 0; place < nodes.members(node); ++place) {
+      const Rank rank = team.members[static_cast<std::size_t>(nodes.member(node, place))];
+      if (liveness_.is_dead(rank) || liveness_.has_left(rank)) continue;
+      send(rank, news);
+      break;
+    }
+  }
+}
+
+bool TeamNews::inquire(Team& team, Rank rank) noexcept {
+  const int member = member_of(team, rank);
+  if (member < 0 || !team.is_remote(member)) return false;
+  RemoteMember& known = team.remote[member];
+  if (known.inquired_ns == 0) {
+    known.inquired_ns = clock_.now_ns();
+    ask_now(team, member);
+  }
+  return clock_.now_ns() - known.inquired_ns < kInquireNs;
+}
+
+int TeamNews::progress() noexcept {
+  if (outbox_.empty()) return 0;
+  std::vector<Letter> letters = std::exchange(outbox_, {});
+  for (const Letter& letter : letters) send(letter.to, letter.news);
+  return static_cast<int>(letters.size() - outbox_.size());
+}
+
+}  // namespace espalier

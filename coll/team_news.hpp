@@ -1,0 +1,76 @@
+// TeamNews: what a rank knows of the members of its teams on other nodes, and tells them.
+//
+// Members on one node see each other's calls, and that a team is broken, on the board. For the
+// others this is done by messages: the watchdog of a rank that waits asks those it waits for
+// (seldom, and more seldom the longer it lasts); a question is answered from progress(). The first
+// member of a node that finds a team broken tells one member of each other node, which writes it on
+// the board there; everybody else learns it from a board or with an answer.
+//
+// Ownership: borrows teams between add() and remove(). Threads: owner. path: slow
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "coll/engine.hpp"
+#include "coll/news_format.hpp"
+#include "coll/team.hpp"
+#include "core/liveness.hpp"
+#include "core/worker.hpp"
+
+namespace espalier {
+
+class TeamNews final : public MessageHandler, public FailureListener, public Agent {
+ public:
+  // Between two questions to the same member about the same operation: doubled from the least to
+  // the most.
+  static constexpr std::uint64_t kAskLeastNs = 20'000'000, kAskMostNs = 320'000'000;
+  // So long does a mismatch wait for its explanation.
+  static constexpr std::uint64_t kInquireNs = 500'000'000;
+
+  TeamNews(Messenger& messenger, Liveness& liveness, Clock& clock, int job_size) noexcept
+      : messenger_(messenger), liveness_(liveness), clock_(clock), job_size_(job_size) {}
+
+  void add(Team& team);
+  void remove(Team& team);
+
+  // Asks the member of another node, unless that was done lately.
+  void ask(Team& team, int member) noexcept;
+  void ask_now(Team& team, int member) noexcept;
+  // This rank calls nothing more; answers say so.
+  void set_leaving() noexcept { leaving_ = true; }
+
+  void heard(Rank from, std::span<const std::byte> message) noexcept override;
+  void failed(Team& team) noexcept override;  // told by the engine: the first report on this node
+  bool inquire(Team& team, Rank rank) noexcept override;
+  // Sends what had no room.
+  int progress() noexcept override;
+  // Teams of which other nodes have told something that may end operations, for the watchdog.
+  std::vector<Team*> take_changed() noexcept { return std::exchange(changed_, {}); }
+
+ private:
+  struct Letter {
+    Rank to;
+    News news;
+  };
+
+  News about(const Team& team, std::uint8_t flags) const noexcept;
+  void send(Rank to, const News& news) noexcept;
+  void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
+  void learn_fault(Team& team, Status fault) noexcept;
+
+  Messenger& messenger_;
+  Liveness& liveness_;
+  Clock& clock_;
+  int job_size_;
+  bool leaving_ = false;
+  std::map<std::uint32_t, Team*> teams_;
+  // Failures of teams that this rank has not made yet (or has freed).
+  std::map<std::uint32_t, Status> early_;
+  std::vector<Letter> outbox_;
+  std::vector<Team*> changed_;
+};
+
+}  // namespace espalier

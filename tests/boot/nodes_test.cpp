@@ -1,0 +1,134 @@
+// Who shares memory with whom, which wire connects whom, and cards that cannot be trusted.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "bootstrap/job_nodes.hpp"
+#include "bootstrap/wire_choice.hpp"
+
+namespace espalier {
+namespace {
+
+Card card(std::uint64_t machine, std::string_view node, int cpu, bool tcp = true) {
+  Card made;
+  made.bytes = sizeof(CardFields);
+  made.machine = machine;
+  made.pid = 100 + cpu;
+  made.memory_file = 3;
+  std::memcpy(made.node, node.data(), node.size());
+  CPU_ZERO(&made.cpus);
+  CPU_SET(static_cast<std::size_t>(cpu), &made.cpus);
+  if (tcp) made.addresses.push_back({WireKind::kTcp, std::vector<std::byte>(20, std::byte{7})});
+  return made;
+}
+
+// Two machines; the launcher sees two nodes on the first.
+std::vector<Card> three_nodes() {
+  return {card(1, "a", 0), card(1, "b", 1), card(2, "a", 0), card(1, "a", 2), card(2, "a", 1)};
+}
+
+const std::vector<WireKind> kBoth = {WireKind::kShm, WireKind::kTcp};
+
+TEST(JobNodes, SameMachineAndSameName) {
+  const JobNodes nodes = JobNodes::of(three_nodes(), 3, true);
+  EXPECT_EQ(nodes.node_of, (std::vector<std::int32_t>{0, 1, 2, 0, 2}));
+  EXPECT_EQ(nodes.leaders, (std::vector<Rank>{0, 1, 2}));
+  EXPECT_EQ(nodes.locals, (std::vector<Rank>{0, 3}));
+  EXPECT_EQ(nodes.local_index, 1u);
+  EXPECT_TRUE(nodes.several());
+  // Rank 1 is on another node, but wants the same cores.
+  EXPECT_EQ(nodes.machine_ranks, 3);
+  EXPECT_EQ(nodes.usable_cpus, 3);
+  EXPECT_FALSE(nodes.crowded());
+}
+
+TEST(JobNodes, WithoutSharedMemoryEverybodyIsANode) {
+  const JobNodes nodes = JobNodes::of(three_nodes(), 3, false);
+  EXPECT_EQ(nodes.count(), 5);
+  EXPECT_EQ(nodes.locals, (std::vector<Rank>{3}));
+  EXPECT_EQ(nodes.machine_ranks, 3);
+}
+
+TEST(WireChoice, Names) {
+  EXPECT_EQ(parse_wires("tcp,shm").value(),
+            (std::vector<WireKind>{WireKind::kTcp, WireKind::kShm}));
+  for (const char* bad : {"", "shm,", "ether", "shm,shm", "SHM"}) {
+    const auto parsed = parse_wires(bad);
+    ASSERT_FALSE(parsed.ok()) << bad;
+    EXPECT_EQ(parsed.error().status.code(), ESP_ERR_CONFIG);
+  }
+  EXPECT_NE(parse_wires("ether").error().text.find("known are shm,tcp"), std::string::npos);
+}
+
+TEST(WireChoice, SharedMemoryInsideANodeAndTheNetworkElsewhere) {
+  const auto cards = three_nodes();
+  const auto chosen = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ(chosen.value()[3].kind, WireKind::kShm);
+  EXPECT_EQ(chosen.value()[3].others, "tcp: not needed");
+  EXPECT_EQ(chosen.value()[1].kind, WireKind::kTcp);
+  EXPECT_EQ(chosen.value()[1].others, "shm: another node");
+}
+
+TEST(WireChoice, ForcedAndExcluded) {
+  auto cards = three_nodes();
+  const auto forced = choose_wires(cards, JobNodes::of(cards, 0, false), 0, {WireKind::kTcp});
+  ASSERT_TRUE(forced.ok());
+  EXPECT_EQ(forced.value()[3].kind, WireKind::kTcp);
+  EXPECT_EQ(forced.value()[3].others, "shm: excluded by WIRES");
+  const auto alone = choose_wires(cards, JobNodes::of(cards, 0, true), 0, {WireKind::kShm});
+  ASSERT_FALSE(alone.ok());
+  EXPECT_EQ(alone.error().status.rank(), 1);
+  EXPECT_NE(alone.error().text.find("shm: another node, tcp: excluded by WIRES"), std::string::npos)
+      << alone.error().text;
+  cards[1].addresses.clear();
+  const auto closed = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);
+  ASSERT_FALSE(closed.ok());
+  EXPECT_NE(closed.error().text.find("tcp: not open there"), std::string::npos);
+}
+
+TEST(Cards, ComeBackAsTheyWere) {
+  Card sent = card(5, "node", 1);
+  sent.addresses.push_back({WireKind::kTcp, {}});
+  const auto parsed = parse_card(card_bytes(sent), 4);
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_STREQ(parsed.value().node, "node");
+  EXPECT_EQ(parsed.value().machine, 5u);
+  ASSERT_EQ(parsed.value().addresses.size(), 2u);
+  EXPECT_EQ(parsed.value().addresses[0].bytes, sent.addresses[0].bytes);
+  EXPECT_TRUE(parsed.value().addresses[1].bytes.empty());
+}
+
+// Whatever comes, the parser answers, and what it accepts can be used.
+TEST(Cards, BytesOfStrangers) {
+  std::mt19937 random(1);
+  const auto good = card_bytes(card(5, "node", 1));
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    auto bytes = good;
+    if (round % 3 == 0) bytes.resize(random() % (good.size() + 64));
+    for (unsigned flips = random() % 4; flips > 0 && !bytes.empty(); --flips) {
+      // Mostly where lengths stand: the begin, and what follows the fields.
+      const std::size_t from = random() % 2 == 0 ? 0 : sizeof(CardFields);
+      const std::size_t at = from + random() % 64;
+      if (at < bytes.size()) bytes[at] = static_cast<std::byte>(random());
+    }
+    const auto parsed = parse_card(bytes, 1);
+    if (!parsed) {
+      ++refused;
+      EXPECT_EQ(parsed.error().status.code(), ESP_ERR_BOOTSTRAP);
+      continue;
+    }
+    EXPECT_LT(std::strlen(parsed.value().host), sizeof parsed.value().host);
+    EXPECT_LT(std::strlen(parsed.value().node), sizeof parsed.value().node);
+    for (const CardAddress& address : parsed.value().addresses) {
+      EXPECT_LE(address.bytes.size(), Card::kAddressBytesMax);
+    }
+  }
+  EXPECT_GT(refused, 5000);
+}
+
+}  // namespace
+}  // namespace espalier

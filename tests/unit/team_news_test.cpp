@@ -1,0 +1,173 @@
+// What members of a team on different nodes tell each other: the message, and who knows what after
+// it. Two ranks on two nodes, messages carried by hand.
+#include "coll/team_news.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+
+#include "coll/watch.hpp"
+#include "core/trace.hpp"
+
+namespace espalier {
+namespace {
+
+class Everybody final : public Liveness {
+ public:
+  bool is_dead(Rank) noexcept override { return false; }
+  bool is_stopped(Rank) noexcept override { return false; }
+  bool is_leaving(Rank) noexcept override { return false; }
+  bool has_left(Rank) noexcept override { return false; }
+};
+
+struct HandClock final : Clock {
+  std::uint64_t now_ns() noexcept override { return now; }
+  std::uint64_t now = 1;
+};
+
+struct Post final : Messenger {
+  bool tell(Rank to, std::span<const std::byte> message) noexcept override {
+    if (full) return false;
+    sent.push_back({to, {message.begin(), message.end()}});
+    return true;
+  }
+  void reach(Rank) noexcept override {}
+  struct Letter {
+    Rank to;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<Letter> sent;
+  bool full = false;
+};
+
+struct Node {
+  explicit Node(Rank rank)
+      : news(post, everybody, clock, 2), memory(Board::bytes_of_calls(2) + 128) {
+    auto membership = std::make_shared<Membership>();
+    membership->ranks = {0, 1};
+    membership->nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1});
+    team.set_membership(membership);
+    team.id = 9;
+    team.rank = rank;
+    void* at = memory.data();
+    std::size_t room = memory.size();
+    team.board = Board::of_calls(
+        static_cast<std::byte*>(std::align(128, Board::bytes_of_calls(2), at, room)), 2, 0);
+    news.add(team);
+  }
+  void call(std::uint64_t count) {
+    CallSignature signature;
+    signature.count = count;
+    team.enter(signature);
+  }
+
+  Everybody everybody;
+  HandClock clock;
+  Post post;
+  TeamNews news;
+  std::vector<std::byte> memory;
+  Team team;
+};
+
+void deliver(Node& from, Node& to, Rank sender) {
+  while (!from.post.sent.empty()) {
+    to.news.heard(sender, from.post.sent.front().bytes);
+    from.post.sent.pop_front();
+  }
+}
+
+TEST(TeamNews, AQuestionTellsBothSides) {
+  Node a(0), b(1);
+  for (std::uint64_t i = 1; i <= 20; ++i) a.call(i);
+  for (std::uint64_t i = 1; i <= 19; ++i) b.call(i == 19 ? 7 : i);
+  a.news.ask(a.team, 1);
+  EXPECT_FALSE(a.team.has_answered(1));
+  deliver(a, b, 0);
+  deliver(b, a, 1);
+  EXPECT_TRUE(a.team.has_answered(1));
+  EXPECT_TRUE(a.team.has_entered(1, 19));
+  EXPECT_FALSE(a.team.has_entered(1, 20));
+  for (Node* node : {&a, &b}) {
+    std::uint64_t sequence = 0;
+    int member = -1;
+    CallSignature mine, theirs;
+    ASSERT_TRUE(find_difference(node->team, sequence, member, mine, theirs));
+    EXPECT_EQ(sequence, 19u);
+    EXPECT_EQ(member, node == &a ? 1 : 0);
+    EXPECT_EQ(theirs.count, node == &a ? 7u : 19u);
+  }
+}
+
+TEST(TeamNews, AsksSeldom) {
+  Node a(0);
+  a.call(1);
+  int asked = 0;
+  for (int look = 0; look < 100; ++look) {
+    a.news.ask(a.team, 1);
+    a.clock.now += TeamNews::kAskLeastNs;
+    asked += static_cast<int>(a.post.sent.size());
+    a.post.sent.clear();
+  }
+  // 2 s: after 0, 20, 60, 140 and 300 ms, then every 320 ms.
+  EXPECT_GE(asked, 8);
+  EXPECT_LE(asked, 11);
+}
+
+TEST(TeamNews, AFailureReachesTheOtherNode) {
+  Node a(0), b(1);
+  a.call(1);
+  a.team.fault = Status(ESP_ERR_TIMEOUT, 1);
+  EXPECT_TRUE(a.team.board.report(a.team.fault));
+  a.post.full = true;
+  a.news.failed(a.team);
+  EXPECT_TRUE(a.post.sent.empty());
+  a.post.full = false;
+  EXPECT_EQ(a.news.progress(), 1);
+  deliver(a, b, 0);
+  EXPECT_EQ(b.team.board.reported().code(), ESP_ERR_TIMEOUT);
+  EXPECT_EQ(b.team.board.reported().rank(), 1);
+  EXPECT_EQ(b.news.take_changed(), std::vector<Team*>{&b.team});
+}
+
+TEST(TeamNews, AFailureMayComeBeforeTheTeam) {
+  Node a(0), b(1);
+  b.news.remove(b.team);
+  EXPECT_TRUE(a.team.board.report(Status(ESP_ERR_PEER_DIED, 0)));
+  a.news.failed(a.team);
+  deliver(a, b, 0);
+  EXPECT_TRUE(b.team.board.reported().ok());
+  b.news.add(b.team);
+  EXPECT_EQ(b.team.board.reported().code(), ESP_ERR_PEER_DIED);
+}
+
+// Whatever comes, nothing breaks, and nothing is learned of who is not a member.
+TEST(TeamNews, BytesOfStrangers) {
+  std::mt19937 random(3);
+  Node a(0), b(1);
+  for (std::uint64_t i = 1; i <= 20; ++i) a.call(i);
+  a.news.ask_now(a.team, 1);
+  const std::vector<std::byte> good = a.post.sent.front().bytes;
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    auto bytes = good;
+    if (round % 7 == 0) bytes.resize(random() % (good.size() + 9));
+    for (unsigned flips = 1 + random() % 4; flips > 0 && !bytes.empty(); --flips) {
+      bytes[random() % std::min<std::size_t>(bytes.size(), 48)] = static_cast<std::byte>(random());
+    }
+    if (!parse_news(bytes, 2)) ++refused;
+    b.news.heard(0, bytes);
+    for (const auto& [member, known] : b.team.remote) {
+      EXPECT_EQ(member, 0);
+      EXPECT_LE(known.ring.count, Board::kCalls);
+    }
+    b.post.sent.clear();
+    (void)b.news.take_changed();
+  }
+  EXPECT_GT(refused, 5000);
+}
+
+}  // namespace
+}  // namespace espalier
