@@ -111,6 +111,54 @@ TEST(TcpTraffic, ManyFlows) {
   for (auto& m : all) m->check();
 }
 
+// The first frame of a publication found room, others did not: they follow. Some are cancelled
+// meanwhile.
+TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {
+  TcpWorld world(5, loopback(), 0.5);
+  const std::vector<Rank> readers = {1, 2, 3, 4};
+  int cancelled = 0;
+  for (std::uint64_t round = 0; round < 100; ++round) {
+    const std::uint64_t bytes = round % 3 == 0 ? 50'000 : 100;
+    Messages copies;
+    for (const Rank r : readers) {
+      copies.push_back(std::make_unique<Message>(0, r, FlowId(7, 0, round), bytes, round));
+      (void)copies.back()->receive(world.wire(r));
+    }
+    Send send;
+    send.segment = {kNoRank, copies[0]->flow, 0, 1, 0};
+    send.data = copies[0]->source.data();
+    send.bytes = send.flow_bytes = bytes;
+    send.synchronous = round % 5 == 0;
+    SendProbe op;
+    for (int tries = 0; tries < 1000 && op.posted == Posted::kRetry; ++tries) {
+      op.posted = world.wire(0).publish(send, readers, op);
+      if (op.posted == Posted::kRetry) (void)step(world);
+    }
+    ASSERT_NE(op.posted, Posted::kRetry);
+    const bool cancel = round % 11 == 0 && op.posted == Posted::kPending;
+    if (cancel) {
+      world.wire(0).cancel(op);
+      std::fill(copies[0]->source.begin(), copies[0]->source.end(), std::byte{0});
+      ++cancelled;
+      // Who was not reached yet is not reached any more.
+      settle(world);
+      for (auto& m : copies) world.wire(m->to).cancel(m->received);
+      for (auto& m : copies) {
+        if (m->received.complete()) m->check();
+      }
+      EXPECT_EQ(op.fired, 0);
+      continue;
+    }
+    ASSERT_TRUE(step_until(world, [&] {
+      return op.complete() && std::all_of(copies.begin(), copies.end(),
+                                          [](auto& m) { return m->received.complete(); });
+    }));
+    EXPECT_LE(op.fired, 1);
+    for (auto& m : copies) m->check();
+  }
+  EXPECT_GT(cancelled, 3);
+}
+
 TEST(TcpTraffic, PostsAreGatheredIntoFewSystemCalls) {
   TcpWorld world(2, loopback());
   Message m(0, 1, FlowId(5, 0, 0), 64, 1);

@@ -2,16 +2,14 @@
 // ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
 #include <algorithm>
 
+#include "exchange.hpp"
 #include "shm_world.hpp"
 #include "tests/unit/child.hpp"
-#include "traffic.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr std::uint64_t kMessages = 3000;
-constexpr std::uint64_t kOpen = 24;  // messages under way from and to each peer
 
 // Told through memory that was there before the fork.
 struct Meeting {
@@ -23,57 +21,6 @@ struct Setup {
   ShmWorldOptions options;
   int file = -1;
   pid_t owner = 0;
-};
-
-std::uint64_t bytes_of(std::uint64_t number) {
-  constexpr std::uint64_t kBytes[] = {8, 88, 89, 700, 4096, 30000};
-  return kBytes[number % std::size(kBytes)];
-}
-
-// What rank `me` exchanges with one peer, in both directions.
-class Exchange {
- public:
-  Exchange(Wire& wire, Rank me, Rank peer) : wire_(wire), me_(me), peer_(peer) {}
-
-  // Posts what is possible, checks what is complete. False: a payload or status is wrong.
-  bool act() {
-    while (sent_ < kMessages && outgoing_.size() < kOpen) {
-      outgoing_.push_back(message(me_, peer_, sent_++));
-    }
-    for (auto& m : outgoing_) {
-      if (m->sent.posted == Posted::kRetry && m->send(wire_, m->seed % 7 == 0) == Posted::kRetry) {
-        break;
-      }
-    }
-    std::erase_if(outgoing_, [](auto& m) { return m->sent.complete(); });
-    while (posted_ < kMessages && incoming_.size() < kOpen) {
-      incoming_.push_back(message(peer_, me_, posted_++));
-      incoming_.back()->in_place = posted_ % 3 == 0;
-      (void)incoming_.back()->receive(wire_);
-    }
-    bool right = true;
-    std::erase_if(incoming_, [&](auto& m) {
-      if (!m->received.complete()) return false;
-      right = right && m->received.status.ok() && holds(m->received.data(), m->bytes, m->seed);
-      wire_.release(m->received);
-      return true;
-    });
-    return right;
-  }
-  bool over() const {
-    return sent_ == kMessages && posted_ == kMessages && outgoing_.empty() && incoming_.empty();
-  }
-
- private:
-  static std::unique_ptr<Message> message(Rank from, Rank to, std::uint64_t number) {
-    const std::uint64_t seed = number * 100 + static_cast<std::uint64_t>(from * 10 + to);
-    return std::make_unique<Message>(from, to, FlowId(1, 0, number), bytes_of(number), seed);
-  }
-
-  Wire& wire_;
-  Rank me_, peer_;
-  Messages outgoing_, incoming_;
-  std::uint64_t sent_ = 0, posted_ = 0;
 };
 
 // Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.

@@ -137,9 +137,15 @@ struct TcpRelayed : RelayWorld {
   explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
 };
 
+// Links that have no room every other time.
+struct TcpStingy : TcpWorld {
+  explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
+};
+
 std::vector<WorldKind> random_worlds() {
   std::vector<WorldKind> worlds = all_worlds();
   worlds.push_back({"ShmTight", make_world<ShmTight>});
+  worlds.push_back({"TcpStingy", make_world<TcpStingy>});
   worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
   worlds.push_back({"SimHindered", make_world<SimHindered>});
   return worlds;

@@ -59,6 +59,7 @@ class Relay {
   net::Descriptor listener_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::uint64_t passed_bytes_ = 0;
+  std::uint64_t pumps_ = 0;
 };
 
 }  // namespace espalier::test

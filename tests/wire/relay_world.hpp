@@ -25,7 +25,7 @@ class RelayWorld : public TcpWorld {
   }
 
   Wire& wire(Rank r) noexcept override {
-    if (++looks_ % 4 == 0) (void)pump();
+    if (++looks_ % 16 == 0) (void)pump();
     return TcpWorld::wire(r);
   }
   // For what `from` connects to `to`.

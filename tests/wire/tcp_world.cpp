@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <vector>
 
+#include "stingy_link.hpp"
+
 namespace espalier::test {
 
-TcpWorld::TcpWorld(int ranks, const net::TcpOptions& options) {
+TcpWorld::TcpWorld(int ranks, const net::TcpOptions& options, double refuse) {
   for (Rank r = 0; r < ranks; ++r) {
     net::TcpOptions mine = options;
     mine.rank = r;
@@ -16,7 +18,13 @@ TcpWorld::TcpWorld(int ranks, const net::TcpOptions& options) {
     auto made = net::TcpLink::create(mine, clock_, *counters, Log(LogLevel::kError, r));
     if (!made) std::fprintf(stderr, "%s\n", made.error().text.c_str());
     ESP_ASSERT(made.ok());
-    add(std::move(counters), std::move(*made), ranks);
+    tcp_.push_back(made->get());
+    std::unique_ptr<net::Link> link = std::move(*made);
+    if (refuse > 0) {
+      link =
+          std::make_unique<StingyLink>(std::move(link), refuse, static_cast<std::uint64_t>(r + 1));
+    }
+    add(std::move(counters), std::move(link), ranks);
   }
   for (Rank r = 0; r < ranks; ++r) {
     for (Rank other = 0; other < ranks; ++other) {
@@ -36,7 +44,7 @@ void TcpWorld::rest() noexcept {
     under_way = under_way || !link(r).drained();
     links.push_back({link(r).descriptor(), POLLIN, 0});
   }
-  if (under_way) (void)::poll(links.data(), links.size(), 10);
+  if (under_way) (void)::poll(links.data(), links.size(), 2);
 }
 
 }  // namespace espalier::test

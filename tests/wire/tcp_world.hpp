@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/clock.hpp"
 #include "frame_world.hpp"
@@ -11,14 +12,16 @@ namespace espalier::test {
 
 class TcpWorld : public FrameWorld {
  public:
-  TcpWorld(int ranks, const net::TcpOptions& options);
+  // `refuse`: chance that a link answers "retry".
+  TcpWorld(int ranks, const net::TcpOptions& options, double refuse = 0);
 
-  net::TcpLink& tcp(Rank r) noexcept { return static_cast<net::TcpLink&>(link(r)); }
+  net::TcpLink& tcp(Rank r) noexcept { return *tcp_[static_cast<std::size_t>(r)]; }
   // Waits for the kernel while it holds bytes or connections that are under way.
   void rest() noexcept override;
 
  private:
   SteadyClock clock_;
+  std::vector<net::TcpLink*> tcp_;
 };
 
 // `interface` is an address of loopback.
