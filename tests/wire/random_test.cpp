@@ -87,10 +87,16 @@ void run_seed(World& world, std::uint64_t seed) {
       over.push_back(std::move(open[i]));
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(i--));
     }
+    int events = 0;
+    bool looked = false;
     for (Rank r = 0; r < world.size(); ++r) {
-      if (!prng.chance(lazy)) (void)world.wire(r).progress();
+      if (!prng.chance(lazy)) {
+        looked = true;
+        events += world.wire(r).progress();
+      }
       if (prng.chance(0.01)) world.wire(r).idle();
     }
+    if (looked && events == 0) world.rest();
   }
   settle(world);
   for (const auto& flow : over) flow->check_fired_once();

@@ -7,7 +7,7 @@
 
 namespace espalier::test {
 namespace {
-constexpr std::size_t kHeldMax = 64 << 10;  // per direction
+constexpr std::size_t kHeldMax = 1 << 20;  // per direction
 }
 
 Relay::Relay(const net::TcpAddress& target, std::uint64_t seed)
@@ -48,7 +48,7 @@ bool Relay::pump() {
 bool Relay::move(Line& line, int from) {
   Way& way = line.ways[from];
   bool moved = false;
-  if (!way.ended && way.bytes.size() < kHeldMax) {
+  if (!way.ended && way.held() < kHeldMax) {
     std::byte taken[16 << 10];
     const ssize_t got = ::recv(line.ends[from].fd(), taken, sizeof taken, MSG_DONTWAIT);
     if (got > 0 && !policy.swallow) way.bytes.insert(way.bytes.end(), taken, taken + got);
@@ -61,13 +61,17 @@ bool Relay::move(Line& line, int from) {
     return true;
   }
   if (prng_.chance(policy.hold)) way.rests = static_cast<unsigned>(1 + prng_.below(20));
-  if (!way.bytes.empty()) {
+  if (way.held() > 0) {
     const std::size_t part =
-        std::min(way.bytes.size(), static_cast<std::size_t>(1 + prng_.below(policy.chunk_bytes)));
-    const ssize_t put =
-        ::send(line.ends[1 - from].fd(), way.bytes.data(), part, MSG_DONTWAIT | MSG_NOSIGNAL);
+        std::min(way.held(), static_cast<std::size_t>(1 + prng_.below(policy.chunk_bytes)));
+    const ssize_t put = ::send(line.ends[1 - from].fd(), way.bytes.data() + way.passed, part,
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
     if (put > 0) {
-      way.bytes.erase(way.bytes.begin(), way.bytes.begin() + put);
+      way.passed += static_cast<std::size_t>(put);
+      if (way.held() == 0) {
+        way.bytes.clear();
+        way.passed = 0;
+      }
       passed_bytes_ += static_cast<std::uint64_t>(put);
       moved = true;
     } else if (errno != EAGAIN && errno != ENOTCONN) {
@@ -93,7 +97,7 @@ void Relay::cut(bool reset) {
 
 std::size_t Relay::held() const noexcept {
   std::size_t bytes = 0;
-  for (const auto& line : lines_) bytes += line->ways[0].bytes.size() + line->ways[1].bytes.size();
+  for (const auto& line : lines_) bytes += line->ways[0].held() + line->ways[1].held();
   return bytes;
 }
 

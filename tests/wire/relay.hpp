@@ -41,7 +41,10 @@ class Relay {
  private:
   // One direction of a connection.
   struct Way {
+    std::size_t held() const noexcept { return bytes.size() - passed; }
+
     std::vector<std::byte> bytes;
+    std::size_t passed = 0;  // of them, at the begin
     unsigned rests = 0;
     bool ended = false;  // the source has closed
     bool closed = false;
