@@ -2,6 +2,7 @@
 // node of Cori to a thousand.
 //
 //   esp-strong-scaling [--machine cori] [--most 32768] [--bytes N] [--segments S] [--markdown FILE]
+//                      [--svg FILE]
 //
 // Prediction: a chain of chains takes (P + S - 2) (alpha + beta m) for P ranks on the longest path
 // and S segments; hops of different levels each have their own alpha + beta m. It is flat while S
@@ -20,6 +21,7 @@
 #include "bench/experiments/simulated.hpp"
 #include "tools/esp-sim/closed_forms.hpp"
 #include "tools/esp-sim/machine_levels.hpp"
+#include "tools/esp-sim/svg.hpp"
 
 namespace espalier::experiments {
 namespace {
@@ -29,7 +31,7 @@ struct Settings {
   std::uint32_t most = 32768;
   std::uint64_t bytes = std::uint64_t{4} << 20;
   std::uint64_t segments = 64;
-  std::string markdown;
+  std::string markdown, svg;
 };
 
 struct Row {
@@ -141,7 +143,34 @@ std::string table(const std::vector<Row>& rows, const Settings& settings,
                         100 * row.difference(), row.chain_ns / first_chain,
                         human_time(row.binary_ns), row.binary_ns / first_binary);
   }
+  if (!settings.svg.empty()) text += "\n![strong scaling](strong_scaling.svg)\n";
   return text;
+}
+
+std::string plot(const std::vector<Row>& rows, const Settings& settings) {
+  esp_sim::Chart chart;
+  chart.title = fmt::format("Strong scaling of a broadcast of {}", human_bytes(settings.bytes));
+  chart.subtitle = fmt::format("simulated: {}, {} segments, chains inside the nodes",
+                               settings.machine, settings.segments);
+  chart.x = {.label = "ranks", .scale = esp_sim::Scale::kLog};
+  chart.y = {.label = "time (ms)", .scale = esp_sim::Scale::kLog};
+  chart.series = {{"chain of nodes", {}}, {"formula", {}}, {"binary tree of nodes", {}}};
+  const auto add = [](esp_sim::Series& series, std::uint32_t ranks, double ns) {
+    series.points.push_back({static_cast<double>(ranks), ns / 1e6, ns / 1e6, ns / 1e6});
+  };
+  for (const Row& row : rows) {
+    add(chart.series[0], row.ranks, row.chain_ns);
+    add(chart.series[1], row.ranks, row.predicted_ns);
+    add(chart.series[2], row.ranks, row.binary_ns);
+  }
+  return esp_sim::to_svg(chart);
+}
+
+// True: written, or not wanted.
+bool write(const std::string& path, const std::string& text) {
+  if (path.empty() || std::ofstream(path) << text) return true;
+  fmt::print(stderr, "cannot write {}\n", path);
+  return false;
 }
 
 Settings parse(int argc, char** argv) {
@@ -152,6 +181,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--bytes", settings.bytes, "of the message")->check(CLI::Range(1u, 1u << 30));
   app.add_option("--segments", settings.segments)->check(CLI::Range(1, 1 << 20));
   app.add_option("--markdown", settings.markdown, "write the table to this file, too");
+  app.add_option("--svg", settings.svg, "write a plot to this file");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
@@ -174,9 +204,6 @@ int main(int argc, char** argv) {
   }
   const std::string text = table(rows, settings, experiment.prices());
   fmt::print("{}", text);
-  if (!settings.markdown.empty() && !(std::ofstream(settings.markdown) << text)) {
-    fmt::print(stderr, "cannot write {}\n", settings.markdown);
-    return 1;
-  }
+  if (!write(settings.markdown, text) || !write(settings.svg, plot(rows, settings))) return 1;
   return std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.good(); }) ? 0 : 1;
 }
