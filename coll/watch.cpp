@@ -229,13 +229,14 @@ Rank TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   return team.board.waits_for(member, last);
 }
 
-// The end of the chain of those who wait for another, beginning with `rank`.
+// The end of the chain of those who wait for another, beginning with `rank`: this rank itself, when
+// it comes back here.
 Rank TeamWatch::waits_for(const Team& team, Rank rank) const noexcept {
   constexpr int kHops = 8;
   const Rank me = team.members[static_cast<std::size_t>(team.rank)];
-  for (int hop = 0; hop < kHops && !liveness_.is_stopped(rank); ++hop) {
+  for (int hop = 0; hop < kHops && rank != me && !liveness_.is_stopped(rank); ++hop) {
     const Rank next = blamed_by(team, rank);
-    if (next == kNoRank || next == me) break;
+    if (next == kNoRank) break;
     rank = next;
   }
   return rank;
@@ -247,9 +248,13 @@ std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) con
   const auto stopped = [&](Rank rank) { return liveness_.is_stopped(rank); };
   std::vector<Rank> ranks = late(team, what);
   if (team.nodes() != nullptr) {
-    for (Rank& rank : ranks) rank = waits_for(team, rank);
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    std::vector<Rank> ends;
+    for (const Rank rank : ranks) ends.push_back(waits_for(team, rank));
+    std::sort(ends.begin(), ends.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    // Who waits for this rank is to blame only if nobody else is.
+    std::erase(ends, team.members[static_cast<std::size_t>(team.rank)]);
+    if (!ends.empty()) ranks = std::move(ends);
   }
   if (std::any_of(ranks.begin(), ranks.end(), stopped)) return ranks;
   std::vector<Rank> held_up;
