@@ -181,7 +181,10 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
       peer.probed_ns = now_ns;
       link.probe(peer);
     }
-    return link.wake_at(peer, peer.probed_ns + options.keepalive_ns);
+    // A full queue has no room to ask; later it has.
+    const bool again = peer.sent.has_tail();
+    return link.wake_at(peer, again ? now_ns + options.tail_ns
+                                    : peer.probed_ns + options.keepalive_ns);
   }
   if (peer.asked_ns == 0) return;
   if (now_ns - peer.asked_ns >= options.answer_ns) {
@@ -217,7 +220,7 @@ void ConnectionLink::close(Peer& peer) noexcept {
   peer.granted = 0;
   if (ESP_PLANT(68, true, false)) peer.offers.clear();
   peer.retired.clear();
-  if (ESP_PLANT(69, true, false)) peer.placing.post = nullptr;
+  peer.placing.post = nullptr;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state == Landing::State::kRetracted) close_landing(landing);

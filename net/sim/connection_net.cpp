@@ -96,10 +96,8 @@ void ConnectionNet::launch(Operation& op) {
   const World::Departure departure =
       world_.depart(source.rank, source.peer_rank, carries ? op.what.bytes : 0);
   op.left_ns = departure.left_ns;
-  if (departure.in_lane) {
-    op.stage = Operation::Stage::kLane;
-    return schedule(op, departure.there_ns);
-  }
+  op.stage = departure.in_lane ? Operation::Stage::kLane : Operation::Stage::kThere;
+  if (departure.in_lane) return schedule(op, departure.there_ns);
   arrive(op);
 }
 

@@ -239,7 +239,8 @@ void SimConnectionPort::repost(rdma::Packet& packet) noexcept {
 void SimConnectionPort::push(const Completion& completion) noexcept {
   if (queue_.size() == net_.limits().completion_depth) return fail(ESP_ERR_NETWORK);
   queue_.push_back(completion);
-  net_.world().wake(rank_);
+  // Not at once: the net is in the middle of something.
+  net_.world().wake_at(rank_, net_.world().now_ns());
 }
 
 // As adapters do when a completion queue overruns: nothing works any more.
@@ -251,7 +252,7 @@ void SimConnectionPort::fail(Status status) noexcept {
     if (end != nullptr) net_.end(*end, rdma::Fault::kFlushed, false);
   }
   queue_.clear();
-  net_.world().wake(rank_);
+  net_.world().wake_at(rank_, net_.world().now_ns());
 }
 
 int SimConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {

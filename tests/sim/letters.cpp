@@ -1,4 +1,4 @@
-#include "letters.hpp"
+#include "tests/sim/letters.hpp"
 
 namespace espalier::test {
 
