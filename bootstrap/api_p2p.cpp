@@ -178,8 +178,9 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   Team& team = message.handle.team;
   espalier::Wire& wire = message.wire();
   Posted posted = wire.take(id, op);
-  for (std::uint32_t spin = job.worker->policy().spins; posted == Posted::kRetry && spin > 0;
-       --spin) {
+  // Across nodes nothing comes without progress, which the wait below makes.
+  const std::uint32_t spins = team.wires.empty() ? job.worker->policy().spins : 0;
+  for (std::uint32_t spin = spins; posted == Posted::kRetry && spin > 0; --spin) {
     espalier::Worker::pause();
     posted = wire.take(id, op);
   }
