@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/plant.hpp"
+
 namespace espalier::rdma {
 namespace {
 
@@ -124,7 +126,7 @@ void DatagramLink::withdraw(Rank rank, Completion& completion) noexcept {
   for (FramePost* post = peer->posts; post != nullptr; post = post->next) {
     if (post->completion != &completion) continue;
     post->completion = nullptr;
-    if (!post->keep_copy()) give_up(*peer, Status(ESP_ERR_NETWORK, rank));
+    if (!ESP_PLANT(48, post->keep_copy(), true)) give_up(*peer, Status(ESP_ERR_NETWORK, rank));
     return;
   }
   Completion* before = nullptr;

@@ -2,6 +2,7 @@
 // path: data
 #include <utility>
 
+#include "core/plant.hpp"
 #include "net/rdma/datagram_link.hpp"
 
 namespace espalier::rdma {
@@ -63,10 +64,12 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
   switch (peer.receive.arrived(header.sequence, packet, now_ns_, options_.answer_delay_ns)) {
     case ReceiveWindow::Verdict::kRefuse:
       ++counts_.useless;
+      if (!header.sequence.before(peer.receive.limit())) ++counts_.forbidden;
       port_.give(packet);
       break;
     case ReceiveWindow::Verdict::kHeld:
       ++counts_.held;
+      if (ESP_PLANT(49, false, true)) port_.give(packet);
       break;
     case ReceiveWindow::Verdict::kNext:
       hand_on(peer, packet);

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,6 +52,11 @@ class ArrivalBits {
     words[bit / 64] |= std::uint64_t{1} << bit % 64;
   }
   constexpr bool any() const noexcept { return (words[0] | words[1]) != 0; }
+  // One more than the highest bit that is set; 0: none is.
+  constexpr std::uint32_t width() const noexcept {
+    const auto high = static_cast<std::uint32_t>(std::bit_width(words[1]));
+    return high > 0 ? 64 + high : static_cast<std::uint32_t>(std::bit_width(words[0]));
+  }
   // All bits move down by one; the lowest is returned.
   constexpr bool shift() noexcept {
     const bool lowest = (words[0] & 1) != 0;

@@ -43,6 +43,7 @@ class ReceiveWindow {
   Packet* drop_held() noexcept;
 
   Sequence expected() const noexcept { return expected_; }
+  Sequence limit() const noexcept { return limit_; }
   std::uint32_t outstanding() const noexcept {
     return static_cast<std::uint32_t>(limit_ - expected_);
   }

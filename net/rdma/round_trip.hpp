@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/plant.hpp"
-
 namespace espalier::rdma {
 
 struct RoundTripLimits {
@@ -35,7 +33,7 @@ class RoundTrip {
     backoff_ = 0;
   }
   // A time-out: the next one comes later.
-  void back_off() noexcept { backoff_ += backoff_ < kBackoffMax ? ESP_PLANT(42, 1U, 0U) : 0U; }
+  void back_off() noexcept { backoff_ += backoff_ < kBackoffMax ? 1U : 0U; }
 
   std::uint64_t timeout_ns(const RoundTripLimits& limits) const noexcept {
     const std::uint64_t base =

@@ -12,10 +12,8 @@ constexpr std::int32_t kOvertaken = 3;
 
 // The newest packet that the acknowledgement speaks of.
 Sequence newest_of(const Acknowledgement& ack) noexcept {
-  for (std::uint32_t bit = kWindowMax; bit-- > 0;) {
-    if (ack.arrived.test(bit)) return ack.expected + 1 + bit;
-  }
-  return ack.expected + ~std::uint32_t{0};
+  const std::uint32_t width = ack.arrived.width();
+  return width > 0 ? ack.expected + width : ack.expected + ~std::uint32_t{0};
 }
 
 }  // namespace
@@ -150,7 +148,7 @@ void SendWindow::time_out(std::uint64_t now_ns, const RoundTripLimits& limits) n
     if (!flight->lost && flight->packet->in_flight == 0) lose(*flight);
   }
   congestion_.timed_out(next_);
-  round_trip_.back_off();
+  if (ESP_PLANT(42, true, false)) round_trip_.back_off();
   deadline_ns_ = now_ns + round_trip_.timeout_ns(limits);
 }
 

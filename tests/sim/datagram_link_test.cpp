@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Everything",
              "loss=0.1,duplicate=0.1,reorder=0.2,corrupt=0.05,delay=0.05:3us,clog=2,partition=2,"
              "retry=0.1,no-memory=0.1,slow=1",
-             1200}),
+             800}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(SimLink, LossOfMostPacketsOnlyCostsTime) {

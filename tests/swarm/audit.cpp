@@ -64,6 +64,7 @@ Audit::Record& Audit::open(Completion& op, Rank rank, bool send) {
     fail(fmt::format("rank {} posts a {} that is still {}", rank, send ? "send" : "receive",
                      record.state == State::kHeld ? "held" : "pending"));
   }
+  if (op.on_complete == on_canceled) op.on_complete = record.callback;
   record.send = send;
   record.rank = rank;
   return record;
@@ -122,6 +123,10 @@ void Audit::on_send(Completion& op, Status status) noexcept {
   op.complete(status);
 }
 
+void Audit::on_canceled(Completion&, Status) noexcept {
+  current_->fail("a send completes that was taken back");
+}
+
 void Audit::on_recv(Completion& op, Status status) noexcept {
   Audit& self = *current_;
   Record& record = self.records_[&op];
@@ -140,7 +145,7 @@ void Audit::on_recv(Completion& op, Status status) noexcept {
 }
 
 void Audit::check_granted(Rank from, Rank to, const SegmentId& segment) {
-  if (segment.ordinal < kEagerSegments) return;
+  if (segment.ordinal < kEagerSegments || is_dead_(to)) return;
   const auto posted = posted_.find(key(to, false, segment, from));
   if (posted != posted_.end() && segment.ordinal < posted->second) return;
   fail(fmt::format("rank {} sends segment {} to rank {}, which has not asked for it", from,
@@ -242,6 +247,7 @@ void AuditedWire::cancel(SendOp& op) noexcept {
   Audit::Record& record = audit_.records_[&op];
   if (record.state == Audit::State::kPending) {
     audit_.close(record, op);
+    op.on_complete = Audit::on_canceled;
   } else {
     audit_.fail(fmt::format("rank {} takes back a send that is not pending", rank_));
   }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +45,9 @@ class Audit {
     bool overwrites = false;
   };
   void allow(FlowId flow, const Rules& rules);
+
+  // What is sent to the dead goes nowhere.
+  void tell_dead(std::function<bool(Rank)> is_dead) { is_dead_ = std::move(is_dead); }
 
   // Operations that have neither ended nor been taken back, and views held.
   std::size_t open_operations() const noexcept { return open_; }
@@ -79,6 +83,8 @@ class Audit {
   static std::uint64_t sum_of(const void* data, std::uint64_t bytes) noexcept;
   static void on_send(Completion& op, Status status) noexcept;
   static void on_recv(Completion& op, Status status) noexcept;
+  // Of a send that was taken back, as long as its memory is nothing else.
+  static void on_canceled(Completion& op, Status status) noexcept;
   static WindowKey key(Rank rank, bool send, const SegmentId& segment, Rank peer) noexcept;
 
   Record& open(Completion& op, Rank rank, bool send);
@@ -92,6 +98,7 @@ class Audit {
   static Audit* current_;  // whose operations complete: runs do not overlap
 
   std::string failure_;
+  std::function<bool(Rank)> is_dead_;
   std::unordered_map<const Completion*, Record> records_;  // looked up, never walked
   std::unordered_map<std::uint64_t, Rules> rules_;         // by team and sequence
   std::unordered_map<WindowKey, std::uint32_t, HashKey> in_flight_numbers_;  // -> in_flight_

@@ -3,6 +3,8 @@
 namespace espalier::swarm {
 namespace {
 
+constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams;
+
 constexpr Bug kBugs[] = {
     {1, "off by one", "a vertex may have one index more in flight than its window"},
     {2, "missing dependency", "edges to far earlier indices are not looked at"},
@@ -25,11 +27,21 @@ constexpr Bug kBugs[] = {
     {19, "swallowed error", "a mismatch counts only in the first segment of a flow"},
     {20, "early disposal", "permissions are thrown away one segment too soon"},
     {21, "use after free", "a plan is replaced while an operation runs on it"},
-    {22, "early acknowledgement", "shared memory is given back while a view of it is held", true},
-    {23, "stale field", "a kept segment remembers where the one before it was moved to", true},
-    {24, "lost index", "the list of peers to look at forgets where a moved entry is", true},
-    {25, "half a withdrawal", "a send that is taken back still completes for some readers", true},
-    {26, "deadlock by memory", "nobody is asked to clear a full arena", true},
+    {22, "early acknowledgement", "shared memory is given back while a view of it is held", kShm},
+    {23, "stale field", "a kept segment remembers where the one before it was moved to", kShm},
+    {24, "lost index", "the list of peers to look at forgets where a moved entry is", kShm},
+    {25, "half a withdrawal", "a send that is taken back still completes for some readers", kShm},
+    {26, "deadlock by memory", "nobody is asked to clear a full arena", kShm},
+    {40, "unchecked bytes", "packets are taken whatever their checksum", kDatagrams},
+    {41, "unchecked origin", "packets of an earlier job are taken", kDatagrams},
+    {42, "no restraint", "a time-out is as long as the one before", kDatagrams},
+    {43, "ignored limit", "packets are sent without the receiver's permission", kDatagrams},
+    {44, "forgotten timer", "nobody waits for an acknowledgement", kDatagrams},
+    {45, "wrong bit", "a selective acknowledgement counts for the packet before", kDatagrams},
+    {46, "missing duplicate check", "a packet that waits for its turn is kept twice", kDatagrams},
+    {47, "premature report", "the missing packet before a gap is acknowledged", kDatagrams},
+    {48, "borrowed memory", "the link reads a payload that was taken back", kDatagrams},
+    {49, "use after return", "a packet that waits for its turn is given back", kDatagrams},
 };
 
 }  // namespace

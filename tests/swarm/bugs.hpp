@@ -3,13 +3,15 @@
 
 #include <span>
 
+#include "tests/swarm/scenario.hpp"
+
 namespace espalier::swarm {
 
 struct Bug {
   int number;
   const char* kind;
   const char* what;
-  bool shm = false;  // in the shared-memory wire: other seeds cannot find it
+  StageKind stage = StageKind::kSim;  // another than this: seeds of others cannot find it
 };
 
 std::span<const Bug> planted_bugs() noexcept;

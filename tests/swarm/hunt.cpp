@@ -42,7 +42,7 @@ class SharedTrail {
 [[noreturn]] void follow(const Bug& bug, std::uint64_t seeds, Trail& trail) {
   planted_bug = bug.number;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    if (bug.shm && draw_scenario(seed).stage != StageKind::kShm) continue;
+    if (bug.stage != StageKind::kSim && draw_scenario(seed).stage != bug.stage) continue;
     trail.seed = seed;
     const Report report = run_seed(seed);
     if (report.failure.empty()) continue;

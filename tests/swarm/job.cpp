@@ -37,6 +37,7 @@ Job::Job(const Scenario& scenario)
       liveness_(std::make_unique<JobLiveness>(*this)),
       results_(scenario.ops.size()),
       has_result_(scenario.ops.size(), false) {
+  audit_.tell_dead([this](Rank rank) { return stage_->crashed(rank); });
   const bool may_time_out = scenario.deviation.has_value() || scenario.departure.has_value();
   const WatchLimits limits = {0, may_time_out ? kTimeoutNs : 0};
   for (std::uint32_t r = 0; r < scenario.ranks; ++r) {

@@ -22,9 +22,20 @@ std::uint32_t draw_ranks(Prng& prng) {
   return static_cast<std::uint32_t>(2 + prng.below(63));
 }
 
+// A generator of their own: what other stages draw does not depend on this one.
+Prng network_prng(std::uint64_t seed) {
+  return Prng(seed ^ 0x6e6574776f726bULL);
+}
+
 void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.ranks = draw_ranks(prng);
-  if (!prng.chance(0.1)) return;
+  if (!prng.chance(0.1)) {
+    if (network_prng(scenario.seed).chance(0.12)) {
+      scenario.stage = StageKind::kDatagrams;
+      scenario.ranks = 2 + (scenario.ranks - 2) % 9;
+    }
+    return;
+  }
   scenario.stage = StageKind::kShm;
   scenario.ranks = 2 + (scenario.ranks - 2) % 9;
   scenario.arena_bytes = std::uint64_t{8192} << prng.below(5);
@@ -206,6 +217,26 @@ void draw_faults(Prng& prng, Scenario& scenario) {
   }
 }
 
+// Ports with hardly anything, and all that datagrams may suffer.
+void draw_network(Prng prng, Scenario& scenario) {
+  if (scenario.stage != StageKind::kDatagrams) return;
+  (void)prng.next();  // has chosen the stage
+  sim::PortOptions& port = scenario.port;
+  port.packet_bytes = pick(prng, {128U, 200U, 512U, 2048U});
+  port.send_packets = static_cast<std::uint32_t>(16 + prng.below(100));
+  port.receive_packets = static_cast<std::uint32_t>(16 + prng.below(150));
+  port.send_depth = static_cast<std::uint32_t>(4 + prng.below(60));
+  port.completion_depth = port.send_depth + port.receive_packets;
+  scenario.first_sequence = pick(prng, {0U, 0xfffffff0U, 0x7ffffff8U});
+  if (prng.chance(0.3)) scenario.ghosts = static_cast<std::uint32_t>(1 + prng.below(12));
+  sim::FaultSpec& faults = scenario.world.faults;
+  if (prng.chance(0.2)) return;
+  if (prng.chance(0.6)) faults.loss = 0.3 * prng.unit();
+  if (prng.chance(0.5)) faults.duplicate = 0.3 * prng.unit();
+  if (prng.chance(0.5)) faults.reorder = 0.4 * prng.unit();
+  if (prng.chance(0.5)) faults.corrupt = 0.2 * prng.unit();
+}
+
 // One member has another count, collective or root.
 Deviation draw_deviation(Prng& prng, const Scenario& scenario) {
   Deviation deviation;
@@ -304,6 +335,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_entries(prng, scenario);
   draw_faults(prng, scenario);
   draw_trouble(prng, scenario);
+  draw_network(network_prng(seed), scenario);
   return scenario;
 }
 
@@ -321,14 +353,31 @@ std::string OpSpec::describe() const {
       o.radix, o.segment_bytes, o.window_send, o.window_recv, static_cast<int>(o.variant));
 }
 
+const char* Scenario::stage_name() const noexcept {
+  switch (stage) {
+    case StageKind::kSim:
+      return "simulated";
+    case StageKind::kShm:
+      return pulls ? "shared memory with pulls" : "shared memory";
+    case StageKind::kDatagrams:
+      return "simulated datagrams";
+  }
+  return "?";
+}
+
 std::string Scenario::describe() const {
-  std::string text = fmt::format("{} ranks, {}, {} placement, {}{}, faults {}, noise {}\n", ranks,
-                                 stage == StageKind::kSim ? "simulated"
-                                 : pulls                  ? "shared memory with pulls"
-                                                          : "shared memory",
-                                 placement_name(placement), board ? "board" : "no board",
-                                 start_in_callbacks ? ", starts in callbacks" : "",
-                                 sim::to_text(world.faults), sim::to_text(world.noise));
+  std::string text =
+      fmt::format("{} ranks, {}, {} placement, {}{}, faults {}, noise {}\n", ranks, stage_name(),
+                  placement_name(placement), board ? "board" : "no board",
+                  start_in_callbacks ? ", starts in callbacks" : "", sim::to_text(world.faults),
+                  sim::to_text(world.noise));
+  if (stage == StageKind::kDatagrams) {
+    text += fmt::format(
+        "  packets of {} bytes, {} to send, {} to receive, {} sends at a time, first number {:#x}, "
+        "{} ghosts\n",
+        port.packet_bytes, port.send_packets, port.receive_packets, port.send_depth, first_sequence,
+        ghosts);
+  }
   for (std::size_t t = 0; t < teams.size(); ++t) {
     text += fmt::format("  team {}: {} members\n", t, teams[t].size());
   }

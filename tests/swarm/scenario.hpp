@@ -12,14 +12,16 @@
 #include "coll/team.hpp"
 #include "core/prng.hpp"
 #include "net/sim/machine.hpp"
+#include "net/sim/sim_datagram_port.hpp"
 #include "net/sim/world.hpp"
 
 namespace espalier::swarm {
 
 // Under what the engine runs.
 enum class StageKind : std::uint8_t {
-  kSim,  // SimWire: virtual time, faults
-  kShm,  // ShmWire, all ranks in one thread in an order drawn at random
+  kSim,        // SimWire: virtual time, faults
+  kShm,        // ShmWire, all ranks in one thread in an order drawn at random
+  kDatagrams,  // FrameWire over DatagramLink over simulated ports: virtual time, faults
 };
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
@@ -88,6 +90,10 @@ struct Scenario {
   // kShm.
   std::uint64_t arena_bytes = 0;
   bool pulls = false;
+  // kDatagrams.
+  sim::PortOptions port;
+  std::uint32_t first_sequence = 0;
+  std::uint32_t ghosts = 0;  // packets of an earlier job that are still under way
 
   // Is any operation allowed to fail?
   bool troubled() const noexcept {
@@ -98,6 +104,7 @@ struct Scenario {
     const bool deviates = deviation && deviation->op == op && deviation->member == member;
     return deviates ? deviation->call : ops[op];
   }
+  const char* stage_name() const noexcept;
   std::string describe() const;
 };
 

@@ -81,7 +81,15 @@ std::unique_ptr<Stage> make_sim_stage(const Scenario& scenario) {
 }
 
 std::unique_ptr<Stage> make_stage(const Scenario& scenario) {
-  return scenario.stage == StageKind::kShm ? make_shm_stage(scenario) : make_sim_stage(scenario);
+  switch (scenario.stage) {
+    case StageKind::kSim:
+      return make_sim_stage(scenario);
+    case StageKind::kShm:
+      return make_shm_stage(scenario);
+    case StageKind::kDatagrams:
+      return make_datagram_stage(scenario);
+  }
+  return nullptr;
 }
 
 }  // namespace espalier::swarm

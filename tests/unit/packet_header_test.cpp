@@ -153,7 +153,9 @@ TEST(ArrivalBits, ShiftAcrossWords) {
   ArrivalBits bits;
   bits.set(0);
   bits.set(64);
+  EXPECT_EQ(bits.width(), 65U);
   bits.set(127);
+  EXPECT_EQ(bits.width(), 128U);
   EXPECT_TRUE(bits.shift());
   EXPECT_FALSE(bits.shift());
   EXPECT_TRUE(bits.test(62));
@@ -162,6 +164,7 @@ TEST(ArrivalBits, ShiftAcrossWords) {
   EXPECT_FALSE(bits.test(128));
   for (int i = 0; i < 126; ++i) (void)bits.shift();
   EXPECT_FALSE(bits.any());
+  EXPECT_EQ(bits.width(), 0U);
 }
 
 TEST(Sequence, ComparesAcrossTheWrap) {

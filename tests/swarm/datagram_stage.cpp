@@ -1,0 +1,184 @@
+// The datagram stage: the library's FrameWires over DatagramLinks, over simulated ports with
+// faults.
+//
+// Beside what the job checks: no rank gives up one that lives, nobody sends without permission,
+// every time-out is followed by a longer one, packets of an earlier job change nothing, and when
+// all is quiet everything is acknowledged and no packet is held.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "net/frame_wire.hpp"
+#include "net/rdma/datagram_link.hpp"
+#include "tests/swarm/stage.hpp"
+
+namespace espalier::swarm {
+namespace {
+
+constexpr std::uint64_t kEpoch = 2;
+constexpr std::uint64_t kFarNs = 1'000'000'000;  // keepalives have no part in this
+// Between the shortest and the longest time-out, and until a peer is given up.
+constexpr std::uint64_t kTimeOutsInARow = 16;
+constexpr std::size_t kSpares = 4;  // packets that a link keeps for acknowledgements
+
+sim::Map place(const Scenario& scenario) {
+  auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
+                              scenario.world.seed);
+  ESP_ASSERT(map.ok());
+  return std::move(*map);
+}
+
+struct Book final : rdma::AddressBook {
+  Result<rdma::PortAddress> address_of(Rank rank) const override {
+    return sim::SimDatagramPort::address_of(rank);
+  }
+};
+const Book kBook;
+
+rdma::DatagramLinkOptions link_options(const Scenario& scenario, Rank rank, std::uint64_t epoch) {
+  rdma::DatagramLinkOptions options;
+  options.me = {epoch, rank, scenario.ranks};
+  options.round_trip = {200'000, 50'000, 5'000'000};
+  options.answer_delay_ns = 10'000;
+  options.keepalive_ns = 1000 * kFarNs;
+  options.give_up_ns = 40'000'000;
+  options.posts_max = 64;
+  options.first.value = scenario.first_sequence;
+  return options;
+}
+
+class DatagramStage final : public Stage {
+ public:
+  explicit DatagramStage(const Scenario& scenario)
+      : map_(place(scenario)),
+        world_(scenario.machine, map_, scenario.world),
+        net_(world_),
+        nodes_(scenario.ranks) {
+    for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
+      nodes_[r].port =
+          std::make_unique<sim::SimDatagramPort>(net_, static_cast<Rank>(r), scenario.port);
+    }
+    leave_ghosts(scenario);
+    for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
+      const auto rank = static_cast<Rank>(r);
+      Node& node = nodes_[r];
+      node.link = std::make_unique<rdma::DatagramLink>(*node.port, world_.clock(rank), kBook,
+                                                       link_options(scenario, rank, kEpoch));
+      node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
+                                                   net::FrameWireOptions{}, node.counters);
+    }
+  }
+  ~DatagramStage() override { take_down(); }
+
+  Wire& wire(Rank rank) override { return *node(rank).wire; }
+  Counters& counters(Rank rank) override { return node(rank).counters; }
+  Clock& clock(Rank rank) override { return world_.clock(rank); }
+  void set_turn(Turn turn, void* context) override {
+    turn_ = turn;
+    context_ = context;
+    world_.set_turn(on_turn, this);
+  }
+  void schedule(Rank rank, std::uint64_t at_ns) override { world_.schedule_turn(rank, at_ns); }
+  bool step() override { return world_.step(); }
+  std::uint64_t now_ns() override { return world_.now_ns(); }
+  std::uint64_t events() const override { return world_.events(); }
+  std::uint64_t unseed() const override { return world_.unseed(); }
+  bool crashed(Rank rank) const override { return world_.crashed(rank); }
+
+  std::string leftovers() override {
+    if (net_.under_way() > 0) return fmt::format("{} datagrams are under way", net_.under_way());
+    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+      const Node& n = nodes_[r];
+      if (!n.link->drained()) return fmt::format("rank {} waits for acknowledgements", r);
+      if (n.port->held() > kSpares) return fmt::format("rank {} holds packets", r);
+      if (n.wire->held_bytes() > 0) return fmt::format("the wire of rank {} holds segments", r);
+    }
+    return {};
+  }
+  std::string close() override {
+    std::string wrong = misconduct();
+    take_down();
+    return wrong;
+  }
+
+ private:
+  struct Node {
+    Counters counters;
+    std::unique_ptr<sim::SimDatagramPort> port;
+    std::unique_ptr<rdma::DatagramLink> link;
+    std::unique_ptr<net::FrameWire> wire;
+  };
+  Node& node(Rank rank) noexcept { return nodes_[static_cast<std::size_t>(rank)]; }
+
+  // A job that ended while its packets were under way had the same ranks at the same addresses.
+  void leave_ghosts(const Scenario& scenario) {
+    Prng prng(scenario.world.seed ^ 0x67686f7374ULL);
+    for (std::uint32_t i = 0; i < scenario.ghosts; ++i) {
+      const auto from = static_cast<Rank>(prng.below(scenario.ranks));
+      const auto to = static_cast<Rank>(
+          (static_cast<std::uint64_t>(from) + 1 + prng.below(scenario.ranks - 1)) % scenario.ranks);
+      rdma::DatagramLink dying(*node(from).port, world_.clock(from), kBook,
+                               link_options(scenario, from, kEpoch - 1));
+      net::FrameHeader header;
+      header.kind = net::FrameKind::kControl;
+      header.bytes = 1 + prng.below(60);
+      const std::vector<std::byte> payload(header.bytes, std::byte{0x9e});
+      Completion nobody;
+      (void)dying.post(to, header, payload.data(), nobody);
+    }
+  }
+
+  static void on_turn(void* stage, Rank rank) {
+    auto& self = *static_cast<DatagramStage*>(stage);
+    Node& n = self.node(rank);
+    constexpr std::uint64_t kAtOnce = 1;
+    std::uint64_t due = 0;
+    for (int events = 1; events > 0 || due == kAtOnce;) {
+      events = n.wire->progress();
+      events += self.turn_(self.context_, rank);
+      due = n.link->deadline_ns();
+    }
+    if (due > 0 && due < self.world_.now_ns() + kFarNs) self.world_.wake_at(rank, due);
+  }
+
+  std::string misconduct() {
+    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+      const auto rank = static_cast<Rank>(r);
+      const rdma::DatagramLinkCounts& counts = nodes_[r].link->counts();
+      if (counts.forbidden > 0) return fmt::format("somebody sent rank {} too much", r);
+      if (counts.time_outs > kTimeOutsInARow * (counts.data_sent + 1)) {
+        return fmt::format("rank {} had {} time-outs for {} packets", r, counts.time_outs,
+                           counts.data_sent);
+      }
+      for (std::size_t p = 0; p < nodes_.size() && !crashed(rank); ++p) {
+        const rdma::DatagramPeer* peer = nodes_[r].link->find(static_cast<Rank>(p));
+        if (peer == nullptr || !peer->lost || crashed(static_cast<Rank>(p))) continue;
+        return fmt::format("rank {} has given up rank {}, which lives", r, p);
+      }
+    }
+    return {};
+  }
+
+  void take_down() {
+    for (Node& n : nodes_) {
+      n.wire.reset();
+      n.link.reset();
+      n.port.reset();
+    }
+  }
+
+  const sim::Map map_;
+  sim::World world_;
+  sim::DatagramNet net_;
+  std::vector<Node> nodes_;
+  Turn turn_ = nullptr;
+  void* context_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_datagram_stage(const Scenario& scenario) {
+  return std::make_unique<DatagramStage>(scenario);
+}
+
+}  // namespace espalier::swarm
