@@ -33,6 +33,7 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
     options.tuning.levels = sim::machine_levels(*job.machine, map, job.levels);
   }
   sim::Cluster cluster(*job.machine, map, options);
+  cluster.world().record_work(job.work);
   sim::RunResult result = value_or_exit(cluster.run(operation));
   if (!result.ok()) {
     fmt::print(stderr, "{} ranks of {}: {} unfinished, {} wrong: {}\n", job.ranks,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "net/sim/machine.hpp"
 #include "tools/esp-sim/cluster.hpp"
@@ -20,6 +21,8 @@ struct Job {
   sim::WorldOptions world;
   // Not AUTO: trees follow the machine, with this shape inside the nodes.
   esp_shape levels = ESP_SHAPE_AUTO;
+  // What the processors were charged, if anybody wants to know.
+  std::vector<sim::WorkRecord>* work = nullptr;
 };
 
 // Ends the program with the text of the error.
