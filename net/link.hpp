@@ -100,8 +100,9 @@ class Link {
   // never.
   virtual std::uint64_t deadline_ns() const noexcept { return 0; }
 
-  // Nothing more will be posted to this peer; what was posted still goes out. The peer's sink is
-  // not told that this rank is lost when it goes away after that.
+  // What was posted to this peer still goes out; later posts (the answers of a protocol that still
+  // listens) answer kDone without effect. The peer's sink is not told that this rank is lost when
+  // it goes away after that.
   virtual void say_goodbye(Rank peer) noexcept = 0;
   // Everything posted has reached the peers' machines, goodbyes included (or they are lost): this
   // process may end.

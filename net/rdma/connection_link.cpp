@@ -74,8 +74,7 @@ void ConnectionLink::reach(Rank rank) noexcept {
 Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                             Completion& completion) noexcept {
   Peer& to = peer(rank);
-  if (to.lost || to.verdict) return Posted::kDone;
-  ESP_ASSERT(!to.goodbye_due && !to.goodbye_said);
+  if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) {
     refused_ = true;

@@ -100,8 +100,7 @@ void TcpLink::watch(int operation, int fd, std::uint32_t events, Watch kind,
 Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
                      Completion& completion) noexcept {
   Peer& p = peer(rank);
-  ESP_ASSERT(!p.goodbye);
-  if (p.state == Peer::State::kLost) return Posted::kDone;
+  if (p.state == Peer::State::kLost || p.goodbye) return Posted::kDone;
   if (p.state == Peer::State::kLeft) {
     fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
     return Posted::kDone;

@@ -292,6 +292,8 @@ TEST(TcpEnd, AGoodbyeIsNotALoss) {
   }
   ASSERT_TRUE(step_until(world, [&] { return last.received.complete(); }));
   last.check();
+  Message none(0, 1, FlowId(6, 0, 9), 10, 1);
+  EXPECT_NE(none.send(world.wire(0)), Posted::kRetry) << "what comes after it goes nowhere";
   ASSERT_TRUE(step_until(world, [&] {
     return world.link(0).drained() && world.link(1).drained() && world.link(2).drained();
   }));
