@@ -54,7 +54,7 @@ def case(folder, name):
     if begin < 0:
         print("the guest ended before this case")
         return 1
-    end = re.compile(rf"^\[ +(OK|FAILED|SKIPPED) +\] {re.escape(name)} .*$", re.MULTILINE)
+    end = re.compile(rf"^\[ +(OK|FAILED|SKIPPED) +\] {re.escape(name)}[ ,].*$", re.MULTILINE)
     found = end.search(text, begin)
     print(text[begin:found.end() if found else len(text)])
     if not found:

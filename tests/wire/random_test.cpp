@@ -1,9 +1,8 @@
 // Everything at once, in an order drawn from a seed: flows of all sizes between all ranks, plain
 // and published, posted early and late, copied and in place, with wires that are looked at rarely.
 // Every byte is checked. A failure prints its seed; the same seed gives the same run.
-#include "relay_world.hpp"
 #include "traffic.hpp"
-#include "worlds.hpp"
+#include "world_kind.hpp"
 
 namespace espalier::test {
 namespace {
@@ -102,66 +101,11 @@ void run_seed(World& world, std::uint64_t seed) {
   for (const auto& flow : over) flow->check_fired_once();
 }
 
-// As above with hardly any memory: every resource runs out all the time.
-struct ShmTight : ShmWorld {
-  static ShmWorldOptions options() {
-    ShmWorldOptions options;
-    options.arena_bytes = 512 << 10;
-    return options;
-  }
-  explicit ShmTight(int ranks) : ShmWorld(ranks, options()) {}
-};
-
-// Late messages, refused posts, no memory, slow ranks, and processors that are taken away.
-struct SimHindered : SimWorld {
-  static sim::WorldOptions options(std::uint64_t seed) {
-    sim::WorldOptions options;
-    options.seed = seed;
-    options.noise.kind = sim::NoiseSpec::Kind::kUniform;
-    options.noise.hertz = 10000;
-    options.noise.high_ns = 20000;
-    options.faults.delay = 0.1;
-    options.faults.delay_ns = 3000;
-    options.faults.retry = 0.2;
-    options.faults.no_memory = 0.2;
-    options.faults.clogs = 4;
-    options.faults.slow_ranks = 1;
-    return options;
-  }
-  explicit SimHindered(int ranks)
-      : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
-};
-
-// Streams that are split anywhere and held back.
-struct TcpRelayed : RelayWorld {
-  static RelayPolicy policy() {
-    RelayPolicy policy;
-    policy.chunk_bytes = 60'000;
-    policy.hold = 0.02;
-    return policy;
-  }
-  explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
-};
-
-// Links that have no room every other time.
-struct TcpStingy : TcpWorld {
-  explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
-};
-
-std::vector<WorldKind> random_worlds() {
-  std::vector<WorldKind> worlds = all_worlds();
-  worlds.push_back({"ShmTight", make_world<ShmTight>});
-  worlds.push_back({"TcpStingy", make_world<TcpStingy>});
-  worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
-  worlds.push_back({"SimHindered", make_world<SimHindered>});
-  return worlds;
-}
-
 class RandomTraffic : public ::testing::TestWithParam<WorldKind> {};
 INSTANTIATE_TEST_SUITE_P(Of, RandomTraffic, ::testing::ValuesIn(random_worlds()), name_of_world);
 
 TEST_P(RandomTraffic, EveryByteArrivesOnce) {
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= GetParam().random_seeds; ++seed) {
     const auto world = GetParam().make(static_cast<int>(2 + seed % 4));
     run_seed(*world, seed);
     if (HasFailure()) return;

@@ -1,20 +1,14 @@
 // The wires under test. A new transport adds its World (world.hpp) to the list at the end.
-#pragma once
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <ostream>
-#include <string>
-#include <vector>
-
 #include "connection_world.hpp"
 #include "datagram_world.hpp"
+#include "relay_world.hpp"
 #include "shm_world.hpp"
 #include "sim_world.hpp"
 #include "tcp_world.hpp"
+#include "world_kind.hpp"
 
 namespace espalier::test {
+namespace {
 
 // Segments are copied through the arena.
 struct ShmCopies : ShmWorld {
@@ -91,19 +85,55 @@ struct MixedPaths : ConnectionWorld {
   explicit MixedPaths(int ranks) : ConnectionWorld(ranks, {{}, 1, true, 1000}) {}
 };
 
-struct WorldKind {
-  const char* name;
-  std::unique_ptr<World> (*make)(int ranks);
-
-  friend void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
+// With hardly any memory: every resource runs out all the time.
+struct ShmTight : ShmWorld {
+  static ShmWorldOptions options() {
+    ShmWorldOptions options;
+    options.arena_bytes = 512 << 10;
+    return options;
+  }
+  explicit ShmTight(int ranks) : ShmWorld(ranks, options()) {}
 };
 
-template <typename Kind>
-std::unique_ptr<World> make_world(int ranks) {
-  return std::make_unique<Kind>(ranks);
-}
+// Late messages, refused posts, no memory, slow ranks, and processors that are taken away.
+struct SimHindered : SimWorld {
+  static sim::WorldOptions options(std::uint64_t seed) {
+    sim::WorldOptions options;
+    options.seed = seed;
+    options.noise.kind = sim::NoiseSpec::Kind::kUniform;
+    options.noise.hertz = 10000;
+    options.noise.high_ns = 20000;
+    options.faults.delay = 0.1;
+    options.faults.delay_ns = 3000;
+    options.faults.retry = 0.2;
+    options.faults.no_memory = 0.2;
+    options.faults.clogs = 4;
+    options.faults.slow_ranks = 1;
+    return options;
+  }
+  explicit SimHindered(int ranks)
+      : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
+};
 
-inline std::vector<WorldKind> all_worlds() {
+// Streams that are split anywhere and held back.
+struct TcpRelayed : RelayWorld {
+  static RelayPolicy policy() {
+    RelayPolicy policy;
+    policy.chunk_bytes = 60'000;
+    policy.hold = 0.02;
+    return policy;
+  }
+  explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
+};
+
+// Links that have no room every other time.
+struct TcpStingy : TcpWorld {
+  explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
+};
+
+}  // namespace
+
+std::vector<WorldKind> all_worlds() {
   return {
       {"ShmCopies", make_world<ShmCopies>},
       {"ShmPulls", make_world<ShmPulls>},
@@ -121,8 +151,13 @@ inline std::vector<WorldKind> all_worlds() {
   };
 }
 
-inline std::string name_of_world(const ::testing::TestParamInfo<WorldKind>& info) {
-  return info.param.name;
+std::vector<WorldKind> random_worlds() {
+  std::vector<WorldKind> worlds = all_worlds();
+  worlds.push_back({"ShmTight", make_world<ShmTight>});
+  worlds.push_back({"TcpStingy", make_world<TcpStingy>});
+  worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
+  worlds.push_back({"SimHindered", make_world<SimHindered>});
+  return worlds;
 }
 
 }  // namespace espalier::test

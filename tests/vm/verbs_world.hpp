@@ -1,0 +1,47 @@
+// VerbsWorld: n FrameWires in one thread over real RDMA ports; ranks alternate between the nodes.
+// Frames go over reliable datagrams (UD), or over connections (RC), whose handshakes the datagrams
+// carry. The network between the nodes may be made bad.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "net/rdma/datagram_link.hpp"
+#include "tests/vm/nodes.hpp"
+#include "tests/wire/frame_world.hpp"
+
+namespace espalier::test {
+
+enum class Over { kDatagrams, kConnections };
+
+class VerbsWorld : public FrameWorld, private rdma::AddressBook {
+ public:
+  // `netem`: as in `tc qdisc ... netem`; empty: nothing.
+  VerbsWorld(int ranks, Over over, const std::string& netem);
+  ~VerbsWorld() override;
+
+  void close(Rank r) noexcept override;
+  void rest() noexcept override;
+
+ private:
+  // A rank's ports. They outlive its links.
+  struct Ports {
+    std::unique_ptr<rdma::DatagramPort> datagrams;
+    std::unique_ptr<rdma::ConnectionPort> connections;
+  };
+
+  Result<rdma::PortAddress> address_of(Rank rank) const override {
+    return ports_[static_cast<std::size_t>(rank)].datagrams->address();
+  }
+  std::unique_ptr<net::Link> make_link(Rank rank, Over over);
+
+  const int ranks_;
+  SteadyClock clock_;
+  std::vector<std::unique_ptr<verbs::Netem>> faults_;
+  std::vector<std::unique_ptr<verbs::Adapter>> adapters_;
+  std::vector<Ports> ports_;
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,41 @@
+// A kind of world, by name, and the lists that the suite runs over. Each program that holds the
+// suite defines the lists: tests/wire/worlds.cpp, and tests/vm/wire_worlds.cpp for wires that need
+// an RDMA device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace espalier::test {
+
+struct WorldKind {
+  const char* name;
+  std::unique_ptr<World> (*make)(int ranks);
+  std::uint64_t random_seeds = 12;
+  // One after the other; by default more than the 256 tickets x 255 laps of shared memory.
+  std::uint64_t messages = 70'000;
+
+  friend void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
+};
+
+template <typename Kind>
+std::unique_ptr<World> make_world(int ranks) {
+  return std::make_unique<Kind>(ranks);
+}
+
+// For the cases of the contract, and for random traffic.
+std::vector<WorldKind> all_worlds();
+std::vector<WorldKind> random_worlds();
+
+inline std::string name_of_world(const ::testing::TestParamInfo<WorldKind>& info) {
+  return info.param.name;
+}
+
+}  // namespace espalier::test
