@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace espalier::verbs {
@@ -43,24 +43,28 @@ Outcome CompletionQueue::open_descriptor() {
   return Unit{};
 }
 
-int CompletionQueue::poll(std::span<ibv_wc> completions) noexcept {
-  if (backlog_begin_ == backlog_.size()) {
-    return ibv_poll_cq(queue_.get(), static_cast<int>(completions.size()), completions.data());
+const ibv_wc* CompletionQueue::next() noexcept {
+  if (begin_ == waiting_.size()) {
+    waiting_.clear();
+    begin_ = 0;
+    if (!fetch()) return nullptr;
   }
-  const std::size_t count = std::min(completions.size(), backlog_.size() - backlog_begin_);
-  std::copy_n(backlog_.begin() + static_cast<std::ptrdiff_t>(backlog_begin_), count,
-              completions.begin());
-  backlog_begin_ += count;
-  if (backlog_begin_ == backlog_.size()) {
-    backlog_.clear();
-    backlog_begin_ = 0;
-  }
-  return static_cast<int>(count);
+  return &waiting_[begin_++];
 }
 
-void CompletionQueue::drain() noexcept {
-  ibv_wc completion;
-  while (ibv_poll_cq(queue_.get(), 1, &completion) > 0) backlog_.push_back(completion);
+// Some of what the device has. False: nothing.
+bool CompletionQueue::fetch() noexcept {
+  std::array<ibv_wc, 16> completions;
+  const int count =
+      ibv_poll_cq(queue_.get(), static_cast<int>(completions.size()), completions.data());
+  if (count < 0) adapter_.device_gone(EIO);
+  if (count > 0) waiting_.insert(waiting_.end(), completions.begin(), completions.begin() + count);
+  return count > 0;
+}
+
+void CompletionQueue::fetch_all() noexcept {
+  while (fetch()) {
+  }
 }
 
 bool CompletionQueue::arm() noexcept {
@@ -69,9 +73,8 @@ bool CompletionQueue::arm() noexcept {
   void* context = nullptr;
   while (ibv_get_cq_event(channel_.get(), &rung, &context) == 0) ibv_ack_cq_events(rung, 1);
   if (const int failure = ibv_req_notify_cq(queue_.get(), 0)) adapter_.device_gone(failure);
-  ibv_wc completion;
-  if (ibv_poll_cq(queue_.get(), 1, &completion) > 0) backlog_.push_back(completion);
-  return backlog_begin_ == backlog_.size() && adapter_.fault().ok();
+  (void)fetch();
+  return begin_ == waiting_.size() && adapter_.fault().ok();
 }
 
 }  // namespace espalier::verbs

@@ -1,14 +1,16 @@
 // CompletionQueue: a completion queue with its channel, and one descriptor to sleep on that also
 // wakes for the device's events.
 //
+// Completions are taken from the device several at a time and handed out one by one, so that those
+// which nobody should see any more can be taken out in between (remove()).
+//
 // Arm, poll again, sleep: after ibv_req_notify_cq() the queue is polled once more, because what
-// came before it rings nobody. What that (or drain()) finds waits in `backlog_` for the next
-// poll(). Ownership: borrows the adapter. Threads: owner. path: data (poll), slow (the rest)
+// came before it rings nobody. Ownership: borrows the adapter. Threads: owner. path: data (next),
+// slow (the rest)
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "net/verbs/adapter.hpp"
@@ -24,11 +26,24 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   ibv_cq* get() const noexcept { return queue_.get(); }
-  // Completions, in their order; negative: an errno.
-  int poll(std::span<ibv_wc> completions) noexcept;
-  // Takes all that is there aside, for when a queue pair is about to be reset, which may remove its
+  // The next completion, in their order; nullptr: there is none. Valid until the next call.
+  const ibv_wc* next() noexcept;
+  // Takes all that is there from the device: before a queue pair is destroyed, which may remove its
   // completions.
-  void drain() noexcept;
+  void fetch_all() noexcept;
+  // Calls `drop` with each completion that waits to be handed out and matches, and forgets it.
+  template <typename Matches, typename Drop>
+  void remove(Matches&& matches, Drop&& drop) {
+    std::size_t kept = begin_;
+    for (std::size_t i = begin_; i < waiting_.size(); ++i) {
+      if (matches(waiting_[i])) {
+        drop(waiting_[i]);
+      } else {
+        waiting_[kept++] = waiting_[i];
+      }
+    }
+    waiting_.resize(kept);
+  }
 
   int descriptor() const noexcept { return epoll_; }
   // False: there is something to poll.
@@ -37,13 +52,15 @@ class CompletionQueue {
  private:
   explicit CompletionQueue(VerbsAdapter& adapter) noexcept : adapter_(adapter) {}
   Outcome open_descriptor();
+  bool fetch() noexcept;
 
   VerbsAdapter& adapter_;
   int epoll_ = -1;
   Channel channel_;
   Completions queue_;
-  std::vector<ibv_wc> backlog_;
-  std::size_t backlog_begin_ = 0;
+  // Those from begin_ on have not been handed out.
+  std::vector<ibv_wc> waiting_;
+  std::size_t begin_ = 0;
 };
 
 }  // namespace espalier::verbs

@@ -1,9 +1,10 @@
 // Connection: one RC queue pair, what is posted on it, and how it ends.
 //
 // A life: made, connected, halted (it broke, or was stopped), destroyed. Halting takes the queue
-// pair through ERR, where nothing is taken in any more, to RESET, where the device is done with
-// all memory of ours; what it had completed before is in the completion queue, the rest of
-// what was posted fails. Nothing depends on the device flushing its queues.
+// pair to ERR, where nothing is taken in any more, and then destroys it, after which the device is
+// done with all memory of ours; what it had completed before has been fetched, the rest of what was
+// posted fails. Nothing depends on the device flushing its queues. (RESET would do as well, but in
+// Linux 6.1 Soft-RoCE follows a null pointer if packets arrive meanwhile.)
 //
 // Threads: owner. path: data (queue), slow (state)
 #pragma once

@@ -97,6 +97,16 @@ Result<QueuePair> VerbsConnectionPort::make_queue_pair() {
   }
 }
 
+// With a number that no connection has or had whose completions may still be waiting.
+Result<QueuePair> VerbsConnectionPort::make_distinct_queue_pair() {
+  std::vector<QueuePair> passed_over;
+  while (true) {
+    auto made = make_queue_pair();
+    if (!made || !by_queue_pair_.contains((*made)->qp_num)) return made;
+    passed_over.push_back(std::move(*made));
+  }
+}
+
 Connection& VerbsConnectionPort::at(rdma::ConnectionId which) noexcept {
   ESP_ASSERT(static_cast<std::size_t>(which) < connections_.size());
   return *connections_[static_cast<std::size_t>(which)];
@@ -116,7 +126,7 @@ Result<rdma::ConnectionId> VerbsConnectionPort::create() {
     return error(ESP_ERR_NO_MEMORY, fmt::format("{}: {} connections are open, more are not allowed",
                                                 adapter_.info().name(), position));
   }
-  auto queue_pair = make_queue_pair();
+  auto queue_pair = make_distinct_queue_pair();
   if (!queue_pair) return queue_pair.error();
   if (unused == connections_.end()) {
     connections_.push_back(std::make_unique<Connection>(options_.send_depth));
@@ -162,6 +172,15 @@ void VerbsConnectionPort::destroy(rdma::ConnectionId which) noexcept {
              connection.state == Connection::State::kHalted);
   std::erase(halted_, static_cast<std::uint32_t>(which));
   by_queue_pair_.erase(connection.own.queue_pair);
+  completions_->remove(
+      [&](const ibv_wc& completion) {
+        return (completion.wr_id & kReceive) != 0 && completion.qp_num == connection.own.queue_pair;
+      },
+      [&](const ibv_wc& completion) {
+        rdma::Packet& packet = (*packets_)[static_cast<std::uint32_t>(completion.wr_id)];
+        packet.in_flight = 0;
+        repost(packet);
+      });
   const std::uint32_t generation = connection.generation + 1;
   connection = Connection(options_.send_depth);
   connection.generation = generation;

@@ -65,6 +65,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   Outcome open();
   Outcome fit_options();
   Result<QueuePair> make_queue_pair();
+  Result<QueuePair> make_distinct_queue_pair();
 
   Connection& at(rdma::ConnectionId which) noexcept;
   const Connection& at(rdma::ConnectionId which) const noexcept;
@@ -75,7 +76,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   void ring() noexcept;
 
   void queue_broken(std::uint32_t queue_pair) noexcept override;
-  void finish(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
+  void finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept;
   void finish_arrival(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
   void finish_send(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
   void halt(Connection& connection, rdma::Fault why) noexcept;

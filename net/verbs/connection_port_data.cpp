@@ -142,16 +142,12 @@ void VerbsConnectionPort::ring() noexcept {
 
 int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
   ring();
-  std::array<ibv_wc, 16> completions;
   int events = 0;
-  while (events < budget && adapter_.fault().ok()) {
-    const auto wanted =
-        std::min<std::size_t>(completions.size(), static_cast<std::size_t>(budget - events));
-    const int count = completions_->poll(std::span(completions).first(wanted));
-    if (count < 0) adapter_.device_gone(-count);
-    if (count <= 0) break;
-    for (int i = 0; i < count; ++i) finish(completions[static_cast<std::size_t>(i)], sink);
-    events += count;
+  while (events < budget) {
+    const ibv_wc* completion = completions_->next();
+    if (completion == nullptr) break;
+    finish(*completion, sink);
+    ++events;
   }
   // The ends of connections come after everything that they had completed.
   if (events < budget) events += tell_halted(sink, budget - events);
@@ -165,7 +161,7 @@ int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
   return adapter_.fault().ok() ? events : -1;
 }
 
-void VerbsConnectionPort::finish(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept {
+void VerbsConnectionPort::finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept {
   if ((completion.wr_id & kReceive) != 0) {
     finish_arrival(completion, sink);
   } else {
@@ -233,13 +229,13 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   }
   connection.state = Connection::State::kHalted;
   connection.why = why;
-  for (const ibv_qp_state to : {IBV_QPS_ERR, IBV_QPS_RESET}) {
-    ibv_qp_attr state = {};
-    state.qp_state = to;
-    const int failure = ibv_modify_qp(connection.queue_pair.get(), &state, IBV_QP_STATE);
-    if (failure != 0) adapter_.device_gone(failure);
-    completions_->drain();
-  }
+  ibv_qp_attr state = {};
+  state.qp_state = IBV_QPS_ERR;
+  const int failure = ibv_modify_qp(connection.queue_pair.get(), &state, IBV_QP_STATE);
+  if (failure != 0) adapter_.device_gone(failure);
+  completions_->fetch_all();
+  connection.queue_pair.reset();
+  completions_->fetch_all();
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
 }
 

@@ -231,16 +231,12 @@ void VerbsDatagramPort::ring() noexcept {
 
 int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
   ring();
-  std::array<ibv_wc, 16> completions;
   int events = 0;
-  while (events < budget && adapter_.fault().ok()) {
-    const auto wanted =
-        std::min<std::size_t>(completions.size(), static_cast<std::size_t>(budget - events));
-    const int count = completions_->poll(std::span(completions).first(wanted));
-    if (count < 0) adapter_.device_gone(-count);
-    if (count <= 0) break;
-    for (int i = 0; i < count; ++i) finish(completions[static_cast<std::size_t>(i)], sink);
-    events += count;
+  while (events < budget) {
+    const ibv_wc* completion = completions_->next();
+    if (completion == nullptr) break;
+    finish(*completion, sink);
+    ++events;
   }
   receives_->flush();
   if (events > 0) {
@@ -253,7 +249,7 @@ int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
   return adapter_.fault().ok() ? events : -1;
 }
 
-void VerbsDatagramPort::finish(const ibv_wc& completion, rdma::DatagramSink& sink) noexcept {
+void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noexcept {
   if (generation_of(completion.wr_id) != generation_) return;
   const auto low = static_cast<std::uint32_t>(completion.wr_id);
   if (completion.status != IBV_WC_SUCCESS) {

@@ -473,6 +473,40 @@ TEST_F(Connections, NothingIsPlacedAfterStop) {
   }
 }
 
+TEST_F(Connections, StoppingInsideMessagesCostsNoPackets) {
+  constexpr std::uint32_t kPackets = 8;
+  open({.receive_packets = kPackets});
+  Node& a = nodes_[0];
+  Node& b = nodes_[1];
+  const auto again = [&] {
+    for (Node& node : nodes_) {
+      node.port->stop(node.connection);
+      while (node.poll() > 0) {
+      }
+      node.give_all();
+      node.port->destroy(node.connection);
+      node.log = {};
+    }
+    connect();
+  };
+  for (int round = 0; round < 40; ++round) {
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      ASSERT_TRUE(a.port->send(a.connection, a.local(0, 8192, i)));  // Two packets each.
+    }
+    for (int spin = 0; spin < round * 20; ++spin) a.poll();
+    b.port->stop(b.connection);
+    again();
+  }
+  for (std::uint64_t i = 0; i < kPackets; ++i) {
+    ASSERT_TRUE(a.port->send(a.connection, a.local(0, 100, i)));
+  }
+  EXPECT_TRUE(eventually([&] {
+    poll_both();
+    return b.log.packets.size() == kPackets || !a.log.faults.empty();
+  }));
+  EXPECT_EQ(b.log.packets.size(), kPackets);
+}
+
 TEST_F(Connections, NumbersAreUsedAgainAndLimited) {
   open({.send_depth = 8, .connections = 6});
   Node& a = nodes_[0];

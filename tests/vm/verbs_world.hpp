@@ -1,6 +1,6 @@
 // VerbsWorld: n FrameWires in one thread over real RDMA ports; ranks alternate between the nodes.
 // Frames go over reliable datagrams (UD), or over connections (RC), whose handshakes the datagrams
-// carry. The network between the nodes may be made bad.
+// carry; large segments are placed by the adapter. The network between the nodes may be made bad.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "net/rdma/connection_link.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "tests/vm/nodes.hpp"
 #include "tests/wire/frame_world.hpp"
@@ -26,22 +27,22 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
   void rest() noexcept override;
 
  private:
-  // A rank's ports. They outlive its links.
-  struct Ports {
-    std::unique_ptr<rdma::DatagramPort> datagrams;
-    std::unique_ptr<rdma::ConnectionPort> connections;
+  struct Node {
+    std::unique_ptr<rdma::DatagramPort> datagram_port;
+    std::unique_ptr<rdma::ConnectionPort> connection_port;
+    std::unique_ptr<rdma::DatagramLink> datagrams;
+    std::unique_ptr<rdma::ConnectionLink> connections;
   };
 
   Result<rdma::PortAddress> address_of(Rank rank) const override {
-    return ports_[static_cast<std::size_t>(rank)].datagrams->address();
+    return nodes_[static_cast<std::size_t>(rank)].datagram_port->address();
   }
   std::unique_ptr<net::Link> make_link(Rank rank, Over over);
 
-  const int ranks_;
   SteadyClock clock_;
   std::vector<std::unique_ptr<verbs::Netem>> faults_;
   std::vector<std::unique_ptr<verbs::Adapter>> adapters_;
-  std::vector<Ports> ports_;
+  std::vector<Node> nodes_;
 };
 
 }  // namespace espalier::test
