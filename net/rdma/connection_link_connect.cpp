@@ -183,8 +183,8 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
     }
     // A full queue has no room to ask; later it has.
     const bool again = peer.sent.has_tail();
-    return link.wake_at(peer, again ? now_ns + options.tail_ns
-                                    : peer.probed_ns + options.keepalive_ns);
+    return link.wake_at(peer,
+                        again ? now_ns + options.tail_ns : peer.probed_ns + options.keepalive_ns);
   }
   if (peer.asked_ns == 0) return;
   if (now_ns - peer.asked_ns >= options.answer_ns) {

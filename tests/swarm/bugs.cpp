@@ -3,7 +3,8 @@
 namespace espalier::swarm {
 namespace {
 
-constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams;
+constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams,
+                    kConnections = StageKind::kConnections;
 
 constexpr Bug kBugs[] = {
     {1, "off by one", "a vertex may have one index more in flight than its window"},
@@ -42,6 +43,18 @@ constexpr Bug kBugs[] = {
     {47, "premature report", "the missing packet before a gap is acknowledged", kDatagrams},
     {48, "borrowed memory", "the link reads a payload that was taken back", kDatagrams},
     {49, "use after return", "a packet that waits for its turn is given back", kDatagrams},
+    {61, "starvation", "credits travel only on other messages", kConnections},
+    {62, "symmetry", "two ranks that ask at once both answer", kConnections},
+    {63, "unchecked attempt", "letters of earlier attempts are taken", kConnections},
+    {64, "silent queue", "only operations that somebody waits for ask for a completion",
+     kConnections},
+    {65, "stale table", "the place of a frame that came otherwise is not retired", kConnections},
+    {66, "lost completions", "a connection is closed before what it had is handed over",
+     kConnections},
+    {67, "off by one", "after a break the first message that had not arrived counts as arrived",
+     kConnections},
+    {68, "stale offers", "places announced on a connection that broke are used on the next",
+     kConnections},
 };
 
 }  // namespace

@@ -30,8 +30,9 @@ Prng network_prng(std::uint64_t seed) {
 void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.ranks = draw_ranks(prng);
   if (!prng.chance(0.1)) {
-    if (network_prng(scenario.seed).chance(0.12)) {
-      scenario.stage = StageKind::kDatagrams;
+    const double kind = network_prng(scenario.seed).unit();
+    if (kind < 0.24) {
+      scenario.stage = kind < 0.12 ? StageKind::kDatagrams : StageKind::kConnections;
       scenario.ranks = 2 + (scenario.ranks - 2) % 9;
     }
     return;
@@ -237,6 +238,31 @@ void draw_network(Prng prng, Scenario& scenario) {
   if (prng.chance(0.5)) faults.corrupt = 0.2 * prng.unit();
 }
 
+// Adapters with short queues, whose connections break. Buffers that are registered for one
+// operation can have places; who copies writes to those of others in parts.
+void draw_connections(Prng prng, Scenario& scenario) {
+  if (scenario.stage != StageKind::kConnections) return;
+  (void)prng.next();  // has chosen the stage
+  sim::ConnectionLimits& adapter = scenario.adapter;
+  adapter.packet_bytes = pick(prng, {256U, 512U, 4096U});
+  adapter.send_depth = static_cast<std::uint32_t>(8 + prng.below(57));
+  adapter.receive_depth = static_cast<std::uint32_t>(48 + prng.below(200));
+  rdma::ConnectionOptions& link = scenario.connections;
+  link.window = static_cast<std::uint32_t>(4 + prng.below(29));
+  link.send_packets = static_cast<std::uint32_t>(16 + prng.below(200));
+  link.poll_budget = pick(prng, {1U, 4U, 64U});
+  link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
+  if (prng.chance(0.7)) link.register_from_bytes = link.place_from_bytes;
+  scenario.odd_ranks_copy = prng.chance(0.5);
+  sim::FaultSpec& faults = scenario.world.faults;
+  if (prng.chance(0.2)) return;
+  if (prng.chance(0.8)) faults.breaks = static_cast<std::uint32_t>(1 + prng.below(100));
+  if (prng.chance(0.3)) faults.rnr = 0.3 * prng.unit();
+  if (prng.chance(0.4)) faults.loss = 0.4 * prng.unit();
+  if (prng.chance(0.4)) faults.duplicate = 0.5 * prng.unit();
+  if (prng.chance(0.4)) faults.reorder = 0.5 * prng.unit();
+}
+
 // One member has another count, collective or root.
 Deviation draw_deviation(Prng& prng, const Scenario& scenario) {
   Deviation deviation;
@@ -336,6 +362,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_faults(prng, scenario);
   draw_trouble(prng, scenario);
   draw_network(network_prng(seed), scenario);
+  draw_connections(network_prng(seed), scenario);
   return scenario;
 }
 
@@ -361,6 +388,8 @@ const char* Scenario::stage_name() const noexcept {
       return pulls ? "shared memory with pulls" : "shared memory";
     case StageKind::kDatagrams:
       return "simulated datagrams";
+    case StageKind::kConnections:
+      return "simulated connections";
   }
   return "?";
 }
@@ -377,6 +406,14 @@ std::string Scenario::describe() const {
         "{} ghosts\n",
         port.packet_bytes, port.send_packets, port.receive_packets, port.send_depth, first_sequence,
         ghosts);
+  }
+  if (stage == StageKind::kConnections) {
+    text += fmt::format(
+        "  packets of {} bytes, {} to send, {} to receive, {} operations at a time, window {}, {} "
+        "completions at a time, places from {} bytes, registered from {}{}\n",
+        adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
+        connections.window, connections.poll_budget, connections.place_from_bytes,
+        connections.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
   }
   for (std::size_t t = 0; t < teams.size(); ++t) {
     text += fmt::format("  team {}: {} members\n", t, teams[t].size());

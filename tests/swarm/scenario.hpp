@@ -11,6 +11,8 @@
 #include "coll/choose.hpp"
 #include "coll/team.hpp"
 #include "core/prng.hpp"
+#include "net/rdma/connection_link.hpp"
+#include "net/sim/connection_net.hpp"
 #include "net/sim/machine.hpp"
 #include "net/sim/sim_datagram_port.hpp"
 #include "net/sim/world.hpp"
@@ -19,9 +21,10 @@ namespace espalier::swarm {
 
 // Under what the engine runs.
 enum class StageKind : std::uint8_t {
-  kSim,        // SimWire: virtual time, faults
-  kShm,        // ShmWire, all ranks in one thread in an order drawn at random
-  kDatagrams,  // FrameWire over DatagramLink over simulated ports: virtual time, faults
+  kSim,          // SimWire: virtual time, faults
+  kShm,          // ShmWire, all ranks in one thread in an order drawn at random
+  kDatagrams,    // FrameWire over DatagramLink over simulated ports: virtual time, faults
+  kConnections,  // the same over ConnectionLink
 };
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
@@ -94,6 +97,11 @@ struct Scenario {
   sim::PortOptions port;
   std::uint32_t first_sequence = 0;
   std::uint32_t ghosts = 0;  // packets of an earlier job that are still under way
+
+  // kConnections.
+  sim::ConnectionLimits adapter;
+  rdma::ConnectionOptions connections;
+  bool odd_ranks_copy = false;  // they register nothing for one operation
 
   // Is any operation allowed to fail?
   bool troubled() const noexcept {

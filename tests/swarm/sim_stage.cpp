@@ -88,6 +88,8 @@ std::unique_ptr<Stage> make_stage(const Scenario& scenario) {
       return make_shm_stage(scenario);
     case StageKind::kDatagrams:
       return make_datagram_stage(scenario);
+    case StageKind::kConnections:
+      return make_connection_stage(scenario);
   }
   return nullptr;
 }

@@ -1,0 +1,159 @@
+// The connection stage: the library's FrameWires over ConnectionLinks, over simulated adapters
+// whose connections break and whose receivers run dry; letters are lost, repeated and overtaken.
+//
+// Beside what the job checks: no rank gives up one that lives, no receiver runs dry but by chance,
+// and when all is quiet everything is complete, all packets are posted and nothing is registered
+// any more that was so for one operation.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "net/frame_wire.hpp"
+#include "net/rdma/connection_link.hpp"
+#include "net/sim/sim_connection_port.hpp"
+#include "tests/sim/letters.hpp"
+#include "tests/swarm/stage.hpp"
+
+namespace espalier::swarm {
+namespace {
+
+constexpr std::uint64_t kFarNs = 1'000'000'000;  // signs of life have no part in this
+
+sim::Map place(const Scenario& scenario) {
+  auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
+                              scenario.world.seed);
+  ESP_ASSERT(map.ok());
+  return std::move(*map);
+}
+
+rdma::ConnectionOptions link_options(const Scenario& scenario, Rank rank) {
+  rdma::ConnectionOptions options = scenario.connections;
+  options.letter_ns = 200'000;
+  options.answer_ns = 60'000'000;
+  options.tail_ns = 100'000;
+  options.keepalive_ns = 1000 * kFarNs;
+  options.rebuilds_max = 1'000'000;
+  options.posts_max = 64;
+  if (scenario.odd_ranks_copy && rank % 2 == 1) options.register_from_bytes = kNever;
+  return options;
+}
+
+class ConnectionStage final : public Stage {
+ public:
+  explicit ConnectionStage(const Scenario& scenario)
+      : scenario_(scenario),
+        map_(place(scenario)),
+        world_(scenario.machine, map_, scenario.world),
+        net_(world_, scenario.adapter),
+        letters_(world_),
+        nodes_(scenario.ranks) {
+    for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
+      const auto rank = static_cast<Rank>(r);
+      Node& node = nodes_[r];
+      node.port = std::make_unique<sim::SimConnectionPort>(net_, rank);
+      while (node.link == nullptr) {  // memory may be short
+        auto made =
+            rdma::ConnectionLink::create(*node.port, letters_.postman(rank), world_.clock(rank),
+                                         rank, scenario.ranks, link_options(scenario, rank));
+        if (made) node.link = std::move(*made);
+      }
+      node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
+                                                   net::FrameWireOptions{}, node.counters);
+    }
+  }
+  ~ConnectionStage() override { take_down(); }
+
+  Wire& wire(Rank rank) override { return *node(rank).wire; }
+  Counters& counters(Rank rank) override { return node(rank).counters; }
+  Clock& clock(Rank rank) override { return world_.clock(rank); }
+  void set_turn(Turn turn, void* context) override {
+    turn_ = turn;
+    context_ = context;
+    world_.set_turn(on_turn, this);
+  }
+  void schedule(Rank rank, std::uint64_t at_ns) override { world_.schedule_turn(rank, at_ns); }
+  bool step() override { return world_.step(); }
+  std::uint64_t now_ns() override { return world_.now_ns(); }
+  std::uint64_t events() const override { return world_.events(); }
+  std::uint64_t unseed() const override { return world_.unseed(); }
+  bool crashed(Rank rank) const override { return world_.crashed(rank); }
+
+  std::string leftovers() override {
+    if (net_.under_way() > 0) return fmt::format("{} operations are under way", net_.under_way());
+    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+      const Node& n = nodes_[r];
+      if (!n.link->drained()) return fmt::format("rank {} waits for completions", r);
+      if (n.port->packets_posted() != scenario_.adapter.receive_depth) {
+        return fmt::format("rank {} holds packets", r);
+      }
+      // Of the link's own packets.
+      if (n.port->regions() > 1) return fmt::format("rank {} holds registrations", r);
+      if (n.wire->held_bytes() > 0) return fmt::format("the wire of rank {} holds segments", r);
+    }
+    return {};
+  }
+  std::string close() override {
+    std::string wrong = misconduct();
+    take_down();
+    return wrong;
+  }
+
+ private:
+  struct Node {
+    Counters counters;
+    std::unique_ptr<sim::SimConnectionPort> port;
+    std::unique_ptr<rdma::ConnectionLink> link;
+    std::unique_ptr<net::FrameWire> wire;
+  };
+  Node& node(Rank rank) noexcept { return nodes_[static_cast<std::size_t>(rank)]; }
+
+  static void on_turn(void* stage, Rank rank) {
+    auto& self = *static_cast<ConnectionStage*>(stage);
+    Node& n = self.node(rank);
+    for (int events = 1; events > 0;) {
+      events = n.wire->progress();
+      events += self.turn_(self.context_, rank);
+    }
+    const std::uint64_t due = n.link->deadline_ns();
+    if (due > 0 && due < self.world_.now_ns() + kFarNs) self.world_.wake_at(rank, due);
+  }
+
+  std::string misconduct() {
+    if (scenario_.world.faults.rnr == 0 && net_.counts().not_ready > 0) {
+      return fmt::format("receivers ran dry {} times", net_.counts().not_ready);
+    }
+    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+      for (std::size_t p = 0; p < nodes_.size() && !crashed(static_cast<Rank>(r)); ++p) {
+        const std::string story = nodes_[r].link->describe(static_cast<Rank>(p));
+        if (!story.starts_with("lost") || crashed(static_cast<Rank>(p))) continue;
+        return fmt::format("rank {} has given up rank {}, which lives: {}", r, p, story);
+      }
+    }
+    return {};
+  }
+
+  void take_down() {
+    for (Node& n : nodes_) {
+      n.wire.reset();
+      n.link.reset();
+      n.port.reset();
+    }
+  }
+
+  const Scenario& scenario_;
+  const sim::Map map_;
+  sim::World world_;
+  sim::ConnectionNet net_;
+  test::Letters letters_;
+  std::vector<Node> nodes_;
+  Turn turn_ = nullptr;
+  void* context_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_connection_stage(const Scenario& scenario) {
+  return std::make_unique<ConnectionStage>(scenario);
+}
+
+}  // namespace espalier::swarm
