@@ -286,7 +286,7 @@ void ShmWire::cancel(SendOp& op) noexcept {
   for (Peer& p : peers_) {
     for (std::uint64_t n = p.ticket_oldest; n != p.ticket_next; ++n) {
       Ticket& ticket = p.tickets[n % kTickets];
-      if (ticket.op != &op || ESP_PLANT(25, false, p.rank != 0)) continue;
+      if (ticket.op != &op || ESP_PLANT(25, false, p.rank % 2 == 1)) continue;
       ticket.op = nullptr;
       if (--p.ops_open == 0) drop_interest(p);
     }

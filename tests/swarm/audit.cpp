@@ -64,7 +64,6 @@ Audit::Record& Audit::open(Completion& op, Rank rank, bool send) {
     fail(fmt::format("rank {} posts a {} that is still {}", rank, send ? "send" : "receive",
                      record.state == State::kHeld ? "held" : "pending"));
   }
-  if (op.on_complete == on_canceled) op.on_complete = record.callback;
   record.send = send;
   record.rank = rank;
   return record;
@@ -108,8 +107,24 @@ void Audit::hold(Record& record, RecvOp& op) {
   op.view = record.copy.data();
 }
 
-void Audit::on_send(Completion& op, Status status) noexcept {
+Audit::StandIn& Audit::stand_in(SendOp& op) {
+  if (free_stand_ins_.empty()) {
+    stand_ins_.push_back(std::make_unique<StandIn>());
+    free_stand_ins_.push_back(stand_ins_.back().get());
+  }
+  StandIn& stand_in = *free_stand_ins_.back();
+  free_stand_ins_.pop_back();
+  stand_in.of = &op;
+  return stand_in;
+}
+
+void Audit::give_back(Record& record) noexcept {
+  free_stand_ins_.push_back(std::exchange(record.stand_in, nullptr));
+}
+
+void Audit::on_send(Completion& completion, Status status) noexcept {
   Audit& self = *current_;
+  SendOp& op = *static_cast<StandIn&>(completion).of;
   Record& record = self.records_[&op];
   if (self.inside_post_) self.fail("a completion fires inside a post");
   if (record.state != State::kPending) {
@@ -119,6 +134,7 @@ void Audit::on_send(Completion& op, Status status) noexcept {
     self.fail(fmt::format("rank {}: {} bytes changed while they were being sent", record.rank,
                           record.bytes));
   }
+  self.give_back(record);
   self.close(record, op);
   op.complete(status);
 }
@@ -172,9 +188,12 @@ Posted AuditedWire::post(const Send& send, std::span<const Rank> peers, SendOp& 
   Audit::Record& record = audit_.open(op, rank_, true);
   if (audit_.failed()) return Posted::kRetry;
   record.callback = op.on_complete;
+  record.stand_in = &audit_.stand_in(op);
   audit_.inside_post_ = true;
-  const Posted posted = publish ? wire_.publish(send, peers, op) : wire_.send(send, op);
+  const Posted posted =
+      publish ? wire_.publish(send, peers, *record.stand_in) : wire_.send(send, *record.stand_in);
   audit_.inside_post_ = false;
+  if (posted != Posted::kPending) audit_.give_back(record);
   if (posted == Posted::kRetry) return posted;
   for (const Rank to : peers) audit_.check_granted(rank_, to, send.segment);
   if (posted == Posted::kDone) return posted;
@@ -182,7 +201,6 @@ Posted AuditedWire::post(const Send& send, std::span<const Rank> peers, SendOp& 
   record.data = send.data;
   record.bytes = send.bytes;
   record.sum = Audit::sum_of(send.data, send.bytes);
-  op.on_complete = Audit::on_send;
   const Rank peer = publish ? kPublished : peers.front();
   audit_.count(record, Audit::key(rank_, true, send.segment, peer), send.segment.flow.key);
   return posted;
@@ -247,11 +265,11 @@ void AuditedWire::cancel(SendOp& op) noexcept {
   Audit::Record& record = audit_.records_[&op];
   if (record.state == Audit::State::kPending) {
     audit_.close(record, op);
-    op.on_complete = Audit::on_canceled;
+    record.stand_in->on_complete = Audit::on_canceled;
+    wire_.cancel(*std::exchange(record.stand_in, nullptr));
   } else {
     audit_.fail(fmt::format("rank {} takes back a send that is not pending", rank_));
   }
-  wire_.cancel(op);
 }
 
 }  // namespace espalier::swarm

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,9 +57,16 @@ class Audit {
  private:
   friend class AuditedWire;
   enum class State : std::uint8_t { kIdle, kPending, kHeld, kCanceled };
+  // What the wire gets instead of a send of the engine. One that was taken back is never used
+  // again: a completion that comes for it meets nothing but on_canceled.
+  struct StandIn : SendOp {
+    StandIn() : SendOp(on_send) {}
+    SendOp* of = nullptr;
+  };
   struct Record {
     State state = State::kIdle;
     bool send = false;
+    StandIn* stand_in = nullptr;  // of a send
     Completion::Callback callback = nullptr;
     Rank rank = kNoRank;
     const void* data = nullptr;  // of a send
@@ -83,11 +91,12 @@ class Audit {
   static std::uint64_t sum_of(const void* data, std::uint64_t bytes) noexcept;
   static void on_send(Completion& op, Status status) noexcept;
   static void on_recv(Completion& op, Status status) noexcept;
-  // Of a send that was taken back, as long as its memory is nothing else.
   static void on_canceled(Completion& op, Status status) noexcept;
   static WindowKey key(Rank rank, bool send, const SegmentId& segment, Rank peer) noexcept;
 
   Record& open(Completion& op, Rank rank, bool send);
+  StandIn& stand_in(SendOp& op);
+  void give_back(Record& record) noexcept;
   void count(Record& record, const WindowKey& key, std::uint64_t flow);
   void uncount(Record& record) noexcept;
   void hold(Record& record, RecvOp& op);
@@ -103,6 +112,8 @@ class Audit {
   std::unordered_map<std::uint64_t, Rules> rules_;         // by team and sequence
   std::unordered_map<WindowKey, std::uint32_t, HashKey> in_flight_numbers_;  // -> in_flight_
   std::vector<std::uint32_t> in_flight_;
+  std::vector<std::unique_ptr<StandIn>> stand_ins_;
+  std::vector<StandIn*> free_stand_ins_;
   std::unordered_map<WindowKey, std::uint32_t, HashKey> posted_;  // receives: last ordinal + 1
   std::size_t open_ = 0;
   std::uint64_t posts_ = 0;
