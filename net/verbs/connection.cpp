@@ -56,13 +56,15 @@ rdma::Fault fault_of(ibv_wc_status status) noexcept {
   switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
     case IBV_WC_RESP_TIMEOUT_ERR:
+    // Out of sequence for the peer: Soft-RoCE answers so when packets are repeated or reordered
+    // below it. A connection that is made again gets further.
+    case IBV_WC_REM_INV_REQ_ERR:
       return rdma::Fault::kRetryExceeded;
     case IBV_WC_RNR_RETRY_EXC_ERR:
       return rdma::Fault::kReceiverNotReady;
     case IBV_WC_REM_ACCESS_ERR:
       return rdma::Fault::kRemoteAccess;
     case IBV_WC_REM_OP_ERR:
-    case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_ABORT_ERR:
     case IBV_WC_REM_INV_RD_REQ_ERR:
       return rdma::Fault::kRemoteOperation;
