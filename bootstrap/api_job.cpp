@@ -176,7 +176,9 @@ esp_status esp_trace_write(esp_job* job, const char* path) {
 
 size_t esp_job_describe(const esp_job* job, char* text, size_t bytes) {
   if (job == nullptr) return 0;
-  const std::string description = espalier::describe(*job);
+  std::string description;
+  // The peers' state belongs to the owner, which may be the library's thread.
+  api::on_owner(const_cast<esp_job&>(*job), [&] { description = espalier::describe(*job); });
   copy_text(description, text, bytes);
   return description.size() + 1;
 }

@@ -190,7 +190,7 @@ Tuning tuning_of(const esp_job& job) {
 // What ranks of several nodes tell each other beside the flows.
 void make_correspondence(esp_job& job) {
   if (job.network == nullptr) return;
-  job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.size);
+  job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.size, job.rank);
   job.leaving = std::make_unique<Leaving>(job.nodes, *job.segment, *job.liveness, *job.network,
                                           job.clock, job.rank);
   job.network->attach(MessageKind::kNews, *job.news);

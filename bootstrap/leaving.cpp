@@ -66,6 +66,11 @@ FoundMismatch Leaving::mismatch() const noexcept {
   return found_in(flags(0).found.load(std::memory_order_relaxed));
 }
 
+bool Leaving::abandoned() const noexcept {
+  return abandoned_ || flags(0).released.load(std::memory_order_acquire) == kAlone ||
+         flags(0).left.load(std::memory_order_acquire) != 0;
+}
+
 bool Leaving::complete(Step step) const noexcept {
   if (abandoned_) return true;
   const std::uint32_t released = flags(0).released.load(std::memory_order_acquire);

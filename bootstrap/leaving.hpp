@@ -60,7 +60,8 @@ class Leaving final : public MessageHandler, public Agent {
   bool complete(Step step) const noexcept;
   // Not together with the others.
   void abandon() noexcept;
-  bool abandoned() const noexcept { return abandoned_; }
+  // Also when only the leader of this node knows.
+  bool abandoned() const noexcept;
   // What anybody has found, when kCompared is complete.
   FoundMismatch mismatch() const noexcept;
 

@@ -12,6 +12,9 @@ namespace {
 constexpr std::uint64_t kLookNs = 20'000'000;
 // What is on its way to other nodes, good-byes included, has so long to get there.
 constexpr std::uint64_t kDrainNs = 2'000'000'000;
+// All ranks are in finalize when a node asks another about the last calls: who is silent for so
+// long has gone.
+constexpr std::uint64_t kAnswerNs = 10'000'000'000;
 
 // Nobody unmaps or leaves while another still copies from here. Not a barrier of the bootstrap:
 // that would not end for the survivors of a death.
@@ -84,6 +87,7 @@ void ask_first_node(esp_job& job, const std::vector<Team*>& teams) {
     job.news->ask_now(*team, member);
     asked.emplace_back(team, member);
   }
+  const std::uint64_t begin = job.clock.now_ns();
   std::uint64_t looked = 0;
   job.worker->wait([&] {
     const std::uint64_t now = job.clock.now_ns();
@@ -91,11 +95,16 @@ void ask_first_node(esp_job& job, const std::vector<Team*>& teams) {
       return std::none_of(asked.begin(), asked.end(),
                           [](auto& one) { return !one.first->has_answered(one.second); });
     looked = now;
-    return std::all_of(asked.begin(), asked.end(), [&](auto& one) {
-      const Rank rank = one.first->members[static_cast<std::size_t>(one.second)];
-      return one.first->has_answered(one.second) || job.leaving->abandoned() ||
-             job.liveness->is_dead(rank);
-    });
+    bool all = true;
+    for (auto& [team, member] : asked) {
+      const Rank rank = team->members[static_cast<std::size_t>(member)];
+      if (team->has_answered(member) || job.leaving->abandoned() || job.liveness->is_dead(rank)) {
+        continue;
+      }
+      job.news->ask(*team, member);  // A question to a rank that has left tells that it has.
+      all = false;
+    }
+    return all || now - begin > kAnswerNs;
   });
 }
 

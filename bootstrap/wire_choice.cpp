@@ -77,12 +77,16 @@ bool allows(const std::vector<WireKind>& wires, WireKind kind) noexcept {
 Result<std::vector<PeerWire>> choose_wires(const std::vector<Card>& cards, const JobNodes& nodes,
                                            Rank me, const std::vector<WireKind>& allowed) {
   std::vector<PeerWire> chosen(cards.size());
+  // Nothing is better than shared memory where it is allowed: the layers above rely on that.
+  std::vector<WireKind> in_order = allowed;
+  std::stable_partition(in_order.begin(), in_order.end(),
+                        [](WireKind kind) { return kind == WireKind::kShm; });
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
     if (rank == me) continue;
     bool found = false;
     std::vector<std::string> others;
-    for (const WireKind kind : allowed) {
+    for (const WireKind kind : in_order) {
       const std::string why_not = found ? "not needed" : obstacle(cards, nodes, me, rank, kind);
       if (why_not.empty()) {
         chosen[r].kind = kind;

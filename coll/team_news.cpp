@@ -74,6 +74,15 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   return news;
 }
 
+// A team that this rank has freed, or not made yet: it has called nothing that would be news.
+News TeamNews::about_unknown(std::uint32_t team) const noexcept {
+  News news;
+  news.flags = leaving_ ? News::kLeaving : 0;
+  news.team = team;
+  news.rings[0].rank = me_;
+  return news;
+}
+
 void TeamNews::send(Rank to, const News& news) noexcept {
   if (!messenger_.tell(to, news_bytes(news))) outbox_.push_back({to, news});
 }
@@ -104,6 +113,7 @@ void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
   const auto known = teams_.find(news->team);
   if (known == teams_.end()) {
     if (!news->fault().ok() && early_.size() < kEarlyMax) early_[news->team] = news->fault();
+    if ((news->flags & News::kQuestion) != 0) send(from, about_unknown(news->team));
     return;
   }
   Team& team = *known->second;

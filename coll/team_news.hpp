@@ -30,8 +30,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   // So long does a mismatch wait for its explanation.
   static constexpr std::uint64_t kInquireNs = 500'000'000;
 
-  TeamNews(Messenger& messenger, Liveness& liveness, Clock& clock, int job_size) noexcept
-      : messenger_(messenger), liveness_(liveness), clock_(clock), job_size_(job_size) {}
+  TeamNews(Messenger& messenger, Liveness& liveness, Clock& clock, int job_size, Rank me) noexcept
+      : messenger_(messenger), liveness_(liveness), clock_(clock), job_size_(job_size), me_(me) {}
 
   void add(Team& team);
   void remove(Team& team);
@@ -57,6 +57,7 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   };
 
   News about(const Team& team, std::uint8_t flags) const noexcept;
+  News about_unknown(std::uint32_t team) const noexcept;
   void send(Rank to, const News& news) noexcept;
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
   void learn_fault(Team& team, Status fault) noexcept;
@@ -64,7 +65,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   Messenger& messenger_;
   Liveness& liveness_;
   Clock& clock_;
-  int job_size_;
+  const int job_size_;
+  const Rank me_;
   bool leaving_ = false;
   std::map<std::uint32_t, Team*> teams_;
   // Failures of teams that this rank has not made yet (or has freed).

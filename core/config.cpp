@@ -133,8 +133,8 @@ constexpr Knob kKnobs[] = {
                              "Name of this rank's node where the launcher has none; ranks of one "
                              "machine and one name share memory."),
     knob<&Config::wires>("WIRES", "",
-                         "What may connect two ranks, best first: shm (same node), tcp. What is "
-                         "not listed is not used."),
+                         "What may connect two ranks: shm (ranks of a node, always first), tcp. "
+                         "What is not listed is not used."),
     knob<&Config::tcp_interface>("TCP_INTERFACE", "",
                                  "Interfaces, addresses or networks (10.1.0.0/16) that tcp uses, "
                                  "best first, separated by commas. Empty: all but loopback."),

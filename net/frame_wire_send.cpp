@@ -272,7 +272,8 @@ void FrameWire::fail_sends(Peer& p) noexcept {
     auto& part = static_cast<Part&>(node);
     untaken_.erase(part);
     part.untaken = false;
-    if (part.stage == Part::Stage::kGone) fail(part);
+    if (part.stage == Part::Stage::kGone) return fail(part);
+    part.failure = p.why;  // The link may be done with it already, and about to say so.
   });
 }
 

@@ -130,10 +130,9 @@ void ConnectionLink::redirect(Rank from, std::byte* payload) noexcept {
 
 bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
                               std::byte* memory) noexcept {
+  if (expected.bytes < options_.place_from_bytes) return false;
   Peer& from = peer(rank);
-  if (expected.bytes < options_.place_from_bytes || from.lost || from.verdict || from.left) {
-    return false;
-  }
+  if (from.lost || from.verdict || from.left) return false;
   if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
   Landing* landing = from.landings->open();
   if (landing == nullptr) return false;

@@ -99,7 +99,7 @@ void DatagramLink::make_ready(Peer& peer) noexcept {
 Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                           Completion& completion) noexcept {
   Peer& peer = peer_of(rank);
-  if (peer.lost) return Posted::kDone;
+  if (peer.lost || peer.parting) return Posted::kDone;
   FramePost* post = posts_.allocate(header, payload);
   if (post == nullptr) return Posted::kRetry;
   const bool first = peer.posts == nullptr;

@@ -21,6 +21,12 @@ constexpr std::uint64_t kRetryFirstNs = 1'000'000, kRetryLastNs = kNanosecondsPe
 constexpr std::uint64_t kAcceptPauseNs = 100'000'000;  // when there are no descriptors
 constexpr std::uint64_t kChecksPerSilence = 4;
 
+// The peer has closed it, and nothing else is left to read.
+bool was_closed(int fd) noexcept {
+  char byte;
+  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 }  // namespace
 
 // ---- attempts of this rank ----
@@ -193,6 +199,11 @@ void TcpLink::proven(Meeting& meeting) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   // It will not be let in again, and notices when it has tried often enough.
   if (p.state == Peer::State::kLost || p.state == Peer::State::kLeft) return end_meeting(meeting);
+  // A rank that computed for long after its hello finds the challenge, and behind it the end: the
+  // peer took it for a silent stranger. It has lost nothing yet and is asked again.
+  if (meeting.ours && was_closed(meeting.socket.fd())) {
+    return meeting_broke(meeting, "it closed the connection");
+  }
   const bool go = p.state != Peer::State::kLive;
   if (!meeting.ours && meeting.handshake.decides()) meeting.handshake.give_verdict(go);
   if (!send_reply(meeting)) return meeting_broke(meeting, "no answer could be sent");

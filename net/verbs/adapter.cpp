@@ -120,8 +120,9 @@ Result<ibv_ah_attr> VerbsAdapter::route(const Endpoint& to) const {
 void VerbsAdapter::take_events() noexcept {
   ibv_async_event event;
   while (fault_.ok() && ibv_get_async_event(context_.get(), &event) == 0) {
-    on_event(event);
+    // First: who is told may destroy the queue pair, and that waits until its events are seen.
     ibv_ack_async_event(&event);
+    on_event(event);
   }
 }
 

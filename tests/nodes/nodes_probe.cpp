@@ -160,6 +160,12 @@ int main(int argc, char** argv) {
   r.size = esp_job_size(r.job);
   if (mode == "steady" || mode == "trace") {
     steady(r, mode == "trace" && argc > 2 ? argv[2] : "");
+  } else if (mode == "freed") {
+    // Freeing is local: who left the team to finalize asks about one that its first member has not.
+    esp_team* team = nullptr;
+    expect(r, esp_team_dup(r.world, &team) == ESP_OK, "no copy of the world");
+    expect(r, esp_barrier(team) == ESP_OK, "a barrier failed");
+    if (r.rank == 0) esp_team_free(team);
   } else if (mode == "lose") {
     const double begin = esp_time();
     const esp_status status = calculate(r, 100'000'000);

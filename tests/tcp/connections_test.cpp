@@ -338,6 +338,26 @@ void deafen(int fd) {
   ASSERT_EQ(::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
 }
 
+// The lower rank, which decides, is away between its hello and the challenge for longer than the
+// other's patience with strangers.
+TEST(TcpSilence, ARankThatComputesAfterItsHelloIsNotLost) {
+  net::TcpOptions options = loopback();
+  options.stranger_ns = 50'000'000;
+  TcpWorld world(2, options);
+  Message m(0, 1, FlowId(4, 0, 0), 100, 1);
+  (void)m.receive(world.wire(1));
+  ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
+  for (int i = 0; i < 20; ++i) (void)world.wire(0).progress();
+  SteadyClock clock;
+  const std::uint64_t begin = clock.now_ns();
+  while (clock.now_ns() - begin < 200'000'000) {
+    (void)world.wire(1).progress();
+    world.rest();
+  }
+  ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+  m.check();
+}
+
 void partition(TcpWorld& world) {
   deafen(world.tcp(0).socket_of(1));
   deafen(world.tcp(1).socket_of(0));

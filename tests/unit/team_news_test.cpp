@@ -45,7 +45,7 @@ struct Post final : Messenger {
 
 struct Node {
   explicit Node(Rank rank)
-      : news(post, everybody, clock, 2), memory(Board::bytes_of_calls(2) + 128) {
+      : news(post, everybody, clock, 2, rank), memory(Board::bytes_of_calls(2) + 128) {
     auto membership = std::make_shared<Membership>();
     membership->ranks = {0, 1};
     membership->nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1});
@@ -77,6 +77,17 @@ void deliver(Node& from, Node& to, Rank sender) {
     to.news.heard(sender, from.post.sent.front().bytes);
     from.post.sent.pop_front();
   }
+}
+
+TEST(TeamNews, AQuestionAboutATeamThatWasFreedIsAnswered) {
+  Node a(0), b(1);
+  a.call(1);
+  b.call(1);
+  b.news.remove(b.team);
+  a.news.ask(a.team, 1);
+  deliver(a, b, 0);
+  deliver(b, a, 1);
+  EXPECT_TRUE(a.team.has_answered(1));
 }
 
 TEST(TeamNews, AQuestionTellsBothSides) {
