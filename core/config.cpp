@@ -130,7 +130,7 @@ constexpr Knob kKnobs[] = {
                          "Which ranks of a machine share memory: those on a node of the same name "
                          "by the launcher, or all of the machine."),
     knob<&Config::node_name>("NODE_NAME", "",
-                             "Name of this rank's node where the launcher has none; ranks of one "
+                             "Name of this rank's node, instead of the launcher's; ranks of one "
                              "machine and one name share memory."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks: shm (ranks of a node, always first), tcp. "

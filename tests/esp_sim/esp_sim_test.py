@@ -41,6 +41,12 @@ def test_bad_arguments():
     fails('seeds "5-1": "5-1" is neither', "--seeds", "5-1")
     fails('--noise: noise "loud": there is no kind "loud"', "--noise", "loud")
     fails("one of the names loss, duplicate", "--faults", "lost=1")
+    fails("act on datagrams", "--faults", "loss=0.1")
+    fails("act on connections", "--faults", "rnr=0.1")
+    fails("without heal=TIME", "--faults", "retry=1")
+    fails("more ranks crash", "--faults", "crash=9", "--ranks", "8")
+    fails("--segment", "--segment", "-3")
+    fails("--algorithm", "--algorithm", "short")
     fails("--trace and --explain are about one run, and these are 2", "--explain", "--seeds", "1-2")
     fails("--trace and --explain are about one run, and these are 2", "--trace", "-", "--ranks",
           "4,8")
@@ -48,7 +54,6 @@ def test_bad_arguments():
     fails("--svg needs an option with several numbers", "--svg", "-", *SMALL)
     fails("--svg needs an option with several numbers", "--svg", "-", "--variant", "event,waitall",
           *SMALL)
-    fails("short path", "--algorithm", "short", *SMALL, code=1)
     fails("spread", "--algorithm", "spread", "--op", "bcast", *SMALL, code=1)
 
 
@@ -77,6 +82,21 @@ def test_table():
     assert lines[1].split() == ["variant", "median", "min", "max", "events", "unseed"], lines
     assert [line.split()[0] for line in lines[2:]] == ["event", "waitall", "blocking"], lines
     assert sim("--quiet", *SMALL).stdout == ""
+
+
+def test_failed_runs_have_no_time():
+    arguments = ["--ranks", "16", "--bytes", "64K", "--faults", "crash=1,heal=20us"]
+    done = sim(*arguments, "--seeds", "1-20", "--quiet", "--json", "-")
+    row = json.loads(done.stdout)["rows"][0]
+    good = [run["makespan_ns"] for run in row["runs"] if run["failed_ranks"] == 0]
+    assert 0 < row["failed_runs"] == 20 - len(good) < 20, row["failed_runs"]
+    assert row["makespan_ns"]["min"] == min(good) and row["makespan_ns"]["max"] == max(good)
+    bad = next(run["seed"] for run in row["runs"] if run["failed_ranks"] > 0)
+    lines = sim(*arguments, "--seeds", str(bad)).stdout.splitlines()
+    assert lines[1].endswith("failed runs") and lines[2].endswith("1 of 1"), lines
+    assert lines[2].split()[:3] == ["-", "-", "-"], lines
+    assert lines[3].startswith(f"failed with seed {bad} on 1 of 16 ranks: "), lines
+    assert len(lines[3].split(": ")[1]) > 5, lines
 
 
 def test_outputs():

@@ -17,6 +17,13 @@ constexpr std::uint32_t kRanksMax = 1u << 24;
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 40;
 constexpr std::size_t kSeedsMax = 100'000;
 
+// All but the short path, which has no plan: it is a board in the memory of one node.
+std::vector<std::string> simulated_algorithms() {
+  std::vector<std::string> names = algorithm_names();
+  std::erase(names, "short");
+  return names;
+}
+
 // The values given for each quality; all combinations are run.
 struct Axes {
   std::vector<std::string> machines = {"cori"}, operations = {"bcast"}, placements = {"by-core"};
@@ -132,7 +139,7 @@ void add_operation_options(CLI::App& app, Axes& axes) {
       ->check(CLI::Range(1u, 1'000'000u))
       ->group(group);
   list(app.add_option("--algorithm", axes.algorithms)
-           ->check(CLI::IsMember(algorithm_names()))
+           ->check(CLI::IsMember(simulated_algorithms()))
            ->capture_default_str());
   list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
   list(app.add_option("--levels", axes.levels,
@@ -141,7 +148,8 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
   list(app.add_option("--radix", axes.radices, "of kary and knomial")->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
-           ->transform(CLI::AsSizeValue(false)));
+           ->transform(CLI::AsSizeValue(false))
+           ->check(CLI::Range(std::uint64_t{0}, kBytesMax)));
   list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
   list(app.add_option("--window-recv", axes.windows_recv, "M")->check(CLI::Range(1, 64)));
   list(app.add_option("--eager", axes.eager,
@@ -165,8 +173,7 @@ void add_chance_options(CLI::App& app, Axes& axes) {
       ->check(CLI::Range(1u, kRanksMax))
       ->group(group);
   app.add_option("--faults", axes.faults,
-                 "loss=0.01,duplicate=,reorder=,corrupt=,delay=0.1:5us,retry=,no-memory=,clog=2,"
-                 "partition=,crash=1,slow=,heal=2ms (rnr=,break=,overrun=: of connections)")
+                 "delay=0.1:5us,retry=,no-memory=,clog=2,partition=,crash=1,slow=,heal=2ms")
       ->group(group);
   app.add_option("--seeds", axes.seeds, "as 1,5,10-20; each is one run")
       ->group(group)
@@ -193,6 +200,28 @@ void add_output_options(CLI::App& app, Options& options) {
       ->group(group);
 }
 
+// Faults that would do nothing here, or never let a run end.
+void check_faults(const Scenario& scenario) {
+  const espalier::sim::FaultSpec& faults = scenario.faults;
+  if (faults.loss > 0 || faults.duplicate > 0 || faults.reorder > 0 || faults.corrupt > 0) {
+    refuse(
+        "--faults: loss, duplicate, reorder and corrupt act on datagrams; the wire that "
+        "esp-sim simulates is reliable");
+  }
+  if (faults.rnr > 0 || faults.breaks > 0 || faults.overruns > 0) {
+    refuse(
+        "--faults: rnr, break and overrun act on connections of an adapter; esp-sim simulates "
+        "none");
+  }
+  if (faults.heal_ns == 0 && (faults.retry >= 1 || faults.no_memory >= 1)) {
+    refuse("--faults: a share of 1 without heal=TIME lets nothing through, ever");
+  }
+  if (faults.crashes > scenario.ranks || faults.slow_ranks > scenario.ranks) {
+    refuse(fmt::format("--faults: more ranks crash or are slow than the {} that there are",
+                       scenario.ranks));
+  }
+}
+
 void check(const Options& options) {
   const Outputs& outputs = options.outputs;
   const bool is_one = options.scenarios.size() == 1;
@@ -216,6 +245,7 @@ void check(const Options& options) {
     if (static_cast<std::uint32_t>(scenario.root) >= scenario.ranks) {
       refuse(fmt::format("--root {}: there are {} ranks", scenario.root, scenario.ranks));
     }
+    check_faults(scenario);
   }
 }
 

@@ -41,10 +41,24 @@ std::string faults_text(const Row& row) {
   return row.scenario.faults.any() ? fmt::format(", faults {}", to_text(row.scenario.faults)) : "";
 }
 
-std::uint32_t failed_ranks(const Row& row) {
-  std::uint32_t most = 0;
-  for (const Run& run : row.runs) most = std::max(most, run.failed_ranks);
-  return most;
+std::size_t failed_runs(const Row& row) {
+  return static_cast<std::size_t>(std::count_if(
+      row.runs.begin(), row.runs.end(), [](const Run& run) { return run.failed_ranks > 0; }));
+}
+
+// One line per row with failures: which seed, and what it says.
+std::string failures_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    const auto run = std::find_if(row.runs.begin(), row.runs.end(),
+                                  [](const Run& one) { return one.failed_ranks > 0; });
+    if (run == row.runs.end()) continue;
+    text +=
+        fmt::format("failed with seed {} on {} of {} ranks: {}\n", run->seed, run->failed_ranks,
+                    row.scenario.ranks,
+                    run->first_failure.empty() ? "crashed, or waits for ever" : run->first_failure);
+  }
+  return text;
 }
 
 // One text per cell, aligned: words to the left, times and numbers to the right.
@@ -104,12 +118,15 @@ nlohmann::ordered_json json_of(const Scenario& scenario) {
 
 Summary summary(const Row& row) {
   std::vector<std::uint64_t> times;
-  for (const Run& run : row.runs) times.push_back(run.makespan_ns);
+  for (const Run& run : row.runs) {
+    if (run.failed_ranks == 0) times.push_back(run.makespan_ns);
+  }
+  if (times.empty()) return {};
   std::sort(times.begin(), times.end());
   const std::size_t middle = times.size() / 2;
   const std::uint64_t median =
       times.size() % 2 == 1 ? times[middle] : std::midpoint(times[middle - 1], times[middle]);
-  return {times.front(), median, times.back()};
+  return {times.front(), median, times.back(), times.size()};
 }
 
 std::string time_text(std::uint64_t ns) {
@@ -123,7 +140,7 @@ std::string time_text(std::uint64_t ns) {
 std::string to_table(const std::vector<Row>& rows) {
   const auto axes = varying(scenarios_of(rows));
   const bool has_failures =
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return failed_ranks(row) > 0; });
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return failed_runs(row) > 0; });
   const std::size_t seeds = rows.front().runs.size();
   std::string text = fmt::format("simulated: {}{}; {} seed{}\n", common_text(rows),
                                  faults_text(rows.front()), seeds, seeds == 1 ? "" : "s");
@@ -131,14 +148,14 @@ std::string to_table(const std::vector<Row>& rows) {
   std::vector<std::string> head;
   for (const Quality* axis : axes) head.push_back(axis->name);
   for (const char* name : {"median", "min", "max", "events", "unseed"}) head.push_back(name);
-  if (has_failures) head.push_back("failed ranks");
+  if (has_failures) head.push_back("failed runs");
   grid.add_row(head);
   for (const Row& row : rows) {
     std::vector<std::string> cells;
     for (const Quality* axis : axes) cells.push_back(axis->text(row.scenario));
     const Summary times = summary(row);
     for (const std::uint64_t ns : {times.median_ns, times.min_ns, times.max_ns}) {
-      cells.push_back(time_text(ns));
+      cells.push_back(times.completed > 0 ? time_text(ns) : "-");
     }
     // Of all seeds together: what two calls of the program have to agree in.
     std::uint64_t events = 0, unseed = 0;
@@ -148,16 +165,18 @@ std::string to_table(const std::vector<Row>& rows) {
     }
     cells.push_back(fmt::format("{}", events));
     cells.push_back(fmt::format("{:016x}", unseed));
-    if (has_failures) cells.push_back(fmt::format("{}", failed_ranks(row)));
+    if (has_failures) {
+      cells.push_back(fmt::format("{} of {}", failed_runs(row), row.runs.size()));
+    }
     grid.add_row(cells);
   }
-  return text + grid.text(axes.size());
+  return text + grid.text(axes.size()) + failures_text(rows);
 }
 
 std::string to_csv(const std::vector<Row>& rows) {
   std::string text = "simulated,";
   for (const Quality& quality : qualities()) text += fmt::format("{},", quality.name);
-  text += "noise_share,faults,calls,seed,makespan_ns,events,unseed,failed_ranks\n";
+  text += "noise_share,faults,calls,seed,makespan_ns,events,unseed,failed_ranks,first_failure\n";
   for (const Row& row : rows) {
     for (const Run& run : row.runs) {
       text += "true,";
@@ -165,9 +184,10 @@ std::string to_csv(const std::vector<Row>& rows) {
         text += quality.is_size ? fmt::format("{},", quality.number(row.scenario))
                                 : quoted(quality.text(row.scenario)) + ",";
       }
-      text += fmt::format("{},{},{},{},{},{},{:016x},{}\n", row.scenario.noise.share(),
+      text += fmt::format("{},{},{},{},{},{},{:016x},{},{}\n", row.scenario.noise.share(),
                           quoted(to_text(row.scenario.faults)), row.scenario.calls, run.seed,
-                          run.makespan_ns, run.events, run.unseed, run.failed_ranks);
+                          run.makespan_ns, run.events, run.unseed, run.failed_ranks,
+                          quoted(run.first_failure));
     }
   }
   return text;
@@ -179,8 +199,12 @@ std::string to_json(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     nlohmann::ordered_json object = json_of(row.scenario);
     const Summary times = summary(row);
-    object["makespan_ns"] = {
-        {"min", times.min_ns}, {"median", times.median_ns}, {"max", times.max_ns}};
+    object["failed_runs"] = failed_runs(row);
+    object["makespan_ns"] = nullptr;
+    if (times.completed > 0) {
+      object["makespan_ns"] = {
+          {"min", times.min_ns}, {"median", times.median_ns}, {"max", times.max_ns}};
+    }
     for (const Run& run : row.runs) {
       object["runs"].push_back({{"seed", run.seed},
                                 {"makespan_ns", run.makespan_ns},
@@ -214,6 +238,7 @@ Chart to_chart(const std::vector<Row>& rows) {
   double low = high;
   for (const Row& row : rows) {
     const Summary times = summary(row);
+    if (times.completed == 0) continue;
     low = std::min(low, static_cast<double>(times.min_ns));
     std::string name;
     for (const Quality* axis : axes) {

@@ -20,6 +20,7 @@ struct Row {
 
 struct Summary {
   std::uint64_t min_ns = 0, median_ns = 0, max_ns = 0;
+  std::size_t completed = 0;  // runs without a failure: only they have a time
 };
 Summary summary(const Row& row);
 
