@@ -12,19 +12,12 @@
 #include "net/rdma/connection_link.hpp"
 #include "net/sim/sim_connection_port.hpp"
 #include "tests/sim/letters.hpp"
-#include "tests/swarm/stage.hpp"
+#include "tests/swarm/world_stage.hpp"
 
 namespace espalier::swarm {
 namespace {
 
 constexpr std::uint64_t kFarNs = 1'000'000'000;  // signs of life have no part in this
-
-sim::Map place(const Scenario& scenario) {
-  auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
-                              scenario.world.seed);
-  ESP_ASSERT(map.ok());
-  return std::move(*map);
-}
 
 rdma::ConnectionOptions link_options(const Scenario& scenario, Rank rank) {
   rdma::ConnectionOptions options = scenario.connections;
@@ -38,12 +31,11 @@ rdma::ConnectionOptions link_options(const Scenario& scenario, Rank rank) {
   return options;
 }
 
-class ConnectionStage final : public Stage {
+class ConnectionStage final : public WorldStage {
  public:
   explicit ConnectionStage(const Scenario& scenario)
-      : scenario_(scenario),
-        map_(place(scenario)),
-        world_(scenario.machine, map_, scenario.world),
+      : WorldStage(scenario),
+        scenario_(scenario),
         net_(world_, scenario.adapter),
         letters_(world_),
         nodes_(scenario.ranks) {
@@ -65,18 +57,11 @@ class ConnectionStage final : public Stage {
 
   Wire& wire(Rank rank) override { return *node(rank).wire; }
   Counters& counters(Rank rank) override { return node(rank).counters; }
-  Clock& clock(Rank rank) override { return world_.clock(rank); }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;
     world_.set_turn(on_turn, this);
   }
-  void schedule(Rank rank, std::uint64_t at_ns) override { world_.schedule_turn(rank, at_ns); }
-  bool step() override { return world_.step(); }
-  std::uint64_t now_ns() override { return world_.now_ns(); }
-  std::uint64_t events() const override { return world_.events(); }
-  std::uint64_t unseed() const override { return world_.unseed(); }
-  bool crashed(Rank rank) const override { return world_.crashed(rank); }
 
   std::string leftovers() override {
     if (net_.under_way() > 0) return fmt::format("{} operations are under way", net_.under_way());
@@ -141,8 +126,6 @@ class ConnectionStage final : public Stage {
   }
 
   const Scenario& scenario_;
-  const sim::Map map_;
-  sim::World world_;
   sim::ConnectionNet net_;
   test::Letters letters_;
   std::vector<Node> nodes_;

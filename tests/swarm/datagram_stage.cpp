@@ -10,7 +10,7 @@
 
 #include "net/frame_wire.hpp"
 #include "net/rdma/datagram_link.hpp"
-#include "tests/swarm/stage.hpp"
+#include "tests/swarm/world_stage.hpp"
 
 namespace espalier::swarm {
 namespace {
@@ -20,13 +20,6 @@ constexpr std::uint64_t kFarNs = 1'000'000'000;  // keepalives have no part in t
 // Between the shortest and the longest time-out, and until a peer is given up.
 constexpr std::uint64_t kTimeOutsInARow = 16;
 constexpr std::size_t kSpares = 4;  // packets that a link keeps for acknowledgements
-
-sim::Map place(const Scenario& scenario) {
-  auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
-                              scenario.world.seed);
-  ESP_ASSERT(map.ok());
-  return std::move(*map);
-}
 
 struct Book final : rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override {
@@ -47,13 +40,10 @@ rdma::DatagramLinkOptions link_options(const Scenario& scenario, Rank rank, std:
   return options;
 }
 
-class DatagramStage final : public Stage {
+class DatagramStage final : public WorldStage {
  public:
   explicit DatagramStage(const Scenario& scenario)
-      : map_(place(scenario)),
-        world_(scenario.machine, map_, scenario.world),
-        net_(world_),
-        nodes_(scenario.ranks) {
+      : WorldStage(scenario), net_(world_), nodes_(scenario.ranks) {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       nodes_[r].port =
           std::make_unique<sim::SimDatagramPort>(net_, static_cast<Rank>(r), scenario.port);
@@ -72,18 +62,11 @@ class DatagramStage final : public Stage {
 
   Wire& wire(Rank rank) override { return *node(rank).wire; }
   Counters& counters(Rank rank) override { return node(rank).counters; }
-  Clock& clock(Rank rank) override { return world_.clock(rank); }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;
     world_.set_turn(on_turn, this);
   }
-  void schedule(Rank rank, std::uint64_t at_ns) override { world_.schedule_turn(rank, at_ns); }
-  bool step() override { return world_.step(); }
-  std::uint64_t now_ns() override { return world_.now_ns(); }
-  std::uint64_t events() const override { return world_.events(); }
-  std::uint64_t unseed() const override { return world_.unseed(); }
-  bool crashed(Rank rank) const override { return world_.crashed(rank); }
 
   std::string leftovers() override {
     if (net_.under_way() > 0) return fmt::format("{} datagrams are under way", net_.under_way());
@@ -167,8 +150,6 @@ class DatagramStage final : public Stage {
     }
   }
 
-  const sim::Map map_;
-  sim::World world_;
   sim::DatagramNet net_;
   std::vector<Node> nodes_;
   Turn turn_ = nullptr;

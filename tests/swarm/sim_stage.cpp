@@ -4,24 +4,14 @@
 #include <vector>
 
 #include "net/sim/sim_wire.hpp"
-#include "tests/swarm/stage.hpp"
+#include "tests/swarm/world_stage.hpp"
 
 namespace espalier::swarm {
 namespace {
 
-sim::Map place(const Scenario& scenario) {
-  auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
-                              scenario.world.seed);
-  ESP_ASSERT(map.ok());
-  return std::move(*map);
-}
-
-class SimStage final : public Stage {
+class SimStage final : public WorldStage {
  public:
-  explicit SimStage(const Scenario& scenario)
-      : map_(place(scenario)),
-        world_(scenario.machine, map_, scenario.world),
-        counters_(scenario.ranks) {
+  explicit SimStage(const Scenario& scenario) : WorldStage(scenario), counters_(scenario.ranks) {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       wires_.push_back(std::make_unique<sim::SimWire>(world_, static_cast<Rank>(r), counters_[r]));
     }
@@ -29,18 +19,11 @@ class SimStage final : public Stage {
 
   Wire& wire(Rank rank) override { return *wires_[static_cast<std::size_t>(rank)]; }
   Counters& counters(Rank rank) override { return counters_[static_cast<std::size_t>(rank)]; }
-  Clock& clock(Rank rank) override { return world_.clock(rank); }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;
     world_.set_turn(on_turn, this);
   }
-  void schedule(Rank rank, std::uint64_t at_ns) override { world_.schedule_turn(rank, at_ns); }
-  bool step() override { return world_.step(); }
-  std::uint64_t now_ns() override { return world_.now_ns(); }
-  std::uint64_t events() const override { return world_.events(); }
-  std::uint64_t unseed() const override { return world_.unseed(); }
-  bool crashed(Rank rank) const override { return world_.crashed(rank); }
 
   std::string leftovers() override {
     for (std::size_t r = 0; r < wires_.size(); ++r) {
@@ -66,8 +49,6 @@ class SimStage final : public Stage {
                        world_.under_way());
   }
 
-  const sim::Map map_;
-  sim::World world_;
   std::vector<Counters> counters_;
   std::vector<std::unique_ptr<sim::SimWire>> wires_;
   Turn turn_ = nullptr;
