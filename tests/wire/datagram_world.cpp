@@ -1,77 +1,15 @@
 #include "datagram_world.hpp"
 
-#include "sim_world.hpp"
-
 namespace espalier::test {
-namespace {
-
-struct Book final : rdma::AddressBook {
-  Result<rdma::PortAddress> address_of(Rank rank) const override {
-    return sim::SimDatagramPort::address_of(rank);
-  }
-};
-const Book kBook;
-
-constexpr std::uint64_t kStepNs = 10'000;  // so that not every packet needs a call of progress()
-
-sim::WorldOptions world_options(const std::string& faults) {
-  sim::WorldOptions options;
-  options.faults = *sim::parse_faults(faults);
-  return options;
-}
-
-}  // namespace
-
-class DatagramWorld::Driver final : public Wire {
- public:
-  Driver(DatagramWorld& world, Rank rank) : world_(world), rank_(rank) {}
-
-  WireCaps caps(Rank peer) const noexcept override { return wire().caps(peer); }
-  Posted send(const Send& send, SendOp& op) noexcept override { return wire().send(send, op); }
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override {
-    return wire().publish(send, peers, op);
-  }
-  Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override {
-    return wire().recv(segment, window, op);
-  }
-  Posted take(const SegmentId& segment, RecvOp& op) noexcept override {
-    return wire().take(segment, op);
-  }
-  void release(RecvOp& op) noexcept override { wire().release(op); }
-  void cancel(RecvOp& op) noexcept override { wire().cancel(op); }
-  void cancel(SendOp& op) noexcept override { wire().cancel(op); }
-  int progress() noexcept override {
-    const int events = wire().progress();
-    return events == 0 && world_.step() ? 1 : events;
-  }
-  void idle() noexcept override { wire().idle(); }
-
- private:
-  Wire& wire() const noexcept { return world_.frames(rank_); }
-
-  DatagramWorld& world_;
-  const Rank rank_;
-};
 
 DatagramWorld::DatagramWorld(int ranks, const std::string& faults, const sim::PortOptions& ports)
-    : machine_(device_machine()),
-      map_(*sim::Map::create(machine_, static_cast<std::uint32_t>(ranks), 1,
-                             sim::Placement::kByCore, 1)),
-      world_(machine_, map_, world_options(faults)),
-      net_(world_) {
-  world_.set_turn([](void* self, Rank) { static_cast<DatagramWorld*>(self)->woken_ = true; }, this);
+    : SimFrameWorld(ranks, faults), net_(world_) {
   for (Rank r = 0; r < ranks; ++r) {
     ports_.push_back(std::make_unique<sim::SimDatagramPort>(net_, r, ports));
-    rdma::DatagramLinkOptions options;
-    options.me = {1, r, static_cast<std::uint32_t>(ranks)};
-    options.round_trip = {200'000, 50'000, 2'000'000};
-    options.answer_delay_ns = 5'000;
-    options.keepalive_ns = 20'000'000;
-    options.give_up_ns = 200'000'000;
     add(std::make_unique<Counters>(),
-        std::make_unique<rdma::DatagramLink>(*ports_.back(), world_.clock(r), kBook, options),
+        std::make_unique<rdma::DatagramLink>(*ports_.back(), world_.clock(r), book(),
+                                             datagram_options(r, ranks)),
         ranks);
-    drivers_.push_back(std::make_unique<Driver>(*this, r));
   }
 }
 
@@ -84,22 +22,6 @@ DatagramWorld::~DatagramWorld() {
 void DatagramWorld::close(Rank r) noexcept {
   FrameWorld::close(r);
   ports_[static_cast<std::size_t>(r)].reset();
-}
-
-// Until a rank has something to do. Only as long as something is under way: probes would go on for
-// ever.
-bool DatagramWorld::step() noexcept {
-  bool under_way = net_.under_way() > 0;
-  for (Rank r = 0; r < size(); ++r) {
-    if (!is_open(r)) continue;
-    under_way = under_way || !link(r).drained();
-    if (const std::uint64_t due = link(r).deadline_ns()) world_.wake_at(r, due);
-  }
-  woken_ = false;
-  while (under_way && !woken_ && world_.step()) {
-  }
-  if (woken_) (void)world_.run(world_.now_ns() + kStepNs);
-  return woken_;
 }
 
 }  // namespace espalier::test
