@@ -64,10 +64,14 @@ function(espalier_folder name)
   endif()
 endfunction()
 
-# espalier_parses_arguments(FILES...): sources that are mostly the templates of the option parser.
-# Sanitizers take half a minute to optimise each of them, and nobody waits for what they do.
+# Compilers take ten seconds to optimise a source that is mostly the templates of the option parser,
+# sanitizers half a minute, and nobody waits for what it does.
 function(espalier_parses_arguments)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
+endfunction()
+# The same for the templates of JSON, which users do wait for, but not under a sanitizer.
+function(espalier_reads_json)
   if(ESPALIER_SANITIZE)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
+    espalier_parses_arguments(${ARGN})
   endif()
 endfunction()
