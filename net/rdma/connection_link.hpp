@@ -65,10 +65,10 @@ struct ConnectionStatistics {
   std::uint64_t messages = 0, frames = 0, credit_messages = 0, probes = 0;
   std::uint64_t signals = 0;  // operations that asked for a completion
   std::uint64_t announced = 0, retired = 0;
-  std::uint64_t placed = 0;         // frames written by the adapter
-  std::uint64_t copied_bytes = 0;   // of payloads, into packets
-  std::uint64_t repeated = 0;       // messages and placements sent again
-  std::uint64_t registrations = 0;  // for one operation
+  std::uint64_t placed = 0;                              // frames written by the adapter
+  std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
+  std::uint64_t repeated = 0;                            // messages and placements sent again
+  std::uint64_t registrations = 0;                       // for one operation
 };
 
 class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {

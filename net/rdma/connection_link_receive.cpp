@@ -97,6 +97,7 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
 void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames) noexcept {
   Intake intake(*this, peer);
   if (peer.left) return violation(peer, "a frame after its goodbye");
+  statistics_.copied_out_bytes += frames.size();
   if (auto wrong = peer.reader.take(peer.rank, frames, options_.payload_max, intake)) {
     violation(peer, std::move(wrong->text));
   }

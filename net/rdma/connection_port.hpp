@@ -124,6 +124,11 @@ class ConnectionPort {
   // Sleeping: as in net/link.hpp.
   virtual int descriptor() const noexcept = 0;
   virtual bool arm() noexcept = 0;
+
+  const PortCounts& counts() const noexcept { return counts_; }
+
+ protected:
+  PortCounts counts_;
 };
 
 }  // namespace espalier::rdma

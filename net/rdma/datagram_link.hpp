@@ -58,8 +58,9 @@ struct DatagramLinkOptions {
 
 struct DatagramLinkCounts {
   std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t data_sent = 0, data_again = 0;  // first transmissions, repetitions
-  std::uint64_t answers_sent = 0;               // acknowledgements that travelled alone
+  std::uint64_t data_sent = 0, data_again = 0;           // first transmissions, repetitions
+  std::uint64_t answers_sent = 0;                        // acknowledgements that travelled alone
+  std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of frames, into packets, out of them
   std::uint64_t probes_sent = 0, time_outs = 0;
   std::uint64_t forbidden = 0;          // arrivals without permission: nobody sends them
   std::uint64_t held = 0, useless = 0;  // arrivals before their turn; again or too far ahead

@@ -92,6 +92,7 @@ void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
     peer.left = true;
     peer.receive.answer_at_once();
   } else {
+    counts_.copied_out_bytes += packet.bytes - kPacketHeaderBytes;
     const auto wrong = peer.reader.take(peer.rank, bytes.subspan(kPacketHeaderBytes),
                                         options_.payload_max, *sink_);
     if (wrong) lose(peer.rank, *wrong);

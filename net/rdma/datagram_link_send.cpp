@@ -59,10 +59,12 @@ bool DatagramLink::fill(Peer& peer) noexcept {
     if (peer.filling == nullptr) return false;
     peer.filling->bytes = kPacketHeaderBytes;
   }
+  const std::uint32_t before = peer.filling->bytes;
   while (peer.posts != nullptr && peer.posts->pack(*peer.filling)) {
     FramePost& post = *std::exchange(peer.posts, peer.posts->next);
     finish(post);
   }
+  counts_.copied_bytes += peer.filling->bytes - before;
   return true;
 }
 

@@ -38,6 +38,15 @@ struct PortAddress {
 // A peer's address made ready for use (an address handle).
 enum class PathId : std::uint32_t {};
 
+// What a port has had its adapter do, for measurements and for tests that count.
+struct PortCounts {
+  std::uint64_t sends = 0;                           // operations
+  std::uint64_t doorbells = 0;                       // calls that handed them over
+  std::uint64_t refills = 0;                         // calls that handed over packets for arrivals
+  std::uint64_t looks = 0;                           // at the completion queue
+  std::uint64_t arrivals = 0, send_completions = 0;  // completions
+};
+
 class DatagramSink {
  public:
   // The receiver owns the packet until it gives it back to the port.
@@ -77,6 +86,11 @@ class DatagramPort {
   // Sleeping: as in net/link.hpp.
   virtual int descriptor() const noexcept = 0;
   virtual bool arm() noexcept = 0;
+
+  const PortCounts& counts() const noexcept { return counts_; }
+
+ protected:
+  PortCounts counts_;
 };
 
 }  // namespace espalier::rdma

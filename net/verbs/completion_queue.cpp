@@ -11,8 +11,9 @@ namespace espalier::verbs {
 
 Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(VerbsAdapter& adapter,
                                                                  std::uint32_t depth,
-                                                                 EventTarget& target) {
-  std::unique_ptr<CompletionQueue> made(new CompletionQueue(adapter));
+                                                                 EventTarget& target,
+                                                                 std::uint64_t& looks) {
+  std::unique_ptr<CompletionQueue> made(new CompletionQueue(adapter, looks));
   made->channel_.reset(ibv_create_comp_channel(adapter.context()));
   if (made->channel_ == nullptr) return adapter.failed("ibv_create_comp_channel", errno);
   made->queue_.reset(
@@ -55,6 +56,7 @@ const ibv_wc* CompletionQueue::next() noexcept {
 // Some of what the device has. False: nothing.
 bool CompletionQueue::fetch() noexcept {
   std::array<ibv_wc, 16> completions;
+  ++looks_;
   const int count =
       ibv_poll_cq(queue_.get(), static_cast<int>(completions.size()), completions.data());
   if (count < 0) adapter_.device_gone(EIO);

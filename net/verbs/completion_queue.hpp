@@ -19,8 +19,9 @@ namespace espalier::verbs {
 
 class CompletionQueue {
  public:
+  // `looks` counts how often the device was asked.
   static Result<std::unique_ptr<CompletionQueue>> create(VerbsAdapter& adapter, std::uint32_t depth,
-                                                         EventTarget& target);
+                                                         EventTarget& target, std::uint64_t& looks);
   ~CompletionQueue();
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -50,11 +51,13 @@ class CompletionQueue {
   bool arm() noexcept;
 
  private:
-  explicit CompletionQueue(VerbsAdapter& adapter) noexcept : adapter_(adapter) {}
+  CompletionQueue(VerbsAdapter& adapter, std::uint64_t& looks) noexcept
+      : adapter_(adapter), looks_(looks) {}
   Outcome open_descriptor();
   bool fetch() noexcept;
 
   VerbsAdapter& adapter_;
+  std::uint64_t& looks_;
   int epoll_ = -1;
   Channel channel_;
   Completions queue_;

@@ -46,7 +46,8 @@ Outcome VerbsConnectionPort::open() {
   const Outcome fits = fit_options();
   if (!fits) return fits;
   auto completions = CompletionQueue::create(
-      adapter_, options_.receive_packets + options_.connections * options_.send_depth, *this);
+      adapter_, options_.receive_packets + options_.connections * options_.send_depth, *this,
+      counts_.looks);
   if (!completions) return completions.error();
   completions_ = std::move(*completions);
   auto packets = PacketMemory::create(
@@ -59,7 +60,7 @@ Outcome VerbsConnectionPort::open() {
   wanted.attr = {.max_wr = options_.receive_packets, .max_sge = 1, .srq_limit = 0};
   shared_.reset(ibv_create_srq(adapter_.domain(), &wanted));
   if (shared_ == nullptr) return adapter_.failed("ibv_create_srq", errno);
-  receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get());
+  receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get(), counts_.refills);
   for (std::uint32_t i = 0; i < options_.receive_packets; ++i) {
     (*packets_)[i].in_flight = 1;
     receives_->post((*packets_)[i], kReceive | i);

@@ -132,6 +132,8 @@ void VerbsConnectionPort::ring() noexcept {
   if (batched_ == 0) return;
   ibv_send_wr* refused = nullptr;
   Connection& connection = *batch_of_;
+  counts_.sends += batched_;
+  ++counts_.doorbells;
   batched_ = 0;
   batch_of_ = nullptr;
   const int failure = ibv_post_send(connection.queue_pair.get(), batch_.data(), &refused);
@@ -162,7 +164,9 @@ int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
 }
 
 void VerbsConnectionPort::finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept {
-  if ((completion.wr_id & kReceive) != 0) {
+  const bool arrival = (completion.wr_id & kReceive) != 0;
+  ++(arrival ? counts_.arrivals : counts_.send_completions);
+  if (arrival) {
     finish_arrival(completion, sink);
   } else {
     finish_send(completion, sink);

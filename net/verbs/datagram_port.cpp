@@ -41,8 +41,8 @@ Outcome VerbsDatagramPort::open() {
   ESP_ASSERT(options_.send_depth > 0 && options_.receive_packets > 0);
   own_ = adapter_.endpoint();
   own_.key = random_bits(kQKeyMask);
-  auto completions =
-      CompletionQueue::create(adapter_, options_.send_depth + options_.receive_packets, *this);
+  auto completions = CompletionQueue::create(
+      adapter_, options_.send_depth + options_.receive_packets, *this, counts_.looks);
   if (!completions) return completions.error();
   completions_ = std::move(*completions);
   auto packets =
@@ -54,7 +54,7 @@ Outcome VerbsDatagramPort::open() {
   const Outcome made = create_queue_pair();
   if (!made) return made;
   own_.queue_pair = queue_pair_->qp_num;
-  receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get());
+  receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get(), counts_.refills);
   for (std::uint32_t i = options_.send_packets; i > 0; --i) {
     push(free_, (*packets_)[options_.receive_packets + i - 1]);
   }
@@ -215,6 +215,8 @@ void VerbsDatagramPort::ring() noexcept {
     unsignaled_ = 0;
   }
   ibv_send_wr* refused = nullptr;
+  counts_.sends += batched_;
+  ++counts_.doorbells;
   const int failure = ibv_post_send(queue_pair_.get(), batch_.data(), &refused);
   for (std::uint32_t i = 0; i < batched_; ++i) {
     if ((batch_[i].send_flags & IBV_SEND_INLINE) == 0) continue;
@@ -256,7 +258,11 @@ void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noex
     broken_ = true;
     return;
   }
-  if ((completion.wr_id & kReceive) == 0) return retire(low + 1);
+  if ((completion.wr_id & kReceive) == 0) {
+    ++counts_.send_completions;
+    return retire(low + 1);
+  }
+  ++counts_.arrivals;
   rdma::Packet& packet = (*packets_)[low];
   ESP_ASSERT(low < options_.receive_packets && packet.in_flight == 1);
   if (completion.byte_len < kRoutingHeader ||

@@ -69,6 +69,7 @@ void ReceivePoster::post(const rdma::Packet& packet, std::uint64_t id) noexcept 
 void ReceivePoster::flush() noexcept {
   if (count_ == 0) return;
   ibv_recv_wr* refused = nullptr;
+  ++refills_;
   const int failure = queue_pair_ != nullptr
                           ? ibv_post_recv(queue_pair_, requests_.data(), &refused)
                           : ibv_post_srq_recv(shared_, requests_.data(), &refused);

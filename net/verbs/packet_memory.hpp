@@ -50,10 +50,11 @@ class PacketMemory {
 // Posts packets for arrivals, several with one call. Either on a queue pair or on a shared queue.
 class ReceivePoster {
  public:
-  ReceivePoster(PacketMemory& packets, ibv_qp* queue_pair) noexcept
-      : packets_(packets), queue_pair_(queue_pair) {}
-  ReceivePoster(PacketMemory& packets, ibv_srq* shared) noexcept
-      : packets_(packets), shared_(shared) {}
+  // `refills` counts the calls.
+  ReceivePoster(PacketMemory& packets, ibv_qp* queue_pair, std::uint64_t& refills) noexcept
+      : packets_(packets), queue_pair_(queue_pair), refills_(refills) {}
+  ReceivePoster(PacketMemory& packets, ibv_srq* shared, std::uint64_t& refills) noexcept
+      : packets_(packets), shared_(shared), refills_(refills) {}
 
   // `id` comes back with the completion. The packet is the adapter's from the next flush() on.
   void post(const rdma::Packet& packet, std::uint64_t id) noexcept;
@@ -68,6 +69,7 @@ class ReceivePoster {
   PacketMemory& packets_;
   ibv_qp* queue_pair_ = nullptr;
   ibv_srq* shared_ = nullptr;
+  std::uint64_t& refills_;
   std::array<ibv_recv_wr, kBatch> requests_;
   std::array<ibv_sge, kBatch> places_;
   std::size_t count_ = 0;

@@ -1,0 +1,249 @@
+#include "verbs/measure.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "esp-bench/statistics.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint32_t kSignature = 0xE5;
+enum Channel : std::uint32_t { kData, kReady, kResult };
+
+void require(bool right, const char* what) {
+  if (!right) throw std::runtime_error(what);
+}
+
+struct Receive : RecvOp {
+  Receive() noexcept
+      : RecvOp([](Completion& self, Status how) noexcept {
+          static_cast<Receive&>(self).done = true;
+          static_cast<Receive&>(self).status = how;
+        }) {}
+  bool done = true;
+};
+struct Sending : SendOp {
+  Sending() noexcept
+      : SendOp([](Completion& self, Status how) noexcept {
+          static_cast<Sending&>(self).done = true;
+          static_cast<Sending&>(self).failed = !how.ok();
+        }) {}
+  bool done = true, failed = false;
+};
+
+// Memory that the links know, or not, while this lives.
+class Buffer {
+ public:
+  Buffer(End& end, std::uint64_t bytes, Memory kind) : end_(end), bytes_(bytes) {
+    if (kind != Memory::kRegistered || end.connections() == nullptr) return;
+    const Outcome added = end.connections()->memory().add(bytes_.data(), bytes);
+    require(added.ok(), "memory cannot be registered");
+    registered_ = true;
+  }
+  ~Buffer() {
+    if (registered_) end_.connections()->memory().remove(bytes_.data());
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  std::byte* at(std::uint64_t offset) noexcept { return bytes_.data() + offset; }
+
+ private:
+  End& end_;
+  std::vector<std::byte> bytes_;
+  bool registered_ = false;
+};
+
+// The number of a message stands at both its ends.
+void stamp(std::byte* message, std::uint64_t bytes, std::uint64_t number) noexcept {
+  const std::size_t part = std::min<std::uint64_t>(bytes, sizeof number);
+  std::memcpy(message, &number, part);
+  std::memcpy(message + bytes - part, &number, part);
+}
+bool stamped(const std::byte* message, std::uint64_t bytes, std::uint64_t number) noexcept {
+  const std::size_t part = std::min<std::uint64_t>(bytes, sizeof number);
+  return std::memcmp(message, &number, part) == 0 &&
+         std::memcmp(message + bytes - part, &number, part) == 0;
+}
+
+// One end's conversation with the other.
+class Talk {
+ public:
+  explicit Talk(End& end) noexcept : end_(end) {}
+
+  static std::uint64_t next_flow() noexcept {
+    static std::uint64_t flow = 0;  // Both processes do the same tasks.
+    return ++flow;
+  }
+  SegmentId segment(std::uint64_t flow, Channel channel) const noexcept {
+    return {.peer = end_.peer(), .flow = FlowId(1, channel, flow), .signature = kSignature};
+  }
+  void receive(const SegmentId& what, std::uint32_t window, Receive& op, std::byte* to,
+               std::uint64_t bytes) noexcept {
+    op.dst = to;
+    op.bytes = bytes;
+    op.done = end_.wire().recv(what, window, op) == Posted::kDone;
+  }
+  // False: there is no room now.
+  bool try_send(const SegmentId& what, Sending& op, const std::byte* from, std::uint64_t bytes) {
+    const Send send = {
+        .segment = what, .data = from, .bytes = bytes, .flow_bytes = bytes * what.total};
+    const Posted posted = end_.wire().send(send, op);
+    op.done = posted != Posted::kPending;
+    return posted != Posted::kRetry;
+  }
+  void send(const SegmentId& what, Sending& op, const std::byte* from, std::uint64_t bytes) {
+    while (!try_send(what, op, from, bytes)) (void)end_.wire().progress();
+  }
+  void wait(const Receive& op) {
+    while (!op.done) (void)end_.wire().progress();
+    require(op.status.ok(), "a receive has failed");
+  }
+  void wait(const Sending& op) {
+    while (!op.done) (void)end_.wire().progress();
+    require(!op.failed, "a send has failed");
+  }
+  // Rank 1's answer, at rank 0; rank 1 gets its own back.
+  template <typename T>
+  T tell(Channel channel, const T& mine) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const SegmentId id = segment(next_flow(), channel);
+    T theirs = mine;
+    if (end_.rank() == 1) {
+      Sending op;
+      send(id, op, reinterpret_cast<const std::byte*>(&mine), sizeof mine);
+      wait(op);
+    } else {
+      Receive op;
+      receive(id, 1, op, reinterpret_cast<std::byte*>(&theirs), sizeof theirs);
+      wait(op);
+    }
+    return theirs;
+  }
+
+ private:
+  End& end_;
+};
+
+nlohmann::json counted(const Tally& before, const Tally& after, double segments) {
+  const auto per_segment = [&](std::uint64_t was, std::uint64_t is) {
+    return static_cast<double>(is - was) / segments;
+  };
+  const rdma::PortCounts &was = before.port, &is = after.port;
+  return {{"doorbells", per_segment(was.doorbells, is.doorbells)},
+          {"sends", per_segment(was.sends, is.sends)},
+          {"send_completions", per_segment(was.send_completions, is.send_completions)},
+          {"arrivals", per_segment(was.arrivals, is.arrivals)},
+          {"refills", per_segment(was.refills, is.refills)},
+          {"looks", per_segment(was.looks, is.looks)},
+          {"packets", per_segment(before.packets_sent, after.packets_sent)},
+          {"answers", per_segment(before.answers, after.answers)},
+          {"repeated", per_segment(before.repeated, after.repeated)},
+          {"copied_bytes", per_segment(before.copied_bytes, after.copied_bytes)},
+          {"registrations", per_segment(before.registrations, after.registrations)},
+          {"placed", per_segment(before.placed, after.placed)}};
+}
+
+nlohmann::json begin_row(End& end, const Task& task, const char* kind) {
+  const char* over = end.connections() != nullptr ? "rc" : "ud";
+  const bool known = task.memory == Memory::kRegistered && end.connections() != nullptr;
+  return {{"task", kind},
+          {"over", over},
+          {"bytes", task.bytes},
+          {"iterations", task.iterations},
+          {"memory", known ? "registered" : "copied"}};
+}
+
+}  // namespace
+
+nlohmann::json measure_latency(End& end, const Task& task) {
+  Talk talk(end);
+  Buffer out(end, task.bytes, task.memory), in(end, task.bytes, task.memory);
+  const std::uint32_t warm_up = std::min(task.iterations / 4 + 1, 100U);
+  const std::uint32_t rounds = task.iterations + warm_up;
+  std::vector<std::uint64_t> times(rounds + 1);
+  Receive receive;
+  Sending send;
+  Tally before;
+  SegmentId next = talk.segment(Talk::next_flow(), kData);
+  talk.receive(next, 1, receive, in.at(0), task.bytes);
+  times[0] = end.now_ns();
+  for (std::uint32_t i = 0; i < rounds; ++i) {
+    if (i == warm_up) before = end.tally();
+    stamp(out.at(0), task.bytes, i);
+    const SegmentId current = std::exchange(next, talk.segment(Talk::next_flow(), kData));
+    if (end.rank() == 0) talk.send(current, send, out.at(0), task.bytes);
+    talk.wait(receive);
+    require(stamped(in.at(0), task.bytes, i), "a message is damaged");
+    if (i + 1 < rounds) talk.receive(next, 1, receive, in.at(0), task.bytes);
+    if (end.rank() == 1) talk.send(current, send, out.at(0), task.bytes);
+    talk.wait(send);
+    times[i + 1] = end.now_ns();
+  }
+  const Tally after = end.tally();
+  std::vector<double> half_us;
+  for (std::uint32_t i = warm_up; i < rounds; ++i) {
+    half_us.push_back(static_cast<double>(times[i + 1] - times[i]) * 0.5e-3);
+  }
+  const Tally there_before = talk.tell(kResult, before), there_after = talk.tell(kResult, after);
+  const Summary summary = summarize(std::move(half_us));
+  nlohmann::json result = begin_row(end, task, "latency");
+  result["median_us"] = summary.median;
+  result["p99_us"] = summary.p99;
+  result["min_us"] = summary.min;
+  result["first_us"] = static_cast<double>(times[1] - times[0]) * 1e-3;
+  // Each side sends one segment per round.
+  result["per_segment"] = counted(before, after, task.iterations);
+  result["per_segment_peer"] = counted(there_before, there_after, task.iterations);
+  return result;
+}
+
+nlohmann::json measure_bandwidth(End& end, const Task& task) {
+  Talk talk(end);
+  const std::uint64_t flow = Talk::next_flow();
+  SegmentId segment = talk.segment(flow, kData);
+  segment.total = task.iterations;
+  Buffer ring(end, task.bytes * task.window, task.memory);
+  (void)talk.tell(kReady, 0);
+  const Tally before = end.tally();
+  const std::uint64_t begin_ns = end.now_ns();
+  if (end.rank() == 0) {
+    std::vector<Sending> ops(task.window);
+    for (; segment.ordinal < task.iterations; ++segment.ordinal) {
+      const std::uint32_t slot = segment.ordinal % task.window;
+      talk.wait(ops[slot]);
+      stamp(ring.at(slot * task.bytes), task.bytes, segment.ordinal);
+      talk.send(segment, ops[slot], ring.at(slot * task.bytes), task.bytes);
+    }
+    for (const Sending& op : ops) talk.wait(op);
+  } else {
+    std::vector<Receive> ops(task.window);
+    std::uint32_t posted = 0;
+    for (std::uint32_t taken = 0; taken < task.iterations; ++taken) {
+      for (; posted < std::min(task.iterations, taken + task.window); ++posted) {
+        const std::uint32_t slot = posted % task.window;
+        segment.ordinal = posted;
+        talk.receive(segment, task.window, ops[slot], ring.at(slot * task.bytes), task.bytes);
+      }
+      const std::uint32_t slot = taken % task.window;
+      talk.wait(ops[slot]);
+      require(stamped(ring.at(slot * task.bytes), task.bytes, taken), "a segment is damaged");
+    }
+  }
+  (void)talk.tell(kReady, 0);
+  const double seconds = static_cast<double>(end.now_ns() - begin_ns) * 1e-9;
+  const Tally after = end.tally();
+  const Tally there_before = talk.tell(kResult, before), there_after = talk.tell(kResult, after);
+  nlohmann::json result = begin_row(end, task, "bandwidth");
+  result["window"] = task.window;
+  result["mib_per_s"] = static_cast<double>(task.bytes) * task.iterations / seconds / (1 << 20);
+  result["per_segment"] = counted(before, after, task.iterations);
+  result["per_segment_peer"] = counted(there_before, there_after, task.iterations);
+  return result;
+}
+
+}  // namespace espalier::bench

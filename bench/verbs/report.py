@@ -1,0 +1,113 @@
+"""The tables of bench/verbs/verbs.py, from the rows of all launches."""
+
+import statistics
+
+LATENCY_MAX, BANDWIDTH_MIN = 1.25, 0.9  # the aims, as ratios to perftest
+COUNTS = ["sends", "doorbells", "send_completions", "arrivals", "refills", "looks", "packets",
+          "answers", "copied_bytes", "registrations"]
+
+
+def size_text(size):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def median(rows, figure, **wanted):
+    """Over the launches; None: there are none."""
+    values = [row[figure] for row in rows
+              if figure in row and all(row.get(key) == value for key, value in wanted.items())]
+    return statistics.median(values) if values else None
+
+
+def verdict(ratio, good):
+    return f"{ratio:.2f}" + ("" if good else " **missed**")
+
+
+def table(header, rows):
+    return ["| " + " | ".join(header) + " |", "|" + "---|" * len(header),
+            *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def latency_table(rows):
+    lines = []
+    cells = sorted({(row["over"], row["bytes"]) for row in rows if row.get("task") == "latency"})
+    for over, size in cells:
+        same = {"task": "latency", "over": over, "bytes": size}
+        ours = median(rows, "median_us", program="esp-verbs", **same)
+        tail = median(rows, "p99_us", program="esp-verbs", **same)
+        line = [over.upper(), size_text(size), f"{ours:.1f}", f"{tail:.1f}"]
+        for peer in ("ib_send_lat", "ib_write_lat"):
+            theirs = median(rows, "median_us", program=peer, **same)
+            if theirs is None:
+                line += ["-", "-"]
+                continue
+            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs <= LATENCY_MAX)]
+        lines.append(line)
+    return table(["over", "bytes", "esp-verbs, us", "its p99", "ib_send_lat, us", "ratio",
+                  "ib_write_lat, us", "ratio"], lines)
+
+
+def bandwidth_table(rows):
+    lines = []
+    cells = sorted({(row["over"], row["memory"], row["bytes"]) for row in rows
+                    if row.get("task") == "bandwidth" and row["program"] == "esp-verbs"})
+    for over, memory, size in cells:
+        ours = median(rows, "mib_per_s", program="esp-verbs", over=over, memory=memory, bytes=size)
+        line = [over.upper(), memory, size_text(size), f"{ours:.1f}"]
+        for peer in ("ib_send_bw", "ib_write_bw"):
+            of_peer = {"program": peer, "task": "bandwidth", "over": over}
+            if over == "rc":
+                of_peer["bytes"] = size
+            theirs = median(rows, "mib_per_s", **of_peer)
+            if theirs is None:
+                line += ["-", "-"]
+                continue
+            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs >= BANDWIDTH_MIN)]
+        lines.append(line)
+    return table(["over", "memory", "bytes", "esp-verbs, MiB/s", "ib_send_bw", "ratio",
+                  "ib_write_bw", "ratio"], lines)
+
+
+def counts_table(rows):
+    """Per segment, both sides: what a sender pays and what a receiver pays."""
+    lines = []
+    ours = [row for row in rows if row["program"] == "esp-verbs" and "per_segment" in row]
+    cells = sorted({(row["task"], row["over"], row["memory"], row["bytes"]) for row in ours})
+    for cell in cells:
+        same = [row for row in ours
+                if (row["task"], row["over"], row["memory"], row["bytes"]) == cell]
+        sides = [("", "per_segment")] if cell[0] == "latency" else \
+            [("sender", "per_segment"), ("receiver", "per_segment_peer")]
+        for side, key in sides:
+            line = [cell[0], side, cell[1].upper(), cell[2], size_text(cell[3])]
+            for count in COUNTS:
+                value = statistics.median(row[key][count] for row in same)
+                line.append(f"{value:.0f}" if value >= 100 else f"{value:.2f}")
+            lines.append(line)
+    return table(["task", "side", "over", "memory", "bytes", *(name.replace("_", " ")
+                                                             for name in COUNTS)], lines)
+
+
+def others(rows):
+    first = [row["first_us"] for row in rows if row["program"] == "esp-verbs"
+             and row.get("task") == "latency" and row["over"] == "rc" and row["bytes"] == 2]
+    first = first or [row["first_us"] for row in rows if row.get("over") == "rc"
+                      and "first_us" in row][:1]
+    memory = next(row for row in rows if row.get("task") == "memory")
+    return [f"- First frame to a new peer over RC, there and back, with the making of the "
+            f"connection: {statistics.median(first) / 1e3:.2f} ms.",
+            f"- Memory of a peer: RC {memory['rc_heap_bytes']} bytes of the heap and "
+            f"{memory['rc_queue_bytes']} of the queue pair's buffers (and the UD peer's, for "
+            f"letters); UD {memory['ud_heap_bytes']} bytes.", ""]
+
+
+def markdown(rows):
+    rounds = 1 + max(row.get("round", 0) for row in rows)
+    lines = [f"Medians over {rounds} launches of each, which took turns in one guest.", "",
+             "### Latency: half a round trip", "", *latency_table(rows),
+             "### Bandwidth: a stream one way", "", *bandwidth_table(rows),
+             "### Counts per segment", "", *counts_table(rows),
+             "### Making a connection, and memory", "", *others(rows)]
+    return "\n".join(lines)
