@@ -32,6 +32,8 @@ constexpr CounterInfo kTable[] = {
     {"unexpected", "segments that arrived before their receive was posted", &Counters::unexpected},
     {"evacuations", "unexpected segments moved aside so that others could pass",
      &Counters::evacuations},
+    {"connections", "TCP connections made with other ranks, by either side",
+     &Counters::connections},
     {"frames_sent", "frames handed to the links between machines", &Counters::frames_sent},
     {"socket_calls", "system calls made to read, write and watch sockets", &Counters::socket_calls},
     {"strangers", "connections refused because they did not prove to belong to the job",

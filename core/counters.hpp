@@ -50,6 +50,7 @@ struct Counters {
   Counter retries;
   Counter unexpected;
   Counter evacuations;
+  Counter connections;
   Counter frames_sent;
   Counter socket_calls;
   Counter strangers;

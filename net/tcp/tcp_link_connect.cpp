@@ -216,6 +216,7 @@ void TcpLink::adopt(Meeting& meeting) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   if (p.state == Peer::State::kApart) unsettled_.push_back(&p);
   p.state = Peer::State::kLive;
+  ++counters_.connections;
   p.socket = std::move(meeting.socket);
   p.reached = meeting.address;
   p.watched = EPOLLIN;

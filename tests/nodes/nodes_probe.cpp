@@ -1,38 +1,20 @@
 // A rank of a job on several nodes. Every rank that finds what it expects prints a line "OK ...".
 //
 //   nodes_probe start                     the job comes up, meets once and ends
-//   nodes_probe steady                    counters of broadcasts whose receivers are there first
-//   nodes_probe trace FOLDER              writes the trace of such a broadcast, FOLDER/RANK.json
-//   nodes_probe files FOLDER RANK SIZE    without a launcher: ranks meet in a folder; calculates
-//   nodes_probe lose  FOLDER RANK SIZE    the same until it fails, which it must
+//   nodes_probe freed                     one rank frees a team that the others leave to the job's
+//   end nodes_probe files FOLDER RANK SIZE    without a launcher: ranks meet in a folder;
+//   calculates nodes_probe lose  FOLDER RANK SIZE    the same until it fails, which it must
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "espalier/espalier.h"
+#include "tests/nodes/probe.hpp"
 
 namespace {
-
-struct Rank {
-  esp_job* job = nullptr;
-  esp_team* world = nullptr;
-  int rank = 0, size = 0;
-};
-
-[[noreturn]] void bad(const Rank& r, const std::string& what) {
-  std::printf("BAD rank %d: %s [%s]\n", r.rank, what.c_str(), r.job ? esp_job_error(r.job) : "");
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-void expect(const Rank& r, bool condition, const std::string& what) {
-  if (!condition) bad(r, what);
-}
 
 // ---- a bootstrap of files
 
@@ -68,61 +50,7 @@ struct Folder {
   }
 };
 
-// ---- what is looked at
-
-std::uint64_t counter(const Rank& r, const char* name) {
-  std::vector<esp_counter_value> values(esp_counters(r.job, nullptr, 0));
-  esp_counters(r.job, values.data(), values.size());
-  for (const esp_counter_value& value : values) {
-    if (std::strcmp(value.name, name) == 0) return value.value;
-  }
-  bad(r, std::string("no counter ") + name);
-}
-
-// Receivers post their windows, then all meet on another team, then the root sends.
-void broadcast(const Rank& r, esp_team* meeting, std::vector<char>& data, int root) {
-  esp_request* request = nullptr;
-  const auto start = [&] {
-    expect(r,
-           esp_bcast_start(r.world, data.data(), data.size(), ESP_BYTE, root, nullptr, nullptr,
-                           &request) == ESP_OK,
-           "start");
-  };
-  if (r.rank != root) start();
-  expect(r, esp_barrier(meeting) == ESP_OK, "barrier");
-  if (r.rank == root) start();
-  expect(r, esp_request_wait(&request) == ESP_OK, "wait");
-}
-
-void steady(const Rank& r, const std::string& folder) {
-  constexpr int kCalls = 8;
-  std::vector<char> data(std::size_t{2} << 20);
-  esp_team* meeting = nullptr;
-  expect(r, esp_team_dup(r.world, &meeting) == ESP_OK, "dup");
-  const int root = r.size - 1;  // not the first of its node, unless it is alone there
-  broadcast(r, meeting, data, root);
-  const std::uint64_t unexpected = counter(r, "unexpected"), sent = counter(r, "segments_sent");
-  const std::uint64_t published = counter(r, "publishes"), built = counter(r, "plans_built");
-  for (int i = 0; i < kCalls; ++i) {
-    data.assign(data.size(), r.rank == root ? static_cast<char>(i) : 'x');
-    broadcast(r, meeting, data, root);
-    expect(r, data.front() == static_cast<char>(i) && data.back() == data.front(), "data");
-  }
-  // Barriers on the other team are empty messages, which may come before they are expected.
-  const std::uint64_t early = counter(r, "unexpected") - unexpected;
-  expect(r, early <= kCalls * static_cast<std::uint64_t>(r.size),
-         "segments came unexpected: " + std::to_string(early));
-  expect(r, counter(r, "plans_built") == built, "plans were made again");
-  std::printf("OK rank %d: %llu sends, %llu publications, %llu early\n", r.rank,
-              static_cast<unsigned long long>(counter(r, "segments_sent") - sent),
-              static_cast<unsigned long long>(counter(r, "publishes") - published),
-              static_cast<unsigned long long>(early));
-  if (!folder.empty()) {
-    const std::string path = folder + "/" + std::to_string(r.rank) + ".json";
-    expect(r, esp_trace_write(r.job, path.c_str()) == ESP_OK, "trace");
-  }
-  expect(r, esp_team_free(meeting) == ESP_OK, "free");
-}
+// ---- what is done
 
 // Sums of several sizes; `rounds` of them, or until one fails.
 esp_status calculate(const Rank& r, int rounds) {
@@ -158,9 +86,7 @@ int main(int argc, char** argv) {
   r.world = esp_job_world(r.job);
   r.rank = esp_job_rank(r.job);
   r.size = esp_job_size(r.job);
-  if (mode == "steady" || mode == "trace") {
-    steady(r, mode == "trace" && argc > 2 ? argv[2] : "");
-  } else if (mode == "freed") {
+  if (mode == "freed") {
     // Freeing is local: who left the team to finalize asks about one that its first member has not.
     esp_team* team = nullptr;
     expect(r, esp_team_dup(r.world, &team) == ESP_OK, "no copy of the world");

@@ -1,44 +1,71 @@
 #!/usr/bin/env python3
-"""overlap.py ESP_RUN PROBE: what the traces of broadcasts over 3 nodes show of their leaders.
+"""overlap.py ESP_RUN PROBE: what the traces of large collectives over 3 nodes show.
 
-Sends to another node and publications inside the own node overlap, and a segment is handed on
-before the next one has come.
+Never are more sends or receives of a vertex in flight than its window. Of leaders: sends to
+another node and publications inside the own node overlap, and a segment is handed on before the
+next one has come.
 """
+import collections
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+SEGMENT, SENDS, RECEIVES = 16384, 4, 32  # as the probe has them
 
-def spans(path, name):
-    events = json.loads(path.read_text())
-    events = events["traceEvents"] if isinstance(events, dict) else events
-    return [
-        (e["ts"], e["ts"] + e.get("dur", 0), e["args"])
-        for e in events
-        if e.get("name") == name and e.get("ph") == "X"
-    ]
+
+def read(path):
+    """Spans of segments by kind: (begin, end, args), in the order of their begins."""
+    events = json.loads(path.read_text())["traceEvents"]
+    spans = collections.defaultdict(list)
+    for e in events:
+        if e.get("ph") == "X" and e["args"].get("value") == SEGMENT:
+            spans[e["name"]].append((e["ts"], e["ts"] + e["dur"], e["args"]))
+    return spans
+
+
+def most_in_flight(spans):
+    """Of any vertex of any operation."""
+    changes = collections.defaultdict(list)
+    for begin, end, args in spans:
+        key = args["team"], args["sequence"], args["vertex"]
+        changes[key] += [(round(begin * 1000), 1), (round(end * 1000), -1)]
+    most = 0
+    for steps in changes.values():
+        now = 0
+        for _, change in sorted(steps):  # at one time ends come first
+            now += change
+            most = max(most, now)
+    return most
 
 
 def overlap(these, those):
-    return sum(1 for a in these for b in those if a[0] < b[1] and b[0] < a[1])
+    return any(a[0] < b[1] and b[0] < a[1] for a in these for b in those)
+
+
+def hands_on_early(spans):
+    came = {(a["sequence"], a["index"]): end for _, end, a in spans["recv"]}
+    return any(
+        begin < came.get((a["sequence"], a["index"] + 1), 0) for begin, _, a in spans["publish"]
+    )
 
 
 def look(folder):
     """The number of leaders that overlapped, and of those that handed on before the next came."""
     both = early = 0
-    for path in sorted(pathlib.Path(folder).glob("*.json")):
-        sends, publications = spans(path, "send"), spans(path, "publish")
-        if len(sends) >= 32 and len(publications) >= 32 and overlap(sends, publications):
-            both += 1
-        came = {(r[2].get("sequence"), r[2].get("index")): r[1] for r in spans(path, "recv")}
-        handed = [
-            p[0] < came[(p[2].get("sequence"), p[2].get("index") + 1)]
-            for p in publications
-            if (p[2].get("sequence"), p[2].get("index") + 1) in came
-        ]
-        early += any(handed)
+    paths = sorted(pathlib.Path(folder).glob("*.json"))
+    assert len(paths) == 6, paths
+    for path in paths:
+        spans = read(path)
+        sends = max(most_in_flight(spans["send"]), most_in_flight(spans["publish"]))
+        receives = most_in_flight(spans["recv"])
+        print(f"{path.name}: at most {sends} sends and {receives} receives in flight")
+        assert sends <= SENDS, "more sends than their window"
+        # Receivers were there first, so their windows were full.
+        assert receives == RECEIVES, "receives are not those of their window"
+        both += len(spans["publish"]) >= 32 and overlap(spans["send"], spans["publish"])
+        early += hands_on_early(spans)
     return both, early
 
 
@@ -46,7 +73,7 @@ def main(esp_run, probe):
     for _ in range(3):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(
-                [esp_run, "--timeout", "50", "-n", "6", "--nodes", "3", probe, "trace", folder],
+                [esp_run, "--timeout", "50", "-n", "6", "--nodes", "3", probe, "expected", folder],
                 check=True,
             )
             both, early = look(folder)
