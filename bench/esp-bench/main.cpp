@@ -15,6 +15,7 @@
 #include "esp-bench/floors.hpp"
 #include "esp-bench/host.hpp"
 #include "esp-bench/measure.hpp"
+#include "esp-bench/network.hpp"
 #include "esp-bench/operation.hpp"
 #include "esp-bench/options.hpp"
 #include "esp-bench/proximity.hpp"
@@ -99,6 +100,12 @@ int run_ops(Backend& backend, const Options& options) {
   return correct ? 0 : 1;
 }
 
+nlohmann::json floors_json(const std::vector<Floor>& floors) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const Floor& floor : floors) json.push_back(to_json(floor));
+  return json;
+}
+
 int run_floors(const Options& options) {
   const LoadMeter meter;
   const std::vector<Floor> floors = measure_floors(options);
@@ -107,8 +114,7 @@ int run_floors(const Options& options) {
   Circumstances seen;
   seen.load = meter.read();
   json.update(to_json(seen));
-  json["floors"] = nlohmann::json::array();
-  for (const Floor& floor : floors) json["floors"].push_back(to_json(floor));
+  json["floors"] = floors_json(floors);
   write_json(json, options);
   return 0;
 }
@@ -141,6 +147,15 @@ int run_in_job(const Options& options) {
       break;
     case Mode::kCalls:
       make_calls(*backend, options);
+      break;
+    case Mode::kSockets: {
+      const std::vector<Floor> floors = measure_sockets(*backend, options);
+      if (options.table && backend->rank() == 0) print_table(floors);
+      json["floors"] = floors_json(floors);
+      break;
+    }
+    case Mode::kPeers:
+      json["peers"] = measure_peers(*backend, options.table);
       break;
     case Mode::kInit:
     case Mode::kFloors:

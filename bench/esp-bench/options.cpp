@@ -13,9 +13,10 @@
 namespace espalier::bench {
 namespace {
 
-const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},       {"floors", Mode::kFloors},
-                                            {"memory", Mode::kMemory}, {"idle", Mode::kIdle},
-                                            {"init", Mode::kInit},     {"calls", Mode::kCalls}};
+const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},         {"floors", Mode::kFloors},
+                                            {"memory", Mode::kMemory},   {"idle", Mode::kIdle},
+                                            {"init", Mode::kInit},       {"calls", Mode::kCalls},
+                                            {"sockets", Mode::kSockets}, {"peers", Mode::kPeers}};
 const std::map<std::string, OpKind> kOps = {
     {"barrier", OpKind::kBarrier},     {"bcast", OpKind::kBcast},
     {"reduce", OpKind::kReduce},       {"allreduce", OpKind::kAllreduce},
@@ -182,7 +183,8 @@ Options parse_options(int argc, char** argv) {
   app.add_option("mode", mode,
                  "ops: time operations; floors: what the machine allows (no launcher); memory: "
                  "resident memory; idle: CPU of waiting ranks; init: start and stop only; calls: "
-                 "plain calls for an instruction counter")
+                 "plain calls for an instruction counter; sockets: a plain socket between two "
+                 "ranks; peers: first and later exchanges with every rank, memory per peer")
       ->check(CLI::IsMember(kModes));
   app.add_option("--op", ops, "operations, as bcast,barrier")
       ->delimiter(',')

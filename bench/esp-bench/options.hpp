@@ -13,7 +13,7 @@
 
 namespace espalier::bench {
 
-enum class Mode { kOps, kFloors, kMemory, kIdle, kInit, kCalls };
+enum class Mode { kOps, kFloors, kMemory, kIdle, kInit, kCalls, kSockets, kPeers };
 enum class OpKind { kBarrier, kBcast, kReduce, kAllreduce, kLatency, kBandwidth };
 
 const char* op_name(OpKind kind);

@@ -46,6 +46,10 @@ const char* mode_name(Mode mode) {
       return "init";
     case Mode::kCalls:
       return "calls";
+    case Mode::kSockets:
+      return "sockets";
+    case Mode::kPeers:
+      return "peers";
   }
   return "?";
 }

@@ -1,0 +1,177 @@
+#include "esp-bench/network.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "esp-bench/clock.hpp"
+#include "esp-bench/host.hpp"
+
+namespace espalier::bench {
+namespace {
+
+class Socket {
+ public:
+  explicit Socket(int fd, const char* call) : fd_(fd) {
+    if (fd < 0) throw std::runtime_error(std::string(call) + ": " + std::strerror(errno));
+  }
+  ~Socket() { ::close(fd_); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+void need(int result, const char* call) {
+  if (result != 0) throw std::runtime_error(std::string(call) + ": " + std::strerror(errno));
+}
+
+// The first address of this host that others can reach; loopback, where there is none.
+in_addr own_address() {
+  in_addr found{htonl(INADDR_LOOPBACK)};
+  ifaddrs* all = nullptr;
+  need(getifaddrs(&all), "getifaddrs");
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    if ((one->ifa_flags & IFF_LOOPBACK) != 0 || (one->ifa_flags & IFF_UP) == 0) continue;
+    sockaddr_in address;
+    std::memcpy(&address, one->ifa_addr, sizeof address);
+    found = address.sin_addr;
+    break;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+// The largest of all. Each rank ends it with news of the other, so that nothing of the library is
+// under way when it is left alone for a while.
+double settle(Backend& backend, double value = 0.0) {
+  backend.combine({&value, 1}, Combine::kMax);
+  return value;
+}
+
+// Rank 0 listens and tells where; rank 1 connects.
+int join(Backend& backend) {
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  socklen_t length = sizeof at;
+  auto* name = reinterpret_cast<sockaddr*>(&at);
+  if (backend.rank() == 0) {
+    const Socket listener(::socket(AF_INET, SOCK_STREAM, 0), "socket");
+    at.sin_addr = own_address();
+    need(::bind(listener.fd(), name, length), "bind");
+    need(::listen(listener.fd(), 1), "listen");
+    need(::getsockname(listener.fd(), name, &length), "getsockname");
+    backend.bcast(&at, sizeof at, 0);
+    settle(backend);
+    return ::accept(listener.fd(), nullptr, nullptr);
+  }
+  backend.bcast(&at, sizeof at, 0);
+  settle(backend);
+  const int made = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (made >= 0) need(::connect(made, name, length), "connect");
+  return made;
+}
+
+// All of it, one way. `flags`: 0 or MSG_DONTWAIT.
+template <typename Call>
+void move(std::size_t bytes, Call&& call) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t part = call(done);
+    if (part == 0) throw std::runtime_error("the other end of the socket has gone");
+    if (part > 0) done += static_cast<std::size_t>(part);
+    if (part < 0 && errno != EAGAIN && errno != EINTR) need(-1, "socket");
+  }
+}
+
+double half_round_trip_us(int fd, std::vector<std::byte>& data, int flags, bool first, int trips) {
+  const std::int64_t start = now_ns();
+  for (int i = 0; i < 2 * trips; ++i) {
+    if ((i % 2 == 0) == first) {
+      move(data.size(), [&](std::size_t at) {
+        return ::send(fd, &data[at], data.size() - at, flags | MSG_NOSIGNAL);
+      });
+    } else {
+      move(data.size(),
+           [&](std::size_t at) { return ::recv(fd, &data[at], data.size() - at, flags); });
+    }
+  }
+  return static_cast<double>(now_ns() - start) * 1e-3 / (2 * trips);
+}
+
+Summary measure_trips(Backend& backend, int fd, std::size_t bytes, int flags, const Options& o) {
+  std::vector<std::byte> data(bytes, std::byte{1});
+  const bool first = backend.rank() == 0;
+  const int trips = bytes <= 4096 ? 64 : bytes <= (256 << 10) ? 8 : 2;
+  half_round_trip_us(fd, data, flags, first, trips);
+  const double once_us = 2 * trips * half_round_trip_us(fd, data, flags, first, trips);
+  // As many on both sides.
+  const int count =
+      static_cast<int>(settle(backend, std::clamp(o.budget_ms * 1e3 / once_us, 3.0, 200.0)));
+  std::vector<double> samples;
+  for (int i = 0; i < count; ++i) {
+    samples.push_back(half_round_trip_us(fd, data, flags, first, trips));
+  }
+  return summarize(std::move(samples));
+}
+
+}  // namespace
+
+std::vector<Floor> measure_sockets(Backend& backend, const Options& options) {
+  if (backend.size() != 2) throw std::runtime_error("mode sockets needs two ranks");
+  const Socket socket(join(backend), "connection");
+  const int yes = 1;
+  need(::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), "TCP_NODELAY");
+  std::vector<Floor> floors;
+  for (const std::size_t bytes : options.sizes) {
+    for (const int flags : {0, static_cast<int>(MSG_DONTWAIT)}) {
+      Floor floor{flags == 0 ? "socket-sleep" : "socket-spin", bytes, {}, "half a round trip"};
+      floor.time_us = measure_trips(backend, socket.fd(), bytes, flags, options);
+      if (backend.rank() == 0) floors.push_back(std::move(floor));
+    }
+  }
+  return floors;
+}
+
+nlohmann::json measure_peers(Backend& backend, bool table) {
+  constexpr int kLater = 100;
+  double message = 0;
+  const auto exchange_us = [&](int peer) {
+    const std::int64_t start = now_ns();
+    if (backend.rank() == 0) backend.send(&message, sizeof message, peer);
+    backend.recv(&message, sizeof message, peer);
+    if (backend.rank() != 0) backend.send(&message, sizeof message, peer);
+    return static_cast<double>(now_ns() - start) * 1e-3;
+  };
+  std::vector<double> first, later;
+  const double before = memory_kib("smaps_rollup", "Rss");
+  for (int peer = 1; peer < backend.size(); ++peer) {
+    if (backend.rank() != 0 && backend.rank() != peer) continue;
+    const int other = backend.rank() == 0 ? peer : 0;
+    first.push_back(exchange_us(other));
+    std::vector<double> samples;
+    for (int i = 0; i < kLater; ++i) samples.push_back(exchange_us(other));
+    later.push_back(summarize(std::move(samples)).median);
+  }
+  const double after = memory_kib("smaps_rollup", "Rss");
+  if (table && backend.rank() == 0) {
+    fmt::print("{} peers: first exchange {:.1f} us, later ones {:.1f} us; {:.1f} KiB per peer\n",
+               first.size(), summarize(first).median, summarize(later).median,
+               (after - before) / static_cast<double>(first.size()));
+  }
+  return {{"first_us", first}, {"later_us", later}, {"rss_kib", {before, after}}};
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,23 @@
+// The network under a library: what a plain socket does between ranks 0 and 1, and what it costs a
+// library to have one more peer. path: setup
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "esp-bench/backend.hpp"
+#include "esp-bench/floors.hpp"
+#include "esp-bench/options.hpp"
+
+namespace espalier::bench {
+
+// Half a round trip over one TCP connection, per size of --bytes: "socket-sleep" blocks in the
+// kernel, "socket-spin" looks again and again. On rank 0; empty elsewhere. At least two ranks.
+std::vector<Floor> measure_sockets(Backend& backend, const Options& options);
+
+// Rank 0 exchanges 8 bytes with every other rank, one after the other, the first exchange timed
+// alone. Per peer: first and later exchanges in us; and rank 0's resident KiB before and after.
+// Call it before anything else has communicated.
+nlohmann::json measure_peers(Backend& backend, bool table);
+
+}  // namespace espalier::bench

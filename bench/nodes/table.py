@@ -1,0 +1,156 @@
+"""From launches to ratios, and the page of them.
+
+A launch's number is the median of its samples. Of each library's launches of a layout the quieter
+half counts, by the CPU time that others used meanwhile; a cell is the median over those.
+"""
+
+import datetime
+import statistics
+
+from analysis import cell_us
+from launchers import OURS
+from report import human_size, number
+
+LARGE = 64 << 10
+TARGET_LARGE = 1 / 1.3  # from LARGE up: at least 1.3 times faster than the best peer
+TARGET_SMALL = 1.05  # below: at most this times its time
+
+
+def _foreign(launch: dict) -> float:
+    load = launch["load"]
+    return (load["foreign_s"] + load["stolen_s"]) / max(load["wall_s"], 1e-9)
+
+
+def quieter_half(launches: list) -> list:
+    return sorted(launches, key=_foreign)[: (len(launches) + 1) // 2]
+
+
+def make_cell(layout, op: str, size: int, us: dict) -> dict:
+    peers = {name: time for name, time in us.items() if name != OURS and time is not None}
+    best = min(peers, key=peers.get) if peers else None
+    ours = us.get(OURS)
+    ratio = ours / peers[best] if best and ours else None
+    target = TARGET_LARGE if size >= LARGE else TARGET_SMALL
+    return {
+        "nodes": layout.nodes, "per_node": layout.per_node, "op": op, "bytes": size, "us": us,
+        "best_peer": best, "ratio": ratio, "target": target,
+        "met": ratio is not None and ratio <= target,
+    }  # fmt: skip
+
+
+def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
+    cells = []
+    libraries = {}
+    for layout, of in launches.items():
+        kept = {name: quieter_half(some) for name, some in of.items() if some}
+        libraries |= {name: some[0]["library"] for name, some in kept.items()}
+        for op in ops:
+            for size in sizes:
+                crowded = layout.ranks > cores
+                us = {name: cell_us(some, op, size, crowded) for name, some in kept.items()}
+                cells.append(make_cell(layout, op, size, us))
+    counts = {str(layout): {name: len(some) for name, some in of.items()}
+              for layout, of in launches.items()}  # fmt: skip
+    every = [one for of in launches.values() for some in of.values() for one in some]
+    return {
+        "date": datetime.date.today().isoformat(),
+        "host": every[0]["host"] if every else {},
+        "libraries": libraries,
+        "launches": counts,
+        "foreign_share": statistics.median(_foreign(one) for one in every) / cores if every else 0,
+        "cells": cells,
+    }
+
+
+def _table(header: list, rows: list, markdown: bool) -> list:
+    if markdown:
+        lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+        return lines + ["| " + " | ".join(row) + " |" for row in rows]
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+    return ["  ".join(f"{text:>{w}}" for text, w in zip(line, widths)) for line in [header, *rows]]
+
+
+def _title(text: str, markdown: bool) -> list:
+    return ["", f"{'## ' if markdown else ''}{text}", ""]
+
+
+def ratio_lines(cells: list, markdown: bool) -> list:
+    """One table per layout: operations down, sizes across; ours / best peer, * where it is met."""
+    lines = []
+    for nodes, per_node in sorted({(c["nodes"], c["per_node"]) for c in cells}):
+        mine = [c for c in cells if (c["nodes"], c["per_node"]) == (nodes, per_node)]
+        sizes = sorted({c["bytes"] for c in mine})
+        rows = []
+        for op in dict.fromkeys(c["op"] for c in mine):
+            of = {c["bytes"]: c for c in mine if c["op"] == op}
+            shown = [number(of[s]["ratio"]) + ("" if of[s]["met"] else " !") for s in sizes]
+            rows.append([op, *shown])
+        plural = "rank" if per_node == 1 else "ranks"
+        lines += _title(f"{nodes} nodes, {per_node} {plural} each: time / best peer's", markdown)
+        lines += _table(["", *map(human_size, sizes)], rows, markdown)
+    return lines
+
+
+def peer_lines(cells: list, markdown: bool) -> list:
+    """How often each peer was the best one."""
+    counts = {}
+    for cell in cells:
+        counts[cell["best_peer"]] = counts.get(cell["best_peer"], 0) + 1
+    met = sum(cell["met"] for cell in cells)
+    best = ", ".join(f"{name or 'none'} {n}" for name, n in sorted(counts.items(), key=str))
+    return ["", f"Targets met in {met} of {len(cells)} cells. Best peer in cells: {best}."]
+
+
+def p2p_lines(costs: dict, markdown: bool) -> list:
+    floor, p2p = costs.get("floor", {}), costs.get("p2p", {})
+    if "error" in floor or not p2p:
+        return []
+    rows = []
+    for name, of in p2p.items():
+        for op in ("p2p-latency", "p2p-bandwidth"):
+            times = of.get(op, {})
+            rows.append([name, op, *(number(times[s] / floor[s] if s in times else None)
+                                     for s in floor)])  # fmt: skip
+    title = "Point to point, time / half a round trip of a plain socket (best launch)"
+    return _title(title, markdown) + _table(["", "", *map(human_size, floor)], rows, markdown)
+
+
+def cost_lines(costs: dict, markdown: bool) -> list:
+    def of(kind, name, key):
+        return costs.get(kind, {}).get(name, {}).get(key)
+
+    def relative(kind, name, key):
+        ours, theirs = of(kind, OURS, key), of(kind, name, key)
+        return number(theirs / ours) if ours and theirs is not None else "-"
+
+    rows = []
+    for name in costs.get("first", {}):
+        first, later = of("first", name, "first_us"), of("first", name, "later_us")
+        rows.append([
+            name, relative("first", name, "first_us"),
+            number(first / later) if first and later else "-",
+            relative("memory", name, "kib_per_peer"), relative("startup", name, "seconds"),
+        ])  # fmt: skip
+    if not rows:
+        return []
+    header = ["", "first exchange", "first / its later ones", "memory per peer", "start-up"]
+    return _title("Set-up, memory, start-up, relative to Espalier's", markdown) + _table(
+        header, rows, markdown
+    )
+
+
+def render(summary: dict, markdown: bool) -> str:
+    host = summary["host"]
+    lines = [f"{'# ' if markdown else ''}Collectives over TCP between nodes", ""]
+    libraries = ", ".join(sorted(set(summary["libraries"].values())))
+    lines += [
+        f"{libraries}; source {summary['source']}, {summary['date']}; {host.get('cpu_model')}, "
+        f"{host.get('cpus')} CPUs, {host.get('kernel')}.",
+    ]
+    lines += ratio_lines(summary["cells"], markdown)
+    lines += peer_lines(summary["cells"], markdown)
+    lines += p2p_lines(summary["costs"], markdown)
+    lines += cost_lines(summary["costs"], markdown)
+    for failure in summary["failures"]:
+        lines += ["", f"Failed: {failure}"]
+    return "\n".join(lines) + "\n"
