@@ -58,9 +58,7 @@ int FrameWire::progress() noexcept {
 
 void FrameWire::idle() noexcept {
   matcher_.for_each([&](MatchNode& node) {
-    Peer& p = peer(node.peer);
-    if (!node.posted || std::exchange(p.reached, true)) return;
-    link_.reach(p.rank);
+    if (node.posted) link_.reach(node.peer);
   });
 }
 

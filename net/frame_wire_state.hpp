@@ -44,7 +44,6 @@ struct FramePeer {
 
   const Rank rank;
   bool in_backlog = false;
-  bool reached = false;
   bool lost = false;
   Status why;  // it is lost
 

@@ -82,7 +82,7 @@ class Link {
     ESP_ASSERT(false);
   }
   // Makes the connection if there is none yet, so that the peer's death is noticed by a rank that
-  // waits for its first frame.
+  // waits for a frame. A peer that has gone after its goodbye is lost by that, and by a post to it.
   virtual void reach(Rank peer) noexcept = 0;
   // The peer does not keep to the protocol: the connection is given up, FrameSink::lost() is
   // called with why.status from the running or next progress(). No effect on a peer that is lost.

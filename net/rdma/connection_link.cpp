@@ -67,13 +67,16 @@ net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
 
 void ConnectionLink::reach(Rank rank) noexcept {
   Peer& to = peer(rank);
-  if (to.lost || to.verdict || to.connection || to.asked_ns != 0) return;
+  if (to.lost) return miss(to);
+  to.sought = true;
+  if (to.verdict || to.connection || to.asked_ns != 0) return;
   ask(to);
 }
 
 Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                             Completion& completion) noexcept {
   Peer& to = peer(rank);
+  if (to.lost) miss(to);
   if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) {

@@ -173,6 +173,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void trouble(Peer& peer) noexcept;
   void renew(Peer& peer) noexcept;
   void give_up(Peer& peer, const Error& why) noexcept;
+  void miss(Peer& peer) noexcept;
   void abandon(Peer& peer, Status status) noexcept;
   void wake_at(Peer& peer, std::uint64_t time_ns) noexcept;
   static void on_timer(Timer& timer, std::uint64_t now_ns) noexcept;

@@ -261,7 +261,10 @@ int ConnectionLink::handle_troubles() noexcept {
     for (Peer* peer : std::exchange(troubled_, {})) {
       peer->troubled = false;
       ++handled;
-      if (peer->lost) continue;
+      if (peer->lost) {
+        if (std::exchange(peer->missed, false)) sink_->lost(peer->rank, peer->verdict->status);
+        continue;
+      }
       const bool hopeless = peer->why == Fault::kRemoteAccess ||
                             peer->why == Fault::kRemoteOperation || peer->why == Fault::kLocal;
       if (!peer->verdict && peer->broken && hopeless) {
@@ -302,9 +305,18 @@ void ConnectionLink::give_up(Peer& peer, const Error& why) noexcept {
   timers_.cancel(peer);
   peer.lost = true;
   peer.story = why.text;
-  abandon(peer, why.status);
   // Who has said goodbye may go.
-  if (!peer.left || why.status.code() != ESP_ERR_PEER_DIED) sink_->lost(peer.rank, why.status);
+  peer.unmissed =
+      peer.left && !peer.sought && peer.owes_nothing() && why.status.code() == ESP_ERR_PEER_DIED;
+  abandon(peer, why.status);
+  if (!peer.unmissed) sink_->lost(peer.rank, why.status);
+}
+
+// Somebody needs a peer that went quietly.
+void ConnectionLink::miss(Peer& peer) noexcept {
+  if (peer.goodbye_said || !std::exchange(peer.unmissed, false)) return;
+  peer.missed = true;
+  trouble(peer);
 }
 
 // What was posted ends with this status.

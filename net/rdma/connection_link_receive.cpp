@@ -46,6 +46,7 @@ void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
 // Something has come on the peer's connection, with credits. False: it is not to be looked at.
 bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   const bool waited = !peer.handshake.up();
+  peer.sought = false;
   if (!peer.broken) peer.handshake.heard();
   if (waited && peer.handshake.up()) go(peer);
   peer.rebuilds = 0;

@@ -73,6 +73,18 @@ struct ConnectionLink::Peer : Timer {
   bool has_work() const noexcept {
     return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
   }
+  // Nothing is under way to it but perhaps this side's goodbye.
+  bool owes_nothing() noexcept {
+    bool owes = !posts.empty();
+    const auto look = [&](const Record& record) {
+      const bool frames =
+          record.what == Record::What::kMessage && record.kind == MessageKind::kFrames;
+      owes = owes || frames || record.post != nullptr;
+    };
+    for (const Record& record : resend) look(record);
+    sent.for_each(look);
+    return !owes;
+  }
 
   ConnectionLink& link;
   const Rank rank;
@@ -110,7 +122,10 @@ struct ConnectionLink::Peer : Timer {
   bool broken = false;           // the connection is good for close() only
   bool troubled = false;         // in the link's list
   bool goodbye_due = false, goodbye_said = false;
-  bool left = false;  // the peer has said goodbye
+  bool left = false;      // the peer has said goodbye
+  bool sought = false;    // somebody has waited for it since it was heard: left is not enough
+  bool unmissed = false;  // lost after its goodbye: told to the sink when it is needed
+  bool missed = false;    // ... which is now
   bool lost = false;
   std::string story;  // why it was lost
 };

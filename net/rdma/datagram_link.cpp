@@ -99,6 +99,7 @@ void DatagramLink::make_ready(Peer& peer) noexcept {
 Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                           Completion& completion) noexcept {
   Peer& peer = peer_of(rank);
+  if (peer.lost) miss(peer);
   if (peer.lost || peer.parting) return Posted::kDone;
   FramePost* post = posts_.allocate(header, payload);
   if (post == nullptr) return Posted::kRetry;
@@ -143,8 +144,11 @@ void DatagramLink::redirect(Rank from, std::byte* payload) noexcept {
 }
 
 // From now on its silence is noticed.
-void DatagramLink::reach(Rank peer) noexcept {
-  (void)peer_of(peer);
+void DatagramLink::reach(Rank rank) noexcept {
+  Peer& peer = peer_of(rank);
+  if (peer.lost) return miss(peer);
+  if (peer.parting) return;
+  if (!std::exchange(peer.sought, true) && peer.left) set_alarm(peer);
 }
 
 int DatagramLink::progress(net::FrameSink& sink) noexcept {
@@ -183,7 +187,7 @@ void DatagramLink::set_alarm(Peer& peer) noexcept {
   std::uint64_t due = peer.send.deadline_ns();
   // Whoever is ready waits for the port, not for time.
   if (!peer.linked()) due = std::min(due, peer.receive.answer_ns());
-  if (peer.send.idle() && !peer.left) {
+  if (peer.send.idle() && peer.expected_to_live()) {
     due = std::min(due, peer.probing ? peer.next_probe_ns : peer.heard_ns + options_.keepalive_ns);
   }
   if (!peer.alarm.idle()) {
@@ -207,7 +211,7 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     make_ready(peer);
   }
   if (peer.receive.answer_ns() <= now_ns) make_ready(peer);
-  if (peer.send.idle() && !peer.left) ask_whether_alive(peer, now_ns);
+  if (peer.send.idle() && peer.expected_to_live()) ask_whether_alive(peer, now_ns);
   set_alarm(peer);
 }
 

@@ -6,7 +6,8 @@
 // (ESP_ERR_PEER_DIED): by the sender of what is not acknowledged, and by everybody who has
 // exchanged a packet with it, through probes when it is silent. Acknowledgements are software's: a
 // peer that computes and calls nothing of the library says nothing, so give_up_ns bounds for how
-// long it may.
+// long it may. One that has said goodbye may go: it is lost only to whoever posts to it or waits
+// for it (reach()) after that.
 //
 // Letters (net/rdma/postman.hpp) travel beside the frames, once and unnumbered.
 //
@@ -138,6 +139,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   // Ends (datagram_link_end.cpp).
   void give_up(Peer& peer, const Status& why) noexcept;
   void give_up_all() noexcept;
+  void miss(Peer& peer) noexcept;
   void bury(net::FrameSink& sink) noexcept;
   void drop_contents(Peer& peer) noexcept;
   void run_completions() noexcept;

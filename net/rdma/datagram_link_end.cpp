@@ -30,8 +30,17 @@ void DatagramLink::lose(Rank rank, Error why) noexcept {
 void DatagramLink::give_up(Peer& peer, const Status& why) noexcept {
   if (std::exchange(peer.lost, true)) return;
   peer.why = why;
+  peer.unmissed =
+      peer.left && !peer.sought && peer.owes_nothing() && why.code() == ESP_ERR_PEER_DIED;
   peer.reader.stop();
   timers_.cancel(peer.alarm);
+  if (peer.linked()) peer.unlink();
+  dying_.push_back(peer);
+}
+
+// Somebody needs a peer that went quietly.
+void DatagramLink::miss(Peer& peer) noexcept {
+  if (peer.parting || !std::exchange(peer.unmissed, false)) return;
   if (peer.linked()) peer.unlink();
   dying_.push_back(peer);
 }
@@ -50,7 +59,7 @@ void DatagramLink::bury(net::FrameSink& sink) noexcept {
       if (waiting != nullptr) waiting->complete(peer->why);
     }
     drop_contents(*peer);
-    if (!peer->left) sink.lost(peer->rank, peer->why);
+    if (!peer->unmissed) sink.lost(peer->rank, peer->why);
     peer->refuse = peer->refuse && peer->reachable && port_fault_.ok();
     if (peer->refuse) make_ready(*peer);
   }

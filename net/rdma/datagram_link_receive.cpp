@@ -26,7 +26,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
     return port_.give(packet);
   }
   peer.heard_ns = now_ns_;
-  peer.probing = false;
+  peer.probing = peer.sought = false;
   if (header.flags == kRefusal) {
     give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
     return port_.give(packet);

@@ -158,7 +158,10 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
 void DatagramLink::post(Rank to, std::span<const std::byte> letter) noexcept {
   ESP_ASSERT(letter.size() <= kLetterBytes);
   Peer& peer = peer_of(to);
-  if (!peer.lost) (void)send_bare(peer, kLetter, letter);
+  if (peer.lost) return;
+  peer.sought = true;
+  (void)send_bare(peer, kLetter, letter);
+  set_alarm(peer);
 }
 
 }  // namespace espalier::rdma

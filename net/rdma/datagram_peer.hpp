@@ -25,6 +25,12 @@ struct DatagramPeer final : ListNode {
       : link(owner), rank(number), alarm(*this), send(first), receive(first) {}
 
   bool has_posts() const noexcept { return posts != nullptr || filling != nullptr; }
+  // Nothing is unanswered but perhaps this side's goodbye.
+  bool owes_nothing() const noexcept {
+    return !has_posts() && (send.idle() || (goodbye_sent && send.reach() == 1));
+  }
+  // Whether its silence means something.
+  bool expected_to_live() const noexcept { return !left || sought; }
   // Everything said has been acknowledged; and the peer's goodbye, if this was ours.
   bool settled() const noexcept {
     if (lost) return buried && !refuse;
@@ -41,6 +47,8 @@ struct DatagramPeer final : ListNode {
   bool parting = false;       // nothing more will be posted
   bool goodbye_sent = false;  // ... and the peer is told
   bool left = false;          // the peer will post nothing more
+  bool sought = false;        // somebody has waited for it since it was heard: left is not enough
+  bool unmissed = false;      // given up after its goodbye: told to the sink when it is needed
   bool probing = false;       // it is asked whether it lives
   bool ask = false;           // with the next packet
   bool refuse = false;        // it is told that it was given up

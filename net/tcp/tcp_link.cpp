@@ -248,7 +248,9 @@ void TcpLink::redirect(Rank from, std::byte* payload) noexcept {
 
 void TcpLink::reach(Rank rank) noexcept {
   Peer& p = peer(rank);
-  if (p.state == Peer::State::kApart && !p.goodbye) connect(p);
+  if (p.goodbye) return;
+  if (p.state == Peer::State::kApart) connect(p);
+  if (p.state == Peer::State::kLeft) fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
 }
 
 void TcpLink::say_goodbye(Rank rank) noexcept {

@@ -79,6 +79,12 @@ rdma::DatagramLinkOptions SimFrameWorld::datagram_options(Rank rank, int ranks) 
   return options;
 }
 
+void SimFrameWorld::pass(std::uint64_t time_ns) {
+  const std::uint64_t end_ns = world_.now_ns() + time_ns;
+  world_.wake_at(0, end_ns);
+  (void)world_.run(end_ns);
+}
+
 // Until a rank has something to do. Only as long as something is under way: probes would go on for
 // ever.
 bool SimFrameWorld::step() noexcept {

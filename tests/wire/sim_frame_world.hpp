@@ -17,7 +17,8 @@ class SimFrameWorld : public FrameWorld {
  public:
   // The wire of a rank, which makes the world go on when it has nothing to do itself.
   Wire& wire(Rank r) noexcept override { return *drivers_[static_cast<std::size_t>(r)]; }
-  sim::World& sim_world() noexcept { return world_; }
+  // Time in which no rank looks at its wire.
+  void pass(std::uint64_t time_ns);
 
  protected:
   // `faults` as in net/sim/faults.hpp.

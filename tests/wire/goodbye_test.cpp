@@ -1,0 +1,104 @@
+// Peers that leave with a goodbye: nobody is told of it who does not need them, and who does learns
+// that they are gone.
+#include <memory>
+
+#include "connection_world.hpp"
+#include "datagram_world.hpp"
+#include "tcp_world.hpp"
+#include "traffic.hpp"
+
+namespace espalier::test {
+namespace {
+
+using MakeWorld = std::unique_ptr<FrameWorld> (*)();
+
+struct Kind {
+  const char* name;
+  MakeWorld make;
+  bool simulated;
+};
+
+std::unique_ptr<FrameWorld> datagrams() {
+  return std::make_unique<DatagramWorld>(2, "");
+}
+std::unique_ptr<FrameWorld> connections() {
+  return std::make_unique<ConnectionWorld>(2, ConnectionWorldOptions{});
+}
+std::unique_ptr<FrameWorld> tcp() {
+  return std::make_unique<TcpWorld>(2, tcp_options("127.0.0.1"));
+}
+
+class Goodbye : public ::testing::TestWithParam<Kind> {
+ protected:
+  // Rank 1 has sent and got a message, and goes.
+  void SetUp() override {
+    world_ = GetParam().make();
+    Message there(0, 1, FlowId(1, 0, 0), 1000, 1), back(1, 0, FlowId(1, 0, 1), 1000, 2);
+    for (Message* m : {&there, &back}) {
+      (void)m->receive(world_->wire(m->to));
+      ASSERT_TRUE(
+          step_until(*world_, [&] { return m->send(world_->wire(m->from)) != Posted::kRetry; }));
+      ASSERT_TRUE(
+          step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
+    }
+    world_->link(1).say_goodbye(0);
+    ASSERT_TRUE(step_until(*world_, [&] { return world_->link(1).drained(); }));
+    world_->close(1);
+    for (int i = 0; i < 50; ++i) look();
+    EXPECT_TRUE(world_->frames(0).state(1).ok()) << "nobody needs it";
+  }
+  void look() {
+    if (world_->wire(0).progress() == 0) {
+      world_->wire(0).idle();
+      world_->rest();
+      if (!GetParam().simulated) return;
+      static_cast<SimFrameWorld&>(*world_).pass(100'000);
+    }
+  }
+  template <typename Done>
+  bool until(Done&& done) {
+    for (int i = 0; i < 100'000 && !done(); ++i) look();
+    return done();
+  }
+
+  std::unique_ptr<FrameWorld> world_;
+};
+
+TEST_P(Goodbye, WhoPostsToAPeerThatHasGoneIsToldSo) {
+  Message late(0, 1, FlowId(1, 0, 2), 1000, 3), waits(1, 0, FlowId(1, 0, 3), 1000, 4);
+  (void)waits.receive(world_->wire(0));
+  (void)late.send(world_->wire(0));
+  EXPECT_TRUE(until([&] { return late.sent.complete() && waits.received.complete(); }));
+  EXPECT_EQ(waits.received.status, Status(ESP_ERR_PEER_DIED, 1));
+  EXPECT_EQ(world_->frames(0).state(1), Status(ESP_ERR_PEER_DIED, 1));
+}
+
+// Nobody waits for anything: all posts end, and the loss is known.
+TEST_P(Goodbye, PostsToAPeerThatHasGoneEnd) {
+  Messages posts;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    posts.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, 2 + i), 1000, i));
+    (void)posts.back()->send(world_->wire(0));
+    ASSERT_TRUE(until([&] { return posts.back()->sent.complete(); }));
+    for (int k = 0; k < 50; ++k) look();
+  }
+  EXPECT_TRUE(until([&] { return !world_->frames(0).state(1).ok(); }));
+}
+
+TEST_P(Goodbye, WhoWaitsForAPeerThatHasGoneIsToldSo) {
+  // A closed connection on which nothing is sent shows nothing (docs/tcp.md).
+  if (!GetParam().simulated) return;
+  Message waits(1, 0, FlowId(1, 0, 3), 1000, 4);
+  (void)waits.receive(world_->wire(0));
+  ASSERT_TRUE(until([&] { return waits.received.complete(); }));
+  EXPECT_EQ(waits.received.status, Status(ESP_ERR_PEER_DIED, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, Goodbye,
+                         ::testing::Values(Kind{"Datagrams", datagrams, true},
+                                           Kind{"Connections", connections, true},
+                                           Kind{"Tcp", tcp, false}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace espalier::test
