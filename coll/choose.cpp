@@ -97,31 +97,67 @@ std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tun
   return std::min(segment, tuning.segment_bytes_max);
 }
 
+// Does the call leave it to this library how ranks are connected?
+bool is_free(const esp_coll_options& options) {
+  return options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
+         options.variant == ESP_VARIANT_EVENT;
+}
+
+// Where members are, as far as a plan is to make use of it.
+const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest& request,
+                              const Tuning& tuning) {
+  const TeamNodes* nodes = request.nodes.nodes;
+  if (nodes == nullptr || nodes->inner.empty()) return nodes;
+  if (!is_free(options) || exists(tuning.preferred_algorithm, request)) return nodes->plain;
+  if (!request.commutative && !nodes->in_order) return nodes->plain;
+  if (tuning.inner_levels == FollowLevels::kOn) return nodes;
+  // On one node all ranks reduce their shares at once.
+  const bool spread = nodes->plain == nullptr && request.collective == Collective::kAllreduce &&
+                      request.commutative && message_bytes(request) > tuning.allreduce_gather_bytes;
+  const bool pays = nodes->largest > tuning.flat_ranks && !spread;
+  return tuning.inner_levels == FollowLevels::kAuto && pays ? nodes : nodes->plain;
+}
+
 // A tree whose parts nobody has chosen follows the nodes of its team. An order of ranks that goes
 // to and fro between nodes cannot be kept that way.
 bool follows_nodes(const esp_coll_options& options, const PlanRequest& request) {
   const TeamNodes* nodes = request.nodes.nodes;
-  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE &&
-         options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
-         options.variant == ESP_VARIANT_EVENT && (request.commutative || nodes->in_order);
+  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options) &&
+         (request.commutative || nodes->in_order);
+}
+
+// Reductions of many groups, or members, in one pass would make their head the slowest rank.
+LevelShape choose_level(const LevelShape& wished, std::int32_t many, bool up,
+                        const Tuning& tuning) {
+  if (wished.shape != ESP_SHAPE_AUTO) return wished;
+  return {up && many > tuning.flat_ranks ? ESP_SHAPE_KNOMIAL : ESP_SHAPE_FLAT,
+          tuning.knomial_radix};
 }
 
 void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
                        PlanRequest& request) {
   if (!follows_nodes(options, request)) return;
   NodePlan& plan = request.nodes;
+  const LevelShapes& wished = tuning.level_shapes;
   const bool up = request.collective != Collective::kBcast;
   plan.follow = true;
-  plan.inside = up && plan.nodes->largest > tuning.flat_ranks ? ESP_SHAPE_KNOMIAL : ESP_SHAPE_FLAT;
-  plan.inside_radix = tuning.knomial_radix;
+  const LevelShape inside = choose_level(wished.inside, plan.nodes->largest_group, up, tuning);
+  plan.inside = inside.shape;
+  plan.inside_radix = inside.radix;
+  for (std::size_t k = 0; k < kInnerLevels; ++k) {
+    plan.between[k] = choose_level(wished.between[k], 0, up, tuning);  // few everywhere
+  }
   const std::uint64_t bytes = message_bytes(request);
   const bool all = up && request.collective != Collective::kReduce;
-  plan.exchange =
-      all && plan.nodes->count() <= tuning.exchange_nodes && bytes <= tuning.exchange_bytes;
+  plan.exchange = all && plan.nodes->count() > 1 && wished.nodes.shape == ESP_SHAPE_AUTO &&
+                  plan.nodes->count() <= tuning.exchange_nodes && bytes <= tuning.exchange_bytes;
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
+  if (wished.nodes.shape == ESP_SHAPE_AUTO) return;
+  request.shape = wished.nodes.shape;
+  request.radix = wished.nodes.radix;
 }
 
 void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
@@ -141,14 +177,15 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
                             const Tuning& tuning) {
   if (const Outcome outcome = check_options(options); !outcome) return outcome.error();
   PlanRequest request = base;
-  request.algorithm = choose_algorithm(options, base, tuning);
+  request.nodes.nodes = choose_nodes(options, base, tuning);
+  request.algorithm = choose_algorithm(options, request, tuning);
   request.shape = options.shape;
   request.radix = options.radix;
   if (request.shape == ESP_SHAPE_AUTO) {
     request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
   }
   if (request.radix == 0) request.radix = tuning.knomial_radix;
-  if (request.algorithm == ESP_ALGORITHM_TREE && base.nodes.nodes == nullptr) {
+  if (request.algorithm == ESP_ALGORITHM_TREE && request.nodes.nodes == nullptr) {
     request.levels = tuning.levels;
   }
   request.segment_bytes =

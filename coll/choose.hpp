@@ -5,11 +5,22 @@
 // error, never silently replaced. Values only; any thread. path: setup
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "coll/plan.hpp"
 
 namespace espalier {
+
+enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff };
+
+// AUTO: chosen.
+struct LevelShapes {
+  LevelShape nodes = {ESP_SHAPE_AUTO, 2};
+  std::array<LevelShape, kInnerLevels> between = {
+      {{ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}}};  // by InnerLevel
+  LevelShape inside = {ESP_SHAPE_AUTO, 2};
+};
 
 // Thresholds, with the reason for each default. Sizes are of the whole message in bytes.
 struct Tuning {
@@ -49,6 +60,14 @@ struct Tuning {
   // From so many segments on, a chain of nodes: every node sends and receives each segment once,
   // and the way's length is hidden by the pipeline. Below, a binomial tree.
   std::uint64_t chain_segments_per_node = 2;
+  // Inside nodes: whether trees follow sockets, NUMA nodes and outer caches. kAuto: where a node
+  // has more than flat_ranks members. Up to there one publication serves all, and one pass combines
+  // all; a level more is a copy more at each of its heads and a hop more for their members. Beyond,
+  // many readers of one publication would draw every segment across the link between sockets once
+  // each.
+  FollowLevels inner_levels = FollowLevels::kAuto;
+  // Shapes of the levels of trees that follow nodes, where they are not to be chosen.
+  LevelShapes level_shapes = {};
   // How the machine groups the ranks of the job's whole team: trees follow it. None: one level.
   TreeLevels levels = {};
 };

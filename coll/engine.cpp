@@ -72,7 +72,7 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   base.elements = call.count;
   base.element_bytes = call.element_bytes;
   base.commutative = call.combiner.commutative();
-  base.nodes.nodes = team.nodes();
+  base.nodes.nodes = team.layout();
   auto request = resolve(call.options, base, tuning_);
   if (!request) return request.error();
   request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);

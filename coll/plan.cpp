@@ -206,7 +206,9 @@ Outcome check_levels(const PlanRequest& r) {
 }
 
 Outcome check_shape(const PlanRequest& r) {
-  if (r.nodes.follow && r.shape == ESP_SHAPE_TWO_TREE) {
+  const auto two_tree = [](const LevelShape& level) { return level.shape == ESP_SHAPE_TWO_TREE; };
+  if (r.nodes.follow && (r.shape == ESP_SHAPE_TWO_TREE || r.nodes.inside == ESP_SHAPE_TWO_TREE ||
+                         std::any_of(r.nodes.between.begin(), r.nodes.between.end(), two_tree))) {
     return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree over nodes");
   }
   if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {

@@ -57,6 +57,7 @@ struct Membership {
   std::vector<Rank> ranks;   // job ranks
   std::vector<Bell*> bells;  // of the members on this rank's node
   TeamNodes nodes;           // of a team on several nodes; else empty
+  TeamNodes places;          // of a team with levels inside nodes; else empty
 };
 
 // What is known of a member on another node, by its answers (coll/team_news.hpp).
@@ -125,6 +126,11 @@ struct Team {
   const TeamNodes* nodes() const noexcept {
     const bool several = membership_ != nullptr && !membership_->nodes.node.empty();
     return several ? &membership_->nodes : nullptr;
+  }
+  // For plans: with the levels inside nodes, where there are any.
+  const TeamNodes* layout() const noexcept {
+    const bool levels = membership_ != nullptr && !membership_->places.inner.empty();
+    return levels ? &membership_->places : nodes();
   }
   // Is the member on another node?
   bool is_remote(int member) const noexcept {

@@ -7,9 +7,14 @@
 //   by core    member 0 1 2 3 4 5 on nodes A A A B B B      order 0 1 2  3 4 5
 //   by node    member 0 1 2 3 4 5 on nodes A B A B A B      order 0 2 4  1 3 5
 //
+// Inside a node there may be levels: sockets, NUMA nodes, outer caches. Their groups are neighbours
+// in the order, too. A level that separates nobody, or everybody, is left out.
+//
 // Values, equal on all members. Threads: any (constant once made). path: setup
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,6 +23,20 @@
 
 namespace espalier {
 
+// What separates members of one node, from the outside to the inside.
+enum class InnerLevel : std::uint8_t { kSocket, kNuma, kCache };
+inline constexpr std::size_t kInnerLevels = 3;
+const char* inner_level_name(InnerLevel level) noexcept;  // "socket", "NUMA node", "cache"
+// Where a member is inside its node: numbers that tell places apart, -1 where it is bound to no
+// one of them.
+using InnerPlace = std::array<std::int32_t, kInnerLevels>;
+
+// The groups of one level, each inside a group of the level before.
+struct InnerGroups {
+  InnerLevel level = InnerLevel::kSocket;
+  std::vector<std::int32_t> begin;  // of each group in TeamNodes::order, and the end
+};
+
 struct TeamNodes {
   std::vector<std::int32_t> node;      // by member; nodes are numbered by their lowest members
   std::vector<std::int32_t> order;     // members, node after node, ascending inside
@@ -25,9 +44,15 @@ struct TeamNodes {
   std::vector<std::int32_t> begin;     // of each node in `order`, and the end
   std::int32_t largest = 0;            // members of the largest node
   bool in_order = true;                // `order` is that of the members
+  std::vector<InnerGroups> inner;      // from the outside to the inside
+  std::int32_t largest_group = 0;      // members of the largest innermost group
+  // The same members without inner levels; nullptr: then they are on one node. For teams with them.
+  const TeamNodes* plain = nullptr;
 
   // `node_of`: any numbers that tell the nodes of the members apart.
-  static TeamNodes of(std::span<const std::int32_t> node_of);
+  // `place_of`: by member, or empty. A level is one for a node only if all its members are bound.
+  static TeamNodes of(std::span<const std::int32_t> node_of,
+                      std::span<const InnerPlace> place_of = {});
 
   std::int32_t count() const noexcept { return static_cast<std::int32_t>(begin.size()) - 1; }
   std::int32_t members(std::int32_t of) const noexcept { return at(begin, of + 1) - at(begin, of); }
@@ -49,14 +74,22 @@ struct TeamNodes {
   }
 };
 
+struct LevelShape {
+  esp_shape shape = ESP_SHAPE_FLAT;  // not AUTO, not two-tree
+  std::int32_t radix = 2;
+  friend bool operator==(const LevelShape&, const LevelShape&) = default;
+};
+
 // How a plan makes use of it.
 struct NodePlan {
   const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
-  // The tree has two levels: over the nodes (the request's shape), and inside each this one. Else
-  // nodes only say whom a publication reaches.
+  // The tree has a level over the nodes (the request's shape), one over the groups of each inner
+  // level, and one over the members of each innermost group (`inside`). Else nodes only say whom a
+  // publication reaches.
   bool follow = false;
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;
+  std::array<LevelShape, kInnerLevels> between = {};  // by InnerLevel
   // An allreduce in which each head sends its node's sum to all others: one hop between nodes.
   bool exchange = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;

@@ -35,6 +35,22 @@ std::string describe_shape(esp_shape shape, std::int32_t radix) {
   return has_radix ? fmt::format("{} {}", shape_name(shape), radix) : shape_name(shape);
 }
 
+// Of a tree that follows nodes: level by level, from the outside to the inside.
+std::string describe_levels(const PlanRequest& request, const std::string& outside) {
+  const NodePlan& plan = request.nodes;
+  std::string text;
+  if (plan.nodes->count() > 1) {
+    text = fmt::format("{} over {} nodes, ", plan.exchange ? "exchange" : outside,
+                       plan.nodes->count());
+  }
+  for (const InnerGroups& groups : plan.nodes->inner) {
+    const LevelShape& shape = plan.between[static_cast<std::size_t>(groups.level)];
+    text += fmt::format("{} over {} {}s, ", describe_shape(shape.shape, shape.radix),
+                        groups.begin.size() - 1, inner_level_name(groups.level));
+  }
+  return text + describe_shape(plan.inside, plan.inside_radix) + " inside";
+}
+
 const char* variant_name(esp_variant variant) {
   switch (variant) {
     case ESP_VARIANT_BLOCKING:
@@ -95,12 +111,7 @@ std::string describe_algorithm(const PlanRequest& request, const Partition& part
     name = "spread";
   } else {
     std::string shapes = describe_shape(request.shape, request.radix);
-    if (request.nodes.follow) {
-      shapes =
-          fmt::format("{} over {} nodes, {} inside", request.nodes.exchange ? "exchange" : shapes,
-                      request.nodes.nodes->count(),
-                      describe_shape(request.nodes.inside, request.nodes.inside_radix));
-    }
+    if (request.nodes.follow) shapes = describe_levels(request, shapes);
     for (const TreeLevel& level : request.levels) {
       if (level.ranks == 0) break;
       shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);

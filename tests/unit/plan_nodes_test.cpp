@@ -212,5 +212,159 @@ TEST(PlanNodesTest, Texts) {
       << text(Collective::kBcast, 1);
 }
 
+// ---- levels inside nodes ----
+
+// Two nodes (or one) of two sockets of two NUMA nodes, which share a cache each.
+TeamNodes with_places(Placement how, std::int32_t nodes, std::int32_t size, unsigned seed) {
+  std::vector<std::int32_t> place(static_cast<std::size_t>(size));  // of 4 per node
+  for (std::int32_t m = 0; m < size; ++m) {
+    place[static_cast<std::size_t>(m)] =
+        how == Placement::kByCore ? m * 4 * nodes / size : m % (4 * nodes);
+  }
+  if (how == Placement::kRandom) std::shuffle(place.begin(), place.end(), std::mt19937(seed));
+  std::vector<std::int32_t> node_of;
+  std::vector<InnerPlace> places;
+  for (const std::int32_t p : place) {
+    node_of.push_back(p / 4);
+    places.push_back({p % 4 / 2, p % 4, p % 4});
+  }
+  return TeamNodes::of(node_of, places);
+}
+
+// Pairs of groups of one level that exchange segments, without those that are inside outer groups.
+std::size_t edges_between_sockets(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  const std::vector<std::int32_t>& begin = nodes.inner.front().begin;
+  const auto group = [&](std::int32_t member) {
+    const std::int32_t at = nodes.position[static_cast<std::size_t>(member)];
+    return std::upper_bound(begin.begin(), begin.end(), at) - begin.begin();
+  };
+  std::size_t found = 0;
+  for (const Plan& plan : plans) {
+    for (const Vertex& vertex : plan.vertices) {
+      if (vertex.action == Action::kSend) found += group(plan.rank) != group(vertex.peer);
+      for (const std::int32_t peer : vertex.peers) found += group(plan.rank) != group(peer);
+    }
+  }
+  return found;
+}
+
+Tuning following(const LevelShapes& shapes = {}) {
+  Tuning tuning;
+  tuning.inner_levels = FollowLevels::kOn;
+  tuning.level_shapes = shapes;
+  return tuning;
+}
+
+TEST(TeamNodesTest, InnerLevels) {
+  const std::vector<std::int32_t> node_of = {0, 0, 1, 1, 0, 0, 1, 1};
+  std::vector<InnerPlace> places = {{1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7},
+                                    {1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7}};
+  const TeamNodes two = TeamNodes::of(node_of, places);
+  EXPECT_EQ(two.order, (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+  EXPECT_EQ(two.begin, (std::vector<std::int32_t>{0, 4, 8}));
+  ASSERT_EQ(two.inner.size(), 1U) << "NUMA nodes and caches separate nobody further";
+  EXPECT_EQ(two.inner[0].level, InnerLevel::kSocket);
+  EXPECT_EQ(two.inner[0].begin, (std::vector<std::int32_t>{0, 2, 4, 6, 8}));
+  EXPECT_EQ(two.largest, 4);
+  EXPECT_EQ(two.largest_group, 2);
+  // A member that may run anywhere: no levels in its node, as before in the other.
+  places[4] = {-1, -1, -1};
+  const TeamNodes half = TeamNodes::of(node_of, places);
+  EXPECT_EQ(half.inner[0].begin, (std::vector<std::int32_t>{0, 4, 6, 8}));
+  places[7] = {1, -1, -1};
+  places[6] = {-1, 0, 0};
+  EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
+  // Bound to cores of their own: no level either.
+  for (std::size_t m = 0; m < places.size(); ++m) places[m].fill(static_cast<std::int32_t>(m));
+  EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
+}
+
+TEST(PlanPlacesTest, CorrectForEveryPlacementAndRoot) {
+  LevelShapes shapes;
+  shapes.nodes = {ESP_SHAPE_BINARY, 2};
+  shapes.between = {{{ESP_SHAPE_CHAIN, 2}, {ESP_SHAPE_BINOMIAL, 2}, {ESP_SHAPE_FLAT, 2}}};
+  shapes.inside = {ESP_SHAPE_KARY, 3};
+  std::uint64_t seed = 1;
+  for (std::int32_t size = 2; size <= 21; size += size < 12 ? 1 : 3) {
+    for (const Placement how : {Placement::kByCore, Placement::kByNode, Placement::kRandom}) {
+      const TeamNodes nodes = with_places(how, 1 + size % 3, size, static_cast<unsigned>(size));
+      if (nodes.inner.empty()) continue;
+      for (const Collective collective : {Collective::kBarrier, Collective::kBcast,
+                                          Collective::kReduce, Collective::kAllreduce}) {
+        const bool rooted = collective == Collective::kBcast || collective == Collective::kReduce;
+        for (std::int32_t root = 0; root < (rooted ? size : 1); ++root) {
+          PlanRequest request = call(collective, size, 5);
+          request.root = root;
+          request.nodes.nodes = &nodes;
+          esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+          options.segment_bytes = 32;
+          options.window_send = 3;
+          options.window_recv = 5;
+          auto made = resolve(options, request, following(seed % 2 == 0 ? shapes : LevelShapes{}));
+          ASSERT_TRUE(made.ok());
+          ASSERT_TRUE(made->nodes.follow && made->nodes.nodes == &nodes);
+          const std::vector<Plan> plans = make_plans(*made);
+          ASSERT_FALSE(plans.empty());
+          ASSERT_TRUE(publishes_only_inside(plans, nodes));
+          if (rooted) {  // each socket is entered, or left, once
+            EXPECT_EQ(edges_between_sockets(plans, nodes), nodes.inner.front().begin.size() - 2);
+          }
+          made->root = nodes.position[static_cast<std::size_t>(root)];
+          made->commutative = false;
+          const std::vector<Schedule> all = schedules(++seed, size);
+          const Schedule& schedule = all[seed % all.size()];
+          ASSERT_TRUE(expect_correct(in_node_order(plans, nodes), *made, schedule));
+        }
+      }
+    }
+  }
+}
+
+// Where following the levels does not pay, or cannot be, plans are those without them.
+TEST(PlanPlacesTest, FollowedWhereItPays) {
+  const TeamNodes plain = placed(Placement::kByCore, 2, 24, 0);
+  TeamNodes places = with_places(Placement::kByCore, 2, 24, 0);
+  places.plain = &plain;
+  const auto chosen = [&](const TeamNodes& nodes, Collective collective, std::int32_t size,
+                          FollowLevels follow) {
+    PlanRequest request = call(collective, size, 5000);
+    request.nodes.nodes = &nodes;
+    Tuning tuning;
+    tuning.inner_levels = follow;
+    return resolve(ESP_COLL_OPTIONS_INIT, request, tuning)->nodes.nodes;
+  };
+  EXPECT_EQ(chosen(places, Collective::kBcast, 24, FollowLevels::kAuto), &places);
+  EXPECT_EQ(chosen(places, Collective::kBcast, 24, FollowLevels::kOff), &plain);
+  TeamNodes few = with_places(Placement::kByCore, 1, 8, 0);
+  EXPECT_EQ(chosen(few, Collective::kBcast, 8, FollowLevels::kAuto), nullptr);
+  EXPECT_EQ(chosen(few, Collective::kBcast, 8, FollowLevels::kOn), &few);
+  TeamNodes many = with_places(Placement::kByCore, 1, 24, 0);
+  EXPECT_EQ(chosen(many, Collective::kReduce, 24, FollowLevels::kAuto), &many);
+  EXPECT_EQ(chosen(many, Collective::kAllreduce, 24, FollowLevels::kAuto), nullptr) << "spread";
+  // Rank order cannot be kept where the order goes to and fro between sockets.
+  TeamNodes mixed = with_places(Placement::kByNode, 1, 24, 0);
+  PlanRequest request = call(Collective::kReduce, 24, 5);
+  request.commutative = false;
+  request.nodes.nodes = &mixed;
+  EXPECT_EQ(resolve(ESP_COLL_OPTIONS_INIT, request, following())->nodes.nodes, nullptr);
+  request.nodes.nodes = &many;
+  EXPECT_EQ(resolve(ESP_COLL_OPTIONS_INIT, request, following())->nodes.nodes, &many);
+}
+
+TEST(PlanPlacesTest, Texts) {
+  const TeamNodes nodes = with_places(Placement::kByCore, 2, 24, 0);
+  PlanRequest request = call(Collective::kBcast, 24, 5);
+  request.nodes.nodes = &nodes;
+  LevelShapes shapes;
+  shapes.between[0] = {ESP_SHAPE_CHAIN, 2};
+  auto made = resolve(ESP_COLL_OPTIONS_INIT, request, following(shapes));
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(
+      make_plans(*made).front().algorithm.find(
+          "tree(binomial over 2 nodes, chain over 4 sockets, flat over 8 NUMA nodes, flat inside)"),
+      0U)
+      << make_plans(*made).front().algorithm;
+}
+
 }  // namespace
 }  // namespace espalier::plan_check
