@@ -134,7 +134,10 @@ double esp_time(void) {
 void* esp_alloc(esp_job* job, size_t bytes) {
   if (job == nullptr) return nullptr;
   void* memory = nullptr;
-  api::on_owner(*job, [&] { memory = job->heap->allocate(bytes); });
+  api::on_owner(*job, [&] {
+    memory = job->heap->allocate(bytes);
+    if (memory != nullptr && job->network != nullptr) job->network->hold(memory, bytes);
+  });
   if (memory == nullptr) {
     (void)api::fail(
         *job, ESP_ERR_NO_MEMORY,
@@ -147,7 +150,10 @@ void* esp_alloc(esp_job* job, size_t bytes) {
 void esp_free(esp_job* job, void* memory) {
   if (job == nullptr || memory == nullptr) return;
   bool known = false;
-  api::on_owner(*job, [&] { known = job->heap->release(memory); });
+  api::on_owner(*job, [&] {
+    if (job->network != nullptr) job->network->let_go(memory);
+    known = job->heap->release(memory);
+  });
   if (!known) {
     (void)api::fail(*job, ESP_ERR_ARGUMENT, "esp_free: the memory is not from esp_alloc");
     job->log.error("esp_free: {} is not from esp_alloc (or was freed before)", memory);

@@ -99,7 +99,7 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
   } else if (now - idle.watched_ns >= kWatchNs) {
     idle.watched_ns = now;
     job.shm_wire->idle();
-    if (job.network != nullptr) job.network->wire().idle();
+    if (job.network != nullptr) job.network->idle();
     job.watch->look(idle.since_ns, now);
   }
 }

@@ -36,6 +36,8 @@ class Bootstrap {
   virtual std::string node_name() const { return {}; }
   // How many ranks the launcher has put on this node; 0: it does not say.
   virtual int ranks_on_node() const noexcept { return 0; }
+  // This rank's number among those; the rank where the launcher does not say.
+  virtual int node_rank() const noexcept { return rank(); }
   // Exchanges one binary card per rank (sizes may differ); result in rank order. Called once,
   // first.
   virtual Result<std::vector<std::vector<std::byte>>> exchange(std::span<const std::byte> card) = 0;

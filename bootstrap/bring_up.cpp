@@ -26,7 +26,7 @@ Outcome exchange_cards(esp_job& job, int memory_file) {
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
   if (job.config.cma != CmaMode::kOff) (void)::prctl(PR_SET_PTRACER, ~0UL, 0, 0, 0);
   Card card = make_card(job.config, *job.nonce, memory_file, job.bootstrap->node_name());
-  if (job.network != nullptr) card.addresses.push_back(job.network->address());
+  if (job.network != nullptr) card.addresses = job.network->addresses();
   auto blobs = job.bootstrap->exchange(card_bytes(card));
   if (!blobs) return blobs.error();
   if (blobs->size() != static_cast<std::size_t>(job.size)) {
@@ -41,13 +41,15 @@ Outcome exchange_cards(esp_job& job, int memory_file) {
   return check_agreement(job.cards, job.rank);
 }
 
-// The network's address must be known before it is known whether anybody needs it; where the
+// The network's addresses must be known before it is known whether anybody needs it; where the
 // launcher says that all ranks are on one node, nobody does.
 Outcome open_network(esp_job& job, const std::vector<WireKind>& allowed) {
-  if (job.size == 1 || !allows(allowed, WireKind::kTcp)) return Unit{};
   const bool one_node = job.bootstrap->ranks_on_node() == job.size;
+  if (job.size == 1) return Unit{};
   if (one_node && allows(allowed, WireKind::kShm) && job.config.node_name.empty()) return Unit{};
-  auto network = Network::open(job.config, {job.rank, job.size}, job.clock, job.counters, job.log);
+  auto network =
+      Network::open(job.config, allowed, {job.rank, job.size, job.bootstrap->node_rank()},
+                    job.clock, job.counters, job.log);
   if (!network) return network.error();
   job.network = std::move(*network);
   return Unit{};
@@ -58,7 +60,8 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   job.any_threaded = std::any_of(job.cards.begin(), job.cards.end(),
                                  [](const Card& card) { return card.progress_thread != 0; });
   job.nodes = JobNodes::of(job.cards, job.rank, allows(allowed, WireKind::kShm));
-  auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed);
+  const auto closed = job.network != nullptr ? job.network->closed() : std::vector<ClosedWire>();
+  auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed, closed);
   if (!wires) return wires.error();
   job.peer_wires = std::move(*wires);
   if (job.nodes.locals.size() > shm::kMaxLocalRanks) {
@@ -69,7 +72,7 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
     job.network.reset();
     return Unit{};
   }
-  return job.network->connect(job.cards, job.counters);
+  return job.network->connect(job.config, job.cards, job.peer_wires, job.clock, job.counters);
 }
 
 // All arenas together should stay well below the last cache, each hold a message or two of a MiB.
@@ -212,8 +215,7 @@ void make_worker(esp_job& job) {
       std::make_unique<TeamWatch>(*job.engine, *job.liveness, job.log, limits, job.news.get());
   job.worker->attach(*job.shm_wire);
   if (job.network != nullptr) {
-    job.worker->attach(job.network->wire());
-    job.worker->attach(static_cast<WakeSource&>(*job.network));
+    job.network->attach_to(*job.worker);
     job.worker->attach(*job.news);
     job.worker->attach(static_cast<Agent&>(*job.watch));
     job.worker->attach(*job.leaving);
@@ -262,7 +264,7 @@ void span_nodes(esp_job& job, esp_team& handle, Membership& membership) {
   for (const Rank r : membership.ranks) {
     node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
     const bool local = job.nodes.is_local(r, job.rank);
-    team.wires.push_back(local ? static_cast<Wire*>(job.shm_wire.get()) : &job.network->wire());
+    team.wires.push_back(local ? static_cast<Wire*>(job.shm_wire.get()) : &job.network->wire(r));
     const WireCaps caps = team.wires.back()->caps(r);
     team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
     team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);

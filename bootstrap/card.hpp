@@ -19,8 +19,9 @@
 
 namespace espalier {
 
-// How two ranks are connected. Numbers travel in cards.
-enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2 };
+// How two ranks are connected: shared memory, TCP, RDMA by datagrams and by connections. Numbers
+// travel in cards; with kRc there is no address: the datagrams' makes connections.
+enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 
 // Travels as it is.
 struct CardFields {

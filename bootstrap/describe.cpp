@@ -26,15 +26,15 @@ std::string node_text(const Card& card) {
 // Which wire, and why not another.
 std::string peer_text(const esp_job& job, Rank rank) {
   const PeerWire& wire = job.peer_wires[static_cast<std::size_t>(rank)];
-  std::string text = wire_name(wire.kind);
+  std::string text;
   if (wire.kind == WireKind::kShm) {
     const auto local = job.shm_wire->local(rank);
     const auto& mine = job.segment->rank_block(job.nodes.local_index);
     const bool pull = mine.may_pull[local].load(std::memory_order_relaxed) ==
                       static_cast<std::uint8_t>(shm::PullAccess::kYes);
-    text += pull ? " with CMA" : " without CMA";
+    text = pull ? "shm with CMA" : "shm without CMA";
   } else {
-    text += ", " + job.network->describe(rank);
+    text = job.network->describe(rank);
   }
   return wire.others.empty() ? text : text + " (" + wire.others + ")";
 }
@@ -68,6 +68,7 @@ std::string describe(const esp_job& job) {
       job.config.heap_bytes >> 10);
   add(text, "CMA          {}", job.pull_text);
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
+  if (job.network != nullptr) add(text, "rdma         {}", job.network->rdma_text());
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");
   for (Rank r = 0; r < job.size; ++r) {

@@ -1,78 +1,154 @@
 #include "bootstrap/network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace espalier {
 
-Network::Network(std::unique_ptr<net::TcpLink> link, Rank me, int job_size) noexcept
-    : link_(std::move(link)), me_(me), job_size_(job_size) {}
-
 Network::~Network() = default;
 
-Result<std::unique_ptr<Network>> Network::open(const Config& config, const Identity& identity,
-                                               Clock& clock, Counters& counters, const Log& log) {
+Result<std::unique_ptr<Network>> Network::open(const Config& config,
+                                               const std::vector<WireKind>& allowed,
+                                               const Identity& identity, Clock& clock,
+                                               Counters& counters, const Log& log) {
+  std::unique_ptr<Network> network(new Network(identity));
+  if (auto done = network->open_rdma(config, allowed); !done) return done.error();
+  if (allows(allowed, WireKind::kTcp)) {
+    if (auto done = network->open_tcp(config, clock, counters, log); !done) return done.error();
+  }
+  for (const ClosedWire& wire : network->closed_) {
+    log.debug("{} is not used: {}", wire_name(wire.kind), wire.why);
+  }
+  return network;
+}
+
+Outcome Network::open_tcp(const Config& config, Clock& clock, Counters& counters, const Log& log) {
   net::TcpOptions options;
-  options.rank = identity.rank;
-  options.job_size = identity.job_size;
+  options.rank = identity_.rank;
+  options.job_size = identity_.job_size;
   options.interface = config.tcp_interface;
   auto link = net::TcpLink::create(options, clock, counters, log);
   if (!link) return link.error();
-  return std::unique_ptr<Network>(new Network(std::move(*link), identity.rank, identity.job_size));
+  tcp_ = std::move(*link);
+  return Unit{};
 }
 
-CardAddress Network::address() const {
-  return {WireKind::kTcp, net::contact_bytes(link_->contact())};
+// No device is no error: others of WIRES may do, and if none does choose_wires() says so.
+Outcome Network::open_rdma(const Config& config, const std::vector<WireKind>& allowed) {
+  const bool datagrams = allows(allowed, WireKind::kUd);
+  if (!datagrams && !allows(allowed, WireKind::kRc)) return Unit{};
+  const bool connections = wants_connections(allowed);
+  auto stack = RdmaStack::open(config, connections, identity_.node_rank, identity_.job_size);
+  if (!stack) {
+    if (stack.error().status.code() == ESP_ERR_CONFIG) return stack.error();
+    for (const WireKind kind : {WireKind::kRc, WireKind::kUd}) {
+      if (allows(allowed, kind)) closed_.push_back({kind, stack.error().text});
+    }
+    return Unit{};
+  }
+  rdma_ = std::move(*stack);
+  connections_max_ = static_cast<std::uint32_t>(
+      datagrams ? std::min(config.rdma_connections, identity_.job_size) : identity_.job_size);
+  if (connections && !rdma_->why_no_connections().empty()) {
+    closed_.push_back({WireKind::kRc, rdma_->why_no_connections()});
+  }
+  return Unit{};
 }
 
-Outcome Network::connect(const std::vector<Card>& cards, Counters& counters) {
+std::vector<CardAddress> Network::addresses() const {
+  std::vector<CardAddress> all;
+  if (rdma_ != nullptr) all = rdma_->addresses();
+  if (tcp_ != nullptr) all.push_back({WireKind::kTcp, net::contact_bytes(tcp_->contact())});
+  return all;
+}
+
+Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
+                         const std::vector<PeerWire>& wires, Clock& clock, Counters& counters) {
+  const auto nobody = [&](auto takes) {
+    return std::none_of(wires.begin(), wires.end(), [&](const auto& w) { return takes(w.kind); });
+  };
+  if (nobody(is_rdma)) rdma_.reset();
+  if (nobody([](WireKind kind) { return kind == WireKind::kTcp; })) tcp_.reset();
+  way_of_.resize(cards.size());
+  net::ControlHandler& handler = *this;
+  const auto add_way = [&](net::Link& link, auto takes) {
+    ways_.push_back(std::make_unique<Way>(link, identity_.job_size, counters, handler));
+    for (std::size_t r = 0; r < wires.size(); ++r) {
+      if (takes(wires[r].kind)) way_of_[r] = ways_.back().get();
+    }
+  };
+  if (rdma_ != nullptr) {
+    auto done = rdma_->connect(config, cards, identity_.rank, wires, connections_max_, clock);
+    if (!done) return done;
+    add_way(rdma_->link(), is_rdma);
+  }
+  if (tcp_ != nullptr) {
+    if (auto done = connect_tcp(cards, wires); !done) return done;
+    add_way(*tcp_, [](WireKind kind) { return kind == WireKind::kTcp; });
+  }
+  return Unit{};
+}
+
+Outcome Network::connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires) {
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
-    if (rank == me_) continue;
+    if (wires[r].kind != WireKind::kTcp) continue;
     for (const CardAddress& address : cards[r].addresses) {
       if (address.kind != WireKind::kTcp) continue;
       auto contact = net::parse_contact(address.bytes, rank);
       if (!contact) return contact.error();
-      link_->set_contact(rank, std::move(*contact));
+      tcp_->set_contact(rank, std::move(*contact));
     }
   }
-  net::ControlHandler* handler = this;
-  wire_ = std::make_unique<net::FrameWire>(*link_, job_size_, net::FrameWireOptions{}, counters,
-                                           handler);
   return Unit{};
 }
 
+void Network::attach_to(Worker& worker) {
+  for (const auto& way : ways_) {
+    worker.attach(static_cast<Wire&>(way->wire));
+    worker.attach(static_cast<WakeSource&>(*way));
+  }
+}
+
+void Network::idle() noexcept {
+  for (const auto& way : ways_) way->wire.idle();
+}
+
 bool Network::tell(Rank to, std::span<const std::byte> message) noexcept {
-  return wire_->send_control(to, message);
-}
-
-void Network::reach(Rank rank) noexcept {
-  link_->reach(rank);
-}
-
-int Network::descriptor() const noexcept {
-  return link_->descriptor();
-}
-
-bool Network::arm() noexcept {
-  return link_->arm();
-}
-
-std::uint64_t Network::deadline_ns() const noexcept {
-  return link_->deadline_ns();
+  return way(to).wire.send_control(to, message);
 }
 
 void Network::say_goodbye() noexcept {
-  for (Rank rank = 0; rank < job_size_; ++rank) {
-    if (rank != me_) link_->say_goodbye(rank);
+  for (Rank rank = 0; rank < identity_.job_size; ++rank) {
+    if (Way* way = way_of_[static_cast<std::size_t>(rank)]) way->link.say_goodbye(rank);
   }
 }
 
 bool Network::drained() const noexcept {
-  return link_->drained();
+  return std::all_of(ways_.begin(), ways_.end(),
+                     [](const auto& way) { return way->link.drained(); });
 }
 
 std::string Network::describe(Rank rank) const {
-  return link_->describe(rank);
+  const net::Link& link = way(rank).link;
+  if (rdma_ != nullptr && &link == &rdma_->link()) return rdma_->describe(rank);
+  return "tcp, " + link.describe(rank);
+}
+
+std::string Network::rdma_text() const {
+  if (rdma_ != nullptr) return rdma_->describe();
+  for (const ClosedWire& wire : closed_) {
+    if (is_rdma(wire.kind)) return "no: " + wire.why;
+  }
+  return "no: not needed, or excluded by WIRES";
+}
+
+void Network::hold(const void* memory, std::uint64_t bytes) noexcept {
+  if (rdma_ != nullptr) rdma_->hold(memory, bytes);
+}
+
+void Network::let_go(const void* memory) noexcept {
+  if (rdma_ != nullptr) rdma_->let_go(memory);
 }
 
 void Network::control(Rank from, std::span<const std::byte> message) noexcept {

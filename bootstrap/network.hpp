@@ -1,9 +1,11 @@
-// Network: the wire to ranks of other nodes, with the link below it.
+// Network: the wires to ranks of other nodes, with the links below them.
 //
-// Opened before the cards are exchanged, because the cards carry its address; connected when it is
-// known who is where. Peers are connected when something is first sent to them.
+// There may be several *ways* (TCP, RDMA), each a link with its FrameWire; a rank is reached by one
+// of them, the same in both directions. Opened before the cards are exchanged, because the cards
+// carry the addresses; connected when it is known who is where, and then ways that nobody takes are
+// closed. Peers are connected when something is first sent to them.
 //
-// Ownership: borrows counters, clock and handlers. Threads: owner. path: setup (the wire: data)
+// Ownership: borrows counters, clock and handlers. Threads: owner. path: setup (the wires: data)
 #pragma once
 
 #include <array>
@@ -13,32 +15,44 @@
 #include <vector>
 
 #include "bootstrap/card.hpp"
+#include "bootstrap/rdma_stack.hpp"
+#include "bootstrap/wire_choice.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/log.hpp"
 #include "core/messenger.hpp"
 #include "core/wake_source.hpp"
+#include "core/worker.hpp"
 #include "net/frame_wire.hpp"
 #include "net/tcp/tcp_link.hpp"
 
 namespace espalier {
 
-class Network final : public Messenger, public WakeSource, private net::ControlHandler {
+class Network final : public Messenger, private net::ControlHandler {
  public:
   struct Identity {
     Rank rank = 0;
     int job_size = 1;
+    int node_rank = 0;
   };
-  static Result<std::unique_ptr<Network>> open(const Config& config, const Identity& identity,
-                                               Clock& clock, Counters& counters, const Log& log);
+  // What of `allowed` is a network and can be opened here; closed() has the rest. An error: a
+  // setting asks for what is not there.
+  static Result<std::unique_ptr<Network>> open(const Config& config,
+                                               const std::vector<WireKind>& allowed,
+                                               const Identity& identity, Clock& clock,
+                                               Counters& counters, const Log& log);
   ~Network();
 
   // For the own card.
-  CardAddress address() const;
-  Outcome connect(const std::vector<Card>& cards, Counters& counters);
+  std::vector<CardAddress> addresses() const;
+  const std::vector<ClosedWire>& closed() const noexcept { return closed_; }
+  Outcome connect(const Config& config, const std::vector<Card>& cards,
+                  const std::vector<PeerWire>& wires, Clock& clock, Counters& counters);
 
-  // From here on: connected.
-  Wire& wire() noexcept { return *wire_; }
+  // From here on: connected. A rank is one of another node.
+  Wire& wire(Rank rank) noexcept { return way(rank).wire; }
+  void attach_to(Worker& worker);
+  void idle() noexcept;
   void attach(MessageKind kind, MessageHandler& handler) noexcept {
     handlers_[static_cast<std::size_t>(kind)] = &handler;
   }
@@ -46,26 +60,51 @@ class Network final : public Messenger, public WakeSource, private net::ControlH
   void on_lost(Lost lost) { lost_ = std::move(lost); }
 
   bool tell(Rank to, std::span<const std::byte> message) noexcept override;
-  void reach(Rank rank) noexcept override;
-  int descriptor() const noexcept override;
-  bool arm() noexcept override;
-  std::uint64_t deadline_ns() const noexcept override;
+  void reach(Rank rank) noexcept override { way(rank).link.reach(rank); }
 
   void say_goodbye() noexcept;
   bool drained() const noexcept;
   std::string describe(Rank rank) const;
+  std::string rdma_text() const;  // the device, or why none is used
+
+  // Memory that large segments may be sent from and placed into without a copy, until let_go().
+  void hold(const void* memory, std::uint64_t bytes) noexcept;
+  void let_go(const void* memory) noexcept;  // no effect on what is not held
 
  private:
-  Network(std::unique_ptr<net::TcpLink> link, Rank me, int job_size) noexcept;
+  // A link and the protocol over it, with the worker's view of both.
+  struct Way final : WakeSource {
+    Way(net::Link& of, int job_size, Counters& counters, net::ControlHandler& handler)
+        : link(of), wire(of, job_size, {}, counters, &handler) {}
+    int descriptor() const noexcept override { return link.descriptor(); }
+    bool arm() noexcept override { return link.arm(); }
+    std::uint64_t deadline_ns() const noexcept override { return link.deadline_ns(); }
+
+    net::Link& link;
+    net::FrameWire wire;
+  };
+
+  explicit Network(const Identity& identity) noexcept : identity_(identity) {}
+  Outcome open_tcp(const Config& config, Clock& clock, Counters& counters, const Log& log);
+  Outcome open_rdma(const Config& config, const std::vector<WireKind>& allowed);
+  Outcome connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires);
+  Way& way(Rank rank) const noexcept {
+    Way* found = way_of_[static_cast<std::size_t>(rank)];
+    ESP_ASSERT(found != nullptr);
+    return *found;
+  }
   void control(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank peer, const Status& why) noexcept override;
 
-  std::unique_ptr<net::TcpLink> link_;
-  std::unique_ptr<net::FrameWire> wire_;
+  const Identity identity_;
+  std::vector<ClosedWire> closed_;
+  std::uint32_t connections_max_ = 0;
+  std::unique_ptr<net::TcpLink> tcp_;  // nullptr: not open
+  std::unique_ptr<RdmaStack> rdma_;    // likewise
+  std::vector<std::unique_ptr<Way>> ways_;
+  std::vector<Way*> way_of_;                      // by rank; nullptr: this node's
   std::array<MessageHandler*, 3> handlers_ = {};  // by MessageKind
   Lost lost_;
-  Rank me_;
-  int job_size_;
 };
 
 }  // namespace espalier

@@ -42,6 +42,8 @@ PmixBootstrap::PmixBootstrap(const pmix_proc_t& self, int size,
       node_name_(pmix::launcher_text(self, PMIX_HOSTNAME).value_or("")),
       ranks_on_node_(static_cast<int>(
           pmix::launcher_number(pmix::whole_job(self), PMIX_LOCAL_SIZE).value_or(0))),
+      node_rank_(
+          static_cast<int>(pmix::launcher_number(self, PMIX_LOCAL_RANK).value_or(self.rank))),
       pid_(getpid()),
       deaths_(size),
       registration_(pmix::register_for_deaths(deaths_)) {}

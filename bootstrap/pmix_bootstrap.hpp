@@ -30,6 +30,7 @@ class PmixBootstrap final : public Bootstrap {
   std::string job_id() const override { return self_.nspace; }
   std::string node_name() const override { return node_name_; }
   int ranks_on_node() const noexcept override { return ranks_on_node_; }
+  int node_rank() const noexcept override { return node_rank_; }
   Result<std::vector<std::vector<std::byte>>> exchange(std::span<const std::byte> card) override;
   Outcome barrier() override;
   [[noreturn]] void abort(int exit_code, std::string_view message) override;
@@ -49,7 +50,7 @@ class PmixBootstrap final : public Bootstrap {
   const int size_;
   const std::string_view name_;
   const std::string node_name_;
-  const int ranks_on_node_;
+  const int ranks_on_node_, node_rank_;
   const pid_t pid_;
   DeathLatch deaths_;
   std::optional<std::size_t> registration_;  // Of the handler that fills deaths_.

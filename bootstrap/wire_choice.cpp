@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "net/verbs/address.hpp"
+
 namespace espalier {
 namespace {
 
@@ -13,7 +15,8 @@ struct Known {
   WireKind kind;
   const char* name;
 };
-constexpr Known kKnown[] = {{WireKind::kShm, "shm"}, {WireKind::kTcp, "tcp"}};
+constexpr Known kKnown[] = {
+    {WireKind::kShm, "shm"}, {WireKind::kRc, "rc"}, {WireKind::kUd, "ud"}, {WireKind::kTcp, "tcp"}};
 
 std::string names(const std::vector<WireKind>& kinds) {
   std::vector<std::string> list;
@@ -32,13 +35,81 @@ bool has_address(const Card& card, WireKind kind) {
                      [&](const CardAddress& address) { return address.kind == kind; });
 }
 
-// Empty: this wire reaches the rank.
-std::string obstacle(const std::vector<Card>& cards, const JobNodes& nodes, Rank me, Rank rank,
-                     WireKind kind) {
-  if (kind == WireKind::kShm) return nodes.is_local(me, rank) ? "" : "another node";
-  if (!has_address(cards[static_cast<std::size_t>(me)], kind)) return "not open here";
-  if (!has_address(cards[static_cast<std::size_t>(rank)], kind)) return "not open there";
-  return "";
+// What a rank's datagrams are sent from; nothing where there are none.
+using RdmaEnd = std::optional<verbs::Endpoint>;
+
+Result<RdmaEnd> rdma_end(const Card& card, Rank rank) {
+  const auto address = rdma_address(card, rank);
+  if (!address) return address.error();
+  if (!address.value()) return RdmaEnd();
+  auto parsed = verbs::parse_address(*address.value());
+  if (parsed) return RdmaEnd(std::move(*parsed));
+  return error(
+      ESP_ERR_BOOTSTRAP,
+      fmt::format("the RDMA address of rank {} makes no sense: {}", rank, parsed.error().text),
+      rank);
+}
+
+// The choice of one rank.
+struct Chooser {
+  const std::vector<Card>& cards;
+  const JobNodes& nodes;
+  const Rank me;
+  const std::vector<WireKind>& allowed;
+  const std::vector<ClosedWire>& closed;
+  RdmaEnd mine;
+
+  const Card& card(Rank rank) const { return cards[static_cast<std::size_t>(rank)]; }
+
+  std::string why_closed(WireKind kind) const {
+    for (const ClosedWire& wire : closed) {
+      if (wire.kind == kind) return "not here: " + wire.why;
+    }
+    return "not open here";
+  }
+
+  // Empty: this wire reaches the rank.
+  std::string obstacle(Rank rank, const RdmaEnd& theirs, WireKind kind) const {
+    if (kind == WireKind::kShm) return nodes.is_local(me, rank) ? "" : "another node";
+    if (!has_address(card(me), kind)) return why_closed(kind);
+    if (!has_address(card(rank), kind)) return "not open there";
+    if (!is_rdma(kind)) return "";
+    if (!mine || !theirs) return "no datagrams, which carry its letters";
+    if (mine->link != theirs->link) {
+      return fmt::format("{} there, {} here", link_layer_name(theirs->link),
+                         link_layer_name(mine->link));
+    }
+    if (mine->mtu_bytes == theirs->mtu_bytes) return "";
+    return fmt::format("packets of {} bytes there, of {} here (RDMA_MTU)", theirs->mtu_bytes,
+                       mine->mtu_bytes);
+  }
+
+  // Empty `kind`: none reaches it.
+  std::optional<WireKind> choose(Rank rank, const RdmaEnd& theirs, std::string& others) const;
+};
+
+std::optional<WireKind> Chooser::choose(Rank rank, const RdmaEnd& theirs,
+                                        std::string& others) const {
+  // Nothing is better than shared memory where it is allowed: the layers above rely on that.
+  std::vector<WireKind> in_order = allowed;
+  std::stable_partition(in_order.begin(), in_order.end(),
+                        [](WireKind kind) { return kind == WireKind::kShm; });
+  std::optional<WireKind> found;
+  std::vector<std::string> reasons;
+  for (const WireKind kind : in_order) {
+    const std::string why_not = found ? "not needed" : obstacle(rank, theirs, kind);
+    if (why_not.empty()) {
+      found = kind;
+    } else {
+      reasons.push_back(fmt::format("{}: {}", wire_name(kind), why_not));
+    }
+  }
+  for (const Known& known : kKnown) {
+    if (allows(allowed, known.kind)) continue;
+    reasons.push_back(fmt::format("{}: excluded by WIRES", known.name));
+  }
+  others = fmt::format("{}", fmt::join(reasons, ", "));
+  return found;
 }
 
 }  // namespace
@@ -74,40 +145,51 @@ bool allows(const std::vector<WireKind>& wires, WireKind kind) noexcept {
   return std::find(wires.begin(), wires.end(), kind) != wires.end();
 }
 
+bool wants_connections(const std::vector<WireKind>& wires) noexcept {
+  const auto connections = std::find(wires.begin(), wires.end(), WireKind::kRc);
+  return connections < std::find(wires.begin(), wires.end(), WireKind::kUd);
+}
+
+Result<std::optional<rdma::PortAddress>> rdma_address(const Card& card, Rank rank) {
+  for (const CardAddress& one : card.addresses) {
+    if (one.kind != WireKind::kUd) continue;
+    rdma::PortAddress address;
+    if (one.bytes.size() != address.bytes.size()) {
+      return error(ESP_ERR_BOOTSTRAP,
+                   fmt::format("the RDMA address of rank {} has {} bytes, not {}", rank,
+                               one.bytes.size(), address.bytes.size()),
+                   rank);
+    }
+    std::copy(one.bytes.begin(), one.bytes.end(), address.bytes.begin());
+    return std::optional(address);
+  }
+  return std::optional<rdma::PortAddress>();
+}
+
 Result<std::vector<PeerWire>> choose_wires(const std::vector<Card>& cards, const JobNodes& nodes,
-                                           Rank me, const std::vector<WireKind>& allowed) {
+                                           Rank me, const std::vector<WireKind>& allowed,
+                                           const std::vector<ClosedWire>& closed) {
   std::vector<PeerWire> chosen(cards.size());
-  // Nothing is better than shared memory where it is allowed: the layers above rely on that.
-  std::vector<WireKind> in_order = allowed;
-  std::stable_partition(in_order.begin(), in_order.end(),
-                        [](WireKind kind) { return kind == WireKind::kShm; });
+  Chooser chooser{cards, nodes, me, allowed, closed, {}};
+  auto mine = rdma_end(chooser.card(me), me);
+  if (!mine) return mine.error();
+  chooser.mine = *mine;
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
     if (rank == me) continue;
-    bool found = false;
-    std::vector<std::string> others;
-    for (const WireKind kind : in_order) {
-      const std::string why_not = found ? "not needed" : obstacle(cards, nodes, me, rank, kind);
-      if (why_not.empty()) {
-        chosen[r].kind = kind;
-        found = true;
-      } else {
-        others.push_back(fmt::format("{}: {}", wire_name(kind), why_not));
-      }
+    const auto theirs = rdma_end(cards[r], rank);
+    if (!theirs) return theirs.error();
+    const auto kind = chooser.choose(rank, theirs.value(), chosen[r].others);
+    if (!kind) {
+      return error(
+          ESP_ERR_CONFIG,
+          fmt::format("rank {} on {} cannot be reached from rank {} on {}: {} (ESPALIER_WIRES "
+                      "is \"{}\")",
+                      rank, cards[r].node, me, chooser.card(me).node, chosen[r].others,
+                      names(allowed)),
+          rank);
     }
-    for (const Known& known : kKnown) {
-      if (allows(allowed, known.kind)) continue;
-      others.push_back(fmt::format("{}: excluded by WIRES", known.name));
-    }
-    chosen[r].others = fmt::format("{}", fmt::join(others, ", "));
-    if (found) continue;
-    return error(
-        ESP_ERR_CONFIG,
-        fmt::format("rank {} on {} cannot be reached from rank {} on {}: {} (ESPALIER_WIRES "
-                    "is \"{}\")",
-                    rank, cards[r].node, me, cards[static_cast<std::size_t>(me)].node,
-                    chosen[r].others, names(allowed)),
-        rank);
+    chosen[r].kind = *kind;
   }
   return chosen;
 }

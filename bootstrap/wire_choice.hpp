@@ -1,23 +1,39 @@
 // Which wire connects this rank with each other one, and why not another.
 //
 // The setting WIRES lists what may be used, best first. Shared memory reaches the ranks of the same
-// node; a network reaches whoever has an address on it. Values. path: setup
+// node; a network reaches whoever has an address on it, and RDMA connections whoever has said that
+// it can have them. Both ranks of a pair come to the same answer, from the same cards. Values.
+// path: setup
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bootstrap/card.hpp"
 #include "bootstrap/job_nodes.hpp"
+#include "net/rdma/datagram_port.hpp"
 
 namespace espalier {
 
-const char* wire_name(WireKind kind) noexcept;  // "shm", "tcp"
+const char* wire_name(WireKind kind) noexcept;  // "shm", "rc", "ud", "tcp"
+constexpr bool is_rdma(WireKind kind) noexcept {
+  return kind == WireKind::kRc || kind == WireKind::kUd;
+}
 
 // "shm,tcp": at least one, none twice.
 Result<std::vector<WireKind>> parse_wires(std::string_view text);
 bool allows(const std::vector<WireKind>& wires, WireKind kind) noexcept;
+// Datagrams alone reach whoever connections reach: those are wanted where they are better or
+// nothing else is.
+bool wants_connections(const std::vector<WireKind>& wires) noexcept;
+
+// A network that is allowed and could not be opened on this rank.
+struct ClosedWire {
+  WireKind kind = WireKind::kTcp;
+  std::string why;
+};
 
 struct PeerWire {
   WireKind kind = WireKind::kShm;
@@ -25,8 +41,12 @@ struct PeerWire {
 };
 
 // By rank; the own entry is shared memory. An error names the first rank that cannot be reached and
-// what would help.
+// what would help, or whose RDMA address makes no sense.
 Result<std::vector<PeerWire>> choose_wires(const std::vector<Card>& cards, const JobNodes& nodes,
-                                           Rank me, const std::vector<WireKind>& allowed);
+                                           Rank me, const std::vector<WireKind>& allowed,
+                                           const std::vector<ClosedWire>& closed = {});
+
+// Of a card: the address of its datagrams; nothing if it has none.
+Result<std::optional<rdma::PortAddress>> rdma_address(const Card& card, Rank rank);
 
 }  // namespace espalier

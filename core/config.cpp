@@ -133,8 +133,9 @@ constexpr Knob kKnobs[] = {
                              "Name of this rank's node, instead of the launcher's; ranks of one "
                              "machine and one name share memory."),
     knob<&Config::wires>("WIRES", "",
-                         "What may connect two ranks: shm (ranks of a node, always first), tcp. "
-                         "What is not listed is not used."),
+                         "What may connect two ranks, best first: shm (ranks of a node, always "
+                         "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "
+                         "not listed is not used."),
     knob<&Config::tcp_interface>("TCP_INTERFACE", "",
                                  "Interfaces, addresses or networks (10.1.0.0/16) that tcp uses, "
                                  "best first, separated by commas. Empty: all but loopback."),
@@ -226,6 +227,16 @@ constexpr Knob kKnobs[] = {
                                           "How often a sender is put off by a receiver without a "
                                           "free packet before the connection breaks.",
                                           {0, 6}),
+    knob<&Config::rdma_connections>("RDMA_CONNECTIONS", "",
+                                    "Peers that get an RDMA connection from this rank: the first "
+                                    "that it sends to; the others get datagrams. Without ud in "
+                                    "WIRES all get one.",
+                                    {1, 65536}),
+    knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
+                                "A peer that answers no datagram for so long is given up. A rank "
+                                "that computes and calls nothing of the library does not answer. "
+                                "0: 120 s, or TIMEOUT if that is longer.",
+                                {0, kYear}),
     knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
     knob<&Config::trace_events>("TRACE_EVENTS", "events",
                                 "Events kept, 32 bytes each, rounded up to a power of two; the "

@@ -33,7 +33,7 @@ struct Config {
   std::string topology;
   NodeRule nodes = NodeRule::kLauncher;
   std::string node_name;
-  std::string wires = "shm,tcp";
+  std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;
   double stall_warning = 10.0;
@@ -62,6 +62,8 @@ struct Config {
   int rdma_ack_timeout = 14;
   int rdma_retries = 6;
   int rdma_not_ready_retries = 6;
+  int rdma_connections = 64;
+  double rdma_silence = 0.0;
   bool trace = false;
   std::uint64_t trace_events = 65536;
 

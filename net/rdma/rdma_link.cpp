@@ -5,11 +5,12 @@
 namespace espalier::rdma {
 
 RdmaLink::RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint32_t ranks,
-                   std::uint32_t connections_max)
+                   std::uint32_t connections_max, int descriptor)
     : datagrams_(datagrams),
       connections_(connections),
       routes_(ranks),
-      connections_left_(connections != nullptr ? connections_max : 0) {}
+      connections_left_(connections != nullptr ? connections_max : 0),
+      descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()) {}
 
 net::Link& RdmaLink::choose(Rank peer) noexcept {
   Route& to = route(peer);
@@ -21,9 +22,7 @@ net::Link& RdmaLink::choose(Rank peer) noexcept {
 }
 
 const net::Link& RdmaLink::likely(Rank peer) const noexcept {
-  const Way way = route(peer).way;
-  const bool connection = way == Way::kConnection || (way == Way::kOpen && connections_left_ > 0);
-  return connection ? *connections_ : datagrams_;
+  return connects(peer) ? *connections_ : datagrams_;
 }
 
 Posted RdmaLink::post(Rank peer, const net::FrameHeader& header, const void* payload,
@@ -65,10 +64,6 @@ int RdmaLink::progress(net::FrameSink& sink) noexcept {
     events += connections_->progress(other);
   }
   return events;
-}
-
-int RdmaLink::descriptor() const noexcept {
-  return connections_ == nullptr ? datagrams_.descriptor() : -1;
 }
 
 bool RdmaLink::arm() noexcept {

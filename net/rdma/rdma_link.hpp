@@ -22,8 +22,11 @@ namespace espalier::rdma {
 class RdmaLink final : public net::Link {
  public:
   // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side.
+  // `descriptor`: of both links together; -1: there is none (of datagrams alone: theirs).
   RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint32_t ranks,
-           std::uint32_t connections_max);
+           std::uint32_t connections_max, int descriptor = -1);
+  // A peer that cannot have a connection. Before anything is sent to it.
+  void use_datagrams(Rank peer) noexcept { route(peer).way = Way::kDatagrams; }
 
   net::LinkCaps caps(Rank peer) const noexcept override { return likely(peer).caps(peer); }
   Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
@@ -35,8 +38,7 @@ class RdmaLink final : public net::Link {
   void reach(Rank peer) noexcept override { choose(peer).reach(peer); }
   void lose(Rank peer, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
-  // Of two ports there is not one descriptor: -1, unless there are only datagrams.
-  int descriptor() const noexcept override;
+  int descriptor() const noexcept override { return descriptor_; }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank peer) noexcept override;
@@ -44,6 +46,10 @@ class RdmaLink final : public net::Link {
   std::string describe(Rank peer) const override { return likely(peer).describe(peer); }
 
   bool connected(Rank peer) const noexcept { return route(peer).way == Way::kConnection; }
+  // Or would be if something were sent to it now.
+  bool connects(Rank peer) const noexcept {
+    return connected(peer) || (route(peer).way == Way::kOpen && connections_left_ > 0);
+  }
 
  private:
   enum class Way : std::uint8_t { kOpen, kConnection, kDatagrams };
@@ -76,6 +82,7 @@ class RdmaLink final : public net::Link {
   ConnectionLink* connections_;
   std::vector<Route> routes_;  // by rank
   std::uint32_t connections_left_;
+  const int descriptor_;
 };
 
 }  // namespace espalier::rdma

@@ -30,6 +30,7 @@ std::vector<Card> three_nodes() {
 }
 
 const std::vector<WireKind> kBoth = {WireKind::kShm, WireKind::kTcp};
+const std::string kNoRdma = ", rc: excluded by WIRES, ud: excluded by WIRES";
 
 TEST(JobNodes, SameMachineAndSameName) {
   const JobNodes nodes = JobNodes::of(three_nodes(), 3, true);
@@ -59,7 +60,7 @@ TEST(WireChoice, Names) {
     ASSERT_FALSE(parsed.ok()) << bad;
     EXPECT_EQ(parsed.error().status.code(), ESP_ERR_CONFIG);
   }
-  EXPECT_NE(parse_wires("ether").error().text.find("known are shm,tcp"), std::string::npos);
+  EXPECT_NE(parse_wires("ether").error().text.find("known are shm,rc,ud,tcp"), std::string::npos);
 }
 
 TEST(WireChoice, SharedMemoryInsideANodeAndTheNetworkElsewhere) {
@@ -67,9 +68,9 @@ TEST(WireChoice, SharedMemoryInsideANodeAndTheNetworkElsewhere) {
   const auto chosen = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);
   ASSERT_TRUE(chosen.ok());
   EXPECT_EQ(chosen.value()[3].kind, WireKind::kShm);
-  EXPECT_EQ(chosen.value()[3].others, "tcp: not needed");
+  EXPECT_EQ(chosen.value()[3].others, "tcp: not needed" + kNoRdma);
   EXPECT_EQ(chosen.value()[1].kind, WireKind::kTcp);
-  EXPECT_EQ(chosen.value()[1].others, "shm: another node");
+  EXPECT_EQ(chosen.value()[1].others, "shm: another node" + kNoRdma);
 }
 
 TEST(WireChoice, ForcedAndExcluded) {
@@ -77,11 +78,12 @@ TEST(WireChoice, ForcedAndExcluded) {
   const auto forced = choose_wires(cards, JobNodes::of(cards, 0, false), 0, {WireKind::kTcp});
   ASSERT_TRUE(forced.ok());
   EXPECT_EQ(forced.value()[3].kind, WireKind::kTcp);
-  EXPECT_EQ(forced.value()[3].others, "shm: excluded by WIRES");
+  EXPECT_EQ(forced.value()[3].others, "shm: excluded by WIRES" + kNoRdma);
   const auto alone = choose_wires(cards, JobNodes::of(cards, 0, true), 0, {WireKind::kShm});
   ASSERT_FALSE(alone.ok());
   EXPECT_EQ(alone.error().status.rank(), 1);
-  EXPECT_NE(alone.error().text.find("shm: another node, tcp: excluded by WIRES"), std::string::npos)
+  EXPECT_NE(alone.error().text.find("shm: another node" + kNoRdma + ", tcp: excluded by WIRES"),
+            std::string::npos)
       << alone.error().text;
   cards[1].addresses.clear();
   const auto closed = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);

@@ -1,0 +1,170 @@
+#include "bootstrap/rdma_stack.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/topology.hpp"
+#include "net/verbs/verbs.hpp"
+
+namespace espalier {
+namespace {
+
+// A rank that computes answers nobody, and waits end by TIMEOUT: silence means more after that.
+constexpr std::uint64_t kSilenceNs = 120 * kNanosecondsPerSecond;
+
+std::uint64_t silence_ns(const Config& config) noexcept {
+  const auto to_ns = [](double s) { return static_cast<std::uint64_t>(s * 1e9); };
+  if (config.rdma_silence > 0) return to_ns(config.rdma_silence);
+  // About a century: timers add to it.
+  if (config.timeout <= 0) return std::uint64_t{1} << 61;
+  return std::max(kSilenceNs, to_ns(config.timeout));
+}
+
+// Of the job: equal on all ranks, different from that of any other job.
+std::uint64_t epoch_of(const std::vector<Card>& cards) noexcept {
+  std::uint64_t epoch = 0;
+  for (const Card& card : cards) epoch = (epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
+  return epoch;
+}
+
+std::string why_none_usable(const std::vector<verbs::PortInfo>& all) {
+  if (all.empty()) return "no RDMA device: " + verbs::why_no_device();
+  std::string why;
+  for (const verbs::PortInfo& port : all) {
+    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", port.name(), port.why_not);
+  }
+  return why;
+}
+
+Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& options,
+                                    int node_rank) {
+  const std::vector<verbs::PortInfo> all = verbs::list_ports(options);
+  Machine machine;  // Reading it takes milliseconds: where there is something to choose.
+  if (all.size() > 1 && config.device.empty()) {
+    if (auto loaded = load_machine(config.topology)) machine = std::move(*loaded);
+  }
+  auto chosen =
+      verbs::choose_ports(all, options, machine, {place_of_rank(machine, node_rank), node_rank});
+  if (!chosen) return chosen.error();
+  if (chosen->empty()) return error(ESP_ERR_UNSUPPORTED, why_none_usable(all));
+  return chosen->front();
+}
+
+}  // namespace
+
+RdmaStack::~RdmaStack() = default;
+
+Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, bool connections,
+                                                   int node_rank, int job_size) {
+  const verbs::Options options = verbs::options_from(config);
+  const auto port = choose_port(config, options, node_rank);
+  if (!port) return port.error();
+  std::unique_ptr<RdmaStack> stack(new RdmaStack);
+  if (auto done = stack->open_ports(port.value(), options, connections, job_size); !done) {
+    return done.error();
+  }
+  return stack;
+}
+
+Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
+                              bool connections, int job_size) {
+  auto adapter = verbs::open_adapter(port, options);
+  if (!adapter) return adapter.error();
+  adapter_ = std::move(*adapter);
+  auto datagrams = adapter_->open_datagrams({});
+  if (!datagrams) return datagrams.error();
+  datagram_port_ = std::move(*datagrams);
+  if (!connections) return Unit{};
+  verbs::ConnectionOptions wanted;
+  wanted.connections = static_cast<std::uint32_t>(job_size);
+  auto opened = adapter_->open_connections(wanted);
+  if (opened) {
+    connection_port_ = std::move(*opened);
+  } else {
+    why_no_connections_ = opened.error().text;
+  }
+  return Unit{};
+}
+
+std::vector<CardAddress> RdmaStack::addresses() const {
+  const rdma::PortAddress own = datagram_port_->address();
+  std::vector<CardAddress> all = {{WireKind::kUd, {own.bytes.begin(), own.bytes.end()}}};
+  if (connection_port_ != nullptr) all.push_back({WireKind::kRc, {}});
+  return all;
+}
+
+Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards, Rank me,
+                           const std::vector<PeerWire>& wires, std::uint32_t connections_max,
+                           Clock& clock) {
+  const auto ranks = static_cast<std::uint32_t>(cards.size());
+  book_.resize(ranks);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    if (!is_rdma(wires[r].kind) || static_cast<Rank>(r) == me) continue;
+    const auto address = rdma_address(cards[r], static_cast<Rank>(r));
+    if (!address) return address.error();
+    book_[r] = address.value().value_or(rdma::PortAddress());
+  }
+  rdma::DatagramLinkOptions options;
+  options.me = {epoch_of(cards), me, ranks};
+  options.give_up_ns = silence_ns(config);
+  const rdma::AddressBook& book = *this;
+  datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
+  int descriptor = datagrams_->descriptor();
+  if (connection_port_ != nullptr) {
+    rdma::ConnectionOptions of_connections;
+    of_connections.answer_ns = options.give_up_ns;
+    if (auto done = make_connections(of_connections, me, ranks, clock); !done) return done;
+    descriptor = descriptors_->fd();
+  }
+  link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
+                                           descriptor);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    if (wires[r].kind == WireKind::kUd) link_->use_datagrams(static_cast<Rank>(r));
+  }
+  return Unit{};
+}
+
+Outcome RdmaStack::make_connections(const rdma::ConnectionOptions& options, Rank me,
+                                    std::uint32_t ranks, Clock& clock) {
+  auto made =
+      rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
+  if (!made) return made.error();
+  connections_ = std::move(*made);
+  auto set = DescriptorSet::create();
+  if (!set) return set.error();
+  descriptors_ = std::move(*set);
+  if (auto done = descriptors_->add(datagrams_->descriptor()); !done) return done;
+  return descriptors_->add(connections_->descriptor());
+}
+
+std::string RdmaStack::describe(Rank rank) const {
+  return fmt::format("{} by {}, {}",
+                     wire_name(link_->connects(rank) ? WireKind::kRc : WireKind::kUd),
+                     adapter_->info().name(), link_->describe(rank));
+}
+
+std::string RdmaStack::describe() const {
+  const std::string device = verbs::describe(adapter_->info());
+  if (connection_port_ != nullptr) return device;
+  return fmt::format("{}; no connections{}{}", device, why_no_connections_.empty() ? "" : ": ",
+                     why_no_connections_);
+}
+
+void RdmaStack::hold(const void* memory, std::uint64_t bytes) noexcept {
+  // Smaller frames travel in packets anyhow.
+  if (connections_ == nullptr || bytes < rdma::ConnectionOptions{}.place_from_bytes) return;
+  (void)connections_->memory().add(memory, bytes);
+}
+
+void RdmaStack::let_go(const void* memory) noexcept {
+  if (connections_ == nullptr) return;
+  const rdma::Region* region = connections_->memory().find(memory, 1);
+  if (region != nullptr && region->begin == memory) connections_->memory().remove(memory);
+}
+
+Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {
+  return book_[static_cast<std::size_t>(rank)];
+}
+
+}  // namespace espalier

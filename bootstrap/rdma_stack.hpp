@@ -1,0 +1,80 @@
+// RdmaStack: one RDMA device of this machine and all that makes a link of it: ports, reliable
+// datagrams, connections, and RdmaLink over both.
+//
+// Opened before the cards are exchanged, because they carry the address of its datagrams; the links
+// are made when all cards are known. Connections need datagrams, which carry their letters.
+//
+// Ownership: borrows the clock. Threads: the owner of the worker. path: setup (its link: data)
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/card.hpp"
+#include "bootstrap/wire_choice.hpp"
+#include "core/clock.hpp"
+#include "core/config.hpp"
+#include "core/descriptor_set.hpp"
+#include "net/rdma/datagram_link.hpp"
+#include "net/rdma/rdma_link.hpp"
+
+namespace espalier::verbs {
+class Adapter;
+struct Options;
+struct PortInfo;
+}  // namespace espalier::verbs
+
+namespace espalier {
+
+class RdmaStack final : private rdma::AddressBook {
+ public:
+  // `connections`: they are wanted. An error of code ESP_ERR_CONFIG: a setting asks for what is not
+  // there; else this machine, or what this process may do, is the reason.
+  static Result<std::unique_ptr<RdmaStack>> open(const Config& config, bool connections,
+                                                 int node_rank, int job_size);
+  ~RdmaStack();
+  RdmaStack(const RdmaStack&) = delete;
+  RdmaStack& operator=(const RdmaStack&) = delete;
+
+  // For the own card: kUd with the address of the datagrams, kRc if there can be connections.
+  std::vector<CardAddress> addresses() const;
+  // Why there are no connections although they are wanted; empty: there are.
+  const std::string& why_no_connections() const noexcept { return why_no_connections_; }
+
+  // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
+  Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
+                  const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock);
+
+  // From here on: connected.
+  net::Link& link() noexcept { return *link_; }
+  // "rc by rxe0:1, connection 3, ..."
+  std::string describe(Rank rank) const;
+  std::string describe() const;  // the device
+  // Memory that large frames are sent from and placed into without a copy, until let_go(). Where
+  // it cannot be registered it is used like any other.
+  void hold(const void* memory, std::uint64_t bytes) noexcept;
+  // No effect on what is not held.
+  void let_go(const void* memory) noexcept;
+
+ private:
+  RdmaStack() = default;
+  Result<rdma::PortAddress> address_of(Rank rank) const override;
+  Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options, bool connections,
+                     int job_size);
+  Outcome make_connections(const rdma::ConnectionOptions& options, Rank me, std::uint32_t ranks,
+                           Clock& clock);
+
+  // In the order of dependence; they go in the reverse one.
+  std::unique_ptr<verbs::Adapter> adapter_;
+  std::unique_ptr<rdma::DatagramPort> datagram_port_;
+  std::unique_ptr<rdma::ConnectionPort> connection_port_;  // nullptr: datagrams alone
+  std::string why_no_connections_;
+  std::vector<rdma::PortAddress> book_;         // by rank; zeros: none
+  std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
+  std::unique_ptr<rdma::DatagramLink> datagrams_;
+  std::unique_ptr<rdma::ConnectionLink> connections_;
+  std::unique_ptr<rdma::RdmaLink> link_;
+};
+
+}  // namespace espalier
