@@ -19,6 +19,7 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       packets_(std::move(packets)),
       memory_(port),
       peers_(ranks),
+      barred_(ranks),
       unpromised_(port.receive_depth()) {
   postman_.deliver_to(this);
 }
@@ -61,11 +62,26 @@ ConnectionLink::Peer& ConnectionLink::peer(Rank rank) {
   return *slot;
 }
 
+bool ConnectionLink::up(Rank rank) const noexcept {
+  const Peer* to = known(rank);
+  return to != nullptr && to->may_post();
+}
+
+void ConnectionLink::hold(Rank rank) noexcept {
+  known(rank)->held = true;
+}
+
+void ConnectionLink::release(Rank rank) noexcept {
+  known(rank)->held = false;
+  flush(*known(rank));
+}
+
 net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
   return {FramePost::kInlineBytes, options_.latency_ns, options_.bytes_per_ns};
 }
 
 void ConnectionLink::reach(Rank rank) noexcept {
+  if (barred(rank)) return;
   Peer& to = peer(rank);
   if (to.lost) return miss(to);
   to.sought = true;
@@ -75,6 +91,7 @@ void ConnectionLink::reach(Rank rank) noexcept {
 
 Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                             Completion& completion) noexcept {
+  if (barred(rank)) return Posted::kDone;
   Peer& to = peer(rank);
   if (to.lost) miss(to);
   if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
@@ -133,7 +150,7 @@ void ConnectionLink::redirect(Rank from, std::byte* payload) noexcept {
 
 bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
                               std::byte* memory) noexcept {
-  if (expected.bytes < options_.place_from_bytes) return false;
+  if (expected.bytes < options_.place_from_bytes || barred(rank)) return false;
   Peer& from = peer(rank);
   if (from.lost || from.verdict || from.left) return false;
   if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
@@ -181,8 +198,16 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   std::memcpy(landing->copy.get(), landing->memory, landing->frame.bytes);
 }
 
+// What is kept of a peer is not made for one that is lost.
+void ConnectionLink::bar(Rank rank, const Status& why) noexcept {
+  if (barred(rank)) return;
+  barred_[static_cast<std::size_t>(rank)] = true;
+  barred_news_.emplace_back(why.code(), rank, why.error_number());
+}
+
 void ConnectionLink::lose(Rank rank, Error why) noexcept {
-  Peer& from = peer(rank);
+  if (known(rank) == nullptr) return bar(rank, why.status);
+  Peer& from = *known(rank);
   if (from.lost || from.verdict) return;
   from.verdict = std::move(why);
   from.reader.stop();
@@ -202,11 +227,10 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   events += handle_letters();
   events += handle_troubles();
   events += static_cast<int>(timers_.run_expired(clock_.now_ns()));
-  for (Peer* peer : active_) pump(*peer);
-  if (std::exchange(starved_, false)) {
-    for (Peer* peer : active_) {
-      if (peer->sent.has_tail()) probe(*peer);
-    }
+  pump_ready();
+  for (const Status& why : std::exchange(barred_news_, {})) {
+    sink.lost(why.rank(), why);
+    ++events;
   }
   events += fire();
   sink_ = nullptr;
@@ -226,7 +250,8 @@ int ConnectionLink::fire() noexcept {
 }
 
 bool ConnectionLink::arm() noexcept {
-  return letters_.empty() && troubled_.empty() && finished_.empty() && port_.arm();
+  return ready_.empty() && barred_news_.empty() && letters_.empty() && troubled_.empty() &&
+         finished_.empty() && port_.arm();
 }
 
 std::uint64_t ConnectionLink::deadline_ns() const noexcept {
@@ -249,7 +274,7 @@ bool ConnectionLink::drained() const noexcept {
 
 std::string ConnectionLink::describe(Rank rank) const {
   const Peer* to = known(rank);
-  if (to == nullptr) return "not connected";
+  if (to == nullptr) return barred(rank) ? "lost" : "not connected";
   if (to->lost) return "lost: " + to->story;
   if (!to->handshake.up()) return "connecting";
   return fmt::format("connection {}, window {}, epoch {}",

@@ -8,8 +8,10 @@
 //                            go (announce(), landings.hpp), written there by the adapter, out of
 //                            registered memory or through packets
 //   broken connections       are made again; what had not arrived is sent again, once
-//   lost peers               no answer to a handshake in time, a refused access, nonsense, or a
-//                            connection that breaks again and again without carrying anything
+//   lost peers               a refused access, nonsense, a first connection for which somebody has
+//                            no room, one that breaks again and again without carrying anything.
+//                            Not those that do not answer: who carries the letters knows whether
+//                            a peer lives (datagram_link.hpp), and calls lose()
 //
 // Why nothing is lost or doubled: messages are counted by both sides. An adapter's completion means
 // that the message is in the peer's memory, so it is kept until then. Before a side says how many
@@ -50,8 +52,10 @@ struct ConnectionOptions {
   std::uint64_t place_from_bytes = 16 << 10;   // smaller frames are not worth an announcement
   std::uint64_t register_from_bytes = kNever;  // larger buffers are registered for one operation
   std::uint64_t letter_ns = 2'000'000;         // first repetition; doubles up to 16 times that
-  std::uint64_t answer_ns = 5'000'000'000;     // a handshake takes so long at most
-  std::uint64_t tail_ns = 500'000;             // until unsignaled operations are asked for
+  // A handshake takes so long at most. For where nobody else finds out who is dead: a rank that
+  // computes answers nothing.
+  std::uint64_t answer_ns = kNever;
+  std::uint64_t tail_ns = 500'000;  // until unsignaled operations are asked for
   std::uint64_t keepalive_ns = 1'000'000'000;
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
@@ -61,6 +65,9 @@ struct ConnectionOptions {
 struct ConnectionStatistics {
   std::uint64_t connections = 0;  // made, rebuilt ones included
   std::uint64_t rebuilds = 0;
+  std::uint64_t open = 0, open_max = 0;  // ends, queue pairs: now, and most at a time
+  std::uint64_t no_room = 0;             // connections that one side had none for
+  std::uint64_t not_ready = 0;           // that broke because a receiver had no packet posted
   std::uint64_t letters = 0, bad_letters = 0;
   std::uint64_t messages = 0, frames = 0, credit_messages = 0, probes = 0;
   std::uint64_t signals = 0;  // operations that asked for a completion
@@ -98,6 +105,13 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool drained() const noexcept override;
   std::string describe(Rank peer) const override;
 
+  // The connection carries what is posted.
+  bool up(Rank peer) const noexcept;
+  // Frames to a peer that is up wait from here to release(), because others went before them
+  // elsewhere.
+  void hold(Rank peer) noexcept;
+  void release(Rank peer) noexcept;
+
   // A frame of this peer begins that did not come through this link: its announcement ends.
   void came_otherwise(Rank from, const net::FrameHeader& header) noexcept;
 
@@ -120,11 +134,15 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   Peer& peer(Rank rank);
   Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
   Peer* on(ConnectionId connection) const noexcept;
+  bool barred(Rank rank) const noexcept { return barred_[static_cast<std::size_t>(rank)]; }
+  void bar(Rank rank, const Status& why) noexcept;
 
   // Sending (connection_link_send.cpp).
   Post* make_post(const net::FrameHeader& header, const void* payload) noexcept;
   void finish(Post& post, Status status) noexcept;
   void flush(Peer& peer) noexcept;
+  void mark(Peer& peer) noexcept;
+  void pump_ready() noexcept;
   void pump(Peer& peer) noexcept;
   void tell(Peer& peer, Batch& batch) noexcept;
   bool advance(Peer& peer, Batch& batch) noexcept;
@@ -137,7 +155,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
                   Batch& batch) noexcept;
   void track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept;
   void probe(Peer& peer) noexcept;
-  Packet* take_packet() noexcept;
+  Packet* take_packet(Peer& peer) noexcept;
   void complete(Record& record) noexcept;
 
   // Receiving (connection_link_receive.cpp).
@@ -164,6 +182,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool join(Peer& peer, const Letter& letter) noexcept;
   void go(Peer& peer) noexcept;
   void ask(Peer& peer) noexcept;
+  void no_room(Peer& peer, const char* whose) noexcept;
   bool make_end(Peer& peer) noexcept;
   void write(Peer& peer, LetterKind kind) noexcept;
   void close(Peer& peer) noexcept;
@@ -195,7 +214,12 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   TimerQueue timers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use
   std::vector<Peer*> active_;                 // in the order of their making
+  std::vector<Peer*> ready_, pumping_;        // with something to do, as far as known
+  std::vector<Peer*> thirsty_;                // ... for which there was no packet
+  std::vector<Peer*> tailed_;                 // with operations that nobody will report
   std::vector<Peer*> by_connection_;          // by id
+  std::vector<bool> barred_;                  // by rank: lost before anything was said or heard
+  std::vector<Status> barred_news_;           // the sink is to be told
   std::vector<PendingLetter> letters_;
   std::vector<Peer*> troubled_;
   std::vector<std::pair<Completion*, Status>> finished_;

@@ -57,15 +57,16 @@ void ConnectionLink::letter(Rank from, std::span<const std::byte> bytes) noexcep
 int ConnectionLink::handle_letters() noexcept {
   int handled = 0;
   for (const PendingLetter& pending : std::exchange(letters_, {})) {
-    Peer& from = peer(pending.from);
     ++handled;
+    if (barred(pending.from)) continue;
+    Peer& from = peer(pending.from);
     if (!from.lost && !from.verdict) handle(from, pending.letter);
   }
   return handled;
 }
 
 void ConnectionLink::handle(Peer& peer, const Letter& letter) noexcept {
-  const bool opens = letter.kind != LetterKind::kReady;
+  const bool opens = letter.kind == LetterKind::kRequest || letter.kind == LetterKind::kReply;
   if (opens && (letter.window < CreditAccount::kWindowMin || letter.window > kWindowMax)) {
     return violation(peer, fmt::format("a window of {}", letter.window));
   }
@@ -80,6 +81,10 @@ void ConnectionLink::handle(Peer& peer, const Letter& letter) noexcept {
       return go(peer);
     case Handshake::Step::kAnswer:
       return answer(peer, letter);
+    case Handshake::Step::kRepeatRefusal:
+      return write(peer, LetterKind::kNoRoom);
+    case Handshake::Step::kNoRoom:
+      return no_room(peer, "it has");
     case Handshake::Step::kNothing:
       return;
   }
@@ -91,8 +96,11 @@ void ConnectionLink::answer(Peer& peer, const Letter& request) noexcept {
   close(peer);
   if (peer.verdict || peer.lost) return;
   if (!settle(peer, request.expected)) return;
-  // Without an end there is no answer; the request comes again.
-  if (!make_end(peer)) return peer.handshake.unanswer();
+  if (!make_end(peer)) {
+    peer.handshake.refuse();
+    write(peer, LetterKind::kNoRoom);
+    return peer.has_work() ? no_room(peer, "this rank has") : void();
+  }
   if (!join(peer, request)) return;
   peer.asked_ns = clock_.now_ns();
   peer.letter_ns = options_.letter_ns;
@@ -123,7 +131,9 @@ bool ConnectionLink::join(Peer& peer, const Letter& letter) noexcept {
 // May send from here on.
 void ConnectionLink::go(Peer& peer) noexcept {
   peer.asked_ns = 0;
+  peer.met = true;
   peer.probed_ns = clock_.now_ns();
+  mark(peer);
   wake_at(peer, peer.probed_ns + options_.keepalive_ns);
 }
 
@@ -131,7 +141,7 @@ void ConnectionLink::write(Peer& peer, LetterKind kind) noexcept {
   Letter letter;
   letter.kind = kind;
   letter.epoch = peer.handshake.epoch();
-  if (kind != LetterKind::kReady) {
+  if (kind == LetterKind::kRequest || kind == LetterKind::kReply) {
     letter.window = peer.granted;
     letter.expected = peer.expected;
     letter.end = port_.address(*peer.connection);
@@ -155,7 +165,32 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   peer.granted = std::clamp(share, CreditAccount::kWindowMin,
                             std::max(options_.window, CreditAccount::kWindowMin));
   unpromised_ -= peer.granted;
+  statistics_.open_max = std::max(statistics_.open_max, ++statistics_.open);
   return true;
+}
+
+// One side has no queue pair left. A connection that there was is asked for again, like one that
+// breaks; a first one is done without, unless frames wait for it.
+void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
+  ++statistics_.no_room;
+  close(peer);
+  if (peer.verdict || peer.lost) return;
+  peer.asked_ns = 0;
+  if (peer.met && ++peer.rebuilds <= options_.rebuilds_max) {
+    const std::uint64_t now = clock_.now_ns();
+    peer.asked_ns = std::max<std::uint64_t>(now, 1);
+    peer.letter_ns =
+        std::clamp(2 * peer.letter_ns, options_.letter_ns, kSlowest * options_.letter_ns);
+    return wake_at(peer, now + peer.letter_ns);
+  }
+  if (!peer.met && peer.posts.empty()) {
+    peer.goodbye_due = false;
+    return;
+  }
+  lose(peer.rank,
+       error(ESP_ERR_NO_MEMORY,
+             fmt::format("no connection to rank {}: {} no queue pair left", peer.rank, whose),
+             peer.rank));
 }
 
 void ConnectionLink::ask(Peer& peer) noexcept {
@@ -165,7 +200,7 @@ void ConnectionLink::ask(Peer& peer) noexcept {
     peer.asked_ns = std::max<std::uint64_t>(now, 1);
     peer.letter_ns = options_.letter_ns;
   }
-  if (!make_end(peer)) return wake_at(peer, now + peer.letter_ns);
+  if (!make_end(peer)) return no_room(peer, "this rank has");
   peer.handshake.ask();
   write(peer, LetterKind::kRequest);
 }
@@ -215,6 +250,7 @@ void ConnectionLink::close(Peer& peer) noexcept {
   port_.destroy(*peer.connection);
   by_connection_[static_cast<std::size_t>(*peer.connection)] = nullptr;
   peer.connection.reset();
+  --statistics_.open;
   peer.broken = false;
   unpromised_ += peer.granted;
   peer.granted = 0;

@@ -47,6 +47,7 @@ void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
 bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   const bool waited = !peer.handshake.up();
   peer.sought = false;
+  mark(peer);
   if (!peer.broken) peer.handshake.heard();
   if (waited && peer.handshake.up()) go(peer);
   peer.rebuilds = 0;
@@ -151,6 +152,7 @@ void ConnectionLink::completed(ConnectionId on_connection, std::uint64_t cookie)
   Peer* peer = on(on_connection);
   if (peer == nullptr) return;
   peer->rebuilds = 0;
+  mark(*peer);
   const bool known_cookie = peer->sent.complete(cookie, [&](Record record) {
     if (record.number != 0) peer->acknowledged = record.number + 1;
     complete(record);
@@ -163,6 +165,7 @@ void ConnectionLink::broken(ConnectionId which, Fault why) noexcept {
   if (peer == nullptr || peer->broken) return;
   peer->broken = true;
   peer->why = why;
+  statistics_.not_ready += why == Fault::kReceiverNotReady ? 1 : 0;
   trouble(*peer);
 }
 
@@ -177,6 +180,7 @@ void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noe
   const bool offered =
       landing->state == Landing::State::kAnnounced || landing->state == Landing::State::kRetracted;
   if (ESP_PLANT(65, offered, false)) peer.retired.push_back(peer.landings->slot(*landing));
+  mark(peer);
   close_landing(*landing);
 }
 

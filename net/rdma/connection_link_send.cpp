@@ -30,15 +30,48 @@ void ConnectionLink::finish(Post& post, Status status) noexcept {
   posts_.release(&post);
 }
 
-Packet* ConnectionLink::take_packet() noexcept {
+Packet* ConnectionLink::take_packet(Peer& peer) noexcept {
   Packet* packet = packets_->take();
-  starved_ = starved_ || packet == nullptr;
-  return packet;
+  if (packet != nullptr) return packet;
+  starved_ = true;
+  if (!std::exchange(peer.thirsty, true)) thirsty_.push_back(&peer);
+  return nullptr;
 }
 
 // Outside of progress() at once; inside, what its callbacks post goes out together at its end.
 void ConnectionLink::flush(Peer& peer) noexcept {
-  if (sink_ == nullptr) pump(peer);
+  if (sink_ == nullptr) return pump(peer);
+  mark(peer);
+}
+
+// There may be something to send: after posts, announcements, arrivals (credits), completions (room
+// in the queue) and when a connection is up.
+void ConnectionLink::mark(Peer& peer) noexcept {
+  if (std::exchange(peer.ready, true)) return;
+  ready_.push_back(&peer);
+}
+
+void ConnectionLink::pump_ready() noexcept {
+  if (packets_->free_count() > 0) {
+    for (Peer* peer : thirsty_) {
+      peer->thirsty = false;
+      mark(*peer);
+    }
+    thirsty_.clear();
+  }
+  pumping_.swap(ready_);
+  for (Peer* peer : pumping_) {
+    peer->ready = false;
+    pump(*peer);
+  }
+  pumping_.clear();
+  // Packets come back with completions, which somebody has to ask for.
+  if (!std::exchange(starved_, false)) return;
+  std::erase_if(tailed_, [&](Peer* peer) {
+    if (peer->sent.has_tail()) probe(*peer);
+    peer->tailed = peer->sent.has_tail();
+    return !peer->tailed;
+  });
 }
 
 void ConnectionLink::pump(Peer& peer) noexcept {
@@ -59,7 +92,9 @@ void ConnectionLink::pump(Peer& peer) noexcept {
     peer.why = Fault::kLocal;
     return trouble(peer);
   }
-  if (!had_tail && peer.sent.has_tail()) wake_at(peer, clock_.now_ns() + options_.tail_ns);
+  if (!peer.sent.has_tail()) return;
+  if (!had_tail) wake_at(peer, clock_.now_ns() + options_.tail_ns);
+  if (!std::exchange(peer.tailed, true)) tailed_.push_back(&peer);
 }
 
 // What this side wants from the next frames: retired slots first, they may be announced anew.
@@ -93,7 +128,7 @@ void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
 
 // One operation more. False: nothing to do, or something is missing.
 bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
-  if (peer.sent.full() || !peer.credits.may_send()) return false;
+  if (peer.held || peer.sent.full() || !peer.credits.may_send()) return false;
   if (!peer.resend.empty()) return repeat(peer, batch);
   if (peer.placing.post != nullptr) return place(peer, batch);
   if (!peer.posts.empty()) {
@@ -105,7 +140,7 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
     return pack(peer, peer.posts, false, batch);
   }
   if (!peer.goodbye_due) return false;
-  Packet* packet = take_packet();
+  Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
   peer.goodbye_due = false;
@@ -134,7 +169,7 @@ bool ConnectionLink::repeat(Peer& peer, Batch& batch) noexcept {
 
 // A packet of what the queue holds, up to a frame that is to be placed.
 bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch) noexcept {
-  Packet* packet = take_packet();
+  Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
   while (!queue.empty()) {
@@ -181,7 +216,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
     what.bytes = std::min(rest, kWriteBytes);
     what.local = from;
   } else {
-    record.packet = take_packet();
+    record.packet = take_packet(peer);
     if (record.packet == nullptr) return false;
     what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
     std::memcpy(record.packet->data, from, what.bytes);

@@ -98,6 +98,7 @@ struct ConnectionLink::Peer : Timer {
   SendQueue<Record> sent;
   std::deque<Record> resend;  // before all posts
   PostQueue posts;
+  bool held = false;  // until release()
   Offers offers;
   struct {
     Post* post = nullptr;  // the front of its queue
@@ -114,14 +115,16 @@ struct ConnectionLink::Peer : Timer {
 
   // The making of connections.
   Fault why = Fault::kFlushed;
-  std::optional<Error> verdict;  // given up with the next progress()
-  std::uint64_t asked_ns = 0;    // begin of the handshake; 0: none
-  std::uint64_t letter_ns = 0;   // until it is repeated
-  std::uint64_t probed_ns = 0;   // the last sign of life was asked for
-  std::uint32_t rebuilds = 0;    // since a message arrived anywhere
-  bool broken = false;           // the connection is good for close() only
-  bool troubled = false;         // in the link's list
+  std::optional<Error> verdict;                         // given up with the next progress()
+  std::uint64_t asked_ns = 0;                           // begin of the handshake; 0: none
+  std::uint64_t letter_ns = 0;                          // until it is repeated
+  std::uint64_t probed_ns = 0;                          // the last sign of life was asked for
+  std::uint32_t rebuilds = 0;                           // since a message arrived anywhere
+  bool broken = false;                                  // the connection is good for close() only
+  bool troubled = false;                                // in the link's list
+  bool ready = false, thirsty = false, tailed = false;  // in those of the same name
   bool goodbye_due = false, goodbye_said = false;
+  bool met = false;       // a connection has been up
   bool left = false;      // the peer has said goodbye
   bool sought = false;    // somebody has waited for it since it was heard: left is not enough
   bool unmissed = false;  // lost after its goodbye: told to the sink when it is needed

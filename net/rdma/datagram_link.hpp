@@ -97,6 +97,11 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   const DatagramLinkCounts& counts() const noexcept { return counts_; }
   // nullptr: nothing was said or heard yet.
   const DatagramPeer* find(Rank peer) const noexcept { return known(peer); }
+  // Every frame that was posted to this peer has come there.
+  bool delivered(Rank peer) const noexcept {
+    const DatagramPeer* to = known(peer);
+    return to == nullptr || (!to->has_posts() && to->send.idle());
+  }
   // Of the receive packets, how many the peers may fill.
   std::uint32_t promised() const noexcept { return budget_.promised(); }
 

@@ -23,7 +23,7 @@ std::array<std::byte, Letter::kBytes> letter_bytes(const Letter& letter) noexcep
   store(&bytes[0], kMagic);
   store(&bytes[kKindAt], static_cast<std::uint32_t>(letter.kind));
   store(&bytes[kEpochAt], letter.epoch);
-  if (letter.kind == LetterKind::kReady) return bytes;
+  if (letter.kind == LetterKind::kReady || letter.kind == LetterKind::kNoRoom) return bytes;
   store(&bytes[kWindowAt], letter.window);
   store(&bytes[kExpectedAt], letter.expected);
   std::memcpy(&bytes[kEndAt], letter.end.bytes.data(), letter.end.bytes.size());
@@ -39,12 +39,12 @@ Result<Letter> parse_letter(std::span<const std::byte> bytes) noexcept {
     return error(ESP_ERR_NETWORK, "a letter of another version, or none of this library");
   }
   const auto kind = load<std::uint32_t>(&bytes[kKindAt]);
-  if (kind < 1 || kind > 3) return error(ESP_ERR_NETWORK, fmt::format("letter kind {}", kind));
+  if (kind < 1 || kind > 4) return error(ESP_ERR_NETWORK, fmt::format("letter kind {}", kind));
   Letter letter;
   letter.kind = static_cast<LetterKind>(kind);
   letter.epoch = load<std::uint32_t>(&bytes[kEpochAt]);
   if (letter.epoch == 0) return error(ESP_ERR_NETWORK, "a letter of epoch 0");
-  if (letter.kind == LetterKind::kReady) return letter;
+  if (letter.kind == LetterKind::kReady || letter.kind == LetterKind::kNoRoom) return letter;
   letter.window = load<std::uint32_t>(&bytes[kWindowAt]);
   letter.expected = load<std::uint64_t>(&bytes[kExpectedAt]);
   std::memcpy(letter.end.bytes.data(), &bytes[kEndAt], letter.end.bytes.size());
@@ -59,8 +59,9 @@ Handshake::Step Handshake::receive_request(std::uint32_t epoch) noexcept {
     asked_ = false;
     return Step::kAnswer;
   }
-  const bool again = epoch == epoch_ && state_ == State::kAnswering;
-  return again ? Step::kRepeatAnswer : Step::kNothing;
+  if (epoch != epoch_) return Step::kNothing;
+  if (state_ == State::kRefused) return Step::kRepeatRefusal;
+  return state_ == State::kAnswering ? Step::kRepeatAnswer : Step::kNothing;
 }
 
 Handshake::Step Handshake::receive(LetterKind kind, std::uint32_t epoch) noexcept {
@@ -71,6 +72,11 @@ Handshake::Step Handshake::receive(LetterKind kind, std::uint32_t epoch) noexcep
     if (state_ != State::kAsking) return Step::kNothing;
     state_ = State::kUp;
     return Step::kConnect;
+  }
+  if (kind == LetterKind::kNoRoom) {
+    if (state_ != State::kAsking) return Step::kNothing;
+    state_ = State::kIdle;
+    return Step::kNoRoom;
   }
   if (state_ != State::kAnswering) return Step::kNothing;
   state_ = State::kUp;

@@ -12,6 +12,9 @@
 // and reply are repeated until they are answered; a repeated reply is answered by a repeated ready,
 // and the asker's first message on the connection is as good as one.
 //
+// Who has no end to answer with says so (no room), whenever it is asked with that number: the asker
+// gives its end back.
+//
 // Each letter says how many messages its sender has got on all connections before (`expected`: the
 // number of the next), which is fixed before the letter is sent because the old end takes nothing
 // in any more. So what was under way when a connection broke is sent again from there, once.
@@ -30,7 +33,7 @@
 
 namespace espalier::rdma {
 
-enum class LetterKind : std::uint8_t { kRequest = 1, kReply, kReady };
+enum class LetterKind : std::uint8_t { kRequest = 1, kReply, kReady, kNoRoom };
 
 struct Letter {
   LetterKind kind = LetterKind::kRequest;
@@ -53,6 +56,7 @@ class Handshake {
     kAsking,     // request sent
     kAnswering,  // reply sent: may receive, not send
     kUp,
+    kRefused,  // the peer has asked, and there is no room
   };
   // What a letter asks the owner to do.
   enum class Step : std::uint8_t {
@@ -61,7 +65,9 @@ class Handshake {
     kRepeatAnswer,  // the same reply once more
     kConnect,       // connect the end that was asked with to the letter's, send ready
     kRepeatReady,
-    kGo,  // the peer is ready: send
+    kGo,             // the peer is ready: send
+    kRepeatRefusal,  // say once more that there is no room
+    kNoRoom,         // the end that was asked with is of no use
   };
 
   // `precedes`: this side's request counts when both ask at once; true at exactly one of the two.
@@ -81,11 +87,8 @@ class Handshake {
   }
   // The connection is no more, and nobody needs a new one now.
   void rest() noexcept { state_ = State::kIdle; }
-  // The owner could not do what kAnswer says: as if the request had been lost.
-  void unanswer() noexcept {
-    --epoch_;
-    state_ = State::kIdle;
-  }
+  // The owner cannot do what kAnswer says, and says that there is no room.
+  void refuse() noexcept { state_ = State::kRefused; }
   Step receive(LetterKind kind, std::uint32_t epoch) noexcept;
   // A message has come on the connection.
   void heard() noexcept {

@@ -4,7 +4,7 @@
 
 namespace espalier::rdma {
 
-RdmaLink::RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint32_t ranks,
+RdmaLink::RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
                    std::uint32_t connections_max, int descriptor)
     : datagrams_(datagrams),
       connections_(connections),
@@ -12,17 +12,35 @@ RdmaLink::RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint3
       connections_left_(connections != nullptr ? connections_max : 0),
       descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()) {}
 
+// Where the next frame to this peer goes.
 net::Link& RdmaLink::choose(Rank peer) noexcept {
   Route& to = route(peer);
+  if (to.way == Way::kConnection) return *connections_;
   if (to.way == Way::kOpen) {
-    to.way = connections_left_ > 0 ? Way::kConnection : Way::kDatagrams;
-    connections_left_ -= connections_left_ > 0 ? 1 : 0;
+    to.way = Way::kDatagrams;
+    to.wanted = connections_left_ > 0;
+    if (to.wanted) {
+      --connections_left_;
+      connections_->reach(peer);
+    }
   }
-  return to.way == Way::kConnection ? *connections_ : datagrams_;
+  if (!to.wanted || !connections_->up(peer)) return datagrams_;
+  to.way = Way::kConnection;
+  if (!datagrams_.delivered(peer)) {
+    connections_->hold(peer);
+    held_.push_back(peer);
+  }
+  return *connections_;
 }
 
+// Of the two, as far as can be said.
 const net::Link& RdmaLink::likely(Rank peer) const noexcept {
-  return connects(peer) ? *connections_ : datagrams_;
+  return connects(peer) ? static_cast<const net::Link&>(*connections_) : datagrams_;
+}
+
+void RdmaLink::reach(Rank peer) noexcept {
+  if (route(peer).lost) return;
+  datagrams_.reach(peer);
 }
 
 Posted RdmaLink::post(Rank peer, const net::FrameHeader& header, const void* payload,
@@ -42,7 +60,8 @@ void RdmaLink::retract(Rank from, const net::FrameHeader& expected) noexcept {
 }
 
 void RdmaLink::withdraw(Rank peer, Completion& completion) noexcept {
-  choose(peer).withdraw(peer, completion);
+  datagrams_.withdraw(peer, completion);
+  if (connections_ != nullptr) connections_->withdraw(peer, completion);
 }
 
 void RdmaLink::redirect(Rank from, std::byte* payload) noexcept {
@@ -59,6 +78,11 @@ void RdmaLink::lose(Rank peer, Error why) noexcept {
 int RdmaLink::progress(net::FrameSink& sink) noexcept {
   Tap tap(*this, Way::kDatagrams, sink);
   int events = datagrams_.progress(tap);
+  std::erase_if(held_, [&](Rank peer) {
+    const bool arrived = datagrams_.delivered(peer);
+    if (arrived) connections_->release(peer);
+    return arrived;
+  });
   if (connections_ != nullptr) {
     Tap other(*this, Way::kConnection, sink);
     events += connections_->progress(other);

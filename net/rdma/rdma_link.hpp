@@ -1,9 +1,11 @@
-// RdmaLink: the link over an RDMA adapter: connections for the first peers that this rank sends to,
-// datagrams for the others, and the datagrams carry the letters that make connections.
+// RdmaLink: the link over an RDMA adapter: datagrams at first, and connections for the first peers
+// that this rank sends to; the datagrams carry the letters that make them, and know who lives.
 //
-// Which of the two carries frames to a peer is decided at the first and stays so, or they could
-// overtake each other. Each side decides for its own direction. A peer that one of them loses is
-// lost for both.
+// The first frame to a peer goes by datagrams and asks for the connection. When that is up, frames
+// go there, for good, and are held until the peer has got every frame that went before: so none
+// overtakes another. Where one of the two ranks has no queue pair left, it stays with datagrams.
+// Each side decides for its own direction; who only receives asks for nothing. A peer that one of
+// them loses is lost for both.
 //
 // Ownership: borrows both links, which are driven by this one. Threads: the owner of the worker.
 // path: data
@@ -16,6 +18,7 @@
 
 #include "net/link.hpp"
 #include "net/rdma/connection_link.hpp"
+#include "net/rdma/datagram_link.hpp"
 
 namespace espalier::rdma {
 
@@ -23,7 +26,7 @@ class RdmaLink final : public net::Link {
  public:
   // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side.
   // `descriptor`: of both links together; -1: there is none (of datagrams alone: theirs).
-  RdmaLink(net::Link& datagrams, ConnectionLink* connections, std::uint32_t ranks,
+  RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
            std::uint32_t connections_max, int descriptor = -1);
   // A peer that cannot have a connection. Before anything is sent to it.
   void use_datagrams(Rank peer) noexcept { route(peer).way = Way::kDatagrams; }
@@ -35,7 +38,7 @@ class RdmaLink final : public net::Link {
   void retract(Rank from, const net::FrameHeader& expected) noexcept override;
   void withdraw(Rank peer, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
-  void reach(Rank peer) noexcept override { choose(peer).reach(peer); }
+  void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
   int descriptor() const noexcept override { return descriptor_; }
@@ -43,19 +46,23 @@ class RdmaLink final : public net::Link {
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank peer) noexcept override;
   bool drained() const noexcept override;
-  std::string describe(Rank peer) const override { return likely(peer).describe(peer); }
+  std::string describe(Rank peer) const override {
+    return (route(peer).way == Way::kDatagrams ? datagrams_ : likely(peer)).describe(peer);
+  }
 
   bool connected(Rank peer) const noexcept { return route(peer).way == Way::kConnection; }
   // Or would be if something were sent to it now.
   bool connects(Rank peer) const noexcept {
-    return connected(peer) || (route(peer).way == Way::kOpen && connections_left_ > 0);
+    const Route& to = route(peer);
+    return to.wanted || (to.way == Way::kOpen && connections_left_ > 0);
   }
 
  private:
-  enum class Way : std::uint8_t { kOpen, kConnection, kDatagrams };
+  enum class Way : std::uint8_t { kOpen, kDatagrams, kConnection };
   struct Route {
     Way way = Way::kOpen;       // of what this rank sends
     Way arriving = Way::kOpen;  // of the frame that is arriving
+    bool wanted = false;        // a connection was asked for
     bool lost = false;
   };
   // Between one of the links and the protocol above.
@@ -78,9 +85,10 @@ class RdmaLink final : public net::Link {
   net::Link& choose(Rank peer) noexcept;
   const net::Link& likely(Rank peer) const noexcept;
 
-  net::Link& datagrams_;
+  DatagramLink& datagrams_;
   ConnectionLink* connections_;
   std::vector<Route> routes_;  // by rank
+  std::vector<Rank> held_;     // whose datagrams have not all arrived
   std::uint32_t connections_left_;
   const int descriptor_;
 };

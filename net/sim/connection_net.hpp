@@ -38,6 +38,7 @@ struct ConnectionLimits {
   std::uint32_t send_depth = 64;
   std::uint32_t receive_depth = 256;
   std::uint32_t completion_depth = 4096;
+  std::uint32_t connections = 1024;
   std::uint64_t retry_ns = 500'000;
   std::uint64_t rnr_wait_ns = 5'000;
   std::uint32_t rnr_retries = 6;

@@ -63,6 +63,9 @@ Result<rdma::ConnectionId> SimConnectionPort::create() {
   if (!fault_.ok()) return error(fault_.code(), "the simulated adapter has failed", rank_);
   std::size_t index = 0;
   while (index < ends_.size() && ends_[index] != nullptr) ++index;
+  if (index == net_.limits().connections) {
+    return error(ESP_ERR_NO_MEMORY, "the simulated adapter has no connection left", rank_);
+  }
   if (index == ends_.size()) ends_.push_back(nullptr);
   const auto id = static_cast<rdma::ConnectionId>(index);
   ends_[index] = &net_.make_end(rank_, id);

@@ -255,6 +255,44 @@ TEST(ConnectionLink, ADeadPeerIsLostInTime) {
   EXPECT_LT(job.world().now_ns(), 30'000'000U);
 }
 
+// Without datagrams to fall back to.
+TEST(ConnectionLink, APeerWithoutRoomForAConnectionIsLostWithTheReason) {
+  ConnectionJobOptions options = small(9);
+  options.ranks = 4;
+  options.limits.connections = 2;
+  ConnectionJob job(options);
+  EXPECT_NE(job.run().find("no queue pair left"), std::string::npos);
+  std::uint32_t losses = 0;
+  for (Rank r = 0; r < 4; ++r) {
+    for (Rank p = 0; p < 4; ++p) {
+      losses += job.lost(r, p);
+      if (job.lost(r, p) > 0) {
+        EXPECT_EQ(job.why(r, p), ESP_ERR_NO_MEMORY);
+      }
+    }
+    EXPECT_LE(job.link(r).statistics().open_max, 2U);
+  }
+  EXPECT_GE(losses, 4U);
+}
+
+// Of a peer that was never met nothing is made for that.
+TEST(ConnectionLink, AStrangerCanBeLost) {
+  ConnectionJobOptions options = small(10);
+  options.ranks = 3;
+  options.frames = 0;
+  ConnectionJob job(options);
+  job.link(0).lose(2, error(ESP_ERR_PEER_DIED, "the launcher says so", 2));
+  job.link(0).lose(2, error(ESP_ERR_PEER_DIED, "again", 2));
+  EXPECT_FALSE(job.link(0).arm());
+  EXPECT_NE(job.run(), "");
+  EXPECT_EQ(job.lost(0, 2), 1U);
+  EXPECT_EQ(job.why(0, 2), ESP_ERR_PEER_DIED);
+  EXPECT_EQ(job.link(0).describe(2), "lost");
+  Completion nobody;
+  EXPECT_EQ(job.link(0).post(2, {}, nullptr, nobody), Posted::kDone);
+  EXPECT_EQ(job.link(0).describe(1), "not connected");
+}
+
 TEST(ConnectionLink, ConnectionsThatNeverHoldEnd) {
   ConnectionJobOptions options = small(6);
   options.faults = "rnr=1";

@@ -1,5 +1,5 @@
 // The handshake under every interleaving: two sides, letters that are lost, repeated and overtaken,
-// sides that ask when they like, connections that break.
+// sides that ask when they like or have no room, connections that break.
 #include "net/rdma/handshake.hpp"
 
 #include <gtest/gtest.h>
@@ -21,6 +21,7 @@ struct Side {
   std::uint32_t end = 0;   // the present one; 0: none
   std::uint32_t peer = 0;  // the end it is connected to; 0: none
   int asks = 0;            // still to happen: first use, breaks
+  int refusals = 0;        // still to happen: requests that find no room
 };
 
 struct Mail {
@@ -37,7 +38,8 @@ struct State {
     for (const Side& s : sides) {
       words.insert(words.end(),
                    {static_cast<std::uint32_t>(s.handshake.state()), s.handshake.epoch(), s.end,
-                    s.peer, s.ends, static_cast<std::uint32_t>(s.asks), s.handshake.asked()});
+                    s.peer, s.ends, static_cast<std::uint32_t>(s.asks),
+                    static_cast<std::uint32_t>(s.refusals), s.handshake.asked()});
     }
     for (const auto& mail : to) {
       words.push_back(0xffffffff);
@@ -66,6 +68,12 @@ void receive(State& state, int who, const Mail& mail) {
   Side& side = state.sides[static_cast<std::size_t>(who)];
   switch (side.handshake.receive(mail.kind, mail.epoch)) {
     case Handshake::Step::kAnswer:
+      if (side.refusals > 0) {
+        --side.refusals;
+        side.end = side.peer = 0;
+        side.handshake.refuse();
+        return send(state, who, LetterKind::kNoRoom);
+      }
       side.end = ++side.ends;
       side.peer = mail.end;
       return send(state, who, LetterKind::kReply);
@@ -77,6 +85,11 @@ void receive(State& state, int who, const Mail& mail) {
       return send(state, who, LetterKind::kReady);
     case Handshake::Step::kRepeatReady:
       return send(state, who, LetterKind::kReady);
+    case Handshake::Step::kRepeatRefusal:
+      return send(state, who, LetterKind::kNoRoom);
+    case Handshake::Step::kNoRoom:
+      side.end = side.peer = 0;
+      return;
     case Handshake::Step::kGo:
     case Handshake::Step::kNothing:
       return;
@@ -106,6 +119,7 @@ void check(const State& state) {
 
 // From any state, when letters get through again and timers repeat them, both are joined soon.
 void check_liveness(State state) {
+  for (Side& side : state.sides) side.refusals = 0;
   for (int round = 0; round < 12 && !joined(state); ++round) {
     for (int who = 0; who < 2; ++who) {
       const Side& side = state.sides[static_cast<std::size_t>(who)];
@@ -114,6 +128,12 @@ void check_liveness(State state) {
       }
       if (side.handshake.state() == Handshake::State::kAnswering) {
         send(state, who, LetterKind::kReply);
+      }
+      // Who had no answer but that there is no room asks once more.
+      if (side.end == 0 && side.handshake.epoch() > 0 &&
+          state.sides[static_cast<std::size_t>(1 - who)].handshake.state() !=
+              Handshake::State::kAsking) {
+        ask(state, who);
       }
       // A connection whose other end is gone breaks, and is asked for anew.
       const Side& other = state.sides[static_cast<std::size_t>(1 - who)];
@@ -190,6 +210,22 @@ TEST(Handshake, EveryInterleavingOfTwoSides) {
   }
 }
 
+TEST(Handshake, EveryInterleavingWhereThereIsNoRoom) {
+  for (int a = 0; a <= 1; ++a) {
+    for (int b = 0; b <= 1; ++b) {
+      if (a + b == 0) continue;
+      for (int refusing = 0; refusing < 2; ++refusing) {
+        State start;
+        start.sides[0].asks = a;
+        start.sides[1].asks = b;
+        start.sides[static_cast<std::size_t>(refusing)].refusals = 1;
+        EXPECT_GT(explore(start, 5), 2U);
+        if (::testing::Test::HasFatalFailure()) FAIL() << a << " " << b << " " << refusing;
+      }
+    }
+  }
+}
+
 TEST(Handshake, TheLowerRanksRequestCounts) {
   Handshake low(true), high(false);
   low.ask();
@@ -213,15 +249,18 @@ TEST(Handshake, StaleLettersAreHarmless) {
   EXPECT_EQ(one.state(), Handshake::State::kAsking);
 }
 
-TEST(Handshake, AnAnswerThatCannotBeGivenMayBeAskedForAgain) {
-  Handshake one(true);
-  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kAnswer);
-  one.unanswer();
-  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kAnswer);
-  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kRepeatAnswer);
-  one.heard();
-  EXPECT_TRUE(one.up());
-  EXPECT_EQ(one.receive(LetterKind::kRequest, 3), Handshake::Step::kNothing);
+TEST(Handshake, WhereThereIsNoRoomEveryRequestIsTold) {
+  Handshake asker(true), full(false);
+  asker.ask();
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kAnswer);
+  full.refuse();
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kRepeatRefusal);
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNoRoom);
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNothing);
+  asker.ask();
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNothing) << "of before";
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 2), Handshake::Step::kAnswer) << "now there is";
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
 }
 
 TEST(Letter, ReadsBack) {
@@ -253,6 +292,7 @@ TEST(Letter, NonsenseIsRefused) {
     EXPECT_FALSE(parse_letter(bad).ok()) << at;
   }
   EXPECT_FALSE(parse_letter(letter_bytes({LetterKind::kRequest, 0, 8, 1, {}})).ok());
+  EXPECT_TRUE(parse_letter(letter_bytes({LetterKind::kNoRoom, 1, 0, 0, {}})).ok());
 }
 
 }  // namespace

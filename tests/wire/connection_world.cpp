@@ -7,7 +7,7 @@ namespace espalier::test {
 ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& options)
     : SimFrameWorld(ranks, options.faults),
       datagram_net_(world_),
-      connection_net_(world_),
+      connection_net_(world_, options.adapter),
       nodes_(static_cast<std::size_t>(ranks)) {
   const auto count = static_cast<std::uint32_t>(ranks);
   for (Rank r = 0; r < ranks; ++r) {
@@ -15,11 +15,12 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
     node.datagram_port =
         std::make_unique<sim::SimDatagramPort>(datagram_net_, r, sim::PortOptions{});
     node.connection_port = std::make_unique<sim::SimConnectionPort>(connection_net_, r);
+    rdma::DatagramLinkOptions datagrams = datagram_options(r, ranks);
+    datagrams.give_up_ns = options.give_up_ns;
     node.datagrams = std::make_unique<rdma::DatagramLink>(*node.datagram_port, world_.clock(r),
-                                                          book(), datagram_options(r, ranks));
+                                                          book(), datagrams);
     rdma::ConnectionOptions connections;
     connections.letter_ns = 200'000;
-    connections.answer_ns = 200'000'000;
     connections.keepalive_ns = 20'000'000;
     connections.rebuilds_max = 1000;
     connections.place_from_bytes = options.place_from_bytes;

@@ -19,6 +19,8 @@ struct ConnectionWorldOptions {
   std::uint32_t connections_max = 64;  // per rank; the others get datagrams
   bool registers = false;              // large buffers, for one operation each
   std::uint64_t place_from_bytes = 16 << 10;
+  sim::ConnectionLimits adapter;
+  std::uint64_t give_up_ns = 200'000'000;
 };
 
 class ConnectionWorld : public SimFrameWorld {
@@ -31,6 +33,8 @@ class ConnectionWorld : public SimFrameWorld {
   rdma::ConnectionLink& connections(Rank r) noexcept {
     return *nodes_[static_cast<std::size_t>(r)].connections;
   }
+  rdma::RdmaLink& rdma(Rank r) noexcept { return static_cast<rdma::RdmaLink&>(link(r)); }
+  sim::ConnectionNet& connection_net() noexcept { return connection_net_; }
 
  private:
   struct Node {

@@ -75,14 +75,34 @@ struct FaultyDatagrams : DatagramWorld {
 struct Connections : ConnectionWorld {
   explicit Connections(int ranks) : ConnectionWorld(ranks, {}) {}
 };
+ConnectionWorldOptions placing_connections(const char* faults) {
+  ConnectionWorldOptions options;
+  options.faults = faults;
+  options.registers = true;
+  options.place_from_bytes = 1000;
+  return options;
+}
+constexpr const char* kBreaks =
+    "break=300,rnr=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms";
 struct BrokenConnections : ConnectionWorld {
-  explicit BrokenConnections(int ranks)
-      : ConnectionWorld(
-            ranks, {"break=300,rnr=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms", 64, true,
-                    1000}) {}
+  explicit BrokenConnections(int ranks) : ConnectionWorld(ranks, placing_connections(kBreaks)) {}
 };
 struct MixedPaths : ConnectionWorld {
-  explicit MixedPaths(int ranks) : ConnectionWorld(ranks, {{}, 1, true, 1000}) {}
+  static ConnectionWorldOptions options() {
+    ConnectionWorldOptions options = placing_connections("");
+    options.connections_max = 1;
+    return options;
+  }
+  explicit MixedPaths(int ranks) : ConnectionWorld(ranks, options()) {}
+};
+// Everybody asks everybody, and there are hardly any queue pairs; what there is breaks.
+struct FewQueuePairs : ConnectionWorld {
+  static ConnectionWorldOptions options() {
+    ConnectionWorldOptions options = placing_connections(kBreaks);
+    options.adapter.connections = 1;
+    return options;
+  }
+  explicit FewQueuePairs(int ranks) : ConnectionWorld(ranks, options()) {}
 };
 
 // With hardly any memory: every resource runs out all the time.
@@ -153,6 +173,7 @@ std::vector<WorldKind> all_worlds() {
 
 std::vector<WorldKind> random_worlds() {
   std::vector<WorldKind> worlds = all_worlds();
+  worlds.push_back({"FewQueuePairs", make_world<FewQueuePairs>});
   worlds.push_back({"ShmTight", make_world<ShmTight>});
   worlds.push_back({"TcpStingy", make_world<TcpStingy>});
   worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});

@@ -1,0 +1,132 @@
+// RdmaLink: which way frames go, and what happens where connections cannot be had, or take long.
+#include <fmt/format.h>
+
+#include "connection_world.hpp"
+#include "traffic.hpp"
+
+namespace espalier::test {
+namespace {
+
+void carry(World& world, Messages& all) {
+  for (auto& m : all) (void)m->receive(world.wire(m->to));
+  const bool posted = step_until(world, [&] {
+    bool done = true;
+    for (auto& m : all) {
+      const bool refused = m->sent.posted == Posted::kRetry;
+      done = done && (!refused || m->send(world.wire(m->from)) != Posted::kRetry);
+    }
+    return done;
+  });
+  ASSERT_TRUE(posted);
+  ASSERT_TRUE(step_until(world, [&] {
+    return std::all_of(all.begin(), all.end(),
+                       [](const auto& m) { return m->received.complete() && m->sent.complete(); });
+  }));
+  for (auto& m : all) m->check();
+}
+
+Messages one(Rank from, Rank to, std::uint64_t flow, std::uint64_t bytes) {
+  Messages all;
+  all.push_back(std::make_unique<Message>(from, to, FlowId(1, 0, flow), bytes, flow));
+  return all;
+}
+
+TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
+  ConnectionWorld world(2, {});
+  Messages first = one(0, 1, 0, 100);
+  carry(world, first);
+  EXPECT_EQ(world.connections(0).statistics().frames, 0U);
+  settle(world);
+  Messages second = one(0, 1, 1, 100);
+  carry(world, second);
+  EXPECT_TRUE(world.rdma(0).connected(1));
+  EXPECT_EQ(world.connections(0).statistics().frames, 1U);
+}
+
+// Connections are made along the edges that are used, once per pair, and no receiver runs dry.
+TEST(RdmaLink, AsManyQueuePairsAsTheTreeHasNeighbours) {
+  constexpr int kRanks = 15;
+  ConnectionWorld world(kRanks, {});
+  for (std::uint64_t round = 0; round < 6; ++round) {
+    for (const bool up : {true, false}) {
+      Messages all;
+      for (Rank child = 1; child < kRanks; ++child) {
+        const Rank parent = (child - 1) / 2;
+        all.push_back(std::make_unique<Message>(up ? child : parent, up ? parent : child,
+                                                FlowId(1, 0, 4 * round + (up ? 1 : 2)), 40'000,
+                                                round * 100 + static_cast<std::uint64_t>(child)));
+      }
+      carry(world, all);
+    }
+  }
+  for (Rank r = 0; r < kRanks; ++r) {
+    const std::uint64_t degree = (r > 0 ? 1U : 0U) + (2 * r + 1 < kRanks ? 2U : 0U);
+    const rdma::ConnectionStatistics& counts = world.connections(r).statistics();
+    EXPECT_EQ(counts.open, degree) << r;
+    EXPECT_LE(counts.open_max, degree + 1) << "two that ask at once";
+    EXPECT_EQ(counts.not_ready, 0U);
+    EXPECT_EQ(counts.rebuilds, 0U);
+  }
+  EXPECT_EQ(world.connection_net().counts().not_ready, 0U);
+}
+
+// More peers than queue pairs, in both directions: nobody is lost, and no frame overtakes another.
+TEST(RdmaLink, WhereThereIsNoQueuePairLeftFramesGoByDatagrams) {
+  ConnectionWorldOptions options;
+  options.adapter.connections = 2;
+  ConnectionWorld world(7, options);
+  std::uint64_t flow = 0;
+  for (int round = 0; round < 4; ++round) {
+    Messages all;
+    for (Rank r = 1; r < 7; ++r) {
+      for (const bool up : {true, false}) {
+        Messages some = make_flow(up ? r : 0, up ? 0 : r, FlowId(1, 0, flow++), 20, 3000);
+        for (auto& m : some) all.push_back(std::move(m));
+      }
+    }
+    carry(world, all);
+  }
+  std::uint64_t without = 0, connected = 0;
+  for (Rank r = 0; r < 7; ++r) {
+    without += world.connections(r).statistics().no_room;
+    EXPECT_LE(world.connections(r).statistics().open_max, 2U);
+    for (Rank p = 0; p < 7; ++p) {
+      EXPECT_TRUE(world.frames(r).state(p).ok()) << r << " " << p;
+      connected += world.rdma(r).connected(p) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(connected, 4U) << "both directions of two";
+  EXPECT_GE(without, 4U);
+}
+
+// A rank that computes for half a minute at first contact, and again when its connection breaks.
+TEST(RdmaLink, ARankThatComputesIsNotLost) {
+  ConnectionWorldOptions options;
+  options.give_up_ns = 60'000'000'000;
+  ConnectionWorld world(2, options);
+  const auto only_rank_0 = [&](std::uint64_t seconds) {
+    for (std::uint64_t i = 0; i < 10 * seconds; ++i) {
+      while (world.frames(0).progress() > 0) {
+      }
+      world.pass(100'000'000);
+    }
+  };
+  std::uint64_t flow = 0;
+  for (int time = 0; time < 2; ++time) {
+    Message m(0, 1, FlowId(1, 0, flow), 20'000, flow);
+    ++flow;
+    ASSERT_TRUE(step_until(world, [&] { return m.send(world.wire(0)) != Posted::kRetry; }));
+    only_rank_0(30);
+    EXPECT_TRUE(world.frames(0).state(1).ok());
+    (void)m.receive(world.wire(1));
+    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+    m.check();
+    Messages more = one(0, 1, flow++, 100);
+    carry(world, more);
+    EXPECT_TRUE(world.rdma(0).connected(1));
+    world.connection_net().break_path(0, 1);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::test
