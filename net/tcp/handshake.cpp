@@ -118,8 +118,8 @@ Handshake::Step Handshake::take_challenge(std::span<const std::byte> message) no
   }
   begin_reply(Kind::kProof, kProofBytes);
   reply_proof(Kind::kProof, kProofAt);
-  state_ = decides() ? State::kOver : State::kVerdict;
-  return decides() ? Step::kProven : Step::kMore;
+  state_ = State::kVerdict;
+  return Step::kMore;
 }
 
 Handshake::Step Handshake::take_proof(std::span<const std::byte> message) noexcept {

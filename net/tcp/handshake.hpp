@@ -5,12 +5,14 @@
 //   hello: from, to, nonce       ->
 //                                <-   challenge: nonce, proof of the acceptor
 //   proof of the initiator       ->
-//                                <-   verdict (only if the acceptor has the lower rank)
+//                                <-   verdict: go, or decline
 //
 // A proof is SipHash-2-4, with the acceptor's secret as the key, of the message's name, both ranks
 // and both nonces: it cannot be used again, nor by the other side. Of two connections that both
-// ranks made at once, the lower rank decides which one lives: the other rank does not use one
-// before it has the lower rank's proof or verdict, so no frame is ever sent on one that dies.
+// ranks made at once, the lower rank decides which one lives: by its verdict on those of the other,
+// and by proving itself on one of its own, which the acceptor answers with go. Nobody uses a
+// connection before it has the other's word (the initiator: go), so no frame is ever sent on one
+// that dies, or that an acceptor had given up as a silent stranger's.
 //
 // No sockets here: messages in, messages out. Nothing of a message is used before all of it has
 // been checked. Threads: owner. path: setup
@@ -34,8 +36,8 @@ class Handshake {
   using Message = std::array<std::byte, kBytesMax>;
 
   enum class Step : std::uint8_t {
-    kMore,    // send reply(), wait for the next message
-    kProven,  // send reply(), the peer is whom it says; an acceptor that decides gives its verdict
+    kMore,      // send reply(), wait for the next message
+    kProven,    // the peer is whom it says; an acceptor gives its verdict
     kDeclined,  // the peer is whom it says, and uses another connection
     kRefused,   // why() says what is wrong
   };
@@ -53,10 +55,12 @@ class Handshake {
   Step take(std::span<const std::byte> message) noexcept;
   // What to send after construction or take(); may be empty.
   std::span<const std::byte> reply() const noexcept { return {reply_.data(), reply_bytes_}; }
-  // The acceptor's, where decides(): makes the reply.
+  // The acceptor's: makes the reply. Declines only where decides().
   void give_verdict(bool go) noexcept;
 
   bool decides() const noexcept { return me_ < peer_; }
+  // This rank has picked this connection: it decides, began it and has proven itself.
+  bool committed() const noexcept { return initiator_ && decides() && state_ == State::kVerdict; }
   Rank peer() const noexcept { return peer_; }  // kNoRank: not known yet; not proven before kProven
   const char* why() const noexcept { return why_; }
 

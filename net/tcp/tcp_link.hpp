@@ -113,6 +113,7 @@ class TcpLink final : public Link {
   void connect_next(Peer& peer) noexcept;
   void retry_later(Peer& peer, std::uint64_t now_ns) noexcept;
   void attempt_failed(Peer& peer, const std::string& why) noexcept;
+  void attempt_silent(Peer& peer) noexcept;
   void drop_attempt(Peer& peer) noexcept;
   void adopt(Meeting& meeting) noexcept;
   void accept(std::size_t listener) noexcept;

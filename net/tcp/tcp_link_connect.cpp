@@ -18,14 +18,9 @@ namespace {
 // that lasted was a victim of the acceptor's patience: this rank was too slow.
 constexpr unsigned kTries = 8;
 constexpr std::uint64_t kRetryFirstNs = 1'000'000, kRetryLastNs = kNanosecondsPerSecond;
+constexpr unsigned kSilencesMax = 20;  // the patience with an address doubles so often
 constexpr std::uint64_t kAcceptPauseNs = 100'000'000;  // when there are no descriptors
 constexpr std::uint64_t kChecksPerSilence = 4;
-
-// The peer has closed it, and nothing else is left to read.
-bool was_closed(int fd) noexcept {
-  char byte;
-  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
 
 }  // namespace
 
@@ -74,6 +69,16 @@ void TcpLink::attempt_failed(Peer& p, const std::string& why) noexcept {
   p.tried += fmt::format("{}{}: {}", p.tried.empty() ? "" : "; ",
                          text(p.contact.addresses[p.address]), why);
   ++p.address;
+  p.tries = 0;
+  connect_next(p);
+}
+
+// Somebody is there and says nothing: perhaps the peer, which computes. This address is tried again
+// after the others, which are given twice the time then.
+void TcpLink::attempt_silent(Peer& p) noexcept {
+  const auto here = p.contact.addresses.begin() + static_cast<std::ptrdiff_t>(p.address);
+  std::rotate(here, here + 1, p.contact.addresses.end());
+  p.silences = std::min(p.silences + 1, kSilencesMax);
   p.tries = 0;
   connect_next(p);
 }
@@ -136,9 +141,13 @@ bool TcpLink::step_connect(Meeting& meeting) noexcept {
     return false;
   }
   // From here on only the peer's progress() is waited for, however long that takes; the kernel
-  // watches over its machine, and its process cannot end without closing this.
+  // watches over its machine, and its process cannot end without closing this. But it may be
+  // somebody else, who is busy: other addresses get their turn meanwhile.
+  const Peer& p = peer(meeting.handshake.peer());
+  const bool others = p.address + 1 < p.contact.addresses.size();
   meeting.stage = Meeting::Stage::kTalking;
-  meeting.deadline_ns = kNever;
+  meeting.deadline_ns = others ? clock_.now_ns() + (options_.connect_ns << p.silences) : kNever;
+  if (others) set_deadline(meeting.deadline_ns);
   watch(EPOLL_CTL_MOD, meeting.socket.fd(), EPOLLIN, Watch::kMeeting, meeting.slot);
   if (send_reply(meeting)) return true;
   meeting_broke(meeting, "the hello could not be sent");
@@ -199,14 +208,12 @@ void TcpLink::proven(Meeting& meeting) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   // It will not be let in again, and notices when it has tried often enough.
   if (p.state == Peer::State::kLost || p.state == Peer::State::kLeft) return end_meeting(meeting);
-  // A rank that computed for long after its hello finds the challenge, and behind it the end: the
-  // peer took it for a silent stranger. It has lost nothing yet and is asked again.
-  if (meeting.ours && was_closed(meeting.socket.fd())) {
-    return meeting_broke(meeting, "it closed the connection");
+  const bool committed = p.attempt != nullptr && p.attempt->handshake.committed();
+  const bool go = p.state != Peer::State::kLive && !committed;
+  if (!meeting.ours) {
+    meeting.handshake.give_verdict(go);
+    if (!send_reply(meeting)) return meeting_broke(meeting, "no answer could be sent");
   }
-  const bool go = p.state != Peer::State::kLive;
-  if (!meeting.ours && meeting.handshake.decides()) meeting.handshake.give_verdict(go);
-  if (!send_reply(meeting)) return meeting_broke(meeting, "no answer could be sent");
   if (go) return adopt(meeting);
   // Closing at once could destroy the verdict on its way.
   meeting.stage = Meeting::Stage::kDismissed;
@@ -323,8 +330,9 @@ void TcpLink::run_deadlines(std::uint64_t now_ns) noexcept {
     Meeting& meeting = *meetings_[i];
     if (meeting.ours) {
       Peer& p = peer(meeting.handshake.peer());
+      const bool talked = meeting.stage == Meeting::Stage::kTalking;
       drop_attempt(p);
-      attempt_failed(p, "no answer in time");
+      talked ? attempt_silent(p) : attempt_failed(p, "no answer in time");
     } else if (meeting.stage == Meeting::Stage::kDismissed) {
       end_meeting(meeting);
     } else {

@@ -37,6 +37,7 @@ struct TcpLink::Peer {
   Meeting* attempt = nullptr;
   std::size_t address = 0;  // of the contact, tried next
   unsigned tries = 0;       // that ended during the handshake, before their time
+  unsigned silences = 0;    // of addresses where somebody was and said nothing
   std::uint64_t retry_ns = kNever;
   std::uint64_t retry_after_ns = 0;
   std::string tried;  // what went wrong so far

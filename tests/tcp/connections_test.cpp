@@ -163,6 +163,82 @@ TEST(TcpConnect, TheSecondAddressIsTriedWhenTheFirstIsOfSomebodyElse) {
   m.check();
 }
 
+// Behind the first is somebody who is busy; at the time of the second the rank itself is. Both are
+// asked in turn, with growing patience, and nobody is lost.
+TEST(TcpConnect, TheSecondAddressIsTriedWhenTheFirstIsSilent) {
+  net::TcpOptions options = loopback();
+  options.connect_ns = 20'000'000;
+  TcpWorld world(2, options);
+  net::TcpContact contact = world.tcp(1).contact();
+  net::TcpAddress silent = contact.addresses.front();
+  silent.port = 0;
+  auto listener = net::listen_on(silent);
+  ASSERT_TRUE(listener.ok());
+  contact.addresses.insert(contact.addresses.begin(), silent);
+  world.tcp(0).set_contact(1, contact);
+  Message m(0, 1, FlowId(1, 0, 0), 100, 1);
+  (void)m.receive(world.wire(1));
+  ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
+  SteadyClock clock;
+  const std::uint64_t begin = clock.now_ns();
+  while (clock.now_ns() - begin < 100'000'000) {  // Rank 1 computes.
+    (void)world.wire(0).progress();
+    world.rest();
+  }
+  EXPECT_TRUE(world.frames(0).state(1).ok());
+  for (int i = 0; i < 100'000 && !m.received.complete(); ++i) {
+    if (step(world) == 0) ::usleep(100);
+  }
+  m.check();
+}
+
+// An acceptor that gives up between the proof and its go: the initiator has sent nothing yet.
+TEST(TcpConnect, TheInitiatorWaitsForTheGo) {
+  TcpWorld world(2, loopback());
+  net::TcpContact contact = world.tcp(1).contact();
+  net::TcpAddress here = contact.addresses.front();
+  here.port = 0;
+  auto listener = net::listen_on(here);
+  ASSERT_TRUE(listener.ok());
+  const net::TcpContact real = contact;
+  contact.addresses = {here, real.addresses.front()};
+  world.tcp(0).set_contact(1, contact);
+  Message m(0, 1, FlowId(1, 0, 0), 100, 1);
+  (void)m.receive(world.wire(1));
+  ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
+  int first = -1;
+  ASSERT_TRUE(step_until(world, [&] {
+    if (first < 0) first = ::accept4(listener->fd(), nullptr, nullptr, SOCK_NONBLOCK);
+    return first >= 0;
+  }));
+  auto shake = net::Handshake::acceptor(1, 2, contact.secret, {});
+  const auto hear = [&] {
+    std::vector<std::byte> message(shake.expects());
+    ASSERT_TRUE(step_until(world, [&] {
+      return ::recv(first, message.data(), message.size(), MSG_DONTWAIT) ==
+             static_cast<ssize_t>(message.size());
+    }));
+    (void)shake.take(message);
+  };
+  hear();
+  ASSERT_EQ(::send(first, shake.reply().data(), shake.reply().size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(shake.reply().size()));
+  hear();  // the proof
+  for (int i = 0; i < 50; ++i) {
+    (void)world.wire(0).progress();
+    ::usleep(100);
+  }
+  std::byte frame;
+  EXPECT_EQ(::recv(first, &frame, 1, MSG_DONTWAIT), -1) << "a frame before the go";
+  EXPECT_EQ(world.tcp(0).socket_of(1), -1);
+  ::close(first);
+  listener->close();  // refuses from here on: the next address is the real one
+  for (int i = 0; i < 100'000 && !m.received.complete(); ++i) {
+    if (step(world) == 0) ::usleep(100);
+  }
+  m.check();
+}
+
 // ---- the end ----
 
 struct Ends {

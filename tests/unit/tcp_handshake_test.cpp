@@ -66,9 +66,14 @@ struct Pair {
 TEST(Handshake, TheLowerRankDecides) {
   Pair low(2, 5);
   EXPECT_EQ(low.acceptor.take(reply(low.initiator)), Step::kMore);
-  EXPECT_EQ(low.initiator.take(reply(low.acceptor)), Step::kProven);
+  EXPECT_FALSE(low.initiator.committed());
+  EXPECT_EQ(low.initiator.take(reply(low.acceptor)), Step::kMore);
   EXPECT_TRUE(low.initiator.decides());
+  EXPECT_TRUE(low.initiator.committed()) << "it has proven itself";
   EXPECT_EQ(low.acceptor.take(reply(low.initiator)), Step::kProven);
+  low.acceptor.give_verdict(true);
+  EXPECT_EQ(low.initiator.take(reply(low.acceptor)), Step::kProven) << "not before the go";
+  EXPECT_FALSE(low.initiator.committed());
   EXPECT_FALSE(low.acceptor.decides());
   EXPECT_EQ(low.acceptor.peer(), 2);
   EXPECT_EQ(low.initiator.expects() + low.acceptor.expects(), 0U);
@@ -78,6 +83,7 @@ TEST(Handshake, TheLowerRankDecides) {
     EXPECT_EQ(high.initiator.take(reply(high.acceptor)), Step::kMore);
     EXPECT_EQ(high.acceptor.take(reply(high.initiator)), Step::kProven);
     EXPECT_TRUE(high.acceptor.decides());
+    EXPECT_FALSE(high.initiator.committed());
     high.acceptor.give_verdict(go);
     EXPECT_EQ(high.initiator.take(reply(high.acceptor)), go ? Step::kProven : Step::kDeclined);
   }
@@ -94,7 +100,7 @@ TEST(Handshake, AWrongSecretIsRefusedByBothSides) {
   // An initiator that goes on all the same.
   Pair other(2, 5);
   ASSERT_EQ(other.acceptor.take(reply(other.initiator)), Step::kMore);
-  ASSERT_EQ(other.initiator.take(reply(other.acceptor)), Step::kProven);
+  ASSERT_EQ(other.initiator.take(reply(other.acceptor)), Step::kMore);
   EXPECT_EQ(acceptor.take(reply(other.initiator)), Step::kRefused);
 }
 
@@ -103,7 +109,7 @@ TEST(Handshake, WhatWasHeardBeforeProvesNothing) {
   const Bytes hello = reply(heard.initiator);
   ASSERT_EQ(heard.acceptor.take(hello), Step::kMore);
   const Bytes challenge = reply(heard.acceptor);
-  ASSERT_EQ(heard.initiator.take(challenge), Step::kProven);
+  ASSERT_EQ(heard.initiator.take(challenge), Step::kMore);
   const Bytes proof = reply(heard.initiator);
   // Said again to the same rank: its nonce is another.
   Handshake acceptor = Handshake::acceptor(5, 8, secret(1), nonce(9));
