@@ -1,5 +1,6 @@
 #include "bootstrap/leaving.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -7,6 +8,8 @@ namespace espalier {
 namespace {
 
 constexpr std::uint64_t kLookNs = 20'000'000;
+// Until the partner that is waited for is asked; twice as long each time.
+constexpr std::uint64_t kAskFirstNs = 100'000'000, kAskLastNs = 5'000'000'000;
 // Flags::released when the leaders do not meet.
 constexpr std::uint32_t kAlone = 0xff;
 
@@ -82,13 +85,20 @@ void Leaving::abandon() noexcept {
   if (abandoned_) return;
   abandoned_ = true;
   if (!is_leader()) return;
+  for (std::size_t round = 0; round < rounds(); ++round) {
+    untold_.push_back(partner(+1, round));
+    untold_.push_back(partner(-1, round));
+  }
+  (void)tell_abandoned();
+  release(kAlone);
+}
+
+// Those whom the wire has no room for now are told later.
+int Leaving::tell_abandoned() noexcept {
   LeavingMessage message;
   message.abandoned = 1;
-  for (std::size_t round = 0; round < rounds(); ++round) {
-    (void)tell(partner(+1, round), message);
-    (void)tell(partner(-1, round), message);
-  }
-  release(kAlone);
+  return static_cast<int>(
+      std::erase_if(untold_, [&](Rank partner) { return tell(partner, message); }));
 }
 
 void Leaving::release(std::uint32_t value) noexcept {
@@ -107,6 +117,10 @@ void Leaving::heard(Rank from, std::span<const std::byte> bytes) noexcept {
   const auto message = parse_leaving(bytes, static_cast<int>(nodes_.node_of.size()));
   if (!message || !is_leader()) return;
   if (message->abandoned != 0) return abandon();
+  if (abandoned_) {  // It does not know.
+    untold_.push_back(from);
+    return (void)tell_abandoned();
+  }
   if (from != partner(-1, message->round)) return;
   arrived_[message->step][message->round] = true;
   if (message->blamed != kNoRank && mismatch_.blamed == kNoRank) {
@@ -125,6 +139,23 @@ bool Leaving::node_has_reached(Step step) noexcept {
   return true;
 }
 
+// What this leader says in this round.
+LeavingMessage Leaving::present() const noexcept {
+  LeavingMessage message;
+  message.step = static_cast<std::uint8_t>(step_);
+  message.round = static_cast<std::uint8_t>(round_);
+  message.team = mismatch_.team;
+  message.blamed = mismatch_.blamed;
+  return message;
+}
+
+// Whoever has not abandoned the meeting expects this message of somebody else, and ignores it.
+void Leaving::ask_again(std::uint64_t now_ns) noexcept {
+  if (now_ns - asked_ns_ < ask_after_ns_ || !tell(partner(-1, round_), present())) return;
+  asked_ns_ = now_ns;
+  ask_after_ns_ = std::min(2 * ask_after_ns_, kAskLastNs);
+}
+
 // One look at the leaders' meeting. Did anything happen?
 bool Leaving::meet() noexcept {
   if (round_ == 0 && !told_ && !node_has_reached(static_cast<Step>(step_))) return false;
@@ -132,13 +163,10 @@ bool Leaving::meet() noexcept {
     for (std::uint32_t i = 0; i < nodes_.locals.size() && mismatch_.blamed == kNoRank; ++i) {
       mismatch_ = found_in(flags(i).found.load(std::memory_order_relaxed));
     }
-    LeavingMessage message;
-    message.step = static_cast<std::uint8_t>(step_);
-    message.round = static_cast<std::uint8_t>(round_);
-    message.team = mismatch_.team;
-    message.blamed = mismatch_.blamed;
-    if (!tell(partner(+1, round_), message)) return false;
+    if (!tell(partner(+1, round_), present())) return false;
     told_ = true;
+    asked_ns_ = clock_.now_ns();
+    ask_after_ns_ = kAskFirstNs;
     messenger_.reach(partner(-1, round_));
   }
   if (!arrived_[step_][round_]) return false;
@@ -154,12 +182,14 @@ void Leaving::look_for_the_dead() noexcept {
   const std::uint64_t now = clock_.now_ns();
   if (now - looked_ns_ < kLookNs) return;
   looked_ns_ = now;
+  if (is_leader() && told_) ask_again(now);
   const Rank awaited = is_leader() ? partner(-1, round_) : nodes_.leaders[own_node_];
   if (is_leader() ? told_ && liveness_.is_dead(awaited) : liveness_.is_dead(awaited)) abandon();
 }
 
 int Leaving::progress() noexcept {
-  if (reached_ == 0 || abandoned_ || step_ == kSteps) return 0;
+  if (abandoned_) return untold_.empty() ? 0 : tell_abandoned();
+  if (reached_ == 0 || step_ == kSteps) return 0;
   int events = 0;
   while (is_leader() && step_ < reached_ && !abandoned_ && meet()) ++events;
   if (!complete(static_cast<Step>(reached_ - 1))) look_for_the_dead();

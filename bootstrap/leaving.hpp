@@ -7,7 +7,9 @@
 // mismatch that was found.
 //
 // A leader that is dead, late or leaves alone ends the meeting for all: it is abandoned, and who
-// learns of it tells its partners. Survivors of a death do not wait.
+// learns of it tells its partners, for as long as it takes to get rid of the messages. Survivors of
+// a death do not wait. A partner that was told too early, before it could hear, asks the one it
+// waits for from time to time: who has abandoned says so again, and who has gone is found to be.
 //
 // Ownership: borrows all. Threads: owner. path: slow
 #pragma once
@@ -15,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "bootstrap/job_nodes.hpp"
 #include "core/clock.hpp"
@@ -77,8 +80,11 @@ class Leaving final : public MessageHandler, public Agent {
   std::size_t rounds() const noexcept;
   bool node_has_reached(Step step) noexcept;
   bool meet() noexcept;
+  LeavingMessage present() const noexcept;
   bool tell(Rank to, const LeavingMessage& message) noexcept;
+  int tell_abandoned() noexcept;
   void look_for_the_dead() noexcept;
+  void ask_again(std::uint64_t now_ns) noexcept;
   void release(std::uint32_t value) noexcept;
 
   const JobNodes& nodes_;
@@ -94,7 +100,9 @@ class Leaving final : public MessageHandler, public Agent {
   bool told_ = false;  // the partner of this round
   std::array<std::array<bool, kRounds>, kSteps> arrived_ = {};
   FoundMismatch mismatch_;
+  std::vector<Rank> untold_;  // that the meeting is abandoned
   std::uint64_t looked_ns_ = 0;
+  std::uint64_t asked_ns_ = 0, ask_after_ns_ = 0;
 };
 
 }  // namespace espalier

@@ -27,11 +27,13 @@ struct Letter {
 
 struct Post final : Messenger {
   bool tell(Rank to, std::span<const std::byte> message) noexcept override {
+    if (refusals > 0 && refusals-- > 0) return false;
     letters->push_back({me, to, {message.begin(), message.end()}});
     return true;
   }
   void reach(Rank) noexcept override {}
   Rank me = 0;
+  int refusals = 0;
   std::deque<Letter>* letters = nullptr;
 };
 
@@ -146,6 +148,34 @@ TEST(Leaving, OneThatLeavesAloneTellsTheOthers) {
   job.nodes[0]->leaving->abandon();
   job.run(random);
   for (auto& node : job.nodes) EXPECT_TRUE(node->leaving->abandoned());
+}
+
+// The wire has no room at first.
+TEST(Leaving, AMessageThatFindsNoRoomIsToldLater) {
+  std::mt19937 random(9);
+  Job job(9);
+  for (int r = 1; r < 9; ++r)
+    job.nodes[static_cast<std::size_t>(r)]->leaving->reach(Leaving::Step::kLeaving);
+  job.nodes[0]->post.refusals = 20;
+  job.nodes[0]->leaving->abandon();
+  EXPECT_TRUE(job.letters.empty());
+  job.run(random);
+  for (auto& node : job.nodes) EXPECT_TRUE(node->leaving->abandoned());
+}
+
+// What a rank is told before it can hear is lost. It asks when it waits.
+TEST(Leaving, WhoWasToldTooEarlyLearnsIt) {
+  std::mt19937 random(10);
+  for (int count = 2; count <= 9; ++count) {
+    Job job(count);
+    for (auto& node : job.nodes) {
+      if (node != job.nodes[1]) node->leaving->abandon();
+    }
+    job.letters.clear();
+    job.nodes[1]->leaving->reach(Leaving::Step::kLeaving);
+    for (int i = 0; i < 20; ++i) job.run(random);
+    EXPECT_TRUE(job.nodes[1]->leaving->abandoned()) << count;
+  }
 }
 
 TEST(Leaving, BytesOfStrangers) {
