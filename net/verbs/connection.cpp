@@ -59,6 +59,8 @@ rdma::Fault fault_of(ibv_wc_status status) noexcept {
     // Out of sequence for the peer: Soft-RoCE answers so when packets are repeated or reordered
     // below it. A connection that is made again gets further.
     case IBV_WC_REM_INV_REQ_ERR:
+    // The adapter could not send: Soft-RoCE says so while its network device is down.
+    case IBV_WC_LOC_QP_OP_ERR:
       return rdma::Fault::kRetryExceeded;
     case IBV_WC_RNR_RETRY_EXC_ERR:
       return rdma::Fault::kReceiverNotReady;
