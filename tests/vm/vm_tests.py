@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a googletest program in a guest with Soft-RoCE, and reports its cases one by one.
+"""Runs tests in a guest with Soft-RoCE, and reports their cases one by one.
 
 usage: vm_tests.py guest FOLDER PROGRAM   boots a guest, runs all cases there, keeps the output in
                                           FOLDER (ESPALIER_VM_FILTER: as --gtest_filter)
+       vm_tests.py jobs FOLDER SCRIPT PROGRAMS    the same for jobs.sh, on 8 nodes
        vm_tests.py case FOLDER PROGRAM --gtest_filter=CASE   how that case went
        vm_tests.py case FOLDER PROGRAM --gtest_list_tests    runs the program itself
 
@@ -20,13 +21,20 @@ RXE_RUN = pathlib.Path(__file__).with_name("rxe-run")
 DEVICES = pathlib.Path("/sys/class/infiniband")
 
 
-def guest(folder, program):
+def in_guest(nodes, *command):
+    return [RXE_RUN, "--nodes", str(nodes), "--timeout", str(SECONDS), "--", *command]
+
+
+def googletest(program):
+    command = [program, "--gtest_filter=" + os.environ.get("ESPALIER_VM_FILTER", "*")]
+    has_device = DEVICES.is_dir() and any(DEVICES.iterdir())
+    return command if has_device else in_guest(2, *command)
+
+
+def run(folder, command):
     """Runs all cases; the exit code says whether they were run, not how they went."""
     log = folder / "guest.log"
     log.unlink(missing_ok=True)
-    command = [program, "--gtest_filter=" + os.environ.get("ESPALIER_VM_FILTER", "*")]
-    if not (DEVICES.is_dir() and any(DEVICES.iterdir())):
-        command = [RXE_RUN, "--nodes", "2", "--timeout", str(SECONDS), "--", *command]
     with log.open("w", encoding="utf-8", errors="replace") as output:
         code = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT,
                               check=False).returncode
@@ -65,7 +73,9 @@ def case(folder, name):
 def main():
     mode, folder, program, *options = sys.argv[1:]
     if mode == "guest":
-        return guest(pathlib.Path(folder), program)
+        return run(pathlib.Path(folder), googletest(program))
+    if mode == "jobs":
+        return run(pathlib.Path(folder), in_guest(8, program, *options))
     names = [option[len("--gtest_filter="):] for option in options
              if option.startswith("--gtest_filter=")]
     if not names:

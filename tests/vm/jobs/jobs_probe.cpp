@@ -1,0 +1,123 @@
+// A rank of a job over RDMA, in the guest (jobs.sh).
+//
+//   jobs_probe collect     every collective, every byte of it checked, from private memory and from
+//                          memory of esp_alloc
+//   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
+//   jobs_probe lose        the same until one fails, which must name a rank
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/support/collectives.hpp"
+
+namespace test {
+namespace {
+
+void collect(const Context& context) {
+  esp_team* world = context.world;
+  const int last = context.size - 1;
+  for (const std::size_t count : {1ul, 20'000ul}) {
+    check_bcast(world, {.count = count, .root = 0});
+    check_bcast(world, {.count = count, .root = last});
+    check_reduce(world, {.count = count, .root = last, .in_place = true});
+    check_reduce(world, {.type = ESP_DOUBLE, .count = count, .op = ESP_MAX});
+    check_allreduce(world, {.count = count});
+    CHECK_OK(esp_barrier(world), world, "barrier");
+  }
+}
+
+// Its segments are sent from registered memory and placed into it.
+void from_heap(const Context& context) {
+  constexpr std::size_t kCount = 50'000;
+  auto* data = static_cast<std::uint32_t*>(esp_alloc(context.job, kCount * sizeof(std::uint32_t)));
+  CHECK(data != nullptr, "esp_alloc");
+  if (data == nullptr) return;
+  for (int root = 0; root < std::min(context.size, 2); ++root) {
+    const auto value = [&](std::size_t i) {
+      return static_cast<std::uint32_t>(i * 2654435761u) ^ static_cast<std::uint32_t>(root);
+    };
+    for (std::size_t i = 0; i < kCount; ++i) data[i] = context.rank == root ? value(i) : 0;
+    CHECK_OK(esp_bcast(context.world, data, kCount, ESP_UINT32, root), context.world, "heap");
+    std::size_t right = 0;
+    while (right < kCount && data[right] == value(right)) ++right;
+    CHECK_EQ(right, kCount, "heap, root {}", root);
+  }
+  esp_free(context.job, data);
+}
+
+// For who waits outside.
+void tell_begun(const Context& context) {
+  if (context.rank != 0) return;
+  fmt::print("begun\n");
+  std::fflush(stdout);
+}
+
+// One sum and one broadcast of several segments.
+esp_status round(const Context& context, std::uint32_t number) {
+  std::vector<std::uint32_t> sums(20'000, number);
+  esp_status status =
+      esp_allreduce(context.world, ESP_IN_PLACE, sums.data(), sums.size(), ESP_UINT32, ESP_SUM);
+  if (status != ESP_OK) return status;
+  const auto expected = number * static_cast<std::uint32_t>(context.size);
+  for (const std::uint32_t sum : sums) CHECK_EQ(sum, expected, "round {}", number);
+  std::uint32_t told = context.rank == 0 ? number : 0;
+  status = esp_bcast(context.world, &told, 1, ESP_UINT32, 0);
+  CHECK(status != ESP_OK || told == number, "round {}", number);
+  return status;
+}
+
+void last(const Context& context, double seconds) {
+  const double begin = esp_time();
+  for (std::uint32_t number = 1, more = 1; more != 0; ++number) {
+    CHECK_OK(round(context, number), context.world, "round {}", number);
+    if (number == 1) tell_begun(context);
+    more = g_failures == 0 && esp_time() - begin < seconds ? 1 : 0;
+    CHECK_OK(esp_bcast(context.world, &more, 1, ESP_UINT32, 0), context.world, "go on");
+    if (esp_team_error(context.world)[0] != '\0') return;
+  }
+}
+
+void lose(const Context& context) {
+  esp_status status = ESP_OK;
+  for (std::uint32_t number = 1; status == ESP_OK; ++number) {
+    status = round(context, number);
+    if (number == 1) tell_begun(context);
+  }
+  const std::string text = esp_team_error(context.world);
+  CHECK(status == ESP_ERR_TIMEOUT || status == ESP_ERR_NETWORK || status == ESP_ERR_PEER_DIED, "{}",
+        esp_status_text(status));
+  CHECK(text.find("rank ") != std::string::npos || text.find("ranks ") != std::string::npos,
+        "names nobody: {}", text);
+  fmt::print("rank {}: {}\n", context.rank, text);
+}
+
+int run(const std::string& mode, double seconds) {
+  const Opened opened = open_job();
+  if (opened.status != ESP_OK) {
+    fmt::print(stderr, "esp_job_init: {}\n", opened.text);
+    return 1;
+  }
+  const Context context = {opened.job, esp_job_world(opened.job), esp_job_rank(opened.job),
+                           esp_job_size(opened.job)};
+  g_rank = context.rank;
+  g_case = mode;
+  if (mode == "collect") {
+    collect(context);
+    from_heap(context);
+  } else if (mode == "last") {
+    last(context, seconds);
+  } else {
+    lose(context);
+  }
+  const esp_status end = esp_job_finalize(context.job);
+  CHECK(end == ESP_OK || mode == "lose", "finalize: {}", esp_status_text(end));
+  if (g_failures == 0) fmt::print("OK rank {}, {} checks\n", context.rank, g_checks.load());
+  return g_failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace test
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  return test::run(argv[1], argc > 2 ? std::atof(argv[2]) : 1.0);
+}
