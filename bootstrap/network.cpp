@@ -37,8 +37,13 @@ Outcome Network::open_tcp(const Config& config, Clock& clock, Counters& counters
 Outcome Network::open_rdma(const Config& config, const std::vector<WireKind>& allowed) {
   const bool datagrams = allows(allowed, WireKind::kUd);
   if (!datagrams && !allows(allowed, WireKind::kRc)) return Unit{};
+  const auto ranks = static_cast<std::uint32_t>(identity_.job_size);
+  connections_max_ = ranks;
+  if (datagrams) connections_max_ = static_cast<std::uint32_t>(config.rdma_connections);
   const bool connections = wants_connections(allowed);
-  auto stack = RdmaStack::open(config, connections, identity_.node_rank, identity_.job_size);
+  // As many again may be made by others.
+  auto stack = RdmaStack::open(config, connections ? std::min(2 * connections_max_, ranks) : 0,
+                               identity_.node_rank);
   if (!stack) {
     if (stack.error().status.code() == ESP_ERR_CONFIG) return stack.error();
     for (const WireKind kind : {WireKind::kRc, WireKind::kUd}) {
@@ -47,8 +52,6 @@ Outcome Network::open_rdma(const Config& config, const std::vector<WireKind>& al
     return Unit{};
   }
   rdma_ = std::move(*stack);
-  connections_max_ = static_cast<std::uint32_t>(
-      datagrams ? std::min(config.rdma_connections, identity_.job_size) : identity_.job_size);
   if (connections && !rdma_->why_no_connections().empty()) {
     closed_.push_back({WireKind::kRc, rdma_->why_no_connections()});
   }

@@ -55,29 +55,29 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
 
 RdmaStack::~RdmaStack() = default;
 
-Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, bool connections,
-                                                   int node_rank, int job_size) {
+Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::uint32_t connections,
+                                                   int node_rank) {
   const verbs::Options options = verbs::options_from(config);
   const auto port = choose_port(config, options, node_rank);
   if (!port) return port.error();
   std::unique_ptr<RdmaStack> stack(new RdmaStack);
-  if (auto done = stack->open_ports(port.value(), options, connections, job_size); !done) {
+  if (auto done = stack->open_ports(port.value(), options, connections); !done) {
     return done.error();
   }
   return stack;
 }
 
 Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
-                              bool connections, int job_size) {
+                              std::uint32_t connections) {
   auto adapter = verbs::open_adapter(port, options);
   if (!adapter) return adapter.error();
   adapter_ = std::move(*adapter);
   auto datagrams = adapter_->open_datagrams({});
   if (!datagrams) return datagrams.error();
   datagram_port_ = std::move(*datagrams);
-  if (!connections) return Unit{};
+  if (connections == 0) return Unit{};
   verbs::ConnectionOptions wanted;
-  wanted.connections = static_cast<std::uint32_t>(job_size);
+  wanted.connections = connections;
   auto opened = adapter_->open_connections(wanted);
   if (opened) {
     connection_port_ = std::move(*opened);
@@ -112,9 +112,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
   int descriptor = datagrams_->descriptor();
   if (connection_port_ != nullptr) {
-    rdma::ConnectionOptions of_connections;
-    of_connections.answer_ns = options.give_up_ns;
-    if (auto done = make_connections(of_connections, me, ranks, clock); !done) return done;
+    if (auto done = make_connections(me, ranks, clock); !done) return done;
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
@@ -125,10 +123,8 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   return Unit{};
 }
 
-Outcome RdmaStack::make_connections(const rdma::ConnectionOptions& options, Rank me,
-                                    std::uint32_t ranks, Clock& clock) {
-  auto made =
-      rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
+Outcome RdmaStack::make_connections(Rank me, std::uint32_t ranks, Clock& clock) {
+  auto made = rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks);
   if (!made) return made.error();
   connections_ = std::move(*made);
   auto set = DescriptorSet::create();

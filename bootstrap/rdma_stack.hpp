@@ -29,10 +29,11 @@ namespace espalier {
 
 class RdmaStack final : private rdma::AddressBook {
  public:
-  // `connections`: they are wanted. An error of code ESP_ERR_CONFIG: a setting asks for what is not
-  // there; else this machine, or what this process may do, is the reason.
-  static Result<std::unique_ptr<RdmaStack>> open(const Config& config, bool connections,
-                                                 int node_rank, int job_size);
+  // `connections`: as many at most, of both ranks' making; 0: none are wanted. An error of code
+  // ESP_ERR_CONFIG: a setting asks for what is not there; else this machine, or what this process
+  // may do, is the reason.
+  static Result<std::unique_ptr<RdmaStack>> open(const Config& config, std::uint32_t connections,
+                                                 int node_rank);
   ~RdmaStack();
   RdmaStack(const RdmaStack&) = delete;
   RdmaStack& operator=(const RdmaStack&) = delete;
@@ -60,10 +61,9 @@ class RdmaStack final : private rdma::AddressBook {
  private:
   RdmaStack() = default;
   Result<rdma::PortAddress> address_of(Rank rank) const override;
-  Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options, bool connections,
-                     int job_size);
-  Outcome make_connections(const rdma::ConnectionOptions& options, Rank me, std::uint32_t ranks,
-                           Clock& clock);
+  Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
+                     std::uint32_t connections);
+  Outcome make_connections(Rank me, std::uint32_t ranks, Clock& clock);
 
   // In the order of dependence; they go in the reverse one.
   std::unique_ptr<verbs::Adapter> adapter_;

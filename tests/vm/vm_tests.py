@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-SECONDS = 420
+SECONDS = 540
 RXE_RUN = pathlib.Path(__file__).with_name("rxe-run")
 DEVICES = pathlib.Path("/sys/class/infiniband")
 
