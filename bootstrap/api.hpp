@@ -84,6 +84,11 @@ void finish_request(void* context, Status status) noexcept;
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
 // The request's handle is gone.
 void release_request(esp_job& job, esp_request& request) noexcept;
+// Exactly one of: a request to return, a notify with a callback, a notify with a counter.
+inline bool reports_once(const esp_notify* notify, esp_request** request) noexcept {
+  if (notify == nullptr) return request != nullptr;
+  return request == nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
+}
 // After the engine has answered.
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request);

@@ -61,9 +61,7 @@ void release_request(esp_job& job, esp_request& request) noexcept {
 }
 
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request) {
-  const bool valid_notify =
-      notify != nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
-  if ((notify == nullptr) == (request == nullptr) || (notify != nullptr && !valid_notify)) {
+  if (!reports_once(notify, request)) {
     return error(ESP_ERR_ARGUMENT,
                  "exactly one of: a request to return, a notify with a callback, a notify with a "
                  "counter");

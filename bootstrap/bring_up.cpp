@@ -203,6 +203,19 @@ void make_correspondence(esp_job& job) {
   job.engine->set_listener(job.news.get());
 }
 
+void make_one_sided(esp_job& job, std::uint64_t timeout_ns) {
+  job.one_sided = std::make_unique<OneSided>(OneSided::Parts{
+      job.nodes, job.rank, *job.segment, *job.doorbell,
+      job.network != nullptr ? job.network->frames() : std::vector<net::FrameWire*>(),
+      *job.liveness, *job.worker, job.counters, job.log, timeout_ns});
+  job.one_sided->on_failure(
+      [](void* errors, std::string text) {
+        static_cast<ErrorTexts*>(errors)->set(std::move(text));
+      },
+      &job.errors);
+  job.worker->attach(*job.one_sided);
+}
+
 void make_worker(esp_job& job) {
   job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
   job.engine = std::make_unique<Engine>(job.clock, job.counters, job.trace, tuning_of(job));
@@ -220,6 +233,7 @@ void make_worker(esp_job& job) {
     job.worker->attach(static_cast<Agent&>(*job.watch));
     job.worker->attach(*job.leaving);
   }
+  make_one_sided(job, limits.timeout_ns);
   job.worker->attach(*job.engine);
   job.worker->attach(job.deferred);
   job.worker->set_watchdog(job.watch.get());

@@ -19,6 +19,7 @@
 #include "bootstrap/leaving.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
+#include "bootstrap/one_sided.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "coll/engine.hpp"
 #include "coll/short_path.hpp"
@@ -82,6 +83,18 @@ struct esp_request {
   std::atomic<std::uint32_t> done{0};
 };
 
+// Immutable while it lives.
+struct esp_region {
+  struct Member {
+    espalier::Rank rank = espalier::kNoRank;  // in the job
+    std::uint64_t bytes = 0;
+    std::uint32_t number = 0;      // by which it is known there
+    std::byte* pointer = nullptr;  // of a member on this node
+  };
+  esp_team* team = nullptr;
+  std::vector<Member> members;
+};
+
 namespace espalier {
 
 // A row of polls that found nothing, for the watchdog.
@@ -138,6 +151,7 @@ struct esp_job {
   std::unique_ptr<espalier::TeamNews> news;    // with a network
   std::unique_ptr<espalier::Leaving> leaving;  // with a network
   std::unique_ptr<espalier::TeamWatch> watch;
+  std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
   espalier::IdlePolls idle_polls;
   esp_request* open_requests = nullptr;  // handles that nobody has completed yet
@@ -145,6 +159,7 @@ struct esp_job {
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
+  std::vector<std::unique_ptr<esp_region>> regions;
   std::vector<espalier::OldBoard> old_boards;
   std::uint32_t next_team_number = 1;  // of the teams whose ids this rank gives out
   espalier::ErrorTexts errors;

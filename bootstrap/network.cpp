@@ -113,6 +113,12 @@ void Network::attach_to(Worker& worker) {
   }
 }
 
+std::vector<net::FrameWire*> Network::frames() noexcept {
+  std::vector<net::FrameWire*> frames;
+  for (Way* way : way_of_) frames.push_back(way != nullptr ? &way->wire : nullptr);
+  return frames;
+}
+
 void Network::idle() noexcept {
   for (const auto& way : ways_) way->wire.idle();
 }

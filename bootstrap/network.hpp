@@ -51,6 +51,8 @@ class Network final : public Messenger, private net::ControlHandler {
 
   // From here on: connected. A rank is one of another node.
   Wire& wire(Rank rank) noexcept { return way(rank).wire; }
+  // By rank; nullptr: this node's.
+  std::vector<net::FrameWire*> frames() noexcept;
   void attach_to(Worker& worker);
   void idle() noexcept;
   void attach(MessageKind kind, MessageHandler& handler) noexcept {

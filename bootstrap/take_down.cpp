@@ -158,6 +158,7 @@ Outcome take_down(esp_job& job) {
     if (!handle->team.failed()) sound.push_back(&handle->team);
     job.engine->cancel(handle->team);
   }
+  job.one_sided->close();
   while (job.engine->progress() + job.deferred.progress() > 0) {
   }
   while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);

@@ -18,10 +18,12 @@ class Counter {
     value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
   void operator++() noexcept { *this += 1; }
+  // For the few counters that threads beside the owner write: never mixed with the others.
+  void add_from_any(std::uint64_t by) noexcept { value_.fetch_add(by, std::memory_order_relaxed); }
   std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:
-  // Writer: the owner thread. Readers: any. Publishes nothing but itself.
+  // Writer: the owner thread, or any (add_from_any). Readers: any. Publishes nothing but itself.
   std::atomic<std::uint64_t> value_{0};
 };
 
@@ -50,6 +52,13 @@ struct Counters {
   Counter retries;
   Counter unexpected;
   Counter evacuations;
+  Counter puts;
+  Counter gets;
+  Counter atomics;
+  Counter region_bytes;
+  Counter messages_sent;
+  Counter messages_received;
+  Counter messages_refused;
   Counter connections;
   Counter frames_sent;
   Counter socket_calls;

@@ -33,18 +33,86 @@ Error wrong(const char* field, Found found) {
   return error(ESP_ERR_NETWORK, fmt::format("bad frame: {} {}", field, found));
 }
 
+// Which fields a kind uses besides kind and mark.
+struct Uses {
+  bool flags = false, signature = false, flow = false, ordinal = false, total = false,
+       flow_bytes = false, bytes = false;
+};
+
+Uses uses_of(FrameKind kind) noexcept {
+  switch (kind) {
+    case FrameKind::kSegment:
+      return {true, true, true, true, true, true, true};
+    case FrameKind::kGrant:
+    case FrameKind::kTaken:
+      return {.flow = true, .ordinal = true};
+    case FrameKind::kControl:
+      return {.bytes = true};
+    case FrameKind::kGoodbye:
+      return {};
+    case FrameKind::kMessage:
+    case FrameKind::kPut:
+      return {.flow = true, .ordinal = true, .bytes = true};
+    case FrameKind::kRefused:
+      return {.ordinal = true};
+    case FrameKind::kGet:
+      return {.flow = true, .ordinal = true, .flow_bytes = true};
+    case FrameKind::kAtomic:
+      return {.flow = true, .ordinal = true, .total = true, .bytes = true};
+    case FrameKind::kAnswer:
+      return {.total = true, .bytes = true};
+  }
+  return {};
+}
+
 // The first field that a frame of this kind does not use and that is not 0, nullptr: none.
 const char* unused_field(const FrameHeader& h) noexcept {
-  const bool segment = h.kind == FrameKind::kSegment;
-  const bool of_flow = segment || h.kind == FrameKind::kGrant || h.kind == FrameKind::kTaken;
-  if (!of_flow && h.flow != 0) return "flow";
-  if (!of_flow && h.ordinal != 0) return "ordinal";
-  if (!segment && h.synchronous) return "flags";
-  if (!segment && h.signature != 0) return "signature";
-  if (!segment && h.total != 0) return "total";
-  if (!segment && h.flow_bytes != 0) return "flow_bytes";
-  if (!segment && h.kind != FrameKind::kControl && h.bytes != 0) return "bytes";
+  const Uses uses = uses_of(h.kind);
+  if (!uses.flow && h.flow != 0) return "flow";
+  if (!uses.ordinal && h.ordinal != 0) return "ordinal";
+  if (!uses.flags && h.synchronous) return "flags";
+  if (!uses.signature && h.signature != 0) return "signature";
+  if (!uses.total && h.total != 0) return "total";
+  if (!uses.flow_bytes && h.flow_bytes != 0) return "flow_bytes";
+  if (!uses.bytes && h.bytes != 0) return "bytes";
   return nullptr;
+}
+
+constexpr bool within(std::uint64_t value, std::uint64_t least, std::uint64_t most) noexcept {
+  return least <= value && value <= most;
+}
+
+// The first field whose value no sender of this version writes, nullptr: none.
+const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
+  switch (h.kind) {
+    case FrameKind::kSegment:
+      if (h.ordinal >= h.total) return "ordinal";
+      if (h.bytes > limit) return "bytes";
+      return h.flow_bytes < h.bytes ? "flow_bytes" : nullptr;
+    case FrameKind::kGrant:
+      return h.ordinal == 0 ? "ordinal" : nullptr;
+    case FrameKind::kControl:
+      return h.bytes > kControlBytes ? "bytes" : nullptr;
+    case FrameKind::kMessage:
+      if (h.ordinal >= kMessageIds) return "ordinal";
+      return h.bytes > kMessageBytes ? "bytes" : nullptr;
+    case FrameKind::kRefused:
+      return h.ordinal >= kMessageIds ? "ordinal" : nullptr;
+    case FrameKind::kPut:
+      return within(h.bytes, 1, kAccessBytesMax) ? nullptr : "bytes";
+    case FrameKind::kGet:
+      return within(h.flow_bytes, 1, kAccessBytesMax) ? nullptr : "flow_bytes";
+    case FrameKind::kAtomic:
+      if (!within(h.total, 1, 2)) return "total";
+      return h.bytes != kOperandBytes ? "bytes" : nullptr;
+    case FrameKind::kAnswer:
+      if (h.total > 1) return "total";
+      return h.bytes > (h.total == 0 ? kAccessBytesMax : 0) ? "bytes" : nullptr;
+    case FrameKind::kTaken:
+    case FrameKind::kGoodbye:
+      return nullptr;
+  }
+  return "kind";
 }
 
 }  // namespace
@@ -69,7 +137,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   if (mark != kMark) return wrong("mark", mark);
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
   if (kind < static_cast<std::uint8_t>(FrameKind::kSegment) ||
-      kind > static_cast<std::uint8_t>(FrameKind::kGoodbye)) {
+      kind > static_cast<std::uint8_t>(FrameKind::kAnswer)) {
     return wrong("kind", kind);
   }
   const auto flags = get<std::uint8_t>(bytes, kFlagsAt);
@@ -84,16 +152,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   header.flow_bytes = get<std::uint64_t>(bytes, kFlowBytesAt);
   header.bytes = get<std::uint64_t>(bytes, kBytesAt);
   if (const char* field = unused_field(header)) return wrong(field, "is set");
-  if (header.kind == FrameKind::kSegment) {
-    if (header.ordinal >= header.total) return wrong("ordinal", header.ordinal);
-    if (header.bytes > limit) return wrong("bytes", header.bytes);
-    if (header.flow_bytes < header.bytes) return wrong("flow_bytes", header.flow_bytes);
-  }
-  if (header.kind == FrameKind::kControl && header.bytes > kControlBytes) {
-    return wrong("bytes", header.bytes);
-  }
-  if (header.kind == FrameKind::kGrant && header.ordinal == 0)
-    return wrong("ordinal", header.ordinal);
+  if (const char* field = wrong_field(header, limit)) return wrong(field, "is out of range");
   return header;
 }
 

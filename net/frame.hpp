@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/active_message.hpp"
 #include "core/status.hpp"
 
 namespace espalier::net {
@@ -22,12 +23,22 @@ enum class FrameKind : std::uint8_t {
   kTaken,        // flow, ordinal: a synchronous segment has been taken
   kControl,      // payload: a message of the layers above, at most kControlBytes
   kGoodbye,      // a link's own: nothing more comes. Never reaches the sink
+  // Of remote access (net/remote_access.hpp). An answer answers the oldest open request.
+  kMessage,  // flow: argument, ordinal: id; payload: an active message
+  kRefused,  // ordinal: id of messages that nobody takes
+  kPut,      // ordinal: region, flow: offset; payload: what goes there
+  kGet,      // ordinal: region, flow: offset, flow_bytes: how much
+  kAtomic,   // ordinal: region, flow: offset, total: AtomicKind; payload: two operands
+  kAnswer,   // total: 0, or 1 when the region was freed; payload: of a get, or the old value
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 40;
 inline constexpr std::size_t kControlBytes = 1024;
 inline constexpr std::uint64_t kSegmentBytesMax = 64 << 20;  // payload of one segment
+inline constexpr std::uint64_t kAccessBytesMax = 128 << 10;  // of one put or get
+inline constexpr std::uint64_t kOperandBytes = 16;           // of an atomic
 
+// Names are those of segments; what others use of it stands at their kinds.
 struct FrameHeader {
   FrameKind kind = FrameKind::kSegment;
   bool synchronous = false;     // kSegment: the sender waits for kTaken

@@ -40,6 +40,18 @@ class ControlHandler {
   ~ControlHandler() = default;
 };
 
+// A protocol of its own on the same link (net/remote_access.hpp): the kinds of frames from kMessage
+// on. begin(), end(): as those of FrameSink. lost(): nothing more comes from that peer.
+class FrameGuest {
+ public:
+  virtual std::byte* begin_frame(Rank from, const FrameHeader& header) noexcept = 0;
+  virtual void end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept = 0;
+  virtual void lost_peer(Rank peer, const Status& why) noexcept = 0;
+
+ protected:
+  ~FrameGuest() = default;
+};
+
 struct FrameWireOptions {
   std::uint64_t keep_bytes = 64 << 20;  // free memory for unexpected segments and views, at most
 };
@@ -68,6 +80,15 @@ class FrameWire final : public Wire, private FrameSink {
   bool send_control(Rank to, std::span<const std::byte> message) noexcept;
   // Ok while the peer is not lost.
   Status state(Rank peer) const noexcept;
+
+  // For the guest, which is there during every progress(). nullptr: its frames are errors.
+  void set_guest(FrameGuest* guest) noexcept { guest_ = guest; }
+  // As Link::post(). kDone without effect to a peer that is lost.
+  Posted post_frame(Rank to, const FrameHeader& header, const void* payload,
+                    Completion& completion) noexcept;
+  Link& link() noexcept { return link_; }
+  BufferPool& buffers() noexcept { return buffers_; }
+
   // Memory held for unexpected segments and views, in whole blocks of the pool.
   std::uint64_t held_bytes() const noexcept { return buffers_.in_use_bytes(); }
 
@@ -98,6 +119,7 @@ class FrameWire final : public Wire, private FrameSink {
   std::byte* begin(Rank from, const FrameHeader& header) noexcept override;
   void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
   void lost(Rank rank, const Status& why) noexcept override;
+  std::byte* begin_guest(Peer& peer, const FrameHeader& header) noexcept;
   std::byte* begin_segment(Peer& peer, const FrameHeader& header) noexcept;
   std::byte* begin_posted(Peer& peer, RecvOp& op, const FrameHeader& header) noexcept;
   std::byte* begin_unexpected(Peer& peer, const FrameHeader& header) noexcept;
@@ -119,6 +141,7 @@ class FrameWire final : public Wire, private FrameSink {
   Link& link_;
   Counters& counters_;
   ControlHandler* handler_;
+  FrameGuest* guest_ = nullptr;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
   BufferPool buffers_;
   Pool<Part> parts_;

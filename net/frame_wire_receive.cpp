@@ -139,6 +139,16 @@ std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
   if (header.kind == FrameKind::kSegment) [[likely]]
     return begin_segment(p, header);
   if (header.kind == FrameKind::kControl) return land(p, header.bytes);
+  if (header.kind >= FrameKind::kMessage) return begin_guest(p, header);
+  return nullptr;
+}
+
+std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
+  if (guest_ != nullptr) return guest_->begin_frame(p.rank, header);
+  link_.lose(p.rank, error(ESP_ERR_NETWORK,
+                           fmt::format("a frame of kind {}, which nobody expects here",
+                                       static_cast<unsigned>(header.kind)),
+                           p.rank));
   return nullptr;
 }
 
@@ -232,6 +242,8 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
       return end_control(p, {payload, header.bytes});
     case FrameKind::kGoodbye:
       return;
+    default:
+      if (guest_ != nullptr) guest_->end_frame(from, header, payload);
   }
 }
 

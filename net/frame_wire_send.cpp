@@ -185,6 +185,16 @@ bool FrameWire::send_control(Rank to, std::span<const std::byte> message) noexce
   return sent;
 }
 
+Posted FrameWire::post_frame(Rank to, const FrameHeader& header, const void* payload,
+                             Completion& completion) noexcept {
+  const Peer& p = peer(to);
+  if (p.lost) return Posted::kDone;
+  if (p.in_backlog) return Posted::kRetry;
+  const Posted posted = link_.post(to, header, payload, completion);
+  if (posted != Posted::kRetry) ++counters_.frames_sent;
+  return posted;
+}
+
 // A frame without payload. Notices keep their order: the sender of a flow forgets it with its last
 // segment, and an older grant that came after it would stay for ever.
 void FrameWire::send_notice(Peer& p, const FrameHeader& notice) noexcept {

@@ -1,6 +1,7 @@
 // The shared segment: what lies where, and who writes it.
 //
-//   header | rank block 0..n-1 | pair block (0,0)..(n-1,n-1) | arena 0..n-1 | heap 0..n-1
+//   header | rank block 0..n-1 | pair block (0,0)..(n-1,n-1) | mail ring (0,0)..(n-1,n-1) |
+//   arena 0..n-1 | heap 0..n-1
 //
 // The segment is a sparse memory file: only what is touched costs memory. All-zero is the valid
 // initial state of everything, so nobody initialises anything for anybody else. n is the number of
@@ -19,6 +20,8 @@ namespace espalier::shm {
 inline constexpr std::uint32_t kMaxLocalRanks = 256;
 inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
+inline constexpr std::uint32_t kMailWords = kMaxLocalRanks / 64;
+inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
 // In Cell::ticket: the send is synchronous, so nothing but its receive may acknowledge it.
 inline constexpr std::uint16_t kSynchronousTicket = 0x8000;
 
@@ -55,6 +58,15 @@ struct PairBlock {
   alignas(128) std::atomic<std::uint8_t> acks[kTickets];  // by the receiver: lap of the done ticket
 };
 
+// Active messages from one sender to one receiver (shm/mailbox.hpp).
+struct MailRing {
+  alignas(128) std::atomic<std::uint64_t> tail;     // by the sender: bytes written; publishes them
+  std::atomic<std::uint32_t> waits;                 // by the sender: it needs room
+  alignas(128) std::atomic<std::uint64_t> head;     // by the receiver: bytes taken; frees them
+  alignas(128) std::atomic<std::uint64_t> refused;  // by the receiver: ids that it does not take
+  alignas(128) std::byte bytes[kMailRingBytes];     // by the sender
+};
+
 struct RankBlock {
   struct alignas(128) Flags {
     std::atomic<std::uint32_t> leaving;   // by the owner: it has nothing to do any more; 2: and has
@@ -68,8 +80,15 @@ struct RankBlock {
                                           // hold segments of it may move them out
   };
 
+  // A bit per local rank, set by that rank when it has written into its mail ring (release:
+  // publishes its tail), cleared by the owner before it looks there.
+  struct alignas(128) Mail {
+    std::atomic<std::uint64_t> from[kMailWords];
+  };
+
   Bell bell;
   Flags flags;
+  Mail mail;
   // By the owner: may it read rank j's memory? 0 not probed yet, else a PullAccess.
   alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
 };
@@ -96,7 +115,8 @@ class Layout {
       : ranks_(ranks), arena_bytes_(arena_bytes), heap_bytes_(heap_bytes) {
     rank_blocks_ = up(sizeof(Header), kPage);
     pairs_ = up(rank_blocks_ + sizeof(RankBlock) * ranks, kPage);
-    arenas_ = up(pairs_ + sizeof(PairBlock) * ranks * ranks, kHugePage);
+    mail_rings_ = up(pairs_ + sizeof(PairBlock) * ranks * ranks, kPage);
+    arenas_ = up(mail_rings_ + sizeof(MailRing) * ranks * ranks, kHugePage);
     heaps_ = up(arenas_ + arena_bytes * ranks, kHugePage);
     total_ = heaps_ + heap_bytes * ranks;
   }
@@ -111,6 +131,9 @@ class Layout {
   std::uint64_t pair(std::uint32_t from, std::uint32_t to) const noexcept {
     return pairs_ + sizeof(PairBlock) * (std::uint64_t{to} * ranks_ + from);
   }
+  std::uint64_t mail_ring(std::uint32_t from, std::uint32_t to) const noexcept {
+    return mail_rings_ + sizeof(MailRing) * (std::uint64_t{to} * ranks_ + from);
+  }
   std::uint64_t arena(std::uint32_t r) const noexcept { return arenas_ + arena_bytes_ * r; }
   std::uint64_t heap(std::uint32_t r) const noexcept { return heaps_ + heap_bytes_ * r; }
   std::uint64_t total() const noexcept { return total_; }
@@ -123,7 +146,7 @@ class Layout {
 
   std::uint32_t ranks_ = 0;
   std::uint64_t arena_bytes_ = 0, heap_bytes_ = 0;
-  std::uint64_t rank_blocks_ = 0, pairs_ = 0, arenas_ = 0, heaps_ = 0, total_ = 0;
+  std::uint64_t rank_blocks_ = 0, pairs_ = 0, mail_rings_ = 0, arenas_ = 0, heaps_ = 0, total_ = 0;
 };
 
 }  // namespace espalier::shm

@@ -58,6 +58,9 @@ class Segment {
   PairBlock& pair(std::uint32_t from, std::uint32_t to) const noexcept {
     return *reinterpret_cast<PairBlock*>(at(layout_.pair(from, to)));
   }
+  MailRing& mail_ring(std::uint32_t from, std::uint32_t to) const noexcept {
+    return *reinterpret_cast<MailRing*>(at(layout_.mail_ring(from, to)));
+  }
   std::byte* arena(std::uint32_t r) const noexcept { return at(layout_.arena(r)); }
   std::byte* heap(std::uint32_t r) const noexcept { return at(layout_.heap(r)); }
   bool in_own_heap(const void* data, std::uint64_t bytes) const noexcept {

@@ -345,6 +345,81 @@ ESP_API esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, in
                                   unsigned channel, const esp_notify* notify,
                                   esp_request** request);
 
+/* ---- regions: memory that other ranks write, read and count in ---- */
+
+/* Memory of every member of a team, made together. An operation names a region, a member (its rank
+ * in the team) and a byte offset in that member's memory; the member calls nothing. On the caller's
+ * node it is done at once, by the calling thread, without a message or a system call; on other
+ * nodes when the member drives progress. Completion of a put means that the bytes are in the memory
+ * of the target. Nothing orders two operations of which the first is not complete, and nobody is
+ * woken: tell by a message that data is there. Memory model and costs: docs/one-sided.md.
+ *
+ * An operation that fails does not break the team: its status says why, esp_job_error names the
+ * rank. ESP_ERR_ARGUMENT: outside the member's memory, or an atomic on an offset that is not a
+ * multiple of 8. */
+typedef struct esp_region esp_region;
+
+/* Collective; blocks. `bytes` of this member, may differ and be 0; the memory is zeroed, 64-byte
+ * aligned and of the same kind as that of esp_alloc (setting HEAP_BYTES bounds it). All members
+ * get the same status. */
+ESP_API esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region);
+/* Collective; blocks. No member has operations on it under way. Before the team is freed. When it
+ * fails (a member has died) the handle is gone all the same, the memory with the job. */
+ESP_API esp_status esp_region_free(esp_region* region);
+/* Of this member: it may use its memory as any other, with atomics for words that others count in.
+ */
+ESP_API void* esp_region_memory(const esp_region* region);
+/* Of any member; 0 for a rank out of range. */
+ESP_API size_t esp_region_bytes(const esp_region* region, int rank);
+/* Where a member's memory is for this process; NULL when the member is on another node. */
+ESP_API void* esp_region_pointer(const esp_region* region, int rank);
+
+/* Blocking forms; not inside callbacks. The 64-bit atomics are atomic with each other, by whatever
+ * ranks on whatever nodes, and with C11 atomics of the target. `old` may be NULL. */
+ESP_API esp_status esp_put(esp_region* region, int rank, size_t offset, const void* buffer,
+                           size_t bytes);
+ESP_API esp_status esp_get(esp_region* region, int rank, size_t offset, void* buffer, size_t bytes);
+ESP_API esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t value,
+                                 uint64_t* old);
+/* Stores `desired` if the word is `expected`; it was if *old == expected. */
+ESP_API esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_t expected,
+                                    uint64_t desired, uint64_t* old);
+/* Non-blocking forms report as collectives do. One counter may serve any number of operations. */
+ESP_API esp_status esp_put_start(esp_region* region, int rank, size_t offset, const void* buffer,
+                                 size_t bytes, const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buffer,
+                                 size_t bytes, const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint64_t value,
+                                       uint64_t* old, const esp_notify* notify,
+                                       esp_request** request);
+ESP_API esp_status esp_compare_swap_start(esp_region* region, int rank, size_t offset,
+                                          uint64_t expected, uint64_t desired, uint64_t* old,
+                                          const esp_notify* notify, esp_request** request);
+
+/* ---- active messages: short messages that call a function of the target ---- */
+
+/* Runs on the target where progress is driven, never inside a call that starts something. It may
+ * start operations and send messages, but not block. `source` is a rank of the job. The payload
+ * ends with the call. */
+typedef void (*esp_am_handler)(void* context, int source, uint64_t argument, const void* payload,
+                               size_t bytes);
+#define ESP_AM_IDS 64
+/* Local: what messages of `id` (0 to ESP_AM_IDS - 1) call here; NULL takes it away. Before anybody
+ * sends: a message for which there is no function is refused, which the target logs and the sender
+ * learns: its later messages of this id to that rank fail with ESP_ERR_MISMATCH. */
+ESP_API esp_status esp_am_register(esp_job* job, int id, esp_am_handler handler, void* context);
+/* The longest payload in bytes; at least 16384. */
+ESP_API size_t esp_am_bytes_max(const esp_job* job);
+/* To a rank of the job, also to the caller itself. Complete when `payload` may be used again, which
+ * waits while the target does not keep up. Messages of one rank to another come in the order of
+ * their sending; with operations on regions there is no order. What comes after the target has
+ * called esp_job_finalize is dropped. */
+ESP_API esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument,
+                               const void* payload, size_t bytes);
+ESP_API esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument,
+                                     const void* payload, size_t bytes, const esp_notify* notify,
+                                     esp_request** request);
+
 /* Requests are freed by the call that reports their completion, which also sets the handle to NULL.
  * A NULL handle counts as complete. */
 ESP_API esp_status esp_request_test(esp_request** request, int* done);

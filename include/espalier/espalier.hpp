@@ -24,8 +24,10 @@
 #else
 
 #include "espalier/cpp/job.hpp"
+#include "espalier/cpp/message.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/op.hpp"
+#include "espalier/cpp/region.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/team.hpp"

@@ -14,6 +14,8 @@ void operators(const Context& context);    // the user's, and floats bit for bit
 void nonblocking(const Context& context);  // requests, callbacks, counters, many at once
 void teams(const Context& context);        // dup, split, include, again and again
 void flows(const Context& context);        // send and receive
+void regions(const Context& context);      // put, get, atomics
+void messages(const Context& context);     // active messages
 void arguments(const Context& context);    // each wrong argument has its status
 void mismatch(const Context& context);     // ranks that disagree
 void cpp(const Context& context);          // the C++ layer

@@ -1,6 +1,7 @@
 // The C++ layer: that it compiles in the forms it promises, and says what the C API says. Together
 // with the library's own headers in one source, because both have a Result.
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <span>
 #include <string>
@@ -203,6 +204,54 @@ void flows(esp::TeamRef world) {
   CHECK_EQ(theirs[2999], static_cast<float>(other), "flow");
 }
 
+void regions(const esp::Job& job) {
+  const esp::TeamRef world = job.world();
+  const int next = (world.rank() + 1) % world.size();
+  auto region = esp::Region<long>::create(world, 10).value();
+  CHECK_EQ(region.size(next), std::size_t{10}, "");
+  CHECK_EQ(region.local().size(), std::size_t{10}, "");
+  const std::vector<long> three = {world.rank(), 2, 3};
+  CHECK_S(region.put({next, 4}, three));
+  std::vector<long> back(3), again(3);
+  CHECK_S(region.get({next, 4}, back));
+  CHECK(back == three, "got what was put");
+  std::int64_t pending = 2;
+  CHECK_S(region.put_start({next, 7}, three, esp::Notify::count_down(pending)));
+  CHECK_S(region.add_start({0, 0}, -2, esp::Notify::count_down(pending)));
+  CHECK_S(job.wait_until(pending, 0));
+  auto got = region.get_start({next, 7}, again);
+  CHECK(got.ok() && got->wait().ok() && again == three, "a request");
+  CHECK_S(world.barrier());
+  const int before = (world.rank() + world.size() - 1) % world.size();
+  CHECK_EQ(region.local()[4], static_cast<long>(before), "by the rank before");
+  CHECK_EQ(*region.fetch_add({0, 0}, 0), -2L * world.size(), "of all ranks");
+  CHECK_EQ(*region.compare_swap({next, 9}, 3, 5), 3L, "the old value");
+  CHECK_EQ(region.put({next, 8}, three).code(), ESP_ERR_ARGUMENT, "outside");
+  CHECK_S(region.free());
+}
+
+void messages(const esp::Job& job) {
+  const esp::TeamRef world = job.world();
+  std::int64_t missing = 2;
+  std::atomic<int> wrong{0};
+  const auto note = [&](const esp::Message& m) {
+    if (m.argument != 42 || m.payload.size() != 3 || m.source >= job.size()) ++wrong;
+    __atomic_fetch_sub(&missing, 1, __ATOMIC_RELEASE);
+  };
+  CHECK_S(esp::on_message(job, 5, note));
+  CHECK_S(world.barrier());
+  const std::array<std::byte, 3> payload = {};
+  std::int64_t sending = 1;
+  const esp::Address to = {.rank = (world.rank() + 1) % world.size(), .id = 5, .argument = 42};
+  CHECK_S(esp::send_message(job, to, payload));
+  CHECK_S(esp::send_message_start(job, to, payload, esp::Notify::count_down(sending)));
+  CHECK_S(job.wait_until(sending, 0));
+  CHECK_S(job.wait_until(missing, 0));
+  CHECK_EQ(wrong.load(), 0, "");
+  CHECK_EQ(esp::send_message(job, {.rank = -1, .id = 5}).code(), ESP_ERR_ARGUMENT, "");
+  CHECK_S(world.barrier());
+}
+
 }  // namespace
 
 void cpp(const Context& context) {
@@ -220,6 +269,8 @@ void cpp(const Context& context) {
   callbacks(job);
   teams_and_operators(job);
   flows(job.world());
+  regions(job);
+  messages(job);
   looking_inside(job);
   const espalier::Result<int> internal = 3;       // Not ambiguous with esp::Result.
   CHECK(internal.ok(), "the inner Result, too");  // value() would need a symbol of the library.

@@ -95,6 +95,51 @@ void open_requests_and_callbacks() {
   }
 }
 
+// Messages to a rank that does nothing, until they have to wait: finalize ends them, once each.
+void leave_with_messages_under_way(test::Meeting& meeting, int rank, std::atomic<bool>& left) {
+  esp_job* job = open(meeting, rank);
+  if (job == nullptr) return;
+  esp_team* world = esp_job_world(job);
+  constexpr int kMessages = 100;
+  const std::vector<char> payload(16000);
+  std::vector<News> news(kMessages);
+  int taken = 0;
+  const esp_am_handler count = [](void* context, int, uint64_t, const void*, size_t) {
+    ++*static_cast<int*>(context);
+  };
+  CHECK_OK(esp_am_register(job, 0, count, &taken), world, "");
+  CHECK_OK(esp_barrier(world), world, "");
+  if (rank == 0) {
+    for (News& one : news) {
+      const esp_notify notify{record, &one, nullptr};
+      CHECK_OK(esp_am_send_start(job, 1, 0, 0, payload.data(), payload.size(), &notify, nullptr),
+               world, "");
+    }
+    left = true;
+    left.notify_one();
+  } else {
+    left.wait(false);
+  }
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "rank {}", rank);
+  if (rank != 0) return;
+  int sent = 0, cancelled = 0;
+  for (const News& one : news) {
+    CHECK_EQ(one.times, 1, "message {}", &one - news.data());
+    sent += one.status == ESP_OK ? 1 : 0;
+    cancelled += one.status == ESP_ERR_CANCELED ? 1 : 0;
+  }
+  CHECK_EQ(sent + cancelled, kMessages, "");
+  CHECK(sent > 0 && cancelled > 0, "{} sent, {} cancelled", sent, cancelled);
+}
+
+void messages_under_way() {
+  g_case = "messages under way";
+  test::Meeting meeting(2);
+  std::atomic<bool> left{false};
+  std::jthread other([&] { leave_with_messages_under_way(meeting, 1, left); });
+  leave_with_messages_under_way(meeting, 0, left);
+}
+
 // Long enough for the others' watchdogs to look at what they wait for several times.
 constexpr auto kLater = 200ms;
 
@@ -143,6 +188,7 @@ void the_others_go_on() {
 
 int main() {
   open_requests_and_callbacks();
+  messages_under_way();
   the_others_go_on();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 30 ? 0 : 1;

@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
       {"nonblocking", test::nonblocking},
       {"teams", test::teams},
       {"flows", test::flows},
+      {"regions", test::regions},
+      {"messages", test::messages},
       {"arguments", test::arguments},
       {"mismatch", test::mismatch},
       {"cpp", test::cpp},

@@ -10,6 +10,9 @@
 //   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
 //                                        message: heap (esp_alloc) or private
 //   fault_probe last  KIND               a mismatch in the last call of all: finalize tells
+//   fault_probe remote HOW               HOW: kill or stop (of itself): the victim, while the
+//   others
+//                                        send it messages and get from its memory
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
 
@@ -160,6 +163,56 @@ void come_late(const Rank& r, const std::string& memory) {
   std::printf("OK rank %d: %s\n", r.rank, esp_team_error(r.world));
 }
 
+// Messages and gets, until one tells that the victim is gone.
+esp_status molest(const Rank& r, esp_region* region, bool gets, double& took) {
+  std::vector<char> payload(8192);
+  esp_status status = ESP_OK;
+  double begin = 0;
+  for (const double end = esp_time() + 30; status == ESP_OK && esp_time() < end;) {
+    begin = esp_time();
+    status = gets ? esp_get(region, kVictim, 0, payload.data(), payload.size())
+                  : esp_am_send(r.job, kVictim, 1, 0, payload.data(), payload.size());
+  }
+  took = esp_time() - begin;
+  return status;
+}
+
+void reach_out(const Rank& r, const std::string& how) {
+  esp_region* region = nullptr;
+  expect(r, esp_region_create(r.world, 8192, &region) == ESP_OK, "setup");
+  const esp_am_handler ignore = [](void*, int, uint64_t, const void*, size_t) {};
+  expect(r, esp_am_register(r.job, 1, ignore, nullptr) == ESP_OK, "setup");
+  int pid = r.rank == kVictim ? static_cast<int>(::getpid()) : 0, victim_pid = 0;
+  expect(r, esp_allreduce(r.world, &pid, &victim_pid, 1, ESP_INT32, ESP_SUM) == ESP_OK, "setup");
+  if (r.rank == kVictim) {
+    for (const double end = esp_time() + 0.1; esp_time() < end;) (void)esp_progress(r.job);
+    ::raise(how == "kill" ? SIGKILL : SIGSTOP);
+    return;
+  }
+  const esp_status expected = how == "kill" ? ESP_ERR_PEER_DIED : ESP_ERR_TIMEOUT;
+  for (const bool gets : {false, true}) {
+    // Memory of this node is there whoever dies.
+    if (gets && esp_region_pointer(region, kVictim) != nullptr) continue;
+    double took = 0;
+    const esp_status status = molest(r, region, gets, took);
+    const std::string text = esp_job_error(r.job);
+    expect(r, status == expected, std::string("status: ") + esp_status_text(status) + " " + text);
+    expect(r, took < kEndSeconds, "took " + std::to_string(took) + " s");
+    expect(r, text.find("rank 1") != std::string::npos, "does not name the victim: " + text);
+  }
+  // The others go on.
+  const int next = (r.rank + 2) % 4;
+  if (next != kVictim) {
+    const std::uint64_t word = 7;
+    expect(r, esp_put(region, next, 0, &word, 8) == ESP_OK, "a put to one that lives");
+  }
+  std::printf("OK rank %d: %s\n", r.rank, esp_job_error(r.job));
+  std::fflush(stdout);
+  if (r.rank != 0 || how == "kill") return;
+  ::usleep(1'500'000);
+  ::kill(victim_pid, SIGKILL);
+}
+
 esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
                   std::vector<int>& out) {
   const bool odd = r.rank == kVictim;
@@ -257,6 +310,8 @@ int main(int argc, char** argv) {
     return 0;
   } else if (mode == "late") {
     come_late(r, argv[2]);
+  } else if (mode == "remote") {
+    reach_out(r, argv[2]);
   } else if (mode == "mismatch") {
     disagree(r, argv[2]);
   }

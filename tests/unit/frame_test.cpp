@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
+#include "core/atomic_word.hpp"
 #include "core/prng.hpp"
 
 namespace espalier::net {
@@ -37,7 +39,34 @@ std::vector<FrameHeader> samples() {
   control.bytes = kControlBytes;
   FrameHeader goodbye;
   goodbye.kind = FrameKind::kGoodbye;
-  return {segment, synchronous, empty, grant, taken, control, goodbye};
+  FrameHeader message;
+  message.kind = FrameKind::kMessage;
+  message.flow = ~0ULL;
+  message.ordinal = kMessageIds - 1;
+  message.bytes = kMessageBytes;
+  FrameHeader refused;
+  refused.kind = FrameKind::kRefused;
+  refused.ordinal = kMessageIds - 1;
+  FrameHeader put;
+  put.kind = FrameKind::kPut;
+  put.ordinal = ~0U;
+  put.flow = 1ULL << 40;
+  put.bytes = kAccessBytesMax;
+  FrameHeader get = put;
+  get.kind = FrameKind::kGet;
+  get.flow_bytes = std::exchange(get.bytes, 0);
+  FrameHeader atomic = put;
+  atomic.kind = FrameKind::kAtomic;
+  atomic.total = static_cast<std::uint32_t>(AtomicKind::kCompareSwap);
+  atomic.bytes = kOperandBytes;
+  FrameHeader answer;
+  answer.kind = FrameKind::kAnswer;
+  answer.bytes = kAccessBytesMax;
+  FrameHeader freed;
+  freed.kind = FrameKind::kAnswer;
+  freed.total = 1;
+  return {segment, synchronous, empty, grant, taken,  control, goodbye,
+          message, refused,     put,   get,   atomic, answer,  freed};
 }
 
 TEST(Frame, ReadsBackWhatWasWritten) {
@@ -81,7 +110,7 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   expect_refused(FrameBytes{}, "mark");
   expect_refused(with(segment, 0, std::uint8_t{2}), "mark");  // another version
   expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
-  expect_refused(with(segment, 2, std::uint8_t{6}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{12}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
   for (const unsigned flags : {2U, 3U, 128U, 255U}) {
     expect_refused(with(segment, 3, static_cast<std::uint8_t>(flags)), "flags");
@@ -106,6 +135,40 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
     expect_refused(with(header, 8, std::uint64_t{1}), "flow");
     expect_refused(with(header, 16, std::uint32_t{1}), "ordinal");
   }
+}
+
+TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
+  const auto all = samples();
+  const FrameHeader message = all[7], refused = all[8], put = all[9], get = all[10],
+                    atomic = all[11], answer = all[12], freed = all[13];
+  expect_refused(with(message, 16, std::uint32_t{kMessageIds}), "ordinal");
+  expect_refused(with(message, 32, kMessageBytes + 1), "bytes");
+  expect_refused(with(refused, 16, std::uint32_t{kMessageIds}), "ordinal");
+  expect_refused(with(put, 32, std::uint64_t{0}), "bytes");
+  expect_refused(with(put, 32, kAccessBytesMax + 1), "bytes");
+  expect_refused(with(get, 24, std::uint64_t{0}), "flow_bytes");
+  expect_refused(with(get, 24, kAccessBytesMax + 1), "flow_bytes");
+  expect_refused(with(atomic, 20, std::uint32_t{0}), "total");
+  expect_refused(with(atomic, 20, std::uint32_t{3}), "total");
+  expect_refused(with(atomic, 32, std::uint64_t{8}), "bytes");
+  expect_refused(with(answer, 20, std::uint32_t{2}), "total");
+  expect_refused(with(answer, 32, kAccessBytesMax + 1), "bytes");
+  expect_refused(with(freed, 32, std::uint64_t{1}), "bytes");
+  for (const FrameHeader& header : {message, refused, put, get, atomic, answer}) {
+    expect_refused(with(header, 3, std::uint8_t{1}), "flags");
+    expect_refused(with(header, 4, std::uint32_t{1}), "signature");
+  }
+  for (const FrameHeader& header : {message, refused, put, atomic, answer}) {
+    expect_refused(with(header, 24, std::uint64_t{1}), "flow_bytes");
+  }
+  for (const FrameHeader& header : {message, refused, put, get}) {
+    expect_refused(with(header, 20, std::uint32_t{1}), "total");
+  }
+  for (const FrameHeader& header : {refused, get}) {
+    expect_refused(with(header, 32, std::uint64_t{1}), "bytes");
+  }
+  expect_refused(with(answer, 8, std::uint64_t{1}), "flow");
+  expect_refused(with(answer, 16, std::uint32_t{1}), "ordinal");
 }
 
 // What is taken for a frame is one that frame_bytes() could have written, byte for byte.

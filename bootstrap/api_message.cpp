@@ -1,0 +1,90 @@
+// C API: active messages. Contracts in espalier.h. path: data
+#include <fmt/format.h>
+
+#include "bootstrap/api.hpp"
+
+using espalier::ActiveMessage;
+using espalier::Finish;
+using espalier::kMessageBytes;
+using espalier::kMessageIds;
+namespace api = espalier::api;
+
+static_assert(ESP_AM_IDS == kMessageIds);
+
+namespace {
+
+esp_status check(esp_job* job, int rank, int id, const void* payload, size_t bytes) {
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (rank < 0 || rank >= job->size) [[unlikely]] {
+    return api::fail(*job, ESP_ERR_ARGUMENT,
+                     fmt::format("a message to rank {} in a job of {}", rank, job->size));
+  }
+  if (id < 0 || id >= ESP_AM_IDS) [[unlikely]] {
+    return api::fail(*job, ESP_ERR_ARGUMENT, fmt::format("a message of id {}", id));
+  }
+  if (payload == nullptr && bytes > 0) [[unlikely]] {
+    return api::fail(*job, ESP_ERR_ARGUMENT, "the payload is NULL");
+  }
+  if (bytes > kMessageBytes) [[unlikely]] {
+    return api::fail(
+        *job, ESP_ERR_ARGUMENT,
+        fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
+  }
+  return ESP_OK;
+}
+
+esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
+                 esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  esp_status status = ESP_OK;
+  api::on_owner(job, [&] {
+    auto pending = api::make_request(job, notify, request);
+    if (!pending) {
+      status = api::fail(job, pending.error());
+      return;
+    }
+    auto started = job.one_sided->send(rank, message, Finish{api::finish_request, *pending});
+    status = api::conclude(job, *pending, started, request);
+  });
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+esp_status esp_am_register(esp_job* job, int id, esp_am_handler handler, void* context) {
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (id < 0 || id >= ESP_AM_IDS) {
+    return api::fail(*job, ESP_ERR_ARGUMENT, fmt::format("a function for messages of id {}", id));
+  }
+  api::on_owner(*job,
+                [&] { job->one_sided->set_handler(static_cast<unsigned>(id), handler, context); });
+  return ESP_OK;
+}
+
+size_t esp_am_bytes_max(const esp_job* job) {
+  return job != nullptr ? kMessageBytes : 0;
+}
+
+esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
+                       size_t bytes) {
+  const esp_status status = check(job, rank, id, payload, bytes);
+  if (status != ESP_OK) return status;
+  if (!api::may_block(*job)) {
+    return api::fail(*job, ESP_ERR_STATE, "a blocking call inside a callback");
+  }
+  esp_request* request = nullptr;
+  const ActiveMessage message{static_cast<unsigned>(id), argument, payload, bytes};
+  const esp_status started = start(*job, rank, message, nullptr, &request);
+  return started == ESP_OK ? esp_request_wait(&request) : started;
+}
+
+esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
+                             size_t bytes, const esp_notify* notify, esp_request** request) {
+  const esp_status status = check(job, rank, id, payload, bytes);
+  if (status != ESP_OK) return status;
+  return start(*job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify, request);
+}
+
+}  // extern "C"

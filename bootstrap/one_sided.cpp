@@ -1,0 +1,357 @@
+#include "bootstrap/one_sided.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace espalier {
+namespace {
+
+// So often what is under way is looked after: as often as waits are.
+constexpr std::uint64_t kLookNs = 20'000'000;
+
+}  // namespace
+
+// A message that is under way: in its target's queue, or with the link.
+struct OneSided::Letter : Completion, ListNode {
+  Letter(OneSided& one_sided, Rank target, const ActiveMessage& text, const Finish& end) noexcept
+      : Completion(&OneSided::on_letter_sent),
+        owner(one_sided),
+        to(target),
+        message(text),
+        finish(end) {
+    open.letter = this;
+  }
+
+  OneSided& owner;
+  const Rank to;
+  const ActiveMessage message;
+  const Finish finish;
+  OpenNode open;
+  std::uint64_t since_ns = 0;
+};
+
+struct OneSided::Transfer : net::RemoteOp {
+  Transfer(OneSided& one_sided, const RemoteCall& call, const Finish& end) noexcept
+      : RemoteOp(&OneSided::on_transfer_done), owner(one_sided), finish(end) {
+    kind = call.kind;
+    target = call.target;
+    region = call.region;
+    offset = call.offset;
+    memory = static_cast<std::byte*>(call.memory);
+    bytes = call.bytes;
+    operands = call.operands;
+    open_node.transfer = this;
+  }
+
+  OneSided& owner;
+  const Finish finish;
+  OpenNode open_node;
+  std::uint64_t since_ns = 0;
+  std::uint64_t seen = 0;  // answered bytes
+};
+
+// Messages to one rank that had no room, oldest first.
+struct OneSided::Queue {
+  Rank to = kNoRank;
+  bool busy = false;
+  IntrusiveList<Letter> letters;
+};
+
+OneSided::OneSided(const Parts& parts)
+    : parts_(parts),
+      mailbox_(parts.segment, parts.nodes.locals, parts.doorbell, parts.counters, *this),
+      local_of_rank_(parts.nodes.node_of.size(), shm::kMaxLocalRanks),
+      queues_(parts.nodes.node_of.size()),
+      timer_(*this) {
+  for (std::uint32_t i = 0; i < parts.nodes.locals.size(); ++i) {
+    local_of_rank_[static_cast<std::size_t>(parts.nodes.locals[i])] = i;
+  }
+  if (!parts.frames.empty()) {
+    MessageTaker& taker = *this;
+    remote_ = std::make_unique<net::RemoteAccess>(parts.frames, taker);
+  }
+}
+
+OneSided::~OneSided() {
+  close();
+}
+
+bool OneSided::is_local(Rank rank) const noexcept {
+  return local_of_rank_[static_cast<std::size_t>(rank)] != shm::kMaxLocalRanks;
+}
+
+OneSided::Queue& OneSided::queue(Rank to) noexcept {
+  auto& q = queues_[static_cast<std::size_t>(to)];
+  if (q == nullptr) [[unlikely]] {
+    q = std::make_unique<Queue>();
+    q->to = to;
+  }
+  return *q;
+}
+
+// Not ok: what is known to speak against a message.
+Status OneSided::state_of(Rank to, unsigned id) noexcept {
+  if (to == parts_.me) return {};
+  if (is_local(to)) {
+    const bool refused = mailbox_.refused(local_of_rank_[static_cast<std::size_t>(to)], id);
+    return refused ? Status(ESP_ERR_MISMATCH, to) : Status();
+  }
+  if (remote_->refused(to, id)) return Status(ESP_ERR_MISMATCH, to);
+  return remote_->state(to);
+}
+
+Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
+                                         const Finish& finish) {
+  if (closed_) return error(ESP_ERR_CANCELED, "the job is being finalized");
+  if (const Status state = state_of(to, message.id); !state.ok()) {
+    if (state.code() == ESP_ERR_MISMATCH) {
+      return error(ESP_ERR_MISMATCH,
+                   fmt::format("rank {} has no function for messages of id {}", to, message.id),
+                   to);
+    }
+    return error(state.code(),
+                 fmt::format("a message to rank {}: {}", to, esp_status_text(state.code())), to);
+  }
+  const auto& waiting = queues_[static_cast<std::size_t>(to)];
+  const bool in_order = waiting == nullptr || waiting->letters.empty();
+  if (in_order && to != parts_.me && is_local(to)) {
+    Completion none;
+    if (post(to, message, none) == Posted::kDone) return Started{true, {}};
+  }
+  Letter* letter = letters_.allocate(*this, to, message, finish);
+  if (letter == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a message");
+  if (in_order && !is_local(to)) {
+    const Posted posted = post(to, message, *letter);
+    if (posted == Posted::kDone) {
+      letters_.release(letter);
+      return Started{true, {}};
+    }
+    if (posted == Posted::kPending) {
+      watch(letter->open);
+      return Started{};
+    }
+  }
+  watch(letter->open);
+  enqueue(*letter);
+  return Started{};
+}
+
+Posted OneSided::post(Rank to, const ActiveMessage& message, Completion& completion) noexcept {
+  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(to)];
+  const Posted posted = local != shm::kMaxLocalRanks ? mailbox_.send(local, message)
+                                                     : remote_->send(to, message, completion);
+  if (posted != Posted::kRetry) ++parts_.counters.messages_sent;
+  return posted;
+}
+
+void OneSided::enqueue(Letter& letter) noexcept {
+  Queue& q = queue(letter.to);
+  q.letters.push_back(letter);
+  if (!std::exchange(q.busy, true)) busy_.push_back(&q);
+}
+
+// False: there are letters left.
+bool OneSided::flush(Queue& q) noexcept {
+  while (Letter* letter = q.letters.front()) {
+    const Status state = state_of(q.to, letter->message.id);
+    const Posted posted = state.ok() ? post(q.to, letter->message, *letter) : Posted::kDone;
+    if (posted == Posted::kRetry) return false;
+    letter->unlink();
+    if (posted == Posted::kDone) end(*letter, state);
+  }
+  return true;
+}
+
+// Those that were there at the begin: functions may send more.
+int OneSided::deliver_to_self() noexcept {
+  Queue* q = queues_[static_cast<std::size_t>(parts_.me)].get();
+  if (q == nullptr || q->letters.empty()) return 0;
+  int events = 0;
+  for (const Letter* last = q->letters.back(); Letter* letter = q->letters.pop_front(); ++events) {
+    const bool is_last = letter == last;
+    ++parts_.counters.messages_sent;
+    const bool taken = take(parts_.me, letter->message);
+    end(*letter, taken ? Status() : Status(ESP_ERR_MISMATCH, parts_.me));
+    if (is_last) return events + 1;
+  }
+  return events;
+}
+
+int OneSided::progress() noexcept {
+  int events = mailbox_.progress();
+  if (remote_ != nullptr) events += remote_->progress();
+  if (busy_.empty()) return events;
+  events += deliver_to_self();
+  for (std::size_t i = busy_.size(); i-- > 0;) {
+    Queue& q = *busy_[i];
+    const bool empty = q.to == parts_.me ? q.letters.empty() : flush(q);
+    if (!empty) continue;
+    q.busy = false;
+    busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
+    ++events;
+  }
+  return events;
+}
+
+bool OneSided::take(Rank from, const ActiveMessage& message) noexcept {
+  if (closed_) {
+    ++late_messages_;
+    return true;
+  }
+  const Handler handler = handlers_[message.id];
+  if (handler.function != nullptr) [[likely]] {
+    ++parts_.counters.messages_received;
+    handler.function(handler.context, from, message.argument, message.payload, message.bytes);
+    return true;
+  }
+  ++parts_.counters.messages_refused;
+  if (!std::exchange(complained_[message.id], true)) {
+    parts_.log.error("rank {} sent a message of id {}, for which this rank has no function", from,
+                     message.id);
+  }
+  return false;
+}
+
+void OneSided::on_letter_sent(Completion& completion, Status status) noexcept {
+  auto& letter = static_cast<Letter&>(completion);
+  letter.owner.end(letter, status);
+}
+
+void OneSided::end(Letter& letter, Status status) noexcept {
+  const Finish finish = letter.finish;
+  if (!status.ok()) explain("a message", letter.to, status);
+  letter.open.unlink();
+  letters_.release(&letter);
+  finish.function(finish.context, status);
+}
+
+Result<OneSided::Started> OneSided::start(const RemoteCall& call, const Finish& finish) {
+  if (closed_) return error(ESP_ERR_CANCELED, "the job is being finalized");
+  ESP_ASSERT(remote_ != nullptr && !is_local(call.target));
+  Transfer* transfer = transfers_.allocate(*this, call, finish);
+  if (transfer == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+  watch(transfer->open_node);
+  remote_->start(*transfer);
+  return Started{};
+}
+
+void OneSided::on_transfer_done(Completion& completion, Status status) noexcept {
+  auto& transfer = static_cast<Transfer&>(completion);
+  transfer.owner.end(transfer, status);
+}
+
+void OneSided::end(Transfer& transfer, Status status) noexcept {
+  static constexpr const char* kNames[] = {"a put", "a get", "a fetch-add", "a compare-swap"};
+  const Finish finish = transfer.finish;
+  if (!status.ok()) {
+    explain(kNames[static_cast<std::size_t>(transfer.kind)], transfer.target, status);
+  }
+  transfer.open_node.unlink();
+  transfers_.release(&transfer);
+  finish.function(finish.context, status);
+}
+
+void OneSided::explain(const char* what, Rank target, Status status) noexcept {
+  if (note_ == nullptr) return;
+  note_(note_context_,
+        fmt::format("{} to rank {}: {}", what, target, esp_status_text(status.code())));
+}
+
+std::uint32_t OneSided::offer(std::byte* memory, std::uint64_t bytes) {
+  return remote_ != nullptr ? remote_->offer(memory, bytes) : 0;
+}
+
+void OneSided::retract(std::uint32_t region) noexcept {
+  if (remote_ != nullptr) remote_->retract(region);
+}
+
+// ---- what is under way does not wait for ever ----
+
+void OneSided::watch(OpenNode& node) noexcept {
+  open_.push_back(node);
+  if (timer_.idle()) {
+    parts_.worker.timers().add(timer_, parts_.worker.clock().now_ns() + kLookNs);
+  }
+}
+
+void OneSided::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
+  OneSided& self = static_cast<WatchTimer&>(timer).owner;
+  self.look(now_ns);
+  if (!self.open_.empty() && timer.idle()) {
+    self.parts_.worker.timers().add(timer, now_ns + kLookNs);
+  }
+}
+
+// Ok while the target lives.
+Status OneSided::loss(Rank target) noexcept {
+  if (target == parts_.me) return {};
+  if (parts_.liveness.is_dead(target)) return parts_.liveness.loss(target);
+  return parts_.liveness.has_left(target) ? Status(ESP_ERR_PEER_DIED, target) : Status();
+}
+
+void OneSided::look(std::uint64_t now_ns) noexcept {
+  std::vector<std::pair<OpenNode*, Status>> ended;
+  std::map<Rank, Status> losses;  // One question per target.
+  const auto loss_of = [&](Rank target) {
+    const auto known = losses.find(target);
+    return known != losses.end() ? known->second : losses[target] = loss(target);
+  };
+  for (OpenNode* node = open_.front(); node != nullptr; node = open_.after(*node)) {
+    std::uint64_t& since =
+        node->letter != nullptr ? node->letter->since_ns : node->transfer->since_ns;
+    if (node->transfer != nullptr && node->transfer->answered != node->transfer->seen) {
+      node->transfer->seen = node->transfer->answered;
+      since = 0;
+    }
+    if (since == 0) since = now_ns;
+    const Rank target = node->letter != nullptr ? node->letter->to : node->transfer->target;
+    Status status = loss_of(target);
+    const bool late = parts_.timeout_ns > 0 && now_ns - since > parts_.timeout_ns;
+    if (status.ok() && late) status = Status(ESP_ERR_TIMEOUT, target);
+    if (!status.ok()) ended.emplace_back(node, status);
+  }
+  // Detached first: what runs at the end of one may start others, but not end any.
+  for (auto& [node, status] : ended) {
+    if (node->letter != nullptr) {
+      withdraw(*node->letter);
+    } else {
+      remote_->cancel(*node->transfer);
+    }
+  }
+  for (auto& [node, status] : ended) {
+    if (node->letter != nullptr) {
+      end(*node->letter, status);
+    } else {
+      end(*node->transfer, status);
+    }
+  }
+}
+
+void OneSided::withdraw(Letter& letter) noexcept {
+  if (letter.linked()) {
+    letter.unlink();
+  } else {
+    remote_->withdraw(letter.to, letter);
+  }
+}
+
+void OneSided::close() noexcept {
+  closed_ = true;
+  while (OpenNode* node = open_.front()) {
+    if (node->letter != nullptr) {
+      withdraw(*node->letter);
+      end(*node->letter, ESP_ERR_CANCELED);
+    } else {
+      remote_->cancel(*node->transfer);
+      end(*node->transfer, ESP_ERR_CANCELED);
+    }
+  }
+  parts_.worker.timers().cancel(timer_);
+  if (late_messages_ > 0) {
+    parts_.log.warn("{} active messages came after esp_job_finalize had begun",
+                    std::exchange(late_messages_, 0));
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,155 @@
+// Region: elements on every member of a team that the others write, read and count in.
+//
+//   auto table = esp::Region<double>::create(team, 1000).value();  // collective
+//   table.put({2, 10}, row);               // into elements 10... of member 2
+//   auto old = ticket.fetch_add({0, 0}, 1);  // 64-bit integers
+//
+// Move-only. create(), free() and the destructor are collective over the team. Positions and
+// lengths count elements. path: short where the C call is
+#ifndef ESPALIER_CPP_REGION_HPP
+#define ESPALIER_CPP_REGION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "espalier/cpp/notify.hpp"
+#include "espalier/cpp/request.hpp"
+#include "espalier/cpp/result.hpp"
+#include "espalier/cpp/team.hpp"
+#include "espalier/cpp/type.hpp"
+
+namespace esp {
+
+// An element of a region: a member's rank in the team, and where in its memory.
+struct At {
+  int rank = 0;
+  std::size_t index = 0;
+};
+
+template <typename T>
+concept Countable = std::integral<T> && sizeof(T) == 8;
+
+template <Element T>
+class Region {
+ public:
+  // `count` of this member; the elements are zero.
+  static Result<Region> create(TeamRef team, std::size_t count) {
+    esp_region* made = nullptr;
+    const esp_status status = esp_region_create(team.get(), count * sizeof(T), &made);
+    if (status != ESP_OK) return Result<Region>(detail::explain(team.get(), status));
+    return Region(made, team.get());
+  }
+  Region(Region&& other) noexcept
+      : region_(std::exchange(other.region_, nullptr)), team_(other.team_) {}
+  Region& operator=(Region&&) = delete;
+  ~Region() {
+    if (region_ != nullptr) (void)free();
+  }
+  Status free() noexcept { return explain(esp_region_free(std::exchange(region_, nullptr))); }
+
+  esp_region* get() const noexcept { return region_; }
+  std::size_t size(int rank) const noexcept { return esp_region_bytes(region_, rank) / sizeof(T); }
+  // The own elements, and those of a member: empty when it is on another node.
+  std::span<T> local() const noexcept { return at_hand(TeamRef(team_).rank()); }
+  std::span<T> at_hand(int rank) const noexcept {
+    auto* elements = static_cast<T*>(esp_region_pointer(region_, rank));
+    return elements != nullptr ? std::span<T>(elements, size(rank)) : std::span<T>();
+  }
+
+  // ---- blocking ----
+  template <Readable R>
+  Status put(At to, const R& elements) const noexcept {
+    return explain(esp_put(region_, to.rank, offset(to), std::ranges::data(elements),
+                           std::ranges::size(elements) * sizeof(T)));
+  }
+  template <Writable R>
+  Status get(At from, R&& elements) const noexcept {
+    return explain(esp_get(region_, from.rank, offset(from), std::ranges::data(elements),
+                           std::ranges::size(elements) * sizeof(T)));
+  }
+  // The old value.
+  Result<T> fetch_add(At at, T value) const
+    requires Countable<T>
+  {
+    std::uint64_t old = 0;
+    const esp_status status =
+        esp_fetch_add(region_, at.rank, offset(at), static_cast<std::uint64_t>(value), &old);
+    return status == ESP_OK ? Result<T>(static_cast<T>(old)) : Result<T>(explain(status));
+  }
+  Result<T> compare_swap(At at, T expected, T desired) const
+    requires Countable<T>
+  {
+    std::uint64_t old = 0;
+    const esp_status status =
+        esp_compare_swap(region_, at.rank, offset(at), static_cast<std::uint64_t>(expected),
+                         static_cast<std::uint64_t>(desired), &old);
+    return status == ESP_OK ? Result<T>(static_cast<T>(old)) : Result<T>(explain(status));
+  }
+
+  // ---- non-blocking: a request, or a callback or counter ----
+  template <Readable R>
+  Result<Request> put_start(At to, const R& elements) const {
+    return request(put_call(to, elements));
+  }
+  template <Writable R>
+  Result<Request> get_start(At from, R&& elements) const {
+    return request(get_call(from, elements));
+  }
+  template <Readable R>
+  Status put_start(At to, const R& elements, Notify notify) const noexcept {
+    return started(notify, put_call(to, elements));
+  }
+  template <Writable R>
+  Status get_start(At from, R&& elements, Notify notify) const noexcept {
+    return started(notify, get_call(from, elements));
+  }
+  // Nobody asks for the old value.
+  Status add_start(At at, T value, Notify notify) const noexcept
+    requires Countable<T>
+  {
+    return started(notify, [&](const esp_notify* how, esp_request** out) {
+      return esp_fetch_add_start(region_, at.rank, offset(at), static_cast<std::uint64_t>(value),
+                                 nullptr, how, out);
+    });
+  }
+
+ private:
+  Region(esp_region* region, esp_team* team) noexcept : region_(region), team_(team) {}
+
+  static std::size_t offset(At at) noexcept { return at.index * sizeof(T); }
+  Status explain(esp_status status) const noexcept { return detail::explain(team_, status); }
+
+  auto put_call(At to, const auto& elements) const noexcept {
+    return [this, to, &elements](const esp_notify* notify, esp_request** out) {
+      return esp_put_start(region_, to.rank, offset(to), std::ranges::data(elements),
+                           std::ranges::size(elements) * sizeof(T), notify, out);
+    };
+  }
+  auto get_call(At from, auto& elements) const noexcept {
+    return [this, from, &elements](const esp_notify* notify, esp_request** out) {
+      return esp_get_start(region_, from.rank, offset(from), std::ranges::data(elements),
+                           std::ranges::size(elements) * sizeof(T), notify, out);
+    };
+  }
+  Result<Request> request(auto&& call) const {
+    esp_request* handle = nullptr;
+    const esp_status status = call(nullptr, &handle);
+    if (status != ESP_OK) return Result<Request>(explain(status));
+    return Result<Request>(Request(handle, team_));
+  }
+  Status started(Notify& notify, auto&& call) const noexcept {
+    const esp_status status = call(notify.get(), nullptr);
+    if (status == ESP_OK) notify.release();
+    return explain(status);
+  }
+
+  esp_region* region_;
+  esp_team* team_;
+};
+
+}  // namespace esp
+
+#endif  // ESPALIER_CPP_REGION_HPP

@@ -1,0 +1,128 @@
+// RemoteAccess: put, get and atomics on memory of ranks of other nodes, and active messages to
+// them, as frames on the link that their segments take (net/frame_wire.hpp).
+//
+// The *origin* cuts an operation into requests of at most kAccessBytesMax, of which kWindow to one
+// peer are open at a time; the *target* answers each from progress(), in the order of their coming,
+// so the next answer is that of the oldest request and none carries a name. Payloads go straight
+// from the origin's buffer into the region and back: no copy on either side. Atomics are done by
+// the target's processor, so they are atomic with those of its own node.
+//
+// Nothing that comes is trusted: a peer that asks for what was never offered, asks more than it may
+// or answers what nobody asked is given up. A region that was freed meanwhile is answered as such.
+//
+// Ownership: operations and their memory are the caller's, lent from start() to completion or
+// cancel(); offered memory until retract(). Borrows the rest. Threads: owner. path: data
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/active_message.hpp"
+#include "core/atomic_word.hpp"
+#include "core/intrusive_list.hpp"
+#include "core/pool.hpp"
+#include "net/frame_wire.hpp"
+
+namespace espalier::net {
+
+enum class RemoteKind : std::uint8_t { kPut, kGet, kFetchAdd, kCompareSwap };
+
+// One operation. Fires once, from progress().
+struct RemoteOp : Completion, ListNode {
+  using Completion::Completion;
+
+  RemoteKind kind = RemoteKind::kPut;
+  Rank target = kNoRank;
+  std::uint32_t region = 0;     // the target's number
+  std::uint64_t offset = 0;     // atomics: a multiple of 8
+  std::byte* memory = nullptr;  // put: read only; atomics: of the old value, may be nullptr
+  std::uint64_t bytes = 0;      // at least 1; atomics: 8
+  AtomicOperands operands = {};
+
+  std::uint64_t answered = 0;  // bytes, for those who look whether it goes on
+
+  // RemoteAccess's:
+  std::uint64_t asked = 0;  // bytes
+  std::uint32_t open = 0;   // requests
+  Status failure;
+};
+
+class RemoteAccess final : private FrameGuest {
+ public:
+  static constexpr std::uint32_t kWindow = 64;
+
+  // `wires`: the way to each rank of the job; nullptr: none (this node's).
+  RemoteAccess(std::vector<FrameWire*> wires, MessageTaker& taker);
+  ~RemoteAccess();  // No operation is under way any more.
+
+  // The origin's (remote_access.cpp).
+  void start(RemoteOp& op) noexcept;
+  // Its completion will not fire; its memory is not touched any more. The target may still see it.
+  void cancel(RemoteOp& op) noexcept;
+  // As Link::post(): kDone, the payload has been taken over. To a peer that is not lost.
+  Posted send(Rank to, const ActiveMessage& message, Completion& completion) noexcept;
+  void withdraw(Rank to, Completion& completion) noexcept { link(to).withdraw(to, completion); }
+  // Has the peer said that it does not take messages of this id?
+  bool refused(Rank peer, unsigned id) const noexcept;
+  Status state(Rank peer) const noexcept { return wire(peer).state(peer); }
+
+  // The target's (remote_access_target.cpp). The number that origins name.
+  std::uint32_t offer(std::byte* memory, std::uint64_t bytes);
+  // The memory is not touched any more.
+  void retract(std::uint32_t region) noexcept;
+
+  // Posts what the link had no room for. After the wire's.
+  int progress() noexcept;
+
+ private:
+  struct Request;
+  struct Reply;
+  struct Peer;
+  struct Region {
+    std::byte* memory = nullptr;  // nullptr: retracted
+    std::uint64_t bytes = 0;
+  };
+
+  FrameWire& wire(Rank rank) const noexcept { return *wires_[static_cast<std::size_t>(rank)]; }
+  Link& link(Rank rank) const noexcept { return wire(rank).link(); }
+  Peer& peer(Rank rank) noexcept;
+  void note_busy(Peer& peer) noexcept;
+  bool push(Peer& peer) noexcept;
+
+  bool ask(Peer& peer, RemoteOp& op) noexcept;
+  static void on_request_sent(Completion& completion, Status status) noexcept;
+  void settle(Request& request) noexcept;
+  void forget_requests(RemoteOp& op, Peer& peer) noexcept;
+  std::byte* begin_answer(Peer& peer, const FrameHeader& header) noexcept;
+  void end_answer(Peer& peer, const FrameHeader& header) noexcept;
+  int complete_failed() noexcept;
+
+  std::byte* begin_request(Peer& peer, const FrameHeader& header) noexcept;
+  void end_put(Peer& peer) noexcept;
+  void end_get(Peer& peer, const FrameHeader& header) noexcept;
+  void end_atomic(Peer& peer, const FrameHeader& header) noexcept;
+  void end_message(Peer& peer, const FrameHeader& header, const std::byte* payload) noexcept;
+  Reply* make_reply(Peer& peer, FrameKind kind) noexcept;
+  void queue(Peer& peer, Reply& reply) noexcept;
+  bool post_reply(Peer& peer, Reply& reply) noexcept;
+  static void on_reply_sent(Completion& completion, Status status) noexcept;
+
+  std::byte* begin_frame(Rank from, const FrameHeader& header) noexcept override;
+  void end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
+  void lost_peer(Rank rank, const Status& why) noexcept override;
+  std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
+  void clear_landing(Peer& peer) noexcept;
+  std::byte* refuse(Peer& peer, const char* what) noexcept;
+  std::byte* refuse_stranger(Rank from) noexcept;
+
+  const std::vector<FrameWire*> wires_;  // by rank
+  MessageTaker& taker_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
+  std::vector<Peer*> busy_;                   // with something to post
+  std::vector<Region> regions_;               // by number; numbers are not used again
+  Pool<Request> requests_;
+  Pool<Reply> replies_;
+  IntrusiveList<RemoteOp> failed_;  // completions that must not run inside a post
+};
+
+}  // namespace espalier::net

@@ -1,0 +1,224 @@
+// RemoteAccess, the target's half: regions, what comes for them, replies. path: data
+#include <fmt/format.h>
+
+#include "net/remote_access_state.hpp"
+
+namespace espalier::net {
+namespace {
+
+// How much of the region a request means.
+std::uint64_t extent(const FrameHeader& header) noexcept {
+  if (header.kind == FrameKind::kPut) return header.bytes;
+  return header.kind == FrameKind::kGet ? header.flow_bytes : sizeof(std::uint64_t);
+}
+
+}  // namespace
+
+std::uint32_t RemoteAccess::offer(std::byte* memory, std::uint64_t bytes) {
+  regions_.push_back({memory, bytes});
+  return static_cast<std::uint32_t>(regions_.size() - 1);
+}
+
+void RemoteAccess::retract(std::uint32_t region) noexcept {
+  regions_[region].memory = nullptr;
+  for (const auto& one : peers_) {
+    if (one == nullptr) continue;
+    Peer& p = *one;
+    if (p.coming && p.header.kind == FrameKind::kPut && p.header.ordinal == region && !p.stale) {
+      p.stale = true;
+      if (std::byte* elsewhere = land(p, p.header.bytes)) link(p.rank).redirect(p.rank, elsewhere);
+    }
+    for (Reply* r = p.unsent.front(); r != nullptr; r = p.unsent.after(*r)) {
+      if (r->region != region + 1) continue;
+      r->payload = nullptr;
+      r->header.bytes = 0;
+      r->header.total = 1;
+    }
+    for (Reply* r = p.sending.front(); r != nullptr;) {
+      Reply* next = p.sending.after(*r);
+      if (r->region == region + 1) {
+        link(p.rank).withdraw(p.rank, *r);
+        on_reply_sent(*r, {});
+      }
+      r = next;
+    }
+  }
+}
+
+std::byte* RemoteAccess::begin_frame(Rank from, const FrameHeader& header) noexcept {
+  if (wires_[static_cast<std::size_t>(from)] == nullptr) return refuse_stranger(from);
+  Peer& p = peer(from);
+  p.header = header;
+  p.stale = false;
+  switch (header.kind) {
+    case FrameKind::kMessage:
+      p.coming = true;
+      return land(p, header.bytes);
+    case FrameKind::kRefused:
+      p.coming = true;
+      return nullptr;
+    case FrameKind::kAnswer:
+      return begin_answer(p, header);
+    default:
+      return begin_request(p, header);
+  }
+}
+
+// What is asked for must have been offered: the sizes of regions are known to all who may ask.
+std::byte* RemoteAccess::begin_request(Peer& p, const FrameHeader& header) noexcept {
+  if (p.unsent_count >= kWindow) return refuse(p, "has more requests open than it may");
+  if (header.ordinal >= regions_.size()) return refuse(p, "names a region that there is not");
+  const Region& region = regions_[header.ordinal];
+  const std::uint64_t bytes = extent(header);
+  if (bytes > region.bytes || header.flow > region.bytes - bytes) {
+    return refuse(p, "reaches beyond a region");
+  }
+  const bool atomic = header.kind == FrameKind::kAtomic;
+  if (atomic && header.flow % sizeof(std::uint64_t) != 0) {
+    return refuse(p, "asks for an atomic on a word that is not aligned");
+  }
+  p.coming = true;
+  p.stale = region.memory == nullptr;
+  if (atomic) return reinterpret_cast<std::byte*>(p.words.data());
+  if (header.kind == FrameKind::kGet) return nullptr;
+  return p.stale ? land(p, header.bytes) : region.memory + header.flow;
+}
+
+void RemoteAccess::end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept {
+  if (wires_[static_cast<std::size_t>(from)] == nullptr) return;
+  Peer& p = peer(from);
+  if (!std::exchange(p.coming, false)) return;  // It has been given up.
+  switch (header.kind) {
+    case FrameKind::kMessage:
+      end_message(p, header, payload);
+      break;
+    case FrameKind::kRefused:
+      p.refused |= std::uint64_t{1} << header.ordinal;
+      break;
+    case FrameKind::kPut:
+      end_put(p);
+      break;
+    case FrameKind::kGet:
+      end_get(p, header);
+      break;
+    case FrameKind::kAtomic:
+      end_atomic(p, header);
+      break;
+    default:
+      clear_landing(p);
+      return end_answer(p, header);
+  }
+  clear_landing(p);
+}
+
+void RemoteAccess::end_message(Peer& p, const FrameHeader& header,
+                               const std::byte* payload) noexcept {
+  if (taker_.take(p.rank, {header.ordinal, header.flow, payload, header.bytes})) return;
+  const std::uint64_t bit = std::uint64_t{1} << header.ordinal;
+  if ((p.refused_here & bit) != 0) return;
+  p.refused_here |= bit;
+  if (Reply* refusal = make_reply(p, FrameKind::kRefused)) {
+    refusal->header.ordinal = header.ordinal;
+    queue(p, *refusal);
+  }
+}
+
+void RemoteAccess::end_put(Peer& p) noexcept {
+  if (Reply* answer = make_reply(p, FrameKind::kAnswer)) queue(p, *answer);
+}
+
+void RemoteAccess::end_get(Peer& p, const FrameHeader& header) noexcept {
+  Reply* answer = make_reply(p, FrameKind::kAnswer);
+  if (answer == nullptr) return;
+  if (!p.stale) {
+    answer->payload = regions_[header.ordinal].memory + header.flow;
+    answer->header.bytes = header.flow_bytes;
+    answer->region = header.ordinal + 1;
+  }
+  queue(p, *answer);
+}
+
+void RemoteAccess::end_atomic(Peer& p, const FrameHeader& header) noexcept {
+  Reply* answer = make_reply(p, FrameKind::kAnswer);
+  if (answer == nullptr) return;
+  if (!p.stale) {
+    std::byte* at = regions_[header.ordinal].memory + header.flow;
+    answer->value = apply_atomic(static_cast<AtomicKind>(header.total), at, p.words);
+    answer->payload = &answer->value;
+    answer->header.bytes = sizeof answer->value;
+  }
+  queue(p, *answer);
+}
+
+RemoteAccess::Reply* RemoteAccess::make_reply(Peer& p, FrameKind kind) noexcept {
+  Reply* made = replies_.allocate(*this, p.rank);
+  if (made == nullptr) {
+    link(p.rank).lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for its answers", p.rank));
+    return nullptr;
+  }
+  made->header.kind = kind;
+  if (kind == FrameKind::kAnswer && p.stale) made->header.total = 1;
+  return made;
+}
+
+void RemoteAccess::queue(Peer& p, Reply& reply) noexcept {
+  if (reply.header.kind == FrameKind::kAnswer) ++p.unsent_count;
+  const bool first = p.unsent.empty();
+  p.unsent.push_back(reply);
+  if (!first || !post_reply(p, reply)) note_busy(p);
+}
+
+// False: no room.
+bool RemoteAccess::post_reply(Peer& p, Reply& reply) noexcept {
+  const Posted posted = wire(p.rank).post_frame(p.rank, reply.header, reply.payload, reply);
+  if (posted == Posted::kRetry) return false;
+  reply.unlink();
+  if (reply.header.kind == FrameKind::kAnswer) --p.unsent_count;
+  if (posted == Posted::kPending) {
+    reply.in_link = true;
+    p.sending.push_back(reply);
+  } else {
+    replies_.release(&reply);
+  }
+  return true;
+}
+
+void RemoteAccess::on_reply_sent(Completion& completion, Status) noexcept {
+  auto& reply = static_cast<Reply&>(completion);
+  RemoteAccess& access = reply.access;
+  reply.unlink();
+  access.replies_.release(&reply);
+}
+
+// Memory of the pool for the payload that is coming.
+std::byte* RemoteAccess::land(Peer& p, std::uint64_t bytes) noexcept {
+  if (bytes == 0) return nullptr;
+  p.landing = wire(p.rank).buffers().take(bytes);
+  if (p.landing == nullptr) [[unlikely]] {
+    p.coming = false;
+    link(p.rank).lose(
+        p.rank, error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), p.rank));
+  }
+  return p.landing;
+}
+
+void RemoteAccess::clear_landing(Peer& p) noexcept {
+  if (std::byte* landed = std::exchange(p.landing, nullptr)) wire(p.rank).buffers().give(landed);
+}
+
+// A rank to which there is another way; by which it has come does not matter.
+std::byte* RemoteAccess::refuse_stranger(Rank from) noexcept {
+  for (FrameWire* wire : wires_) {
+    if (wire != nullptr)
+      wire->link().lose(from, error(ESP_ERR_NETWORK, "came over a network", from));
+  }
+  return nullptr;
+}
+
+std::byte* RemoteAccess::refuse(Peer& p, const char* what) noexcept {
+  link(p.rank).lose(p.rank,
+                    error(ESP_ERR_NETWORK, fmt::format("rank {} {}", p.rank, what), p.rank));
+  return nullptr;
+}
+
+}  // namespace espalier::net
