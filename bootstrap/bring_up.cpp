@@ -138,6 +138,7 @@ WaitPolicy wait_policy(const esp_job& job) {
   const bool crowded = job.nodes.crowded();
   WaitPolicy policy;
   policy.spins = crowded ? 8 : 1000;
+  policy.spin_ns = crowded ? 0 : 50'000;  // after the last arrival, in a wait that had some
   policy.yield_ns = crowded ? 2'000'000 : 100'000;
   if (job.config.spin_us >= 0) {
     // A look with a pause takes about 40 ns. Nobody looks around in the first part of the spinning,
@@ -184,6 +185,7 @@ Tuning tuning_of(const esp_job& job) {
   if (job.config.segment_bytes > 0) {
     tuning.segment_bytes_min = tuning.segment_bytes_max = job.config.segment_bytes;
     tuning.spread_bytes_min = job.config.segment_bytes;
+    tuning.network_bytes_min = tuning.network_bytes_max = job.config.segment_bytes;
   }
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
   if (job.config.window_recv > 0) tuning.window_recv = job.config.window_recv;

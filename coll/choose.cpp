@@ -62,6 +62,18 @@ bool exists(esp_algorithm algorithm, const PlanRequest& request) {
   }
 }
 
+bool crosses_network(const PlanRequest& request) {
+  return request.nodes.nodes != nullptr && request.nodes.nodes->count() > 1;
+}
+
+esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning) {
+  const auto members = static_cast<std::uint64_t>(request.size);
+  const bool spread = exists(ESP_ALGORITHM_SPREAD, request) && request.nodes.nodes->largest == 1 &&
+                      message_bytes(request) >= tuning.spread_node_bytes * members &&
+                      message_bytes(request) * (members - 1) > tuning.exchange_bytes;
+  return spread ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+}
+
 esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
                                const Tuning& tuning) {
   if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
@@ -70,7 +82,7 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
     return ESP_ALGORITHM_TREE;
   }
   if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
-  if (request.nodes.nodes != nullptr) return ESP_ALGORITHM_TREE;
+  if (request.nodes.nodes != nullptr) return choose_over_nodes(request, tuning);
   switch (request.collective) {
     case Collective::kBcast:
       return ESP_ALGORITHM_PUBLISH;
@@ -84,17 +96,26 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
   }
 }
 
+std::uint64_t least_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
+  const bool spread = request.algorithm == ESP_ALGORITHM_SPREAD;
+  if (crosses_network(request)) {
+    return spread ? tuning.network_spread_bytes_min : tuning.network_bytes_min;
+  }
+  return spread ? tuning.spread_bytes_min : tuning.segment_bytes_min;
+}
+
 std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
   std::uint64_t bytes = message_bytes(request);
   if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
     bytes /= static_cast<std::uint64_t>(request.size);
   }
-  const std::uint64_t wanted = bytes / tuning.segments;
+  const bool network = crosses_network(request);
+  const std::uint64_t wanted = bytes / (network ? tuning.network_segments : tuning.segments);
+  const std::uint64_t most = network ? tuning.network_bytes_max : tuning.segment_bytes_max;
   // Doubled, so that pieces start on whole pages.
-  std::uint64_t segment = request.algorithm == ESP_ALGORITHM_SPREAD ? tuning.spread_bytes_min
-                                                                    : tuning.segment_bytes_min;
-  while (segment < wanted && segment < tuning.segment_bytes_max) segment *= 2;
-  return std::min(segment, tuning.segment_bytes_max);
+  std::uint64_t segment = least_segment_bytes(request, tuning);
+  while (segment < wanted && segment < most) segment *= 2;
+  return std::min(segment, most);
 }
 
 // Does the call leave it to this library how ranks are connected?
@@ -148,10 +169,11 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
     plan.between[k] = choose_level(wished.between[k], 0, up, tuning);  // few everywhere
   }
   const std::uint64_t bytes = message_bytes(request);
+  const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
   const bool all = up && request.collective != Collective::kReduce;
   plan.exchange = all && plan.nodes->count() > 1 && wished.nodes.shape == ESP_SHAPE_AUTO &&
-                  plan.nodes->count() <= tuning.exchange_nodes && bytes <= tuning.exchange_bytes;
-  const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
+                  plan.nodes->count() <= tuning.exchange_nodes &&
+                  bytes * (nodes - 1) <= tuning.exchange_bytes;
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;

@@ -55,8 +55,19 @@ struct Tuning {
   std::int32_t window_recv = 32;
   // Between nodes. Up to so many an allreduce of little data is one exchange between all heads: one
   // hop, where a tree has two and more, for messages whose number grows with the square of nodes.
+  // What a head receives bounds it.
   std::int32_t exchange_nodes = 8;
-  std::uint64_t exchange_bytes = 4096;
+  std::uint64_t exchange_bytes = 49152;
+  // With one member per node, an allreduce from so many bytes per member on is spread: every member
+  // sends and receives 2 (p - 1) / p of the message and all combine, where the root of a tree does
+  // both for everybody.
+  std::uint64_t spread_node_bytes = 32768;
+  // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
+  // itself, so they are larger than in shared memory, and fewer.
+  std::uint64_t network_bytes_min = 65536;
+  std::uint64_t network_spread_bytes_min = 131072;
+  std::uint64_t network_bytes_max = 262144;
+  std::uint64_t network_segments = 4;
   // From so many segments on, a chain of nodes: every node sends and receives each segment once,
   // and the way's length is hidden by the pipeline. Below, a binomial tree.
   std::uint64_t chain_segments_per_node = 2;

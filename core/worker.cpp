@@ -17,6 +17,9 @@ constexpr std::uint64_t kParkNs = 100'000'000;
 constexpr std::uint64_t kBlindParkNs = 1'000'000;
 // How often a yielding waiter does its housekeeping.
 constexpr std::uint64_t kWatchNs = 20'000'000;
+// A yield of this length was no hop between ranks that wait.
+constexpr std::uint64_t kLongYieldNs = 500'000;
+constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;
 
 }  // namespace
 
@@ -142,13 +145,23 @@ void Worker::wait_slow(Look done, void* context) noexcept {
       if (watchdog_ != nullptr) watchdog_->look(begin, now);
     } else if (now - idle_since < policy_.spin_ns) {
       pause();
-    } else if (now - idle_since < policy_.spin_ns + policy_.yield_ns) {
-      ++counters_.yields;
-      sched_yield();
+    } else if (now >= yields_again_ns_ && now - idle_since < policy_.spin_ns + policy_.yield_ns) {
+      yield(now);
     } else {
       park(done, context, now);
     }
   }
+}
+
+void Worker::yield(std::uint64_t now_ns) noexcept {
+  ++counters_.yields;
+  sched_yield();
+  const std::uint64_t back_ns = clock_.now_ns();
+  if (back_ns - now_ns < kLongYieldNs) [[likely]]
+    return;
+  const bool again = now_ns - yields_again_ns_ < yieldless_ns_;
+  yieldless_ns_ = again ? std::min(2 * yieldless_ns_, kYieldlessMaxNs) : kYieldlessMinNs;
+  yields_again_ns_ = back_ns + yieldless_ns_;
 }
 
 void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {

@@ -8,7 +8,9 @@
 // Waiting is spin-then-park: look a few times, give the core away for a while, then sleep on the
 // doorbell, or on the doorbell's and the network's descriptors. With more ranks than cores the
 // spinning is left out: a rank that has nothing to do must not keep the one it waits for from
-// running.
+// running. A yield between ranks that wait takes a microsecond; one that hands the core to a
+// process that computes costs a whole time slice, where a sleeper would be woken in time. So after
+// a long yield there are none for a while, which doubles as long as the next ones are long, too.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -129,6 +131,7 @@ class Worker {
  private:
   using Look = bool (*)(void*) noexcept;
   [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
+  void yield(std::uint64_t now_ns) noexcept;
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
   void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
   Outcome make_descriptor();
@@ -150,6 +153,8 @@ class Worker {
   std::unique_ptr<MpscQueue<Task*>> tasks_;
   std::unique_ptr<DescriptorBell> descriptor_;
   std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
+  std::uint64_t yields_again_ns_ = 0;           // none before; of the last long one
+  std::uint64_t yieldless_ns_ = 0;              // how long there were none after it
   bool armed_ = false;                          // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.

@@ -1,7 +1,8 @@
 """N emulated nodes: network namespaces that hang on one bridge, and nothing of them left behind.
 
 The bridge has a namespace of its own, so the machine's own network is not touched. Every node has
-a host name of its own, too (by the agent), because libraries tell nodes apart by it.
+a host name of its own, too (by the agent), because libraries tell nodes apart by it, and one core,
+shared with others where there are more nodes than cores.
 """
 
 import os
@@ -21,7 +22,9 @@ AGENT = """#!/bin/bash
 while [[ $1 == -* ]]; do shift; done
 node=${1##*.}
 shift
-exec ip netns exec TAG-$node unshare --uts -- bash -c \\
+cores=(CORES)
+exec taskset -c "${cores[(node - 1) % ${#cores[@]}]}" \\
+  ip netns exec TAG-$node unshare --uts -- bash -c \\
   'hostname "$1"; shift; eval "$*"' agent "TAG-$node" "$@"
 """
 
@@ -48,7 +51,7 @@ class Nodes:
     def __enter__(self):
         if os.geteuid() != 0:
             raise NoNodes("network namespaces need root")
-        for tool in ("ip", "unshare", "hostname"):
+        for tool in ("ip", "unshare", "hostname", "taskset"):
             if shutil.which(tool) is None:
                 raise NoNodes(f"no command {tool} (packages iproute2, util-linux, hostname)")
         try:
@@ -61,7 +64,8 @@ class Nodes:
     def _make(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="esp-nodes-")
         self.agent = pathlib.Path(self._folder.name) / "agent"
-        self.agent.write_text(AGENT.replace("TAG", self.tag))
+        cores = " ".join(map(str, sorted(os.sched_getaffinity(0))))
+        self.agent.write_text(AGENT.replace("TAG", self.tag).replace("CORES", cores))
         self.agent.chmod(0o755)
         _ip("netns", "add", self.switch)
         _ip("-n", self.switch, "link", "add", "bridge", "type", "bridge")

@@ -45,6 +45,27 @@ TEST(Choose, Algorithms) {
   EXPECT_EQ(resolved(ordered).algorithm, ESP_ALGORITHM_TREE);
 }
 
+// One hop for little, everybody at work for much, a tree where nodes have several members.
+TEST(Choose, AllreduceBetweenNodes) {
+  const TeamNodes apart = TeamNodes::of(std::vector<std::int32_t>{0, 1, 2, 3});
+  const TeamNodes pairs = TeamNodes::of(std::vector<std::int32_t>{0, 0, 1, 1});
+  const auto chosen = [](const TeamNodes& nodes, std::uint64_t bytes, bool commutative = true) {
+    PlanRequest request = base(Collective::kAllreduce, 4, bytes);
+    request.commutative = commutative;
+    request.nodes.nodes = &nodes;
+    return resolved(request);
+  };
+  EXPECT_TRUE(chosen(apart, 16384).nodes.exchange);
+  EXPECT_FALSE(chosen(apart, 16392).nodes.exchange);
+  EXPECT_EQ(chosen(apart, 131064).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_EQ(chosen(apart, 131072).algorithm, ESP_ALGORITHM_SPREAD);
+  EXPECT_EQ(chosen(apart, 1 << 20).segment_bytes, 131072U);
+  EXPECT_EQ(chosen(apart, 1 << 20, false).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_TRUE(chosen(pairs, 32768).nodes.exchange);
+  EXPECT_EQ(chosen(pairs, 1 << 20).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_TRUE(chosen(pairs, 1 << 20).nodes.follow);
+}
+
 // Everything that is chosen has a plan.
 TEST(Choose, EveryChoiceHasAPlan) {
   for (const Collective collective :

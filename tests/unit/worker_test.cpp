@@ -71,6 +71,25 @@ TEST(Worker, SleepsUntilATaskComes) {
   EXPECT_GE(f.counters.parks.value(), 1U);
 }
 
+// Time that passes while a core is given away, as when a process that computes gets it.
+class LeapingClock final : public Clock {
+ public:
+  std::uint64_t now_ns() noexcept override { return now_ns_ += 1'000'000; }
+
+ private:
+  std::uint64_t now_ns_ = 0;
+};
+
+TEST(Worker, SleepsWhenYieldsAreLong) {
+  LeapingClock clock;
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters, {.spins = 1, .yield_ns = std::uint64_t{1} << 62});
+  int looks = 0;
+  worker.wait([&] { return f.counters.parks.value() > 0 || ++looks > 10'000; });
+  EXPECT_GE(f.counters.parks.value(), 1U);
+  EXPECT_EQ(f.counters.yields.value(), 1U);
+}
+
 TEST(Worker, TimersFireWhileWaiting) {
   Fixture f({.spins = 1, .yield_ns = 1000});
   struct Alarm : Timer {
