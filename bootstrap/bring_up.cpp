@@ -60,6 +60,9 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   job.any_threaded = std::any_of(job.cards.begin(), job.cards.end(),
                                  [](const Card& card) { return card.progress_thread != 0; });
   job.nodes = JobNodes::of(job.cards, job.rank, allows(allowed, WireKind::kShm));
+  auto places = inner_places(job.config, job.cards, job.nodes);
+  if (!places) return places.error();
+  job.places = std::move(*places);
   const auto closed = job.network != nullptr ? job.network->closed() : std::vector<ClosedWire>();
   auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed, closed);
   if (!wires) return wires.error();
@@ -169,6 +172,8 @@ void make_wires(esp_job& job) {
                                                 *job.bootstrap);
 }
 
+static_assert(static_cast<int>(FollowLevels::kOff) == static_cast<int>(LevelRule::kOff));
+
 Tuning tuning_of(const esp_job& job) {
   Tuning tuning;
   // Spreading a reduction over all ranks pays at once when they run at once; when they take turns,
@@ -187,6 +192,8 @@ Tuning tuning_of(const esp_job& job) {
     tuning.spread_bytes_min = job.config.segment_bytes;
     tuning.network_bytes_min = tuning.network_bytes_max = job.config.segment_bytes;
   }
+  tuning.inner_levels = static_cast<FollowLevels>(job.config.levels);
+  tuning.level_shapes = job.level_shapes;
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
   if (job.config.window_recv > 0) tuning.window_recv = job.config.window_recv;
   return tuning;
@@ -288,6 +295,20 @@ void span_nodes(esp_job& job, esp_team& handle, Membership& membership) {
   membership.nodes = TeamNodes::of(node_of);
 }
 
+// Members that are bound to several sockets or the like, of whatever node.
+void find_levels(const esp_job& job, Membership& membership) {
+  std::vector<std::int32_t> node_of;
+  std::vector<InnerPlace> place_of;
+  for (const Rank r : membership.ranks) {
+    node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
+    place_of.push_back(job.places[static_cast<std::size_t>(r)]);
+  }
+  TeamNodes places = TeamNodes::of(node_of, place_of);
+  if (places.inner.empty()) return;
+  membership.places = std::move(places);
+  membership.places.plain = membership.nodes.node.empty() ? nullptr : &membership.nodes;
+}
+
 // Where there is no common memory, calls are kept for oneself.
 Board board_of_nodes(const esp_job& job, esp_team& handle, std::byte* board) {
   const int size = static_cast<int>(handle.team.wires.size());
@@ -326,6 +347,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   const bool several = membership->bells.size() < members.size();
   membership->ranks = std::move(members);
   if (several) span_nodes(job, *handle, *membership);
+  if (!job.places.empty()) find_levels(job, *membership);
   team.set_membership(std::move(membership));
   if (several) {
     team.board = board_of_nodes(job, *handle, board);
@@ -367,6 +389,9 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
                        job->config.algorithm == ESP_ALGORITHM_SHORT) &&
                       job->config.shape == ESP_SHAPE_AUTO && job->config.radix == 0 &&
                       job->config.variant == ESP_VARIANT_EVENT;
+  auto level_shapes = parse_level_shapes(job->config.level_shapes);
+  if (!level_shapes) return level_shapes.error();
+  job->level_shapes = *level_shapes;
   auto bootstrap = open_bootstrap(options.bootstrap, job->config);
   if (!bootstrap) return bootstrap.error();
   job->bootstrap = std::move(*bootstrap);

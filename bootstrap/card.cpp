@@ -10,6 +10,7 @@
 #include "core/asymmetric_fence.hpp"
 #include "core/host.hpp"
 #include "core/process_state.hpp"
+#include "core/topology.hpp"
 
 namespace espalier {
 namespace {
@@ -49,6 +50,15 @@ Outcome parse_addresses(std::span<const std::byte> bytes, Rank rank, Card& card)
   return Unit{};
 }
 
+// A rank that may run on all CPUs is bound to nothing: known without reading about each of them.
+void note_place(Card& card) {
+  if (CPU_COUNT(&card.cpus) >= ::sysconf(_SC_NPROCESSORS_ONLN)) return;
+  const Place place = current_place();
+  card.place[0] = place.package;
+  card.place[1] = place.numa;
+  card.place[2] = place.llc;
+}
+
 }  // namespace
 
 Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
@@ -79,9 +89,13 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.variant = static_cast<std::uint64_t>(config.variant);
   card.radix = static_cast<std::uint64_t>(config.radix);
   card.node_rule = static_cast<std::uint64_t>(config.nodes);
+  card.topology = hash_text(config.topology);
+  card.levels = static_cast<std::uint64_t>(config.levels);
+  card.level_shapes = hash_text(config.level_shapes);
   card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
+  if (config.levels != LevelRule::kOff) note_place(card);
   return card;
 }
 
@@ -139,6 +153,9 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
       {"VARIANT", &Card::variant},
       {"RADIX", &Card::radix},
       {"NODES", &Card::node_rule},
+      {"TOPOLOGY", &Card::topology},
+      {"LEVELS", &Card::levels},
+      {"LEVEL_SHAPES", &Card::level_shapes},
       {"WIRES", &Card::wires},
   };
   const Card& mine = cards[static_cast<std::size_t>(me)];

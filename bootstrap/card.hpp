@@ -26,7 +26,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 3;
+  static constexpr std::uint16_t kVersion = 4;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -52,8 +52,12 @@ struct CardFields {
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
   std::uint64_t node_rule = 0;
-  std::uint64_t wires = 0;  // hash of the list
-  cpu_set_t cpus = {};      // that this rank may run on
+  std::uint64_t topology = 0;                // hash of the text
+  std::uint64_t levels = 0;                  //
+  std::uint64_t level_shapes = 0;            // hash of the text
+  std::uint64_t wires = 0;                   // hash of the list
+  std::int32_t place[4] = {-1, -1, -1, -1};  // package, NUMA node, outer cache; -1: of no one
+  cpu_set_t cpus = {};                       // that this rank may run on
 };
 
 // Where a rank is reached on a network, and what proves that one belongs to the job; opaque here.

@@ -23,6 +23,23 @@ std::string node_text(const Card& card) {
   return card.node[0] != 0 ? card.node : card.host;
 }
 
+// The world's groups inside nodes.
+std::string levels_text(const esp_job& job) {
+  if (job.config.levels == LevelRule::kOff) return "not followed inside nodes (LEVELS=off)";
+  const TeamNodes* layout = job.teams.front()->team.layout();
+  if (layout == nullptr || layout->inner.empty()) {
+    return "none inside nodes: no node's ranks are all bound, and to different sockets";
+  }
+  std::string text;
+  for (const InnerGroups& groups : layout->inner) {
+    text += fmt::format("{}{} {}s", text.empty() ? "" : ", ", groups.begin.size() - 1,
+                        inner_level_name(groups.level));
+  }
+  if (!job.config.topology.empty()) text += ", emulated: " + job.config.topology;
+  const char* rule = job.config.levels == LevelRule::kOn ? "on" : "auto";
+  return text + fmt::format(" (LEVELS={})", rule);
+}
+
 // Which wire, and why not another.
 std::string peer_text(const esp_job& job, Rank rank) {
   const PeerWire& wire = job.peer_wires[static_cast<std::size_t>(rank)];
@@ -52,6 +69,7 @@ std::string describe(const esp_job& job) {
       node.empty() ? "" : fmt::format(" (node {})", node));
   add(text, "nodes        {}, {} ranks on this one (NODES={})", job.nodes.count(),
       job.nodes.locals.size(), job.config.nodes == NodeRule::kMachine ? "machine" : "launcher");
+  add(text, "levels       {}", levels_text(job));
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
       job.nodes.usable_cpus, job.nodes.machine_ranks,
       job.nodes.crowded() ? "gives its core away at once" : "looks for a while before it sleeps");

@@ -16,7 +16,9 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
 #include "bootstrap/job_nodes.hpp"
+#include "bootstrap/job_places.hpp"
 #include "bootstrap/leaving.hpp"
+#include "bootstrap/level_shapes.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
 #include "bootstrap/one_sided.hpp"
@@ -133,6 +135,8 @@ struct esp_job {
   int size = 1;
   std::vector<espalier::Card> cards;  // by rank
   espalier::JobNodes nodes;
+  std::vector<espalier::InnerPlace> places;  // by rank; empty: levels are not followed
+  espalier::LevelShapes level_shapes;
   std::vector<espalier::PeerWire> peer_wires;  // by rank
   bool threaded = false;                       // this rank has a progress thread
   bool any_threaded = false;                   // some rank has: then nobody takes the short path

@@ -116,6 +116,18 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   return made;
 }
 
+std::size_t TeamNodes::shared_levels(std::int32_t a, std::int32_t b) const noexcept {
+  const std::int32_t low = std::min(at(position, a), at(position, b));
+  const std::int32_t high = std::max(at(position, a), at(position, b));
+  std::size_t shared = 0;
+  for (const InnerGroups& groups : inner) {
+    // One group, if none begins between the two.
+    const auto next = std::upper_bound(groups.begin.begin(), groups.begin.end(), low);
+    if (*next > high) ++shared;
+  }
+  return shared;
+}
+
 // ---- trees ----
 
 namespace {

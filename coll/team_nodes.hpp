@@ -63,6 +63,8 @@ struct TeamNodes {
   bool together(std::int32_t a, std::int32_t b) const noexcept {
     return at(node, a) == at(node, b);
   }
+  // How many inner levels have both in one group.
+  std::size_t shared_levels(std::int32_t a, std::int32_t b) const noexcept;
   // Position inside its node.
   std::int32_t place(std::int32_t member) const noexcept {
     return at(position, member) - at(begin, at(node, member));

@@ -24,6 +24,8 @@ constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton
 template <>
 constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
 template <>
+constexpr std::string_view kNames<LevelRule>[] = {"auto", "on", "off"};
+template <>
 constexpr std::string_view kNames<esp_algorithm>[] = {"auto", "short", "tree", "publish", "spread"};
 template <>
 constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
@@ -125,13 +127,23 @@ constexpr Knob kKnobs[] = {
                              "it and a job of one rank otherwise."),
     knob<&Config::topology>("TOPOLOGY", "",
                             "Machine to plan for: empty is this machine, a path is an hwloc XML "
-                            "file, anything else an hwloc synthetic description."),
+                            "file, anything else an hwloc synthetic description. With another "
+                            "machine than this one sockets are emulated: the ranks of a node are "
+                            "taken for bound to its cores, one after the other."),
     knob<&Config::nodes>("NODES", "",
                          "Which ranks of a machine share memory: those on a node of the same name "
                          "by the launcher, or all of the machine."),
     knob<&Config::node_name>("NODE_NAME", "",
                              "Name of this rank's node, instead of the launcher's; ranks of one "
                              "machine and one name share memory."),
+    knob<&Config::levels>(
+        "LEVELS", "",
+        "Whether trees follow the sockets, NUMA nodes and outer caches to which "
+        "ranks are bound; auto does where a node has more than 8 ranks of a team."),
+    knob<&Config::level_shapes>(
+        "LEVEL_SHAPES", "",
+        "Shapes of the levels of trees that follow nodes, such as "
+        "node:chain,socket:binary,numa:flat,cache:flat,core:knomial/4; the rest is chosen."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

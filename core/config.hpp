@@ -22,6 +22,7 @@ namespace espalier {
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
+enum class LevelRule : std::uint8_t { kAuto, kOn, kOff };
 enum class ConfigSource : std::uint8_t { kDefault, kEnvironment, kSetting };
 const char* config_source_name(ConfigSource source) noexcept;
 
@@ -33,6 +34,8 @@ struct Config {
   std::string topology;
   NodeRule nodes = NodeRule::kLauncher;
   std::string node_name;
+  LevelRule levels = LevelRule::kAuto;
+  std::string level_shapes;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;

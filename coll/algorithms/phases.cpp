@@ -7,6 +7,7 @@
 //                       segment i + 1, and waits for all of them
 //   blocking  (Alg. 1)  one transfer at a time, child after child, segment after segment
 #include <algorithm>
+#include <array>
 
 #include "coll/algorithms/builder.hpp"
 
@@ -110,10 +111,14 @@ void order_phases(Builder& builder, const Reduced& before, VertexId recv,
   }
 }
 
-// Of a tree that follows nodes: one copy serves all children of the own node.
-bool publishes_inside(const Builder& builder, std::int32_t child) {
+// Of a tree that follows nodes: one copy serves all children of the own node that are on one level.
+// Children of different levels are as far away as a socket is, and have windows of their own.
+constexpr std::size_t kNoPublication = kInnerLevels + 1;
+std::size_t publication_of(const Builder& builder, std::int32_t child) {
   const PlanRequest& request = builder.request();
-  return request.nodes.follow && request.nodes.near(request.rank, child);
+  const NodePlan& nodes = request.nodes;
+  if (!nodes.follow || !nodes.near(request.rank, child)) return kNoPublication;
+  return nodes.nodes->shared_levels(request.rank, child);
 }
 
 // The child with the largest subtree first, so that the longest way down starts first.
@@ -155,10 +160,11 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   const VertexId source = recv != kNoVertex ? recv : before.combine;
   std::vector<VertexId> sends;
-  std::vector<std::int32_t> readers;  // children that one publication serves
+  std::array<std::vector<std::int32_t>, kNoPublication> readers;  // of each publication
   for (const TreeChild& child : children_by_subtree(lane.node)) {
-    if (publishes_inside(builder, child.rank)) {
-      readers.push_back(child.rank);
+    const std::size_t publication = publication_of(builder, child.rank);
+    if (publication != kNoPublication) {
+      readers[publication].push_back(child.rank);
       continue;
     }
     Vertex vertex = transfer(lane, Action::kSend, child.rank, builder.window_send());
@@ -168,10 +174,12 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   order_phases(builder, before, recv, sends);
   order_broadcast(builder, recv, sends);
-  if (readers.empty()) return;
-  Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
-  publish.src = Place::kOutput;
-  add_publish(builder, std::move(publish), readers, source);
+  for (const std::vector<std::int32_t>& some : readers) {  // the farthest first
+    if (some.empty()) continue;
+    Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
+    publish.src = Place::kOutput;
+    add_publish(builder, std::move(publish), some, source);
+  }
 }
 
 void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "bootstrap/job_nodes.hpp"
+#include "bootstrap/job_places.hpp"
+#include "bootstrap/level_shapes.hpp"
 #include "bootstrap/wire_choice.hpp"
 
 namespace espalier {
@@ -50,6 +52,41 @@ TEST(JobNodes, WithoutSharedMemoryEverybodyIsANode) {
   EXPECT_EQ(nodes.count(), 5);
   EXPECT_EQ(nodes.locals, (std::vector<Rank>{3}));
   EXPECT_EQ(nodes.machine_ranks, 3);
+}
+
+TEST(JobPlaces, BoundOrEmulated) {
+  std::vector<Card> cards = three_nodes();
+  cards[0].place[0] = 1;
+  cards[0].place[1] = 2;
+  const JobNodes nodes = JobNodes::of(cards, 0, true);
+  Config config;
+  auto bound = inner_places(config, cards, nodes);
+  ASSERT_TRUE(bound.ok());
+  EXPECT_EQ(bound->at(0), (InnerPlace{1, 2, -1}));
+  EXPECT_EQ(bound->at(1), (InnerPlace{-1, -1, -1}));
+  config.topology = "pack:2 core:1 pu:1";
+  auto emulated = inner_places(config, cards, nodes);
+  ASSERT_TRUE(emulated.ok());
+  EXPECT_EQ(emulated->at(0)[0], emulated->at(1)[0]) << "the first ranks of two nodes";
+  EXPECT_NE(emulated->at(0)[0], emulated->at(3)[0]) << "two ranks of one node";
+  config.topology = "no machine";
+  EXPECT_EQ(inner_places(config, cards, nodes).error().status.code(), ESP_ERR_CONFIG);
+  config.levels = LevelRule::kOff;
+  EXPECT_TRUE(inner_places(config, cards, nodes)->empty());
+}
+
+TEST(LevelShapes, Text) {
+  auto shapes = parse_level_shapes("node:chain,numa:KARY/3,core:flat");
+  ASSERT_TRUE(shapes.ok());
+  EXPECT_EQ(shapes->nodes, (LevelShape{ESP_SHAPE_CHAIN, 2}));
+  EXPECT_EQ(shapes->between[1], (LevelShape{ESP_SHAPE_KARY, 3}));
+  EXPECT_EQ(shapes->between[0].shape, ESP_SHAPE_AUTO);
+  EXPECT_EQ(shapes->inside.shape, ESP_SHAPE_FLAT);
+  EXPECT_TRUE(parse_level_shapes("").ok());
+  for (const char* bad : {"node", "node:", ":flat", "node:flat/1", "node:flat/x", "node:two-tree",
+                          "rack:flat", "node:flat,,", "node:auto", "core:kary/1025"}) {
+    EXPECT_FALSE(parse_level_shapes(bad).ok()) << bad;
+  }
 }
 
 TEST(WireChoice, Names) {

@@ -267,6 +267,8 @@ TEST(TeamNodesTest, InnerLevels) {
   EXPECT_EQ(two.inner[0].begin, (std::vector<std::int32_t>{0, 2, 4, 6, 8}));
   EXPECT_EQ(two.largest, 4);
   EXPECT_EQ(two.largest_group, 2);
+  EXPECT_EQ(two.shared_levels(1, 5), 1U);
+  EXPECT_EQ(two.shared_levels(1, 4), 0U);
   // A member that may run anywhere: no levels in its node, as before in the other.
   places[4] = {-1, -1, -1};
   const TeamNodes half = TeamNodes::of(node_of, places);

@@ -1,0 +1,50 @@
+#include "bootstrap/level_shapes.hpp"
+
+#include <fmt/format.h>
+
+#include "core/config_value.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::string_view kLevels[] = {"node", "socket", "numa", "cache", "core"};
+constexpr std::string_view kShapes[] = {"flat", "chain", "binary", "binomial", "kary", "knomial"};
+constexpr esp_shape kShapeOf[] = {ESP_SHAPE_FLAT,     ESP_SHAPE_CHAIN, ESP_SHAPE_BINARY,
+                                  ESP_SHAPE_BINOMIAL, ESP_SHAPE_KARY,  ESP_SHAPE_KNOMIAL};
+constexpr int kRadixMax = 1024;
+
+LevelShape& level_of(LevelShapes& shapes, std::size_t level) {
+  if (level == 0) return shapes.nodes;
+  return level <= kInnerLevels ? shapes.between[level - 1] : shapes.inside;
+}
+
+// What is left of `text` up to `mark`; takes it and the mark off.
+std::string_view cut(std::string_view& text, char mark) {
+  const std::size_t at = text.find(mark);
+  const std::string_view head = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return head;
+}
+
+}  // namespace
+
+Result<LevelShapes> parse_level_shapes(std::string_view text) {
+  LevelShapes shapes;
+  while (!text.empty()) {
+    std::string_view rest = cut(text, ',');
+    const std::string_view whole = rest;
+    const auto level = parse_name(cut(rest, ':'), kLevels);
+    const auto shape = parse_name(cut(rest, '/'), kShapes);
+    const auto radix = rest.empty() ? 2 : parse_integer(rest);
+    if (!level || !shape || !radix || *radix < 2 || *radix > kRadixMax) {
+      return error(ESP_ERR_CONFIG,
+                   fmt::format("ESPALIER_LEVEL_SHAPES: \"{}\" is not LEVEL:SHAPE or "
+                               "LEVEL:SHAPE/RADIX with a level {}, a shape {}, a radix of 2 to {}",
+                               whole, join_or(kLevels), join_or(kShapes), kRadixMax));
+    }
+    level_of(shapes, *level) = {kShapeOf[*shape], static_cast<std::int32_t>(*radix)};
+  }
+  return shapes;
+}
+
+}  // namespace espalier
