@@ -34,6 +34,7 @@ DatagramLink::DatagramLink(DatagramPort& port, Clock& clock, const AddressBook& 
       clock_(clock),
       book_(book),
       options_(options),
+      me_{options.me.epoch, options.me.rank, options.me.ranks, port.intact()},
       budget_(port.receive_depth()),
       posts_({64, options.posts_max}),
       peers_(options.me.ranks),
@@ -109,7 +110,10 @@ Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void*
   // A packet that is full goes at once, and so does one that nothing in flight can wait for (Nagle,
   // RFC 896); others wait for company until the next progress().
   if (first && (peer.filling != nullptr || peer.send.open()) && fill(peer)) {
-    if (peer.posts != nullptr || peer.send.idle()) (void)send_frames(peer);
+    if (peer.posts != nullptr || peer.send.idle()) {
+      (void)send_frames(peer);
+      if (sink_ == nullptr) port_.flush();
+    }
   }
   if (peer.has_posts()) make_ready(peer);
   if (first && peer.posts == nullptr) return Posted::kDone;

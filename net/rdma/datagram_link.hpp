@@ -153,6 +153,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   Clock& clock_;
   const AddressBook& book_;
   const DatagramLinkOptions options_;
+  const Identity me_;
   LetterBox* box_ = nullptr;
   net::FrameSink* sink_ = nullptr;  // inside progress()
   std::uint64_t now_ns_ = 0;        // when it began

@@ -11,7 +11,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
   ++counts_.packets_received;
   PacketHeader header;
   const std::span<const std::byte> bytes(packet.data, packet.bytes);
-  const Refused refused = parse_packet(bytes, options_.me, header);
+  const Refused refused = parse_packet(bytes, me_, header);
   if (refused != Refused::kNo) {
     ++counts_.refused[static_cast<std::size_t>(refused)];
     return port_.give(packet);

@@ -8,8 +8,8 @@
 
 namespace espalier::rdma {
 
-// Everybody once: who has more than it may send comes back with an acknowledgement, whom the port
-// has no room for stays.
+// Everybody once, with one doorbell for all: who has more than it may send comes back with an
+// acknowledgement, whom the port has no room for stays.
 void DatagramLink::send_ready() noexcept {
   untried_ = false;
   IntrusiveList<Peer> refused;
@@ -21,6 +21,7 @@ void DatagramLink::send_ready() noexcept {
     }
   }
   while (Peer* peer = refused.pop_front()) ready_.push_back(*peer);
+  port_.flush();
 }
 
 bool DatagramLink::send_all(Peer& peer) noexcept {
@@ -46,7 +47,10 @@ bool DatagramLink::send_lost(Peer& peer) noexcept {
 
 bool DatagramLink::send_frames(Peer& peer) noexcept {
   while (peer.has_posts() && peer.send.open()) {
-    if (!fill(peer) || !send_new(peer, *peer.filling, kData)) return false;
+    if (!fill(peer)) return false;
+    // Who sends the last that it may send waits for an acknowledgement, and asks for it.
+    const auto flags = static_cast<std::uint8_t>(peer.send.closing() ? kData | kProbe : kData);
+    if (!send_new(peer, *peer.filling, flags)) return false;
     peer.filling = nullptr;
   }
   return true;
@@ -141,15 +145,15 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
   ESP_ASSERT(packet.in_flight == 0);
   peer.receive.permit(peer.lost ? 0 : budget_.renew(peer.receive.outstanding()));
   PacketHeader header;
-  header.flags = flags;
+  header.flags = static_cast<std::uint8_t>(me_.intact ? flags | kUnsummed : flags);
   header.bytes = static_cast<std::uint16_t>(packet.bytes - kPacketHeaderBytes);
-  header.epoch = options_.me.epoch;
-  header.from = options_.me.rank;
+  header.epoch = me_.epoch;
+  header.from = me_.rank;
   header.to = peer.rank;
   header.sequence = sequence;
   header.ack = peer.receive.acknowledgement(now());
   write_packet(header, {packet.data, packet.bytes});
-  if (!port_.send(peer.path, packet, !ready_.empty())) return false;
+  if (!port_.send(peer.path, packet, true)) return false;  // its caller flushes
   ++counts_.packets_sent;
   peer.receive.answered();
   return true;
@@ -161,6 +165,7 @@ void DatagramLink::post(Rank to, std::span<const std::byte> letter) noexcept {
   if (peer.lost) return;
   peer.sought = true;
   (void)send_bare(peer, kLetter, letter);
+  port_.flush();
   set_alarm(peer);
 }
 

@@ -38,7 +38,8 @@ struct PortAddress {
 // A peer's address made ready for use (an address handle).
 enum class PathId : std::uint32_t {};
 
-// What a port has had its adapter do, for measurements and for tests that count.
+// What a port has had its adapter do, for measurements and for tests that count. Simulated ports
+// leave it at 0: their networks count.
 struct PortCounts {
   std::uint64_t sends = 0;                           // operations
   std::uint64_t doorbells = 0;                       // calls that handed them over
@@ -62,6 +63,8 @@ class DatagramPort {
 
   virtual PortAddress address() const noexcept = 0;
   virtual std::uint32_t packet_bytes() const noexcept = 0;
+  // No damaged packet arrives: the network's own checksum covers it from adapter to adapter.
+  virtual bool intact() const noexcept { return false; }
   // Packets for arrivals: so many may wait for poll() or be held by the receiver; what comes beyond
   // is lost.
   virtual std::uint32_t receive_depth() const noexcept = 0;
@@ -74,9 +77,10 @@ class DatagramPort {
   virtual void give(Packet& packet) noexcept = 0;
 
   // Queues packet.bytes bytes, which stay as they are while packet.in_flight > 0. False: the queue
-  // is full, try again after poll(). `more`: another send follows at once, so the doorbell may wait
-  // for it.
+  // is full, try again after poll(). `more`: another send or flush() follows at once, so the
+  // doorbell may wait for it.
   virtual bool send(PathId to, Packet& packet, bool more) noexcept = 0;
+  virtual void flush() noexcept {}
 
   // Hands over arrivals, at most `budget`, and collects completions. Returns the number of events;
   // negative: the adapter is gone, fault() says why.

@@ -6,6 +6,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/plant.hpp"
+#include "net/rdma/bytes.hpp"
 
 namespace espalier::rdma {
 namespace {
@@ -17,26 +18,20 @@ static_assert(kArrivedAt + sizeof(ArrivalBits) == kPacketHeaderBytes);
 
 template <std::integral T>
 void store(std::span<std::byte> packet, std::size_t at, T value) noexcept {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    packet[at + i] = static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i));
-  }
+  rdma::store(packet.data() + at, value);
 }
 
 template <std::integral T>
 T load(std::span<const std::byte> packet, std::size_t at) noexcept {
-  std::make_unsigned_t<T> value = 0;
-  for (std::size_t i = sizeof value; i-- > 0;) {
-    value = static_cast<std::make_unsigned_t<T>>(std::uint64_t{value} << 8 |
-                                                 static_cast<std::uint64_t>(packet[at + i]));
-  }
-  return static_cast<T>(value);
+  return rdma::load<T>(packet.data() + at);
 }
 
 std::uint32_t checksum(std::span<const std::byte> packet) noexcept {
   return crc32c(packet.subspan(kChecksumAt + sizeof(std::uint32_t)));
 }
 
-bool possible(const PacketHeader& header) noexcept {
+bool possible(PacketHeader header) noexcept {
+  header.flags &= static_cast<std::uint8_t>(~kUnsummed);
   if (header.flags == kLetter) return true;
   const bool bare = header.bytes == 0;
   if (header.flags == kRefusal) return bare;
@@ -66,16 +61,20 @@ void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexc
   store(packet, kHeldAt, header.ack.held_ns);
   store(packet, kArrivedAt, header.ack.arrived.words[0]);
   store(packet, kArrivedAt + 8, header.ack.arrived.words[1]);
-  store(packet, kChecksumAt, checksum(packet));
+  const bool summed = (header.flags & kUnsummed) == 0;
+  store(packet, kChecksumAt, summed ? checksum(packet) : std::uint32_t{0});
 }
 
 Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
                      PacketHeader& header) noexcept {
   if (packet.size() < kPacketHeaderBytes) return Refused::kShort;
-  const bool sound = load<std::uint32_t>(packet, kChecksumAt) == checksum(packet);
-  if (!ESP_PLANT(40, sound, true)) return Refused::kChecksum;
-  if (load<std::uint8_t>(packet, kVersionAt) != kPacketVersion) return Refused::kVersion;
   header.flags = load<std::uint8_t>(packet, kFlagsAt);
+  const bool summed = (header.flags & kUnsummed) == 0;
+  const std::uint32_t sum = load<std::uint32_t>(packet, kChecksumAt);
+  const bool sound = summed ? sum == checksum(packet) : me.intact && sum == 0;
+  if (!ESP_PLANT(40, sound, true)) return Refused::kChecksum;
+  header.flags &= static_cast<std::uint8_t>(~kUnsummed);
+  if (load<std::uint8_t>(packet, kVersionAt) != kPacketVersion) return Refused::kVersion;
   header.bytes = load<std::uint16_t>(packet, kBytesAt);
   header.epoch = load<std::uint64_t>(packet, kEpochAt);
   header.from = load<Rank>(packet, kFromAt);

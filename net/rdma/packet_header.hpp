@@ -1,6 +1,6 @@
 // PacketHeader: what stands in front of every datagram of a DatagramLink.
 //
-//    0  checksum   CRC32C of all that follows, payload included
+//    0  checksum   CRC32C of all that follows, payload included; 0 if kUnsummed
 //    4  version    kPacketVersion
 //    5  flags      PacketFlag
 //    6  bytes      of the payload
@@ -39,8 +39,12 @@ enum PacketFlag : std::uint8_t {
   kProbe = 4,    // wants an acknowledgement at once
   kRefusal = 8,  // alone: the sender has given the receiver up
   kLetter = 16,  // alone: a payload that nobody repeats (net/rdma/postman.hpp)
+  // With any: no checksum, because the network has one (DatagramPort::intact). Not shown by
+  // parse_packet(), which refuses it where that is not so.
+  kUnsummed = 32,
 };
-inline constexpr std::uint8_t kAllPacketFlags = kData | kGoodbye | kProbe | kRefusal | kLetter;
+inline constexpr std::uint8_t kAllPacketFlags =
+    kData | kGoodbye | kProbe | kRefusal | kLetter | kUnsummed;
 
 // Which packets beyond the next expected one have arrived.
 class ArrivalBits {
@@ -105,10 +109,11 @@ struct Identity {
   std::uint64_t epoch = 0;
   Rank rank = kNoRank;
   std::uint32_t ranks = 0;
+  bool intact = false;  // its port lets no damaged packet through
 };
 
-// Writes the header in front of header.bytes of payload that stand there already, and the checksum
-// over both. `packet` is exactly as long as both.
+// Writes the header in front of header.bytes of payload that stand there already, and (unless
+// kUnsummed) the checksum over both. `packet` is exactly as long as both.
 void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexcept;
 Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
                      PacketHeader& header) noexcept;

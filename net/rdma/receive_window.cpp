@@ -9,7 +9,7 @@
 namespace espalier::rdma {
 namespace {
 
-constexpr std::uint32_t kAnswerEvery = 2;  // packets
+constexpr std::uint32_t kAnswerEvery = 8;  // packets; senders ask when they need it sooner
 
 Sequence sequence_of(const Packet& packet) noexcept {
   return rdma::sequence_of(std::span<const std::byte>(packet.data, packet.bytes));

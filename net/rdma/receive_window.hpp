@@ -5,8 +5,8 @@
 //
 // Packets that come too early are held, as they are, until those before them have come: everything
 // is handed on once and in order. Acknowledgements say all that is known (expected, permission, the
-// 128 packets after the first missing one); one is due for every second packet, after a delay for
-// a single one, and at once when something is missing or came twice.
+// 128 packets after the first missing one); one is due for every eighth packet, after a delay for
+// fewer, and at once when something is missing or came twice.
 //
 // Ownership: held packets are the port's; whoever drops the window gives them back. Threads: owner.
 // path: data

@@ -47,6 +47,10 @@ class SendWindow {
   // A new packet may go out: the peer has room, the network has, and the acknowledgement reaches
   // it.
   bool open() const noexcept;
+  // ... and it is the last that may, until something is acknowledged.
+  bool closing() const noexcept {
+    return in_flight_ + 1 >= congestion_.window() || !(next_ + 1).before(limit_);
+  }
   Sequence next() const noexcept { return next_; }
   // The packet with number next() has been sent.
   void sent(Flight& flight, std::uint64_t now_ns, const RoundTripLimits& limits) noexcept;

@@ -28,11 +28,14 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
 
   rdma::PortAddress address() const noexcept override { return datagram_address(own_); }
   std::uint32_t packet_bytes() const noexcept override { return own_.mtu_bytes; }
+  // The ICRC of InfiniBand and RoCE: 32 bits over all that no switch changes.
+  bool intact() const noexcept override { return true; }
   std::uint32_t receive_depth() const noexcept override { return options_.receive_packets; }
   Result<rdma::PathId> open_path(const rdma::PortAddress& to) override;
   rdma::Packet* take() noexcept override;
   void give(rdma::Packet& packet) noexcept override;
   bool send(rdma::PathId to, rdma::Packet& packet, bool more) noexcept override;
+  void flush() noexcept override { ring(); }
   int poll(rdma::DatagramSink& sink, int budget) noexcept override;
   const Status& fault() const noexcept override { return adapter_.fault(); }
   int descriptor() const noexcept override { return completions_->descriptor(); }

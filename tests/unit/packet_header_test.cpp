@@ -56,6 +56,25 @@ TEST(PacketHeader, IsReadAsItWasWritten) {
   EXPECT_FALSE(says_goodbye(packet));
 }
 
+// Without a checksum only where the network has one.
+TEST(PacketHeader, MayBeUnsummedWhereThePortVouches) {
+  PacketHeader header = some_header();
+  header.flags |= kUnsummed;
+  auto packet = packet_of(header);
+  EXPECT_EQ(parse(packet), Refused::kChecksum);
+  Identity vouched = kMe;
+  vouched.intact = true;
+  PacketHeader read;
+  ASSERT_EQ(parse_packet(packet, vouched, read), Refused::kNo);
+  EXPECT_EQ(read, some_header()) << "how it was protected is of no concern above";
+  packet[1] = std::byte{1};  // The checksum's place is empty then.
+  EXPECT_EQ(parse_packet(packet, vouched, read), Refused::kChecksum);
+  packet = packet_of(some_header());
+  EXPECT_EQ(parse_packet(packet, vouched, read), Refused::kNo);
+  packet.back() ^= std::byte{1};
+  EXPECT_EQ(parse_packet(packet, vouched, read), Refused::kChecksum) << "those that have one";
+}
+
 TEST(PacketHeader, HasAFixedLayout) {
   const auto packet = packet_of(some_header());
   const auto at = [&](std::size_t i) { return static_cast<unsigned>(packet[i]); };
@@ -123,7 +142,8 @@ TEST(PacketHeader, OnlyPossibleFlagsAreTaken) {
       const bool stream = (flags & ~7U) == 0;
       const bool right = flags == kLetter || (flags == kRefusal && bare) ||
                          (stream && ((flags & kData) != 0 || (bare && (flags & kGoodbye) == 0)));
-      EXPECT_EQ(parse(packet), right ? Refused::kNo : Refused::kFlags) << flags << " " << bare;
+      const Refused wrong = (flags & kUnsummed) != 0 ? Refused::kChecksum : Refused::kFlags;
+      EXPECT_EQ(parse(packet), right ? Refused::kNo : wrong) << flags << " " << bare;
     }
   }
 }

@@ -110,17 +110,21 @@ TEST(ReceiveWindow, AcknowledgesARunBeforeItIsHandedOn) {
   EXPECT_EQ(r.window.pop_held(), nullptr);
 }
 
-TEST(ReceiveWindow, AnswersASinglePacketLateAndASecondAtOnce) {
+TEST(ReceiveWindow, AnswersASinglePacketLateAndTheEighthAtOnce) {
   Receiver r;
+  r.window.permit(kWindowMax - kFirstPermission);
   EXPECT_EQ(r.window.answer_ns(), kNever);
   (void)r.arrive(0);
-  EXPECT_EQ(r.window.answer_ns(), r.now + kDelay);
+  const std::uint64_t due = r.now + kDelay;
+  EXPECT_EQ(r.window.answer_ns(), due);
   r.now += 10;
-  (void)r.arrive(1);
+  for (std::uint32_t i = 1; i < 7; ++i) (void)r.arrive(i);
+  EXPECT_EQ(r.window.answer_ns(), due);
+  (void)r.arrive(7);
   EXPECT_TRUE(r.answers_now());
   r.window.answered();
   EXPECT_EQ(r.window.answer_ns(), kNever);
-  (void)r.arrive(2);
+  (void)r.arrive(8);
   EXPECT_FALSE(r.answers_now());
 }
 
