@@ -26,6 +26,13 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
   void close(Rank r) noexcept override;
   void rest() noexcept override;
 
+  // What they count. Over::kConnections: of the connections.
+  rdma::ConnectionLink& connections(Rank r) { return *at(r).connections; }
+  const rdma::DatagramLinkCounts& datagrams(Rank r) { return at(r).datagrams->counts(); }
+  const rdma::PortCounts& port(Rank r) {
+    return at(r).connection_port ? at(r).connection_port->counts() : at(r).datagram_port->counts();
+  }
+
  private:
   struct Node {
     std::unique_ptr<rdma::DatagramPort> datagram_port;
@@ -38,6 +45,7 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
     return nodes_[static_cast<std::size_t>(rank)].datagram_port->address();
   }
   std::unique_ptr<net::Link> make_link(Rank rank, Over over);
+  Node& at(Rank r) { return nodes_[static_cast<std::size_t>(r)]; }
 
   SteadyClock clock_;
   std::vector<std::unique_ptr<verbs::Netem>> faults_;

@@ -1,0 +1,146 @@
+// What a segment costs on real ports in steady state: operations, doorbells, completions, copies
+// and registrations are as few as they can be. Operations that only time decides about (signs of
+// life) are counted and taken off.
+#include <algorithm>
+#include <vector>
+
+#include "tests/vm/verbs_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kSegments = 64;
+
+struct Receive : RecvOp {
+  Receive() noexcept
+      : RecvOp([](Completion& self, Status how) noexcept {
+          static_cast<Receive&>(self).done = true;
+          static_cast<Receive&>(self).status = how;
+        }) {}
+  bool done = false;
+};
+struct Sending : SendOp {
+  Sending() noexcept
+      : SendOp([](Completion& self, Status) noexcept { static_cast<Sending&>(self).done = true; }) {
+  }
+  bool done = false;
+};
+
+// Rank 0 sends segments to rank 1, one after another, each when its receive is posted and rank 0
+// has been told.
+struct Stream {
+  Stream(Over over, std::uint64_t bytes_)
+      : world(2, over, ""), bytes(bytes_), from(bytes, std::byte{1}), to(bytes) {}
+
+  void progress() {
+    for (const Rank r : {0, 1}) (void)world.frames(r).progress();
+  }
+  SegmentId next(Rank peer) const { return {.peer = peer, .flow = FlowId(1, 0, count)}; }
+
+  // `told`: operations of rank 1 that come before the segment.
+  bool one(std::uint64_t told) {
+    Receive receive;
+    Sending send;
+    ++count;
+    from.front() = from.back() = static_cast<std::byte>(count);
+    receive.dst = to.data();
+    receive.bytes = bytes;
+    const std::uint64_t arrivals = world.port(0).arrivals + told;
+    EXPECT_EQ(world.frames(1).recv(next(0), 1, receive), Posted::kPending);
+    const auto know = [&] { return progress(), world.port(0).arrivals >= arrivals; };
+    if (!verbs::eventually(know)) return false;
+    const Send what = {.segment = next(1), .data = from.data(), .bytes = bytes};
+    send.done = world.frames(0).send(what, send) == Posted::kDone;
+    if (!verbs::eventually([&] { return progress(), receive.done && send.done; })) return false;
+    return receive.status.ok() && to == from;
+  }
+  bool many(std::uint64_t segments, std::uint64_t told) {
+    for (std::uint64_t i = 0; i < segments; ++i) {
+      if (!one(told)) return false;
+    }
+    return true;
+  }
+
+  VerbsWorld world;
+  const std::uint64_t bytes;
+  std::vector<std::byte> from, to;
+  std::uint64_t count = 0;
+};
+
+// What has been added since it was made.
+struct Since {
+  Since(VerbsWorld& world_, Rank rank_)
+      : world(world_), rank(rank_), port(world.port(rank)), link(statistics()) {}
+  const rdma::ConnectionStatistics& statistics() { return world.connections(rank).statistics(); }
+  std::uint64_t probes() { return statistics().probes - link.probes; }
+  // Without signs of life, each of which is one of each.
+  std::uint64_t sends() { return world.port(rank).sends - port.sends - probes(); }
+  std::uint64_t doorbells() { return world.port(rank).doorbells - port.doorbells - probes(); }
+  std::uint64_t arrivals() { return world.port(rank).arrivals - port.arrivals; }
+  // A sign of life that is under way has not completed.
+  std::uint64_t completions() {
+    const std::uint64_t all = world.port(rank).send_completions - port.send_completions;
+    return all - std::min(all, probes());
+  }
+
+  VerbsWorld& world;
+  const Rank rank;
+  const rdma::PortCounts port;
+  const rdma::ConnectionStatistics link;
+};
+
+TEST(Counts, AnAnnouncedSegmentIsOneOperationAndNoCopy) {
+  Stream stream(Over::kConnections, 64 << 10);
+  for (const Rank r : {0, 1}) {
+    auto& memory = r == 0 ? stream.from : stream.to;
+    ASSERT_TRUE(stream.world.connections(r).memory().add(memory.data(), memory.size()).ok());
+  }
+  // The first comes before rank 0 knows where to: it makes the connection.
+  ASSERT_TRUE(stream.many(1, 0) && stream.many(8, 1));
+  Since sender(stream.world, 0), receiver(stream.world, 1);
+  ASSERT_TRUE(stream.many(kSegments, 1));
+  EXPECT_EQ(sender.sends(), kSegments);
+  EXPECT_EQ(sender.doorbells(), kSegments);
+  EXPECT_LE(sender.completions(), kSegments);
+  EXPECT_EQ(sender.arrivals(), kSegments) << "one announcement each";
+  EXPECT_EQ(sender.statistics().placed - sender.link.placed, kSegments);
+  EXPECT_EQ(sender.statistics().copied_bytes, sender.link.copied_bytes);
+  EXPECT_EQ(receiver.arrivals(), kSegments);
+  EXPECT_EQ(receiver.sends(), kSegments);
+  EXPECT_EQ(receiver.doorbells(), kSegments);
+  EXPECT_LE(receiver.completions(), kSegments / 16 + 1);
+  EXPECT_EQ(receiver.statistics().copied_out_bytes, receiver.link.copied_out_bytes);
+  EXPECT_EQ(receiver.statistics().credit_messages, receiver.link.credit_messages);
+  for (Since* side : {&sender, &receiver}) {
+    EXPECT_EQ(side->statistics().registrations, side->link.registrations);
+  }
+}
+
+TEST(Counts, ASmallSegmentIsOneMessage) {
+  Stream stream(Over::kConnections, 8);
+  ASSERT_TRUE(stream.many(8, 0));
+  Since sender(stream.world, 0), receiver(stream.world, 1);
+  ASSERT_TRUE(stream.many(kSegments, 0));
+  EXPECT_EQ(sender.sends(), kSegments);
+  EXPECT_EQ(sender.doorbells(), kSegments);
+  EXPECT_LE(sender.completions(), kSegments / 16 + 1);
+  EXPECT_EQ(sender.statistics().copied_bytes - sender.link.copied_bytes, kSegments * 8);
+  EXPECT_EQ(receiver.arrivals(), kSegments);
+  EXPECT_LE(receiver.sends(), kSegments / 16 + 1) << "credits, for half a window at a time";
+}
+
+TEST(Counts, PacketsOfADatagramSegmentShareDoorbells) {
+  Stream stream(Over::kDatagrams, 64 << 10);
+  ASSERT_TRUE(stream.many(8, 0));
+  const rdma::PortCounts before = stream.world.port(0);
+  const rdma::DatagramLinkCounts told = stream.world.datagrams(1);
+  ASSERT_TRUE(stream.many(16, 0));
+  const std::uint64_t sends = stream.world.port(0).sends - before.sends;
+  const std::uint64_t answers = stream.world.datagrams(1).answers_sent - told.answers_sent;
+  EXPECT_GE(sends, 16U * 16);
+  EXPECT_LE(2 * (stream.world.port(0).doorbells - before.doorbells), sends);
+  EXPECT_LE(2 * answers, sends);
+}
+
+}  // namespace
+}  // namespace espalier::test
