@@ -81,7 +81,8 @@ def figures(text, task):
     """From the last line of numbers that perftest prints."""
     numbers = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()][-1]
     if task == "latency":  # size, iterations, min, max, typical, average, deviation, 99 %, 99.9 %
-        return {"median_us": float(numbers[4]), "p99_us": float(numbers[7])}
+        return {"min_us": float(numbers[2]), "median_us": float(numbers[4]),
+                "p99_us": float(numbers[7])}
     return {"mib_per_s": float(numbers[3])}  # size, iterations, peak, average, rate
 
 

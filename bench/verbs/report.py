@@ -31,6 +31,7 @@ def table(header, rows):
 
 
 def latency_table(rows):
+    """Ratios of the medians, and of the shortest of all launches, which others disturb least."""
     lines = []
     cells = sorted({(row["over"], row["bytes"]) for row in rows if row.get("task") == "latency"})
     for over, size in cells:
@@ -41,12 +42,16 @@ def latency_table(rows):
         for peer in ("ib_send_lat", "ib_write_lat"):
             theirs = median(rows, "median_us", program=peer, **same)
             if theirs is None:
-                line += ["-", "-"]
+                line += ["-", "-", "-"]
                 continue
-            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs <= LATENCY_MAX)]
+            shortest = [min(row["min_us"] for row in rows if row["program"] == program and
+                            all(row.get(key) == value for key, value in same.items()))
+                        for program in ("esp-verbs", peer)]
+            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs <= LATENCY_MAX),
+                     f"{shortest[0]:.1f} / {shortest[1]:.1f} = {shortest[0] / shortest[1]:.2f}"]
         lines.append(line)
     return table(["over", "bytes", "esp-verbs, us", "its p99", "ib_send_lat, us", "ratio",
-                  "ib_write_lat, us", "ratio"], lines)
+                  "shortest", "ib_write_lat, us", "ratio", "shortest"], lines)
 
 
 def bandwidth_table(rows):
