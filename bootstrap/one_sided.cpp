@@ -283,9 +283,11 @@ void OneSided::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   }
 }
 
-// Ok while the target lives.
+// Ok while the target lives. One that left after its goodbye is missed only by who asks for it: it
+// may have taken a request without answering it any more.
 Status OneSided::loss(Rank target) noexcept {
   if (target == parts_.me) return {};
+  if (!is_local(target)) remote_->reach(target);
   if (parts_.liveness.is_dead(target)) return parts_.liveness.loss(target);
   return parts_.liveness.has_left(target) ? Status(ESP_ERR_PEER_DIED, target) : Status();
 }

@@ -65,6 +65,8 @@ class RemoteAccess final : private FrameGuest {
   // Has the peer said that it does not take messages of this id?
   bool refused(Rank peer, unsigned id) const noexcept;
   Status state(Rank peer) const noexcept { return wire(peer).state(peer); }
+  // Of a peer that somebody waits for: that it has gone must be noticed.
+  void reach(Rank peer) noexcept { link(peer).reach(peer); }
 
   // The target's (remote_access_target.cpp). The number that origins name.
   std::uint32_t offer(std::byte* memory, std::uint64_t bytes);
