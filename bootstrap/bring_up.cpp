@@ -94,7 +94,8 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
     own = std::move(*opened);
   }
   job.config.heap_bytes = (job.config.heap_bytes + 4095) / 4096 * 4096;
-  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.nodes.locals.size());
+  // The largest segment depends on it, and all members of a team must cut alike.
+  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.nodes.largest);
   const shm::Layout layout(static_cast<std::uint32_t>(job.nodes.locals.size()),
                            job.config.shm_arena_bytes, job.config.heap_bytes);
   auto segment = shm::Segment::map(std::move(own), layout, job.nodes.local_index);

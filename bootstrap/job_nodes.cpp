@@ -28,6 +28,10 @@ JobNodes JobNodes::of(const std::vector<Card>& cards, Rank me, bool share) {
     ++made.machine_ranks;
     CPU_OR(&cpus, &cpus, &card.cpus);
   }
+  std::vector<std::size_t> members(made.leaders.size());
+  for (const std::int32_t node : made.node_of) {
+    made.largest = std::max(made.largest, ++members[static_cast<std::size_t>(node)]);
+  }
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const auto rank = static_cast<Rank>(r);
     if (!made.is_local(rank, me)) continue;

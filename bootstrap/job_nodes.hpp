@@ -17,8 +17,9 @@ struct JobNodes {
   std::vector<Rank> leaders;          // by node: its lowest rank
   std::vector<Rank> locals;           // ranks of this node, ascending
   std::uint32_t local_index = 0;
-  int machine_ranks = 1;  // ranks that compete for this machine's cores, of whatever node
-  int usable_cpus = 1;    // of all of them together
+  std::size_t largest = 1;  // ranks of the node that has most: equal for all
+  int machine_ranks = 1;    // ranks that compete for this machine's cores, of whatever node
+  int usable_cpus = 1;      // of all of them together
 
   // `share`: ranks of a node may use shared memory; without, everybody is a node.
   static JobNodes of(const std::vector<Card>& cards, Rank me, bool share);

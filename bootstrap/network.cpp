@@ -127,6 +127,10 @@ bool Network::tell(Rank to, std::span<const std::byte> message) noexcept {
   return way(to).wire.send_control(to, message);
 }
 
+void Network::lose(Rank rank) noexcept {
+  way(rank).link.lose(rank, error(ESP_ERR_PEER_DIED, "it is dead, as others have told", rank));
+}
+
 void Network::say_goodbye() noexcept {
   for (Rank rank = 0; rank < identity_.job_size; ++rank) {
     if (Way* way = way_of_[static_cast<std::size_t>(rank)]) way->link.say_goodbye(rank);

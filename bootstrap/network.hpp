@@ -64,6 +64,8 @@ class Network final : public Messenger, private net::ControlHandler {
   bool tell(Rank to, std::span<const std::byte> message) noexcept override;
   void reach(Rank rank) noexcept override { way(rank).link.reach(rank); }
 
+  // Somebody else knows that it is dead.
+  void lose(Rank rank) noexcept;
   void say_goodbye() noexcept;
   bool drained() const noexcept;
   std::string describe(Rank rank) const;

@@ -9,6 +9,9 @@ namespace {
 
 // So often what is under way is looked after: as often as waits are.
 constexpr std::uint64_t kLookNs = 20'000'000;
+// And among these looks, every so many is followed by a message that shows whether the target is
+// still there.
+constexpr std::uint64_t kLooksPerProbe = 16;
 
 }  // namespace
 
@@ -287,12 +290,13 @@ void OneSided::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
 // may have taken a request without answering it any more.
 Status OneSided::loss(Rank target) noexcept {
   if (target == parts_.me) return {};
-  if (!is_local(target)) remote_->reach(target);
+  if (!is_local(target) && looks_ % kLooksPerProbe == 0) remote_->probe(target);
   if (parts_.liveness.is_dead(target)) return parts_.liveness.loss(target);
   return parts_.liveness.has_left(target) ? Status(ESP_ERR_PEER_DIED, target) : Status();
 }
 
 void OneSided::look(std::uint64_t now_ns) noexcept {
+  ++looks_;
   std::vector<std::pair<OpenNode*, Status>> ended;
   std::map<Rank, Status> losses;  // One question per target.
   const auto loss_of = [&](Rank target) {

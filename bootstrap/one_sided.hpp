@@ -133,6 +133,7 @@ class OneSided final : public Agent, private MessageTaker {
   Pool<Letter> letters_;
   Pool<Transfer> transfers_;
   WatchTimer timer_;
+  std::uint64_t looks_ = 0;
   bool closed_ = false;
   std::uint64_t late_messages_ = 0;
   void (*note_)(void* context, std::string text) = nullptr;

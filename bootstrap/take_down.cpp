@@ -143,6 +143,10 @@ Outcome leave_together(esp_job& job, const std::vector<Team*>& sound) {
 }
 
 void close_network(esp_job& job) {
+  // What is still owed to them would be sent again and again.
+  for (Rank rank = 0; rank < job.size; ++rank) {
+    if (!job.nodes.is_local(rank, job.rank) && job.liveness->is_dead(rank)) job.network->lose(rank);
+  }
   job.network->say_goodbye();
   const std::uint64_t begin = job.clock.now_ns();
   job.worker->wait([&] { return job.network->drained() || job.clock.now_ns() - begin > kDrainNs; });

@@ -65,8 +65,13 @@ class RemoteAccess final : private FrameGuest {
   // Has the peer said that it does not take messages of this id?
   bool refused(Rank peer, unsigned id) const noexcept;
   Status state(Rank peer) const noexcept { return wire(peer).state(peer); }
-  // Of a peer that somebody waits for: that it has gone must be noticed.
-  void reach(Rank peer) noexcept { link(peer).reach(peer); }
+  // Somebody waits for the peer, for long: makes sure that its end is noticed. After its goodbye it
+  // does not answer any more, and that it has gone shows only when something is sent to it: an
+  // empty message to nobody.
+  void probe(Rank peer) noexcept {
+    link(peer).reach(peer);
+    (void)wire(peer).send_control(peer, {});
+  }
 
   // The target's (remote_access_target.cpp). The number that origins name.
   std::uint32_t offer(std::byte* memory, std::uint64_t bytes);

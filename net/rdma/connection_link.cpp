@@ -268,8 +268,10 @@ void ConnectionLink::say_goodbye(Rank rank) noexcept {
 }
 
 bool ConnectionLink::drained() const noexcept {
-  return std::none_of(active_.begin(), active_.end(),
-                      [](const Peer* peer) { return !peer->lost && peer->has_work(); });
+  // Who has said goodbye does not wait for this side's, and may be gone.
+  return std::none_of(active_.begin(), active_.end(), [](Peer* peer) {
+    return !peer->lost && peer->has_work() && !(peer->left && peer->owes_nothing());
+  });
 }
 
 std::string ConnectionLink::describe(Rank rank) const {

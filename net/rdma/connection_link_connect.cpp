@@ -323,7 +323,7 @@ void ConnectionLink::renew(Peer& peer) noexcept {
   close(peer);
   peer.handshake.rest();
   if (peer.verdict) return trouble(peer);
-  if (peer.left && !peer.has_work()) return;
+  if (peer.left && (!peer.has_work() || (peer.goodbye_said && peer.owes_nothing()))) return;
   ++statistics_.rebuilds;
   if (++peer.rebuilds > options_.rebuilds_max) {
     return lose(peer.rank, error(ESP_ERR_NETWORK,

@@ -18,6 +18,8 @@ constexpr std::uint32_t kAttemptsMin = 5;
 // the other may be gone.
 constexpr std::uint32_t kLastAttempts = 4;
 constexpr std::uint64_t kProbesPerGiveUp = 8;
+// Who has said goodbye is about to end and computes no more: silent for so long, it has gone.
+constexpr std::uint64_t kLeftNs = 10'000'000'000;
 
 }  // namespace
 
@@ -201,13 +203,17 @@ void DatagramLink::set_alarm(Peer& peer) noexcept {
   if (due != kNever) timers_.add(peer.alarm, due);
 }
 
+std::uint64_t DatagramLink::patience_ns(const Peer& peer) const noexcept {
+  return peer.left ? std::min(options_.give_up_ns, kLeftNs) : options_.give_up_ns;
+}
+
 void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
   if (peer.send.deadline_ns() <= now_ns) {
     ++counts_.time_outs;
     peer.send.time_out(now_ns, options_.round_trip);
     const std::uint32_t attempts = peer.send.attempts();
     const bool last_word = peer.left && peer.goodbye_sent && peer.send.reach() == 1;
-    const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= options_.give_up_ns;
+    const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= patience_ns(peer);
     if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
       peer.refuse = true;
       return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
@@ -229,12 +235,13 @@ void DatagramLink::ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept 
   } else if (now_ns < peer.next_probe_ns) {
     return;
   }
-  if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= options_.give_up_ns) {
+  const std::uint64_t patience = patience_ns(peer);
+  if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= patience) {
     peer.refuse = true;
     return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
   }
   if (peer.probes < UINT8_MAX) ++peer.probes;
-  peer.next_probe_ns = now_ns + options_.give_up_ns / kProbesPerGiveUp + 1;
+  peer.next_probe_ns = now_ns + patience / kProbesPerGiveUp + 1;
   peer.ask = true;
   make_ready(peer);
 }

@@ -118,6 +118,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void make_ready(Peer& peer) noexcept;
   void set_alarm(Peer& peer) noexcept;
   void on_alarm(Peer& peer, std::uint64_t now_ns) noexcept;
+  std::uint64_t patience_ns(const Peer& peer) const noexcept;
   void ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept;
 
   // Sending (datagram_link_send.cpp). False: the port has no room; the peer stays ready.

@@ -162,7 +162,7 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
 void DatagramLink::post(Rank to, std::span<const std::byte> letter) noexcept {
   ESP_ASSERT(letter.size() <= kLetterBytes);
   Peer& peer = peer_of(to);
-  if (peer.lost) return;
+  if (peer.lost) return miss(peer);
   peer.sought = true;
   (void)send_bare(peer, kLetter, letter);
   port_.flush();

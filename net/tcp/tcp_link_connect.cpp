@@ -186,6 +186,9 @@ void TcpLink::step_message(Meeting& meeting) noexcept {
     switch (shake.take({meeting.message.data(), wanted})) {
       case Handshake::Step::kMore:
         if (!send_reply(meeting)) return meeting_broke(meeting, "no answer could be sent");
+        // Who challenges is the peer. It may say go at any time from now on: to leave it here for
+        // another address could be to leave a connection that it has taken for good.
+        if (meeting.ours) meeting.deadline_ns = kNever;
         continue;
       case Handshake::Step::kProven:
         return proven(meeting);

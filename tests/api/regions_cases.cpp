@@ -73,7 +73,8 @@ void sizes_and_offsets(const Context& c) {
       CHECK(back == data, "{} B at {} read back", bytes, offset);
       CHECK_OK(esp_barrier(c.world), c.world, "");
       const auto expected = pattern(ring.before, bytes);
-      CHECK(std::memcmp(mine + offset, expected.data(), bytes) == 0, "{} B at {}", bytes, offset);
+      CHECK(std::equal(expected.begin(), expected.end(), mine + offset), "{} B at {}", bytes,
+            offset);
       CHECK(offset == 0 || mine[offset - 1] == 0xEE, "before {} B at {}", bytes, offset);
       CHECK_EQ(mine[offset + bytes], 0xEE, "behind {} B at {}", bytes, offset);
     }

@@ -40,6 +40,8 @@ TEST(JobNodes, SameMachineAndSameName) {
   EXPECT_EQ(nodes.leaders, (std::vector<Rank>{0, 1, 2}));
   EXPECT_EQ(nodes.locals, (std::vector<Rank>{0, 3}));
   EXPECT_EQ(nodes.local_index, 1u);
+  EXPECT_EQ(nodes.largest, 2u);
+  EXPECT_EQ(JobNodes::of(three_nodes(), 1, true).largest, 2u) << "of all nodes, not of the own";
   EXPECT_TRUE(nodes.several());
   // Rank 1 is on another node, but wants the same cores.
   EXPECT_EQ(nodes.machine_ranks, 3);

@@ -205,6 +205,26 @@ TEST(SimLink, SilentPeersAreKeptWhenTheyAnswer) {
   EXPECT_GT(net.link(0).counts().probes_sent + net.link(1).counts().probes_sent, 20U);
 }
 
+// Silence means little of a rank that may compute, and much of one that was about to end.
+TEST(SimLink, WhoHasSaidGoodbyeIsNotWaitedForLong) {
+  LinkNetOptions options;
+  options.frames = 5;
+  options.give_up_ns = 3'600'000'000'000;
+  LinkNet net(options);
+  ASSERT_TRUE(net.run_until(100'000'000));
+  net.link(1).say_goodbye(0);
+  net.world().schedule_turn(1, net.world().now_ns());
+  net.world().run(200'000'000);
+  net.world().part(0, 1, kNever);
+  net.world().part(1, 0, kNever);
+  net.link(0).reach(1);
+  net.world().schedule_turn(0, net.world().now_ns());
+  net.world().run(30'000'000'000);
+  ASSERT_EQ(net.lost(0).count(1), 1U);
+  EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
+  EXPECT_TRUE(net.lost(1).empty()) << "the other has said no goodbye";
+}
+
 TEST(SimLink, ABrokenPortLosesEverybody) {
   LinkNetOptions options;
   options.ranks = 3;

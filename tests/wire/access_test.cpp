@@ -368,13 +368,39 @@ TEST_P(Access, LostTargetsEndOperations) {
   }
 }
 
+// A target that has said goodbye does not answer, and goes: who waits asks for it and is told.
+TEST_P(Access, TargetsThatLeaveEndOperations) {
+  Parties parties(GetParam(), 2, 64);
+  const auto add = [&](Probe& op) {
+    op.kind = RemoteKind::kFetchAdd;
+    op.target = 0;
+    op.bytes = 8;
+    parties.access(1).start(op);
+  };
+  Probe before, late;
+  int looks = 0;
+  add(before);
+  ASSERT_TRUE(parties.until([&] { return before.fired == 1; }));
+  parties.world().link(0).say_goodbye(1);
+  add(late);
+  ASSERT_TRUE(parties.until([&] { return parties.world().link(0).drained(); }));
+  for (int i = 0; i < 20; ++i) (void)parties.step();
+  parties.at(0).access.reset();
+  parties.world().close(0);
+  ASSERT_TRUE(parties.until([&] {
+    if (late.fired == 0 && ++looks % 64 == 0) parties.access(1).probe(0);
+    return late.fired == 1;
+  }));
+  EXPECT_FALSE(late.status.ok());
+  EXPECT_EQ(late.status.rank(), 0);
+}
+
 // Over links; the others have no frames.
 std::vector<WorldKind> frame_worlds() {
   std::vector<WorldKind> worlds;
   for (const WorldKind& kind : random_worlds()) {
     const std::string_view name = kind.name;
     if (name.starts_with("Shm") || name.starts_with("Sim")) continue;
-    if (name == "FewQueuePairs") continue;  // The links' own matter: to those above, MixedPaths.
     worlds.push_back(kind);
   }
   return worlds;
