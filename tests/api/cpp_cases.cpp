@@ -227,6 +227,11 @@ void regions(const esp::Job& job) {
   CHECK_EQ(*region.fetch_add({0, 0}, 0), -2L * world.size(), "of all ranks");
   CHECK_EQ(*region.compare_swap({next, 9}, 3, 5), 3L, "the old value");
   CHECK_EQ(region.put({next, 8}, three).code(), ESP_ERR_ARGUMENT, "outside");
+  constexpr std::size_t kWraps = std::size_t{1} << 61;  // times 8: 0
+  CHECK_EQ(region.put({next, kWraps}, three).code(), ESP_ERR_ARGUMENT, "far outside");
+  CHECK_EQ(region.fetch_add({next, kWraps}, 1).code(), ESP_ERR_ARGUMENT, "far outside");
+  const auto huge = esp::Region<long>::create(world, kWraps);
+  CHECK_EQ(huge.code(), ESP_ERR_NO_MEMORY, "more than there can be");
   CHECK_S(region.free());
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -32,13 +33,18 @@ struct At {
 template <typename T>
 concept Countable = std::integral<T> && sizeof(T) == 8;
 
+// A buffer of a region's elements.
+template <typename R, typename T>
+concept BufferOfTheRegionsElements =
+    std::same_as<std::ranges::range_value_t<R>, std::remove_cv_t<T>>;
+
 template <Element T>
 class Region {
  public:
   // `count` of this member; the elements are zero.
   static Result<Region> create(TeamRef team, std::size_t count) {
     esp_region* made = nullptr;
-    const esp_status status = esp_region_create(team.get(), count * sizeof(T), &made);
+    const esp_status status = esp_region_create(team.get(), bytes(count), &made);
     if (status != ESP_OK) return Result<Region>(detail::explain(team.get(), status));
     return Region(made, team.get());
   }
@@ -61,14 +67,16 @@ class Region {
 
   // ---- blocking ----
   template <Readable R>
+    requires BufferOfTheRegionsElements<R, T>
   Status put(At to, const R& elements) const noexcept {
     return explain(esp_put(region_, to.rank, offset(to), std::ranges::data(elements),
-                           std::ranges::size(elements) * sizeof(T)));
+                           bytes(std::ranges::size(elements))));
   }
   template <Writable R>
+    requires BufferOfTheRegionsElements<R, T>
   Status get(At from, R&& elements) const noexcept {
     return explain(esp_get(region_, from.rank, offset(from), std::ranges::data(elements),
-                           std::ranges::size(elements) * sizeof(T)));
+                           bytes(std::ranges::size(elements))));
   }
   // The old value.
   Result<T> fetch_add(At at, T value) const
@@ -91,18 +99,22 @@ class Region {
 
   // ---- non-blocking: a request, or a callback or counter ----
   template <Readable R>
+    requires BufferOfTheRegionsElements<R, T>
   Result<Request> put_start(At to, const R& elements) const {
     return request(put_call(to, elements));
   }
   template <Writable R>
+    requires BufferOfTheRegionsElements<R, T>
   Result<Request> get_start(At from, R&& elements) const {
     return request(get_call(from, elements));
   }
   template <Readable R>
+    requires BufferOfTheRegionsElements<R, T>
   Status put_start(At to, const R& elements, Notify notify) const noexcept {
     return started(notify, put_call(to, elements));
   }
   template <Writable R>
+    requires BufferOfTheRegionsElements<R, T>
   Status get_start(At from, R&& elements, Notify notify) const noexcept {
     return started(notify, get_call(from, elements));
   }
@@ -119,19 +131,24 @@ class Region {
  private:
   Region(esp_region* region, esp_team* team) noexcept : region_(region), team_(team) {}
 
-  static std::size_t offset(At at) noexcept { return at.index * sizeof(T); }
+  // More than there can be stays that, for the C calls to refuse.
+  static std::size_t bytes(std::size_t elements) noexcept {
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    return elements <= kMost / sizeof(T) ? elements * sizeof(T) : kMost;
+  }
+  static std::size_t offset(At at) noexcept { return bytes(at.index); }
   Status explain(esp_status status) const noexcept { return detail::explain(team_, status); }
 
   auto put_call(At to, const auto& elements) const noexcept {
     return [this, to, &elements](const esp_notify* notify, esp_request** out) {
       return esp_put_start(region_, to.rank, offset(to), std::ranges::data(elements),
-                           std::ranges::size(elements) * sizeof(T), notify, out);
+                           bytes(std::ranges::size(elements)), notify, out);
     };
   }
   auto get_call(At from, auto& elements) const noexcept {
     return [this, from, &elements](const esp_notify* notify, esp_request** out) {
       return esp_get_start(region_, from.rank, offset(from), std::ranges::data(elements),
-                           std::ranges::size(elements) * sizeof(T), notify, out);
+                           bytes(std::ranges::size(elements)), notify, out);
     };
   }
   Result<Request> request(auto&& call) const {
