@@ -35,7 +35,6 @@ esp_status check(esp_job* job, int rank, int id, const void* payload, size_t byt
 
 esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
                  esp_request** request) {
-  if (request != nullptr) *request = nullptr;
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
     auto pending = api::make_request(job, notify, request);
@@ -82,6 +81,7 @@ esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const 
 
 esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
                              size_t bytes, const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
   const esp_status status = check(job, rank, id, payload, bytes);
   if (status != ESP_OK) return status;
   return start(*job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify, request);

@@ -146,7 +146,6 @@ esp_status report_done(const Access& access, const esp_notify* notify, esp_reque
 }
 
 esp_status start(const Access& access, const esp_notify* notify, esp_request** request) {
-  if (request != nullptr) *request = nullptr;
   esp_job& job = access.job();
   esp_status status = ESP_OK;
   if (access.at_hand()) {
@@ -202,21 +201,22 @@ void free_memory(esp_job& job, std::byte* memory, std::uint32_t number) {
   });
 }
 
-// Everybody learns everybody's memory. Fails on all members when there is none on one.
-esp_status introduce(esp_region& region, const std::byte* memory, size_t bytes,
-                     std::uint32_t number) {
-  esp_team& team = *region.team;
-  esp_job& job = *team.job;
-  const auto n = static_cast<std::size_t>(team.team.size());
-  std::vector<std::uint64_t> words(n * kWords, 0);
+// Everybody learns everybody's memory.
+esp_status introduce(esp_team& team, const std::byte* memory, size_t bytes, std::uint32_t number,
+                     std::vector<std::uint64_t>& words) {
+  words.assign(static_cast<std::size_t>(team.team.size()) * kWords, 0);
   std::uint64_t* mine = &words[static_cast<std::size_t>(team.team.rank) * kWords];
   mine[0] = bytes;
-  mine[1] = memory != nullptr ? job.segment->offset_of(memory) + 1 : 0;
+  mine[1] = memory != nullptr ? team.job->segment->offset_of(memory) + 1 : 0;
   mine[2] = number;
-  const esp_status status =
-      esp_allreduce(&team, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
-  if (status != ESP_OK) return status;
-  for (std::size_t m = 0; m < n; ++m) {
+  return esp_allreduce(&team, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
+}
+
+// What they have told. Fails on all members when there is no memory on one.
+esp_status fill(esp_region& region, const std::vector<std::uint64_t>& words) {
+  esp_team& team = *region.team;
+  esp_job& job = *team.job;
+  for (std::size_t m = 0; m * kWords < words.size(); ++m) {
     const std::uint64_t* told = &words[m * kWords];
     if (told[1] == 0) {
       return api::fail(job, ESP_ERR_NO_MEMORY,
@@ -247,7 +247,11 @@ esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region) 
   made->team = team;
   std::uint32_t number = 0;
   std::byte* memory = make_memory(job, bytes, number);
-  const esp_status status = introduce(*made, memory, bytes, number);
+  std::vector<std::uint64_t> words;
+  // Others may know the memory now though this member fails: then it stays, with the job.
+  esp_status status = introduce(*team, memory, bytes, number, words);
+  if (status != ESP_OK) return status;
+  status = fill(*made, words);
   if (status != ESP_OK) {
     if (memory != nullptr) free_memory(job, memory, number);
     return status;
@@ -324,6 +328,7 @@ esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_
 
 esp_status esp_put_start(esp_region* region, int rank, size_t offset, const void* buffer,
                          size_t bytes, const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
   const esp_status status = check_copy(region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
   return start(access(*region, rank, RemoteKind::kPut, offset, const_cast<void*>(buffer), bytes),
@@ -332,6 +337,7 @@ esp_status esp_put_start(esp_region* region, int rank, size_t offset, const void
 
 esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buffer, size_t bytes,
                          const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
   const esp_status status = check_copy(region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
   return start(access(*region, rank, RemoteKind::kGet, offset, buffer, bytes), notify, request);
@@ -339,6 +345,7 @@ esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buff
 
 esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint64_t value,
                                uint64_t* old, const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
   const esp_status status = check_word(region, rank, offset);
   if (status != ESP_OK) return status;
   Access add = access(*region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
@@ -349,6 +356,7 @@ esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint
 esp_status esp_compare_swap_start(esp_region* region, int rank, size_t offset, uint64_t expected,
                                   uint64_t desired, uint64_t* old, const esp_notify* notify,
                                   esp_request** request) {
+  if (request != nullptr) *request = nullptr;
   const esp_status status = check_word(region, rank, offset);
   if (status != ESP_OK) return status;
   Access swap = access(*region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);

@@ -257,6 +257,11 @@ esp_status esp_team_free(esp_team* team) {
       status = api::fail(job, ESP_ERR_STATE, "esp_team_free: operations are under way");
       return;
     }
+    if (std::any_of(job.regions.begin(), job.regions.end(),
+                    [&](const auto& region) { return region->team == team; })) {
+      status = api::fail(job, ESP_ERR_STATE, "esp_team_free: it has regions");
+      return;
+    }
     job.watch->remove(team->team);
     // Entering one operation more tells the owner of the board that this member is done with it.
     Team& gone = team->team;

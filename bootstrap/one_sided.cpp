@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace espalier {
@@ -54,11 +55,14 @@ struct OneSided::Transfer : net::RemoteOp {
   std::uint64_t seen = 0;  // answered bytes
 };
 
-// Messages to one rank that had no room, oldest first.
+// Of one rank: messages to it that had no room, oldest first, and whether it goes on.
 struct OneSided::Queue {
   Rank to = kNoRank;
   bool busy = false;
   IntrusiveList<Letter> letters;
+  std::uint64_t moves = 0;     // answers of it, and letters that left
+  std::uint64_t seen = 0;      // of them, by the last look
+  std::uint64_t moved_ns = 0;  // when a look saw that it goes on
 };
 
 OneSided::OneSided(const Parts& parts)
@@ -154,16 +158,18 @@ void OneSided::enqueue(Letter& letter) noexcept {
   if (!std::exchange(q.busy, true)) busy_.push_back(&q);
 }
 
-// False: there are letters left.
-bool OneSided::flush(Queue& q) noexcept {
-  while (Letter* letter = q.letters.front()) {
+// How many letters have left: until there is no more room.
+int OneSided::flush(Queue& q) noexcept {
+  int events = 0;
+  for (; Letter* letter = q.letters.front(); ++events) {
     const Status state = state_of(q.to, letter->message.id);
     const Posted posted = state.ok() ? post(q.to, letter->message, *letter) : Posted::kDone;
-    if (posted == Posted::kRetry) return false;
+    if (posted == Posted::kRetry) break;
     letter->unlink();
+    ++q.moves;
     if (posted == Posted::kDone) end(*letter, state);
   }
-  return true;
+  return events;
 }
 
 // Those that were there at the begin: functions may send more.
@@ -188,11 +194,10 @@ int OneSided::progress() noexcept {
   events += deliver_to_self();
   for (std::size_t i = busy_.size(); i-- > 0;) {
     Queue& q = *busy_[i];
-    const bool empty = q.to == parts_.me ? q.letters.empty() : flush(q);
-    if (!empty) continue;
+    if (q.to != parts_.me) events += flush(q);
+    if (!q.letters.empty()) continue;
     q.busy = false;
     busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
-    ++events;
   }
   return events;
 }
@@ -218,6 +223,7 @@ bool OneSided::take(Rank from, const ActiveMessage& message) noexcept {
 
 void OneSided::on_letter_sent(Completion& completion, Status status) noexcept {
   auto& letter = static_cast<Letter&>(completion);
+  ++letter.owner.queue(letter.to).moves;
   letter.owner.end(letter, status);
 }
 
@@ -241,6 +247,7 @@ Result<OneSided::Started> OneSided::start(const RemoteCall& call, const Finish& 
 
 void OneSided::on_transfer_done(Completion& completion, Status status) noexcept {
   auto& transfer = static_cast<Transfer&>(completion);
+  ++transfer.owner.queue(transfer.target).moves;
   transfer.owner.end(transfer, status);
 }
 
@@ -306,14 +313,17 @@ void OneSided::look(std::uint64_t now_ns) noexcept {
   for (OpenNode* node = open_.front(); node != nullptr; node = open_.after(*node)) {
     std::uint64_t& since =
         node->letter != nullptr ? node->letter->since_ns : node->transfer->since_ns;
+    const Rank target = node->letter != nullptr ? node->letter->to : node->transfer->target;
+    Queue& q = queue(target);
     if (node->transfer != nullptr && node->transfer->answered != node->transfer->seen) {
       node->transfer->seen = node->transfer->answered;
-      since = 0;
+      ++q.moves;
     }
+    if (std::exchange(q.seen, q.moves) != q.moves) q.moved_ns = now_ns;
     if (since == 0) since = now_ns;
-    const Rank target = node->letter != nullptr ? node->letter->to : node->transfer->target;
     Status status = loss_of(target);
-    const bool late = parts_.timeout_ns > 0 && now_ns - since > parts_.timeout_ns;
+    const std::uint64_t waited = now_ns - std::max(since, q.moved_ns);
+    const bool late = parts_.timeout_ns > 0 && waited > parts_.timeout_ns;
     if (status.ok() && late) status = Status(ESP_ERR_TIMEOUT, target);
     if (!status.ok()) ended.emplace_back(node, status);
   }

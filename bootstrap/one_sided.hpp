@@ -98,10 +98,9 @@ class OneSided final : public Agent, private MessageTaker {
   bool is_local(Rank rank) const noexcept;
   Queue& queue(Rank to) noexcept;
   Status state_of(Rank to, unsigned id) noexcept;
-  Posted post(Letter& letter) noexcept;
   Posted post(Rank to, const ActiveMessage& message, Completion& completion) noexcept;
   void enqueue(Letter& letter) noexcept;
-  bool flush(Queue& queue) noexcept;
+  int flush(Queue& queue) noexcept;
   int deliver_to_self() noexcept;
   void end(Letter& letter, Status status) noexcept;
   void end(Transfer& transfer, Status status) noexcept;

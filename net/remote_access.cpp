@@ -224,9 +224,9 @@ bool RemoteAccess::refused(Rank rank, unsigned id) const noexcept {
 }
 
 int RemoteAccess::progress() noexcept {
-  if (!failed_.empty()) [[unlikely]]
-    return complete_failed();
   int events = 0;
+  if (!failed_.empty()) [[unlikely]]
+    events = complete_failed();
   for (std::size_t i = busy_.size(); i-- > 0;) {
     Peer& p = *busy_[i];
     if (!push(p)) continue;
@@ -237,9 +237,15 @@ int RemoteAccess::progress() noexcept {
   return events;
 }
 
+// Those that were there at the begin: completions may try again.
 int RemoteAccess::complete_failed() noexcept {
   int events = 0;
-  for (; RemoteOp* op = failed_.pop_front(); ++events) op->complete(op->failure);
+  const RemoteOp* last = failed_.back();
+  for (bool is_last = false; !is_last && !failed_.empty(); ++events) {
+    RemoteOp* op = failed_.pop_front();
+    is_last = op == last;
+    op->complete(op->failure);
+  }
   return events;
 }
 

@@ -233,7 +233,8 @@ ESP_API esp_status esp_team_split(esp_team* parent, int color, int key, esp_team
 /* Members listed (ranks in the parent, in the new order, the same list on every member) form a
  * team; the others get NULL. */
 ESP_API esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team);
-/* Local after all operations on the team have completed. The world team cannot be freed. */
+/* Local after all operations on the team have completed. The world team cannot be freed, nor one
+ * that has regions or operations under way (ESP_ERR_STATE). */
 ESP_API esp_status esp_team_free(esp_team* team);
 
 /* ---- collectives ---- */
@@ -361,7 +362,8 @@ typedef struct esp_region esp_region;
 
 /* Collective; blocks. `bytes` of this member, may differ and be 0; the memory is zeroed, 64-byte
  * aligned and of the same kind as that of esp_alloc (setting HEAP_BYTES bounds it). All members
- * get the same status. */
+ * get ESP_ERR_NO_MEMORY when there is none on one. Any other failure (a member has died) may come
+ * to some members only; the memory of those then stays until the job ends. */
 ESP_API esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region);
 /* Collective; blocks. No member has operations on it under way. Before the team is freed. When it
  * fails (a member has died) the handle is gone all the same, the memory with the job. */

@@ -232,6 +232,17 @@ void wrong_calls(const Context& c) {
   argument(esp_fetch_add(region, to, 4, 1, &word), "not aligned");
   argument(esp_compare_swap(region, to, 64, 0, 1, &word), "behind the end");
   argument(esp_put_start(region, to, 0, &word, 8, nullptr, nullptr), "no report");
+  const auto no_request = [&](auto&& call, const char* what) {
+    request = reinterpret_cast<esp_request*>(&word);
+    argument(call(), what);
+    CHECK(request == nullptr, "{} leaves a request", what);
+  };
+  no_request([&] { return esp_put_start(region, to, 57, &word, 8, nullptr, &request); }, "a put");
+  no_request([&] { return esp_get_start(region, -1, 0, &word, 8, nullptr, &request); }, "a get");
+  no_request([&] { return esp_fetch_add_start(region, to, 4, 1, &word, nullptr, &request); },
+             "a fetch-add");
+  no_request([&] { return esp_compare_swap_start(nullptr, to, 0, 0, 1, &word, nullptr, &request); },
+             "a compare-swap");
   const esp_notify neither = {nullptr, nullptr, nullptr};
   argument(esp_get_start(region, to, 0, &word, 8, &neither, nullptr), "an empty notify");
   int64_t left = 1;
@@ -264,6 +275,7 @@ void of_teams(const Context& c) {
       const int from = esp_team_job_rank(team, r);
       CHECK_EQ(mine[r], static_cast<std::uint64_t>(from * 100 + round), "from {}", r);
     }
+    CHECK_STATUS(esp_team_free(team), ESP_ERR_STATE, team, "it has a region");
     CHECK_OK(esp_region_free(region), team, "round {}", round);
   }
   CHECK_OK(esp_team_free(team), c.world, "");

@@ -13,6 +13,7 @@
 //   fault_probe remote HOW               HOW: kill or stop (of itself): the victim, while the
 //   others
 //                                        send it messages and get from its memory
+//   fault_probe slow target              one that answers seldom is asked for much
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
 
@@ -228,6 +229,40 @@ void reach_out(const Rank& r, const std::string& how) {
   ::kill(victim_pid, SIGKILL);
 }
 
+// Much is asked of a rank that answers seldom: what waits its turn is not late.
+void ask_slow_one(const Rank& r) {
+  constexpr std::uint64_t kAsked = 6000;
+  esp_region* region = nullptr;
+  expect(r, esp_region_create(r.world, 8, &region) == ESP_OK, "setup");
+  expect(r, esp_barrier(r.world) == ESP_OK, "setup");
+  if (r.rank == kVictim) {
+    for (const double end = esp_time() + 3; esp_time() < end; ::usleep(100'000)) {
+      (void)esp_progress(r.job);
+    }
+    const auto* word = static_cast<const std::uint64_t*>(esp_region_memory(region));
+    expect(r, *word > 0 && *word < kAsked, "answered nothing, or all at once");
+  } else {
+    struct Heard {
+      std::uint64_t count = 0, wrong = 0;
+    } heard;
+    const auto note = [](void* context, esp_status status) {
+      auto& told = *static_cast<Heard*>(context);
+      ++told.count;
+      told.wrong += status != ESP_OK ? 1 : 0;
+    };
+    const esp_notify notify = {note, &heard, nullptr};
+    for (std::uint64_t i = 0; i < kAsked; ++i) {
+      const esp_status status =
+          esp_fetch_add_start(region, kVictim, 0, 1, nullptr, &notify, nullptr);
+      expect(r, status == ESP_OK, "does not start");
+    }
+    while (heard.count < kAsked) (void)esp_progress(r.job);
+    expect(r, heard.wrong == 0, std::to_string(heard.wrong) + " failed");
+  }
+  expect(r, esp_region_free(region) == ESP_OK, "free");
+  std::printf("OK rank %d\n", r.rank);
+}
+
 esp_status differ(const Rank& r, const std::string& kind, std::vector<int>& in,
                   std::vector<int>& out) {
   const bool odd = r.rank == kVictim;
@@ -327,6 +362,8 @@ int main(int argc, char** argv) {
     come_late(r, argv[2]);
   } else if (mode == "remote") {
     reach_out(r, argv[2]);
+  } else if (mode == "slow") {
+    ask_slow_one(r);
   } else if (mode == "mismatch") {
     disagree(r, argv[2]);
   }

@@ -395,6 +395,50 @@ TEST_P(Access, TargetsThatLeaveEndOperations) {
   EXPECT_EQ(late.status.rank(), 0);
 }
 
+// Tries again whenever it fails.
+struct Stubborn : RemoteOp {
+  explicit Stubborn(RemoteAccess& way) : RemoteOp(on_fire), access(way) {
+    kind = RemoteKind::kFetchAdd;
+    target = 0;
+    bytes = 8;
+  }
+  static void on_fire(Completion& op, Status) noexcept {
+    auto& self = static_cast<Stubborn&>(op);
+    if (++self.fired < 20) self.access.start(self);
+  }
+  RemoteAccess& access;
+  int fired = 0;
+};
+
+// Whoever tries again with a target that is lost gets its next failure from the next progress.
+TEST_P(Access, TryingAgainIsNoEndlessProgress) {
+  Parties parties(GetParam(), 2, 64);
+  Probe first;
+  first.kind = RemoteKind::kFetchAdd;
+  first.target = 0;
+  first.bytes = 8;
+  parties.access(1).start(first);
+  ASSERT_TRUE(parties.until([&] { return first.fired == 1; }));
+  parties.at(0).access.reset();
+  parties.world().close(0);
+  RemoteAccess& access = parties.access(1);
+  Probe last;
+  last.kind = RemoteKind::kGet;
+  last.target = 0;
+  last.bytes = 8;
+  last.memory = parties.at(1).memory.data();
+  access.start(last);
+  ASSERT_TRUE(parties.until([&] { return last.fired == 1; }));
+  Stubborn a(access), b(access);
+  access.start(a);
+  access.start(b);
+  for (int turn = 1; turn <= 20; ++turn) {
+    EXPECT_GE(access.progress(), 2);
+    EXPECT_EQ(a.fired, turn);
+    EXPECT_EQ(b.fired, turn);
+  }
+}
+
 // Over links; the others have no frames.
 std::vector<WorldKind> frame_worlds() {
   std::vector<WorldKind> worlds;
