@@ -94,24 +94,24 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
     made.in_order = made.in_order && member == p;
   }
   const auto begins = [&](std::size_t levels) {
-    std::vector<std::int32_t> begin;
+    std::vector<std::int32_t> firsts;
     for (std::int32_t p = 0; p < members; ++p) {
       const bool first =
           p == 0 || !same_group(address(at(made.order, p - 1)), address(at(made.order, p)), levels);
-      if (first) begin.push_back(p);
+      if (first) firsts.push_back(p);
     }
-    begin.push_back(members);
-    return begin;
+    firsts.push_back(members);
+    return firsts;
   };
   made.begin = begins(1);
   made.largest = made.largest_group = largest_of(made.begin);
   std::size_t groups = made.begin.size();
   for (std::size_t level = 0; level < kInnerLevels; ++level) {
-    std::vector<std::int32_t> begin = begins(level + 2);
-    if (begin.size() == groups || begin.size() == addresses.size() + 1) continue;
-    groups = begin.size();
-    made.largest_group = largest_of(begin);
-    made.inner.push_back({static_cast<InnerLevel>(level), std::move(begin)});
+    std::vector<std::int32_t> firsts = begins(level + 2);
+    if (firsts.size() == groups || firsts.size() == addresses.size() + 1) continue;
+    groups = firsts.size();
+    made.largest_group = largest_of(firsts);
+    made.inner.push_back({static_cast<InnerLevel>(level), std::move(firsts)});
   }
   return made;
 }

@@ -247,7 +247,7 @@ constexpr Knob kKnobs[] = {
     knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
                                 "A peer that answers no datagram for so long is given up. A rank "
                                 "that computes and calls nothing of the library does not answer. "
-                                "0: 120 s, or TIMEOUT if that is longer.",
+                                "0: 120 s, or TIMEOUT if that is longer (never, if TIMEOUT is 0).",
                                 {0, kYear}),
     knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
     knob<&Config::trace_events>("TRACE_EVENTS", "events",

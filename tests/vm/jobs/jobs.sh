@@ -66,6 +66,12 @@ job_few_connections_6_ranks_6_nodes() {
   ESPALIER_RDMA_CONNECTIONS=1 job 6 6 shm,rc,ud "$probe" collect
 }
 job_flows_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" flows; }
+# One-sided operations and active messages.
+job_regions_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" regions; }
+job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
+job_messages_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" messages; }
+job_messages_ud() { job 4 4 ud "$bin/api_tests" messages; }
+job_remote_killed_rc() { fault 3 4 4 rc,ud remote kill; }
 # Whoever waits sleeps at once, on both ports.
 job_asleep() { ESPALIER_SPIN_US=0 ESPALIER_YIELD_US=0 job 4 2 shm,rc,ud "$probe" collect; }
 job_progress_thread() { ESPALIER_PROGRESS_THREAD=1 job 4 2 shm,rc,ud "$probe" collect; }
