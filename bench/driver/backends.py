@@ -63,6 +63,11 @@ def find_backends(bin_dir: pathlib.Path, wanted: list, say) -> list:
             (),
         ),
     ]
+    return usable(candidates, wanted, say)
+
+
+def usable(candidates: list, wanted: list, say) -> list:
+    """Those of the wanted names whose program is built and whose launcher was found."""
     found = []
     for backend in candidates:
         if backend.name not in wanted:

@@ -20,7 +20,7 @@ def number(value) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
 
-def _table(header: list, rows: list, markdown: bool) -> list:
+def table(header: list, rows: list, markdown: bool) -> list:
     if markdown:
         lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
         return lines + ["| " + " | ".join(row) + " |" for row in rows]
@@ -46,7 +46,7 @@ def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) ->
                 cell["best_peer"] or "-", number(cell["ratio"]), number(cell["target_ratio"]),
                 number(floor), number(time / floor if time and floor else None), cell["verdict"],
             ])  # fmt: skip
-        lines += _table(header, rows, markdown)
+        lines += table(header, rows, markdown)
     return lines
 
 
@@ -60,7 +60,7 @@ def shortfall_lines(cells: list, ours: str, markdown: bool) -> list:
     if not rows:
         return []
     title = ["", f"{'### ' if markdown else ''}Short of the target", ""]
-    return title + _table(["ranks", "operation", "size", "ratio", "target", ""], rows, markdown)
+    return title + table(["ranks", "operation", "size", "ratio", "target", ""], rows, markdown)
 
 
 def floor_lines(floors: list, markdown: bool) -> list:
@@ -73,7 +73,7 @@ def floor_lines(floors: list, markdown: bool) -> list:
                      f"{floor['median_us']:.3f}" if known else "-", number(rate),
                      floor["note"]])  # fmt: skip
     title = ["", f"{'### ' if markdown else ''}Floors of this machine", ""]
-    return title + _table(header, rows, markdown)
+    return title + table(header, rows, markdown)
 
 
 def resource_lines(found: dict, markdown: bool) -> list:
@@ -94,7 +94,7 @@ def resource_lines(found: dict, markdown: bool) -> list:
             continue
         rows = [[e["library"], str(e["ranks"]), *cells(e, keys)] for e in found[kind]]
         lines += ["", ("### " if markdown else "") + title, ""]
-        lines += _table(["library", "ranks", *keys], rows, markdown)
+        lines += table(["library", "ranks", *keys], rows, markdown)
     return lines
 
 

@@ -12,6 +12,7 @@ import dataclasses
 import pathlib
 import shutil
 
+import backends
 from network import PREFIX, Nodes
 
 OURS = "espalier"
@@ -85,14 +86,4 @@ def find_libraries(bin_dir: pathlib.Path, wanted: list, say) -> list:
         Library("openmpi-han", bin_dir / "esp-bench-openmpi", mpirun),
         Library("mpich", bin_dir / "esp-bench-mpich", hydra),
     ]
-    found = []
-    for library in candidates:
-        if library.name not in wanted:
-            continue
-        if not library.program.exists():
-            say(f"{library.name}: left out, {library.program.name} is not built")
-        elif library.launcher is None:
-            say(f"{library.name}: left out, its launcher is not installed")
-        else:
-            found.append(library)
-    return found
+    return backends.usable(candidates, wanted, say)

@@ -9,7 +9,7 @@ import statistics
 
 from analysis import cell_us
 from launchers import OURS
-from report import human_size, number
+from report import human_size, number, table
 
 LARGE = 64 << 10
 TARGET_LARGE = 1 / 1.3  # from LARGE up: at least 1.3 times faster than the best peer
@@ -62,14 +62,6 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
     }
 
 
-def _table(header: list, rows: list, markdown: bool) -> list:
-    if markdown:
-        lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-        return lines + ["| " + " | ".join(row) + " |" for row in rows]
-    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
-    return ["  ".join(f"{text:>{w}}" for text, w in zip(line, widths)) for line in [header, *rows]]
-
-
 def _title(text: str, markdown: bool) -> list:
     return ["", f"{'## ' if markdown else ''}{text}", ""]
 
@@ -87,7 +79,7 @@ def ratio_lines(cells: list, markdown: bool) -> list:
             rows.append([op, *shown])
         plural = "rank" if per_node == 1 else "ranks"
         lines += _title(f"{nodes} nodes, {per_node} {plural} each: time / best peer's", markdown)
-        lines += _table(["", *map(human_size, sizes)], rows, markdown)
+        lines += table(["", *map(human_size, sizes)], rows, markdown)
     return lines
 
 
@@ -112,7 +104,7 @@ def p2p_lines(costs: dict, markdown: bool) -> list:
             rows.append([name, op, *(number(times[s] / floor[s] if s in times else None)
                                      for s in floor)])  # fmt: skip
     title = "Point to point, time / half a round trip of a plain socket (best launch)"
-    return _title(title, markdown) + _table(["", "", *map(human_size, floor)], rows, markdown)
+    return _title(title, markdown) + table(["", "", *map(human_size, floor)], rows, markdown)
 
 
 def cost_lines(costs: dict, markdown: bool) -> list:
@@ -134,7 +126,7 @@ def cost_lines(costs: dict, markdown: bool) -> list:
     if not rows:
         return []
     header = ["", "first exchange", "first / its later ones", "memory per peer", "start-up"]
-    return _title("Set-up, memory, start-up, relative to Espalier's", markdown) + _table(
+    return _title("Set-up, memory, start-up, relative to Espalier's", markdown) + table(
         header, rows, markdown
     )
 
