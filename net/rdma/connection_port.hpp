@@ -92,7 +92,7 @@ class ConnectionPort {
   virtual std::uint32_t send_depth() const noexcept = 0;    // posts per connection
   // Packets for arrivals, of all connections together. A message takes one until repost(), a write
   // with immediate one until placed() returns. Where there is none the sender is made to wait, and
-  // breaks after a while (kReceiverNotReady).
+  // breaks after a while (kReceiverNotReady). Connections that end take none along.
   virtual std::uint32_t receive_depth() const noexcept = 0;
 
   virtual Result<ConnectionId> create() = 0;

@@ -28,6 +28,8 @@ EventMeaning meaning(ibv_event_type event) noexcept {
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_PATH_MIG_ERR:
       return EventMeaning::kQueueBroken;
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return EventMeaning::kReceivesBack;
     default:  // Communication established, queues drained, tables changed: no consequence here.
       return EventMeaning::kNothing;
   }
@@ -145,6 +147,9 @@ void VerbsAdapter::on_event(const ibv_async_event& event) noexcept {
       if (event.event_type == IBV_EVENT_CQ_ERR) return tell(event.element.cq->cq_context, 0);
       if (event.event_type == IBV_EVENT_SRQ_ERR) return tell(event.element.srq->srq_context, 0);
       return tell(event.element.qp->qp_context, event.element.qp->qp_num);
+    case EventMeaning::kReceivesBack:
+      return static_cast<EventTarget*>(event.element.qp->qp_context)
+          ->receives_back(event.element.qp->qp_num);
   }
 }
 

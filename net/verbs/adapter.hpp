@@ -15,7 +15,14 @@
 namespace espalier::verbs {
 
 // What an event of a device or its port means for those who use it.
-enum class EventMeaning : std::uint8_t { kNothing, kPortUp, kPortDown, kDeviceGone, kQueueBroken };
+enum class EventMeaning : std::uint8_t {
+  kNothing,
+  kPortUp,
+  kPortDown,
+  kDeviceGone,
+  kQueueBroken,
+  kReceivesBack,
+};
 EventMeaning meaning(ibv_event_type event) noexcept;
 
 // Who owns a queue pair, a shared receive queue or a completion queue.
@@ -23,6 +30,9 @@ class EventTarget {
  public:
   // It is broken. `queue_pair`: its number; 0: the event is about another queue.
   virtual void queue_broken(std::uint32_t queue_pair) noexcept = 0;
+  // This queue pair, which is broken, has completed all that it had taken from its shared receive
+  // queue.
+  virtual void receives_back(std::uint32_t) noexcept {}
 
  protected:
   ~EventTarget() = default;

@@ -3,8 +3,9 @@
 // A life: made, connected, halted (it broke, or was stopped), destroyed. Halting takes the queue
 // pair to ERR, where nothing is taken in any more, and then destroys it, after which the device is
 // done with all memory of ours; what it had completed before has been fetched, the rest of what was
-// posted fails. Nothing depends on the device flushing its queues. (RESET would do as well, but in
-// Linux 6.1 Soft-RoCE follows a null pointer if packets arrive meanwhile.)
+// posted fails. Nothing depends on the device flushing its queues; for the sake of the shared
+// receive queue it is given a moment to tell that it has (spare_packets.hpp). (RESET would do as
+// well, but in Linux 6.1 Soft-RoCE follows a null pointer if packets arrive meanwhile.)
 //
 // Threads: owner. path: data (queue), slow (state)
 #pragma once
@@ -64,6 +65,7 @@ struct Connection {
   std::uint32_t generation = 0;  // of this slot: completions of its former users are told apart
   bool stopped = false;          // by the caller: broken() is not told
   bool told = false;             // broken() has been called
+  bool receives_back = false;    // the device has told so
   rdma::Fault why = rdma::Fault::kFlushed;
 };
 

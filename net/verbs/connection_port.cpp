@@ -30,8 +30,12 @@ Outcome VerbsConnectionPort::fit_options() {
   options_.send_depth = std::bit_ceil(options_.send_depth);  // Positions wrap around.
   options_.inline_bytes = std::min(options_.inline_bytes, kInlineMax);
   at_most(options_.receive_packets, limits.max_srq_wr);
-  at_most(options_.connections, (limits.max_cqe - static_cast<int>(options_.receive_packets)) /
-                                    static_cast<int>(options_.send_depth));
+  const std::uint32_t spares =
+      std::min(kSpares, static_cast<std::uint32_t>(limits.max_srq_wr) - options_.receive_packets);
+  spares_ = SparePackets(options_.receive_packets, spares);
+  at_most(options_.connections,
+          (limits.max_cqe - static_cast<int>(options_.receive_packets + spares)) /
+              static_cast<int>(options_.send_depth));
   at_most(options_.connections, limits.max_qp);
   if (options_.connections == 0 || options_.receive_packets == 0) {
     return error(ESP_ERR_UNSUPPORTED,
@@ -45,19 +49,19 @@ Outcome VerbsConnectionPort::fit_options() {
 Outcome VerbsConnectionPort::open() {
   const Outcome fits = fit_options();
   if (!fits) return fits;
+  const std::uint32_t arrivals_max = options_.receive_packets + spares_.left();
   auto completions = CompletionQueue::create(
-      adapter_, options_.receive_packets + options_.connections * options_.send_depth, *this,
-      counts_.looks);
+      adapter_, arrivals_max + options_.connections * options_.send_depth, *this, counts_.looks);
   if (!completions) return completions.error();
   completions_ = std::move(*completions);
-  auto packets = PacketMemory::create(
-      adapter_, {.count = options_.receive_packets, .bytes = options_.packet_bytes});
+  auto packets =
+      PacketMemory::create(adapter_, {.count = arrivals_max, .bytes = options_.packet_bytes});
   if (!packets) return packets.error();
   packets_ = std::move(*packets);
 
   ibv_srq_init_attr wanted = {};
   wanted.srq_context = static_cast<EventTarget*>(this);
-  wanted.attr = {.max_wr = options_.receive_packets, .max_sge = 1, .srq_limit = 0};
+  wanted.attr = {.max_wr = arrivals_max, .max_sge = 1, .srq_limit = 0};
   shared_.reset(ibv_create_srq(adapter_.domain(), &wanted));
   if (shared_ == nullptr) return adapter_.failed("ibv_create_srq", errno);
   receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get(), counts_.refills);

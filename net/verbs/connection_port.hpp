@@ -6,6 +6,11 @@
 // whatever the caller asks. The completion queue has room for everything that may be posted, so it
 // cannot overrun; this bounds the number of connections.
 //
+// Credits promise that there are receive_depth() packets in the shared receive queue or with the
+// caller. A queue pair that ends may hold one of them: its device is given a millisecond to tell
+// that it does not (IBV_EVENT_QP_LAST_WQE_REACHED), and where it says nothing, as Soft-RoCE of
+// Linux 6.1, a spare packet takes the place of the one that may be lost (spare_packets.hpp).
+//
 // Ownership: borrows the adapter; owns packets, connections and registrations. Threads: owner.
 // path: data
 #pragma once
@@ -18,6 +23,7 @@
 #include "net/verbs/completion_queue.hpp"
 #include "net/verbs/connection.hpp"
 #include "net/verbs/packet_memory.hpp"
+#include "net/verbs/spare_packets.hpp"
 
 namespace espalier::verbs {
 
@@ -58,6 +64,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
 
  private:
   static constexpr std::size_t kBatch = 16;
+  static constexpr std::uint32_t kSpares = 32;
   static constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;  // ids of packets; and an index
 
   VerbsConnectionPort(VerbsAdapter& adapter, const ConnectionOptions& options)
@@ -76,10 +83,12 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   void ring() noexcept;
 
   void queue_broken(std::uint32_t queue_pair) noexcept override;
+  void receives_back(std::uint32_t queue_pair) noexcept override;
   void finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept;
   void finish_arrival(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
   void finish_send(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
   void halt(Connection& connection, rdma::Fault why) noexcept;
+  void await_receives(const Connection& connection) noexcept;
   int tell_halted(rdma::ConnectionSink& sink, int budget) noexcept;
 
   VerbsAdapter& adapter_;
@@ -88,6 +97,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::unique_ptr<PacketMemory> packets_;
   SharedReceives shared_;
   std::unique_ptr<ReceivePoster> receives_;
+  SparePackets spares_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
   std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;
   // Halted ones whose end has not been told in full.

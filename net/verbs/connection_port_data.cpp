@@ -6,12 +6,14 @@
 #include <cstring>
 #include <utility>
 
+#include "core/clock.hpp"
 #include "net/verbs/connection_port.hpp"
 
 namespace espalier::verbs {
 namespace {
 
 constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
+constexpr std::uint64_t kReceivesBackNs = 1'000'000;
 
 // The id of a work request for sending: 23 bits for whose, 8 for the generation, 32 for the
 // position.
@@ -237,10 +239,30 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   state.qp_state = IBV_QPS_ERR;
   const int failure = ibv_modify_qp(connection.queue_pair.get(), &state, IBV_QP_STATE);
   if (failure != 0) adapter_.device_gone(failure);
+  await_receives(connection);
   completions_->fetch_all();
   connection.queue_pair.reset();
   completions_->fetch_all();
+  if (const auto spare = spares_.queue_pair_destroyed(connection.receives_back)) {
+    repost((*packets_)[*spare]);
+  }
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
+}
+
+// For a short time: not all devices tell. Other queue pairs may be found broken meanwhile, and are
+// halted inside.
+void VerbsConnectionPort::await_receives(const Connection& connection) noexcept {
+  SteadyClock clock;
+  const std::uint64_t end_ns = clock.now_ns() + kReceivesBackNs;
+  do {
+    completions_->fetch_all();
+    adapter_.take_events();
+  } while (!connection.receives_back && adapter_.fault().ok() && clock.now_ns() < end_ns);
+}
+
+void VerbsConnectionPort::receives_back(std::uint32_t queue_pair) noexcept {
+  const auto found = by_queue_pair_.find(queue_pair);
+  if (found != by_queue_pair_.end()) connections_[found->second]->receives_back = true;
 }
 
 // broken(), and failed() for what is left. The sink may post, stop and destroy meanwhile.
