@@ -53,7 +53,7 @@ Outcome parse_addresses(std::span<const std::byte> bytes, Rank rank, Card& card)
 // A rank that may run on all CPUs is bound to nothing: known without reading about each of them.
 void note_place(Card& card) {
   if (CPU_COUNT(&card.cpus) >= ::sysconf(_SC_NPROCESSORS_ONLN)) return;
-  const Place place = current_place();
+  const Locality place = current_locality();
   card.place[0] = place.package;
   card.place[1] = place.numa;
   card.place[2] = place.llc;

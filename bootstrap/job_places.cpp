@@ -10,7 +10,7 @@ std::vector<InnerPlace> emulated_places(const Machine& machine, const JobNodes& 
   std::vector<InnerPlace> places;
   std::vector<int> ranks_on(static_cast<std::size_t>(nodes.count()), 0);
   for (const std::int32_t node : nodes.node_of) {
-    const Place place = place_of_rank(machine, ranks_on[static_cast<std::size_t>(node)]++);
+    const Locality place = locality_of_rank(machine, ranks_on[static_cast<std::size_t>(node)]++);
     places.push_back({place.package, place.numa, place.llc});
   }
   return places;

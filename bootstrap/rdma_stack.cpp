@@ -45,7 +45,7 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
     if (auto loaded = load_machine(config.topology)) machine = std::move(*loaded);
   }
   auto chosen =
-      verbs::choose_ports(all, options, machine, {place_of_rank(machine, node_rank), node_rank});
+      verbs::choose_ports(all, options, machine, {locality_of_rank(machine, node_rank), node_rank});
   if (!chosen) return chosen.error();
   if (chosen->empty()) return error(ESP_ERR_UNSUPPORTED, why_none_usable(all));
   return chosen->front();

@@ -10,35 +10,36 @@
 namespace espalier {
 namespace {
 
-constexpr std::int32_t Place::*kLevels[] = {&Place::cpu,  &Place::core,    &Place::llc,
-                                            &Place::numa, &Place::package, &Place::board};
+constexpr std::int32_t Locality::*kLevels[] = {&Locality::cpu,     &Locality::core,
+                                               &Locality::llc,     &Locality::numa,
+                                               &Locality::package, &Locality::board};
 
-int count_different(const Machine& machine, std::int32_t Place::*level) {
+int count_different(const Machine& machine, std::int32_t Locality::*level) {
   std::set<std::int32_t> seen;
-  for (const Place& place : machine.cpus) {
-    if (place.*level != kUnknownPlace) seen.insert(place.*level);
+  for (const Locality& place : machine.cpus) {
+    if (place.*level != kUnknownLocality) seen.insert(place.*level);
   }
   return static_cast<int>(seen.size());
 }
 
 // The first CPU of each core.
-std::vector<Place> cores_of(const Machine& machine) {
-  std::vector<Place> cores;
-  for (const Place& place : machine.cpus) {
-    const bool known = std::any_of(cores.begin(), cores.end(), [&place](const Place& core) {
-      return core.core == place.core && place.core != kUnknownPlace;
+std::vector<Locality> cores_of(const Machine& machine) {
+  std::vector<Locality> cores;
+  for (const Locality& place : machine.cpus) {
+    const bool known = std::any_of(cores.begin(), cores.end(), [&place](const Locality& core) {
+      return core.core == place.core && place.core != kUnknownLocality;
     });
     if (!known) cores.push_back(place);
   }
   return cores;
 }
 
-std::string distance_table(const std::vector<Place>& cores) {
+std::string distance_table(const std::vector<Locality>& cores) {
   std::string text = "distance between cores (1 shares a cache ... 6 other board):\n     ";
-  for (const Place& column : cores) text += fmt::format("{:>4}", column.cpu);
-  for (const Place& row : cores) {
+  for (const Locality& column : cores) text += fmt::format("{:>4}", column.cpu);
+  for (const Locality& row : cores) {
     text += fmt::format("\n{:>5}", row.cpu);
-    for (const Place& column : cores) {
+    for (const Locality& column : cores) {
       text += row.cpu == column.cpu ? "   ." : fmt::format("{:>4}", distance(row, column));
     }
   }
@@ -52,29 +53,29 @@ std::string size_or_none(std::uint64_t bytes) {
 }  // namespace
 
 int Machine::core_count() const {
-  return count_different(*this, &Place::core);
+  return count_different(*this, &Locality::core);
 }
 int Machine::llc_count() const {
-  return count_different(*this, &Place::llc);
+  return count_different(*this, &Locality::llc);
 }
 int Machine::numa_count() const {
-  return count_different(*this, &Place::numa);
+  return count_different(*this, &Locality::numa);
 }
 int Machine::package_count() const {
-  return count_different(*this, &Place::package);
+  return count_different(*this, &Locality::package);
 }
 int Machine::board_count() const {
-  return count_different(*this, &Place::board);
+  return count_different(*this, &Locality::board);
 }
 
-int distance(const Place& a, const Place& b) noexcept {
-  const auto shared = [&a, &b](std::int32_t Place::*level) {
-    return a.*level != kUnknownPlace && a.*level == b.*level;
+int distance(const Locality& a, const Locality& b) noexcept {
+  const auto shared = [&a, &b](std::int32_t Locality::*level) {
+    return a.*level != kUnknownLocality && a.*level == b.*level;
   };
-  if (shared(&Place::cpu) || shared(&Place::core) || shared(&Place::llc)) return 1;
-  if (shared(&Place::numa)) return shared(&Place::package) ? 2 : 3;
-  if (shared(&Place::package)) return 4;
-  const bool board_known = a.board != kUnknownPlace && b.board != kUnknownPlace;
+  if (shared(&Locality::cpu) || shared(&Locality::core) || shared(&Locality::llc)) return 1;
+  if (shared(&Locality::numa)) return shared(&Locality::package) ? 2 : 3;
+  if (shared(&Locality::package)) return 4;
+  const bool board_known = a.board != kUnknownLocality && b.board != kUnknownLocality;
   return board_known && a.board != b.board ? 6 : 5;
 }
 
@@ -88,29 +89,29 @@ Result<Machine> load_machine(std::string_view description) {
   return machine_from_sysfs();
 }
 
-Place common_place(const Place& a, const Place& b) noexcept {
-  Place common = a;
+Locality common_locality(const Locality& a, const Locality& b) noexcept {
+  Locality common = a;
   for (const auto level : kLevels) {
-    if (common.*level != b.*level) common.*level = kUnknownPlace;
+    if (common.*level != b.*level) common.*level = kUnknownLocality;
   }
   return common;
 }
 
-Place common_place(const Machine& machine, std::span<const int> cpus) {
-  Place common;
+Locality common_locality(const Machine& machine, std::span<const int> cpus) {
+  Locality common;
   bool first = true;
-  for (const Place& place : machine.cpus) {
+  for (const Locality& place : machine.cpus) {
     if (std::find(cpus.begin(), cpus.end(), place.cpu) == cpus.end()) continue;
-    common = first ? place : common_place(common, place);
+    common = first ? place : common_locality(common, place);
     first = false;
   }
   return common;
 }
 
-Place place_of_rank(const Machine& machine, int node_rank) {
+Locality locality_of_rank(const Machine& machine, int node_rank) {
   ESP_ASSERT(node_rank >= 0);
-  if (!machine.emulated) return common_place(machine, affinity_cpus());
-  const std::vector<Place> cores = cores_of(machine);
+  if (!machine.emulated) return common_locality(machine, affinity_cpus());
+  const std::vector<Locality> cores = cores_of(machine);
   if (cores.empty()) return {};
   return cores[static_cast<std::size_t>(node_rank) % cores.size()];
 }
@@ -125,12 +126,12 @@ std::string describe(const Machine& machine) {
                       size_or_none(machine.l3_bytes), machine.cache_line_bytes,
                       format_size(machine.page_bytes), size_or_none(machine.huge_page_bytes));
   text += "  cpu  core   llc  numa  package  board\n";
-  for (const Place& place : machine.cpus) {
+  for (const Locality& place : machine.cpus) {
     text += fmt::format("{:>5} {:>5} {:>5} {:>5} {:>8} {:>6}\n", place.cpu, place.core, place.llc,
                         place.numa, place.package, place.board);
   }
   constexpr std::size_t kTableMax = 24;  // wider than that does not fit a terminal
-  const std::vector<Place> cores = cores_of(machine);
+  const std::vector<Locality> cores = cores_of(machine);
   if (cores.size() <= kTableMax) text += distance_table(cores);
   return text;
 }

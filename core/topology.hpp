@@ -21,23 +21,23 @@
 
 namespace espalier {
 
-inline constexpr std::int32_t kUnknownPlace = -1;
+inline constexpr std::int32_t kUnknownLocality = -1;
 
-// Where a CPU (hardware thread) or a set of CPUs is; kUnknownPlace where a set spans several.
-struct Place {
-  std::int32_t cpu = kUnknownPlace;
-  std::int32_t core = kUnknownPlace;
-  std::int32_t llc = kUnknownPlace;  // outermost cache above the core, usually L3
-  std::int32_t numa = kUnknownPlace;
-  std::int32_t package = kUnknownPlace;
-  std::int32_t board = kUnknownPlace;
-  friend bool operator==(const Place&, const Place&) = default;
+// Where a CPU (hardware thread) or a set of CPUs is; kUnknownLocality where a set spans several.
+struct Locality {
+  std::int32_t cpu = kUnknownLocality;
+  std::int32_t core = kUnknownLocality;
+  std::int32_t llc = kUnknownLocality;  // outermost cache above the core, usually L3
+  std::int32_t numa = kUnknownLocality;
+  std::int32_t package = kUnknownLocality;
+  std::int32_t board = kUnknownLocality;
+  friend bool operator==(const Locality&, const Locality&) = default;
 };
 
 // Where a rank is, among all ranks of a job. Goes into cards as it is.
 struct Location {
   HostIdentity host;
-  Place place;
+  Locality place;
   friend bool operator==(const Location&, const Location&) = default;
 };
 static_assert(sizeof(Location) == 48 && std::is_trivially_copyable_v<Location>);
@@ -50,12 +50,12 @@ static_assert(sizeof(Location) == 48 && std::is_trivially_copyable_v<Location>);
 // What is unknown is not shared, except the board.
 inline constexpr int kDistanceOtherNode = 7;
 int distance(const Location& a, const Location& b) noexcept;
-int distance(const Place& a, const Place& b) noexcept;
+int distance(const Locality& a, const Locality& b) noexcept;
 
 struct Machine {
   std::string origin;          // "this machine (hwloc)", "topology.xml", ...: for people
   bool emulated = false;       // not the machine this process runs on: bindings mean nothing
-  std::vector<Place> cpus;     // ascending by cpu
+  std::vector<Locality> cpus;  // ascending by cpu
   std::uint64_t l1_bytes = 0;  // data caches of the first CPU; 0: unknown or none
   std::uint64_t l2_bytes = 0;
   std::uint64_t l3_bytes = 0;
@@ -81,14 +81,14 @@ Result<Machine> machine_from_sysfs(const std::string& root = "/sys");
 std::uint64_t transparent_huge_page_bytes(const std::string& root = "/sys");
 
 // Where a thread is that may run on `cpus`: what they have in common.
-Place common_place(const Machine& machine, std::span<const int> cpus);
-Place common_place(const Place& a, const Place& b) noexcept;
+Locality common_locality(const Machine& machine, std::span<const int> cpus);
+Locality common_locality(const Locality& a, const Locality& b) noexcept;
 // Where the calling thread is on this machine, from sysfs: for a bound thread a fraction of a
 // millisecond, where load_machine() takes several.
-Place current_place(const std::string& root = "/sys");
+Locality current_locality(const std::string& root = "/sys");
 // Of the calling thread, on this machine; on an emulated one, of the node_rank-th core (modulo the
 // number of cores).
-Place place_of_rank(const Machine& machine, int node_rank);
+Locality locality_of_rank(const Machine& machine, int node_rank);
 
 // Several lines for people.
 std::string describe(const Machine& machine);

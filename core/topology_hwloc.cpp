@@ -53,21 +53,21 @@ hwloc_obj_t outermost(hwloc_obj_t object, Predicate wanted) {
 }
 
 std::int32_t first_cpu(hwloc_obj_t object) {
-  return object == nullptr ? kUnknownPlace : hwloc_bitmap_first(object->cpuset);
+  return object == nullptr ? kUnknownLocality : hwloc_bitmap_first(object->cpuset);
 }
 
-Place place_of_pu(hwloc_topology_t topology, hwloc_obj_t pu) {
+Locality locality_of_pu(hwloc_topology_t topology, hwloc_obj_t pu) {
   hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
   hwloc_obj_t llc =
       outermost(pu, [](hwloc_obj_t o) { return hwloc_obj_type_is_dcache(o->type) != 0; });
   // hwloc has no boards; they are groups of packages.
   hwloc_obj_t board = outermost(package, [](hwloc_obj_t o) { return o->type == HWLOC_OBJ_GROUP; });
-  Place place;
+  Locality place;
   place.cpu = static_cast<std::int32_t>(pu->os_index);
   place.core = first_cpu(hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu));
-  if (place.core == kUnknownPlace) place.core = place.cpu;
+  if (place.core == kUnknownLocality) place.core = place.cpu;
   place.llc = first_cpu(llc);
-  place.numa = pu->nodeset == nullptr ? kUnknownPlace : hwloc_bitmap_first(pu->nodeset);
+  place.numa = pu->nodeset == nullptr ? kUnknownLocality : hwloc_bitmap_first(pu->nodeset);
   // Machines that do not tell have one of each.
   place.package = package == nullptr ? 0 : static_cast<std::int32_t>(package->os_index);
   place.board = board == nullptr ? 0 : first_cpu(board);
@@ -122,10 +122,10 @@ Result<Machine> machine_from_hwloc(std::string_view description_view) {
                                         : "this machine (hwloc)";
   for (hwloc_obj_t pu = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, nullptr); pu != nullptr;
        pu = hwloc_get_next_obj_by_type(raw, HWLOC_OBJ_PU, pu)) {
-    machine.cpus.push_back(place_of_pu(raw, pu));
+    machine.cpus.push_back(locality_of_pu(raw, pu));
   }
   std::sort(machine.cpus.begin(), machine.cpus.end(),
-            [](const Place& a, const Place& b) { return a.cpu < b.cpu; });
+            [](const Locality& a, const Locality& b) { return a.cpu < b.cpu; });
   read_caches(raw, machine);
   machine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   machine.huge_page_bytes = transparent_huge_page_bytes();

@@ -59,10 +59,10 @@ std::string cpu_directory_of(const std::string& root, int cpu) {
   return fmt::format("{}/devices/system/cpu/cpu{}", root, cpu);
 }
 
-Place read_place(const std::string& root, int cpu) {
+Locality read_locality(const std::string& root, int cpu) {
   const std::string cpu_directory = cpu_directory_of(root, cpu);
   const std::string topology = cpu_directory + "/topology";
-  Place place;
+  Locality place;
   place.cpu = cpu;
   auto core = read_first_cpu(topology + "/core_cpus_list");
   if (!core) core = read_first_cpu(topology + "/thread_siblings_list");  // before Linux 5.3
@@ -109,7 +109,7 @@ Result<Machine> machine_from_sysfs(const std::string& root) {
   Machine machine;
   machine.origin = "this machine (sysfs)";
   for (const int cpu : *online) {
-    machine.cpus.push_back(read_place(root, cpu));
+    machine.cpus.push_back(read_locality(root, cpu));
   }
   read_cache_sizes(cpu_directory_of(root, online->front()), machine);
   machine.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -117,18 +117,18 @@ Result<Machine> machine_from_sysfs(const std::string& root) {
   return machine;
 }
 
-Place current_place(const std::string& root) {
+Locality current_locality(const std::string& root) {
   std::vector<int> cpus = affinity_cpus();
   if (cpus.empty()) return {};
   // The ends are farthest apart: an unbound thread is recognised after two CPUs on machines with
   // several packages.
   std::swap(cpus[cpus.size() > 1 ? 1 : 0], cpus.back());
-  Place common = read_place(root, cpus.front());
+  Locality common = read_locality(root, cpus.front());
   for (const int cpu : cpus) {
-    const bool anything_left = common.numa != kUnknownPlace || common.package != kUnknownPlace ||
-                               common.llc != kUnknownPlace;
+    const bool anything_left = common.numa != kUnknownLocality ||
+                               common.package != kUnknownLocality || common.llc != kUnknownLocality;
     if (!anything_left) break;
-    common = common_place(common, read_place(root, cpu));
+    common = common_locality(common, read_locality(root, cpu));
   }
   return common;
 }

@@ -119,7 +119,7 @@ Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const 
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
                [](const PortInfo& info) { return info.why_not.empty(); });
   const auto far = [&](const PortInfo& info) {
-    return distance(common_place(machine, info.cpus), asker.place);
+    return distance(common_locality(machine, info.cpus), asker.place);
   };
   std::stable_sort(chosen.begin(), chosen.end(),
                    [&](const PortInfo& a, const PortInfo& b) { return far(a) < far(b); });

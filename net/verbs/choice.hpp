@@ -53,7 +53,7 @@ std::string describe(const PortInfo& info);
 // Who asks: where it runs, and its number among the ranks there (spreads them over ports that are
 // equally near).
 struct Asker {
-  Place place;
+  Locality place;
   int node_rank = 0;
 };
 

@@ -66,8 +66,8 @@ TEST(Topology, Parapluie) {
 TEST(Topology, DistanceHistograms) {
   const auto histogram = [](const Machine& m) {
     std::vector<int> counts(8);
-    for (const Place& a : m.cpus) {
-      for (const Place& b : m.cpus) counts[static_cast<std::size_t>(distance(a, b))] += a != b;
+    for (const Locality& a : m.cpus) {
+      for (const Locality& b : m.cpus) counts[static_cast<std::size_t>(distance(a, b))] += a != b;
     }
     return counts;
   };
@@ -85,30 +85,31 @@ TEST(Topology, WithoutAnyCacheOnlyTheCoreIsShared) {
 TEST(Topology, NumbersAreTheKernelsOrThoseOfTheFirstCpu) {
   const Machine m = machine(kThreads);
   ASSERT_EQ(m.cpus.size(), 8u);
-  EXPECT_EQ(m.cpus[7], (Place{.cpu = 7, .core = 6, .llc = 4, .numa = 1, .package = 1, .board = 0}));
+  EXPECT_EQ(m.cpus[7],
+            (Locality{.cpu = 7, .core = 6, .llc = 4, .numa = 1, .package = 1, .board = 0}));
   EXPECT_EQ(m.core_count(), 4);
 }
 
 TEST(Topology, ASetOfCpusIsWhereAllOfThemAre) {
   const Machine m = machine(kThreads);
   const int one_core[] = {2, 3};
-  EXPECT_EQ(common_place(m, one_core),
-            (Place{.cpu = -1, .core = 2, .llc = 0, .numa = 0, .package = 0, .board = 0}));
+  EXPECT_EQ(common_locality(m, one_core),
+            (Locality{.cpu = -1, .core = 2, .llc = 0, .numa = 0, .package = 0, .board = 0}));
   const int both_packages[] = {0, 7};
-  EXPECT_EQ(common_place(m, both_packages), (Place{.board = 0}));
-  EXPECT_EQ(common_place(m, {}), Place{});
+  EXPECT_EQ(common_locality(m, both_packages), (Locality{.board = 0}));
+  EXPECT_EQ(common_locality(m, {}), Locality{});
   // Unbound ranks share the board, nothing nearer.
-  EXPECT_EQ(distance(common_place(m, both_packages), common_place(m, both_packages)), 5);
-  EXPECT_EQ(distance(Place{}, Place{}), 5);
+  EXPECT_EQ(distance(common_locality(m, both_packages), common_locality(m, both_packages)), 5);
+  EXPECT_EQ(distance(Locality{}, Locality{}), 5);
 }
 
 TEST(Topology, EmulatedMachinesDealOutCores) {
   const Machine m = machine(kThreads);
   EXPECT_TRUE(m.emulated);
-  EXPECT_EQ(place_of_rank(m, 0).cpu, 0);
-  EXPECT_EQ(place_of_rank(m, 1).cpu, 2);
-  EXPECT_EQ(place_of_rank(m, 3).cpu, 6);
-  EXPECT_EQ(place_of_rank(m, 5).cpu, 2);
+  EXPECT_EQ(locality_of_rank(m, 0).cpu, 0);
+  EXPECT_EQ(locality_of_rank(m, 1).cpu, 2);
+  EXPECT_EQ(locality_of_rank(m, 3).cpu, 6);
+  EXPECT_EQ(locality_of_rank(m, 5).cpu, 2);
 }
 
 TEST(Topology, OtherNodesAreFarthest) {
@@ -170,10 +171,10 @@ TEST(Topology, ThisMachineIsReadAlikeInBothWays) {
     EXPECT_EQ(a.cpus[i].package, b.cpus[i].package);
   }
   EXPECT_EQ(a.page_bytes, b.page_bytes);
-  const Place place = place_of_rank(a, 0);
-  EXPECT_EQ(place, common_place(a, affinity_cpus()));
-  EXPECT_NE(place.board, kUnknownPlace);
-  EXPECT_EQ(current_place(), common_place(b, affinity_cpus()));
+  const Locality place = locality_of_rank(a, 0);
+  EXPECT_EQ(place, common_locality(a, affinity_cpus()));
+  EXPECT_NE(place.board, kUnknownLocality);
+  EXPECT_EQ(current_locality(), common_locality(b, affinity_cpus()));
 }
 
 TEST(Topology, SysfsOfAMachineWithTwoPackages) {
@@ -200,7 +201,7 @@ TEST(Topology, SysfsOfAMachineWithTwoPackages) {
   ASSERT_TRUE(made.ok()) << made.error().text;
   const Machine& m = made.value();
   EXPECT_EQ(m.cpus.at(3),
-            (Place{.cpu = 3, .core = 3, .llc = 1, .numa = 1, .package = 1, .board = 0}));
+            (Locality{.cpu = 3, .core = 3, .llc = 1, .numa = 1, .package = 1, .board = 0}));
   EXPECT_EQ(between(m, 0, 2), 1);
   EXPECT_EQ(between(m, 0, 1), 5);
   EXPECT_EQ(m.l1_bytes, 32u << 10);

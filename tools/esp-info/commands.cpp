@@ -76,7 +76,7 @@ int show_devices() {
   const auto machine = espalier::load_machine(config.value().topology);
   if (!machine) return fail(machine.error().text);
   const auto chosen = espalier::verbs::choose_ports(
-      ports, options, machine.value(), {.place = espalier::place_of_rank(machine.value(), 0)});
+      ports, options, machine.value(), {.place = espalier::locality_of_rank(machine.value(), 0)});
   if (!chosen) return fail(chosen.error().text);
   if (!chosen.value().empty()) fmt::print("chosen here: {}\n", chosen.value().front().name());
   return 0;
