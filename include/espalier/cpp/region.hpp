@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "espalier/cpp/detail/start.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
@@ -151,16 +152,9 @@ class Region {
                            bytes(std::ranges::size(elements)), notify, out);
     };
   }
-  Result<Request> request(auto&& call) const {
-    esp_request* handle = nullptr;
-    const esp_status status = call(nullptr, &handle);
-    if (status != ESP_OK) return Result<Request>(explain(status));
-    return Result<Request>(Request(handle, team_));
-  }
+  Result<Request> request(auto&& call) const { return detail::request(team_, call); }
   Status started(Notify& notify, auto&& call) const noexcept {
-    const esp_status status = call(notify.get(), nullptr);
-    if (status == ESP_OK) notify.release();
-    return explain(status);
+    return detail::started(team_, notify, call);
   }
 
   esp_region* region_;

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "espalier/cpp/detail/start.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/op.hpp"
 #include "espalier/cpp/request.hpp"
@@ -246,16 +247,9 @@ class TeamRef {
   }
 
   // And the two ways.
-  Result<Request> request(auto&& call) const {
-    esp_request* handle = nullptr;
-    const esp_status status = call(nullptr, &handle);
-    if (status != ESP_OK) return Result<Request>(explain(status));
-    return Result<Request>(Request(handle, team_));
-  }
+  Result<Request> request(auto&& call) const { return detail::request(team_, call); }
   Status started(Notify& notify, auto&& call) const noexcept {
-    const esp_status status = call(notify.get(), nullptr);
-    if (status == ESP_OK) notify.release();
-    return explain(status);
+    return detail::started(team_, notify, call);
   }
 
  protected:
