@@ -52,8 +52,9 @@ struct ConnectionOptions {
   std::uint64_t place_from_bytes = 16 << 10;   // smaller frames are not worth an announcement
   std::uint64_t register_from_bytes = kNever;  // larger buffers are registered for one operation
   std::uint64_t letter_ns = 2'000'000;         // first repetition; doubles up to 16 times that
-  // A handshake takes so long at most. For where nobody else finds out who is dead: a rank that
-  // computes answers nothing.
+  // A handshake takes so long at most. No constant would do: where datagrams carry the letters it
+  // is they that find out who is dead, and a rank that only computes answers nothing; a link on its
+  // own (tests, the swarm) has nobody else to find out.
   std::uint64_t answer_ns = kNever;
   std::uint64_t tail_ns = 500'000;  // until unsignaled operations are asked for
   std::uint64_t keepalive_ns = 1'000'000'000;

@@ -1,0 +1,110 @@
+// How connections end: by goodbye, by death, in the middle of a payload.
+#include "tests/tcp/connections.hpp"
+
+namespace espalier::test {
+namespace {
+
+TEST(TcpEnd, DeathEndsEverythingOnce) {
+  TcpWorld world(2, loopback());
+  connect_pair(world);
+  Ends ends(world);
+  settle(world);
+  world.close(1);
+  ASSERT_TRUE(step_first(world, [&] { return ends.over(); }));
+  ends.expect_all_ended(ESP_ERR_PEER_DIED);
+}
+
+// Half of a payload has come: into the user's memory, and into early memory that a receive claims.
+TEST(TcpEnd, ACutInTheMiddleOfAPayload) {
+  for (const bool reset : {false, true}) {
+    for (const bool early : {false, true}) {
+      RelayWorld world(2, loopback(), {});
+      connect_pair(world);
+      Ends ends(world);
+      Message half(1, 0, FlowId(6, 0, 0), 24 << 20, 3);  // more than sockets hold
+      if (!early) (void)half.receive(world.wire(0));
+      ASSERT_EQ(half.send(world.wire(1)), Posted::kPending);
+      Relay& relay = world.relay(0, 1);
+      const std::uint64_t before = relay.passed_bytes();
+      while (relay.passed_bytes() < before + (1 << 20)) (void)step(world);
+      if (early) {
+        ASSERT_EQ(half.receive(world.wire(0)), Posted::kPending);
+      }
+      ASSERT_EQ(half.received.fired, 0);
+      relay.cut(reset);
+      ASSERT_TRUE(step_first(world, [&] { return ends.over() && half.received.complete(); }));
+      EXPECT_EQ(half.received.status.code(), ESP_ERR_PEER_DIED);
+      EXPECT_EQ(half.received.fired, 1);
+      ends.expect_all_ended(ESP_ERR_PEER_DIED);
+      ASSERT_TRUE(step_until(world, [&] { return half.sent.complete(); }));
+      EXPECT_EQ(half.sent.status.code(), ESP_ERR_PEER_DIED);
+    }
+  }
+}
+
+TEST(TcpEnd, SegmentsThatHadComeWholeAreStillThere) {
+  TcpWorld world(2, loopback());
+  connect_pair(world);
+  auto flow = make_flow(1, 0, FlowId(6, 0, 1), 8, 30'000);
+  for (auto& m : flow) ASSERT_NE(m->send(world.wire(1)), Posted::kRetry);
+  settle(world);
+  world.close(1);
+  ASSERT_TRUE(step_first(world, [&] { return !world.frames(0).state(1).ok(); }));
+  for (auto& m : flow) {
+    EXPECT_EQ(m->receive(world.wire(0)), Posted::kDone);
+    m->check();
+  }
+}
+
+TEST(TcpEnd, AGoodbyeIsNotALoss) {
+  TcpWorld world(3, loopback());
+  connect_pair(world);
+  Message last(1, 0, FlowId(6, 0, 2), 300'000, 4);
+  (void)last.receive(world.wire(0));
+  ASSERT_NE(last.send(world.wire(1)), Posted::kRetry);
+  for (Rank r : {0, 1, 2}) {
+    for (Rank other : {0, 1, 2}) {
+      if (r != other) world.link(r).say_goodbye(other);
+    }
+  }
+  ASSERT_TRUE(step_until(world, [&] { return last.received.complete(); }));
+  last.check();
+  Message none(0, 1, FlowId(6, 0, 9), 10, 1);
+  EXPECT_NE(none.send(world.wire(0)), Posted::kRetry) << "what comes after it goes nowhere";
+  ASSERT_TRUE(step_until(world, [&] {
+    return world.link(0).drained() && world.link(1).drained() && world.link(2).drained();
+  }));
+  world.close(1);
+  for (int i = 0; i < 50; ++i) {
+    if (world.wire(0).progress() == 0) world.rest();
+  }
+  EXPECT_TRUE(world.frames(0).state(1).ok());
+  EXPECT_TRUE(world.frames(2).state(1).ok());
+  EXPECT_EQ(world.tcp(0).describe(1), "has left the job");
+}
+
+// One side says goodbye; what the other still has to say arrives.
+TEST(TcpEnd, AGoodbyeOfOneSideLetsTheOtherFinish) {
+  TcpWorld world(2, loopback());
+  connect_pair(world);
+  world.link(1).say_goodbye(0);
+  settle(world);
+  Message m(0, 1, FlowId(6, 0, 3), 300'000, 4);
+  (void)m.receive(world.wire(1));
+  ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
+  ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+  m.check();
+  world.close(1);
+  // Who leaves does not read any more. What is posted when that is known does not go in silence.
+  Message unread(0, 1, FlowId(6, 0, 4), 300'000, 4), late(0, 1, FlowId(6, 0, 5), 300'000, 4);
+  (void)unread.send(world.wire(0));
+  ASSERT_TRUE(step_first(world, [&] { return world.tcp(0).describe(1) == "has left the job"; }));
+  EXPECT_TRUE(world.frames(0).state(1).ok());
+  (void)late.send(world.wire(0));
+  ASSERT_TRUE(step_first(world, [&] { return !world.frames(0).state(1).ok(); }));
+  EXPECT_EQ(world.frames(0).state(1).code(), ESP_ERR_PEER_DIED);
+  EXPECT_EQ(world.tcp(0).describe(1), "lost: it has left the job");
+}
+
+}  // namespace
+}  // namespace espalier::test
