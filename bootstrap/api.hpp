@@ -89,6 +89,17 @@ inline bool reports_once(const esp_notify* notify, esp_request** request) noexce
   if (notify == nullptr) return request != nullptr;
   return request == nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
 }
+// Starts an operation on the owner; `begin` takes the request that reports it.
+template <typename Begin>
+esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_request** request,
+                              Begin&& begin) {
+  esp_status status = ESP_OK;
+  on_owner(job, [&] {
+    auto pending = make_request(job, notify, request);
+    status = pending ? begin(*pending) : fail(job, pending.error());
+  });
+  return status;
+}
 // After the engine has answered.
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request);

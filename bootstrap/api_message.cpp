@@ -35,17 +35,10 @@ esp_status check(esp_job* job, int rank, int id, const void* payload, size_t byt
 
 esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
                  esp_request** request) {
-  esp_status status = ESP_OK;
-  api::on_owner(job, [&] {
-    auto pending = api::make_request(job, notify, request);
-    if (!pending) {
-      status = api::fail(job, pending.error());
-      return;
-    }
-    auto started = job.one_sided->send(rank, message, Finish{api::finish_request, *pending});
-    status = api::conclude(job, *pending, started, request);
+  return api::start_with_request(job, notify, request, [&](esp_request* pending) {
+    auto started = job.one_sided->send(rank, message, Finish{api::finish_request, pending});
+    return api::conclude(job, pending, started, request);
   });
-  return status;
 }
 
 }  // namespace

@@ -132,35 +132,21 @@ esp_status report_done(const Access& access, const esp_notify* notify, esp_reque
     }
     return ESP_OK;
   }
-  esp_status status = ESP_OK;
-  api::on_owner(job, [&] {
-    auto pending = api::make_request(job, notify, request);
-    if (!pending) {
-      status = api::fail(job, pending.error());
-      return;
-    }
+  return api::start_with_request(job, notify, request, [&](esp_request* pending) {
     do_at_hand(access);
-    job.deferred.add(**pending);
+    job.deferred.add(*pending);
+    return ESP_OK;
   });
-  return status;
 }
 
 esp_status start(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
-  esp_status status = ESP_OK;
-  if (access.at_hand()) {
-    status = report_done(access, notify, request);
-  } else {
-    api::on_owner(job, [&] {
-      auto pending = api::make_request(job, notify, request);
-      if (!pending) {
-        status = api::fail(job, pending.error());
-        return;
-      }
-      auto started = job.one_sided->start(access.call, Finish{api::finish_request, *pending});
-      status = api::conclude(job, *pending, started, request);
-    });
-  }
+  const auto begin = [&](esp_request* pending) {
+    auto started = job.one_sided->start(access.call, Finish{api::finish_request, pending});
+    return api::conclude(job, pending, started, request);
+  };
+  const esp_status status = access.at_hand() ? report_done(access, notify, request)
+                                             : api::start_with_request(job, notify, request, begin);
   if (status == ESP_OK) count(access);
   return status;
 }

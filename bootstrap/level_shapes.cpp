@@ -18,23 +18,15 @@ LevelShape& level_of(LevelShapes& shapes, std::size_t level) {
   return level <= kInnerLevels ? shapes.between[level - 1] : shapes.inside;
 }
 
-// What is left of `text` up to `mark`; takes it and the mark off.
-std::string_view cut(std::string_view& text, char mark) {
-  const std::size_t at = text.find(mark);
-  const std::string_view head = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return head;
-}
-
 }  // namespace
 
 Result<LevelShapes> parse_level_shapes(std::string_view text) {
   LevelShapes shapes;
   while (!text.empty()) {
-    std::string_view rest = cut(text, ',');
+    std::string_view rest = next_field(text, ',');
     const std::string_view whole = rest;
-    const auto level = parse_name(cut(rest, ':'), kLevels);
-    const auto shape = parse_name(cut(rest, '/'), kShapes);
+    const auto level = parse_name(next_field(rest, ':'), kLevels);
+    const auto shape = parse_name(next_field(rest, '/'), kShapes);
     const auto radix = rest.empty() ? 2 : parse_integer(rest);
     if (!level || !shape || !radix || *radix < 2 || *radix > kRadixMax) {
       return error(ESP_ERR_CONFIG,

@@ -72,6 +72,13 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
   return *number * unit;
 }
 
+std::string_view next_field(std::string_view& text, char separator) noexcept {
+  const std::size_t at = std::min(text.find(separator), text.size());
+  const std::string_view field = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return field;
+}
+
 std::optional<std::size_t> parse_name(std::string_view text,
                                       std::span<const std::string_view> names) noexcept {
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -19,6 +19,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
 std::optional<double> parse_number(std::string_view text) noexcept;
 // A number of bytes with an optional suffix: B, K, KB, KiB, M, ..., T; all powers of 1024.
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
+// Takes the text before the first separator off, and the separator; all of it without one.
+std::string_view next_field(std::string_view& text, char separator) noexcept;
 // The position of `text` in `names`; case does not matter.
 std::optional<std::size_t> parse_name(std::string_view text,
                                       std::span<const std::string_view> names) noexcept;

@@ -11,18 +11,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/config_value.hpp"
+
 namespace espalier {
 namespace {
 
 constexpr int kCpusMax = 65536;
-
-// Cuts `text` at the first `separator`; the rest stays in `text`.
-std::string_view next_field(std::string_view& text, char separator) {
-  const std::size_t at = std::min(text.find(separator), text.size());
-  const std::string_view field = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return field;
-}
 
 std::optional<double> parse_positive(std::string_view text) {
   double value = 0.0;

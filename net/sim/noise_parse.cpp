@@ -24,14 +24,6 @@ Error refuse(std::string_view text, const std::string& reason) {
   return error(ESP_ERR_ARGUMENT, fmt::format("noise \"{}\": {} (forms: {})", text, reason, kForms));
 }
 
-// The text up to the separator, which is taken away with it; all of it without a separator.
-std::string_view cut(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view head = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return head;
-}
-
 std::optional<double> parse_hertz(std::string_view text) {
   if (!text.ends_with("hz")) return std::nullopt;
   text.remove_suffix(2);
@@ -129,8 +121,8 @@ Result<NoiseSpec> parse_noise_trace(std::string_view text, std::string_view file
   unsigned line_number = 0;
   while (!text.empty()) {
     ++line_number;
-    std::string_view line = cut(text, '\n');
-    const std::string reason = read_line(cut(line, '#'), spec);
+    std::string_view line = next_field(text, '\n');
+    const std::string reason = read_line(next_field(line, '#'), spec);
     if (!reason.empty()) {
       return error(ESP_ERR_ARGUMENT, fmt::format("{}:{}: {}", file_name, line_number, reason));
     }
@@ -154,9 +146,9 @@ Result<NoiseSpec> parse_noise(std::string_view text) {
   NoiseSpec spec;
   if (text == "none") return spec;
   std::string_view rest = text;
-  const std::string_view kind = cut(rest, ':');
+  const std::string_view kind = next_field(rest, ':');
   if (kind == "trace") return load_trace(text, std::string(rest));
-  const std::string_view hertz = cut(rest, ':');
+  const std::string_view hertz = next_field(rest, ':');
   bool understood = false;
   if (kind == "uniform") {
     spec.kind = NoiseSpec::Kind::kUniform;

@@ -66,6 +66,16 @@ TEST(ConfigValue, BoolsNumbersAndNames) {
   EXPECT_FALSE(parse_integer("").has_value());
 }
 
+TEST(ConfigValue, NextFieldTakesTheSeparatorWithIt) {
+  std::string_view text = "a:bc::d";
+  for (const char* field : {"a", "bc", "", "d"}) EXPECT_EQ(next_field(text, ':'), field);
+  EXPECT_TRUE(text.empty());
+  EXPECT_EQ(next_field(text, ':'), "");
+  std::string_view ends = "a:";
+  EXPECT_EQ(next_field(ends, ':'), "a");
+  EXPECT_TRUE(ends.empty());
+}
+
 TEST(ConfigValue, EditDistance) {
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
