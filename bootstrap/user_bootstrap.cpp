@@ -12,8 +12,8 @@ namespace espalier {
 namespace {
 
 Outcome check(const esp_bootstrap& callbacks) {
-  if (callbacks.allgather == nullptr || callbacks.barrier == nullptr) {
-    return error(ESP_ERR_ARGUMENT, "esp_bootstrap: allgather and barrier must not be NULL");
+  if (callbacks.allgather == nullptr) {
+    return error(ESP_ERR_ARGUMENT, "esp_bootstrap: allgather must not be NULL");
   }
   if (callbacks.size < 1 || callbacks.rank < 0 || callbacks.rank >= callbacks.size) {
     return error(ESP_ERR_ARGUMENT,
@@ -90,9 +90,10 @@ Result<std::vector<std::vector<std::byte>>> UserBootstrap::exchange(
 }
 
 Outcome UserBootstrap::barrier() {
-  const int code = callbacks_.barrier(callbacks_.context);
-  if (code == 0) return Unit{};
-  return error(ESP_ERR_BOOTSTRAP, fmt::format("barrier of the user's bootstrap returned {}", code));
+  const std::uint8_t here = 1;
+  const Result<std::vector<std::byte>> all = allgather(bytes_of(here));
+  if (!all) return all.error();
+  return Unit{};
 }
 
 void UserBootstrap::abort(int exit_code, std::string_view message) {

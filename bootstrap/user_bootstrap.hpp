@@ -1,6 +1,6 @@
 // A runtime's own bootstrap: the callbacks of esp_bootstrap behind the Bootstrap interface.
 //
-// Needs an allgather of equal blocks and a barrier, nothing else; no PMIx is called. The context
+// Needs an allgather of equal blocks, nothing else; no PMIx is called. The context
 // pointer belongs to the runtime and must stay valid until close(). Path: setup.
 #pragma once
 

@@ -80,7 +80,6 @@ typedef struct esp_bootstrap {
   int size;
   /* Gathers `bytes` bytes of every rank, in rank order, into `all` (size * bytes). */
   int (*allgather)(void* context, const void* mine, size_t bytes, void* all);
-  int (*barrier)(void* context);
   /* May be NULL; then esp_abort ends the calling process only. Does not return. */
   void (*abort)(void* context, int exit_code, const char* message);
 } esp_bootstrap;

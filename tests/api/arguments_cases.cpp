@@ -198,9 +198,8 @@ void settings(const Context& context) {
     std::memcpy(all, mine, bytes);
     return 0;
   };
-  const auto barrier = [](void*) { return 0; };
-  const esp_bootstrap alone{nullptr, 0, 1, gather, barrier, nullptr};
-  for (const char* wrong : {"TRACE=maybe", "TRACE"}) {
+  const esp_bootstrap alone{nullptr, 0, 1, gather, nullptr};
+  for (const char* wrong : {"TRACE=maybe", "TRACE", "WIRES=udp"}) {
     const char* list[] = {wrong, nullptr};
     esp_job_options options = ESP_JOB_OPTIONS_INIT;
     options.bootstrap = &alone;
@@ -209,6 +208,8 @@ void settings(const Context& context) {
     REFUSED(opened.status, ESP_ERR_CONFIG);
     CHECK(opened.job == nullptr, "{}", wrong);
     CHECK(!opened.text.empty(), "no explanation for {}", wrong);
+    const bool as_written = opened.text.find("ESPALIER_") == std::string::npos;
+    CHECK(as_written, "{} is not named as it was written: {}", wrong, opened.text);
   }
 }
 

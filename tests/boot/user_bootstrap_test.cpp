@@ -36,11 +36,6 @@ int allgather(void* context, const void* mine, size_t bytes, void* all) {
   return 0;
 }
 
-int barrier(void* context) {
-  static_cast<Member*>(context)->runtime->meet.arrive_and_wait();
-  return 0;
-}
-
 int failing_allgather(void*, const void*, size_t, void*) {
   return 42;
 }
@@ -61,7 +56,7 @@ TEST(UserBootstrap, ExchangesCardsOfDifferentSizes) {
   for (int rank = 0; rank < kSize; ++rank) {
     ranks.emplace_back([&, rank] {
       Member member{&runtime, rank};
-      auto opened = UserBootstrap::create({&member, rank, kSize, allgather, barrier, nullptr});
+      auto opened = UserBootstrap::create({&member, rank, kSize, allgather, nullptr});
       ASSERT_TRUE(opened.ok()) << opened.error().text;
       Bootstrap& bootstrap = **opened;
       job_ids[static_cast<std::size_t>(rank)] = bootstrap.job_id();
@@ -80,23 +75,22 @@ TEST(UserBootstrap, ExchangesCardsOfDifferentSizes) {
 }
 
 TEST(UserBootstrap, BadCallbacksAreRefused) {
-  EXPECT_FALSE(UserBootstrap::create({nullptr, 0, 1, nullptr, barrier, nullptr}).ok());
-  EXPECT_FALSE(UserBootstrap::create({nullptr, 0, 1, allgather, nullptr, nullptr}).ok());
+  EXPECT_FALSE(UserBootstrap::create({nullptr, 0, 1, nullptr, nullptr}).ok());
   for (const auto& [rank, size] : {std::pair(1, 1), {-1, 1}, {0, 0}, {0, -3}}) {
-    const auto opened = UserBootstrap::create({nullptr, rank, size, allgather, barrier, nullptr});
+    const auto opened = UserBootstrap::create({nullptr, rank, size, allgather, nullptr});
     ASSERT_FALSE(opened.ok());
     EXPECT_EQ(opened.error().status.code(), ESP_ERR_ARGUMENT);
   }
 }
 
 TEST(UserBootstrap, AFailingAllgatherIsReported) {
-  const auto opened = UserBootstrap::create({nullptr, 0, 1, failing_allgather, barrier, nullptr});
+  const auto opened = UserBootstrap::create({nullptr, 0, 1, failing_allgather, nullptr});
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.error().text.find("42"), std::string::npos);
 }
 
 TEST(UserBootstrap, AnAllgatherThatGathersNothingIsReported) {
-  const auto opened = UserBootstrap::create({nullptr, 0, 2, idle_allgather, barrier, nullptr});
+  const auto opened = UserBootstrap::create({nullptr, 0, 2, idle_allgather, nullptr});
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().status.code(), ESP_ERR_BOOTSTRAP);
 }

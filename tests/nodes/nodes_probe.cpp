@@ -43,11 +43,6 @@ struct Folder {
     }
     return 0;
   }
-  static int barrier(void* context) {
-    char mine = 0;
-    std::vector<char> all(static_cast<std::size_t>(static_cast<Folder*>(context)->size));
-    return allgather(context, &mine, 1, all.data());
-  }
 };
 
 // ---- what is done
@@ -72,7 +67,7 @@ int main(int argc, char** argv) {
   const std::string mode = argv[1];
   Rank r;
   Folder folder;
-  esp_bootstrap files = {&folder, 0, 0, &Folder::allgather, &Folder::barrier, nullptr};
+  esp_bootstrap files = {&folder, 0, 0, &Folder::allgather, nullptr};
   esp_job_options options = ESP_JOB_OPTIONS_INIT;
   const bool alone = mode == "files" || mode == "lose";
   if (alone) {

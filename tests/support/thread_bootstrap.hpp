@@ -22,12 +22,8 @@ class Meeting {
   }
 
   esp_bootstrap of(int rank) {
-    return {&seats_[static_cast<std::size_t>(rank)],
-            rank,
-            static_cast<int>(seats_.size()),
-            &Meeting::allgather,
-            &Meeting::wait,
-            nullptr};
+    return {&seats_[static_cast<std::size_t>(rank)], rank, static_cast<int>(seats_.size()),
+            &Meeting::allgather, nullptr};
   }
 
  private:
@@ -48,10 +44,6 @@ class Meeting {
       out += bytes;
     }
     meeting.barrier_.arrive_and_wait();  // Nobody's contribution goes before all have read it.
-    return 0;
-  }
-  static int wait(void* context) {
-    static_cast<Seat*>(context)->meeting->barrier_.arrive_and_wait();
     return 0;
   }
 
