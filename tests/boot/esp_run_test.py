@@ -62,6 +62,8 @@ def test_helpful_errors():
                       "--bind: 'socket' is not one of core, numa and none"),
                      (["--timeout", "-3", "true"], "--timeout: '-3' is not a number of seconds"),
                      (["--timeout", "nan", "true"], "--timeout: 'nan' is not a number of seconds"),
+                     (["-nodes", "2", "true"], "unknown option '-nodes': is --nodes meant?"),
+                     (["-n", "2", "-timeout=3", "true"], "is --timeout meant?"),
                      (["-n", "2"], "which program?"), ([], "which program?")):
         with Job(ESP_RUN, *bad) as job:
             job.expect(125, err=why)
@@ -74,6 +76,8 @@ def test_helpful_errors():
     # The program's own options are not ours.
     with esp_run("-np", "2", "echo", "--tag", "-n", "7") as job:
         assert job.expect(0).out == "--tag -n 7\n" * 2
+    with esp_run("-n", "1", "--nodes=1", "echo", "-np", "7", "-nodes") as job:
+        assert job.expect(0).out == "-np 7 -nodes\n"
 
 
 def test_limits():

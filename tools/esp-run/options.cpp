@@ -32,13 +32,22 @@ class UsageWithProgram final : public CLI::Formatter {
   }
 };
 
-// People come from launchers that write -np.
-std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+// People come from launchers that write -np, or long options with one dash, which here would be
+// -n with a strange value. The program's own arguments are left alone.
+std::vector<std::string> arguments_of(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (std::string& argument : arguments) {
-    if (argument == "--") break;
-    if (!argument.starts_with('-')) continue;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::string& argument = arguments[i];
+    if (!argument.starts_with('-') || argument == "--") break;
     if (argument == "-np") argument = "-n";
+    const std::string name = argument.substr(0, argument.find('='));
+    const bool one_dash = name.size() > 2 && name[1] != '-';
+    if (one_dash && app.get_option_no_throw("-" + name) != nullptr) {
+      throw LaunchError(kLauncherFailed,
+                        fmt::format("unknown option '{}': is -{} meant?", name, name));
+    }
+    const CLI::Option* option = app.get_option_no_throw(argument);
+    if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
   }
   return arguments;
 }
@@ -157,7 +166,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.prefix_command();
   declare(app, options);
   try {
-    std::vector<std::string> arguments = arguments_of(argc, argv);
+    std::vector<std::string> arguments = arguments_of(app, argc, argv);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
     app.parse(arguments);
     options.command = app.remaining();
