@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coll/engine.hpp"
+#include "core/open_files.hpp"
 #include "core/plant.hpp"
 
 namespace espalier {
@@ -280,11 +281,13 @@ std::string Engine::explain(const Instance& instance) const {
     return fmt::format("rank {} died before {} (operation {} on team {}) had its data",
                        status.rank(), mine, instance.sequence, team.id);
   }
-  return fmt::format(
-      "{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
-      esp_status_text(status.code()),
-      status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
-      status.error_number() == 0 ? "" : fmt::format(", errno {}", status.error_number()));
+  return fmt::format("{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
+                     esp_status_text(status.code()),
+                     status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
+                     status.error_number() == 0
+                         ? ""
+                         : fmt::format(", errno {}{}", status.error_number(),
+                                       open_files_hint(status.error_number())));
 }
 
 }  // namespace espalier

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/open_files.hpp"
+
 namespace espalier {
 namespace {
 
@@ -46,7 +48,8 @@ Result<std::unique_ptr<DescriptorBell>> DescriptorBell::create() {
     const int number = errno;
     if (fd >= 0) ::close(fd);
     return error(number == EMFILE || number == ENFILE ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
-                 fmt::format("a socket for the worker's descriptor: {}", std::strerror(number)),
+                 fmt::format("a socket for the worker's descriptor: {}{}", std::strerror(number),
+                             open_files_hint(number)),
                  kNoRank, number);
   }
   return std::unique_ptr<DescriptorBell>(new DescriptorBell(fd, mailbox));

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "core/open_files.hpp"
+
 namespace espalier {
 
 Result<std::unique_ptr<DescriptorSet>> DescriptorSet::create() {
@@ -16,7 +18,8 @@ Result<std::unique_ptr<DescriptorSet>> DescriptorSet::create() {
   if (fd < 0) {
     const int number = errno;
     return error(number == EMFILE || number == ENFILE ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
-                 fmt::format("epoll_create1: {}", std::strerror(number)), kNoRank, number);
+                 fmt::format("epoll_create1: {}{}", std::strerror(number), open_files_hint(number)),
+                 kNoRank, number);
   }
   return std::unique_ptr<DescriptorSet>(new DescriptorSet(fd));
 }

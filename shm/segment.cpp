@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/open_files.hpp"
+
 namespace espalier::shm {
 namespace {
 
@@ -17,7 +19,8 @@ Error system_error(const std::string& what, int number) {
   const bool limit = number == ENOMEM || number == EMFILE || number == ENFILE || number == EFBIG ||
                      number == ENOSPC;
   return error(limit ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
-               fmt::format("{}: {}", what, std::strerror(number)), kNoRank, number);
+               fmt::format("{}: {}{}", what, std::strerror(number), open_files_hint(number)),
+               kNoRank, number);
 }
 
 Error mapping_error(const Layout& layout, int number) {

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/clock.hpp"
+#include "core/open_files.hpp"
 
 namespace espalier::net {
 namespace {
@@ -37,8 +38,7 @@ Error socket_error(const char* call, int failure) {
   const bool limit =
       failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM;
   return error(limit ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
-               fmt::format("{}: {}{}", call, std::strerror(failure),
-                           failure == EMFILE ? " (limit: ulimit -n)" : ""),
+               fmt::format("{}: {}{}", call, std::strerror(failure), open_files_hint(failure)),
                kNoRank, failure);
 }
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/open_files.hpp"
 #include "net/tcp/tcp_link_state.hpp"
 
 namespace espalier::net {
@@ -281,7 +282,8 @@ void TcpLink::accept(std::size_t listener) noexcept {
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (fd < 0) {
-      log_.warn("accept: {}; connections wait", std::strerror(errno));
+      const int failure = errno;
+      log_.warn("accept: {}{}; connections wait", std::strerror(failure), open_files_hint(failure));
       return pause_accepting(kAcceptPauseNs);
     }
     TcpAddress address;

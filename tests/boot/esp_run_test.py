@@ -99,6 +99,17 @@ def test_limits():
         assert len(job.expect(0).out.splitlines()) == 40
 
 
+def test_few_descriptors():
+    def limited(limit):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    for arguments in (["-n40"], ["-n40", "--nodes", "40"], ["-n12", "--tag"]):
+        with esp_run(*arguments, PROBE, "exchange", preexec_fn=limited(32)) as job:
+            job.expect(125, err=r"open files, and the limit (ulimit -n) is 32")
+    with esp_run("-n10", PROBE, "exchange", preexec_fn=limited(32)) as job:
+        assert len(job.expect(0).out.splitlines()) == 10
+
+
 def test_output():
     script = "i=0; while [ $i -lt 300 ]; do echo line $PMIX_RANK $i; i=$((i+1)); done;" \
              "echo to stderr >&2; printf unfinished"

@@ -79,5 +79,15 @@ TEST(JobPlan, Placements) {
   EXPECT_NE(random.nodes_of_ranks, placed(Placement::kBlock, 40, 4).nodes_of_ranks);
 }
 
+TEST(JobPlan, DescriptorsNeeded) {
+  JobPlan plan = placed(Placement::kBlock, 40, 1);
+  const int on_one_node = descriptors_needed(plan);
+  EXPECT_GT(on_one_node, 40);
+  plan.options.tag_output = true;
+  EXPECT_EQ(descriptors_needed(plan), on_one_node + 80);
+  EXPECT_LT(descriptors_needed(placed(Placement::kBlock, 40, 4)), on_one_node);
+  EXPECT_GT(descriptors_needed(placed(Placement::kBlock, 40, 40)), 40);
+}
+
 }  // namespace
 }  // namespace esp_run

@@ -44,6 +44,10 @@ struct JobPlan {
 // Deals the ranks out to the nodes as the options say: as evenly as possible, no node is empty.
 void place_ranks(JobPlan& plan);
 
+// The most descriptors that a process of the launcher has open: the root has a connection to each
+// node, a node's daemon one to each rank and with --tag two pipes, and both what they begin with.
+int descriptors_needed(const JobPlan& plan);
+
 JobPlan make_job_plan(const Options& options);
 
 }  // namespace esp_run

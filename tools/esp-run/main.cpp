@@ -27,6 +27,18 @@ esp_run::Inherited record_and_raise_limits() {
   return inherited;
 }
 
+// Before it begins, because libpmix is silent about connections that it cannot accept.
+void check_limits(const esp_run::JobPlan& plan) {
+  rlimit open_files{};
+  if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) esp_run::fail_with_errno("getrlimit");
+  const int needed = esp_run::descriptors_needed(plan);
+  if (open_files.rlim_cur >= static_cast<rlim_t>(needed)) return;
+  throw esp_run::LaunchError(
+      esp_run::kLauncherFailed,
+      fmt::format("{} ranks on {} nodes need {} open files, and the limit (ulimit -n) is {}",
+                  plan.ranks(), plan.nodes(), needed, open_files.rlim_cur));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -36,6 +48,7 @@ int main(int argc, char** argv) {
   try {
     const esp_run::Inherited inherited = record_and_raise_limits();
     const esp_run::JobPlan plan = esp_run::make_job_plan(*parsed.options);
+    check_limits(plan);
     return esp_run::Root(plan, inherited).run();
   } catch (const esp_run::LaunchError& failure) {
     fmt::print(stderr, "esp-run: {}\n", failure.what());
