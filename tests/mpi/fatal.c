@@ -15,6 +15,12 @@ int main(int argc, char** argv) {
   /* One rank alone; the others wait for it and must not wait for ever. */
   if (strcmp(wanted, "abort") == 0 && rank == 0) MPI_Abort(MPI_COMM_WORLD, 42);
   if (strcmp(wanted, "abort") == 0) MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(wanted, "abort_alone") == 0) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Barrier(MPI_COMM_WORLD); /* All have started. */
+    if (rank == 0) MPI_Abort(MPI_COMM_WORLD, 42);
+    if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS) fprintf(stderr, "rank %d goes on\n", rank);
+  }
   MPI_Finalize();
   if (strcmp(wanted, "after_finalize") == 0) MPI_Barrier(MPI_COMM_WORLD);
   fprintf(stderr, "survived\n");

@@ -23,5 +23,11 @@ expect null_comm "MPI_Barrier on MPI_COMM_WORLD: null communicator" "$program" n
 expect root_of_two "rank [01]: MPI_Bcast on MPI_COMM_WORLD: root is not a rank" \
   "$esp_run" -n 2 "$program" root
 expect abort "42" "$esp_run" -n 3 "$program" abort
+# Of three ranks that meet in a barrier the two others go on, and the job has the code.
+for rank in 1 2; do
+  expect abort_alone "rank $rank goes on" "$esp_run" --keep-going -n 3 "$program" abort_alone
+done
+"$esp_run" --keep-going -n 3 "$program" abort_alone > /dev/null 2>&1 && status=0 || status=$?
+((status == 42)) || { echo "FAILED abort_alone: status $status"; failures=1; }
 "$program" none 2>&1 | grep --quiet survived || { echo "FAILED none"; failures=1; }
 exit $((failures > 0))

@@ -250,13 +250,15 @@ void Root::on_rank_ended(int rank, RankEnd end) {
   answer_fences(collectives_.rank_ended(rank));
 }
 
+// Who aborts the job ends by itself, too; with --keep-going nobody else does.
 void Root::on_abort(const Frame& frame) {
+  const bool keep_going = plan_.options.keep_going;
   if (end_step_ == EndStep::kNone) {
-    say("rank {} on {} aborted the job with code {}", frame.rank, node_name(frame.rank),
-        frame.status);
+    say("rank {} on {} aborted the job with code {}{}", frame.rank, node_name(frame.rank),
+        frame.status, keep_going ? "; the other ranks go on (--keep-going)" : "");
   }
   state_.fail_with(frame.status);
-  end_job(SIGTERM);
+  if (!keep_going) end_job(SIGTERM);
 }
 
 void Root::answer_fences(const std::vector<Collectives::Finished>& finished) {
