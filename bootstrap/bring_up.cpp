@@ -405,7 +405,10 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
     job->trace = std::move(*trace);
   }
   auto wires = parse_wires(job->config.wires);
-  if (!wires) return wires.error();
+  if (!wires) {
+    return error(ESP_ERR_CONFIG, fmt::format("{} on rank {}: {}", job->config.written_name("WIRES"),
+                                             job->rank, wires.error().text));
+  }
   if (auto done = open_network(*job, *wires); !done) return done.error();
   // At most: it is not known yet who is where.
   const std::uint32_t ranks = std::min(static_cast<std::uint32_t>(job->size), shm::kMaxLocalRanks);

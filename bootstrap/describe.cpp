@@ -86,7 +86,10 @@ std::string describe(const esp_job& job) {
       job.config.heap_bytes >> 10);
   add(text, "CMA          {}", job.pull_text);
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
-  if (job.network != nullptr) add(text, "rdma         {}", job.network->rdma_text());
+  if (job.network != nullptr) {
+    add(text, "rdma         {}", job.network->rdma_text());
+    add(text, "tcp          {}", job.network->tcp_text());
+  }
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");
   for (Rank r = 0; r < job.size; ++r) {

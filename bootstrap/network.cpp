@@ -27,6 +27,7 @@ Outcome Network::open_tcp(const Config& config, Clock& clock, Counters& counters
   options.rank = identity_.rank;
   options.job_size = identity_.job_size;
   options.interface = config.tcp_interface;
+  options.interface_setting = config.written_name("TCP_INTERFACE");
   auto link = net::TcpLink::create(options, clock, counters, log);
   if (!link) return link.error();
   tcp_ = std::move(*link);
@@ -146,6 +147,11 @@ std::string Network::describe(Rank rank) const {
   const net::Link& link = way(rank).link;
   if (rdma_ != nullptr && &link == &rdma_->link()) return rdma_->describe(rank);
   return "tcp, " + link.describe(rank);
+}
+
+std::string Network::tcp_text() const {
+  return tcp_ != nullptr ? "listens on " + tcp_->listeners_text()
+                         : "no: not needed, or excluded by WIRES";
 }
 
 std::string Network::rdma_text() const {

@@ -70,6 +70,7 @@ class Network final : public Messenger, private net::ControlHandler {
   bool drained() const noexcept;
   std::string describe(Rank rank) const;
   std::string rdma_text() const;  // the device, or why none is used
+  std::string tcp_text() const;   // where it listens, or why nowhere
 
   // Memory that large segments may be sent from and placed into without a copy, until let_go().
   void hold(const void* memory, std::uint64_t bytes) noexcept;

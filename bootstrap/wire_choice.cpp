@@ -130,10 +130,10 @@ Result<std::vector<WireKind>> parse_wires(std::string_view text) {
                                      [&](const Known& k) { return name == k.name; });
     if (known == std::end(kKnown)) {
       return error(ESP_ERR_CONFIG,
-                   fmt::format("WIRES: \"{}\" is no wire; known are {}", name, known_names()));
+                   fmt::format("\"{}\" is no wire; known are {}", name, known_names()));
     }
     if (allows(wires, known->kind)) {
-      return error(ESP_ERR_CONFIG, fmt::format("WIRES: \"{}\" is listed twice", name));
+      return error(ESP_ERR_CONFIG, fmt::format("\"{}\" is listed twice", name));
     }
     wires.push_back(known->kind);
     if (comma == std::string_view::npos) return wires;

@@ -22,7 +22,7 @@ constexpr bool is_rdma(WireKind kind) noexcept {
   return kind == WireKind::kRc || kind == WireKind::kUd;
 }
 
-// "shm,tcp": at least one, none twice.
+// "shm,tcp": at least one, none twice. Errors do not name the setting, which the caller knows.
 Result<std::vector<WireKind>> parse_wires(std::string_view text);
 bool allows(const std::vector<WireKind>& wires, WireKind kind) noexcept;
 // Datagrams alone reach whoever connections reach: those are wanted where they are better or

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/assert.hpp"
 #include "core/config_value.hpp"
 
 namespace espalier {
@@ -331,6 +332,14 @@ Result<Config> Config::load(std::span<const std::string> environment,
     if (!outcome) return outcome.error();
   }
   return config;
+}
+
+std::string Config::written_name(std::string_view knob) const {
+  const auto* found = std::find_if(std::begin(kKnobs), std::end(kKnobs),
+                                   [knob](const Knob& k) { return k.name == knob; });
+  ESP_ASSERT(found != std::end(kKnobs));
+  const bool setting = sources[static_cast<std::size_t>(found - kKnobs)] == ConfigSource::kSetting;
+  return (setting ? "" : "ESPALIER_") + std::string(knob);
 }
 
 std::string config_text(const Config& config) {

@@ -80,6 +80,10 @@ struct Config {
   // names the nearest known one.
   static Result<Config> load(std::span<const std::string> environment,
                              std::span<const std::string> settings = {});
+
+  // For messages, the name of a knob as its value was given: "WIRES" where by a setting, otherwise
+  // "ESPALIER_WIRES".
+  std::string written_name(std::string_view knob) const;
 };
 
 // One line of the table. The functions are made from the field's type.

@@ -10,6 +10,9 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/config_value.hpp"
+#include "core/open_files.hpp"
+
 namespace espalier::net {
 namespace {
 
@@ -28,15 +31,6 @@ unsigned prefix_of(const sockaddr* mask) noexcept {
     count += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(b)));
   }
   return count;
-}
-
-std::string list_text(const std::vector<Interface>& all) {
-  std::string text;
-  for (const Interface& i : all) {
-    text += fmt::format("{}{} {}/{}", text.empty() ? "" : ", ", i.name, host_text(i.address),
-                        i.prefix_bits);
-  }
-  return text.empty() ? "none" : text;
 }
 
 // One element of a wish.
@@ -82,8 +76,9 @@ Result<std::vector<Interface>> list_interfaces() {
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) {
     const int failure = errno;
-    return error(ESP_ERR_SYSTEM, fmt::format("getifaddrs: {}", std::strerror(failure)), kNoRank,
-                 failure);
+    return error(ESP_ERR_SYSTEM,
+                 fmt::format("getifaddrs: {}{}", std::strerror(failure), open_files_hint(failure)),
+                 kNoRank, failure);
   }
   std::vector<Interface> all;
   for (const ifaddrs* i = first; i != nullptr; i = i->ifa_next) {
@@ -103,8 +98,18 @@ Result<std::vector<Interface>> list_interfaces() {
   return all;
 }
 
+std::string list_text(const std::vector<Interface>& all) {
+  std::string text;
+  for (const Interface& i : all) {
+    text += fmt::format("{}{} {}/{}", text.empty() ? "" : ", ", i.name, host_text(i.address),
+                        i.prefix_bits);
+  }
+  return text.empty() ? "none" : text;
+}
+
 Result<std::vector<Interface>> choose_interfaces(const std::vector<Interface>& all,
-                                                 std::string_view wish) {
+                                                 std::string_view wish,
+                                                 std::vector<std::string>* unmatched) {
   std::vector<Interface> chosen;
   const auto choose = [&](const auto& matches) {
     for (const Interface& i : all) {
@@ -120,9 +125,7 @@ Result<std::vector<Interface>> choose_interfaces(const std::vector<Interface>& a
     if (chosen.empty()) choose([](const Interface&) { return true; });
   }
   for (std::string_view rest = wish; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view word = rest.substr(0, comma);
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    const std::string_view word = next_field(rest, ',');
     if (word.empty()) continue;
     Pattern pattern;
     if (!parse_pattern(word, pattern)) {
@@ -130,7 +133,11 @@ Result<std::vector<Interface>> choose_interfaces(const std::vector<Interface>& a
           ESP_ERR_CONFIG,
           fmt::format("network interface \"{}\": not a name, an address or a network", word));
     }
-    choose([&](const Interface& i) { return pattern.matches(i); });
+    const auto matches = [&](const Interface& i) { return pattern.matches(i); };
+    choose(matches);
+    if (unmatched != nullptr && std::none_of(all.begin(), all.end(), matches)) {
+      unmatched->emplace_back(word);
+    }
   }
   if (chosen.empty()) {
     return error(ESP_ERR_CONFIG, fmt::format("no network interface matches \"{}\"; there are: {}",

@@ -23,9 +23,13 @@ Result<std::vector<Interface>> list_interfaces();
 
 // `wish`: interface names, addresses and networks (10.1.0.0/16, fd00::/8), separated by commas, the
 // first that matches anything first. Empty: all but loopback, or loopback when there is nothing
-// else. At most TcpContact::kAddressesMax. An error lists what there is.
+// else. At most TcpContact::kAddressesMax. An error lists what there is. `unmatched` receives the
+// elements that match nothing.
 Result<std::vector<Interface>> choose_interfaces(const std::vector<Interface>& all,
-                                                 std::string_view wish);
+                                                 std::string_view wish,
+                                                 std::vector<std::string>* unmatched = nullptr);
+// "lo 127.0.0.1/8, ...", or "none".
+std::string list_text(const std::vector<Interface>& all);
 
 // Whether the first `bits` bits are equal (and the family).
 bool same_network(const TcpAddress& a, const TcpAddress& b, unsigned bits) noexcept;

@@ -40,8 +40,18 @@ Result<std::unique_ptr<TcpLink>> TcpLink::create(const TcpOptions& options, Cloc
 Outcome TcpLink::open() {
   auto all = list_interfaces();
   if (!all) return all.error();
-  auto chosen = choose_interfaces(*all, options_.interface);
-  if (!chosen) return chosen.error();
+  std::vector<std::string> unmatched;
+  auto chosen = choose_interfaces(*all, options_.interface, &unmatched);
+  if (!chosen) {
+    Error failure = chosen.error();
+    failure.text =
+        fmt::format("{} on rank {}: {}", options_.interface_setting, options_.rank, failure.text);
+    return failure;
+  }
+  for (const std::string& word : unmatched) {
+    log_.warn("{}: no network interface matches \"{}\"; there are: {}", options_.interface_setting,
+              word, list_text(*all));
+  }
   epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.is_open()) return socket_error("epoll_create1", errno);
   if (::getrandom(contact_.secret.data(), contact_.secret.size(), 0) !=
@@ -361,6 +371,15 @@ std::string TcpLink::describe(Rank rank) const {
       return fmt::format("lost: {}", p->text);
   }
   return "";
+}
+
+std::string TcpLink::listeners_text() const {
+  std::string all;
+  for (std::size_t i = 0; i < interfaces_.size(); ++i) {
+    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", text(contact_.addresses[i]),
+                       interfaces_[i].name);
+  }
+  return all;
 }
 
 int TcpLink::socket_of(Rank rank) const noexcept {

@@ -40,6 +40,7 @@ struct TcpOptions {
   Rank rank = 0;
   int job_size = 1;
   std::string interface;                                  // as choose_interfaces()
+  std::string interface_setting = "TCP_INTERFACE";        // its name, for people
   std::uint64_t connect_ns = 10 * kNanosecondsPerSecond;  // for one address to answer at all
   std::uint64_t silence_ns = 20 * kNanosecondsPerSecond;  // of a machine, until it is given up
   std::uint64_t stranger_ns = 3 * kNanosecondsPerSecond;  // for the next message of a handshake
@@ -77,6 +78,8 @@ class TcpLink final : public Link {
   void say_goodbye(Rank peer) noexcept override;
   bool drained() const noexcept override;
   std::string describe(Rank peer) const override;
+  // "10.1.2.3:4711 (eth0), ...": for people.
+  std::string listeners_text() const;
 
   // For tests: the socket of a live connection, -1: there is none.
   int socket_of(Rank peer) const noexcept;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# esp_info.sh PROGRAM SOURCE_FOLDER: output, exit codes and error messages of esp-info.
+# esp_info.sh PROGRAM SOURCE_FOLDER ESP_RUN: output, exit codes and error messages of esp-info.
 set -euo pipefail
 program=$1
 source_folder=$2
+esp_run=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
@@ -42,6 +43,22 @@ expect 1 'DEVICE: there is no RDMA device "nothing0" here' \
 expect 0 '^rank +0 of 1' "$program"
 expect 0 '^peers' "$program" --every-rank
 expect 1 'ESPALIER_CMA: "x" is not allowed' env ESPALIER_CMA=x "$program"
+expect 1 'ESPALIER_WIRES on rank 0: "udp" is no wire; known are shm,rc,ud,tcp' \
+  env ESPALIER_WIRES=udp "$program"
+
+# Two nodes, which are connected over the loopback interface.
+nodes=("$esp_run" --timeout 50 -n 3 --nodes 2)
+export ESPALIER_WIRES=shm,tcp ESPALIER_TCP_INTERFACE=lo
+expect 0 '^tcp +listens on 127\.0\.0\.1:[0-9]+ \(lo\)' "${nodes[@]}" "$program"
+expect 0 'rank 2 .* tcp, TCP, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program"
+expect 0 'rank 0 .* tcp, TCP, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program" --every-rank
+expect 0 'ESPALIER_TCP_INTERFACE: no network interface matches "nothing0"; there are: lo ' \
+  env ESPALIER_TCP_INTERFACE=nothing0,lo "${nodes[@]}" "$program"
+expect 1 'ESPALIER_TCP_INTERFACE on rank [0-2]: no network interface matches "nothing0"' \
+  env ESPALIER_TCP_INTERFACE=nothing0 "${nodes[@]}" "$program"
+expect 1 'the limit of open files, ulimit -n, is 8' \
+  "${nodes[@]}" sh -c 'ulimit -n 8; exec "$0"' "$program"
+unset ESPALIER_WIRES ESPALIER_TCP_INTERFACE
 
 echo '{"traceEvents":[{"ph":"i","pid":0}],"otherData":{"dropped_events":2}}' > "$folder/0.json"
 echo '{"traceEvents":[{"ph":"i","pid":1}],"otherData":{"dropped_events":3}}' > "$folder/1.json"

@@ -140,6 +140,12 @@ TEST(Interfaces, AWishThatCannotBeMetIsExplained) {
   }
 }
 
+TEST(Interfaces, ElementsThatMatchNothingAreTold) {
+  std::vector<std::string> unmatched;
+  ASSERT_TRUE(choose_interfaces(machine(), "ib0,ib1,ib0,10.2.0.0/16", &unmatched).ok());
+  EXPECT_EQ(unmatched, (std::vector<std::string>{"ib1", "10.2.0.0/16"}));
+}
+
 TEST(Interfaces, LoopbackIsForMachinesWithNothingElse) {
   std::vector<Interface> only = {machine()[0], machine()[3]};
   auto found = choose_interfaces(only, "");

@@ -17,10 +17,26 @@ std::string description_of(const esp_job* job) {
   return text;
 }
 
+// Word to every other rank and back, so that the report can show over which connection. Of whom
+// there is none the report says why.
+void meet_everybody(esp_job* job, int printing_rank) {
+  esp_team* world = esp_job_world(job);
+  const bool prints = esp_job_rank(job) == printing_rank;
+  char word = 0;
+  for (int peer = 0; prints && peer < esp_job_size(job); ++peer) {
+    if (peer == printing_rank) continue;
+    if (esp_send(world, &word, sizeof word, peer, 0) != ESP_OK) continue;
+    (void)esp_recv(world, &word, sizeof word, peer, 0);
+  }
+  if (prints || esp_recv(world, &word, sizeof word, printing_rank, 0) != ESP_OK) return;
+  (void)esp_send(world, &word, sizeof word, printing_rank, 0);
+}
+
 // One rank after the other, so that reports do not mix.
 esp_status print_reports(esp_job* job, bool every_rank) {
   const int printing_ranks = every_rank ? esp_job_size(job) : 1;
   for (int rank = 0; rank < printing_ranks; ++rank) {
+    meet_everybody(job, rank);
     if (rank == esp_job_rank(job)) {
       fmt::print("{}\n", description_of(job));
       std::fflush(stdout);
