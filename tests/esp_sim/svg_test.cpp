@@ -60,7 +60,8 @@ TEST(Svg, HasEverySeriesPointAndErrorBar) {
   const std::string text = to_svg(a_chart());
   EXPECT_EQ(count(text, "<circle"), 5u + 3u) << "points and legend";
   EXPECT_EQ(count(text, "m-4 0h8"), 2u) << "error bars where the ends differ";
-  for (const char* part : {"a &lt; b &amp; c", ">event<", ">waitall<", ">time (ms)<", ">64<"}) {
+  for (const char* part : {"<title>a &lt; b &amp; c</title>", ">a &lt; b &amp; c</text>",
+                           ">ranks</text>", ">time (ms)</text>", ">event<", ">waitall<", ">64<"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(text.find("nan"), std::string::npos);

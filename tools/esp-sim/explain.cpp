@@ -10,6 +10,7 @@ namespace esp_sim {
 namespace {
 
 using espalier::sim::TransferRecord;
+using espalier::sim::WorkRecord;
 
 // Steps shown one by one at either end of a long path.
 constexpr std::size_t kShownAtEitherEnd = 20;
@@ -32,6 +33,39 @@ struct Totals {
     receiver += step.receiver_ns;
   }
 };
+
+// By rank, in order of time.
+using Work = std::vector<std::vector<WorkRecord>>;
+
+std::uint64_t worked_ns(const Work& work, int rank, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  if (static_cast<std::size_t>(rank) >= work.size()) return 0;
+  const auto& own = work[static_cast<std::size_t>(rank)];
+  auto at = std::partition_point(own.begin(), own.end(),
+                                 [&](const WorkRecord& w) { return w.end_ns <= begin_ns; });
+  std::uint64_t sum = 0;
+  for (; at != own.end() && at->begin_ns < end_ns; ++at) {
+    sum += std::min(at->end_ns, end_ns) - std::max(at->begin_ns, begin_ns);
+  }
+  return sum;
+}
+
+// What processors worked of the kinds that are not network.
+Totals worked_on(const std::vector<Step>& path, const std::vector<WorkRecord>& records) {
+  Work work;
+  for (const WorkRecord& record : records) {
+    const auto rank = static_cast<std::size_t>(record.rank);
+    if (rank >= work.size()) work.resize(rank + 1);
+    work[rank].push_back(record);
+  }
+  Totals busy;
+  for (const Step& step : path) {
+    const TransferRecord& t = step.transfer;
+    busy.sender += worked_ns(work, t.from, t.posted_ns - step.sender_ns, t.posted_ns);
+    busy.queue += worked_ns(work, t.from, t.posted_ns, t.started_ns);
+    busy.receiver += worked_ns(work, t.to, t.arrived_ns, t.taken_ns);
+  }
+  return busy;
+}
 
 std::string line_of(const espalier::sim::Machine& machine, const Step& step) {
   const TransferRecord& t = step.transfer;
@@ -60,7 +94,7 @@ std::string by_level(const std::vector<Step>& path, const espalier::sim::Machine
       ++steps;
     }
     if (steps == 0) continue;
-    text += fmt::format("  {:<8} {:>5} transfers: {} under way, {} waiting for {}\n",
+    text += fmt::format("  {:<8} {:>5} transfers: {} under way, {} posted and not started ({})\n",
                         machine.levels[level].name, steps, time_text(totals.network),
                         time_text(totals.queue), lane_text(machine, level));
   }
@@ -113,11 +147,12 @@ std::vector<Step> critical_path(const std::vector<TransferRecord>& transfers) {
   return path;
 }
 
-std::string explain(const std::vector<Step>& path, const espalier::sim::Machine& machine,
-                    std::uint64_t done_ns) {
+std::string explain(const std::vector<Step>& path, const std::vector<WorkRecord>& work,
+                    const espalier::sim::Machine& machine, std::uint64_t done_ns) {
   if (path.empty()) return "critical path: no transfer happened\n";
   Totals totals;
   for (const Step& step : path) totals.add(step);
+  const Totals busy = worked_on(path, work);
   const std::uint64_t end = path.back().transfer.taken_ns;
   std::string text = fmt::format("critical path: {} transfers, {}\n", path.size(), time_text(end));
   const auto share = [&](const char* what, std::uint64_t ns) {
@@ -126,9 +161,11 @@ std::string explain(const std::vector<Step>& path, const espalier::sim::Machine&
     text += fmt::format("  {:>12}  {:4.1f} %  {}\n", time_text(ns), percent, what);
   };
   share("under way", totals.network);
-  share("posted, waiting for lanes or the sender's processor", totals.queue);
-  share("not yet posted: earlier work, windows or noise of the sender", totals.sender);
-  share("arrived, waiting for the receiver's processor", totals.receiver);
+  share("posted, waiting for a lane or in a detour of the sender", totals.queue - busy.queue);
+  share("not yet posted: windows or detours of the sender", totals.sender - busy.sender);
+  share("arrived, the receiver in a detour or not there", totals.receiver - busy.receiver);
+  share("work of the sender, and detours in it", busy.queue + busy.sender);
+  share("work of the receiver, and detours in it", busy.receiver);
   if (done_ns > end) share("after the last transfer", done_ns - end);
   text += by_level(path, machine);
   text += fmt::format("{:>12}  {:>7}    {:<7} {:<6} {:<8} {:>12} {:>12} {:>12} {:>12}\n", "handled",

@@ -7,6 +7,7 @@
 //   queue    from the post to the start: lanes or processor were taken
 //   network  from the start to the arrival
 //   receiver from the arrival to its handling: the receiver was busy, or away (noise)
+// What a processor worked of it (combining, copying, overheads) is told apart from waiting.
 //
 // Values. path: setup
 #pragma once
@@ -33,9 +34,10 @@ bool has_ended(const espalier::sim::TransferRecord& transfer);
 // In order of time. Empty without transfers.
 std::vector<Step> critical_path(const std::vector<espalier::sim::TransferRecord>& transfers);
 
-// For people: the path, and what it spent by kind and by level. `done_ns`: when the last rank was
-// done.
-std::string explain(const std::vector<Step>& path, const espalier::sim::Machine& machine,
-                    std::uint64_t done_ns);
+// For people: the path, and what it spent by kind and by level. `work`: of all processors, that of
+// each in order of time. `done_ns`: when the last rank was done.
+std::string explain(const std::vector<Step>& path,
+                    const std::vector<espalier::sim::WorkRecord>& work,
+                    const espalier::sim::Machine& machine, std::uint64_t done_ns);
 
 }  // namespace esp_sim

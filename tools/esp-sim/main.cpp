@@ -1,7 +1,9 @@
 // esp-sim: collectives of the library on a simulated machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -22,6 +24,14 @@ namespace {
 using espalier::Outcome;
 using espalier::Unit;
 using Write = std::function<Outcome(std::ostream&)>;
+
+// What a program reads from the standard output does not mix with what people read.
+std::FILE* for_people(const Outputs& outputs) {
+  const auto paths = {&outputs.csv, &outputs.json, &outputs.svg, &outputs.goal, &outputs.trace};
+  const bool taken =
+      std::any_of(paths.begin(), paths.end(), [](const auto* path) { return *path == "-"; });
+  return taken ? stderr : stdout;
+}
 
 // Nothing where no file was asked for.
 Outcome write_file(const std::string& path, const Write& write) {
@@ -65,7 +75,8 @@ Outcome show_run(const Options& options, const Row& row, Machines& machines,
   const Run& run = row.runs.front();
   const std::uint64_t end_ns = run.makespan_ns * row.scenario.calls;
   if (options.outputs.explain) {
-    fmt::print("{}", explain(critical_path(records.transfers), *machine.value(), end_ns));
+    fmt::print(for_people(options.outputs), "{}",
+               explain(critical_path(records.transfers), records.work, *machine.value(), end_ns));
   }
   return write_file(options.outputs.trace, [&](std::ostream& out) -> Outcome {
     write_timeline({*machine.value(), row.scenario.noise, row.scenario.noise_every, run.seed,
@@ -105,7 +116,7 @@ Outcome simulate_and_report(const Options& options) {
       !outcome) {
     return outcome;
   }
-  if (!outputs.quiet) fmt::print("{}", to_table(rows));
+  if (!outputs.quiet) fmt::print(for_people(outputs), "{}", to_table(rows));
   std::fflush(stdout);
   if (Outcome outcome = write_text(outputs.csv, [&] { return to_csv(rows); }); !outcome) {
     return outcome;

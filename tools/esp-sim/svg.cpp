@@ -113,6 +113,7 @@ class Page {
     add(R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" height="{}" )"
         R"(font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#333">)",
         kWidth, height(), kWidth, height());
+    add("<title>{}</title>", escape(chart_.title));
     add(R"(<rect width="100%" height="100%" fill="#fff"/>)");
     add(R"(<text x="{}" y="26" font-size="16" font-weight="bold">{}</text>)", kLeft,
         escape(chart_.title));
