@@ -112,7 +112,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
   int descriptor = datagrams_->descriptor();
   if (connection_port_ != nullptr) {
-    if (auto done = make_connections(me, ranks, clock); !done) return done;
+    if (auto done = make_connections(config, me, ranks, clock); !done) return done;
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
@@ -123,8 +123,12 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   return Unit{};
 }
 
-Outcome RdmaStack::make_connections(Rank me, std::uint32_t ranks, Clock& clock) {
-  auto made = rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks);
+Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t ranks,
+                                    Clock& clock) {
+  rdma::ConnectionOptions options;
+  options.no_room_ns = silence_ns(config);
+  auto made =
+      rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
   if (!made) return made.error();
   connections_ = std::move(*made);
   auto set = DescriptorSet::create();

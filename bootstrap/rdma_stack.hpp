@@ -63,7 +63,7 @@ class RdmaStack final : private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
-  Outcome make_connections(Rank me, std::uint32_t ranks, Clock& clock);
+  Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock);
 
   // In the order of dependence; they go in the reverse one.
   std::unique_ptr<verbs::Adapter> adapter_;

@@ -9,9 +9,10 @@
 //                            registered memory or through packets
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
-//                            no room, one that breaks again and again without carrying anything.
-//                            Not those that do not answer: who carries the letters knows whether
-//                            a peer lives (datagram_link.hpp), and calls lose()
+//                            no room, a broken one for which there is none for long, one that
+//                            breaks again and again without carrying anything. Not those that do
+//                            not answer: who carries the letters knows whether a peer lives
+//                            (datagram_link.hpp), and calls lose()
 //
 // Why nothing is lost or doubled: messages are counted by both sides. An adapter's completion means
 // that the message is in the peer's memory, so it is kept until then. Before a side says how many
@@ -56,6 +57,8 @@ struct ConnectionOptions {
   // is they that find out who is dead, and a rank that only computes answers nothing; a link on its
   // own (tests, the swarm) has nobody else to find out.
   std::uint64_t answer_ns = kNever;
+  // So long a broken connection is asked for again where one side has no queue pair left for it.
+  std::uint64_t no_room_ns = 120'000'000'000;
   std::uint64_t tail_ns = 500'000;  // until unsignaled operations are asked for
   std::uint64_t keepalive_ns = 1'000'000'000;
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()

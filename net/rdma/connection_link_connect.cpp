@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kLettersMax = 1024;  // waiting; more are lost, as letters may be
 constexpr std::uint64_t kSlowest = 16;     // times the first interval
+constexpr std::uint64_t kLongestPause = 256;
 constexpr std::uint32_t kWindowMax = 4096;
 
 const char* fault_text(Fault fault) noexcept {
@@ -124,6 +125,7 @@ bool ConnectionLink::join(Peer& peer, const Letter& letter) noexcept {
     return false;
   }
   peer.credits = CreditAccount(letter.window, peer.granted);
+  peer.no_room_ns = 0;
   ++statistics_.connections;
   return true;
 }
@@ -169,19 +171,26 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   return true;
 }
 
-// One side has no queue pair left. A connection that there was is asked for again, like one that
-// breaks; a first one is done without, unless frames wait for it.
+// One side has no queue pair left. That is no fault of a connection, and whoever says so lives: one
+// that there was is asked for again, less and less often, for as long as a peer may be silent. A
+// first one is done without, unless frames wait for it.
 void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
   ++statistics_.no_room;
   close(peer);
   if (peer.verdict || peer.lost) return;
   peer.asked_ns = 0;
-  if (peer.met && ++peer.rebuilds <= options_.rebuilds_max) {
-    const std::uint64_t now = clock_.now_ns();
-    peer.asked_ns = std::max<std::uint64_t>(now, 1);
-    peer.letter_ns =
-        std::clamp(2 * peer.letter_ns, options_.letter_ns, kSlowest * options_.letter_ns);
-    return wake_at(peer, now + peer.letter_ns);
+  const std::uint64_t now = std::max<std::uint64_t>(clock_.now_ns(), 1);
+  if (peer.met && peer.no_room_ns == 0) {
+    peer.no_room_ns = now;
+    peer.pause_ns = options_.letter_ns;
+  }
+  if (peer.met && now - peer.no_room_ns < options_.no_room_ns) {
+    peer.asked_ns = now;
+    peer.letter_ns = options_.letter_ns;
+    timers_.cancel(peer);
+    wake_at(peer, now + peer.pause_ns);
+    peer.pause_ns = std::min(2 * peer.pause_ns, kLongestPause * options_.letter_ns);
+    return;
   }
   if (!peer.met && peer.posts.empty()) {
     peer.goodbye_due = false;
@@ -227,9 +236,9 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
         peer.rank,
         error(ESP_ERR_PEER_DIED, fmt::format("rank {} does not answer", peer.rank), peer.rank));
   }
+  if (!peer.connection) return link.ask(peer);
   peer.letter_ns = std::min(2 * peer.letter_ns, kSlowest * options.letter_ns);
   const Handshake::State state = peer.handshake.state();
-  if (!peer.connection) return link.ask(peer);
   link.write(peer, state == Handshake::State::kAsking ? LetterKind::kRequest : LetterKind::kReply);
 }
 

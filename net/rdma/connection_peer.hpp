@@ -118,6 +118,8 @@ struct ConnectionLink::Peer : Timer {
   std::optional<Error> verdict;                         // given up with the next progress()
   std::uint64_t asked_ns = 0;                           // begin of the handshake; 0: none
   std::uint64_t letter_ns = 0;                          // until it is repeated
+  std::uint64_t no_room_ns = 0;                         // since when there is none; 0: there is
+  std::uint64_t pause_ns = 0;                           // until it is asked for again
   std::uint64_t probed_ns = 0;                          // the last sign of life was asked for
   std::uint32_t rebuilds = 0;                           // since a message arrived anywhere
   bool broken = false;                                  // the connection is good for close() only

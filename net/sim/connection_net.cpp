@@ -20,7 +20,8 @@ ConnectionNet::ConnectionNet(World& world, const ConnectionLimits& limits)
     : world_(world),
       limits_(limits),
       prng_(world.options().seed ^ 0x636f6e6e656374ULL),
-      ports_(world.ranks()) {
+      ports_(world.ranks()),
+      crowded_ns_(world.ranks()) {
   const FaultSpec& spec = world.options().faults;
   if (spec.breaks == 0 && spec.overruns == 0) return;
   const std::uint64_t horizon = spec.heal_ns != 0 ? spec.heal_ns : kHorizonNs;
@@ -357,6 +358,10 @@ void ConnectionNet::break_path(Rank from, Rank to) {
 
 void ConnectionNet::overrun(Rank rank) {
   if (port(rank) != nullptr) port(rank)->fail(ESP_ERR_NETWORK);
+}
+
+void ConnectionNet::crowd(Rank rank, std::uint64_t until_ns) {
+  crowded_ns_[static_cast<std::size_t>(rank)] = until_ns;
 }
 
 }  // namespace espalier::sim

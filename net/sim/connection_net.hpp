@@ -64,9 +64,11 @@ class ConnectionNet {
   const ConnectionCounts& counts() const noexcept { return counts_; }
   std::size_t under_way() const noexcept { return all_.size() - idle_.size(); }
   // As the drawn faults do, at a time of the caller's choice: connections of `from` to `to` break
-  // at that end; the completion queue of a rank overruns.
+  // at that end; the completion queue of a rank overruns; until then others have all connections
+  // of a rank's adapter that are not in use.
   void break_path(Rank from, Rank to);
   void overrun(Rank rank);
+  void crowd(Rank rank, std::uint64_t until_ns);
 
  private:
   friend class SimConnectionPort;
@@ -105,6 +107,7 @@ class ConnectionNet {
   const ConnectionLimits limits_;
   Prng prng_;
   std::vector<SimConnectionPort*> ports_;   // by rank
+  std::vector<std::uint64_t> crowded_ns_;   // by rank
   std::vector<std::unique_ptr<End>> ends_;  // by number - 1; all that ever were
   std::vector<std::unique_ptr<Operation>> all_;
   std::vector<Operation*> idle_;

@@ -63,7 +63,8 @@ Result<rdma::ConnectionId> SimConnectionPort::create() {
   if (!fault_.ok()) return error(fault_.code(), "the simulated adapter has failed", rank_);
   std::size_t index = 0;
   while (index < ends_.size() && ends_[index] != nullptr) ++index;
-  if (index == net_.limits().connections) {
+  const std::uint64_t crowded_ns = net_.crowded_ns_[static_cast<std::size_t>(rank_)];
+  if (index == net_.limits().connections || net_.world().now_ns() < crowded_ns) {
     return error(ESP_ERR_NO_MEMORY, "the simulated adapter has no connection left", rank_);
   }
   if (index == ends_.size()) ends_.push_back(nullptr);

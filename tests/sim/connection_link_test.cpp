@@ -275,6 +275,43 @@ TEST(ConnectionLink, APeerWithoutRoomForAConnectionIsLostWithTheReason) {
   EXPECT_GE(losses, 4U);
 }
 
+// A connection of 0 and 1 breaks, and rank 1 has none left for a while.
+struct Crowd final : sim::Happening {
+  void happen() noexcept override {
+    job->net().crowd(1, until_ns);
+    job->net().break_path(0, 1);
+  }
+  std::uint64_t mark() const noexcept override { return 1; }
+  ConnectionJob* job = nullptr;
+  std::uint64_t until_ns = 0;
+};
+
+TEST(ConnectionLink, ABrokenConnectionWaitsForRoom) {
+  ConnectionJobOptions options = small(11);
+  options.frames = 200;
+  options.limit_ns = 10'000'000'000;
+  for (const bool in_time : {true, false}) {
+    options.link.no_room_ns = in_time ? 5'000'000'000 : 1'000'000'000;
+    ConnectionJob job(options);
+    Crowd crowd;
+    crowd.job = &job;
+    crowd.until_ns = 3'000'000'000;
+    job.world().schedule(crowd, 1, 50'000);
+    const std::string story = job.run();
+    const auto& seen = job.link(0).statistics();
+    EXPECT_GE(seen.no_room, 5U);
+    EXPECT_LE(seen.no_room, 60U);
+    if (in_time) {
+      EXPECT_EQ(story, "");
+      EXPECT_GT(job.world().now_ns(), crowd.until_ns);
+    } else {
+      EXPECT_NE(story.find("no queue pair left"), std::string::npos) << story;
+      EXPECT_EQ(job.why(1, 0), ESP_ERR_NO_MEMORY);
+      EXPECT_GE(job.world().now_ns(), options.link.no_room_ns);
+    }
+  }
+}
+
 // Of a peer that was never met nothing is made for that.
 TEST(ConnectionLink, AStrangerCanBeLost) {
   ConnectionJobOptions options = small(10);
