@@ -65,6 +65,9 @@ class Leaving final : public MessageHandler, public Agent {
   void abandon() noexcept;
   // Also when only the leader of this node knows.
   bool abandoned() const noexcept;
+  // Nobody is still to be told that the meeting is abandoned: the network may say goodbye, after
+  // which nothing is told any more.
+  bool all_told() const noexcept { return untold_.empty(); }
   // What anybody has found, when kCompared is complete.
   FoundMismatch mismatch() const noexcept;
 

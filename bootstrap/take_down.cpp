@@ -147,9 +147,11 @@ void close_network(esp_job& job) {
   for (Rank rank = 0; rank < job.size; ++rank) {
     if (!job.nodes.is_local(rank, job.rank) && job.liveness->is_dead(rank)) job.network->lose(rank);
   }
-  job.network->say_goodbye();
   const std::uint64_t begin = job.clock.now_ns();
-  job.worker->wait([&] { return job.network->drained() || job.clock.now_ns() - begin > kDrainNs; });
+  const auto late = [&] { return job.clock.now_ns() - begin > kDrainNs; };
+  job.worker->wait([&] { return job.leaving->all_told() || late(); });
+  job.network->say_goodbye();
+  job.worker->wait([&] { return job.network->drained() || late(); });
 }
 
 }  // namespace

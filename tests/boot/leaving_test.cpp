@@ -159,6 +159,12 @@ TEST(Leaving, AMessageThatFindsNoRoomIsToldLater) {
   job.nodes[0]->post.refusals = 20;
   job.nodes[0]->leaving->abandon();
   EXPECT_TRUE(job.letters.empty());
+  // Nor may it close its wires yet.
+  EXPECT_FALSE(job.nodes[0]->leaving->all_told());
+  while (!job.nodes[0]->leaving->all_told()) (void)job.nodes[0]->leaving->progress();
+  std::set<Rank> told;
+  for (const Letter& letter : job.letters) told.insert(letter.to);
+  EXPECT_EQ(told, (std::set<Rank>{1, 2, 4, 5, 7, 8}));
   job.run(random);
   for (auto& node : job.nodes) EXPECT_TRUE(node->leaving->abandoned());
 }
