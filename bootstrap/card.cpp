@@ -89,7 +89,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.variant = static_cast<std::uint64_t>(config.variant);
   card.radix = static_cast<std::uint64_t>(config.radix);
   card.node_rule = static_cast<std::uint64_t>(config.nodes);
-  card.topology = hash_text(config.topology);
+  card.topology = hash_description(config.topology);
   card.levels = static_cast<std::uint64_t>(config.levels);
   card.level_shapes = hash_text(config.level_shapes);
   card.wires = hash_text(config.wires);

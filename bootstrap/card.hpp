@@ -52,7 +52,7 @@ struct CardFields {
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
   std::uint64_t node_rule = 0;
-  std::uint64_t topology = 0;                // hash of the text
+  std::uint64_t topology = 0;                // hash of what it describes
   std::uint64_t levels = 0;                  //
   std::uint64_t level_shapes = 0;            // hash of the text
   std::uint64_t wires = 0;                   // hash of the list

@@ -73,6 +73,9 @@ struct Machine {
 // `description`: empty is this machine (hwloc, else sysfs); a path of an hwloc XML file; or an
 // hwloc synthetic description such as "pack:2 [numa] l3:1 core:4 pu:1".
 Result<Machine> load_machine(std::string_view description);
+// Tells descriptions of different machines apart: a hash of the file's content, wherever the file
+// is, or of the text.
+std::uint64_t hash_description(const std::string& description);
 // The parts of it; for tests.
 Result<Machine> machine_from_hwloc(std::string_view description);
 Result<Machine> machine_from_sysfs(const std::string& root = "/sys");

@@ -106,6 +106,13 @@ Outcome load(hwloc_topology_t topology, const std::string& description) {
 
 }  // namespace
 
+std::uint64_t hash_description(const std::string& description) {
+  if (is_file(description)) {
+    if (const auto content = read_text_file(description)) return hash_text(*content);
+  }
+  return hash_text(description);
+}
+
 Result<Machine> machine_from_hwloc(std::string_view description_view) {
   const std::string description(description_view);
   hwloc_topology_t raw = nullptr;

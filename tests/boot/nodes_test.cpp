@@ -9,6 +9,7 @@
 #include "bootstrap/job_places.hpp"
 #include "bootstrap/level_shapes.hpp"
 #include "bootstrap/wire_choice.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace espalier {
 namespace {
@@ -169,6 +170,38 @@ TEST(Cards, BytesOfStrangers) {
     }
   }
   EXPECT_GT(refused, 5000);
+}
+
+// By what it says, not by its name.
+TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
+  const TemporaryFolder folder;
+  const std::uint64_t nonce = 1;
+  const auto agree = [&](const std::string& mine, const std::string& others) {
+    const auto made = [&](const std::string& topology) {
+      Config config;
+      config.topology = topology;
+      return make_card(config, nonce, 3, "node");
+    };
+    return check_agreement({made(mine), made(others)}, 0);
+  };
+  const std::string one = folder.write("one.xml", "<topology>1</topology>");
+  const std::string same = folder.write("elsewhere/same.xml", "<topology>1</topology>");
+  const std::string other = folder.write("other.xml", "<topology>2</topology>");
+  EXPECT_TRUE(agree(one, same).ok());
+  EXPECT_FALSE(agree(one, other).ok());
+  EXPECT_TRUE(agree("pack:2 core:2 pu:1", "pack:2 core:2 pu:1").ok());
+  EXPECT_FALSE(agree("pack:2 core:2 pu:1", "pack:2 core:4 pu:1").ok());
+  EXPECT_TRUE(agree("", "").ok());
+  EXPECT_FALSE(agree("", one).ok());
+
+  // The same path on two machines.
+  Config config;
+  config.topology = one;
+  const Card before = make_card(config, nonce, 3, "node");
+  folder.write("one.xml", "<topology>3</topology>");
+  const auto differ = check_agreement({before, make_card(config, nonce, 3, "node")}, 0);
+  ASSERT_FALSE(differ.ok());
+  EXPECT_NE(differ.error().text.find("ESPALIER_TOPOLOGY differs"), std::string::npos);
 }
 
 }  // namespace
