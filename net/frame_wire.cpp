@@ -69,7 +69,7 @@ void FrameWire::lost(Rank rank, const Status& why) noexcept {
   grants_.forget(rank);
   fail_sends(p);
   fail_receives(p);
-  if (guest_ != nullptr) guest_->lost_peer(rank, why);
+  if (guest_ != nullptr) guest_->lost_peer(*this, rank, why);
   if (handler_ != nullptr) handler_->lost(rank, why);
 }
 

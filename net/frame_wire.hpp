@@ -40,13 +40,17 @@ class ControlHandler {
   ~ControlHandler() = default;
 };
 
+class FrameWire;
+
 // A protocol of its own on the same link (net/remote_access.hpp): the kinds of frames from kMessage
-// on. begin(), end(): as those of FrameSink. lost(): nothing more comes from that peer.
+// on. begin(), end(): as those of FrameSink. lost(): nothing more comes from that peer. A guest may
+// sit on several wires, and `by` says on which it is called: a peer that lies may come on all.
 class FrameGuest {
  public:
-  virtual std::byte* begin_frame(Rank from, const FrameHeader& header) noexcept = 0;
-  virtual void end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept = 0;
-  virtual void lost_peer(Rank peer, const Status& why) noexcept = 0;
+  virtual std::byte* begin_frame(FrameWire& by, Rank from, const FrameHeader& header) noexcept = 0;
+  virtual void end_frame(FrameWire& by, Rank from, const FrameHeader& header,
+                         std::byte* payload) noexcept = 0;
+  virtual void lost_peer(FrameWire& by, Rank peer, const Status& why) noexcept = 0;
 
  protected:
   ~FrameGuest() = default;

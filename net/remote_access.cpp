@@ -250,7 +250,8 @@ int RemoteAccess::complete_failed() noexcept {
 }
 
 // The link completes what it still has; operations end when it has.
-void RemoteAccess::lost_peer(Rank rank, const Status& why) noexcept {
+void RemoteAccess::lost_peer(FrameWire& by, Rank rank, const Status& why) noexcept {
+  if (!is_way(by, rank)) return;
   Peer& p = peer(rank);
   p.lost = true;
   p.why = Status(why.code(), rank, why.error_number());

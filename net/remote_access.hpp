@@ -114,13 +114,16 @@ class RemoteAccess final : private FrameGuest {
   bool post_reply(Peer& peer, Reply& reply) noexcept;
   static void on_reply_sent(Completion& completion, Status status) noexcept;
 
-  std::byte* begin_frame(Rank from, const FrameHeader& header) noexcept override;
-  void end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
-  void lost_peer(Rank rank, const Status& why) noexcept override;
+  std::byte* begin_frame(FrameWire& by, Rank from, const FrameHeader& header) noexcept override;
+  void end_frame(FrameWire& by, Rank from, const FrameHeader& header,
+                 std::byte* payload) noexcept override;
+  void lost_peer(FrameWire& by, Rank rank, const Status& why) noexcept override;
+  bool is_way(const FrameWire& by, Rank rank) const noexcept {
+    return wires_[static_cast<std::size_t>(rank)] == &by;
+  }
   std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
   void clear_landing(Peer& peer) noexcept;
   std::byte* refuse(Peer& peer, const char* what) noexcept;
-  std::byte* refuse_stranger(Rank from) noexcept;
 
   const std::vector<FrameWire*> wires_;  // by rank
   MessageTaker& taker_;

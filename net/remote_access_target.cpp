@@ -45,8 +45,16 @@ void RemoteAccess::retract(std::uint32_t region) noexcept {
   }
 }
 
-std::byte* RemoteAccess::begin_frame(Rank from, const FrameHeader& header) noexcept {
-  if (wires_[static_cast<std::size_t>(from)] == nullptr) return refuse_stranger(from);
+// There is one way to each rank, or none over a network. What comes otherwise comes from a rank
+// that lies, and touches nothing that belongs to the way on which it may be in the middle of a
+// frame.
+std::byte* RemoteAccess::begin_frame(FrameWire& by, Rank from, const FrameHeader& header) noexcept {
+  if (!is_way(by, from)) {
+    by.link().lose(
+        from, error(ESP_ERR_NETWORK, fmt::format("rank {} came by a way that is not its own", from),
+                    from));
+    return nullptr;
+  }
   Peer& p = peer(from);
   p.header = header;
   p.stale = false;
@@ -84,8 +92,9 @@ std::byte* RemoteAccess::begin_request(Peer& p, const FrameHeader& header) noexc
   return p.stale ? land(p, header.bytes) : region.memory + header.flow;
 }
 
-void RemoteAccess::end_frame(Rank from, const FrameHeader& header, std::byte* payload) noexcept {
-  if (wires_[static_cast<std::size_t>(from)] == nullptr) return;
+void RemoteAccess::end_frame(FrameWire& by, Rank from, const FrameHeader& header,
+                             std::byte* payload) noexcept {
+  if (!is_way(by, from)) return;
   Peer& p = peer(from);
   if (!std::exchange(p.coming, false)) return;  // It has been given up.
   switch (header.kind) {
@@ -204,15 +213,6 @@ std::byte* RemoteAccess::land(Peer& p, std::uint64_t bytes) noexcept {
 
 void RemoteAccess::clear_landing(Peer& p) noexcept {
   if (std::byte* landed = std::exchange(p.landing, nullptr)) wire(p.rank).buffers().give(landed);
-}
-
-// A rank to which there is another way; by which it has come does not matter.
-std::byte* RemoteAccess::refuse_stranger(Rank from) noexcept {
-  for (FrameWire* wire : wires_) {
-    if (wire != nullptr)
-      wire->link().lose(from, error(ESP_ERR_NETWORK, "came over a network", from));
-  }
-  return nullptr;
 }
 
 std::byte* RemoteAccess::refuse(Peer& p, const char* what) noexcept {

@@ -450,6 +450,77 @@ std::vector<WorldKind> frame_worlds() {
   return worlds;
 }
 
+// A link on which nothing goes out, and frames come in when the test says so.
+struct HandLink final : net::Link {
+  net::LinkCaps caps(Rank) const noexcept override { return {}; }
+  Posted post(Rank, const net::FrameHeader&, const void*, Completion&) noexcept override {
+    return Posted::kDone;
+  }
+  void withdraw(Rank, Completion&) noexcept override {}
+  void reach(Rank) noexcept override {}
+  void lose(Rank peer, Error) noexcept override { given_up.push_back(peer); }
+  int progress(net::FrameSink& sink) noexcept override {
+    if (payload == nullptr) payload = sink.begin(0, header);
+    if (payload != nullptr) std::memset(payload, value, header.bytes);
+    if (payload != nullptr && ends) sink.end(0, header, payload);
+    return 1;
+  }
+  int descriptor() const noexcept override { return -1; }
+  bool arm() noexcept override { return false; }
+  void say_goodbye(Rank) noexcept override {}
+  bool drained() const noexcept override { return true; }
+  std::string describe(Rank) const override { return ""; }
+
+  net::FrameHeader header;
+  int value = 0;
+  bool ends = true;
+  std::byte* payload = nullptr;  // of the frame that has begun
+  std::vector<Rank> given_up;
+};
+
+// Rank 0 lies: it is inside a message on its own way, and comes by the other one, too.
+TEST(RemoteAccess, FramesByAWayThatIsNotThePeersTouchNothing) {
+  struct Taker final : MessageTaker {
+    bool take(Rank, const ActiveMessage& message) noexcept override {
+      const auto* bytes = static_cast<const std::byte*>(message.payload);
+      for (std::uint64_t i = 0; i < message.bytes; ++i) EXPECT_EQ(bytes[i], std::byte{1});
+      ++taken;
+      return true;
+    }
+    int taken = 0;
+  } taker;
+  Counters counters;
+  HandLink own, other;
+  net::FrameWire own_wire(own, 3, {}, counters), other_wire(other, 3, {}, counters);
+  net::RemoteAccess access({&own_wire, nullptr, &other_wire}, taker);
+  std::vector<std::byte> memory(64);
+  const std::uint32_t region = access.offer(memory.data(), memory.size());
+
+  own.header.kind = net::FrameKind::kMessage;
+  own.header.ordinal = 5;
+  own.header.bytes = 48;
+  own.value = 1;
+  own.ends = false;
+  (void)own_wire.progress();
+  ASSERT_NE(own.payload, nullptr);
+
+  other.header.kind = net::FrameKind::kPut;
+  other.header.ordinal = region;
+  other.header.bytes = 32;
+  other.value = 2;
+  (void)other_wire.progress();
+  EXPECT_EQ(other.payload, nullptr);
+  EXPECT_EQ(other.given_up, std::vector<Rank>{0});
+  EXPECT_TRUE(own.given_up.empty());
+  EXPECT_EQ(memory, std::vector<std::byte>(64));
+
+  // Its own way goes on as if nothing had been.
+  own.ends = true;
+  (void)own_wire.progress();
+  EXPECT_EQ(taker.taken, 1);
+  EXPECT_TRUE(own.given_up.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, Access, ::testing::ValuesIn(frame_worlds()), name_of_world);
 
 }  // namespace
