@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -17,8 +18,13 @@ constexpr std::uint64_t kParkNs = 100'000'000;
 constexpr std::uint64_t kBlindParkNs = 1'000'000;
 // How often a yielding waiter does its housekeeping.
 constexpr std::uint64_t kWatchNs = 20'000'000;
-// A yield of this length was no hop between ranks that wait.
-constexpr std::uint64_t kLongYieldNs = 500'000;
+// A yield that comes back at once, for nobody else wants the core, takes less than this; one that
+// gives it away takes two switches between processes.
+constexpr std::uint64_t kShortYieldNs = 2'500;
+constexpr std::uint32_t kShortYields = 8;  // that many in a row: the core is this rank's alone
+// As long as a time slice. Ranks that copy megabytes take a part of one.
+constexpr std::uint64_t kLongYieldNs = 2'000'000;
+constexpr std::uint32_t kGoodYields = 4;  // that many in a row: long ones are the exception
 constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;
 
 }  // namespace
@@ -143,9 +149,9 @@ void Worker::wait_slow(Look done, void* context) noexcept {
       watched = now;
       for (Wire* wire : wires_) wire->idle();
       if (watchdog_ != nullptr) watchdog_->look(begin, now);
-    } else if (now - idle_since < policy_.spin_ns) {
+    } else if (!shared_ && now - idle_since < policy_.spin_ns) {
       pause();
-    } else if (now >= yields_again_ns_ && now - idle_since < policy_.spin_ns + policy_.yield_ns) {
+    } else if (now >= yields_again_ns_ && now - idle_since < patience_ns()) {
       yield(now);
     } else {
       park(done, context, now);
@@ -153,14 +159,23 @@ void Worker::wait_slow(Look done, void* context) noexcept {
   }
 }
 
+// How long a wait without arrivals lasts before it sleeps.
+std::uint64_t Worker::patience_ns() const noexcept {
+  return shared_ ? policy_.shared_yield_ns : policy_.spin_ns + policy_.yield_ns;
+}
+
 void Worker::yield(std::uint64_t now_ns) noexcept {
   ++counters_.yields;
   sched_yield();
   const std::uint64_t back_ns = clock_.now_ns();
-  if (back_ns - now_ns < kLongYieldNs) [[likely]]
+  short_yields_ = back_ns - now_ns < kShortYieldNs ? short_yields_ + 1 : 0;
+  shared_ = policy_.adaptive && (short_yields_ == 0 || (shared_ && short_yields_ < kShortYields));
+  if (back_ns - now_ns < kLongYieldNs) [[likely]] {
+    ++good_yields_;
     return;
-  const bool again = now_ns - yields_again_ns_ < yieldless_ns_;
-  yieldless_ns_ = again ? std::min(2 * yieldless_ns_, kYieldlessMaxNs) : kYieldlessMinNs;
+  }
+  const bool again = std::exchange(good_yields_, 0) < kGoodYields;
+  yieldless_ns_ = again ? std::clamp(2 * yieldless_ns_, kYieldlessMinNs, kYieldlessMaxNs) : 0;
   yields_again_ns_ = back_ns + yieldless_ns_;
 }
 

@@ -6,11 +6,12 @@
 // blocking calls are made of.
 //
 // Waiting is spin-then-park: look a few times, give the core away for a while, then sleep on the
-// doorbell, or on the doorbell's and the network's descriptors. With more ranks than cores the
-// spinning is left out: a rank that has nothing to do must not keep the one it waits for from
-// running. A yield between ranks that wait takes a microsecond; one that hands the core to a
-// process that computes costs a whole time slice, where a sleeper would be woken in time. So after
-// a long yield there are none for a while, which doubles as long as the next ones are long, too.
+// doorbell, or on the doorbell's and the network's descriptors. A rank that has nothing to do must
+// not keep the one it waits for from running, so where ranks share a core the spinning is left
+// out. Nobody can tell in advance (other jobs, other containers), but a yield can: alone on a core
+// it takes as long as a system call, otherwise somebody else has run meanwhile. Yields that take a
+// time slice hand the core to a process that computes, where a sleeper would be woken in time: after
+// two such in a row there are none for a while, which doubles when the next one is long again.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -53,6 +54,10 @@ struct WaitPolicy {
   std::uint32_t spins = 1000;       // looks and nothing else, at the begin of a wait
   std::uint64_t spin_ns = 0;        // goes on looking, with the watchdog, before the first yield
   std::uint64_t yield_ns = 50'000;  // yields before the first sleep
+  // While others want the core, too, if that is watched.
+  bool adaptive = true;
+  std::uint32_t shared_spins = 8;
+  std::uint64_t shared_yield_ns = 2'000'000;
 };
 
 // A unit of work from another thread. The submitter keeps it alive until it has run.
@@ -84,7 +89,7 @@ class Worker {
   // done() reads shared memory directly.
   template <unsigned kLooks = 1, typename Done>
   void wait(Done&& done) noexcept {
-    for (std::uint32_t spin = policy_.spins / kLooks; spin > 0; --spin) {
+    for (std::uint32_t spin = spins() / kLooks; spin > 0; --spin) {
       for (unsigned look = 0; look < kLooks; ++look) {
         if (done()) return;
         pause();
@@ -115,7 +120,8 @@ class Worker {
   }
 
   TimerQueue& timers() noexcept { return timers_; }
-  const WaitPolicy& policy() const noexcept { return policy_; }
+  // Looks at the begin of a wait.
+  std::uint32_t spins() const noexcept { return shared_ ? policy_.shared_spins : policy_.spins; }
   Clock& clock() noexcept { return clock_; }
   Counters& counters() noexcept { return counters_; }
   bool in_progress() const noexcept { return in_progress_; }
@@ -131,6 +137,7 @@ class Worker {
  private:
   using Look = bool (*)(void*) noexcept;
   [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
+  std::uint64_t patience_ns() const noexcept;
   void yield(std::uint64_t now_ns) noexcept;
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
   void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
@@ -153,8 +160,11 @@ class Worker {
   std::unique_ptr<MpscQueue<Task*>> tasks_;
   std::unique_ptr<DescriptorBell> descriptor_;
   std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
-  std::uint64_t yields_again_ns_ = 0;           // none before; of the last long one
-  std::uint64_t yieldless_ns_ = 0;              // how long there were none after it
+  std::uint64_t yields_again_ns_ = 0;           // none before
+  std::uint64_t yieldless_ns_ = 0;              // how long there were none; 0: the last were good
+  std::uint32_t good_yields_ = 0;               // since a long one
+  bool shared_ = false;                         // the core, as far as the last yields tell
+  std::uint32_t short_yields_ = 0;              // since one that gave it away
   bool armed_ = false;                          // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.

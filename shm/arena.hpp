@@ -1,11 +1,14 @@
 // Arena: the sender's ring of variable-sized chunks, through which copied segments travel.
 //
 // Chunks are taken in order and freed in any order (a chunk may have several readers); space comes
-// back in order. The ring is large on purpose: a slot that was just read still lies in the
-// reader's cache, and writing it again takes it back line by line. All state here is private to
-// the sender; readers only see offsets. Threads: owner. path: data
+// back in order. A ring of little traffic stays small: every page that it has not used yet costs
+// two page faults, which takes longer than the copy that goes through it. It grows while traffic
+// finds it full, for a slot that was just read still lies in the reader's cache, and writing it
+// again takes it back line by line. All state here is private to the sender; readers only see
+// offsets. Threads: owner. path: data
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -23,51 +26,73 @@ class Arena {
     std::uint64_t offset = 0;  // from the begin of the arena
   };
 
-  explicit Arena(std::uint64_t bytes) noexcept : bytes_(bytes) {}
+  // Of `bytes`, a multiple of kAlign.
+  explicit Arena(std::uint64_t bytes) noexcept
+      : bytes_(bytes), ring_(std::min(bytes, kFirstRing)) {}
 
   // `readers` releases give the chunk back.
   Chunk take(std::uint64_t bytes, std::uint32_t readers) noexcept {
     ESP_ASSERT(readers > 0);
     const std::uint64_t need = (bytes + kAlign - 1) & ~(kAlign - 1);
-    if (next_ - oldest_ == kChunks) return {};
-    std::uint64_t begin = head_;
-    const std::uint64_t at = begin % bytes_;
-    if (at + need > bytes_) begin += bytes_ - at;  // No chunk wraps around.
-    if (oldest_ == next_) tail_ = begin;           // Empty: what is skipped is not in use.
-    if (begin + need - tail_ > bytes_) return {};
-    head_ = begin + need;
+    if (next_ - oldest_ == kChunks || !make_room(need)) return {};
     const std::uint32_t id = next_++ % kChunks;
     chunks_[id] = {head_, readers};
-    return {id, begin % bytes_};
+    head_ += need;
+    return {id, chunks_[id].begin};
   }
 
   void release(std::uint32_t id) noexcept {
     ESP_ASSERT(id < kChunks && chunks_[id].readers > 0);
     --chunks_[id].readers;
-    while (oldest_ != next_ && chunks_[oldest_ % kChunks].readers == 0) {
-      tail_ = chunks_[oldest_ % kChunks].end;
-      ++oldest_;
-    }
-    if (oldest_ == next_) tail_ = head_;
+    while (!empty() && chunks_[oldest_ % kChunks].readers == 0) ++oldest_;
   }
 
   // Where the next chunk will lie, if there is room.
   std::uint64_t next_offset(std::uint64_t bytes) const noexcept {
-    const std::uint64_t at = head_ % bytes_;
-    return at + bytes > bytes_ ? 0 : at;
+    return head_ + bytes > ring_ ? 0 : head_;
   }
 
-  std::uint64_t used() const noexcept { return head_ - tail_; }
+  bool empty() const noexcept { return oldest_ == next_; }
+  std::uint64_t ring_bytes() const noexcept { return ring_; }  // of the arena, so far
 
  private:
   static constexpr std::uint32_t kChunks = 1024;
+  static constexpr std::uint64_t kFirstRing = 128 << 10;
   struct Record {
-    std::uint64_t end = 0;
+    std::uint64_t begin = 0;
     std::uint32_t readers = 0;
   };
 
+  // Moves head_ to where `need` bytes are free. False: nowhere.
+  bool make_room(std::uint64_t need) noexcept {
+    const std::uint64_t tail = empty() ? head_ : chunks_[oldest_ % kChunks].begin;
+    if (head_ < tail || (head_ == tail && !empty())) {  // It has wrapped around.
+      if (head_ + need <= tail) return true;
+      full_ = true;
+      return false;
+    }
+    if (head_ + need <= ring_) return true;
+    // No chunk wraps around: on from the begin, or further than the ring was so far.
+    const bool begin_is_free = need <= (empty() ? ring_ : tail);
+    if (begin_is_free && !(full_ && ring_ < bytes_)) {
+      head_ = 0;
+      return true;
+    }
+    const std::uint64_t begin = empty() ? 0 : head_;
+    if (begin + need > bytes_) {
+      if (begin_is_free) head_ = 0;
+      return begin_is_free;
+    }
+    ring_ = std::min(bytes_, std::max(2 * ring_, begin + need));
+    head_ = begin;
+    full_ = false;
+    return true;
+  }
+
   std::uint64_t bytes_;
-  std::uint64_t head_ = 0, tail_ = 0;    // positions that only grow
+  std::uint64_t ring_;                   // what is in use of it: offsets below
+  std::uint64_t head_ = 0;               // offset of the next chunk
+  bool full_ = false;                    // somebody found no room since the ring grew
   std::uint32_t next_ = 0, oldest_ = 0;  // chunk numbers that only grow
   std::array<Record, kChunks> chunks_{};
 };

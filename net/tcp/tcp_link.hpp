@@ -136,6 +136,9 @@ class TcpLink final : public Link {
   void run_deadlines(std::uint64_t now_ns) noexcept;
   void check_silence(Peer& peer, std::uint64_t now_ns) noexcept;
   Nonce draw_nonce() noexcept;
+  std::size_t meetings_under_way() const noexcept {
+    return meetings_.size() - free_meetings_.size() - freed_meetings_.size();
+  }
 
   const TcpOptions options_;
   Clock& clock_;
@@ -156,7 +159,8 @@ class TcpLink final : public Link {
   std::vector<Peer*> news_;                                  // lost, the sink does not know yet
   std::vector<Finished> finished_;
   std::unique_ptr<std::byte[]> staging_;
-  std::uint64_t round_ = 1;  // calls of progress()
+  std::uint64_t round_ = 1;     // calls of progress()
+  std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
   std::uint64_t next_deadline_ns_ = kNever;
   std::uint64_t next_check_ns_ = kNever;    // of silence
   std::uint64_t accept_again_ns_ = kNever;  // paused until then

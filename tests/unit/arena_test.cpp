@@ -52,7 +52,7 @@ TEST(Arena, RandomTakesAndReleasesNeverOverlap) {
     for (const auto& [id, chunk] : live) {
       for (std::uint32_t r = 0; r < chunk.readers; ++r) arena.release(id);
     }
-    EXPECT_EQ(arena.used(), 0U);
+    EXPECT_TRUE(arena.empty());
   }
 }
 
@@ -78,6 +78,56 @@ TEST(Arena, SpaceComesBackWithTheOldestChunk) {
   EXPECT_EQ(arena.take(1, 1).id, Arena::kNone) << "one of its two readers still reads";
   arena.release(c.id);
   EXPECT_NE(arena.take(1, 1).id, Arena::kNone);
+}
+
+TEST(Arena, WhatFindsRoomKeepsTheRingSmall) {
+  constexpr std::uint64_t kBytes = 4 << 20;
+  Arena arena(kBytes);
+  const std::uint64_t first = arena.ring_bytes();
+  ASSERT_LT(first, kBytes / 8);
+  for (int i = 0; i < 10000; ++i) {
+    const auto one = arena.take(4096, 1), two = arena.take(8192, 1);
+    ASSERT_LE(one.offset + 4096, first);
+    ASSERT_LE(two.offset + 8192, first);
+    arena.release(one.id);
+    arena.release(two.id);
+  }
+  EXPECT_EQ(arena.ring_bytes(), first);
+}
+
+TEST(Arena, TheRingGrowsToAllOfTheArenaUnderPressure) {
+  constexpr std::uint64_t kBytes = 4 << 20, kChunk = 64 << 10;
+  Arena arena(kBytes);
+  std::vector<std::uint32_t> live;
+  for (std::uint64_t i = 0; i < kBytes / kChunk; ++i) {
+    const auto chunk = arena.take(kChunk, 1);
+    ASSERT_NE(chunk.id, Arena::kNone) << "chunk " << i;
+    live.push_back(chunk.id);
+  }
+  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone);
+  EXPECT_EQ(arena.ring_bytes(), kBytes);
+  for (const std::uint32_t id : live) arena.release(id);
+  EXPECT_TRUE(arena.empty());
+}
+
+// A pipeline whose window is a little more than the ring finds it full again and again after it
+// has wrapped around, where it cannot grow at once.
+TEST(Arena, ARingThatWasFoundFullGrowsAtItsNextEnd) {
+  Arena arena(4 << 20);
+  const std::uint64_t first = arena.ring_bytes();
+  const std::uint64_t third = first / 3 / Arena::kAlign * Arena::kAlign;
+  std::vector<std::uint32_t> live;
+  for (int i = 0; i < 3; ++i) live.push_back(arena.take(third, 1).id);
+  arena.release(live[0]);
+  live.push_back(arena.take(third, 1).id);
+  EXPECT_EQ(arena.ring_bytes(), first) << "there was room at the begin";
+  EXPECT_EQ(arena.take(third, 1).id, Arena::kNone);
+  for (int i = 1; i < 4; ++i) {
+    arena.release(live[static_cast<std::size_t>(i)]);
+    live.push_back(arena.take(third, 1).id);
+    ASSERT_NE(live.back(), Arena::kNone);
+  }
+  EXPECT_EQ(arena.ring_bytes(), 2 * first);
 }
 
 TEST(ArenaDeathTest, AChunkIsReleasedOnce) {
