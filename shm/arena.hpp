@@ -30,11 +30,12 @@ class Arena {
   explicit Arena(std::uint64_t bytes) noexcept
       : bytes_(bytes), ring_(std::min(bytes, kFirstRing)) {}
 
-  // `readers` releases give the chunk back.
-  Chunk take(std::uint64_t bytes, std::uint32_t readers) noexcept {
+  // `readers` releases give the chunk back. The ring grows only if it may: a sender looks first
+  // whether releases have come that it does not know yet.
+  Chunk take(std::uint64_t bytes, std::uint32_t readers, bool may_grow) noexcept {
     ESP_ASSERT(readers > 0);
     const std::uint64_t need = (bytes + kAlign - 1) & ~(kAlign - 1);
-    if (next_ - oldest_ == kChunks || !make_room(need)) return {};
+    if (next_ - oldest_ == kChunks || !make_room(need, may_grow)) return {};
     const std::uint32_t id = next_++ % kChunks;
     chunks_[id] = {head_, readers};
     head_ += need;
@@ -64,25 +65,23 @@ class Arena {
   };
 
   // Moves head_ to where `need` bytes are free. False: nowhere.
-  bool make_room(std::uint64_t need) noexcept {
+  bool make_room(std::uint64_t need, bool may_grow) noexcept {
     const std::uint64_t tail = empty() ? head_ : chunks_[oldest_ % kChunks].begin;
     if (head_ < tail || (head_ == tail && !empty())) {  // It has wrapped around.
       if (head_ + need <= tail) return true;
-      full_ = true;
+      full_ = full_ || may_grow;  // It grows when it has come to its end.
       return false;
     }
     if (head_ + need <= ring_) return true;
     // No chunk wraps around: on from the begin, or further than the ring was so far.
     const bool begin_is_free = need <= (empty() ? ring_ : tail);
-    if (begin_is_free && !(full_ && ring_ < bytes_)) {
+    const std::uint64_t begin = empty() ? 0 : head_;
+    const bool can_grow = ring_ < bytes_ && begin + need <= bytes_;
+    if (begin_is_free && !(full_ && can_grow)) {
       head_ = 0;
       return true;
     }
-    const std::uint64_t begin = empty() ? 0 : head_;
-    if (begin + need > bytes_) {
-      if (begin_is_free) head_ = 0;
-      return begin_is_free;
-    }
+    if (!can_grow || !(may_grow || full_)) return false;
     ring_ = std::min(bytes_, std::max(2 * ring_, begin + need));
     head_ = begin;
     full_ = false;
@@ -92,7 +91,7 @@ class Arena {
   std::uint64_t bytes_;
   std::uint64_t ring_;                   // what is in use of it: offsets below
   std::uint64_t head_ = 0;               // offset of the next chunk
-  bool full_ = false;                    // somebody found no room since the ring grew
+  bool full_ = false;                    // no room was found where it could not grow
   std::uint32_t next_ = 0, oldest_ = 0;  // chunk numbers that only grow
   std::array<Record, kChunks> chunks_{};
 };

@@ -192,10 +192,10 @@ bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& ca
 }
 
 Arena::Chunk ShmWire::take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept {
-  Arena::Chunk chunk = arena_.take(bytes, readers);
+  Arena::Chunk chunk = arena_.take(bytes, readers, false);
   if (chunk.id == Arena::kNone) {
     for (Peer& p : peers_) reap(p);
-    chunk = arena_.take(bytes, readers);
+    chunk = arena_.take(bytes, readers, true);
     if (ESP_PLANT(26, chunk.id == Arena::kNone, false)) press();
   }
   return chunk;

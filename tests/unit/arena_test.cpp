@@ -27,7 +27,7 @@ TEST(Arena, RandomTakesAndReleasesNeverOverlap) {
       if (prng.chance(0.55)) {
         const std::uint64_t bytes = 1 + prng.below(size / 3);
         const auto readers = static_cast<std::uint32_t>(1 + prng.below(4));
-        const auto chunk = arena.take(bytes, readers);
+        const auto chunk = arena.take(bytes, readers, true);
         if (chunk.id == Arena::kNone) {
           ASSERT_FALSE(live.empty()) << "an empty arena refused " << bytes << " of " << size;
           continue;
@@ -59,25 +59,25 @@ TEST(Arena, RandomTakesAndReleasesNeverOverlap) {
 TEST(Arena, AnEmptyArenaTakesAnythingThatFits) {
   Arena arena(1024);
   for (std::uint64_t bytes = 1; bytes <= 1024; bytes += 63) {
-    const auto chunk = arena.take(bytes, 1);
+    const auto chunk = arena.take(bytes, 1, true);
     ASSERT_NE(chunk.id, Arena::kNone) << bytes;
     arena.release(chunk.id);
   }
-  EXPECT_EQ(arena.take(1025, 1).id, Arena::kNone);
+  EXPECT_EQ(arena.take(1025, 1, true).id, Arena::kNone);
 }
 
 TEST(Arena, SpaceComesBackWithTheOldestChunk) {
   Arena arena(256);
-  const auto a = arena.take(64, 1), b = arena.take(64, 1), c = arena.take(128, 2);
-  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone);
+  const auto a = arena.take(64, 1, true), b = arena.take(64, 1, true), c = arena.take(128, 2, true);
+  EXPECT_EQ(arena.take(1, 1, true).id, Arena::kNone);
   arena.release(b.id);
-  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone) << "the oldest is still in use";
+  EXPECT_EQ(arena.take(1, 1, true).id, Arena::kNone) << "the oldest is still in use";
   arena.release(a.id);
-  EXPECT_NE(arena.take(128, 1).id, Arena::kNone);
+  EXPECT_NE(arena.take(128, 1, true).id, Arena::kNone);
   arena.release(c.id);
-  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone) << "one of its two readers still reads";
+  EXPECT_EQ(arena.take(1, 1, true).id, Arena::kNone) << "one of its two readers still reads";
   arena.release(c.id);
-  EXPECT_NE(arena.take(1, 1).id, Arena::kNone);
+  EXPECT_NE(arena.take(1, 1, true).id, Arena::kNone);
 }
 
 TEST(Arena, WhatFindsRoomKeepsTheRingSmall) {
@@ -86,7 +86,7 @@ TEST(Arena, WhatFindsRoomKeepsTheRingSmall) {
   const std::uint64_t first = arena.ring_bytes();
   ASSERT_LT(first, kBytes / 8);
   for (int i = 0; i < 10000; ++i) {
-    const auto one = arena.take(4096, 1), two = arena.take(8192, 1);
+    const auto one = arena.take(4096, 1, true), two = arena.take(8192, 1, true);
     ASSERT_LE(one.offset + 4096, first);
     ASSERT_LE(two.offset + 8192, first);
     arena.release(one.id);
@@ -100,14 +100,25 @@ TEST(Arena, TheRingGrowsToAllOfTheArenaUnderPressure) {
   Arena arena(kBytes);
   std::vector<std::uint32_t> live;
   for (std::uint64_t i = 0; i < kBytes / kChunk; ++i) {
-    const auto chunk = arena.take(kChunk, 1);
+    const auto chunk = arena.take(kChunk, 1, true);
     ASSERT_NE(chunk.id, Arena::kNone) << "chunk " << i;
     live.push_back(chunk.id);
   }
-  EXPECT_EQ(arena.take(1, 1).id, Arena::kNone);
+  EXPECT_EQ(arena.take(1, 1, true).id, Arena::kNone);
   EXPECT_EQ(arena.ring_bytes(), kBytes);
   for (const std::uint32_t id : live) arena.release(id);
   EXPECT_TRUE(arena.empty());
+}
+
+TEST(Arena, TheRingDoesNotGrowBeforeItMay) {
+  Arena arena(4 << 20);
+  const std::uint64_t first = arena.ring_bytes();
+  const auto all = arena.take(first, 1, false);
+  ASSERT_NE(all.id, Arena::kNone);
+  EXPECT_EQ(arena.take(64, 1, false).id, Arena::kNone);
+  EXPECT_EQ(arena.ring_bytes(), first);
+  EXPECT_NE(arena.take(64, 1, true).id, Arena::kNone);
+  EXPECT_EQ(arena.ring_bytes(), 2 * first);
 }
 
 // A pipeline whose window is a little more than the ring finds it full again and again after it
@@ -117,14 +128,14 @@ TEST(Arena, ARingThatWasFoundFullGrowsAtItsNextEnd) {
   const std::uint64_t first = arena.ring_bytes();
   const std::uint64_t third = first / 3 / Arena::kAlign * Arena::kAlign;
   std::vector<std::uint32_t> live;
-  for (int i = 0; i < 3; ++i) live.push_back(arena.take(third, 1).id);
+  for (int i = 0; i < 3; ++i) live.push_back(arena.take(third, 1, true).id);
   arena.release(live[0]);
-  live.push_back(arena.take(third, 1).id);
+  live.push_back(arena.take(third, 1, true).id);
   EXPECT_EQ(arena.ring_bytes(), first) << "there was room at the begin";
-  EXPECT_EQ(arena.take(third, 1).id, Arena::kNone);
+  EXPECT_EQ(arena.take(third, 1, true).id, Arena::kNone);
   for (int i = 1; i < 4; ++i) {
     arena.release(live[static_cast<std::size_t>(i)]);
-    live.push_back(arena.take(third, 1).id);
+    live.push_back(arena.take(third, 1, true).id);
     ASSERT_NE(live.back(), Arena::kNone);
   }
   EXPECT_EQ(arena.ring_bytes(), 2 * first);
@@ -132,7 +143,7 @@ TEST(Arena, ARingThatWasFoundFullGrowsAtItsNextEnd) {
 
 TEST(ArenaDeathTest, AChunkIsReleasedOnce) {
   Arena arena(1024);
-  const auto chunk = arena.take(64, 1);
+  const auto chunk = arena.take(64, 1, true);
   arena.release(chunk.id);
   EXPECT_DEATH(arena.release(chunk.id), "readers > 0");
 }
