@@ -39,6 +39,12 @@ void on_owner(esp_job& job, Work&& work) {
   }
 }
 
+// Before a call leaves the library: what it has posted goes now, without the next call. In threaded
+// mode the progress thread sees to that.
+inline void flush(esp_job& job) noexcept {
+  if (!job.threaded) job.worker->flush();
+}
+
 // Blocks until done() holds. In threaded mode done() is looked at by the calling thread.
 template <typename Done>
 void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {

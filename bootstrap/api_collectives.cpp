@@ -52,6 +52,7 @@ struct BlockingWait {
         job, [&] { return wait.done.load(std::memory_order_acquire) != 0; }, &wait.done);
     status = wait.status;
   }
+  api::flush(job);
   return status.ok() ? ESP_OK : api::fail_team(handle, status);
 }
 

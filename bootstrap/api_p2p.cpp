@@ -162,6 +162,7 @@ esp_status send_segments(const Message& message, const void* buffer) {
     }
   }
   end_wait(message);
+  job.worker->flush();
   if (!open.status.ok() && !team.failed()) [[unlikely]] {
     job.engine->fail(team, open.status,
                      fmt::format("point-to-point: sending {} bytes: {}", message.parts.elements,

@@ -178,6 +178,7 @@ esp_status esp_request_wait(esp_request** request) {
     api::wait_until(
         job, [&] { return is_done(pending); }, &pending.done);
   }
+  api::flush(job);
   return collect(request);
 }
 
@@ -202,6 +203,7 @@ esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index
     if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
     api::wait_until(*job, any_done, nullptr);
   }
+  api::flush(*job);
   *index = static_cast<int>(found);
   return collect(&requests[found]);
 }
@@ -233,6 +235,7 @@ esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
         return late;
       },
       nullptr);
+  api::flush(*job);
   if (reached()) return ESP_OK;
   return api::fail(*job, ESP_ERR_TIMEOUT,
                    fmt::format("a counter has not come down to {} within {} s", value, limit));

@@ -134,6 +134,9 @@ class Wire {
 
   // Handles arrivals and acknowledgements; returns the number of events.
   virtual int progress() noexcept = 0;
+  // Sends what was posted outside of progress() and still waits for company: before the owner
+  // leaves the library for a while. Completions wait for progress().
+  virtual void flush() noexcept {}
   // Called when the owner has found nothing to do for a while: slow housekeeping (giving memory
   // back to peers under pressure).
   virtual void idle() noexcept {}

@@ -101,6 +101,12 @@ class Worker {
               const_cast<void*>(static_cast<const void*>(&done)));
   }
 
+  // Before the owner leaves the library for a while: nothing that it has posted waits for its next
+  // call.
+  void flush() noexcept {
+    for (Wire* wire : wires_) wire->flush();
+  }
+
   // For an owner that sleeps in a loop of its own. Makes the descriptor (made at the first call),
   // or -1 with the reason in `failure`.
   int descriptor(Status& failure);

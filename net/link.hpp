@@ -92,6 +92,9 @@ class Link {
   // number of events.
   virtual int progress(FrameSink& sink) noexcept = 0;
 
+  // Sends what is queued, as far as there is room, and nothing else.
+  virtual void flush() noexcept {}
+
   // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be
   // looked at. arm() answers false when there is work already: do not sleep.
   virtual int descriptor() const noexcept = 0;

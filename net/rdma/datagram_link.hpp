@@ -84,6 +84,9 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
+  void flush() noexcept override {
+    if (untried_ && sink_ == nullptr) send_ready();
+  }
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;

@@ -121,8 +121,9 @@ Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
   if (!p.writer.push(header, payload)) return Posted::kRetry;
   if (p.state == Peer::State::kApart) connect(p);
   // The first post of a round goes at once: a rank that computes from here on does not hold it
-  // back. The others are gathered by progress().
-  if (p.state == Peer::State::kLive && first && !p.full && p.wrote_at != round_) {
+  // back. Later ones are gathered, until flush() or progress(), or one comes that is not copied.
+  const bool at_once = (first && p.wrote_at != round_) || header.bytes > OutFrame::kInlineBytes;
+  if (p.state == Peer::State::kLive && !p.full && at_once && !in_progress_) {
     p.wrote_at = round_;
     write(p);
   } else if (p.state == Peer::State::kLive && !p.full) {
@@ -292,14 +293,21 @@ bool TcpLink::arm() noexcept {
   return news_.empty() && finished_.empty();
 }
 
-int TcpLink::progress(FrameSink& sink) noexcept {
-  ++round_;
+// What is posted meanwhile waits for the next time.
+void TcpLink::flush() noexcept {
+  if (dirty_.empty()) return;
   writing_.swap(dirty_);
   for (Peer* p : writing_) {
     p->dirty = false;
     if (p->state == Peer::State::kLive && !p->full) write(*p);
   }
   writing_.clear();
+}
+
+int TcpLink::progress(FrameSink& sink) noexcept {
+  ++round_;
+  flush();
+  in_progress_ = true;
   int events = handle_events(sink);
   if (next_deadline_ns_ != kNever) {
     const std::uint64_t now = clock_.now_ns();
@@ -308,6 +316,8 @@ int TcpLink::progress(FrameSink& sink) noexcept {
   free_meetings_.insert(free_meetings_.end(), freed_meetings_.begin(), freed_meetings_.end());
   freed_meetings_.clear();
   if (!news_.empty() || !finished_.empty()) events += tell(sink);
+  in_progress_ = false;
+  flush();  // of callbacks; their owner may leave the library now
   return events;
 }
 

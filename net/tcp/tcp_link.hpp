@@ -6,8 +6,9 @@
 // when it breaks its peer is lost. Until a peer has proven that it belongs to the job its bytes are
 // read only as far as the handshake goes.
 //
-// System calls: a post to a peer with an empty queue writes at once, the following ones until the
-// next progress() are gathered; see net/tcp/frame_stream.hpp.
+// System calls: a post to a peer with an empty queue writes at once; small ones after it are
+// gathered until flush(), the next progress() or a large one, and those of callbacks until the end
+// of progress(); see net/tcp/frame_stream.hpp.
 //
 // Silence. While nothing is under way the kernel probes the peer's machine (keepalive). While
 // something is, this link looks a few times per silence_ns whether the kernel has sent it again
@@ -70,6 +71,7 @@ class TcpLink final : public Link {
   void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(FrameSink& sink) noexcept override;
+  void flush() noexcept override;
   int descriptor() const noexcept override { return epoll_.fd(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override {
@@ -160,6 +162,7 @@ class TcpLink final : public Link {
   std::vector<Finished> finished_;
   std::unique_ptr<std::byte[]> staging_;
   std::uint64_t round_ = 1;     // calls of progress()
+  bool in_progress_ = false;
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
   std::uint64_t next_deadline_ns_ = kNever;
   std::uint64_t next_check_ns_ = kNever;    // of silence
