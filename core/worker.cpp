@@ -24,7 +24,6 @@ constexpr std::uint64_t kShortYieldNs = 2'500;
 constexpr std::uint32_t kShortYields = 8;  // that many in a row: the core is this rank's alone
 // As long as a time slice. Ranks that copy megabytes take a part of one.
 constexpr std::uint64_t kLongYieldNs = 2'000'000;
-constexpr std::uint32_t kGoodYields = 4;  // that many in a row: long ones are the exception
 constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;
 
 }  // namespace

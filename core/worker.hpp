@@ -10,8 +10,9 @@
 // not keep the one it waits for from running, so where ranks share a core the spinning is left
 // out. Nobody can tell in advance (other jobs, other containers), but a yield can: alone on a core
 // it takes as long as a system call, otherwise somebody else has run meanwhile. Yields that take a
-// time slice hand the core to a process that computes, where a sleeper would be woken in time: after
-// two such in a row there are none for a while, which doubles when the next one is long again.
+// time slice hand the core to a process that computes, where a sleeper would be woken in time:
+// after two such in a row there are none for a while, which doubles when the next one is long
+// again.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -168,10 +169,11 @@ class Worker {
   std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
   std::uint64_t yields_again_ns_ = 0;           // none before
   std::uint64_t yieldless_ns_ = 0;              // how long there were none; 0: the last were good
-  std::uint32_t good_yields_ = 0;               // since a long one
-  bool shared_ = false;                         // the core, as far as the last yields tell
-  std::uint32_t short_yields_ = 0;              // since one that gave it away
-  bool armed_ = false;                          // by descriptor
+  static constexpr std::uint32_t kGoodYields = 4;  // in a row: long ones are the exception
+  std::uint32_t good_yields_ = kGoodYields;        // since a long one
+  bool shared_ = false;                            // the core, as far as the last yields tell
+  std::uint32_t short_yields_ = 0;                 // since one that gave it away
+  bool armed_ = false;                             // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.
   std::atomic<bool> stop_{false};

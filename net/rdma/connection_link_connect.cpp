@@ -221,12 +221,14 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   if (peer.lost || peer.broken || peer.verdict) return;
   if (peer.handshake.up()) {
     const bool silent = now_ns - peer.probed_ns >= options.keepalive_ns;
-    if (silent || peer.sent.has_tail()) {
+    if (silent || (peer.tail_matters() && peer.sent.count() == peer.tail_count)) {
       peer.probed_ns = now_ns;
       link.probe(peer);
     }
-    // A full queue has no room to ask; later it has.
-    const bool again = peer.sent.has_tail();
+    // A full queue has no room to ask; later it has. And what has been followed by others may be
+    // reported with them.
+    const bool again = peer.tail_matters();
+    peer.tail_count = peer.sent.count();
     return link.wake_at(peer,
                         again ? now_ns + options.tail_ns : peer.probed_ns + options.keepalive_ns);
   }

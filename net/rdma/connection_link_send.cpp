@@ -77,7 +77,7 @@ void ConnectionLink::pump_ready() noexcept {
 void ConnectionLink::pump(Peer& peer) noexcept {
   if (!peer.may_post()) return;
   Batch batch(port_, *peer.connection);
-  const bool had_tail = peer.sent.has_tail();
+  const bool mattered = peer.tail_matters();
   tell(peer, batch);
   while (advance(peer, batch)) {
   }
@@ -92,8 +92,11 @@ void ConnectionLink::pump(Peer& peer) noexcept {
     peer.why = Fault::kLocal;
     return trouble(peer);
   }
-  if (!peer.sent.has_tail()) return;
-  if (!had_tail) wake_at(peer, clock_.now_ns() + options_.tail_ns);
+  if (!peer.tail_matters()) return;
+  if (!mattered) {
+    peer.tail_count = peer.sent.count();
+    wake_at(peer, clock_.now_ns() + options_.tail_ns);
+  }
   if (!std::exchange(peer.tailed, true)) tailed_.push_back(&peer);
 }
 
@@ -251,6 +254,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
 // Enters the operation in the queue of those that are not complete.
 void ConnectionLink::track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept {
   const auto ticket = peer.sent.add(record, force);
+  peer.tail_holds = !ticket.signaled && (peer.tail_holds || record.packet != nullptr);
   what.cookie = ticket.cookie;
   what.signaled = ESP_PLANT(64, ticket.signaled, force);
   statistics_.signals += ticket.signaled ? 1 : 0;

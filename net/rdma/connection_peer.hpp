@@ -69,6 +69,11 @@ struct ConnectionLink::Peer : Timer {
         handshake(precedes),
         sent(link_.port_.send_depth()) {}
 
+  // Somebody waits for operations that nobody will report: they hold packets, or the end waits for
+  // them.
+  bool tail_matters() const noexcept {
+    return sent.has_tail() && (tail_holds || goodbye_due || goodbye_said);
+  }
   bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
   bool has_work() const noexcept {
     return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
@@ -96,7 +101,9 @@ struct ConnectionLink::Peer : Timer {
   // Sending. Messages are numbered from 1; those below `acknowledged` are complete.
   std::uint64_t next = 1, acknowledged = 1;
   SendQueue<Record> sent;
-  std::deque<Record> resend;  // before all posts
+  std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
+  bool tail_holds = false;       // packets
+  std::deque<Record> resend;     // before all posts
   PostQueue posts;
   bool held = false;  // until release()
   Offers offers;

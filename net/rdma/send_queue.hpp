@@ -28,6 +28,7 @@ class SendQueue {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
   bool full() const noexcept { return size_ == ring_.size(); }
+  std::uint64_t count() const noexcept { return next_; }  // of operations so far
   // Unsignaled operations behind the last signaled one.
   bool has_tail() const noexcept { return tail_ > 0; }
 

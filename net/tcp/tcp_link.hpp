@@ -161,7 +161,7 @@ class TcpLink final : public Link {
   std::vector<Peer*> news_;                                  // lost, the sink does not know yet
   std::vector<Finished> finished_;
   std::unique_ptr<std::byte[]> staging_;
-  std::uint64_t round_ = 1;     // calls of progress()
+  std::uint64_t round_ = 1;  // calls of progress()
   bool in_progress_ = false;
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
   std::uint64_t next_deadline_ns_ = kNever;

@@ -71,23 +71,55 @@ TEST(Worker, SleepsUntilATaskComes) {
   EXPECT_GE(f.counters.parks.value(), 1U);
 }
 
-// Time that passes while a core is given away, as when a process that computes gets it.
+// Every look at it takes so long: a yield is as long as whoever gets the core keeps it.
 class LeapingClock final : public Clock {
  public:
-  std::uint64_t now_ns() noexcept override { return now_ns_ += 1'000'000; }
+  explicit LeapingClock(std::uint64_t every_ns) : leap_ns(every_ns) {}
+  std::uint64_t now_ns() noexcept override { return now_ns_ += leap_ns; }
+  std::uint64_t leap_ns;
 
  private:
   std::uint64_t now_ns_ = 0;
 };
 
-TEST(Worker, SleepsWhenYieldsAreLong) {
-  LeapingClock clock;
+constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;
+
+TEST(Worker, SleepsWhenTwoYieldsInARowAreLong) {
+  LeapingClock clock(3'000'000);
   Fixture f;
-  Worker worker(clock, f.doorbell, f.counters, {.spins = 1, .yield_ns = std::uint64_t{1} << 62});
+  Worker worker(clock, f.doorbell, f.counters,
+                {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
   int looks = 0;
   worker.wait([&] { return f.counters.parks.value() > 0 || ++looks > 10'000; });
   EXPECT_GE(f.counters.parks.value(), 1U);
-  EXPECT_EQ(f.counters.yields.value(), 1U);
+  EXPECT_EQ(f.counters.yields.value(), 2U);
+}
+
+// What a rank next to it on the same core does: nobody has counted it, the yields tell.
+TEST(Worker, LooksLessOftenWhileItsYieldsGiveTheCoreAway) {
+  LeapingClock clock(10'000);
+  Fixture f;
+  Worker worker(
+      clock, f.doorbell, f.counters,
+      {.spins = 1000, .yield_ns = kForEver, .shared_spins = 3, .shared_yield_ns = kForEver});
+  EXPECT_EQ(worker.spins(), 1000U);
+  worker.wait([&] { return f.counters.yields.value() == 1; });
+  EXPECT_EQ(worker.spins(), 3U);
+  clock.leap_ns = 100;  // The other has gone.
+  worker.wait([&] { return f.counters.yields.value() == 4; });
+  EXPECT_EQ(worker.spins(), 3U) << "a few short yields may be chance";
+  worker.wait([&] { return f.counters.yields.value() == 20; });
+  EXPECT_EQ(worker.spins(), 1000U);
+  EXPECT_EQ(f.counters.parks.value(), 0U);
+}
+
+TEST(Worker, SpinsAsItWasToldWhoeverSharesTheCore) {
+  LeapingClock clock(10'000);
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters,
+                {.spins = 1000, .yield_ns = kForEver, .adaptive = false, .shared_spins = 3});
+  worker.wait([&] { return f.counters.yields.value() == 3; });
+  EXPECT_EQ(worker.spins(), 1000U);
 }
 
 TEST(Worker, TimersFireWhileWaiting) {
