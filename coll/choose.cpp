@@ -70,7 +70,7 @@ esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning
   const auto members = static_cast<std::uint64_t>(request.size);
   const bool spread = exists(ESP_ALGORITHM_SPREAD, request) && request.nodes.nodes->largest == 1 &&
                       message_bytes(request) >= tuning.spread_node_bytes * members &&
-                      message_bytes(request) * (members - 1) > tuning.exchange_bytes;
+                      (members > 2 || message_bytes(request) > tuning.exchange_bytes);
   return spread ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
 }
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
 // A yield that comes back at once, for nobody else wants the core, takes less than this; one that
 // gives it away takes two switches between processes.
 constexpr std::uint64_t kShortYieldNs = 2'500;
-constexpr std::uint32_t kShortYields = 8;  // that many in a row: the core is this rank's alone
+constexpr std::uint32_t kShortYields = 1000;  // that many in a row: the core is this rank's alone
 // As long as a time slice. Ranks that copy megabytes take a part of one.
 constexpr std::uint64_t kLongYieldNs = 2'000'000;
 constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;

@@ -55,15 +55,27 @@ TEST(Choose, AllreduceBetweenNodes) {
     request.nodes.nodes = &nodes;
     return resolved(request);
   };
-  EXPECT_TRUE(chosen(apart, 16384).nodes.exchange);
-  EXPECT_FALSE(chosen(apart, 16392).nodes.exchange);
-  EXPECT_EQ(chosen(apart, 131064).algorithm, ESP_ALGORITHM_TREE);
+  EXPECT_TRUE(chosen(apart, 131064).nodes.exchange);
   EXPECT_EQ(chosen(apart, 131072).algorithm, ESP_ALGORITHM_SPREAD);
+  EXPECT_FALSE(chosen(apart, 180000, false).nodes.exchange) << "a head would receive too much";
   EXPECT_EQ(chosen(apart, 1 << 20).segment_bytes, 131072U);
   EXPECT_EQ(chosen(apart, 1 << 20, false).algorithm, ESP_ALGORITHM_TREE);
-  EXPECT_TRUE(chosen(pairs, 32768).nodes.exchange);
+  EXPECT_TRUE(chosen(pairs, 524288).nodes.exchange);
+  EXPECT_FALSE(chosen(pairs, 524296).nodes.exchange);
   EXPECT_EQ(chosen(pairs, 1 << 20).algorithm, ESP_ALGORITHM_TREE);
   EXPECT_TRUE(chosen(pairs, 1 << 20).nodes.follow);
+}
+
+// Spread over two, everybody sends as much as in an exchange, in twice as many steps.
+TEST(Choose, AllreduceOfTwoNodes) {
+  const TeamNodes two = TeamNodes::of(std::vector<std::int32_t>{0, 1});
+  const auto chosen = [&](std::uint64_t bytes) {
+    PlanRequest request = base(Collective::kAllreduce, 2, bytes);
+    request.nodes.nodes = &two;
+    return resolved(request);
+  };
+  EXPECT_TRUE(chosen(524288).nodes.exchange);
+  EXPECT_EQ(chosen(524296).algorithm, ESP_ALGORITHM_SPREAD);
 }
 
 // Everything that is chosen has a plan.
