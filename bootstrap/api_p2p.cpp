@@ -92,7 +92,7 @@ struct Message {
 // The message that a call sends or receives now.
 Message make_message(esp_team& handle, int peer, unsigned channel, std::uint64_t bytes,
                      std::uint64_t sequence) noexcept {
-  return {handle, peer, channel, handle.job->engine->partition(handle.team, bytes), sequence};
+  return {handle, peer, channel, handle.job->engine->partition(handle.team, peer, bytes), sequence};
 }
 
 // For the watchdog.

@@ -91,8 +91,9 @@ struct Tuning {
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning = {});
 
-// The segments of a point-to-point message of `bytes`: known to both sides from the size alone.
-Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit,
-                         const Tuning& tuning) noexcept;
+// The segments of a point-to-point message of `bytes`: known to both sides, from its size and from
+// whether they are on different nodes.
+Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,
+                         bool between_nodes = false) noexcept;
 
 }  // namespace espalier

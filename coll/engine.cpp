@@ -111,7 +111,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.algorithm = "flow";
   plan.rank = team.rank;
   plan.size = team.size();
-  plan.partition = partition(team, flow.bytes);
+  plan.partition = partition(team, flow.peer, flow.bytes);
   Vertex vertex;
   const bool receive = flow.direction == Direction::kReceive;
   vertex.action = receive ? Action::kRecv : Action::kSend;

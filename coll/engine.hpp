@@ -91,8 +91,9 @@ class Engine final : public Agent {
 
   Trace& trace() noexcept { return trace_; }
   // The segments of a point-to-point message, however it is sent or received.
-  Partition partition(const Team& team, std::uint64_t bytes) const noexcept {
-    return flow_partition(bytes, team.segment_limit, tuning_);
+  Partition partition(const Team& team, int peer, std::uint64_t bytes) const noexcept {
+    const bool between_nodes = bytes > tuning_.flow_segment_bytes_min && team.is_remote(peer);
+    return flow_partition(bytes, team.segment_limit, tuning_, between_nodes);
   }
 
  private:

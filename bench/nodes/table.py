@@ -133,7 +133,7 @@ def cost_lines(costs: dict, markdown: bool) -> list:
 
 def render(summary: dict, markdown: bool) -> str:
     host = summary["host"]
-    lines = [f"{'# ' if markdown else ''}Collectives over TCP between nodes", ""]
+    lines = [] if markdown else ["Collectives over TCP between nodes", ""]
     libraries = ", ".join(sorted(set(summary["libraries"].values())))
     lines += [
         f"{libraries}; source {summary['source']}, {summary['date']}; {host.get('cpu_model')}, "

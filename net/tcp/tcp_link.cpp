@@ -121,9 +121,9 @@ Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
   if (!p.writer.push(header, payload)) return Posted::kRetry;
   if (p.state == Peer::State::kApart) connect(p);
   // The first post of a round goes at once: a rank that computes from here on does not hold it
-  // back. Later ones are gathered, until flush() or progress(), or one comes that is not copied.
-  const bool at_once = (first && p.wrote_at != round_) || header.bytes > OutFrame::kInlineBytes;
-  if (p.state == Peer::State::kLive && !p.full && at_once && !in_progress_) {
+  // back. Later ones are gathered, until flush() or progress() begins another.
+  const bool at_once = first && p.wrote_at != round_ && !in_progress_;
+  if (p.state == Peer::State::kLive && !p.full && at_once) {
     p.wrote_at = round_;
     write(p);
   } else if (p.state == Peer::State::kLive && !p.full) {
@@ -295,6 +295,7 @@ bool TcpLink::arm() noexcept {
 
 // What is posted meanwhile waits for the next time.
 void TcpLink::flush() noexcept {
+  ++round_;
   if (dirty_.empty()) return;
   writing_.swap(dirty_);
   for (Peer* p : writing_) {
@@ -305,7 +306,6 @@ void TcpLink::flush() noexcept {
 }
 
 int TcpLink::progress(FrameSink& sink) noexcept {
-  ++round_;
   flush();
   in_progress_ = true;
   int events = handle_events(sink);

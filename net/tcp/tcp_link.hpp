@@ -6,9 +6,9 @@
 // when it breaks its peer is lost. Until a peer has proven that it belongs to the job its bytes are
 // read only as far as the handshake goes.
 //
-// System calls: a post to a peer with an empty queue writes at once; small ones after it are
-// gathered until flush(), the next progress() or a large one, and those of callbacks until the end
-// of progress(); see net/tcp/frame_stream.hpp.
+// System calls: the first post of a round to a peer with an empty queue writes at once; those after
+// it are gathered until flush() or progress(), which begin a new round, and those of callbacks
+// until the end of progress(); see net/tcp/frame_stream.hpp.
 //
 // Silence. While nothing is under way the kernel probes the peer's machine (keepalive). While
 // something is, this link looks a few times per silence_ns whether the kernel has sent it again
@@ -161,7 +161,7 @@ class TcpLink final : public Link {
   std::vector<Peer*> news_;                                  // lost, the sink does not know yet
   std::vector<Finished> finished_;
   std::unique_ptr<std::byte[]> staging_;
-  std::uint64_t round_ = 1;  // calls of progress()
+  std::uint64_t round_ = 1;  // between calls of flush() and progress()
   bool in_progress_ = false;
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
   std::uint64_t next_deadline_ns_ = kNever;

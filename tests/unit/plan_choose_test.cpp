@@ -172,6 +172,18 @@ TEST(Choose, RefusesBadOptions) {
   EXPECT_NE(refusal(options).find("radix of 2 or more"), std::string::npos);
 }
 
+// Every segment there has a frame, and a frame costs system calls.
+TEST(Choose, SegmentsBetweenNodesAreLarge) {
+  const Tuning tuning;
+  const auto pieces = [&](std::uint64_t bytes) {
+    return flow_partition(bytes, 1 << 20, tuning, true).pieces;
+  };
+  EXPECT_EQ(pieces(64 << 10), 1U);
+  EXPECT_EQ(pieces(256 << 10), 4U);
+  EXPECT_EQ(pieces(4 << 20), 16U);
+  EXPECT_EQ(flow_partition(4 << 20, 48 << 10, tuning, true).piece_elements, 48U << 10);
+}
+
 TEST(Choose, SegmentsOfAMessageCoverIt) {
   const Tuning tuning;
   for (const std::uint64_t bytes :
