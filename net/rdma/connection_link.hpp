@@ -199,6 +199,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void miss(Peer& peer) noexcept;
   void abandon(Peer& peer, Status status) noexcept;
   void wake_at(Peer& peer, std::uint64_t time_ns) noexcept;
+  void watch_tail(Peer& peer, std::uint64_t now_ns) noexcept;
   static void on_timer(Timer& timer, std::uint64_t now_ns) noexcept;
   int fire() noexcept;
 

@@ -42,6 +42,14 @@ void ConnectionLink::wake_at(Peer& peer, std::uint64_t time_ns) noexcept {
   timers_.add(peer, time_ns);
 }
 
+// Unsignaled operations that are the last ones are asked for after a while: sooner if they hold
+// packets, or the end waits for them.
+void ConnectionLink::watch_tail(Peer& peer, std::uint64_t now_ns) noexcept {
+  constexpr std::uint64_t kUnhurried = 16;
+  peer.tail_count = peer.sent.count();
+  wake_at(peer, now_ns + (peer.tail_matters() ? 1 : kUnhurried) * options_.tail_ns);
+}
+
 // ---- Letters
 
 void ConnectionLink::letter(Rank from, std::span<const std::byte> bytes) noexcept {
@@ -221,16 +229,14 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   if (peer.lost || peer.broken || peer.verdict) return;
   if (peer.handshake.up()) {
     const bool silent = now_ns - peer.probed_ns >= options.keepalive_ns;
-    if (silent || (peer.tail_matters() && peer.sent.count() == peer.tail_count)) {
+    if (silent || (peer.sent.has_tail() && peer.sent.count() == peer.tail_count)) {
       peer.probed_ns = now_ns;
       link.probe(peer);
     }
     // A full queue has no room to ask; later it has. And what has been followed by others may be
     // reported with them.
-    const bool again = peer.tail_matters();
-    peer.tail_count = peer.sent.count();
-    return link.wake_at(peer,
-                        again ? now_ns + options.tail_ns : peer.probed_ns + options.keepalive_ns);
+    if (peer.sent.has_tail()) return link.watch_tail(peer, now_ns);
+    return link.wake_at(peer, peer.probed_ns + options.keepalive_ns);
   }
   if (peer.asked_ns == 0) return;
   if (now_ns - peer.asked_ns >= options.answer_ns) {

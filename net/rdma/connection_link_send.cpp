@@ -77,7 +77,7 @@ void ConnectionLink::pump_ready() noexcept {
 void ConnectionLink::pump(Peer& peer) noexcept {
   if (!peer.may_post()) return;
   Batch batch(port_, *peer.connection);
-  const bool mattered = peer.tail_matters();
+  const bool had_tail = peer.sent.has_tail(), mattered = peer.tail_matters();
   tell(peer, batch);
   while (advance(peer, batch)) {
   }
@@ -92,11 +92,8 @@ void ConnectionLink::pump(Peer& peer) noexcept {
     peer.why = Fault::kLocal;
     return trouble(peer);
   }
-  if (!peer.tail_matters()) return;
-  if (!mattered) {
-    peer.tail_count = peer.sent.count();
-    wake_at(peer, clock_.now_ns() + options_.tail_ns);
-  }
+  if (!peer.sent.has_tail()) return;
+  if (!had_tail || (peer.tail_matters() && !mattered)) watch_tail(peer, clock_.now_ns());
   if (!std::exchange(peer.tailed, true)) tailed_.push_back(&peer);
 }
 
