@@ -73,7 +73,7 @@ void ConnectionLink::hold(Rank rank) noexcept {
 
 void ConnectionLink::release(Rank rank) noexcept {
   known(rank)->held = false;
-  flush(*known(rank));
+  pump_soon(*known(rank));
 }
 
 net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
@@ -105,7 +105,7 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   to.posts.push_back(*post);
   posting_ = small ? nullptr : post;
   reach(rank);
-  flush(to);
+  pump_soon(to);
   const bool gone = posting_ == nullptr;
   if (gone) return Posted::kDone;
   std::exchange(posting_, nullptr)->completion = &completion;
@@ -172,7 +172,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   landing->frame.synchronous = false;
   landing->frame.flow_bytes = std::max(expected.flow_bytes, expected.bytes);
   landing->memory = memory;
-  flush(from);
+  pump_soon(from);
   return true;
 }
 
@@ -264,7 +264,7 @@ void ConnectionLink::say_goodbye(Rank rank) noexcept {
   if (to == nullptr || to->lost || to->goodbye_due || to->goodbye_said) return;
   if (!to->connection && to->asked_ns == 0 && !to->has_work()) return;
   to->goodbye_due = true;
-  flush(*to);
+  pump_soon(*to);
 }
 
 bool ConnectionLink::drained() const noexcept {

@@ -144,7 +144,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   // Sending (connection_link_send.cpp).
   Post* make_post(const net::FrameHeader& header, const void* payload) noexcept;
   void finish(Post& post, Status status) noexcept;
-  void flush(Peer& peer) noexcept;
+  void pump_soon(Peer& peer) noexcept;
   void mark(Peer& peer) noexcept;
   void pump_ready() noexcept;
   void pump(Peer& peer) noexcept;

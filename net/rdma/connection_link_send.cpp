@@ -39,7 +39,7 @@ Packet* ConnectionLink::take_packet(Peer& peer) noexcept {
 }
 
 // Outside of progress() at once; inside, what its callbacks post goes out together at its end.
-void ConnectionLink::flush(Peer& peer) noexcept {
+void ConnectionLink::pump_soon(Peer& peer) noexcept {
   if (sink_ == nullptr) return pump(peer);
   mark(peer);
 }
