@@ -1,12 +1,16 @@
 #include "bootstrap/pmix_bootstrap.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "bootstrap/abort_process.hpp"
 #include "bootstrap/pmix_client.hpp"
 #include "bootstrap/pmix_events.hpp"
 #include "bootstrap/pmix_exchange.hpp"
+#include "core/open_files.hpp"
 
 namespace espalier {
 namespace {
@@ -21,8 +25,13 @@ Error cannot_join(pmix_status_t code) {
   Error result = pmix::failure("PMIx_Init", code);
   result.text +=
       "; PMIX_NAMESPACE is set, so a PMIx launcher started this process or one of its ancestors, "
-      "but "
-      "the launcher does not answer. If it has ended, unset the PMIX_ variables to run alone";
+      "but the launcher does not answer. If it has ended, unset the PMIX_ variables to run alone";
+  // A PMIx client opens a dozen files and more, and does not say which of them it could not.
+  constexpr rlim_t kFilesOfClient = 32;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kFilesOfClient) {
+    result.text += open_files_hint(EMFILE);
+  }
   return result;
 }
 
