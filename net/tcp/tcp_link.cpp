@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kStagingBytes = 16 << 10;
 constexpr int kEventsMax = 64;  // of one look at epoll
 // A rank without connections looks at its listeners every so many rounds: a look is a system call.
-constexpr std::uint32_t kLonelyLooks = 16;
+constexpr std::uint32_t kLonelyLooks = 4;
 
 }  // namespace
 

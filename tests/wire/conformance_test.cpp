@@ -424,6 +424,9 @@ TEST_P(WireContract, AWireMayEndWithTrafficUnderWay) {
     if (world.wire(2).progress() + world.wire(0).progress() == 0) world.rest();
   }
   m.check();
+  // Before the messages, which are theirs while they are under way.
+  world.close(0);
+  world.close(2);
 }
 
 }  // namespace
