@@ -237,6 +237,8 @@ esp_status receive_segments(const Message& message, void* buffer) {
     op.bytes = message.length(i);
     status = receive_segment(message, id, op);
   }
+  // What the sender is told of messages that were here already.
+  if (!team.wires.empty()) message.handle.job->worker->flush();
   status = reported(message, status);
   if (status.ok()) [[likely]]
     return ESP_OK;
