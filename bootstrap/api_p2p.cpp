@@ -162,7 +162,7 @@ esp_status send_segments(const Message& message, const void* buffer) {
     }
   }
   end_wait(message);
-  job.worker->flush();
+  api::flush(job);
   if (!open.status.ok() && !team.failed()) [[unlikely]] {
     job.engine->fail(team, open.status,
                      fmt::format("point-to-point: sending {} bytes: {}", message.parts.elements,
@@ -238,7 +238,7 @@ esp_status receive_segments(const Message& message, void* buffer) {
     status = receive_segment(message, id, op);
   }
   // What the sender is told of messages that were here already.
-  if (!team.wires.empty()) message.handle.job->worker->flush();
+  api::flush(*message.handle.job);
   status = reported(message, status);
   if (status.ok()) [[likely]]
     return ESP_OK;

@@ -144,10 +144,10 @@ WaitPolicy wait_policy(const esp_job& job) {
   const bool crowded = job.nodes.crowded();
   const bool network = job.nodes.locals.size() < static_cast<std::size_t>(job.size);
   // A look at shared memory with a pause takes about 40 ns, one at sockets a system call.
-  constexpr std::uint32_t kNetworkLooks = 25;
+  const std::uint32_t looks_per_us = network ? 1 : 25;
   WaitPolicy policy;
   policy.shared_spins = network ? 1 : 8;
-  policy.spins = network ? 1000 / kNetworkLooks : 1000;
+  policy.spins = 40 * looks_per_us;
   policy.spin_ns = 50'000;  // after the last arrival, in a wait that had some
   policy.yield_ns = 100'000;
   if (crowded) {
@@ -159,7 +159,7 @@ WaitPolicy wait_policy(const esp_job& job) {
     // Nobody looks around in the first part of the spinning, so that part is short: a death is
     // found in time also by those who spin for a minute.
     const double blind_us = std::min(job.config.spin_us, 40.0);
-    policy.spins = static_cast<std::uint32_t>(blind_us * (network ? 1 : 25));
+    policy.spins = static_cast<std::uint32_t>(blind_us * looks_per_us);
     policy.spin_ns = static_cast<std::uint64_t>((job.config.spin_us - blind_us) * 1000);
     policy.adaptive = false;
   }

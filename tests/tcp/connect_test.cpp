@@ -22,6 +22,18 @@ Messages everyone_to_everyone(World& world, std::uint64_t flow, std::uint64_t by
   return all;
 }
 
+// Somebody who listens beside a rank's first address and says nothing.
+struct Silent {
+  explicit Silent(const net::TcpContact& beside) : address(beside.addresses.front()) {
+    address.port = 0;
+    auto made = net::listen_on(address);
+    EXPECT_TRUE(made.ok());
+    if (made) listener = std::move(*made);
+  }
+  net::TcpAddress address;
+  net::Descriptor listener;
+};
+
 bool all_complete(const Messages& all) {
   return std::all_of(all.begin(), all.end(),
                      [](const auto& m) { return m->received.complete() && m->sent.complete(); });
@@ -162,11 +174,8 @@ TEST(TcpConnect, TheSecondAddressIsTriedWhenTheFirstIsSilent) {
   options.connect_ns = 20'000'000;
   TcpWorld world(2, options);
   net::TcpContact contact = world.tcp(1).contact();
-  net::TcpAddress silent = contact.addresses.front();
-  silent.port = 0;
-  auto listener = net::listen_on(silent);
-  ASSERT_TRUE(listener.ok());
-  contact.addresses.insert(contact.addresses.begin(), silent);
+  const Silent silent(contact);
+  contact.addresses.insert(contact.addresses.begin(), silent.address);
   world.tcp(0).set_contact(1, contact);
   Message m(0, 1, FlowId(1, 0, 0), 100, 1);
   (void)m.receive(world.wire(1));
@@ -191,19 +200,15 @@ TEST(TcpConnect, TheInitiatorWaitsForTheGo) {
   options.connect_ns = 10'000'000;
   TcpWorld world(2, options);
   net::TcpContact contact = world.tcp(1).contact();
-  net::TcpAddress here = contact.addresses.front();
-  here.port = 0;
-  auto listener = net::listen_on(here);
-  ASSERT_TRUE(listener.ok());
-  const net::TcpContact real = contact;
-  contact.addresses = {here, real.addresses.front()};
+  Silent here(contact);
+  contact.addresses.insert(contact.addresses.begin(), here.address);
   world.tcp(0).set_contact(1, contact);
   Message m(0, 1, FlowId(1, 0, 0), 100, 1);
   (void)m.receive(world.wire(1));
   ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
   int first = -1;
   ASSERT_TRUE(step_until(world, [&] {
-    if (first < 0) first = ::accept4(listener->fd(), nullptr, nullptr, SOCK_NONBLOCK);
+    if (first < 0) first = ::accept4(here.listener.fd(), nullptr, nullptr, SOCK_NONBLOCK);
     return first >= 0;
   }));
   auto shake = net::Handshake::acceptor(1, 2, contact.secret, {});
@@ -227,7 +232,7 @@ TEST(TcpConnect, TheInitiatorWaitsForTheGo) {
   EXPECT_EQ(::recv(first, &frame, 1, MSG_DONTWAIT), -1) << "a frame before the go, or an end";
   EXPECT_EQ(world.tcp(0).socket_of(1), -1);
   ::close(first);
-  listener->close();  // refuses from here on: the next address is the real one
+  here.listener.close();  // refuses from here on: the next address is the real one
   for (int i = 0; i < 100'000 && !m.received.complete(); ++i) {
     if (step(world) == 0) ::usleep(100);
   }

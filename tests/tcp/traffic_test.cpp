@@ -2,6 +2,8 @@
 // costs in system calls, copies and allocations.
 #include "tests/wire/traffic.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 
@@ -35,6 +37,32 @@ TEST(TcpTraffic, SixtyFourMebibytesInOneSegment) {
   exchange(world, early, true);
   world.wire(1).release(early.received);
   EXPECT_EQ(world.frames(1).held_bytes(), 0U);
+}
+
+// What a blocking call relies on: its rank may compute from then on.
+TEST(TcpTraffic, FlushLeavesNothingForTheNextProgress) {
+  TcpWorld world(2, loopback());
+  Message meeting(0, 1, FlowId(3, 0, 0), 8, 1);
+  exchange(world, meeting);
+  for (const std::uint32_t bytes : {8, 4096}) {
+    Message first(0, 1, FlowId(3, bytes, 1), bytes, 2), second(0, 1, FlowId(3, bytes, 2), bytes, 3);
+    (void)first.receive(world.wire(1));
+    (void)second.receive(world.wire(1));
+    (void)world.wire(0).progress();
+    ASSERT_NE(first.send(world.wire(0)), Posted::kRetry);
+    ASSERT_NE(second.send(world.wire(0)), Posted::kRetry);
+    const auto rank_1_looks = [&](const Message& m) {
+      for (int i = 0; i < 200 && !m.received.complete(); ++i) {
+        if (world.wire(1).progress() == 0) ::usleep(100);
+      }
+      return m.received.complete();
+    };
+    EXPECT_TRUE(rank_1_looks(first)) << "the first of a round goes at once";
+    EXPECT_FALSE(rank_1_looks(second)) << "others are gathered";
+    world.wire(0).flush();
+    EXPECT_TRUE(rank_1_looks(second));
+    ASSERT_TRUE(step_until(world, [&] { return first.sent.complete() && second.sent.complete(); }));
+  }
 }
 
 // A receive is cancelled while its payload arrives in the user's memory (or for a view): nothing
