@@ -129,7 +129,10 @@ FoundMismatch first_difference(const std::vector<Team*>& teams) {
   return {};
 }
 
-Outcome leave_together(esp_job& job, const std::vector<Team*>& sound) {
+// `sound`: teams on which nothing has failed. `differing`: on which a mismatch has ended a call; a
+// letter about it may come too late for those who have nothing more to call.
+Outcome leave_together(esp_job& job, const std::vector<Team*>& sound,
+                       const std::vector<Team*>& differing) {
   job.news->set_leaving();
   take_step(job, Leaving::Step::kLeaving);
   if (job.leaving->abandoned()) {
@@ -137,7 +140,9 @@ Outcome leave_together(esp_job& job, const std::vector<Team*>& sound) {
     return compare_calls(sound);
   }
   ask_first_node(job, sound);
-  take_step(job, Leaving::Step::kCompared, first_difference(sound));
+  FoundMismatch found = first_difference(differing);
+  if (found.blamed == kNoRank) found = first_difference(sound);
+  take_step(job, Leaving::Step::kCompared, found);
   Outcome compared = compare_calls(sound);
   return compared ? find_told(job, sound) : compared;
 }
@@ -149,7 +154,7 @@ void close_network(esp_job& job) {
   }
   const std::uint64_t begin = job.clock.now_ns();
   const auto late = [&] { return job.clock.now_ns() - begin > kDrainNs; };
-  job.worker->wait([&] { return job.leaving->all_told() || late(); });
+  job.worker->wait([&] { return (job.leaving->all_told() && job.news->all_sent()) || late(); });
   job.network->say_goodbye();
   job.worker->wait([&] { return job.network->drained() || late(); });
 }
@@ -159,9 +164,11 @@ void close_network(esp_job& job) {
 Outcome take_down(esp_job& job) {
   job.worker->stop_thread();
   job.threaded = false;  // From here on the caller is the owner, also for callbacks.
-  std::vector<Team*> sound;
+  std::vector<Team*> sound, differing;
   for (const auto& handle : job.teams) {
-    if (!handle->team.failed()) sound.push_back(&handle->team);
+    const esp_status fault = handle->team.fault.code();
+    if (fault == ESP_OK) sound.push_back(&handle->team);
+    if (fault == ESP_ERR_MISMATCH) differing.push_back(&handle->team);
     job.engine->cancel(handle->team);
   }
   job.one_sided->close();
@@ -177,7 +184,7 @@ Outcome take_down(esp_job& job) {
   if (!whole) {
     if (job.network != nullptr) job.leaving->abandon();
   } else if (job.network != nullptr) {
-    compared = leave_together(job, sound);
+    compared = leave_together(job, sound, differing);
   } else {
     wait_for_locals(job);
     compared = compare_calls(sound);

@@ -99,6 +99,25 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
                      ours.to_text());
 }
 
+std::vector<int> partners(const Instance& instance) {
+  std::vector<int> members;
+  const auto add = [&](std::int32_t member) {
+    if (std::find(members.begin(), members.end(), member) == members.end()) {
+      members.push_back(member);
+    }
+  };
+  for (std::size_t v = 0; v < instance.states.size(); ++v) {
+    const Vertex& vertex = instance.plan->vertices[v];
+    const VertexState& state = instance.states[v];
+    const bool talks = state.recvs != nullptr || state.sends != nullptr;
+    if (!talks || state.base >= vertex.count) continue;
+    // Any reader of a publication may be the one that is late.
+    for (const std::int32_t reader : vertex.peers) add(reader);
+    if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
+  }
+  return members;
+}
+
 bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
                      CallSignature& theirs) noexcept {
   const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);

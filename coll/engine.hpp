@@ -38,12 +38,15 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // "rank 3 called <its call> where this rank called <that>". `other`: whom to blame when the board
 // does not tell any more.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
+// Members with which the instance has yet to exchange segments. path: slow
+std::vector<int> partners(const Instance& instance);
 
 // For teams on several nodes.
 class FailureListener {
  public:
-  // The team has failed here, and nobody else on this node has reported it before.
-  virtual void failed(Team& team) noexcept = 0;
+  // The team has failed here; what was under way on it still is. `first`: nobody else on this node
+  // has reported it before.
+  virtual void failed(Team& team, bool first) noexcept = 0;
   // That rank called something else than this one. True: it has been asked what, wait a moment.
   virtual bool inquire(Team& team, Rank rank) noexcept = 0;
 

@@ -226,7 +226,7 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
     team.fault_text = std::move(text);
     const bool first = !team.board || team.board.report(status);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);
-    if (first && listener_ != nullptr && team.nodes() != nullptr) listener_->failed(team);
+    if (listener_ != nullptr && team.nodes() != nullptr) listener_->failed(team, first);
   }
   withdraw_all(team);
 }

@@ -140,18 +140,26 @@ void TeamNews::learn_fault(Team& team, Status fault) noexcept {
   changed_.push_back(&team);
 }
 
-void TeamNews::failed(Team& team) noexcept {
+void TeamNews::failed(Team& team, bool first) noexcept {
   const TeamNodes& nodes = *team.nodes();
-  const News news = about(team, 0);
-  for (std::int32_t node = 0; node < nodes.count(); ++node) {
-    if (node == nodes.node_of(team.rank)) continue;
-    for (std::int32_t place = 0; place < nodes.members(node); ++place) {
-      const Rank rank = team.members[static_cast<std::size_t>(nodes.member(node, place))];
-      if (liveness_.is_dead(rank) || liveness_.has_left(rank)) continue;
-      send(rank, news);
-      break;
+  const auto rank_of = [&](int member) { return team.members[static_cast<std::size_t>(member)]; };
+  const auto is_there = [&](int member) {
+    return !liveness_.is_dead(rank_of(member)) && !liveness_.has_left(rank_of(member));
+  };
+  std::vector<int> readers;
+  for (std::int32_t node = 0; first && node < nodes.count(); ++node) {
+    std::int32_t place = node == nodes.node_of(team.rank) ? nodes.members(node) : 0;
+    while (place < nodes.members(node) && !is_there(nodes.member(node, place))) ++place;
+    if (place < nodes.members(node)) readers.push_back(nodes.member(node, place));
+  }
+  for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
+    for (const int member : partners(*i)) {
+      const bool known = std::find(readers.begin(), readers.end(), member) != readers.end();
+      if (!known && team.is_remote(member) && is_there(member)) readers.push_back(member);
     }
   }
+  const News news = about(team, 0);
+  for (const int member : readers) send(rank_of(member), news);
 }
 
 bool TeamNews::inquire(Team& team, Rank rank) noexcept {

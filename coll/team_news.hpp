@@ -4,7 +4,8 @@
 // others this is done by messages: the watchdog of a rank that waits asks those it waits for
 // (seldom, and more seldom the longer it lasts); a question is answered from progress(). The first
 // member of a node that finds a team broken tells one member of each other node, which writes it on
-// the board there; everybody else learns it from a board or with an answer.
+// the board there; everybody else learns it from a board or with an answer. Whoever fails also
+// tells those on other nodes who wait for it: they must hear why before they hear that it has gone.
 //
 // Ownership: borrows teams between add() and remove(). Threads: owner. path: slow
 #pragma once
@@ -43,12 +44,14 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   void set_leaving() noexcept { leaving_ = true; }
 
   void heard(Rank from, std::span<const std::byte> message) noexcept override;
-  void failed(Team& team) noexcept override;  // told by the engine: the first report on this node
+  void failed(Team& team, bool first) noexcept override;
   bool inquire(Team& team, Rank rank) noexcept override;
   // Sends what had no room.
   int progress() noexcept override;
   // Teams of which other nodes have told something that may end operations, for the watchdog.
   std::vector<Team*> take_changed() noexcept { return std::exchange(changed_, {}); }
+  // Nothing waits for room.
+  bool all_sent() const noexcept { return outbox_.empty(); }
 
  private:
   struct Letter {

@@ -178,24 +178,7 @@ bool TeamWatch::is_missing(const Team& team, const Pending& what, int member) co
 // Members that owe a segment, or do not take one.
 std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const {
   if (what.identity == &team.flow_waits) return {team.flow_peer};
-  std::vector<int> members;
-  if (what.instance == nullptr) return members;
-  const Instance& instance = *what.instance;
-  const auto add = [&](std::int32_t member) {
-    if (std::find(members.begin(), members.end(), member) == members.end()) {
-      members.push_back(member);
-    }
-  };
-  for (std::size_t v = 0; v < instance.states.size(); ++v) {
-    const Vertex& vertex = instance.plan->vertices[v];
-    const VertexState& state = instance.states[v];
-    const bool talks = state.recvs != nullptr || state.sends != nullptr;
-    if (!talks || state.base >= vertex.count) continue;
-    // Any reader of a publication may be the one that is late.
-    for (const std::int32_t reader : vertex.peers) add(reader);
-    if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
-  }
-  return members;
+  return what.instance == nullptr ? std::vector<int>() : partners(*what.instance);
 }
 
 bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {

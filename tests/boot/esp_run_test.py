@@ -14,6 +14,7 @@ from jobs import Job, eventually, lines_in, skip
 import sys
 
 ESP_RUN, PROBE = sys.argv[2:4]
+REPEAT = int(os.environ.get("REPEAT", 5))
 
 
 def esp_run(*arguments, **popen):
@@ -256,11 +257,11 @@ def test_ranks_that_end_at_once():
     # Faster than the launcher starts the next one.
     for command, code in ((["true"], 0), (["sh", "-c", "exit 7"], 7)):
         for nodes in (1, 4):
-            for _ in range(5):
+            for _ in range(REPEAT):
                 with esp_run("-n32", "--nodes", nodes, *command) as job:
                     job.expect(code)
     # All leave properly, while the launcher is busy with those that were faster.
-    for _ in range(10):
+    for _ in range(2 * REPEAT):
         with esp_run("-n32", PROBE, "exchange") as job:
             assert job.expect(0).out.count("ok ") == 32, job.out
 

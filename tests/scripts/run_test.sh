@@ -75,9 +75,9 @@ expect 1 'made in .*/old place and cannot be moved: remove it' "$run" build
 rm "$project/build/CMakeCache.txt"
 
 # Tests: all configurations, one, some, none.
-expect 0 '^4 passed, 0 failed, 0 skipped' "$run" test
+expect 0 '^3 passed, 0 failed, 0 skipped' "$run" test
 expect 0 '^1 passed, 0 failed, 0 skipped' "$run" test quick
-expect 0 'ctest --preset clang .*--tests-regex a\|b$' calls test 'a|b'
+expect 0 'ctest --preset tsan .*--tests-regex a\|b$' calls test 'a|b'
 NO_TESTS=yes expect 1 'no test has such a name' "$run" test nonsense
 
 # Lint: finds the sources without git, and not those below build/.

@@ -59,10 +59,10 @@ class Summary(unittest.TestCase):
             "0 passed, 0 failed, 4 skipped"]))
 
     def test_a_build_that_failed_counts_even_beside_an_old_report(self):
-        self.report("clang", PASSED.format("a"))
-        (self.folder / "clang.build-failed").touch()
-        self.assertEqual(self.summary("clang"),
-                         (1, ["FAILED   clang: the build", "0 passed, 1 failed, 0 skipped"]))
+        self.report("tsan", PASSED.format("a"))
+        (self.folder / "tsan.build-failed").touch()
+        self.assertEqual(self.summary("tsan"),
+                         (1, ["FAILED   tsan: the build", "0 passed, 1 failed, 0 skipped"]))
 
     def test_a_missing_report_counts_as_a_failure(self):
         code, lines = self.summary("tsan")

@@ -189,7 +189,7 @@ TEST(ConnectionLink, RunsAreFunctionsOfTheirSeed) {
   EXPECT_EQ(one.world().unseed(), two.world().unseed());
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ESPALIER_SANITIZED
 constexpr std::uint64_t kSeeds = 300;
 #else
 constexpr std::uint64_t kSeeds = 3000;

@@ -2,8 +2,9 @@
 """Without ESPALIER_PLANTED_BUGS planted bugs leave no trace.
 
 Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is compiled as the
-library compiles it, but for debug information, and again with each ESP_PLANT(number, normal, buggy)
-replaced by hand by (normal). The two objects must be equal, byte for byte.
+library compiles it, but for debug information and optimisation, and again with each
+ESP_PLANT(number, normal, buggy) replaced by hand by (normal). The two objects must be equal, byte
+for byte.
 """
 import json
 import pathlib
@@ -59,7 +60,7 @@ def compile_command(entry):
             skip = True
         elif word not in ("-c", "-MD", entry["file"]):
             kept.append(word)
-    return kept + ["-g0", "-x", "c++", "-c", "-"]
+    return kept + ["-g0", "-O0", "-x", "c++", "-c", "-"]
 
 
 def compiled(entry, text, folder, name):

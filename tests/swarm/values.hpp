@@ -27,7 +27,7 @@ class Buffer {
     memory_.assign(bytes + 2 * kFence, kUntouched);
     bytes_ = bytes;
   }
-  std::byte* data() noexcept { return memory_.data() + kFence; }
+  std::byte* data() noexcept { return memory_.empty() ? nullptr : memory_.data() + kFence; }
   std::uint64_t bytes() const noexcept { return bytes_; }
   void fill(std::uint64_t seed, std::int32_t member);
   bool holds(const std::vector<std::byte>& what) const noexcept;

@@ -5,7 +5,7 @@ namespace espalier::plan_check {
 namespace {
 
 // Under sanitizers, large teams are tried with three roots instead of all.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ESPALIER_SANITIZED
 constexpr std::int32_t kAllRootsUpTo = 17;
 #else
 constexpr std::int32_t kAllRootsUpTo = 64;

@@ -77,7 +77,7 @@ TEST(PoolDeathTest, ObjectsMustBeBack) {
       "in_use_ == 0");
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef ESP_POOL_POISON
 TEST(PoolDeathTest, UseAfterReleaseIsFound) {
   Pool<std::uint64_t> pool;
   std::uint64_t* object = pool.allocate(1u);

@@ -100,7 +100,7 @@ int map_under(int resource, rlim_t limit) {
 }
 
 TEST(Segment, LimitsAreErrorsThatSayWhichLimit) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ESPALIER_SANITIZED
   GTEST_SKIP() << "a sanitizer needs the memory and the descriptors that are limited here";
 #endif
   for (const auto& [resource, limit] : {std::pair<int, rlim_t>{RLIMIT_FSIZE, 1 << 20},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -133,7 +134,7 @@ TEST(TeamNews, AFailureReachesTheOtherNode) {
   a.team.fault = Status(ESP_ERR_TIMEOUT, 1);
   EXPECT_TRUE(a.team.board.report(a.team.fault));
   a.post.full = true;
-  a.news.failed(a.team);
+  a.news.failed(a.team, true);
   EXPECT_TRUE(a.post.sent.empty());
   a.post.full = false;
   EXPECT_EQ(a.news.progress(), 1);
@@ -143,11 +144,39 @@ TEST(TeamNews, AFailureReachesTheOtherNode) {
   EXPECT_EQ(b.news.take_changed(), std::vector<Team*>{&b.team});
 }
 
+// Another rank of this node has told that one already, but perhaps later than this rank is gone.
+TEST(TeamNews, WhoeverFailsTellsThoseItExchangesWith) {
+  Node a(0);
+  a.call(1);
+  Plan plan;
+  plan.vertices.resize(2);
+  for (Vertex& vertex : plan.vertices) {
+    vertex.peer = 1;
+    vertex.count = 1;
+  }
+  std::array<VertexState, 2> states;
+  RecvSlot slot;
+  for (VertexState& state : states) state.recvs = &slot;
+  Instance instance;
+  instance.plan = &plan;
+  instance.states = states;
+  a.team.active = &instance;
+  a.news.failed(a.team, false);
+  ASSERT_EQ(a.post.sent.size(), 1u);  // once, whatever is exchanged
+  EXPECT_EQ(a.post.sent.front().to, 1);
+  a.news.failed(a.team, true);
+  EXPECT_EQ(a.post.sent.size(), 2u);
+  for (VertexState& state : states) state.base = 1;  // nothing left
+  a.news.failed(a.team, false);
+  EXPECT_EQ(a.post.sent.size(), 2u);
+  a.team.active = nullptr;
+}
+
 TEST(TeamNews, AFailureMayComeBeforeTheTeam) {
   Node a(0), b(1);
   b.news.remove(b.team);
   EXPECT_TRUE(a.team.board.report(Status(ESP_ERR_PEER_DIED, 0)));
-  a.news.failed(a.team);
+  a.news.failed(a.team, true);
   deliver(a, b, 0);
   EXPECT_TRUE(b.team.board.reported().ok());
   b.news.add(b.team);
