@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace espalier {
 namespace {
@@ -32,7 +31,6 @@ struct OneSided::Letter : Completion, ListNode {
   const ActiveMessage message;
   const Finish finish;
   OpenNode open;
-  std::uint64_t since_ns = 0;
 };
 
 struct OneSided::Transfer : net::RemoteOp {
@@ -51,15 +49,16 @@ struct OneSided::Transfer : net::RemoteOp {
   OneSided& owner;
   const Finish finish;
   OpenNode open_node;
-  std::uint64_t since_ns = 0;
   std::uint64_t seen = 0;  // answered bytes
 };
 
-// Of one rank: messages to it that had no room, oldest first, and whether it goes on.
+// Of one rank: messages to it that had no room, everything that is under way, oldest first, and
+// whether it goes on.
 struct OneSided::Queue {
   Rank to = kNoRank;
-  bool busy = false;
+  bool busy = false, watched = false;
   IntrusiveList<Letter> letters;
+  IntrusiveList<OpenNode> open_letters, open_transfers;
   std::uint64_t moves = 0;     // answers of it, and letters that left
   std::uint64_t seen = 0;      // of them, by the last look
   std::uint64_t moved_ns = 0;  // when a look saw that it goes on
@@ -135,11 +134,11 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
       return Started{true, {}};
     }
     if (posted == Posted::kPending) {
-      watch(letter->open);
+      watch(letter->open, to);
       return Started{};
     }
   }
-  watch(letter->open);
+  watch(letter->open, to);
   enqueue(*letter);
   return Started{};
 }
@@ -240,7 +239,7 @@ Result<OneSided::Started> OneSided::start(const RemoteCall& call, const Finish& 
   ESP_ASSERT(remote_ != nullptr && !is_local(call.target));
   Transfer* transfer = transfers_.allocate(*this, call, finish);
   if (transfer == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
-  watch(transfer->open_node);
+  watch(transfer->open_node, call.target);
   remote_->start(*transfer);
   return Started{};
 }
@@ -278,17 +277,21 @@ void OneSided::retract(std::uint32_t region) noexcept {
 
 // ---- what is under way does not wait for ever ----
 
-void OneSided::watch(OpenNode& node) noexcept {
-  open_.push_back(node);
+// Time is counted from the next look: no clock is read here.
+void OneSided::watch(OpenNode& node, Rank target) noexcept {
   if (timer_.idle()) {
     parts_.worker.timers().add(timer_, parts_.worker.clock().now_ns() + kLookNs);
   }
+  node.since_ns = timer_.deadline_ns();
+  Queue& q = queue(target);
+  (node.letter != nullptr ? q.open_letters : q.open_transfers).push_back(node);
+  if (!std::exchange(q.watched, true)) watched_.push_back(&q);
 }
 
 void OneSided::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   OneSided& self = static_cast<WatchTimer&>(timer).owner;
   self.look(now_ns);
-  if (!self.open_.empty() && timer.idle()) {
+  if (self.open() > 0 && timer.idle()) {
     self.parts_.worker.timers().add(timer, now_ns + kLookNs);
   }
 }
@@ -304,43 +307,48 @@ Status OneSided::loss(Rank target) noexcept {
 
 void OneSided::look(std::uint64_t now_ns) noexcept {
   ++looks_;
-  std::vector<std::pair<OpenNode*, Status>> ended;
-  std::map<Rank, Status> losses;  // One question per target.
-  const auto loss_of = [&](Rank target) {
-    const auto known = losses.find(target);
-    return known != losses.end() ? known->second : losses[target] = loss(target);
-  };
-  for (OpenNode* node = open_.front(); node != nullptr; node = open_.after(*node)) {
-    std::uint64_t& since =
-        node->letter != nullptr ? node->letter->since_ns : node->transfer->since_ns;
-    const Rank target = node->letter != nullptr ? node->letter->to : node->transfer->target;
-    Queue& q = queue(target);
-    if (node->transfer != nullptr && node->transfer->answered != node->transfer->seen) {
-      node->transfer->seen = node->transfer->answered;
-      ++q.moves;
-    }
-    if (std::exchange(q.seen, q.moves) != q.moves) q.moved_ns = now_ns;
-    if (since == 0) since = now_ns;
-    Status status = loss_of(target);
-    const std::uint64_t waited = now_ns - std::max(since, q.moved_ns);
-    const bool late = parts_.timeout_ns > 0 && waited > parts_.timeout_ns;
-    if (status.ok() && late) status = Status(ESP_ERR_TIMEOUT, target);
-    if (!status.ok()) ended.emplace_back(node, status);
-  }
+  std::erase_if(watched_, [](Queue* q) {
+    q->watched = !q->open_letters.empty() || !q->open_transfers.empty();
+    return !q->watched;
+  });
+  Ended ended;
+  for (Queue* q : watched_) look_at(*q, now_ns, ended);
   // Detached first: what runs at the end of one may start others, but not end any.
-  for (auto& [node, status] : ended) {
-    if (node->letter != nullptr) {
-      withdraw(*node->letter);
-    } else {
-      remote_->cancel(*node->transfer);
+  for (const auto& [node, status] : ended) withdraw(*node);
+  for (const auto& [node, status] : ended) end(*node, status);
+}
+
+// The oldest stand for the others: a look costs as much as there are targets, not operations.
+void OneSided::look_at(Queue& q, std::uint64_t now_ns, Ended& ended) noexcept {
+  if (const OpenNode* oldest = q.open_transfers.front(); oldest != nullptr) {
+    Transfer& transfer = *oldest->transfer;
+    if (std::exchange(transfer.seen, transfer.answered) != transfer.answered) ++q.moves;
+  }
+  if (std::exchange(q.seen, q.moves) != q.moves) q.moved_ns = now_ns;
+  const Status lost = loss(q.to);
+  for (auto* list : {&q.open_letters, &q.open_transfers}) {
+    for (OpenNode* node = list->front(); node != nullptr; node = list->after(*node)) {
+      const std::uint64_t since = std::max(node->since_ns, q.moved_ns);
+      const bool late = parts_.timeout_ns > 0 && now_ns > since + parts_.timeout_ns;
+      if (lost.ok() && !late) break;
+      ended.emplace_back(node, lost.ok() ? Status(ESP_ERR_TIMEOUT, q.to) : lost);
     }
   }
-  for (auto& [node, status] : ended) {
-    if (node->letter != nullptr) {
-      end(*node->letter, status);
-    } else {
-      end(*node->transfer, status);
-    }
+}
+
+void OneSided::withdraw(const OpenNode& node) noexcept {
+  if (node.letter != nullptr) {
+    withdraw(*node.letter);
+  } else {
+    remote_->cancel(*node.transfer);
+  }
+}
+
+void OneSided::end(const OpenNode& node, Status status) noexcept {
+  if (node.letter != nullptr) {
+    end(*node.letter, status);
+  } else {
+    end(*node.transfer, status);
   }
 }
 
@@ -354,13 +362,12 @@ void OneSided::withdraw(Letter& letter) noexcept {
 
 void OneSided::close() noexcept {
   closed_ = true;
-  while (OpenNode* node = open_.front()) {
-    if (node->letter != nullptr) {
-      withdraw(*node->letter);
-      end(*node->letter, ESP_ERR_CANCELED);
-    } else {
-      remote_->cancel(*node->transfer);
-      end(*node->transfer, ESP_ERR_CANCELED);
+  for (Queue* q : std::exchange(watched_, {})) {
+    for (auto* list : {&q->open_letters, &q->open_transfers}) {
+      while (const OpenNode* node = list->front()) {
+        withdraw(*node);
+        end(*node, ESP_ERR_CANCELED);
+      }
     }
   }
   parts_.worker.timers().cancel(timer_);

@@ -89,7 +89,9 @@ class OneSided final : public Agent, private MessageTaker {
   struct OpenNode : ListNode {
     Letter* letter = nullptr;  // one of both
     Transfer* transfer = nullptr;
+    std::uint64_t since_ns = 0;  // of the first look at it
   };
+  using Ended = std::vector<std::pair<OpenNode*, Status>>;
   struct Handler {
     esp_am_handler function = nullptr;
     void* context = nullptr;
@@ -109,9 +111,12 @@ class OneSided final : public Agent, private MessageTaker {
   static void on_transfer_done(Completion& completion, Status status) noexcept;
   bool take(Rank from, const ActiveMessage& message) noexcept override;
 
-  void watch(OpenNode& node) noexcept;
+  void watch(OpenNode& node, Rank target) noexcept;
   static void on_timer(Timer& timer, std::uint64_t now_ns) noexcept;
   void look(std::uint64_t now_ns) noexcept;
+  void look_at(Queue& queue, std::uint64_t now_ns, Ended& ended) noexcept;
+  void withdraw(const OpenNode& node) noexcept;
+  void end(const OpenNode& node, Status status) noexcept;
   Status loss(Rank target) noexcept;
   void explain(const char* what, Rank target, Status status) noexcept;
 
@@ -127,8 +132,8 @@ class OneSided final : public Agent, private MessageTaker {
   std::array<Handler, kMessageIds> handlers_ = {};
   std::array<bool, kMessageIds> complained_ = {};
   std::vector<std::unique_ptr<Queue>> queues_;  // by rank; made at first use
-  std::vector<Queue*> busy_;
-  IntrusiveList<OpenNode> open_;
+  std::vector<Queue*> busy_;                    // with letters that wait
+  std::vector<Queue*> watched_;                 // with anything under way
   Pool<Letter> letters_;
   Pool<Transfer> transfers_;
   WatchTimer timer_;
