@@ -67,32 +67,32 @@ class Arena {
   // Moves head_ to where `need` bytes are free. False: nowhere.
   bool make_room(std::uint64_t need, bool may_grow) noexcept {
     const std::uint64_t tail = empty() ? head_ : chunks_[oldest_ % kChunks].begin;
-    if (head_ < tail || (head_ == tail && !empty())) {  // It has wrapped around.
-      if (head_ + need <= tail) return true;
-      full_ = full_ || may_grow;  // It grows when it has come to its end.
-      return false;
-    }
-    if (head_ + need <= ring_) return true;
+    const bool wrapped = head_ < tail || (head_ == tail && !empty());
+    if (head_ + need <= (wrapped ? tail : ring_)) return true;
     // No chunk wraps around: on from the begin, or further than the ring was so far.
-    const bool begin_is_free = need <= (empty() ? ring_ : tail);
-    const std::uint64_t begin = empty() ? 0 : head_;
-    const bool can_grow = ring_ < bytes_ && begin + need <= bytes_;
-    if (begin_is_free && !(full_ && can_grow)) {
+    const bool begin_is_free = !wrapped && need <= (empty() ? ring_ : tail) && !grew_wrapped();
+    if (begin_is_free) {
       head_ = 0;
       return true;
     }
-    if (!can_grow || !(may_grow || full_)) return false;
+    const std::uint64_t begin = empty() ? 0 : wrapped ? ring_ : head_;
+    if (!may_grow || begin + need > bytes_) return false;
+    if (wrapped) grown_at_ = next_;
     ring_ = std::min(bytes_, std::max(2 * ring_, begin + need));
     head_ = begin;
-    full_ = false;
     return true;
+  }
+  // There are chunks from before the ring grew with its head behind them: the begin may be taken,
+  // whatever the oldest one's place says.
+  bool grew_wrapped() const noexcept {
+    return !empty() && static_cast<std::int32_t>(oldest_ - grown_at_) < 0;
   }
 
   std::uint64_t bytes_;
   std::uint64_t ring_;                   // what is in use of it: offsets below
   std::uint64_t head_ = 0;               // offset of the next chunk
-  bool full_ = false;                    // no room was found where it could not grow
   std::uint32_t next_ = 0, oldest_ = 0;  // chunk numbers that only grow
+  std::uint32_t grown_at_ = 0;           // next_ when the ring last grew wrapped around
   std::array<Record, kChunks> chunks_{};
 };
 
