@@ -161,13 +161,13 @@ esp_status send_segments(const Message& message, const void* buffer) {
       if (op.of != nullptr) wire.cancel(static_cast<SendOp&>(op));
     }
   }
-  end_wait(message);
-  api::flush(job);
   if (!open.status.ok() && !team.failed()) [[unlikely]] {
     job.engine->fail(team, open.status,
                      fmt::format("point-to-point: sending {} bytes: {}", message.parts.elements,
                                  esp_status_text(open.status.code())));
   }
+  end_wait(message);
+  api::flush(job);
   if (team.failed()) [[unlikely]]
     return api::fail_team(message.handle, team.fault);
   return ESP_OK;

@@ -140,8 +140,8 @@ Outcome leave_together(esp_job& job, const std::vector<Team*>& sound,
     return compare_calls(sound);
   }
   ask_first_node(job, sound);
-  FoundMismatch found = first_difference(differing);
-  if (found.blamed == kNoRank) found = first_difference(sound);
+  FoundMismatch found = first_difference(sound);
+  if (found.blamed == kNoRank) found = first_difference(differing);
   take_step(job, Leaving::Step::kCompared, found);
   Outcome compared = compare_calls(sound);
   return compared ? find_told(job, sound) : compared;
@@ -152,11 +152,14 @@ void close_network(esp_job& job) {
   for (Rank rank = 0; rank < job.size; ++rank) {
     if (!job.nodes.is_local(rank, job.rank) && job.liveness->is_dead(rank)) job.network->lose(rank);
   }
-  const std::uint64_t begin = job.clock.now_ns();
-  const auto late = [&] { return job.clock.now_ns() - begin > kDrainNs; };
-  job.worker->wait([&] { return (job.leaving->all_told() && job.news->all_sent()) || late(); });
+  // A peer that takes nothing more does not keep the others from being told.
+  const auto wait = [&](auto&& done) {
+    const std::uint64_t begin = job.clock.now_ns();
+    job.worker->wait([&] { return done() || job.clock.now_ns() - begin > kDrainNs; });
+  };
+  wait([&] { return job.leaving->all_told() && job.news->all_sent(); });
   job.network->say_goodbye();
-  job.worker->wait([&] { return job.network->drained() || late(); });
+  wait([&] { return job.network->drained(); });
 }
 
 }  // namespace

@@ -152,12 +152,14 @@ void TeamNews::failed(Team& team, bool first) noexcept {
     while (place < nodes.members(node) && !is_there(nodes.member(node, place))) ++place;
     if (place < nodes.members(node)) readers.push_back(nodes.member(node, place));
   }
+  const auto add = [&](int member) {
+    const bool known = std::find(readers.begin(), readers.end(), member) != readers.end();
+    if (!known && team.is_remote(member) && is_there(member)) readers.push_back(member);
+  };
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
-    for (const int member : partners(*i)) {
-      const bool known = std::find(readers.begin(), readers.end(), member) != readers.end();
-      if (!known && team.is_remote(member) && is_there(member)) readers.push_back(member);
-    }
+    for (const int member : partners(*i)) add(member);
   }
+  if (team.flow_waits % 2 == 1) add(team.flow_peer);
   const News news = about(team, 0);
   for (const int member : readers) send(rank_of(member), news);
 }
