@@ -39,10 +39,15 @@ void on_owner(esp_job& job, Work&& work) {
   }
 }
 
-// Before a call leaves the library: what it has posted goes now, without the next call. In threaded
-// mode the progress thread sees to that.
+// For frames to ranks that are not connected yet, a moment.
+void wait_for_connections(esp_job& job) noexcept;
+
+// Before a blocking call leaves the library: what it has posted goes now, without the next call. In
+// threaded mode the progress thread sees to that.
 inline void flush(esp_job& job) noexcept {
-  if (!job.threaded) job.worker->flush();
+  if (!job.threaded && !job.worker->flush()) [[unlikely]] {
+    wait_for_connections(job);
+  }
 }
 
 // Blocks until done() holds. In threaded mode done() is looked at by the calling thread.

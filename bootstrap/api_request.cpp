@@ -88,6 +88,14 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
 
 }  // namespace
 
+// A connection needs both of its ranks inside the library. One that computes is not waited for any
+// longer: it may depend on what this rank does outside.
+[[gnu::noinline]] void wait_for_connections(esp_job& job) noexcept {
+  constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+  const std::uint64_t begin = job.clock.now_ns();
+  job.worker->wait([&] { return job.worker->flush() || job.clock.now_ns() - begin > kPatienceNs; });
+}
+
 [[gnu::noinline]] void look_around(esp_job& job) noexcept {
   IdlePolls& idle = job.idle_polls;
   const std::uint64_t now = job.clock.now_ns();

@@ -135,8 +135,9 @@ class Wire {
   // Handles arrivals and acknowledgements; returns the number of events.
   virtual int progress() noexcept = 0;
   // Sends what was posted outside of progress() and still waits for company: before the owner
-  // leaves the library for a while. Completions wait for progress().
-  virtual void flush() noexcept {}
+  // leaves the library for a while. Completions wait for progress(). False: something that is
+  // complete for its owner waits for a connection, which progress() has yet to make.
+  virtual bool flush() noexcept { return true; }
   // Called when the owner has found nothing to do for a while: slow housekeeping (giving memory
   // back to peers under pressure).
   virtual void idle() noexcept {}

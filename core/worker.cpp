@@ -63,6 +63,8 @@ int Worker::progress_once() noexcept {
     events += static_cast<int>(fired);
   }
   in_progress_ = false;
+  // What came after the wires: of the engine, callbacks, tasks, timers. Their owner may leave now.
+  if (events > 0) (void)flush();
   return events;
 }
 

@@ -85,7 +85,7 @@ class Worker {
   // Owner. One round over wires, agents, tasks, timers. Not reentrant.
   int progress() noexcept;
 
-  // Owner. Returns when done() holds. done() must only look; it is called very often.
+  // Owner. Returns when done() holds. done() must only look (or flush()); it is called very often.
   // kLooks: looks per round of progress(): 1 where progress() itself brings the news, more where
   // done() reads shared memory directly.
   template <unsigned kLooks = 1, typename Done>
@@ -103,9 +103,11 @@ class Worker {
   }
 
   // Before the owner leaves the library for a while: nothing that it has posted waits for its next
-  // call.
-  void flush() noexcept {
-    for (Wire* wire : wires_) wire->flush();
+  // call. False: see Wire::flush().
+  bool flush() noexcept {
+    bool gone = true;
+    for (Wire* wire : wires_) gone = wire->flush() && gone;
+    return gone;
   }
 
   // For an owner that sleeps in a loop of its own. Makes the descriptor (made at the first call),

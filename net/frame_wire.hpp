@@ -76,7 +76,7 @@ class FrameWire final : public Wire, private FrameSink {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
-  void flush() noexcept override { link_.flush(); }
+  bool flush() noexcept override { return link_.flush(); }
   // Makes sure that the death of those is noticed for whom this rank waits.
   void idle() noexcept override;
 

@@ -92,8 +92,9 @@ class Link {
   // number of events.
   virtual int progress(FrameSink& sink) noexcept = 0;
 
-  // Sends what is queued, as far as there is room, and nothing else.
-  virtual void flush() noexcept {}
+  // Sends what is queued, as far as there is room, and nothing else. False: frames whose owner has
+  // been told that they are done wait for a connection, which progress() has yet to make.
+  virtual bool flush() noexcept { return true; }
 
   // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be
   // looked at. arm() answers false when there is work already: do not sleep.

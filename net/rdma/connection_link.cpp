@@ -233,6 +233,7 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
     ++events;
   }
   events += fire();
+  if (!ready_.empty()) pump_ready();  // what those callbacks have posted
   sink_ = nullptr;
   return events;
 }

@@ -102,6 +102,10 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
+  bool flush() noexcept override {
+    if (!ready_.empty() && sink_ == nullptr) pump_ready();
+    return true;
+  }
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;

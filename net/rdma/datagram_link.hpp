@@ -84,8 +84,9 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
-  void flush() noexcept override {
+  bool flush() noexcept override {
     if (untried_ && sink_ == nullptr) send_ready();
+    return true;  // The first packet to a peer carries frames already.
   }
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;

@@ -34,7 +34,10 @@ class RdmaLink final : public net::Link {
   net::LinkCaps caps(Rank peer) const noexcept override { return likely(peer).caps(peer); }
   Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
               Completion& completion) noexcept override;
-  void flush() noexcept override { datagrams_.flush(); }
+  bool flush() noexcept override {
+    if (connections_ != nullptr) (void)connections_->flush();
+    return datagrams_.flush();
+  }
   bool announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept override;
   void retract(Rank from, const net::FrameHeader& expected) noexcept override;
   void withdraw(Rank peer, Completion& completion) noexcept override;

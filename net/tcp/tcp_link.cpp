@@ -129,7 +129,11 @@ Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
   } else if (p.state == Peer::State::kLive && !p.full) {
     note_dirty(p);
   }
-  return p.state == Peer::State::kLost ? Posted::kDone : p.writer.keep(completion);
+  if (p.state == Peer::State::kLost) return Posted::kDone;
+  const Posted posted = p.writer.keep(completion);
+  const bool waits = posted == Posted::kDone && p.state == Peer::State::kConnecting;
+  if (waits && !std::exchange(p.early, true)) early_.push_back(&p);
+  return posted;
 }
 
 void TcpLink::note_dirty(Peer& p) noexcept {
@@ -294,19 +298,27 @@ bool TcpLink::arm() noexcept {
 }
 
 // What is posted meanwhile waits for the next time.
-void TcpLink::flush() noexcept {
+bool TcpLink::flush() noexcept {
   ++round_;
-  if (dirty_.empty()) return;
-  writing_.swap(dirty_);
-  for (Peer* p : writing_) {
-    p->dirty = false;
-    if (p->state == Peer::State::kLive && !p->full) write(*p);
+  if (!dirty_.empty()) {
+    writing_.swap(dirty_);
+    for (Peer* p : writing_) {
+      p->dirty = false;
+      if (p->state == Peer::State::kLive && !p->full) write(*p);
+    }
+    writing_.clear();
   }
-  writing_.clear();
+  if (!early_.empty()) [[unlikely]] {
+    std::erase_if(early_, [](Peer* p) {
+      p->early = p->state == Peer::State::kConnecting;
+      return !p->early;
+    });
+  }
+  return early_.empty();
 }
 
 int TcpLink::progress(FrameSink& sink) noexcept {
-  flush();
+  (void)flush();
   in_progress_ = true;
   int events = handle_events(sink);
   if (next_deadline_ns_ != kNever) {
@@ -317,7 +329,7 @@ int TcpLink::progress(FrameSink& sink) noexcept {
   freed_meetings_.clear();
   if (!news_.empty() || !finished_.empty()) events += tell(sink);
   in_progress_ = false;
-  flush();  // of callbacks; their owner may leave the library now
+  (void)flush();  // of callbacks
   return events;
 }
 

@@ -71,7 +71,7 @@ class TcpLink final : public Link {
   void reach(Rank peer) noexcept override;
   void lose(Rank peer, Error why) noexcept override;
   int progress(FrameSink& sink) noexcept override;
-  void flush() noexcept override;
+  bool flush() noexcept override;
   int descriptor() const noexcept override { return epoll_.fd(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override {
@@ -155,6 +155,7 @@ class TcpLink final : public Link {
   std::vector<Peer*> dirty_;                  // with frames to write and room, as far as known
   std::vector<Peer*> writing_;                // dirty ones, during progress()
   std::vector<Peer*> unsettled_;              // live or being connected
+  std::vector<Peer*> early_;                  // have copied frames that wait for a connection
   std::vector<std::unique_ptr<Meeting>> meetings_;
   std::vector<std::size_t> free_meetings_, freed_meetings_;  // slots; freed since progress() began
   std::size_t strangers_ = 0;                                // meetings that others began

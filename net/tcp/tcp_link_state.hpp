@@ -24,6 +24,7 @@ struct TcpLink::Peer {
   FrameReader reader;
 
   bool dirty = false;
+  bool early = false;
   bool full = false;                   // the socket takes nothing more until epoll says so
   int write_failure = 0;               // errno
   bool goodbye = false;                // asked for

@@ -53,11 +53,11 @@ step_pkg_config() {
 
 # The wrappers of a bin folder: C and C++, in one step and in two, and what they say they would do.
 check_wrappers() {  # BIN
-  "$1/esp-cc" -Wall -Werror "$project/mpi.c" -o "$scratch/wrapped"
-  run "$scratch/wrapped"
-  "$1/esp-c++" -Wall -Werror -x c++ -c "$project/mpi.c" -o "$scratch/mpi.o"
-  "$1/esp-c++" "$scratch/mpi.o" -o "$scratch/wrapped++"
-  run "$scratch/wrapped++"
+  "$1/esp-cc" -Wall -Werror "$project/mpi.c" -o "$scratch/$step"
+  run "$scratch/$step"
+  "$1/esp-c++" -Wall -Werror -x c++ -c "$project/mpi.c" -o "$scratch/$step.o"
+  "$1/esp-c++" "$scratch/$step.o" -o "$scratch/$step++"
+  run "$scratch/$step++"
   local said
   said=$(CC=no ESP_CC="ccache mycc" "$1/esp-cc" --show -O2 a.c)
   said=${said//\"/}  # around folders with spaces

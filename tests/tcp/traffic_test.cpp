@@ -59,10 +59,27 @@ TEST(TcpTraffic, FlushLeavesNothingForTheNextProgress) {
     };
     EXPECT_TRUE(rank_1_looks(first)) << "the first of a round goes at once";
     EXPECT_FALSE(rank_1_looks(second)) << "others are gathered";
-    world.wire(0).flush();
+    EXPECT_TRUE(world.wire(0).flush());
     EXPECT_TRUE(rank_1_looks(second));
     ASSERT_TRUE(step_until(world, [&] { return first.sent.complete() && second.sent.complete(); }));
   }
+}
+
+// To a rank that it has not met the caller has to stay until they have.
+TEST(TcpTraffic, FlushTellsOfFramesThatWaitForAConnection) {
+  TcpWorld world(2, loopback());
+  Message m(0, 1, FlowId(3, 0, 0), 8, 1);
+  (void)m.receive(world.wire(1));
+  ASSERT_EQ(m.send(world.wire(0)), Posted::kDone);
+  EXPECT_FALSE(world.wire(0).flush());
+  (void)world.wire(0).progress();
+  EXPECT_FALSE(world.wire(0).flush()) << "the other has not looked";
+  ASSERT_TRUE(step_until(world, [&] { return world.wire(0).flush(); }));
+  // Rank 0 computes from here on.
+  for (int i = 0; i < 200 && !m.received.complete(); ++i) {
+    if (world.wire(1).progress() == 0) ::usleep(100);
+  }
+  EXPECT_TRUE(m.received.complete());
 }
 
 // A receive is cancelled while its payload arrives in the user's memory (or for a view): nothing
