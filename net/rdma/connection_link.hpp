@@ -80,6 +80,7 @@ struct ConnectionStatistics {
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
   std::uint64_t repeated = 0;                            // messages and placements sent again
   std::uint64_t registrations = 0;                       // for one operation
+  std::uint64_t out_of_order = 0;                        // arrivals twice, or behind a gap
 };
 
 class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {
@@ -176,6 +177,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void take_frames(Peer& peer, std::span<const std::byte> frames) noexcept;
   void take_offer(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
+  bool in_order(Peer& peer, int ahead) noexcept;
   bool heard(Peer& peer, std::uint32_t credits) noexcept;
   void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;
   void close_landing(Landing& landing) noexcept;

@@ -28,6 +28,8 @@ const char* fault_text(Fault fault) noexcept {
       return "its adapter could not do an operation";
     case Fault::kLocal:
       return "the adapter of this rank refused an operation";
+    case Fault::kOutOfSequence:
+      return "requests are missing";
     case Fault::kFlushed:
       return "the connection was stopped";
   }
@@ -272,6 +274,7 @@ void ConnectionLink::close(Peer& peer) noexcept {
   unpromised_ += peer.granted;
   peer.granted = 0;
   if (ESP_PLANT(68, true, false)) peer.offers.clear();
+  peer.remarks = peer.remark_expected = 0;
   peer.retired.clear();
   peer.placing.post = nullptr;
   if (peer.landings == nullptr) return;

@@ -243,7 +243,8 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   peer.credits.spend();
   ++statistics_.placed;
   ++statistics_.frames;
-  const Placement placement(placing.at.slot, post.header.synchronous, peer.credits.take_owed());
+  const Placement placement(placing.at.slot, record.number, post.header.synchronous,
+                            peer.credits.take_owed());
   batch.write_immediate(what, to, placement.immediate());
   return true;
 }
@@ -287,6 +288,7 @@ void ConnectionLink::send_small(Peer& peer, std::span<std::byte> message, Messag
   MessageHead head;
   head.kind = kind;
   head.credits = peer.credits.take_owed();
+  head.number = peer.remarks++;
   write_head(head, message.data());
   Transfer what;
   track(peer, {}, false, what);

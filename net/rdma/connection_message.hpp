@@ -4,11 +4,11 @@
 //   0  kind        MessageKind
 //   1  0
 //   2  credits     packets of the other direction that were posted again
-//   4  number      of a counted message, modulo 2^32; 0 for others
+//   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
 // Counted are messages that must arrive once, whatever becomes of connections: frames, goodbyes,
-// and placements (whose number is not written: both sides count). The others speak of one
-// connection and end with it:
+// and placements (of whose number 8 bits are written). The others speak of one connection and end
+// with it, and so do their numbers:
 //   announce  slot 4, 0 4, address 8, key 4, 0 4, frame header 40: where this frame may be placed
 //   retire    slot 4: the frame came otherwise
 //   credits   the head alone
@@ -53,19 +53,25 @@ Result<Announcement> parse_announcement(std::span<const std::byte> body,
 
 // A frame has been placed in the memory announced with this slot.
 struct Placement {
-  static constexpr std::uint32_t kSlotMax = (1U << 15) - 1, kCreditsMax = 0xffff;
+  static constexpr std::uint32_t kSlotMax = (1U << 7) - 1, kCreditsMax = 0xffff;
 
-  constexpr Placement(std::uint32_t slot_, bool synchronous_, std::uint32_t credits_) noexcept
-      : slot(slot_), synchronous(synchronous_), credits(credits_) {}
+  constexpr Placement(std::uint32_t slot_, std::uint64_t number_, bool synchronous_,
+                      std::uint32_t credits_) noexcept
+      : slot(slot_),
+        number(static_cast<std::uint8_t>(number_)),
+        synchronous(synchronous_),
+        credits(credits_) {}
   constexpr explicit Placement(std::uint32_t immediate) noexcept
-      : slot(immediate >> 17),
+      : slot(immediate >> 25),
+        number(static_cast<std::uint8_t>(immediate >> 17)),
         synchronous((immediate >> 16 & 1) != 0),
         credits(immediate & 0xffff) {}
   constexpr std::uint32_t immediate() const noexcept {
-    return slot << 17 | (synchronous ? 1U : 0U) << 16 | credits;
+    return slot << 25 | std::uint32_t{number} << 17 | (synchronous ? 1U : 0U) << 16 | credits;
   }
 
   std::uint32_t slot;
+  std::uint8_t number;  // the last bits
   bool synchronous;
   std::uint32_t credits;
 };

@@ -113,8 +113,11 @@ struct ConnectionLink::Peer : Timer {
     std::uint64_t offset = 0;
   } placing;
 
+  std::uint32_t remarks = 0;  // messages that are not counted, on this connection
+
   // Receiving.
   std::uint64_t expected = 1;
+  std::uint32_t remark_expected = 0;
   FrameReader reader;
   bool arriving = false;  // between begin() and end()
   std::unique_ptr<Landings> landings;

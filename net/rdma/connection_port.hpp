@@ -63,8 +63,9 @@ enum class Fault : std::uint8_t {
   kReceiverNotReady,  // it had no receive posted for too long
   kRemoteAccess,      // it did not allow the access
   kRemoteOperation,
-  kLocal,    // length, protection, queue: an error of this side
-  kFlushed,  // the connection was broken before the operation began
+  kOutOfSequence,  // the link's own finding
+  kLocal,          // length, protection, queue: an error of this side
+  kFlushed,        // the connection was broken before the operation began
 };
 
 class ConnectionSink {

@@ -202,10 +202,12 @@ TEST(ConnectionMessage, NonsenseIsRefused) {
 }
 
 TEST(Placement, PacksIntoTheImmediate) {
-  for (const Placement p : {Placement(0, false, 0), Placement(Placement::kSlotMax, true, 0xffff),
-                            Placement(63, false, 12), Placement(1, true, 0)}) {
+  for (const Placement p :
+       {Placement(0, 0, false, 0), Placement(Placement::kSlotMax, 255, true, 0xffff),
+        Placement(63, 1, false, 12), Placement(1, 128, true, 0)}) {
     const Placement read(p.immediate());
     EXPECT_EQ(read.slot, p.slot);
+    EXPECT_EQ(read.number, p.number);
     EXPECT_EQ(read.synchronous, p.synchronous);
     EXPECT_EQ(read.credits, p.credits);
   }
