@@ -57,6 +57,7 @@ expect 0 'ESPALIER_TCP_INTERFACE: no network interface matches "nothing0"; there
 expect 1 'ESPALIER_TCP_INTERFACE on rank [0-2]: no network interface matches "nothing0"' \
   env ESPALIER_TCP_INTERFACE=nothing0 "${nodes[@]}" "$program"
 # A leak check at the end would need descriptors of its own.
+# shellcheck disable=SC2016  # the inner shell expands it
 expect 1 'the limit of open files, ulimit -n, is 8' \
   env ASAN_OPTIONS=detect_leaks=0 "${nodes[@]}" sh -c 'ulimit -n 8; exec "$0"' "$program"
 unset ESPALIER_WIRES ESPALIER_TCP_INTERFACE
