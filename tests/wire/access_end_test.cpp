@@ -17,16 +17,21 @@ using net::RemoteOp;
 
 class AccessEnd : public ::testing::TestWithParam<WorldKind> {};
 
+// Rank 0 has done something for rank 1.
+bool answers(Parties& parties) {
+  Probe first;
+  first.kind = RemoteKind::kFetchAdd;
+  first.target = 0;
+  first.bytes = 8;
+  parties.access(1).start(first);
+  return parties.until([&] { return first.fired == 1; });
+}
+
 // The target goes away: everything ends once and names it, and so does what comes later.
 TEST_P(AccessEnd, LostTargetsEndOperations) {
   for (const int steps : {0, 2, 20}) {
     Parties parties(GetParam(), 2, 300'000);
-    Probe first;
-    first.kind = RemoteKind::kFetchAdd;
-    first.target = 0;
-    first.bytes = 8;
-    parties.access(1).start(first);
-    ASSERT_TRUE(parties.until([&] { return first.fired == 1; }));
+    ASSERT_TRUE(answers(parties));
     std::deque<Probe> ops;
     std::deque<std::vector<std::byte>> buffers;
     start_some(parties, ops, buffers, 1);
@@ -94,12 +99,7 @@ struct Stubborn : RemoteOp {
 // Whoever tries again with a target that is lost gets its next failure from the next progress.
 TEST_P(AccessEnd, TryingAgainIsNoEndlessProgress) {
   Parties parties(GetParam(), 2, 64);
-  Probe first;
-  first.kind = RemoteKind::kFetchAdd;
-  first.target = 0;
-  first.bytes = 8;
-  parties.access(1).start(first);
-  ASSERT_TRUE(parties.until([&] { return first.fired == 1; }));
+  ASSERT_TRUE(answers(parties));
   parties.at(0).access.reset();
   parties.world().close(0);
   RemoteAccess& access = parties.access(1);
