@@ -62,7 +62,7 @@ struct Config {
   std::uint64_t rdma_mtu_bytes = 0;
   int service_level = 0;
   int traffic_class = 0;
-  int rdma_ack_timeout = 14;
+  int rdma_ack_timeout = 0;
   int rdma_retries = 6;
   int rdma_not_ready_retries = 6;
   int rdma_connections = 64;

@@ -68,8 +68,11 @@ bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
 bool ConnectionLink::in_order(Peer& peer, int ahead) noexcept {
   if (ahead == 0) return true;
   ++statistics_.out_of_order;
-  if (ahead > 0) broken(*peer.connection, Fault::kOutOfSequence);
-  return false;
+  if (ahead > 0 && !peer.broken) {
+    port_.stop(*peer.connection);
+    broken(*peer.connection, Fault::kOutOfSequence);
+  }
+  return ESP_PLANT(69, false, ahead < 0);
 }
 
 void ConnectionLink::received(ConnectionId from, Packet& packet) noexcept {

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kHorizonNs = 10'000'000;  // of runs that never heal
 // An end that is not connected yet is looked for so often before the sender gives up.
 constexpr std::uint32_t kSearches = 8;
+constexpr std::size_t kEchoMax = 3;
 
 }  // namespace
 
@@ -160,6 +161,7 @@ void ConnectionNet::execute_in_order(End& source) {
     Operation& op = *source.posted[source.executed];
     if (!op.arrived || !execute(op)) return;
     ++source.executed;
+    echo(source);
     acknowledge(op);
   }
 }
@@ -171,6 +173,23 @@ bool ConnectionNet::reachable(const End& source) noexcept {
   if (target->peer_number != source.number || world_.crashed(target->rank)) return false;
   const SimConnectionPort* there = port(target->rank);
   return there != nullptr && there->fault_.ok();
+}
+
+// What an adapter does wrong that sends again what was only late, and takes it for new.
+void ConnectionNet::echo(End& source) {
+  const double share = world_.faults().echo;
+  if (share <= 0 || !world_.faults_on() || !prng_.chance(share)) return;
+  const std::size_t again = 1 + prng_.below(std::min(source.executed, kEchoMax));
+  auto& packets = port(source.peer_rank)->idle_packets_;
+  for (std::size_t i = source.executed - again; i < source.executed; ++i) {
+    Operation& op = *source.posted[i];
+    const bool told = op.verb == Verb::kSend || op.with_immediate;
+    if (!told || packets.empty()) continue;
+    rdma::Packet* packet = packets.front();
+    packets.pop_front();
+    ++counts_.echoes;
+    tell(op, packet);
+  }
 }
 
 // False: not now, or never; what comes next is scheduled.
@@ -228,25 +247,14 @@ bool ConnectionNet::find_packet(Operation& op, rdma::Packet*& packet) {
 }
 
 void ConnectionNet::perform(Operation& op, rdma::Packet* packet) {
-  End& target = *find_end(op.source->peer_number);
-  const auto* local = op.copied ? op.bytes.data() : static_cast<const std::byte*>(op.what.local);
   auto* remote = reinterpret_cast<std::byte*>(op.remote.address);
-  SimConnectionPort::Completion completion;
-  completion.end = &target;
-  completion.packet = packet;
-  completion.bytes = static_cast<std::uint32_t>(op.what.bytes);
-  completion.immediate = op.immediate;
   switch (op.verb) {
     case Verb::kSend:
-      ESP_ASSERT(op.what.bytes <= packet->capacity);
-      if (op.what.bytes > 0) std::memcpy(packet->data, local, op.what.bytes);
-      packet->bytes = completion.bytes;
-      return port(target.rank)->push(completion);
+      return tell(op, packet);
     case Verb::kWrite:
-      if (op.what.bytes > 0) std::memcpy(remote, local, op.what.bytes);
-      if (!op.with_immediate) return;
-      completion.kind = SimConnectionPort::Completion::Kind::kPlaced;
-      return port(target.rank)->push(completion);
+      if (op.what.bytes > 0) std::memcpy(remote, op.data(), op.what.bytes);
+      if (op.with_immediate) tell(op, packet);
+      return;
     case Verb::kRead:
       op.bytes.assign(remote, remote + op.what.bytes);
       return;
@@ -260,6 +268,29 @@ void ConnectionNet::perform(Operation& op, rdma::Packet* packet) {
       return;
     }
   }
+}
+
+// A message or a placement has come, with this packet of the receiver.
+void ConnectionNet::tell(Operation& op, rdma::Packet* packet) {
+  End& target = *find_end(op.source->peer_number);
+  SimConnectionPort& there = *port(target.rank);
+  if (swallows_ == std::pair{op.source->rank, target.rank}) {
+    swallows_ = {kNoRank, kNoRank};
+    return there.repost(*packet);
+  }
+  SimConnectionPort::Completion completion;
+  completion.end = &target;
+  completion.packet = packet;
+  completion.bytes = static_cast<std::uint32_t>(op.what.bytes);
+  completion.immediate = op.immediate;
+  if (op.verb == Verb::kWrite) {
+    completion.kind = SimConnectionPort::Completion::Kind::kPlaced;
+  } else {
+    ESP_ASSERT(op.what.bytes <= packet->capacity);
+    if (op.what.bytes > 0) std::memcpy(packet->data, op.data(), op.what.bytes);
+    packet->bytes = completion.bytes;
+  }
+  there.push(completion);
 }
 
 // The answer of the peer's adapter; of a read, with the data.
@@ -358,6 +389,10 @@ void ConnectionNet::break_path(Rank from, Rank to) {
 
 void ConnectionNet::overrun(Rank rank) {
   if (port(rank) != nullptr) port(rank)->fail(ESP_ERR_NETWORK);
+}
+
+void ConnectionNet::swallow(Rank from, Rank to) {
+  swallows_ = {from, to};
 }
 
 void ConnectionNet::crowd(Rank rank, std::uint64_t until_ns) {

@@ -10,7 +10,8 @@
 //   remote access    the key or the range is wrong: both ends break
 //   local            so is the local one: at once
 // Operations that had left when their end broke may be executed nevertheless, the first few of them
-// (as many as chance says): their sender cannot know. Local memory is read when an operation is
+// (as many as chance says): their sender cannot know. An adapter may err (`echo`): the arrivals of
+// the last few operations are told again. Local memory is read when an operation is
 // executed, or when its end breaks: who changes it before the completion, sends something else.
 //
 // Ownership: owns ends and operations; ports register for the length of their lives. The world
@@ -21,6 +22,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/prng.hpp"
@@ -50,6 +52,7 @@ struct ConnectionCounts {
   std::uint64_t breaks = 0;
   std::uint64_t not_ready = 0;  // times that a receiver had no packet
   std::uint64_t ghosts = 0;     // executed after their end broke
+  std::uint64_t echoes = 0;     // arrivals told again
 };
 
 class ConnectionNet {
@@ -69,6 +72,8 @@ class ConnectionNet {
   void break_path(Rank from, Rank to);
   void overrun(Rank rank);
   void crowd(Rank rank, std::uint64_t until_ns);
+  // The next message or placement of `from` at `to` is executed, and not told.
+  void swallow(Rank from, Rank to);
 
  private:
   friend class SimConnectionPort;
@@ -96,6 +101,8 @@ class ConnectionNet {
   bool reachable(const End& source) noexcept;
   bool find_packet(Operation& op, rdma::Packet*& packet);
   void perform(Operation& op, rdma::Packet* packet);
+  void tell(Operation& op, rdma::Packet* packet);
+  void echo(End& source);
   void acknowledge(Operation& op);
   void complete(Operation& op);
   void give_up(Operation& op, std::uint64_t at_ns);
@@ -106,8 +113,9 @@ class ConnectionNet {
   World& world_;
   const ConnectionLimits limits_;
   Prng prng_;
-  std::vector<SimConnectionPort*> ports_;   // by rank
-  std::vector<std::uint64_t> crowded_ns_;   // by rank
+  std::vector<SimConnectionPort*> ports_;  // by rank
+  std::vector<std::uint64_t> crowded_ns_;  // by rank
+  std::pair<Rank, Rank> swallows_ = {kNoRank, kNoRank};
   std::vector<std::unique_ptr<End>> ends_;  // by number - 1; all that ever were
   std::vector<std::unique_ptr<Operation>> all_;
   std::vector<Operation*> idle_;

@@ -33,6 +33,9 @@ struct ConnectionNet::Operation final : Happening {
   std::uint64_t mark() const noexcept override {
     return number << 3 | static_cast<std::uint64_t>(stage);
   }
+  const std::byte* data() const noexcept {
+    return copied ? bytes.data() : static_cast<const std::byte*>(what.local);
+  }
 
   ConnectionNet& net;
   End* source = nullptr;  // nullptr: idle

@@ -19,7 +19,8 @@ struct FaultSpec {
   // Datagrams, per packet (net/sim/datagram_net.hpp); messages of reliable wires never suffer them.
   double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;
   // Connections (net/sim/connection_net.hpp).
-  double rnr = 0;  // share of arrivals that find no packet at first
+  double rnr = 0;   // share of arrivals that find no packet at first
+  double echo = 0;  // share of arrivals after which the last few are told again
   // Every message or datagram.
   double delay = 0;            // share of messages with a heavy-tailed extra delay
   std::uint64_t delay_ns = 0;  // its scale (Pareto, alpha 1.5, cut at 1000 x)
@@ -39,8 +40,9 @@ struct FaultSpec {
 };
 
 // "loss=0.01,delay=0.1:5us,crash=1,heal=2ms"; "" and "none": nothing. Names: loss, duplicate,
-// reorder, corrupt, rnr, retry, no-memory (shares), delay (share:time), clog, partition, crash,
-// slow, break, overrun (how many), heal (time). Unknown names are errors that list the known ones.
+// reorder, corrupt, rnr, echo, retry, no-memory (shares), delay (share:time), clog, partition,
+// crash, slow, break, overrun (how many), heal (time). Unknown names are errors that list the known
+// ones.
 Result<FaultSpec> parse_faults(std::string_view text);
 std::string to_text(const FaultSpec& spec);
 

@@ -12,6 +12,15 @@
 #include "net/verbs/datagram_port.hpp"
 
 namespace espalier::verbs {
+namespace {
+
+constexpr int kAckTimeout = 14;  // 67 ms
+// Soft-RoCE that sends again what only was late repeats requests, or writes the bytes of another
+// place (docs/verbs.md, "Soft-RoCE and late acknowledgements"). So it waits for 1.1 s.
+constexpr int kSoftRoceAckTimeout = 18;
+constexpr std::uint32_t kSoftRoceVendor = 0xffffff;
+
+}  // namespace
 
 EventMeaning meaning(ibv_event_type event) noexcept {
   switch (event) {
@@ -86,6 +95,10 @@ Result<std::unique_ptr<Adapter>> VerbsAdapter::open(const PortInfo& port, const 
       new VerbsAdapter(port, options, std::move(context), std::move(domain)));
   if (const int failure = ibv_query_device(adapter->context(), &adapter->limits_)) {
     return verbs_error(port.device, "ibv_query_device", failure);
+  }
+  if (options.ack_timeout == 0) {
+    adapter->options_.ack_timeout =
+        adapter->limits_.vendor_id == kSoftRoceVendor ? kSoftRoceAckTimeout : kAckTimeout;
   }
   return std::unique_ptr<Adapter>(std::move(adapter));
 }

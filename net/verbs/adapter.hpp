@@ -77,7 +77,7 @@ class VerbsAdapter final : public Adapter {
   void on_event(const ibv_async_event& event) noexcept;
 
   const PortInfo info_;
-  const Options options_;
+  Options options_;
   Context context_;
   ProtectionDomain domain_;
   ibv_device_attr limits_ = {};

@@ -16,8 +16,9 @@ struct Options {
   int service_level = 0;
   int traffic_class = 0;  // RoCE v2: DSCP in the upper 6 bits
   // Of connections. A lost packet is sent again after 4.096 us * 2^ack_timeout (adapters take up
-  // to four times that); after `retries` times without an answer the connection breaks.
-  int ack_timeout = 14;
+  // to four times that); after `retries` times without an answer the connection breaks. 0: as the
+  // device needs it (adapter.cpp).
+  int ack_timeout = 0;
   int retries = 6;            // at most 6: adapters take 7 for "for ever"
   int not_ready_retries = 6;  // when the receiver has no packet posted; the same limit
 };

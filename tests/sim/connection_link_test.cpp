@@ -217,6 +217,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.3)) options.faults += ",rnr=0.1";
     if (prng.chance(0.3)) options.faults += ",loss=0.2,duplicate=0.2,reorder=0.3";
     if (prng.chance(0.3)) options.faults += ",delay=0.05:3us";
+    if (prng.chance(0.3)) options.faults += ",echo=0.1";
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
     ConnectionJob job(options);
@@ -235,6 +236,62 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   EXPECT_GT(repeated, kSeeds);
   EXPECT_GT(placed, kSeeds);
   EXPECT_GT(not_ready, kSeeds / 3);
+}
+
+std::uint64_t out_of_order(ConnectionJob& job) {
+  std::uint64_t sum = 0;
+  for (Rank r = 0; r < 2; ++r) sum += job.link(r).statistics().out_of_order;
+  return sum;
+}
+
+TEST(ConnectionLink, WhatAnAdapterRepeatsIsLeftOut) {
+  std::uint64_t placed = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    ConnectionJobOptions options = small(seed);
+    options.faults = "echo=0.2";
+    options.announced = options.registered = 0.7;
+    options.link.place_from_bytes = 1000;
+    ConnectionJob job(options);
+    ASSERT_EQ(job.run(), "") << seed;
+    EXPECT_GT(job.net().counts().echoes, 0U);
+    EXPECT_GE(job.net().counts().echoes, out_of_order(job));
+    EXPECT_GT(out_of_order(job), 0U);
+    for (Rank r = 0; r < 2; ++r) placed += job.link(r).statistics().placed;
+  }
+  EXPECT_GT(placed, 100U);
+}
+
+struct Swallow final : sim::Happening {
+  void happen() noexcept override { job->net().swallow(0, 1); }
+  std::uint64_t mark() const noexcept override { return 1; }
+  ConnectionJob* job = nullptr;
+};
+
+// Who sent what is missing sends it again; if an adapter has said that it had arrived the peer is
+// given up. Nothing is left out in silence.
+TEST(ConnectionLink, AGapIsClosedOrTold) {
+  std::uint64_t closed = 0, told = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    ConnectionJobOptions options = small(seed);
+    options.frames = 100;
+    options.limit_ns = 100'000'000;
+    ConnectionJob job(options);
+    Swallow swallow;
+    swallow.job = &job;
+    job.world().schedule(swallow, 1, 20'000 + 1000 * seed);
+    const std::string story = job.run();
+    if (story.empty()) {
+      closed += job.link(1).statistics().rebuilds > 0 ? 1 : 0;
+    } else {
+      ++told;
+      EXPECT_NE(story.find("did not arrive at rank 1 that its adapter had acknowledged"),
+                std::string::npos)
+          << seed << ": " << story;
+      EXPECT_EQ(job.why(0, 1), ESP_ERR_NETWORK);
+    }
+  }
+  EXPECT_GT(closed, 20U);
+  EXPECT_GT(told, 0U);
 }
 
 TEST(ConnectionLink, ADeadPeerIsLostInTime) {

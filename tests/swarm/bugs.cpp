@@ -55,6 +55,7 @@ constexpr Bug kBugs[] = {
      kConnections},
     {68, "stale offers", "places announced on a connection that broke are used on the next",
      kConnections},
+    {69, "taken twice", "what an adapter repeats is taken for new", kConnections},
 };
 
 }  // namespace

@@ -104,7 +104,9 @@ class ConnectionStage final : public WorldStage {
   }
 
   std::string misconduct() {
-    if (scenario_.world.faults.rnr == 0 && net_.counts().not_ready > 0) {
+    // What is told again takes packets that nobody has granted.
+    const sim::FaultSpec& faults = scenario_.world.faults;
+    if (faults.rnr == 0 && faults.echo == 0 && net_.counts().not_ready > 0) {
       return fmt::format("receivers ran dry {} times", net_.counts().not_ready);
     }
     for (std::size_t r = 0; r < nodes_.size(); ++r) {

@@ -261,6 +261,7 @@ void draw_connections(Prng prng, Scenario& scenario) {
   if (prng.chance(0.4)) faults.loss = 0.4 * prng.unit();
   if (prng.chance(0.4)) faults.duplicate = 0.5 * prng.unit();
   if (prng.chance(0.4)) faults.reorder = 0.5 * prng.unit();
+  if (prng.chance(0.3)) faults.echo = 0.2 * prng.unit();
 }
 
 // One member has another count, collective or root.

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/prng.hpp"
@@ -28,6 +29,32 @@ inline bool holds(const void* data, std::uint64_t bytes, std::uint64_t seed) {
   std::vector<std::byte> expected(bytes);
   fill(expected.data(), bytes, seed);
   return bytes == 0 || std::memcmp(data, expected.data(), bytes) == 0;
+}
+
+// Where it does not hold, by whole words, and where what stands there should stand:
+// " [4096, 8192) holds what belongs to 8192".
+inline std::string wrong_ranges(const std::byte* data, std::uint64_t bytes, std::uint64_t seed) {
+  std::vector<std::byte> expected(bytes + 8);
+  fill(expected.data(), bytes, seed);
+  const auto word = [](const std::byte* at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  std::string ranges;
+  for (std::uint64_t i = 0; i + 8 <= bytes && ranges.size() < 400; i += 8) {
+    if (word(data + i) == word(&expected[i])) continue;
+    const std::uint64_t first = i;
+    while (i + 8 <= bytes && word(data + i) != word(&expected[i])) i += 8;
+    ranges += " [" + std::to_string(first) + ", " + std::to_string(i) + ")";
+    for (std::uint64_t k = 0; k < bytes; k += 8) {
+      if (word(&expected[k]) == word(data + first)) {
+        ranges += " holds what belongs to " + std::to_string(k);
+      }
+    }
+    if (word(data + first) == 0) ranges += " holds zeros";
+  }
+  return ranges;
 }
 
 struct SendProbe : SendOp {
@@ -91,7 +118,9 @@ struct Message {
   void check() const {
     ASSERT_TRUE(received.complete());
     ASSERT_EQ(received.status.code(), ESP_OK);
-    EXPECT_TRUE(holds(received.data(), bytes, seed)) << bytes << " bytes, ordinal " << ordinal;
+    EXPECT_TRUE(holds(received.data(), bytes, seed))
+        << bytes << " bytes, ordinal " << ordinal << (in_place ? ", in place" : "")
+        << ", wrong:" << wrong_ranges(received.data(), bytes, seed);
     EXPECT_EQ(target[bytes], std::byte{0x5a}) << "written past the end";
   }
 

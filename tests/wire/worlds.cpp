@@ -83,7 +83,7 @@ ConnectionWorldOptions placing_connections(const char* faults) {
   return options;
 }
 constexpr const char* kBreaks =
-    "break=300,rnr=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms";
+    "break=300,rnr=0.01,echo=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms";
 struct BrokenConnections : ConnectionWorld {
   explicit BrokenConnections(int ranks) : ConnectionWorld(ranks, placing_connections(kBreaks)) {}
 };

@@ -208,10 +208,10 @@ void check_faults(const Scenario& scenario) {
         "--faults: loss, duplicate, reorder and corrupt act on datagrams; the wire that "
         "esp-sim simulates is reliable");
   }
-  if (faults.rnr > 0 || faults.breaks > 0 || faults.overruns > 0) {
+  if (faults.rnr > 0 || faults.echo > 0 || faults.breaks > 0 || faults.overruns > 0) {
     refuse(
-        "--faults: rnr, break and overrun act on connections of an adapter; esp-sim simulates "
-        "none");
+        "--faults: rnr, echo, break and overrun act on connections of an adapter; esp-sim "
+        "simulates none");
   }
   if (faults.heal_ns == 0 && (faults.retry >= 1 || faults.no_memory >= 1)) {
     refuse("--faults: a share of 1 without heal=TIME lets nothing through, ever");

@@ -6,7 +6,7 @@
 set -u
 bin=$1 run=$1/esp-run probe=$1/jobs_probe fault=$1/fault_probe
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
-export ESPALIER_TIMEOUT=60 ESPALIER_RDMA_ACK_TIMEOUT=12
+export ESPALIER_TIMEOUT=60
 
 # Before a rank: it takes the device of its node. Ranks of the nodes $WITHOUT find none.
 cat > /tmp/node <<'END'
@@ -51,7 +51,7 @@ network() {
 bad() {
   local wires=$1
   shift
-  network "$@" && job 3 3 "$wires" "$probe" collect
+  network "$@" && ESPALIER_RDMA_ACK_TIMEOUT=12 job 3 3 "$wires" "$probe" collect
 }
 link_up() { ip link set "n$1" up && ip -batch "/run/routes-n$1"; }
 
@@ -80,7 +80,8 @@ job_forced_without_device() {
   local said
   said=$(WITHOUT="1" job 4 2 shm,rc,ud "$probe" collect 2>&1) && return 1
   echo "$said"
-  grep -q "cannot be reached.*rc: not here: .*ESPALIER_WIRES is" <<< "$said"
+  # Whoever of the two finds it out first.
+  grep -q "cannot be reached.*rc: not \(here: \|open there\).*ESPALIER_WIRES is" <<< "$said"
 }
 job_esp_info() {
   local said
@@ -126,7 +127,7 @@ end() {
 # cut WIRES: the link of node 1 goes down under a job, for good; all of its ranks end by themselves.
 cut() {
   local code=0
-  ESPALIER_TIMEOUT=3 begin job 3 3 "$1" "$probe" lose
+  ESPALIER_TIMEOUT=3 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" lose
   ip link set n1 down
   end || code=$?
   link_up 1
@@ -136,7 +137,7 @@ job_link_down_rc() { cut shm,rc,ud; }
 job_link_down_ud() { cut shm,ud; }
 # The same for a second; the job goes on.
 flap() {
-  begin job 3 3 "$1" "$probe" last 4
+  ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4
   ip link set n1 down
   sleep 1
   link_up 1
