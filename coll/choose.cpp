@@ -175,6 +175,16 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
                   plan.nodes->count() <= tuning.exchange_nodes &&
                   bytes * (nodes - 1) <= tuning.exchange_bytes;
   const std::uint64_t segments = bytes / request.segment_bytes;
+  // Inside nodes one level: who is no head has no children there, whose sums it would have to keep.
+  const bool spread = all && !plan.exchange && plan.nodes->count() > 1 &&
+                      plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
+                      wished.nodes.shape == ESP_SHAPE_AUTO &&
+                      bytes >= tuning.spread_node_bytes * nodes;
+  if (spread) {
+    const auto most = static_cast<std::uint64_t>(kSpreadOwnersMax);
+    plan.owners =
+        static_cast<std::int32_t>(std::min({nodes, most, std::max<std::uint64_t>(segments, 1)}));
+  }
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
   if (wished.nodes.shape == ESP_SHAPE_AUTO) return;

@@ -72,8 +72,125 @@ Result<Plan> make_exchange_allreduce(const PlanRequest& request) {
   return builder.finish(describe_algorithm(request, builder.plan().partition));
 }
 
+// Reduce-scatter and allgather between heads. Lane k holds every owners-th segment from the k-th
+// on; the head of its node combines them.
+//
+//   other heads   own sum --> send --------> owner's view
+//   --\                                       . owner         own sum
+//   ------------------------------------> combine --> send to each other head other heads   recv
+//   (kOutput) <-----------------------------------------/
+//
+// A head's sum stands in kOutput, or in kInput if it is alone. Its place is written by the result
+// alone, which is made of it.
+class NodeSpread {
+ public:
+  explicit NodeSpread(const PlanRequest& request)
+      : builder_(request, 1),
+        nodes_(*request.nodes.nodes),
+        owners_(request.nodes.owners),
+        me_(request.rank),
+        inside_(tree_node_inside({.size = request.size, .nodes = request.nodes}, request.rank)) {}
+
+  Result<Plan> make() {
+    const std::int32_t mine = nodes_.node_of(me_);
+    for (std::int32_t k = 0; k < owners_; ++k) add_lane((mine + k) % owners_);
+    return builder_.finish(describe_algorithm(builder_.request(), builder_.plan().partition));
+  }
+
+ private:
+  // Of the flows of a lane: in a node up and down, and between heads. Two heads use a lane in one
+  // direction to its owner, and in the other for its result.
+  enum Use : std::uint8_t { kUp, kAcrossLane, kDownLane };
+  std::uint8_t channel(Use use, std::int32_t lane) const {
+    return static_cast<std::uint8_t>(use * kSpreadOwnersMax + lane);
+  }
+  std::int32_t owner(std::int32_t lane) const {
+    return nodes_.member(lane * nodes_.count() / owners_, 0);
+  }
+
+  void add_lane(std::int32_t k) {
+    const auto first = static_cast<std::uint32_t>(k), stride = static_cast<std::uint32_t>(owners_);
+    if (first >= builder_.pieces()) return;
+    Lane lane{.node = inside_,
+              .channel = channel(kUp, k),
+              .piece = first,
+              .stride = stride,
+              .count = (builder_.pieces() - first + stride - 1) / stride};
+    Reduced reduced = add_reduction(builder_, lane);
+    if (inside_.parent < 0) {
+      lane.channel = channel(kAcrossLane, k);
+      reduced.combine = owner(k) == me_ ? add_owned(lane, reduced) : add_lent(lane, k, reduced);
+    }
+    lane.channel = channel(kDownLane, k);
+    add_broadcast(builder_, lane, reduced);
+  }
+
+  Vertex across(const Lane& lane, Action action, std::int32_t peer) const {
+    Vertex vertex;
+    vertex.action = action;
+    vertex.channel = lane.channel;
+    vertex.peer = peer;
+    vertex.window = action == Action::kSend ? builder_.window_send() : builder_.window_recv();
+    vertex.count = vertex.inner = lane.count;
+    vertex.piece = lane.piece;
+    vertex.piece_stride = lane.stride;
+    return vertex;
+  }
+
+  static Place sum_of(const Reduced& reduced) {
+    return reduced.combine == kNoVertex ? Place::kInput : Place::kOutput;
+  }
+
+  // In the order of nodes.
+  VertexId add_owned(const Lane& lane, const Reduced& reduced) {
+    Vertex combine = across(lane, Action::kCombine, -1);
+    combine.dst = Place::kOutput;
+    std::vector<VertexId> views;
+    for (std::int32_t n = 0; n < nodes_.count(); ++n) {
+      const std::int32_t head = nodes_.member(n, 0);
+      if (head == me_) {
+        combine.operands.push_back({sum_of(reduced), 0});
+        continue;
+      }
+      views.push_back(builder_.add(across(lane, Action::kRecvView, head)));
+      combine.operands.push_back({Place::kView, views.back()});
+    }
+    const VertexId id = builder_.add(std::move(combine));
+    for (const VertexId view : views) {
+      builder_.need(id, view);
+      builder_.need(view, id, builder_.window_recv());
+    }
+    if (reduced.combine != kNoVertex) builder_.need(id, reduced.combine);
+    for (std::int32_t n = 0; n < nodes_.count(); ++n) {
+      const std::int32_t head = nodes_.member(n, 0);
+      if (head == me_) continue;
+      Vertex send = across(lane, Action::kSend, head);
+      send.src = Place::kOutput;
+      builder_.need_source(builder_.add(std::move(send)), id);
+    }
+    return id;
+  }
+
+  VertexId add_lent(const Lane& lane, std::int32_t k, const Reduced& reduced) {
+    Vertex send = across(lane, Action::kSend, owner(k));
+    send.src = sum_of(reduced);
+    const VertexId sent = builder_.add(std::move(send));
+    if (reduced.combine != kNoVertex) builder_.need_source(sent, reduced.combine);
+    Vertex recv = across(lane, Action::kRecv, owner(k));
+    recv.dst = Place::kOutput;
+    return builder_.add(std::move(recv));
+  }
+
+  Builder builder_;
+  const TeamNodes& nodes_;
+  std::int32_t owners_;
+  std::int32_t me_;
+  TreeNode inside_;
+};
+
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange) return make_exchange_allreduce(request);
+  if (request.nodes.owners > 0) return NodeSpread(request).make();
   Builder builder(request, 1);
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {

@@ -40,8 +40,8 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
   const NodePlan& plan = request.nodes;
   std::string text;
   if (plan.nodes->count() > 1) {
-    text = fmt::format("{} over {} nodes, ", plan.exchange ? "exchange" : outside,
-                       plan.nodes->count());
+    const std::string how = plan.exchange ? "exchange" : plan.owners > 0 ? "spread" : outside;
+    text = fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
   for (const InnerGroups& groups : plan.nodes->inner) {
     const LevelShape& shape = plan.between[static_cast<std::size_t>(groups.level)];

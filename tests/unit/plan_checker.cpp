@@ -162,12 +162,15 @@ class Interpreter {
 
   // Pairs the ends of every flow (sender, receiver, channel) and compares their segments.
   void wire_flows() {
-    constexpr std::size_t kChannels = 4;
     const std::size_t p = plans_.size();
-    std::vector<Flow> flows(p * p * kChannels);
+    std::size_t channels = 1;
+    for (const State& s : states_) {
+      channels = std::max<std::size_t>(channels, std::size_t{s.vertex->channel} + 1);
+    }
+    std::vector<Flow> flows(p * p * channels);
     const auto flow = [&](std::int32_t from, std::int32_t to, std::uint8_t channel) -> Flow& {
-      return flows[(static_cast<std::size_t>(from) * p + static_cast<std::size_t>(to)) * kChannels +
-                   channel % kChannels];
+      return flows[(static_cast<std::size_t>(from) * p + static_cast<std::size_t>(to)) * channels +
+                   channel];
     };
     const auto each_end = [&](auto&& use) {
       for (std::size_t id = 0; id < states_.size(); ++id) {
@@ -477,9 +480,13 @@ class Interpreter {
     if (request_.collective == Collective::kBcast || request_.collective == Collective::kReduce) {
       return request_.root;
     }
-    return request_.algorithm == ESP_ALGORITHM_SPREAD
-               ? static_cast<std::int32_t>(g / partition().pieces)
-               : 0;
+    if (request_.algorithm == ESP_ALGORITHM_SPREAD) {
+      return static_cast<std::int32_t>(g / partition().pieces);
+    }
+    const auto owners = static_cast<std::uint64_t>(request_.nodes.owners);
+    if (owners == 0) return 0;
+    const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
+    return request_.nodes.nodes->begin[g % owners * count / owners];
   }
   // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
   bool makes(std::int32_t r, std::uint64_t g) const {

@@ -45,7 +45,7 @@ TEST(Choose, Algorithms) {
   EXPECT_EQ(resolved(ordered).algorithm, ESP_ALGORITHM_TREE);
 }
 
-// One hop for little, everybody at work for much, a tree where nodes have several members.
+// One hop for little; for much everybody at work, or every head where nodes have several members.
 TEST(Choose, AllreduceBetweenNodes) {
   const TeamNodes apart = TeamNodes::of(std::vector<std::int32_t>{0, 1, 2, 3});
   const TeamNodes pairs = TeamNodes::of(std::vector<std::int32_t>{0, 0, 1, 1});
@@ -62,8 +62,17 @@ TEST(Choose, AllreduceBetweenNodes) {
   EXPECT_EQ(chosen(apart, 1 << 20, false).algorithm, ESP_ALGORITHM_TREE);
   EXPECT_TRUE(chosen(pairs, 524288).nodes.exchange);
   EXPECT_FALSE(chosen(pairs, 524296).nodes.exchange);
-  EXPECT_EQ(chosen(pairs, 1 << 20).algorithm, ESP_ALGORITHM_TREE);
-  EXPECT_TRUE(chosen(pairs, 1 << 20).nodes.follow);
+  for (const bool commutative : {true, false}) {
+    const PlanRequest large = chosen(pairs, 1 << 20, commutative);
+    EXPECT_EQ(large.algorithm, ESP_ALGORITHM_TREE);
+    EXPECT_TRUE(large.nodes.follow);
+    EXPECT_EQ(large.nodes.owners, 2);
+  }
+  EXPECT_EQ(chosen(pairs, 131072).nodes.owners, 0);
+  // One of rank order cannot follow nodes that it goes to and fro between.
+  const TeamNodes mixed = TeamNodes::of(std::vector<std::int32_t>{0, 1, 0, 1});
+  EXPECT_EQ(chosen(mixed, 1 << 20).nodes.owners, 2);
+  EXPECT_EQ(chosen(mixed, 1 << 20, false).nodes.owners, 0);
 }
 
 // Spread over two, everybody sends as much as in an exchange, in twice as many steps.
