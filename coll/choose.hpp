@@ -59,10 +59,10 @@ struct Tuning {
   // 1.1 to 1.7 times faster than a tree, and for two members no slower than spreading.
   std::int32_t exchange_nodes = 8;
   std::uint64_t exchange_bytes = 512 << 10;
-  // An allreduce from so many bytes per node on is spread: over all members where each node has one,
-  // else over the heads. Everyone of them sends and receives 2 (p - 1) / p of the message and
+  // An allreduce from so many bytes per node on is spread: over all members where each node has
+  // one, else over the heads. Each of them sends and receives 2 (p - 1) / p of the message and
   // combines its share, where the root of a tree does both for everybody. Measured over TCP at 4
-  // emulated nodes of 2 ranks, beside Open MPI: 1 MiB 1.60 -> 0.90 of its time, 64 KiB 0.88 -> 0.56.
+  // nodes of 2 ranks, beside Open MPI: 1 MiB from 1.60 to 0.90 of its time, 64 KiB 0.88 to 0.56.
   std::uint64_t spread_node_bytes = 32768;
   // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
   // itself, so they are larger than in shared memory, and fewer.

@@ -19,6 +19,8 @@ constexpr std::size_t kStagingBytes = 16 << 10;
 constexpr int kEventsMax = 64;  // of one look at epoll
 // A rank without connections looks at its listeners every so many rounds: a look is a system call.
 constexpr std::uint32_t kLonelyLooks = 4;
+// guess(): after so many arrivals of one peer; so often between two looks at all.
+constexpr std::uint32_t kGuessFrom = 8, kGuesses = 3;
 
 }  // namespace
 
@@ -294,6 +296,7 @@ bool TcpLink::arm() noexcept {
     if (p.state == Peer::State::kLive && !p.full) return false;
   }
   unlooked_ = kLonelyLooks;
+  guesses_ = kGuesses;
   return news_.empty() && finished_.empty();
 }
 
@@ -333,14 +336,32 @@ int TcpLink::progress(FrameSink& sink) noexcept {
   return events;
 }
 
+// Who has been heard several times and nobody else in between is probably waited for: it is read
+// without asking first whether there is something (half a round trip of 8 bytes: 6.4 us, not 7.2).
+// False: ask.
+bool TcpLink::guess(FrameSink& sink, int& events) noexcept {
+  const bool one = heard_ != nullptr && heard_times_ >= kGuessFrom && guesses_ < kGuesses;
+  const bool readable = one && heard_->state == Peer::State::kLive && !heard_->ended;
+  guesses_ = readable ? guesses_ + 1 : 0;
+  if (readable) read(*heard_, sink, events);
+  return readable;
+}
+
+void TcpLink::hear(Peer& p, FrameSink& sink, int& events) noexcept {
+  heard_times_ = heard_ == &p ? heard_times_ + 1 : 0;
+  heard_ = &p;
+  read(p, sink, events);
+}
+
 int TcpLink::handle_events(FrameSink& sink) noexcept {
+  int events = 0;
+  if (guess(sink, events)) return events;
   // Only strangers can come: others than the first ranks of nodes hardly ever talk by TCP.
   if (unsettled_.empty() && meetings_under_way() == 0 && ++unlooked_ < kLonelyLooks) return 0;
   unlooked_ = 0;
   epoll_event found[kEventsMax];
   const int count = ::epoll_wait(epoll_.fd(), found, kEventsMax, 0);
   ++counters_.socket_calls;
-  int events = 0;
   for (int i = 0; i < count; ++i) {
     const auto kind = static_cast<Watch>(found[i].data.u64 >> 32);
     const auto index = static_cast<std::size_t>(found[i].data.u64 & 0xffffffff);
@@ -357,7 +378,7 @@ int TcpLink::handle_events(FrameSink& sink) noexcept {
       }
       const bool broken = (found[i].events & (EPOLLERR | EPOLLHUP)) != 0;
       if (p.state == Peer::State::kLive && ((found[i].events & EPOLLIN) != 0 || broken)) {
-        read(p, sink, events);
+        hear(p, sink, events);
       }
     }
   }

@@ -8,7 +8,8 @@
 //
 // System calls: the first post of a round to a peer with an empty queue writes at once; those after
 // it are gathered until flush() or progress(), which begin a new round, and those of callbacks
-// until the end of progress(); see net/tcp/frame_stream.hpp.
+// until the end of progress(); see net/tcp/frame_stream.hpp. A look asks epoll and reads; a peer
+// that alone has been heard of late is read without asking, three looks of four.
 //
 // Silence. While nothing is under way the kernel probes the peer's machine (keepalive). While
 // something is, this link looks a few times per silence_ns whether the kernel has sent it again
@@ -110,6 +111,8 @@ class TcpLink final : public Link {
   void update_watch(Peer& peer) noexcept;
   void fail(Peer& peer, Error why) noexcept;
   void leave(Peer& peer) noexcept;
+  bool guess(FrameSink& sink, int& events) noexcept;
+  void hear(Peer& peer, FrameSink& sink, int& events) noexcept;
   int handle_events(FrameSink& sink) noexcept;
   int tell(FrameSink& sink) noexcept;
 
@@ -165,6 +168,8 @@ class TcpLink final : public Link {
   std::uint64_t round_ = 1;  // between calls of flush() and progress()
   bool in_progress_ = false;
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
+  Peer* heard_ = nullptr;       // by the last look at all
+  std::uint32_t heard_times_ = 0, guesses_ = 0;
   std::uint64_t next_deadline_ns_ = kNever;
   std::uint64_t next_check_ns_ = kNever;    // of silence
   std::uint64_t accept_again_ns_ = kNever;  // paused until then

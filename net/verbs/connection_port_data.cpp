@@ -14,6 +14,7 @@ namespace {
 
 constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
 constexpr std::uint64_t kReceivesBackNs = 1'000'000;
+constexpr std::uint32_t kUntoldMax = 4;
 
 // The id of a work request for sending: 23 bits for whose, 8 for the generation, 32 for the
 // position.
@@ -249,15 +250,17 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
 }
 
-// For a short time: not all devices tell. Other queue pairs may be found broken meanwhile, and are
-// halted inside.
+// For a short time: not all devices tell, and one that has not for several queue pairs is not
+// waited for any more. Other queue pairs may be found broken meanwhile, and are halted inside.
 void VerbsConnectionPort::await_receives(const Connection& connection) noexcept {
   SteadyClock clock;
-  const std::uint64_t end_ns = clock.now_ns() + kReceivesBackNs;
+  const bool tells = untold_ < kUntoldMax;
+  const std::uint64_t end_ns = clock.now_ns() + (tells ? kReceivesBackNs : 0);
   do {
     completions_->fetch_all();
     adapter_.take_events();
   } while (!connection.receives_back && adapter_.fault().ok() && clock.now_ns() < end_ns);
+  untold_ = connection.receives_back ? 0 : untold_ + 1;
 }
 
 void VerbsConnectionPort::receives_back(std::uint32_t queue_pair) noexcept {
