@@ -155,6 +155,27 @@ LevelShape choose_level(const LevelShape& wished, std::int32_t many, bool up,
           tuning.knomial_radix};
 }
 
+// An allreduce that is no exchange: spread over the heads where each gets a segment, and where
+// nodes have one level inside (who is no head has no children there, whose sums it would have to
+// keep).
+void choose_owners(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  NodePlan& plan = request.nodes;
+  const std::int32_t nodes = plan.nodes->count();
+  const bool fits = !plan.exchange && 1 < nodes && nodes <= kSpreadOwnersMax &&
+                    plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
+                    plan.nodes->largest <= tuning.flat_ranks &&
+                    tuning.level_shapes.nodes.shape == ESP_SHAPE_AUTO;
+  if (!fits) return;
+  const std::uint64_t share = message_bytes(request) / static_cast<std::uint64_t>(nodes);
+  std::uint64_t segment = request.segment_bytes;
+  while (options.segment_bytes == 0 && segment > share && segment > tuning.network_bytes_min) {
+    segment /= 2;
+  }
+  if (segment > share) return;
+  request.segment_bytes = segment;
+  plan.owners = nodes;
+}
+
 void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
                        PlanRequest& request) {
   if (!follows_nodes(options, request)) return;
@@ -174,17 +195,8 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   plan.exchange = all && plan.nodes->count() > 1 && wished.nodes.shape == ESP_SHAPE_AUTO &&
                   plan.nodes->count() <= tuning.exchange_nodes &&
                   bytes * (nodes - 1) <= tuning.exchange_bytes;
+  if (all) choose_owners(options, tuning, request);
   const std::uint64_t segments = bytes / request.segment_bytes;
-  // Inside nodes one level: who is no head has no children there, whose sums it would have to keep.
-  const bool spread = all && !plan.exchange && plan.nodes->count() > 1 &&
-                      plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
-                      wished.nodes.shape == ESP_SHAPE_AUTO &&
-                      bytes >= tuning.spread_node_bytes * nodes;
-  if (spread) {
-    const auto most = static_cast<std::uint64_t>(kSpreadOwnersMax);
-    plan.owners =
-        static_cast<std::int32_t>(std::min({nodes, most, std::max<std::uint64_t>(segments, 1)}));
-  }
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
   if (wished.nodes.shape == ESP_SHAPE_AUTO) return;

@@ -59,10 +59,11 @@ struct Tuning {
   // 1.1 to 1.7 times faster than a tree, and for two members no slower than spreading.
   std::int32_t exchange_nodes = 8;
   std::uint64_t exchange_bytes = 512 << 10;
-  // An allreduce from so many bytes per node on is spread: over all members where each node has
-  // one, else over the heads. Each of them sends and receives 2 (p - 1) / p of the message and
-  // combines its share, where the root of a tree does both for everybody. Measured over TCP at 4
-  // nodes of 2 ranks, beside Open MPI: 1 MiB from 1.60 to 0.90 of its time, 64 KiB 0.88 to 0.56.
+  // With one member per node, an allreduce from so many bytes per member on is spread: every member
+  // sends and receives 2 (p - 1) / p of the message and all combine, where the root of a tree does
+  // both for everybody. With up to flat_ranks members per node the heads do that, from a segment for
+  // each head on. Measured so at 4 emulated nodes of 2 ranks: 1 MiB in 0.9 of Open MPI's time, by a
+  // tree of heads in 1.6.
   std::uint64_t spread_node_bytes = 32768;
   // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
   // itself, so they are larger than in shared memory, and fewer.

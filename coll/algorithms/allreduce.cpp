@@ -89,7 +89,9 @@ class NodeSpread {
         nodes_(*request.nodes.nodes),
         owners_(request.nodes.owners),
         me_(request.rank),
-        inside_(tree_node_inside({.size = request.size, .nodes = request.nodes}, request.rank)) {}
+        inside_(tree_node_inside({.size = request.size, .nodes = request.nodes}, request.rank)) {
+    ESP_ASSERT(owners_ <= kSpreadOwnersMax && owners_ <= nodes_.count());
+  }
 
   Result<Plan> make() {
     const std::int32_t mine = nodes_.node_of(me_);

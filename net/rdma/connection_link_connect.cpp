@@ -287,16 +287,16 @@ void ConnectionLink::close(Peer& peer) noexcept {
 // The peer has got the messages below `expected`; the others are sent again. False: they cannot be,
 // an adapter has said that they had arrived; or the peer lies.
 bool ConnectionLink::settle(Peer& peer, std::uint64_t expected) noexcept {
-  if (expected < peer.acknowledged) {
-    lose(peer.rank, error(ESP_ERR_NETWORK,
-                          fmt::format("{} messages did not arrive at rank {} that its adapter had "
-                                      "acknowledged",
-                                      peer.acknowledged - expected, peer.rank),
-                          peer.rank));
+  if (expected == 0 || expected > peer.next) {
+    violation(peer, fmt::format("it awaits message {} of {}", expected, peer.next));
     return false;
   }
-  if (expected > peer.next) {
-    violation(peer, fmt::format("it has got {} messages of {}", expected - 1, peer.next - 1));
+  if (expected < peer.acknowledged) {
+    lose(peer.rank, error(ESP_ERR_NETWORK,
+                          fmt::format("message {} did not arrive at rank {}; its adapter had "
+                                      "acknowledged it",
+                                      expected, peer.rank),
+                          peer.rank));
     return false;
   }
   std::deque<Record> again;

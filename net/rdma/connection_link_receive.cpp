@@ -62,9 +62,9 @@ bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   return true;
 }
 
-// Adapters deliver once and in order. Soft-RoCE repeats a placement now and then on a machine with
-// more to do than it can: a repetition is left out. After a gap the connection is made anew, and
-// both sides say how far they have come.
+// Adapters deliver once and in order, but Soft-RoCE repeats and skips when acknowledgements are
+// late (docs/verbs.md). A repetition is left out. After a gap, which the next arrival shows, the
+// connection is made anew, and both sides say how far they have come.
 bool ConnectionLink::in_order(Peer& peer, int ahead) noexcept {
   if (ahead == 0) return true;
   ++statistics_.out_of_order;

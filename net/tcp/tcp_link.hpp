@@ -168,7 +168,7 @@ class TcpLink final : public Link {
   std::uint64_t round_ = 1;  // between calls of flush() and progress()
   bool in_progress_ = false;
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
-  Peer* heard_ = nullptr;       // by the last look at all
+  Peer* heard_ = nullptr;       // by the last look at all that heard somebody
   std::uint32_t heard_times_ = 0, guesses_ = 0;
   std::uint64_t next_deadline_ns_ = kNever;
   std::uint64_t next_check_ns_ = kNever;    // of silence

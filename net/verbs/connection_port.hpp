@@ -111,7 +111,8 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t batched_ = 0;
   Connection* batch_of_ = nullptr;
   unsigned idle_polls_ = 0;
-  std::uint32_t untold_ = 0;  // queue pairs in a row whose end the device did not tell
+  bool has_told_ = false;     // of a queue pair's end; the device may never do it
+  std::uint32_t untold_ = 0;  // ends that it has not told
 };
 
 }  // namespace espalier::verbs

@@ -250,20 +250,21 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
 }
 
-// For a short time: not all devices tell, and one that has not for several queue pairs is not
+// For a short time: not all devices tell, and one that never has, for several queue pairs, is not
 // waited for any more. Other queue pairs may be found broken meanwhile, and are halted inside.
 void VerbsConnectionPort::await_receives(const Connection& connection) noexcept {
   SteadyClock clock;
-  const bool tells = untold_ < kUntoldMax;
+  const bool tells = has_told_ || untold_ < kUntoldMax;
   const std::uint64_t end_ns = clock.now_ns() + (tells ? kReceivesBackNs : 0);
   do {
     completions_->fetch_all();
     adapter_.take_events();
   } while (!connection.receives_back && adapter_.fault().ok() && clock.now_ns() < end_ns);
-  untold_ = connection.receives_back ? 0 : untold_ + 1;
+  untold_ += connection.receives_back ? 0 : 1;
 }
 
 void VerbsConnectionPort::receives_back(std::uint32_t queue_pair) noexcept {
+  has_told_ = true;
   const auto found = by_queue_pair_.find(queue_pair);
   if (found != by_queue_pair_.end()) connections_[found->second]->receives_back = true;
 }

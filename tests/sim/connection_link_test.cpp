@@ -268,7 +268,7 @@ struct Swallow final : sim::Happening {
 };
 
 // Who sent what is missing sends it again; if an adapter has said that it had arrived the peer is
-// given up. Nothing is left out in silence.
+// given up. What comes after it shows the gap.
 TEST(ConnectionLink, AGapIsClosedOrTold) {
   std::uint64_t closed = 0, told = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -284,7 +284,7 @@ TEST(ConnectionLink, AGapIsClosedOrTold) {
       closed += job.link(1).statistics().rebuilds > 0 ? 1 : 0;
     } else {
       ++told;
-      EXPECT_NE(story.find("did not arrive at rank 1 that its adapter had acknowledged"),
+      EXPECT_NE(story.find("did not arrive at rank 1; its adapter had acknowledged it"),
                 std::string::npos)
           << seed << ": " << story;
       EXPECT_EQ(job.why(0, 1), ESP_ERR_NETWORK);

@@ -223,6 +223,62 @@ TEST(TcpTraffic, PostsAreGatheredIntoFewSystemCalls) {
   for (auto& each : flow) each->check();
 }
 
+// Sends `count` messages from 0 to 1 and back, each when the other has come.
+void throw_to_and_fro(World& world, std::uint64_t count, std::uint64_t sequence) {
+  for (std::uint64_t k = 0; k < count; ++k) {
+    const auto from = static_cast<Rank>(k % 2);
+    Message ball(from, 1 - from, FlowId(4, 0, sequence + k), 8, k);
+    exchange(world, ball);
+  }
+}
+
+// Of a peer that alone is heard, a message costs its receiver little more than the read.
+TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
+  TcpWorld world(3, loopback());
+  throw_to_and_fro(world, 40, 0);
+  // Others are heard nevertheless.
+  Message other(2, 1, FlowId(4, 1, 0), 8, 1);
+  exchange(world, other);
+  throw_to_and_fro(world, 40, 100);
+  const auto calls = [&] { return world.counters(1).socket_calls.value(); };
+  std::uint64_t at_once = 0, spent = 0;  // found by the first look
+  for (std::uint64_t k = 0; k < 100; ++k) {
+    Message ball(0, 1, FlowId(4, 2, k), 8, k);
+    (void)ball.receive(world.wire(1));
+    ASSERT_NE(ball.send(world.wire(0)), Posted::kRetry);
+    ASSERT_TRUE(world.wire(0).flush());
+    const std::uint64_t before = calls();
+    (void)world.wire(1).progress();
+    if (ball.received.complete()) {
+      ++at_once;
+      spent += calls() - before;
+    }
+    ASSERT_TRUE(step_until(world, [&] { return ball.received.complete(); }));
+    ball.check();
+  }
+  EXPECT_GT(at_once, 0U);
+  EXPECT_LT(spent, 2 * at_once) << "asking first would be two calls each";
+}
+
+// What a look at all would have told is not held against those whom nobody looked at.
+TEST(TcpTraffic, WhoIsMetWhileOneIsHeardIsNotTakenForSilent) {
+  net::TcpOptions options = loopback();
+  options.connect_ns = 20'000'000;
+  for (std::uint64_t phase = 0; phase < 4; ++phase) {
+    TcpWorld world(3, options);
+    throw_to_and_fro(world, 40, 0);
+    for (std::uint64_t k = 0; k < phase; ++k) (void)world.wire(0).progress();
+    Message first(0, 2, FlowId(4, 1, 0), 8, 1);
+    (void)first.receive(world.wire(2));
+    ASSERT_NE(first.send(world.wire(0)), Posted::kRetry);
+    ::usleep(30'000);  // Rank 0 computes.
+    ASSERT_TRUE(step_until(
+        world, [&] { return first.received.complete() || !world.frames(0).state(2).ok(); }));
+    ASSERT_TRUE(world.frames(0).state(2).ok());
+    first.check();
+  }
+}
+
 TEST(TcpTraffic, SteadyTrafficAllocatesNothing) {
   TcpWorld world(2, loopback());
   Message small(0, 1, FlowId(6, 0, 0), 200, 1), large(1, 0, FlowId(6, 1, 0), 100'000, 2),

@@ -69,10 +69,34 @@ TEST(Choose, AllreduceBetweenNodes) {
     EXPECT_EQ(large.nodes.owners, 2);
   }
   EXPECT_EQ(chosen(pairs, 131072).nodes.owners, 0);
+  EXPECT_EQ(chosen(pairs, 1 << 20).segment_bytes, 262144U) << "a quarter";
   // One of rank order cannot follow nodes that it goes to and fro between.
   const TeamNodes mixed = TeamNodes::of(std::vector<std::int32_t>{0, 1, 0, 1});
   EXPECT_EQ(chosen(mixed, 1 << 20).nodes.owners, 2);
   EXPECT_EQ(chosen(mixed, 1 << 20, false).nodes.owners, 0);
+}
+
+// Every head gets a segment, of 64 KiB at least; beyond 16 nodes a tree costs a head less.
+TEST(Choose, SpreadOverHeads) {
+  const auto chosen = [](std::int32_t nodes, std::uint64_t bytes, std::uint64_t segment_bytes = 0) {
+    std::vector<std::int32_t> of;
+    for (std::int32_t m = 0; m < 2 * nodes; ++m) of.push_back(m / 2);
+    static TeamNodes placed;
+    placed = TeamNodes::of(of);
+    PlanRequest request = base(Collective::kAllreduce, 2 * nodes, bytes);
+    request.nodes.nodes = &placed;
+    esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+    options.segment_bytes = segment_bytes;
+    return resolved(request, options);
+  };
+  EXPECT_EQ(chosen(8, 1 << 20).nodes.owners, 8);
+  EXPECT_EQ(chosen(8, 1 << 20).segment_bytes, 131072U);
+  EXPECT_EQ(chosen(16, 1 << 20).nodes.owners, 16);
+  EXPECT_EQ(chosen(16, 1 << 20).segment_bytes, 65536U);
+  EXPECT_EQ(chosen(16, (1 << 20) - 8).nodes.owners, 0);
+  EXPECT_EQ(chosen(17, 64 << 20).nodes.owners, 0);
+  EXPECT_EQ(chosen(8, 1 << 20, 262144).nodes.owners, 0) << "segments are the caller's";
+  EXPECT_EQ(chosen(8, 1 << 20, 16384).nodes.owners, 8);
 }
 
 // Spread over two, everybody sends as much as in an exchange, in twice as many steps.

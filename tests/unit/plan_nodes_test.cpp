@@ -144,7 +144,9 @@ TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
 // An allreduce dealt out to some heads, or to all: more segments than owners, fewer, and one.
 TEST(PlanNodesTest, SpreadOverHeads) {
   std::uint64_t seed = 1;
-  for (const Case& c : cases()) {
+  std::vector<Case> all = cases();
+  all.push_back({placed(Placement::kRandom, 16, 24, 3), 24});
+  for (const Case& c : all) {
     for (const std::int32_t owners : {1, 2, c.nodes.count()}) {
       for (const std::uint64_t segments : {1U, 2U, 5U, 23U}) {
         PlanRequest request = resolved(call(Collective::kAllreduce, c.size, segments), c.nodes);
