@@ -61,9 +61,9 @@ struct Tuning {
   std::uint64_t exchange_bytes = 512 << 10;
   // With one member per node, an allreduce from so many bytes per member on is spread: every member
   // sends and receives 2 (p - 1) / p of the message and all combine, where the root of a tree does
-  // both for everybody. With up to flat_ranks members per node the heads do that, from a segment for
-  // each head on. Measured so at 4 emulated nodes of 2 ranks: 1 MiB in 0.9 of Open MPI's time, by a
-  // tree of heads in 1.6.
+  // both for everybody. With up to flat_ranks members per node the heads do that, from a segment
+  // for each head on: at 4 emulated nodes of 2 ranks 1 MiB took 0.9 of Open MPI's time, where a
+  // tree of heads took 1.6.
   std::uint64_t spread_node_bytes = 32768;
   // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
   // itself, so they are larger than in shared memory, and fewer.
