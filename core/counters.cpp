@@ -26,7 +26,7 @@ constexpr CounterInfo kTable[] = {
     {"cma_bytes", "bytes moved by these calls", &Counters::cma_bytes},
     {"publishes", "segments published once for several readers", &Counters::publishes},
     {"combines", "reductions of a segment (one per k-input call)", &Counters::combines},
-    {"combine_bytes", "bytes of result written by reductions", &Counters::combine_bytes},
+    {"combine_bytes", "bytes read by reductions, of all operands", &Counters::combine_bytes},
     {"grants", "receive credits given to peers", &Counters::grants},
     {"retries", "posts answered \"retry\" because a resource was missing", &Counters::retries},
     {"unexpected", "segments that arrived before their receive was posted", &Counters::unexpected},
