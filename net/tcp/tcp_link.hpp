@@ -62,15 +62,15 @@ class TcpLink final : public Link {
 
   const TcpContact& contact() const noexcept { return contact_; }
   // Before the first post to this peer.
-  void set_contact(Rank peer, TcpContact contact);
+  void set_contact(Rank rank, TcpContact contact);
 
-  LinkCaps caps(Rank peer) const noexcept override;
-  Posted post(Rank peer, const FrameHeader& header, const void* payload,
+  LinkCaps caps(Rank rank) const noexcept override;
+  Posted post(Rank rank, const FrameHeader& header, const void* payload,
               Completion& completion) noexcept override;
-  void withdraw(Rank peer, Completion& completion) noexcept override;
+  void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
-  void reach(Rank peer) noexcept override;
-  void lose(Rank peer, Error why) noexcept override;
+  void reach(Rank rank) noexcept override;
+  void lose(Rank rank, Error why) noexcept override;
   int progress(FrameSink& sink) noexcept override;
   bool flush() noexcept override;
   int descriptor() const noexcept override { return epoll_.fd(); }
@@ -78,14 +78,14 @@ class TcpLink final : public Link {
   std::uint64_t deadline_ns() const noexcept override {
     return next_deadline_ns_ == kNever ? 0 : next_deadline_ns_;
   }
-  void say_goodbye(Rank peer) noexcept override;
+  void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
-  std::string describe(Rank peer) const override;
+  std::string describe(Rank rank) const override;
   // "10.1.2.3:4711 (eth0), ...": for people.
   std::string listeners_text() const;
 
   // For tests: the socket of a live connection, -1: there is none.
-  int socket_of(Rank peer) const noexcept;
+  int socket_of(Rank rank) const noexcept;
   std::size_t strangers() const noexcept { return strangers_; }
 
  private:

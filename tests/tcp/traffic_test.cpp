@@ -44,7 +44,7 @@ TEST(TcpTraffic, FlushLeavesNothingForTheNextProgress) {
   TcpWorld world(2, loopback());
   Message meeting(0, 1, FlowId(3, 0, 0), 8, 1);
   exchange(world, meeting);
-  for (const std::uint32_t bytes : {8, 4096}) {
+  for (const std::uint32_t bytes : {8U, 4096U}) {
     Message first(0, 1, FlowId(3, bytes, 1), bytes, 2), second(0, 1, FlowId(3, bytes, 2), bytes, 3);
     (void)first.receive(world.wire(1));
     (void)second.receive(world.wire(1));

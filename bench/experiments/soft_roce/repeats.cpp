@@ -17,8 +17,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <random>
 #include <utility>
 #include <vector>
@@ -259,7 +261,7 @@ int measure(double seconds, int ack_timeout, std::size_t pairs) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   double seconds = 60;
   int ack_timeout = 6;
   std::size_t pairs = 8;
@@ -271,6 +273,13 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", pairs, "of queue pairs")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem);
+  }
   return measure(seconds, ack_timeout, pairs);
+} catch (const std::exception& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 2;
 }
