@@ -75,10 +75,8 @@ Result<Plan> make_exchange_allreduce(const PlanRequest& request) {
 // Reduce-scatter and allgather between heads. Lane k holds every owners-th segment from the k-th
 // on; the head of its node combines them.
 //
-//   other heads   own sum --> send --------> owner's view
-//   --\                                       . owner         own sum
-//   ------------------------------------> combine --> send to each other head other heads   recv
-//   (kOutput) <-----------------------------------------/
+//   other head: own sum --> send --> owner: view --\                                          .
+//   owner:      own sum ----------------------------> combine --> send --> other head: recv
 //
 // A head's sum stands in kOutput, or in kInput if it is alone. Its place is written by the result
 // alone, which is made of it.
@@ -128,15 +126,8 @@ class NodeSpread {
   }
 
   Vertex across(const Lane& lane, Action action, std::int32_t peer) const {
-    Vertex vertex;
-    vertex.action = action;
-    vertex.channel = lane.channel;
-    vertex.peer = peer;
-    vertex.window = action == Action::kSend ? builder_.window_send() : builder_.window_recv();
-    vertex.count = vertex.inner = lane.count;
-    vertex.piece = lane.piece;
-    vertex.piece_stride = lane.stride;
-    return vertex;
+    const bool sends = action == Action::kSend;
+    return transfer(lane, action, peer, sends ? builder_.window_send() : builder_.window_recv());
   }
 
   static Place sum_of(const Reduced& reduced) {

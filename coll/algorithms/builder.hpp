@@ -63,6 +63,8 @@ struct Reduced {
   VertexId send = kNoVertex;
 };
 
+// A vertex for all segments of a lane.
+Vertex transfer(const Lane& lane, Action action, std::int32_t peer, std::uint16_t window);
 // Reduces every rank's kInput up a tree.
 Reduced add_reduction(Builder& builder, const Lane& lane);
 // Brings the root's kOutput down a tree into every rank's kOutput. `before` is what the same lane's

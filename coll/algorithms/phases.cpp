@@ -14,19 +14,6 @@
 namespace espalier {
 namespace {
 
-Vertex transfer(const Lane& lane, Action action, std::int32_t peer, std::uint16_t window) {
-  Vertex vertex;
-  vertex.action = action;
-  vertex.channel = lane.channel;
-  vertex.window = window;
-  vertex.peer = peer;
-  vertex.count = lane.count;
-  vertex.inner = lane.count;
-  vertex.piece = lane.piece;
-  vertex.piece_stride = lane.stride;
-  return vertex;
-}
-
 std::vector<VertexId> add_views(Builder& builder, const Lane& lane) {
   std::vector<VertexId> views;
   for (const TreeChild& child : lane.node.children) {
@@ -131,6 +118,19 @@ std::vector<TreeChild> children_by_subtree(const TreeNode& node) {
 }
 
 }  // namespace
+
+Vertex transfer(const Lane& lane, Action action, std::int32_t peer, std::uint16_t window) {
+  Vertex vertex;
+  vertex.action = action;
+  vertex.channel = lane.channel;
+  vertex.window = window;
+  vertex.peer = peer;
+  vertex.count = lane.count;
+  vertex.inner = lane.count;
+  vertex.piece = lane.piece;
+  vertex.piece_stride = lane.stride;
+  return vertex;
+}
 
 Reduced add_reduction(Builder& builder, const Lane& lane) {
   const bool root = lane.node.parent < 0;

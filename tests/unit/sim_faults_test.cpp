@@ -21,9 +21,8 @@ FaultSpec must_parse(std::string_view text) {
 
 TEST(SimFaults, ReadsEveryName) {
   const FaultSpec spec = must_parse(
-      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,rnr=0.05,echo=0.06,delay=0.1:5us,retry=0."
-      "5,no-"
-      "memory=1,"
+      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,rnr=0.05,echo=0.06,"
+      "delay=0.1:5us,retry=0.5,no-memory=1,"
       "clog=2,partition=3,crash=4,slow=5,break=6,overrun=7,heal=2ms");
   EXPECT_EQ(spec.loss, 0.01);
   EXPECT_EQ(spec.duplicate, 0.02);
