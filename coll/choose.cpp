@@ -158,10 +158,10 @@ LevelShape choose_level(const LevelShape& wished, std::int32_t many, bool up,
 // An allreduce that is no exchange: spread over the heads where each gets a segment, and where
 // nodes have one level inside (who is no head has no children there, whose sums it would have to
 // keep).
-void choose_owners(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
   NodePlan& plan = request.nodes;
   const std::int32_t nodes = plan.nodes->count();
-  const bool fits = !plan.exchange && 1 < nodes && nodes <= kSpreadOwnersMax &&
+  const bool fits = !plan.exchange && 1 < nodes && nodes <= kSpreadNodesMax &&
                     plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
                     plan.nodes->largest <= tuning.flat_ranks &&
                     tuning.level_shapes.nodes.shape == ESP_SHAPE_AUTO;
@@ -173,7 +173,7 @@ void choose_owners(const esp_coll_options& options, const Tuning& tuning, PlanRe
   }
   if (segment > share) return;
   request.segment_bytes = segment;
-  plan.owners = nodes;
+  plan.spread = true;
 }
 
 void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
@@ -195,7 +195,7 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   plan.exchange = all && plan.nodes->count() > 1 && wished.nodes.shape == ESP_SHAPE_AUTO &&
                   plan.nodes->count() <= tuning.exchange_nodes &&
                   bytes * (nodes - 1) <= tuning.exchange_bytes;
-  if (all) choose_owners(options, tuning, request);
+  if (all) choose_spread(options, tuning, request);
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;

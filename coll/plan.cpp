@@ -280,8 +280,8 @@ Outcome check_extent(const PlanRequest& r) {
   // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
   const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;
   std::int64_t vertices = per_child * degree + 8;
-  if (r.nodes.owners > 0) {  // so much for each lane, and twice the other heads
-    vertices = vertices * r.nodes.owners + std::int64_t{2} * r.nodes.nodes->count();
+  if (r.nodes.spread) {  // so much for each lane, and twice the other heads
+    vertices = (vertices + 2) * r.nodes.nodes->count();
   }
   if (vertices >= kNoVertex) {
     return refuse(ESP_ERR_UNSUPPORTED,

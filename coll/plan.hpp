@@ -171,8 +171,8 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// Heads among which an allreduce may be dealt out (NodePlan::owners).
-inline constexpr std::int32_t kSpreadOwnersMax = 16;
+// Nodes over whose heads an allreduce may be spread (NodePlan::spread).
+inline constexpr std::int32_t kSpreadNodesMax = 16;
 
 // Everything a plan depends on. No field is "auto" here: coll/choose.hpp resolves options first.
 // Equal requests give equal plans.

@@ -94,9 +94,9 @@ struct NodePlan {
   std::array<LevelShape, kInnerLevels> between = {};  // by InnerLevel
   // An allreduce in which each head sends its node's sum to all others: one hop between nodes.
   bool exchange = false;
-  // An allreduce whose segments are dealt out to so many heads (0: not at all): each of these
-  // combines its share of all nodes' sums and sends the result to the other heads.
-  std::int32_t owners = 0;
+  // An allreduce whose segments are dealt out to the heads: each combines its share of all nodes'
+  // sums and sends the result to the others. Up to kSpreadNodesMax nodes.
+  bool spread = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
 
   bool near(std::int32_t a, std::int32_t b) const noexcept {

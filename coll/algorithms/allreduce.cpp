@@ -72,8 +72,8 @@ Result<Plan> make_exchange_allreduce(const PlanRequest& request) {
   return builder.finish(describe_algorithm(request, builder.plan().partition));
 }
 
-// Reduce-scatter and allgather between heads. Lane k holds every owners-th segment from the k-th
-// on; the head of its node combines them.
+// Reduce-scatter and allgather between heads. Lane k holds every n-th of the segments, n nodes,
+// from the k-th on; the head of node k combines them.
 //
 //   other head: own sum --> send --> owner: view --\                                          .
 //   owner:      own sum ----------------------------> combine --> send --> other head: recv
@@ -85,15 +85,14 @@ class NodeSpread {
   explicit NodeSpread(const PlanRequest& request)
       : builder_(request, 1),
         nodes_(*request.nodes.nodes),
-        owners_(request.nodes.owners),
         me_(request.rank),
         inside_(tree_node_inside({.size = request.size, .nodes = request.nodes}, request.rank)) {
-    ESP_ASSERT(owners_ <= kSpreadOwnersMax && owners_ <= nodes_.count());
+    ESP_ASSERT(nodes_.count() <= kSpreadNodesMax);
   }
 
   Result<Plan> make() {
     const std::int32_t mine = nodes_.node_of(me_);
-    for (std::int32_t k = 0; k < owners_; ++k) add_lane((mine + k) % owners_);
+    for (std::int32_t k = 0; k < nodes_.count(); ++k) add_lane((mine + k) % nodes_.count());
     return builder_.finish(describe_algorithm(builder_.request(), builder_.plan().partition));
   }
 
@@ -102,14 +101,13 @@ class NodeSpread {
   // direction to its owner, and in the other for its result.
   enum Use : std::uint8_t { kUp, kAcrossLane, kDownLane };
   std::uint8_t channel(Use use, std::int32_t lane) const {
-    return static_cast<std::uint8_t>(use * kSpreadOwnersMax + lane);
+    return static_cast<std::uint8_t>(use * kSpreadNodesMax + lane);
   }
-  std::int32_t owner(std::int32_t lane) const {
-    return nodes_.member(lane * nodes_.count() / owners_, 0);
-  }
+  std::int32_t owner(std::int32_t lane) const { return nodes_.member(lane, 0); }
 
   void add_lane(std::int32_t k) {
-    const auto first = static_cast<std::uint32_t>(k), stride = static_cast<std::uint32_t>(owners_);
+    const auto first = static_cast<std::uint32_t>(k);
+    const auto stride = static_cast<std::uint32_t>(nodes_.count());
     if (first >= builder_.pieces()) return;
     Lane lane{.node = inside_,
               .channel = channel(kUp, k),
@@ -176,14 +174,13 @@ class NodeSpread {
 
   Builder builder_;
   const TeamNodes& nodes_;
-  std::int32_t owners_;
   std::int32_t me_;
   TreeNode inside_;
 };
 
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange) return make_exchange_allreduce(request);
-  if (request.nodes.owners > 0) return NodeSpread(request).make();
+  if (request.nodes.spread) return NodeSpread(request).make();
   Builder builder(request, 1);
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {

@@ -40,7 +40,7 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
   const NodePlan& plan = request.nodes;
   std::string text;
   if (plan.nodes->count() > 1) {
-    const std::string how = plan.exchange ? "exchange" : plan.owners > 0 ? "spread" : outside;
+    const std::string how = plan.exchange ? "exchange" : plan.spread ? "spread" : outside;
     text = fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
   for (const InnerGroups& groups : plan.nodes->inner) {

@@ -483,10 +483,9 @@ class Interpreter {
     if (request_.algorithm == ESP_ALGORITHM_SPREAD) {
       return static_cast<std::int32_t>(g / partition().pieces);
     }
-    const auto owners = static_cast<std::uint64_t>(request_.nodes.owners);
-    if (owners == 0) return 0;
+    if (!request_.nodes.spread) return 0;
     const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
-    return request_.nodes.nodes->begin[g % owners * count / owners];
+    return request_.nodes.nodes->begin[g % count];
   }
   // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
   bool makes(std::int32_t r, std::uint64_t g) const {

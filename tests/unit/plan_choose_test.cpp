@@ -66,14 +66,14 @@ TEST(Choose, AllreduceBetweenNodes) {
     const PlanRequest large = chosen(pairs, 1 << 20, commutative);
     EXPECT_EQ(large.algorithm, ESP_ALGORITHM_TREE);
     EXPECT_TRUE(large.nodes.follow);
-    EXPECT_EQ(large.nodes.owners, 2);
+    EXPECT_TRUE(large.nodes.spread);
   }
-  EXPECT_EQ(chosen(pairs, 131072).nodes.owners, 0);
+  EXPECT_FALSE(chosen(pairs, 131072).nodes.spread);
   EXPECT_EQ(chosen(pairs, 1 << 20).segment_bytes, 262144U) << "a quarter";
   // One of rank order cannot follow nodes that it goes to and fro between.
   const TeamNodes mixed = TeamNodes::of(std::vector<std::int32_t>{0, 1, 0, 1});
-  EXPECT_EQ(chosen(mixed, 1 << 20).nodes.owners, 2);
-  EXPECT_EQ(chosen(mixed, 1 << 20, false).nodes.owners, 0);
+  EXPECT_TRUE(chosen(mixed, 1 << 20).nodes.spread);
+  EXPECT_FALSE(chosen(mixed, 1 << 20, false).nodes.spread);
 }
 
 // Every head gets a segment, of 64 KiB at least; beyond 16 nodes a tree costs a head less.
@@ -89,14 +89,14 @@ TEST(Choose, SpreadOverHeads) {
     options.segment_bytes = segment_bytes;
     return resolved(request, options);
   };
-  EXPECT_EQ(chosen(8, 1 << 20).nodes.owners, 8);
+  EXPECT_TRUE(chosen(8, 1 << 20).nodes.spread);
   EXPECT_EQ(chosen(8, 1 << 20).segment_bytes, 131072U);
-  EXPECT_EQ(chosen(16, 1 << 20).nodes.owners, 16);
+  EXPECT_TRUE(chosen(16, 1 << 20).nodes.spread);
   EXPECT_EQ(chosen(16, 1 << 20).segment_bytes, 65536U);
-  EXPECT_EQ(chosen(16, (1 << 20) - 8).nodes.owners, 0);
-  EXPECT_EQ(chosen(17, 64 << 20).nodes.owners, 0);
-  EXPECT_EQ(chosen(8, 1 << 20, 262144).nodes.owners, 0) << "segments are the caller's";
-  EXPECT_EQ(chosen(8, 1 << 20, 16384).nodes.owners, 8);
+  EXPECT_FALSE(chosen(16, (1 << 20) - 8).nodes.spread);
+  EXPECT_FALSE(chosen(17, 64 << 20).nodes.spread);
+  EXPECT_FALSE(chosen(8, 1 << 20, 262144).nodes.spread) << "segments are the caller's";
+  EXPECT_TRUE(chosen(8, 1 << 20, 16384).nodes.spread);
 }
 
 // Spread over two, everybody sends as much as in an exchange, in twice as many steps.
