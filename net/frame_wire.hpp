@@ -105,6 +105,7 @@ class FrameWire final : public Wire, private FrameSink {
   Peer& peer(Rank rank) noexcept;
 
   // Sending (frame_wire_send.cpp).
+  Posted send_inline(Peer& peer, const Send& send, SendOp& op) noexcept;
   Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
   bool take_parts(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
   bool hand_over(Part& part) noexcept;
@@ -113,7 +114,7 @@ class FrameWire final : public Wire, private FrameSink {
   void drop(Part& part) noexcept;
   void fail_sends(Peer& peer) noexcept;
   void send_notice(Peer& peer, const FrameHeader& notice) noexcept;
-  bool post_notice(Peer& peer, const FrameHeader& notice) noexcept;
+  bool post_whole(Peer& peer, const FrameHeader& header, const void* payload) noexcept;
   void stall(Part& part) noexcept;
   void add_to_backlog(Peer& peer) noexcept;
   bool flush(Peer& peer) noexcept;

@@ -24,7 +24,23 @@ FrameHeader segment_header(const Send& send) noexcept {
 
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   const Rank to = send.segment.peer;
+  Peer& p = peer(to);
+  if (send.bytes <= p.inline_bytes && !send.synchronous && !p.lost) return send_inline(p, send, op);
   return post(send, std::span(&to, 1), op);
+}
+
+// The link takes it over or refuses it: nothing is left to wait for.
+Posted FrameWire::send_inline(Peer& p, const Send& send, SendOp& op) noexcept {
+  op.chain = nullptr;
+  const bool allowed = !p.in_backlog && grants_.may_send(p.rank, send.segment);
+  if (!allowed || !post_whole(p, segment_header(send), send.data)) {
+    ++counters_.retries;
+    return Posted::kRetry;
+  }
+  grants_.sent(p.rank, send.segment);
+  ++counters_.segments_sent;
+  counters_.bytes_sent += send.bytes;
+  return Posted::kDone;
 }
 
 Posted FrameWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
@@ -199,7 +215,7 @@ Posted FrameWire::post_frame(Rank to, const FrameHeader& header, const void* pay
 // segment, and an older grant that came after it would stay for ever.
 void FrameWire::send_notice(Peer& p, const FrameHeader& notice) noexcept {
   if (p.lost) return;
-  if (!p.in_backlog && post_notice(p, notice)) [[likely]]
+  if (!p.in_backlog && post_whole(p, notice, nullptr)) [[likely]]
     return;
   if (notice.kind == FrameKind::kGrant) {
     for (FrameHeader& waiting : p.notices) {
@@ -212,10 +228,10 @@ void FrameWire::send_notice(Peer& p, const FrameHeader& notice) noexcept {
   add_to_backlog(p);
 }
 
-// False: no room.
-bool FrameWire::post_notice(Peer& p, const FrameHeader& notice) noexcept {
-  const Posted posted = link_.post(p.rank, notice, nullptr, unused_);
-  ESP_ASSERT(posted != Posted::kPending);  // There is no payload to wait for.
+// A frame that the link takes over at once. False: no room.
+bool FrameWire::post_whole(Peer& p, const FrameHeader& header, const void* payload) noexcept {
+  const Posted posted = link_.post(p.rank, header, payload, unused_);
+  ESP_ASSERT(posted != Posted::kPending);
   if (posted == Posted::kRetry) return false;
   ++counters_.frames_sent;
   return true;
@@ -235,7 +251,7 @@ void FrameWire::add_to_backlog(Peer& p) noexcept {
 // False: the link still has no room for all of it.
 bool FrameWire::flush(Peer& p) noexcept {
   std::size_t posted = 0;
-  while (posted < p.notices.size() && post_notice(p, p.notices[posted])) ++posted;
+  while (posted < p.notices.size() && post_whole(p, p.notices[posted], nullptr)) ++posted;
   p.notices.erase(p.notices.begin(), p.notices.begin() + static_cast<std::ptrdiff_t>(posted));
   while (p.notices.empty() && !p.stalled.empty()) {
     Part& part = *p.stalled.front();

@@ -40,9 +40,11 @@ struct EarlySegment : MatchNode {
 };
 
 struct FramePeer {
-  explicit FramePeer(Rank peer) noexcept : rank(peer) {}
+  FramePeer(Rank peer, std::uint64_t inline_bytes_) noexcept
+      : rank(peer), inline_bytes(inline_bytes_) {}
 
   const Rank rank;
+  const std::uint64_t inline_bytes;  // of its link
   bool in_backlog = false;
   bool lost = false;
   Status why;  // it is lost

@@ -95,12 +95,13 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   Peer& to = peer(rank);
   if (to.lost) miss(to);
   if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
+  const bool small = header.bytes <= FramePost::kInlineBytes;
+  if (small && sink_ == nullptr && send_now(to, header, payload)) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) {
     refused_ = true;
     return Posted::kRetry;
   }
-  const bool small = header.bytes <= FramePost::kInlineBytes;
   if (small) post->keep_inline();
   to.posts.push_back(*post);
   posting_ = small ? nullptr : post;
@@ -172,6 +173,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   landing->frame.synchronous = false;
   landing->frame.flow_bytes = std::max(expected.flow_bytes, expected.bytes);
   landing->memory = memory;
+  from.wants = true;
   pump_soon(from);
   return true;
 }
@@ -224,18 +226,24 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
       lose(peer->rank, error(ESP_ERR_NETWORK, "the adapter has failed", peer->rank));
     }
   }
-  events += handle_letters();
-  events += handle_troubles();
+  if (!letters_.empty()) events += handle_letters();
+  if (!troubled_.empty()) events += handle_troubles();
   events += static_cast<int>(timers_.run_expired(clock_.now_ns()));
-  pump_ready();
-  for (const Status& why : std::exchange(barred_news_, {})) {
-    sink.lost(why.rank(), why);
-    ++events;
-  }
-  events += fire();
+  if (may_pump()) pump_ready();
+  if (!barred_news_.empty()) events += tell_barred();
+  if (!finished_.empty()) events += fire();
   if (!ready_.empty()) pump_ready();  // what those callbacks have posted
   sink_ = nullptr;
   return events;
+}
+
+int ConnectionLink::tell_barred() noexcept {
+  int told = 0;
+  for (const Status& why : std::exchange(barred_news_, {})) {
+    sink_->lost(why.rank(), why);
+    ++told;
+  }
+  return told;
 }
 
 // The completions of what has left; their callbacks may post.

@@ -133,6 +133,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   struct Record;
   struct PostQueue;
   struct Peer;
+  struct Tail;
   class Batch;
   class Intake;
   friend class Intake;
@@ -151,8 +152,11 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void finish(Post& post, Status status) noexcept;
   void pump_soon(Peer& peer) noexcept;
   void mark(Peer& peer) noexcept;
+  bool may_pump() const noexcept { return !ready_.empty() || !thirsty_.empty() || starved_; }
   void pump_ready() noexcept;
   void pump(Peer& peer) noexcept;
+  void ring(Peer& peer, Batch& batch, const Tail& before) noexcept;
+  bool send_now(Peer& peer, const net::FrameHeader& header, const void* payload) noexcept;
   void tell(Peer& peer, Batch& batch) noexcept;
   bool advance(Peer& peer, Batch& batch) noexcept;
   bool pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch) noexcept;
@@ -207,6 +211,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void wake_at(Peer& peer, std::uint64_t time_ns) noexcept;
   void watch_tail(Peer& peer, std::uint64_t now_ns) noexcept;
   static void on_timer(Timer& timer, std::uint64_t now_ns) noexcept;
+  int tell_barred() noexcept;
   int fire() noexcept;
 
   struct PendingLetter {

@@ -280,7 +280,9 @@ void ConnectionLink::close(Peer& peer) noexcept {
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state == Landing::State::kRetracted) close_landing(landing);
-    if (landing.state == Landing::State::kAnnounced) landing.state = Landing::State::kWanted;
+    if (landing.state != Landing::State::kAnnounced) return;
+    landing.state = Landing::State::kWanted;
+    peer.wants = true;
   });
 }
 

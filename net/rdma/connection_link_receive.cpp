@@ -47,7 +47,6 @@ void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
 bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   const bool waited = !peer.handshake.up();
   peer.sought = false;
-  mark(peer);
   if (!peer.broken) peer.handshake.heard();
   if (waited && peer.handshake.up()) go(peer);
   peer.rebuilds = 0;
@@ -59,6 +58,7 @@ bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
     violation(peer, "more messages than it was granted");
     return false;
   }
+  if (peer.wants_to_send()) mark(peer);
   return true;
 }
 

@@ -77,7 +77,7 @@ void ConnectionLink::pump_ready() noexcept {
 void ConnectionLink::pump(Peer& peer) noexcept {
   if (!peer.may_post()) return;
   Batch batch(port_, *peer.connection);
-  const bool had_tail = peer.sent.has_tail(), mattered = peer.tail_matters();
+  const Tail before(peer);
   tell(peer, batch);
   while (advance(peer, batch)) {
   }
@@ -87,18 +87,46 @@ void ConnectionLink::pump(Peer& peer) noexcept {
     send_small(peer, message, MessageKind::kCredits, batch);
     ++statistics_.credit_messages;
   }
+  ring(peer, batch, before);
+}
+
+// A small frame that nothing waits before goes straight into a packet. False: it must wait.
+bool ConnectionLink::send_now(Peer& peer, const net::FrameHeader& header,
+                              const void* payload) noexcept {
+  if (!peer.clear() || peer.offers.find(header) != nullptr) return false;
+  Packet* packet = take_packet(peer);
+  if (packet == nullptr) return false;
+  packet->bytes = MessageHead::kBytes;
+  FramePost frame(header, payload);
+  const bool whole = frame.pack(*packet);
+  ESP_ASSERT(whole);  // packet_bytes() is at least 256.
+  statistics_.copied_bytes += header.bytes;
+  ++statistics_.frames;
+  peer.sought = true;
+  Batch batch(port_, *peer.connection);
+  const Tail before(peer);
+  send_message(peer, *packet, MessageKind::kFrames, batch);
+  ring(peer, batch, before);
+  return true;
+}
+
+// The doorbell for what has been posted, and who looks after it.
+void ConnectionLink::ring(Peer& peer, Batch& batch, const Tail& before) noexcept {
   if (!batch.ring()) {
     peer.broken = true;
     peer.why = Fault::kLocal;
     return trouble(peer);
   }
   if (!peer.sent.has_tail()) return;
-  if (!had_tail || (peer.tail_matters() && !mattered)) watch_tail(peer, clock_.now_ns());
+  if (!before.there || (peer.tail_matters() && !before.mattered)) {
+    watch_tail(peer, clock_.now_ns());
+  }
   if (!std::exchange(peer.tailed, true)) tailed_.push_back(&peer);
 }
 
 // What this side wants from the next frames: retired slots first, they may be announced anew.
 void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
+  if (!peer.wants && peer.retired.empty()) return;
   std::size_t told = 0;
   while (told < peer.retired.size() && peer.credits.may_send() && !peer.sent.full()) {
     std::array<std::byte, MessageHead::kBytes + 4> message;
@@ -109,10 +137,14 @@ void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
   }
   peer.retired.erase(peer.retired.begin(),
                      peer.retired.begin() + static_cast<std::ptrdiff_t>(told));
-  if (!peer.retired.empty() || peer.landings == nullptr) return;
+  if (!peer.retired.empty() || !peer.wants) return;
+  peer.wants = false;
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state != Landing::State::kWanted) return;
-    if (!peer.credits.may_send() || peer.sent.full()) return;
+    if (!peer.credits.may_send() || peer.sent.full()) {
+      peer.wants = true;
+      return;
+    }
     Announcement announcement;
     announcement.slot = peer.landings->slot(landing);
     announcement.memory.address = reinterpret_cast<std::uint64_t>(landing.memory);

@@ -78,6 +78,16 @@ struct ConnectionLink::Peer : Timer {
   bool has_work() const noexcept {
     return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
   }
+  // Something would go out if there were credits, or must.
+  bool wants_to_send() const noexcept {
+    return !posts.empty() || !resend.empty() || goodbye_due || wants || !retired.empty() ||
+           credits.must_return();
+  }
+  // A frame may go before anything else does.
+  bool clear() const noexcept {
+    return may_post() && !held && posts.empty() && resend.empty() && retired.empty() &&
+           !goodbye_due && credits.may_send() && !sent.full();
+  }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
     bool owes = !posts.empty();
@@ -121,6 +131,7 @@ struct ConnectionLink::Peer : Timer {
   FrameReader reader;
   bool arriving = false;  // between begin() and end()
   std::unique_ptr<Landings> landings;
+  bool wants = false;                  // one of them, at least, is to be announced
   std::vector<std::uint32_t> retired;  // slots that the peer is to forget
 
   // The making of connections.
@@ -143,6 +154,13 @@ struct ConnectionLink::Peer : Timer {
   bool missed = false;    // ... which is now
   bool lost = false;
   std::string story;  // why it was lost
+};
+
+// Whether operations were under way that nobody will report, before more were posted.
+struct ConnectionLink::Tail {
+  explicit Tail(const Peer& peer) noexcept
+      : there(peer.sent.has_tail()), mattered(peer.tail_matters()) {}
+  const bool there, mattered;
 };
 
 // Posts with one doorbell: each is held back until it is known whether another follows at once.

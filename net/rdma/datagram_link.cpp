@@ -104,20 +104,21 @@ Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void*
   Peer& peer = peer_of(rank);
   if (peer.lost) miss(peer);
   if (peer.lost || peer.parting) return Posted::kDone;
+  if (header.bytes <= FramePost::kInlineBytes && pack_now(peer, header, payload)) {
+    send_unless_in_company(peer);
+    return Posted::kDone;
+  }
   FramePost* post = posts_.allocate(header, payload);
   if (post == nullptr) return Posted::kRetry;
   const bool first = peer.posts == nullptr;
   (first ? peer.posts : peer.last_post->next) = post;
   peer.last_post = post;
-  // A packet that is full goes at once, and so does one that nothing in flight can wait for (Nagle,
-  // RFC 896); others wait for company until the next progress().
-  if (first && (peer.filling != nullptr || peer.send.open()) && fill(peer)) {
-    if (peer.posts != nullptr || peer.send.idle()) {
-      (void)send_frames(peer);
-      if (sink_ == nullptr) port_.flush();
-    }
+  const bool filled = first && (peer.filling != nullptr || peer.send.open()) && fill(peer);
+  if (filled) {
+    send_unless_in_company(peer);
+  } else {
+    make_ready(peer);
   }
-  if (peer.has_posts()) make_ready(peer);
   if (first && peer.posts == nullptr) return Posted::kDone;
   if (post->bytes - post->packed <= FramePost::kInlineBytes) {
     post->keep_inline();
@@ -125,6 +126,16 @@ Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void*
   }
   post->completion = &completion;
   return Posted::kPending;
+}
+
+// A packet that is full goes at once, and so does one that nothing in flight can wait for (Nagle,
+// RFC 896); others wait for company until the next progress().
+void DatagramLink::send_unless_in_company(Peer& peer) noexcept {
+  if (peer.posts != nullptr || peer.send.idle()) {
+    (void)send_frames(peer);
+    if (sink_ == nullptr) port_.flush();
+  }
+  if (peer.has_posts()) make_ready(peer);
 }
 
 void DatagramLink::withdraw(Rank rank, Completion& completion) noexcept {
@@ -171,8 +182,8 @@ int DatagramLink::progress(net::FrameSink& sink) noexcept {
   // Answers that have come already count before the timers that wait for them.
   if (polled < kPollBudget) events_ += static_cast<int>(timers_.run_expired(now_ns_));
   send_ready();
-  run_completions();
-  bury(sink);
+  if (complete_ != nullptr) run_completions();
+  if (!dying_.empty()) bury(sink);
   sink_ = nullptr;
   return events_;
 }

@@ -131,6 +131,8 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   bool send_lost(Peer& peer) noexcept;
   bool send_frames(Peer& peer) noexcept;
   bool fill(Peer& peer) noexcept;
+  bool pack_now(Peer& peer, const net::FrameHeader& header, const void* payload) noexcept;
+  void send_unless_in_company(Peer& peer) noexcept;
   bool send_goodbye(Peer& peer) noexcept;
   bool send_answer(Peer& peer) noexcept;
   bool send_bare(Peer& peer, std::uint8_t flags, std::span<const std::byte> payload) noexcept;

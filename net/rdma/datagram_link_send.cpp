@@ -72,6 +72,19 @@ bool DatagramLink::fill(Peer& peer) noexcept {
   return true;
 }
 
+// A small frame that nothing waits before goes straight into the packet that is being filled.
+// False: there is no room.
+bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
+                            const void* payload) noexcept {
+  if (peer.posts != nullptr || (peer.filling == nullptr && !peer.send.open())) return false;
+  if (!fill(peer)) return false;  // a packet to begin with
+  FramePost frame(header, payload);
+  if (peer.filling->capacity - peer.filling->bytes < frame.head.size() + frame.bytes) return false;
+  (void)frame.pack(*peer.filling);
+  counts_.copied_bytes += frame.head.size() + frame.bytes;
+  return true;
+}
+
 // All bytes of the post are in packets.
 void DatagramLink::finish(FramePost& post) noexcept {
   if (Completion* done = post.completion) {

@@ -74,20 +74,28 @@ void RdmaLink::lose(Rank peer, Error why) noexcept {
   datagrams_.lose(peer, std::move(why));
 }
 
-// Datagrams first: they bring letters.
+// Connections carry most, and what they have brought is not made to wait for a look at the
+// datagrams; those have their turn when there was nothing, and now and then.
 int RdmaLink::progress(net::FrameSink& sink) noexcept {
+  int events = 0;
+  if (connections_ != nullptr) {
+    Tap tap(*this, Way::kConnection, sink);
+    events = connections_->progress(tap);
+    if (events > 0 && ++rounds_without_datagrams_ < kDatagramsEvery) return events;
+    rounds_without_datagrams_ = 0;
+  }
   Tap tap(*this, Way::kDatagrams, sink);
-  int events = datagrams_.progress(tap);
+  events += datagrams_.progress(tap);
+  if (!held_.empty()) release_held();
+  return events;
+}
+
+void RdmaLink::release_held() noexcept {
   std::erase_if(held_, [&](Rank peer) {
     const bool arrived = datagrams_.delivered(peer);
     if (arrived) connections_->release(peer);
     return arrived;
   });
-  if (connections_ != nullptr) {
-    Tap other(*this, Way::kConnection, sink);
-    events += connections_->progress(other);
-  }
-  return events;
 }
 
 bool RdmaLink::arm() noexcept {

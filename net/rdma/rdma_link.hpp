@@ -62,6 +62,7 @@ class RdmaLink final : public net::Link {
   }
 
  private:
+  static constexpr std::uint32_t kDatagramsEvery = 8;  // rounds, while connections are busy
   enum class Way : std::uint8_t { kOpen, kDatagrams, kConnection };
   struct Route {
     Way way = Way::kOpen;       // of what this rank sends
@@ -87,6 +88,7 @@ class RdmaLink final : public net::Link {
   Route& route(Rank peer) noexcept { return routes_[static_cast<std::size_t>(peer)]; }
   const Route& route(Rank peer) const noexcept { return routes_[static_cast<std::size_t>(peer)]; }
   net::Link& choose(Rank peer) noexcept;
+  void release_held() noexcept;
   const net::Link& likely(Rank peer) const noexcept;
 
   DatagramLink& datagrams_;
@@ -94,6 +96,7 @@ class RdmaLink final : public net::Link {
   std::vector<Route> routes_;  // by rank
   std::vector<Rank> held_;     // whose datagrams have not all arrived
   std::uint32_t connections_left_;
+  std::uint32_t rounds_without_datagrams_ = 0;
   const int descriptor_;
 };
 

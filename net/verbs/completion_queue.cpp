@@ -4,10 +4,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <utility>
 
 namespace espalier::verbs {
+namespace {
+
+constexpr std::size_t kBatch = 16;  // completions per question
+
+}  // namespace
 
 Result<std::unique_ptr<CompletionQueue>> CompletionQueue::create(VerbsAdapter& adapter,
                                                                  std::uint32_t depth,
@@ -45,23 +50,21 @@ Outcome CompletionQueue::open_descriptor() {
 }
 
 const ibv_wc* CompletionQueue::next() noexcept {
-  if (begin_ == waiting_.size()) {
-    waiting_.clear();
-    begin_ = 0;
-    if (!fetch()) return nullptr;
-  }
+  if (begin_ == end_ && (std::exchange(few_, false) || !fetch())) return nullptr;
   return &waiting_[begin_++];
 }
 
 // Some of what the device has. False: nothing.
 bool CompletionQueue::fetch() noexcept {
-  std::array<ibv_wc, 16> completions;
+  if (begin_ == end_) begin_ = end_ = 0;
+  if (waiting_.size() < end_ + kBatch) waiting_.resize(end_ + kBatch);
   ++looks_;
-  const int count =
-      ibv_poll_cq(queue_.get(), static_cast<int>(completions.size()), completions.data());
+  const int count = ibv_poll_cq(queue_.get(), static_cast<int>(kBatch), &waiting_[end_]);
   if (count < 0) adapter_.device_gone(EIO);
-  if (count > 0) waiting_.insert(waiting_.end(), completions.begin(), completions.begin() + count);
-  return count > 0;
+  if (count <= 0) return false;
+  end_ += static_cast<std::size_t>(count);
+  few_ = static_cast<std::size_t>(count) < kBatch;
+  return true;
 }
 
 void CompletionQueue::fetch_all() noexcept {
@@ -76,7 +79,7 @@ bool CompletionQueue::arm() noexcept {
   while (ibv_get_cq_event(channel_.get(), &rung, &context) == 0) ibv_ack_cq_events(rung, 1);
   if (const int failure = ibv_req_notify_cq(queue_.get(), 0)) adapter_.device_gone(failure);
   (void)fetch();
-  return begin_ == waiting_.size() && adapter_.fault().ok();
+  return begin_ == end_ && adapter_.fault().ok();
 }
 
 }  // namespace espalier::verbs

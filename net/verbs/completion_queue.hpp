@@ -27,7 +27,9 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   ibv_cq* get() const noexcept { return queue_.get(); }
-  // The next completion, in their order; nullptr: there is none. Valid until the next call.
+  // The next completion, in their order; nullptr: there was none when the device was asked last.
+  // Who has taken the last of a few is not made to ask at once for more: it has work to do. Valid
+  // until the next call.
   const ibv_wc* next() noexcept;
   // Takes all that is there from the device: before a queue pair is destroyed, which may remove its
   // completions.
@@ -36,14 +38,14 @@ class CompletionQueue {
   template <typename Matches, typename Drop>
   void remove(Matches&& matches, Drop&& drop) {
     std::size_t kept = begin_;
-    for (std::size_t i = begin_; i < waiting_.size(); ++i) {
+    for (std::size_t i = begin_; i < end_; ++i) {
       if (matches(waiting_[i])) {
         drop(waiting_[i]);
       } else {
         waiting_[kept++] = waiting_[i];
       }
     }
-    waiting_.resize(kept);
+    end_ = kept;
   }
 
   int descriptor() const noexcept { return epoll_; }
@@ -61,9 +63,10 @@ class CompletionQueue {
   int epoll_ = -1;
   Channel channel_;
   Completions queue_;
-  // Those from begin_ on have not been handed out.
+  // Those from begin_ to end_ have not been handed out.
   std::vector<ibv_wc> waiting_;
-  std::size_t begin_ = 0;
+  std::size_t begin_ = 0, end_ = 0;
+  bool few_ = false;  // the device had no more when it was asked last
 };
 
 }  // namespace espalier::verbs

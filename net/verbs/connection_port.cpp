@@ -30,6 +30,7 @@ Outcome VerbsConnectionPort::fit_options() {
   options_.send_depth = std::bit_ceil(options_.send_depth);  // Positions wrap around.
   options_.inline_bytes = std::min(options_.inline_bytes, kInlineMax);
   at_most(options_.receive_packets, limits.max_srq_wr);
+  late_ = ReceivePoster::late_of(options_.receive_packets);
   const std::uint32_t spares =
       std::min(kSpares, static_cast<std::uint32_t>(limits.max_srq_wr) - options_.receive_packets);
   spares_ = SparePackets(options_.receive_packets, spares);
@@ -64,7 +65,7 @@ Outcome VerbsConnectionPort::open() {
   wanted.attr = {.max_wr = arrivals_max, .max_sge = 1, .srq_limit = 0};
   shared_.reset(ibv_create_srq(adapter_.domain(), &wanted));
   if (shared_ == nullptr) return adapter_.failed("ibv_create_srq", errno);
-  receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get(), counts_.refills);
+  receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get(), late_, counts_.refills);
   for (std::uint32_t i = 0; i < options_.receive_packets; ++i) {
     (*packets_)[i].in_flight = 1;
     receives_->post((*packets_)[i], kReceive | i);

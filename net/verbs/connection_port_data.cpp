@@ -155,14 +155,15 @@ int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
     ++events;
   }
   // The ends of connections come after everything that they had completed.
-  if (events < budget) events += tell_halted(sink, budget - events);
-  receives_->flush();
-  if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
+  if (events < budget && !halted_.empty()) events += tell_halted(sink, budget - events);
   if (events > 0) {
+    receives_->flush_surplus();
     idle_polls_ = 0;
-  } else if (++idle_polls_ % kIdlePolls == 0) {
-    adapter_.take_events();
+  } else {
+    receives_->flush();
+    if (++idle_polls_ % kIdlePolls == 0) adapter_.take_events();
   }
+  if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
   return adapter_.fault().ok() ? events : -1;
 }
 

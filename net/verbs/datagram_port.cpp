@@ -54,7 +54,9 @@ Outcome VerbsDatagramPort::open() {
   const Outcome made = create_queue_pair();
   if (!made) return made;
   own_.queue_pair = queue_pair_->qp_num;
-  receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get(), counts_.refills);
+  receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get(),
+                                              ReceivePoster::late_of(options_.receive_packets),
+                                              counts_.refills);
   for (std::uint32_t i = options_.send_packets; i > 0; --i) {
     push(free_, (*packets_)[options_.receive_packets + i - 1]);
   }
@@ -240,11 +242,12 @@ int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
     finish(*completion, sink);
     ++events;
   }
-  receives_->flush();
   if (events > 0) {
+    receives_->flush_surplus();  // PacketBudget promises half of the packets only.
     idle_polls_ = 0;
-  } else if (++idle_polls_ % kIdlePolls == 0) {
-    adapter_.take_events();
+  } else {
+    receives_->flush();
+    if (++idle_polls_ % kIdlePolls == 0) adapter_.take_events();
   }
   if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
   if (broken_) revive();

@@ -7,6 +7,7 @@
 // Ownership: the memory; packets never move. Threads: owner. path: data (post), setup (create)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -50,15 +51,27 @@ class PacketMemory {
 // Posts packets for arrivals, several with one call. Either on a queue pair or on a shared queue.
 class ReceivePoster {
  public:
-  // `refills` counts the calls.
-  ReceivePoster(PacketMemory& packets, ibv_qp* queue_pair, std::uint64_t& refills) noexcept
-      : packets_(packets), queue_pair_(queue_pair), refills_(refills) {}
-  ReceivePoster(PacketMemory& packets, ibv_srq* shared, std::uint64_t& refills) noexcept
-      : packets_(packets), shared_(shared), refills_(refills) {}
+  // `refills` counts the calls; `late`: see late_of().
+  ReceivePoster(PacketMemory& packets, ibv_qp* queue_pair, std::uint32_t late,
+                std::uint64_t& refills) noexcept
+      : packets_(packets), queue_pair_(queue_pair), late_(late), refills_(refills) {}
+  ReceivePoster(PacketMemory& packets, ibv_srq* shared, std::uint32_t late,
+                std::uint64_t& refills) noexcept
+      : packets_(packets), shared_(shared), late_(late), refills_(refills) {}
+
+  // Of so many packets, how many may wait for a round without arrivals to be posted again. Nobody
+  // may be promised those.
+  static std::uint32_t late_of(std::uint32_t packets) noexcept {
+    return std::min(static_cast<std::uint32_t>(kBatch) - 1, packets / 8);
+  }
 
   // `id` comes back with the completion. The packet is the adapter's from the next flush() on.
   void post(const rdma::Packet& packet, std::uint64_t id) noexcept;
   void flush() noexcept;
+  // In a round with arrivals, which somebody waits for: leaves behind what may be late.
+  void flush_surplus() noexcept {
+    if (count_ > late_) flush();
+  }
   void forget() noexcept { count_ = 0; }
   // Not 0: posting failed with this errno.
   int failure() const noexcept { return failure_; }
@@ -69,6 +82,7 @@ class ReceivePoster {
   PacketMemory& packets_;
   ibv_qp* queue_pair_ = nullptr;
   ibv_srq* shared_ = nullptr;
+  const std::uint32_t late_;
   std::uint64_t& refills_;
   std::array<ibv_recv_wr, kBatch> requests_;
   std::array<ibv_sge, kBatch> places_;
