@@ -35,8 +35,8 @@ LIMIT_S, FAILURES_MAX = 60.0, 2
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run.sh nodes", description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--rounds", type=int, default=7, help="launches per library and layout")
-    parser.add_argument("--minutes", type=float, default=12.0, help="no new round after this")
+    parser.add_argument("--rounds", type=int, default=12, help="launches per library and layout")
+    parser.add_argument("--minutes", type=float, default=20.0, help="no new round after this")
     parser.add_argument("--only", default=",".join(launchers.ALL), help="as espalier,mpich")
     parser.add_argument("--layouts", default="2x1,2x2,4x1,4x2", help="nodes x ranks per node")
     parser.add_argument("--ops", default=",".join(OPS))
@@ -78,6 +78,7 @@ class Comparison:
             if number > 0 and time.monotonic() - begin > self.args.minutes * 60:
                 say(f"time is up after {number} of {self.args.rounds} rounds")
                 return
+            self.nodes.deal(number)
             for layout in self.args.layouts:
                 for library in self.libraries:
                     if library.suits(layout):
@@ -95,7 +96,8 @@ class Comparison:
         command = library.command(self.nodes, layout, self.cores, library.program, args)
         begin = time.monotonic()
         try:
-            kept.append(launch.run_json(command, LIMIT_S))
+            done = launch.run_json(command, LIMIT_S)
+            kept.append(done | {"dealt": number % self.nodes.ways()})
         except launch.LaunchError as error:
             self._failed[key] = self._failed.get(key, 0) + 1
             self.failures.append(f"{library.name}, {layout}: {error}")

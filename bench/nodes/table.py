@@ -1,7 +1,8 @@
 """From launches to ratios, and the page of them.
 
-A launch's number is the median of its samples. Of each library's launches of a layout the quieter
-half counts, by the CPU time that others used meanwhile; a cell is the median over those.
+A launch's number is the median of its samples. Of each library's launches of a layout, and of one
+way of dealing the nodes out to the cores, the quieter half counts, by the CPU time that others used
+meanwhile, and of those the median; a cell is the mean over the ways of dealing.
 """
 
 import datetime
@@ -25,6 +26,19 @@ def quieter_half(launches: list) -> list:
     return sorted(launches, key=_foreign)[: (len(launches) + 1) // 2]
 
 
+def quiet_by_deal(launches: list) -> list:
+    deals = {}
+    for one in launches:
+        deals.setdefault(one["dealt"], []).append(one)
+    return [quieter_half(of_deal) for of_deal in deals.values()]
+
+
+def time_us(by_deal: list, op: str, size: int, crowded: bool):
+    times = [cell_us(launches, op, size, crowded) for launches in by_deal]
+    known = [time for time in times if time is not None]
+    return statistics.mean(known) if known else None
+
+
 def make_cell(layout, op: str, size: int, us: dict) -> dict:
     peers = {name: time for name, time in us.items() if name != OURS and time is not None}
     best = min(peers, key=peers.get) if peers else None
@@ -42,12 +56,12 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
     cells = []
     libraries = {}
     for layout, of in launches.items():
-        kept = {name: quieter_half(some) for name, some in of.items() if some}
-        libraries |= {name: some[0]["library"] for name, some in kept.items()}
+        kept = {name: quiet_by_deal(some) for name, some in of.items() if some}
+        libraries |= {name: of[name][0]["library"] for name in kept}
         for op in ops:
             for size in sizes:
                 crowded = layout.ranks > cores
-                us = {name: cell_us(some, op, size, crowded) for name, some in kept.items()}
+                us = {name: time_us(some, op, size, crowded) for name, some in kept.items()}
                 cells.append(make_cell(layout, op, size, us))
     counts = {str(layout): {name: len(some) for name, some in of.items()}
               for layout, of in launches.items()}  # fmt: skip
