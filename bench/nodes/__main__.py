@@ -78,7 +78,6 @@ class Comparison:
             if number > 0 and time.monotonic() - begin > self.args.minutes * 60:
                 say(f"time is up after {number} of {self.args.rounds} rounds")
                 return
-            self.nodes.deal(number)
             for layout in self.args.layouts:
                 for library in self.libraries:
                     if library.suits(layout):
@@ -96,8 +95,8 @@ class Comparison:
         command = library.command(self.nodes, layout, self.cores, library.program, args)
         begin = time.monotonic()
         try:
-            done = launch.run_json(command, LIMIT_S)
-            kept.append(done | {"dealt": number % self.nodes.ways()})
+            dealt = self.nodes.deal(number, layout.nodes)
+            kept.append(launch.run_json(command, LIMIT_S) | {"dealt": dealt})
         except launch.LaunchError as error:
             self._failed[key] = self._failed.get(key, 0) + 1
             self.failures.append(f"{library.name}, {layout}: {error}")

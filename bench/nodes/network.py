@@ -69,7 +69,7 @@ class Nodes:
     def _make(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="esp-nodes-")
         self.agent = pathlib.Path(self._folder.name) / "agent"
-        self.deal(0)
+        self.deal(0, self.count)
         self.agent.chmod(0o755)
         _ip("netns", "add", self.switch)
         _ip("-n", self.switch, "link", "add", "bridge", "type", "bridge")
@@ -94,19 +94,18 @@ class Nodes:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def deal(self, way: int) -> None:
-        """Deals the nodes out to the cores in turn; the first stays, the others move up by `way`.
-        From ways() on it is the same again; with 4 nodes and 2 cores these are all pairings."""
+    def deal(self, way: int, used: int) -> int:
+        """Deals the first `used` nodes out to the cores in turn, after all but the first have moved
+        up by `way`: with 4 nodes and 2 cores ways 0 to 2 are all pairings. Returns the way, which
+        is the same again after a while."""
         cores = sorted(os.sched_getaffinity(0))
-        others = list(range(2, self.count + 1))
-        shift = way % max(len(others), 1)
-        order = [1, *others[shift:], *others[:shift]]
+        others = list(range(2, used + 1))
+        shift = way % max(len(others), 1) if used > len(cores) else 0
+        order = [1, *others[shift:], *others[:shift], *range(used + 1, self.count + 1)]
         of_node = {node: cores[i % len(cores)] for i, node in enumerate(order)}
         dealt = " ".join(str(of_node[node]) for node in range(1, self.count + 1))
         self.agent.write_text(AGENT.replace("TAG", self.tag).replace("CORES", dealt))
-
-    def ways(self) -> int:
-        return max(self.count - 1, 1)
+        return shift
 
     def name(self, node: int) -> str:
         return f"{self.tag}-{node}"

@@ -1,14 +1,14 @@
 """From launches to ratios, and the page of them.
 
 A launch's number is the median of its samples. Of each library's launches of a layout, and of one
-way of dealing the nodes out to the cores, the quieter half counts, by the CPU time that others used
-meanwhile, and of those the median; a cell is the mean over the ways of dealing.
+way of dealing the nodes out to the cores, the lower quartile counts; a cell is the mean over the
+ways of dealing. Not the median: on a virtual machine whose processors move between the host's, a
+launch of any library takes one time or up to four times that, at random.
 """
 
 import datetime
 import statistics
 
-from analysis import cell_us
 from launchers import OURS
 from report import human_size, number, table
 
@@ -22,21 +22,18 @@ def _foreign(launch: dict) -> float:
     return (load["foreign_s"] + load["stolen_s"]) / max(load["wall_s"], 1e-9)
 
 
-def quieter_half(launches: list) -> list:
-    return sorted(launches, key=_foreign)[: (len(launches) + 1) // 2]
+def lower_quartile(values: list) -> float:
+    values = sorted(values)
+    return statistics.quantiles(values, n=4, method="inclusive")[0] if values[1:] else values[0]
 
 
-def quiet_by_deal(launches: list) -> list:
+def time_us(launches: list, op: str, size: int):
     deals = {}
-    for one in launches:
-        deals.setdefault(one["dealt"], []).append(one)
-    return [quieter_half(of_deal) for of_deal in deals.values()]
-
-
-def time_us(by_deal: list, op: str, size: int, crowded: bool):
-    times = [cell_us(launches, op, size, crowded) for launches in by_deal]
-    known = [time for time in times if time is not None]
-    return statistics.mean(known) if known else None
+    for launch in launches:
+        for row in launch["rows"]:
+            if row["op"] == op and row["bytes"] == size and row["correct"]:
+                deals.setdefault(launch["dealt"], []).append(row["median_us"])
+    return statistics.mean(map(lower_quartile, deals.values())) if deals else None
 
 
 def make_cell(layout, op: str, size: int, us: dict) -> dict:
@@ -56,12 +53,11 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
     cells = []
     libraries = {}
     for layout, of in launches.items():
-        kept = {name: quiet_by_deal(some) for name, some in of.items() if some}
-        libraries |= {name: of[name][0]["library"] for name in kept}
+        kept = {name: some for name, some in of.items() if some}
+        libraries |= {name: some[0]["library"] for name, some in kept.items()}
         for op in ops:
             for size in sizes:
-                crowded = layout.ranks > cores
-                us = {name: time_us(some, op, size, crowded) for name, some in kept.items()}
+                us = {name: time_us(some, op, size) for name, some in kept.items()}
                 cells.append(make_cell(layout, op, size, us))
     counts = {str(layout): {name: len(some) for name, some in of.items()}
               for layout, of in launches.items()}  # fmt: skip

@@ -43,6 +43,30 @@ TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
   EXPECT_EQ(world.connections(0).statistics().frames, 1U);
 }
 
+// A connection that brings something in every round does not keep another rank's datagram waiting.
+TEST(RdmaLink, DatagramsHaveTheirTurnWhileConnectionsAreBusy) {
+  ConnectionWorld world(3, {});
+  Messages first = one(1, 0, 0, 100);
+  carry(world, first);
+  settle(world);
+  Message apart(2, 0, FlowId(1, 0, 1000), 100, 1000);
+  (void)apart.receive(world.wire(0));
+  ASSERT_NE(apart.send(world.wire(2)), Posted::kRetry);
+  Messages stream;
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    stream.push_back(std::move(one(1, 0, round, 100).front()));
+    (void)stream.back()->receive(world.wire(0));
+    ASSERT_NE(stream.back()->send(world.wire(1)), Posted::kRetry);
+    world.pass(100'000);
+    EXPECT_GT(world.frames(0).progress(), 0) << round;
+    EXPECT_TRUE(stream.back()->received.complete()) << round;
+    (void)world.frames(1).progress();
+  }
+  EXPECT_TRUE(apart.received.complete());
+  ASSERT_TRUE(step_until(world, [&] { return apart.sent.complete(); }));
+  apart.check();
+}
+
 // Connections are made along the edges that are used, once per pair, and no receiver runs dry.
 TEST(RdmaLink, AsManyQueuePairsAsTheTreeHasNeighbours) {
   constexpr int kRanks = 15;
