@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/topology.hpp"
+#include "net/rdma/credit_account.hpp"
 #include "net/verbs/verbs.hpp"
 
 namespace espalier {
@@ -78,6 +79,7 @@ Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options&
   if (connections == 0) return Unit{};
   verbs::ConnectionOptions wanted;
   wanted.connections = connections;
+  wanted.packets_each = rdma::CreditAccount::kWindowMin;
   auto opened = adapter_->open_connections(wanted);
   if (opened) {
     connection_port_ = std::move(*opened);

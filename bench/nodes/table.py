@@ -27,20 +27,28 @@ def lower_quartile(values: list) -> float:
     return statistics.quantiles(values, n=4, method="inclusive")[0] if values[1:] else values[0]
 
 
-def time_us(launches: list, op: str, size: int):
+def times_us(launches: list, op: str, size: int) -> dict:
+    """By the way of dealing."""
     deals = {}
     for launch in launches:
         for row in launch["rows"]:
             if row["op"] == op and row["bytes"] == size and row["correct"]:
                 deals.setdefault(launch["dealt"], []).append(row["median_us"])
-    return statistics.mean(map(lower_quartile, deals.values())) if deals else None
+    return {way: lower_quartile(times) for way, times in deals.items()}
 
 
 def make_cell(layout, op: str, size: int, us: dict) -> dict:
-    peers = {name: time for name, time in us.items() if name != OURS and time is not None}
-    best = min(peers, key=peers.get) if peers else None
-    ours = us.get(OURS)
-    ratio = ours / peers[best] if best and ours else None
+    """`us`: by library and way of dealing. A library that some way has no time of is compared over
+    the others."""
+    ours = us.get(OURS, {})
+    ratios = {}
+    for name, theirs in us.items():
+        both = ours.keys() & theirs.keys()
+        if name != OURS and both:
+            ratios[name] = sum(ours[way] for way in both) / sum(theirs[way] for way in both)
+    best = max(ratios, key=ratios.get) if ratios else None
+    ratio = ratios.get(best)
+    us = {name: statistics.mean(of.values()) if of else None for name, of in us.items()}
     target = TARGET_LARGE if size >= LARGE else TARGET_SMALL
     return {
         "nodes": layout.nodes, "per_node": layout.per_node, "op": op, "bytes": size, "us": us,
@@ -57,7 +65,7 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
         libraries |= {name: some[0]["library"] for name, some in kept.items()}
         for op in ops:
             for size in sizes:
-                us = {name: time_us(some, op, size) for name, some in kept.items()}
+                us = {name: times_us(some, op, size) for name, some in kept.items()}
                 cells.append(make_cell(layout, op, size, us))
     counts = {str(layout): {name: len(some) for name, some in of.items()}
               for layout, of in launches.items()}  # fmt: skip

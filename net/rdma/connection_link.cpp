@@ -228,7 +228,8 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   }
   if (!letters_.empty()) events += handle_letters();
   if (!troubled_.empty()) events += handle_troubles();
-  events += static_cast<int>(timers_.run_expired(clock_.now_ns()));
+  looked_ns_ = clock_.now_ns();
+  events += static_cast<int>(timers_.run_expired(looked_ns_));
   if (may_pump()) pump_ready();
   if (!barred_news_.empty()) events += tell_barred();
   if (!finished_.empty()) events += fire();

@@ -126,6 +126,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
 
   // Memory that stays registered until remove(); see registered_memory.hpp.
   RegisteredMemory& memory() noexcept { return memory_; }
+  std::uint64_t looked_ns() const noexcept { return looked_ns_; }  // the last progress()
   const ConnectionStatistics& statistics() const noexcept { return statistics_; }
 
  private:
@@ -241,9 +242,10 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::vector<std::pair<Completion*, Status>> finished_;
   net::FrameSink* sink_ = nullptr;  // inside progress()
   Post* posting_ = nullptr;         // inside post(): not finished yet
-  std::int64_t unpromised_ = 0;     // packets of the receive queue that no window covers
-  bool starved_ = false;            // a packet was wanted and there was none
-  bool refused_ = false;            // a post answered kRetry
+  std::uint64_t looked_ns_ = 0;
+  std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
+  bool starved_ = false;         // a packet was wanted and there was none
+  bool refused_ = false;         // a post answered kRetry
   ConnectionStatistics statistics_;
 };
 

@@ -99,6 +99,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void deliver_to(LetterBox* box) noexcept override { box_ = box; }
 
   const DatagramLinkCounts& counts() const noexcept { return counts_; }
+  std::uint64_t looked_ns() const noexcept { return now_ns_; }  // the last progress()
   // nullptr: nothing was said or heard yet.
   const DatagramPeer* find(Rank peer) const noexcept { return known(peer); }
   // Every frame that was posted to this peer has come there.

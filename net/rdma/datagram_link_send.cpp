@@ -73,15 +73,16 @@ bool DatagramLink::fill(Peer& peer) noexcept {
 }
 
 // A small frame that nothing waits before goes straight into the packet that is being filled.
-// False: there is no room.
+// False: there is no room, and nothing has been begun.
 bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
                             const void* payload) noexcept {
   if (peer.posts != nullptr || (peer.filling == nullptr && !peer.send.open())) return false;
-  if (!fill(peer)) return false;  // a packet to begin with
   FramePost frame(header, payload);
-  if (peer.filling->capacity - peer.filling->bytes < frame.head.size() + frame.bytes) return false;
+  const std::uint64_t bytes = frame.head.size() + frame.bytes;
+  if (kPacketHeaderBytes + bytes > port_.packet_bytes() || !fill(peer)) return false;
+  if (peer.filling->capacity - peer.filling->bytes < bytes) return false;
   (void)frame.pack(*peer.filling);
-  counts_.copied_bytes += frame.head.size() + frame.bytes;
+  counts_.copied_bytes += bytes;
   return true;
 }
 

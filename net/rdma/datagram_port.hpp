@@ -65,8 +65,8 @@ class DatagramPort {
   virtual std::uint32_t packet_bytes() const noexcept = 0;
   // No damaged packet arrives: the network's own checksum covers it from adapter to adapter.
   virtual bool intact() const noexcept { return false; }
-  // Packets for arrivals: so many may wait for poll() or be held by the receiver; what comes beyond
-  // is lost.
+  // Packets for arrivals: so many may wait for poll() or be held by the receiver, but for a few
+  // that are posted again late; what comes beyond is lost.
   virtual std::uint32_t receive_depth() const noexcept = 0;
   // Checks the address, which comes from elsewhere.
   virtual Result<PathId> open_path(const PortAddress& to) = 0;

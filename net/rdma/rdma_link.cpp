@@ -75,14 +75,14 @@ void RdmaLink::lose(Rank peer, Error why) noexcept {
 }
 
 // Connections carry most, and what they have brought is not made to wait for a look at the
-// datagrams; those have their turn when there was nothing, and now and then.
+// datagrams; those have their turn when there was nothing, and when their last was long ago.
 int RdmaLink::progress(net::FrameSink& sink) noexcept {
   int events = 0;
   if (connections_ != nullptr) {
     Tap tap(*this, Way::kConnection, sink);
     events = connections_->progress(tap);
-    if (events > 0 && ++rounds_without_datagrams_ < kDatagramsEvery) return events;
-    rounds_without_datagrams_ = 0;
+    const bool lately = connections_->looked_ns() - datagrams_.looked_ns() < kDatagramsNs;
+    if (events > 0 && lately && held_.empty()) return events;
   }
   Tap tap(*this, Way::kDatagrams, sink);
   events += datagrams_.progress(tap);

@@ -62,7 +62,7 @@ class RdmaLink final : public net::Link {
   }
 
  private:
-  static constexpr std::uint32_t kDatagramsEvery = 8;  // rounds, while connections are busy
+  static constexpr std::uint64_t kDatagramsNs = 20'000;  // between looks while connections are busy
   enum class Way : std::uint8_t { kOpen, kDatagrams, kConnection };
   struct Route {
     Way way = Way::kOpen;       // of what this rank sends
@@ -96,7 +96,6 @@ class RdmaLink final : public net::Link {
   std::vector<Route> routes_;  // by rank
   std::vector<Rank> held_;     // whose datagrams have not all arrived
   std::uint32_t connections_left_;
-  std::uint32_t rounds_without_datagrams_ = 0;
   const int descriptor_;
 };
 

@@ -61,9 +61,9 @@ bool CompletionQueue::fetch() noexcept {
   ++looks_;
   const int count = ibv_poll_cq(queue_.get(), static_cast<int>(kBatch), &waiting_[end_]);
   if (count < 0) adapter_.device_gone(EIO);
+  few_ = count > 0 && count < static_cast<int>(kBatch);
   if (count <= 0) return false;
   end_ += static_cast<std::size_t>(count);
-  few_ = static_cast<std::size_t>(count) < kBatch;
   return true;
 }
 

@@ -31,6 +31,10 @@ Outcome VerbsConnectionPort::fit_options() {
   options_.inline_bytes = std::min(options_.inline_bytes, kInlineMax);
   at_most(options_.receive_packets, limits.max_srq_wr);
   late_ = ReceivePoster::late_of(options_.receive_packets);
+  uncounted_ = late_ + options_.packets_each * options_.connections;
+  options_.receive_packets += options_.packets_each * options_.connections;
+  at_most(options_.receive_packets, limits.max_srq_wr);
+  uncounted_ = std::min(uncounted_, options_.receive_packets / 2);
   const std::uint32_t spares =
       std::min(kSpares, static_cast<std::uint32_t>(limits.max_srq_wr) - options_.receive_packets);
   spares_ = SparePackets(options_.receive_packets, spares);
@@ -187,6 +191,7 @@ void VerbsConnectionPort::destroy(rdma::ConnectionId which) noexcept {
         packet.in_flight = 0;
         repost(packet);
       });
+  receives_->flush_surplus();
   const std::uint32_t generation = connection.generation + 1;
   connection = Connection(options_.send_depth);
   connection.generation = generation;

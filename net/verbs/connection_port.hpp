@@ -37,7 +37,9 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t inline_bytes() const noexcept override { return options_.inline_bytes; }
   std::uint32_t packet_bytes() const noexcept override { return options_.packet_bytes; }
   std::uint32_t send_depth() const noexcept override { return options_.send_depth; }
-  std::uint32_t receive_depth() const noexcept override { return options_.receive_packets - late_; }
+  std::uint32_t receive_depth() const noexcept override {
+    return options_.receive_packets - uncounted_;
+  }
 
   Result<rdma::ConnectionId> create() override;
   rdma::ConnectionAddress address(rdma::ConnectionId which) const noexcept override;
@@ -97,7 +99,8 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::unique_ptr<PacketMemory> packets_;
   SharedReceives shared_;
   std::unique_ptr<ReceivePoster> receives_;
-  std::uint32_t late_ = 0;  // packets that may be posted again late
+  std::uint32_t late_ = 0;       // packets that may be posted again late
+  std::uint32_t uncounted_ = 0;  // those, and those of packets_each
   SparePackets spares_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
   std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;

@@ -247,6 +247,7 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   completions_->fetch_all();
   if (const auto spare = spares_.queue_pair_destroyed(connection.receives_back)) {
     repost((*packets_)[*spare]);
+    receives_->flush_surplus();
   }
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
 }

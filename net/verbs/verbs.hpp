@@ -36,6 +36,9 @@ struct DatagramOptions {
 
 struct ConnectionOptions {
   std::uint32_t receive_packets = 512;  // of all connections together
+  // So many more for each connection, which receive_depth() does not count: for the least windows,
+  // which are granted even when nothing is left.
+  std::uint32_t packets_each = 0;
   std::uint32_t packet_bytes = 8192;
   std::uint32_t send_depth = 64;  // per connection
   std::uint32_t inline_bytes = 128;

@@ -80,6 +80,23 @@ TEST_F(Connections, WritesWithImmediateArriveInOrderAndWhole) {
   EXPECT_EQ(b.memory[kSegments * kBytes], pattern(kSegments * kBytes, 1));
 }
 
+// What has come is handed on before its packet goes back, and no credit is given for those that may
+// be late, nor for those of the least windows.
+TEST_F(Connections, PacketsGoBackInAQuietRound) {
+  open({.receive_packets = 64, .packets_each = 4, .connections = 3});
+  Node& a = nodes_[0];
+  Node& b = nodes_[1];
+  EXPECT_EQ(b.port->receive_depth(), 64u - 8u);
+  b.poll();
+  const std::uint64_t refills = b.port->counts().refills;
+  ASSERT_TRUE(a.port->write(a.connection, a.local(0, 8, 1), b.remote(), true, 7));
+  ASSERT_TRUE(eventually([&] { return b.poll() > 0; }));
+  ASSERT_EQ(b.log.writes.size(), 1u);
+  EXPECT_EQ(b.port->counts().refills, refills);
+  EXPECT_EQ(b.poll(), 0);
+  EXPECT_EQ(b.port->counts().refills, refills + 1);
+}
+
 TEST_F(Connections, PlainWritesAndReads) {
   open();
   Node& a = nodes_[0];
