@@ -14,9 +14,7 @@
 using espalier::AtomicKind;
 using espalier::Counter;
 using espalier::Finish;
-using espalier::OneSided;
 using espalier::RemoteCall;
-using espalier::Result;
 using espalier::net::RemoteKind;
 namespace api = espalier::api;
 

@@ -71,7 +71,7 @@ class Leaving final : public MessageHandler, public Agent {
   // What anybody has found, when kCompared is complete.
   FoundMismatch mismatch() const noexcept;
 
-  void heard(Rank from, std::span<const std::byte> message) noexcept override;
+  void heard(Rank from, std::span<const std::byte> bytes) noexcept override;
   int progress() noexcept override;
 
  private:

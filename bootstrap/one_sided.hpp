@@ -121,7 +121,8 @@ class OneSided final : public Agent, private MessageTaker {
   void explain(const char* what, Rank target, Status status) noexcept;
 
   struct WatchTimer : Timer {
-    WatchTimer(OneSided& one_sided) noexcept : Timer(&OneSided::on_timer), owner(one_sided) {}
+    explicit WatchTimer(OneSided& one_sided) noexcept
+        : Timer(&OneSided::on_timer), owner(one_sided) {}
     OneSided& owner;
   };
 

@@ -147,7 +147,7 @@ std::string RdmaStack::describe(Rank rank) const {
 }
 
 std::string RdmaStack::describe() const {
-  const std::string device = verbs::describe(adapter_->info());
+  std::string device = verbs::describe(adapter_->info());
   if (connection_port_ != nullptr) return device;
   return fmt::format("{}; no connections{}{}", device, why_no_connections_.empty() ? "" : ": ",
                      why_no_connections_);

@@ -91,9 +91,10 @@ void ask_first_node(esp_job& job, const std::vector<Team*>& teams) {
   std::uint64_t looked = 0;
   job.worker->wait([&] {
     const std::uint64_t now = job.clock.now_ns();
-    if (now - looked < kLookNs)
+    if (now - looked < kLookNs) {
       return std::none_of(asked.begin(), asked.end(),
                           [](auto& one) { return !one.first->has_answered(one.second); });
+    }
     looked = now;
     bool all = true;
     for (auto& [team, member] : asked) {

@@ -43,7 +43,7 @@ Result<RdmaEnd> rdma_end(const Card& card, Rank rank) {
   if (!address) return address.error();
   if (!address.value()) return RdmaEnd();
   auto parsed = verbs::parse_address(*address.value());
-  if (parsed) return RdmaEnd(std::move(*parsed));
+  if (parsed) return RdmaEnd(*parsed);
   return error(
       ESP_ERR_BOOTSTRAP,
       fmt::format("the RDMA address of rank {} makes no sense: {}", rank, parsed.error().text),

@@ -84,7 +84,7 @@ class FrameWire final : public Wire, private FrameSink {
   // to a peer that is lost goes nowhere.
   bool send_control(Rank to, std::span<const std::byte> message) noexcept;
   // Ok while the peer is not lost.
-  Status state(Rank peer) const noexcept;
+  Status state(Rank rank) const noexcept;
 
   // For the guest, which is there during every progress(). nullptr: its frames are errors.
   void set_guest(FrameGuest* guest) noexcept { guest_ = guest; }

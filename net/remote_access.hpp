@@ -63,7 +63,7 @@ class RemoteAccess final : private FrameGuest {
   Posted send(Rank to, const ActiveMessage& message, Completion& completion) noexcept;
   void withdraw(Rank to, Completion& completion) noexcept { link(to).withdraw(to, completion); }
   // Has the peer said that it does not take messages of this id?
-  bool refused(Rank peer, unsigned id) const noexcept;
+  bool refused(Rank rank, unsigned id) const noexcept;
   Status state(Rank peer) const noexcept { return wire(peer).state(peer); }
   // Somebody waits for the peer, for long: makes sure that its end is noticed. After its goodbye it
   // does not answer any more, and that it has gone shows only when something is sent to it: an

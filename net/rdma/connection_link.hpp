@@ -94,14 +94,14 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   ConnectionLink& operator=(const ConnectionLink&) = delete;
 
   net::LinkCaps caps(Rank peer) const noexcept override;
-  Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
+  Posted post(Rank rank, const net::FrameHeader& header, const void* payload,
               Completion& completion) noexcept override;
-  bool announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept override;
-  void retract(Rank from, const net::FrameHeader& expected) noexcept override;
-  void withdraw(Rank peer, Completion& completion) noexcept override;
+  bool announce(Rank rank, const net::FrameHeader& expected, std::byte* memory) noexcept override;
+  void retract(Rank rank, const net::FrameHeader& expected) noexcept override;
+  void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
-  void reach(Rank peer) noexcept override;
-  void lose(Rank peer, Error why) noexcept override;
+  void reach(Rank rank) noexcept override;
+  void lose(Rank rank, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
   bool flush() noexcept override {
     if (!ready_.empty() && sink_ == nullptr) pump_ready();
@@ -110,16 +110,16 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
-  void say_goodbye(Rank peer) noexcept override;
+  void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
-  std::string describe(Rank peer) const override;
+  std::string describe(Rank rank) const override;
 
   // The connection carries what is posted.
-  bool up(Rank peer) const noexcept;
+  bool up(Rank rank) const noexcept;
   // Frames to a peer that is up wait from here to release(), because others went before them
   // elsewhere.
-  void hold(Rank peer) noexcept;
-  void release(Rank peer) noexcept;
+  void hold(Rank rank) noexcept;
+  void release(Rank rank) noexcept;
 
   // A frame of this peer begins that did not come through this link: its announcement ends.
   void came_otherwise(Rank from, const net::FrameHeader& header) noexcept;

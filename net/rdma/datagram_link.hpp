@@ -77,12 +77,12 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   DatagramLink& operator=(const DatagramLink&) = delete;
 
   net::LinkCaps caps(Rank peer) const noexcept override;
-  Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
+  Posted post(Rank rank, const net::FrameHeader& header, const void* payload,
               Completion& completion) noexcept override;
-  void withdraw(Rank peer, Completion& completion) noexcept override;
+  void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
-  void reach(Rank peer) noexcept override;
-  void lose(Rank peer, Error why) noexcept override;
+  void reach(Rank rank) noexcept override;
+  void lose(Rank rank, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
   bool flush() noexcept override {
     if (untried_ && sink_ == nullptr) send_ready();
@@ -91,9 +91,9 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
-  void say_goodbye(Rank peer) noexcept override;
+  void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
-  std::string describe(Rank peer) const override;
+  std::string describe(Rank rank) const override;
 
   void post(Rank to, std::span<const std::byte> letter) noexcept override;
   void deliver_to(LetterBox* box) noexcept override { box_ = box; }

@@ -50,7 +50,8 @@ std::string known_names() {
 
 bool parse_share(std::string_view text, double& share) {
   const auto number = parse_number(text);
-  if (!number || !(0.0 <= *number && *number <= 1.0)) return false;
+  const bool inside = number && 0.0 <= *number && *number <= 1.0;  // not a number: false
+  if (!inside) return false;
   share = *number;
   return true;
 }

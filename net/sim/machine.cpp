@@ -71,7 +71,7 @@ std::optional<std::string> read_file(const std::string& path) {
 }  // namespace
 
 Result<Machine> load_machine(const std::string& path_or_name) {
-  if (path_or_name.find('/') == path_or_name.npos && !path_or_name.ends_with(".machine")) {
+  if (path_or_name.find('/') == std::string::npos && !path_or_name.ends_with(".machine")) {
     return load_shipped(path_or_name);
   }
   const auto text = read_file(path_or_name);

@@ -84,7 +84,7 @@ struct Machine {
   // Cores in one unit of this level.
   std::uint64_t cores_per_unit(std::size_t level) const noexcept;
   // Index of the level with this name, or -1.
-  int find_level(std::string_view name) const noexcept;
+  int find_level(std::string_view wanted) const noexcept;
 };
 
 // ESP_ERR_ARGUMENT with "FILE:LINE: what is wrong, and what would be right".

@@ -34,7 +34,7 @@ Words keys_of(const MachineSection& section) {
 
 std::string stem(std::string_view file_name) {
   const std::size_t slash = file_name.find_last_of('/');
-  if (slash != file_name.npos) file_name.remove_prefix(slash + 1);
+  if (slash != std::string_view::npos) file_name.remove_prefix(slash + 1);
   return std::string(file_name.substr(0, file_name.find('.')));
 }
 

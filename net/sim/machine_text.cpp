@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kOrigins = {"published", "measured", "
 
 std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == text.npos) return {};
+  if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
@@ -73,7 +73,7 @@ class Splitter {
     const std::size_t hash = std::min(line.find('#'), line.size());
     const std::string_view statement = trim(line.substr(0, hash));
     const std::size_t equals = statement.find('=');
-    if (equals == statement.npos || trim(statement.substr(0, equals)).empty() ||
+    if (equals == std::string_view::npos || trim(statement.substr(0, equals)).empty() ||
         trim(statement.substr(equals + 1)).empty()) {
       return wrong(
           fmt::format("\"{}\" is neither \"[section]\" nor \"key = value  # origin\"", statement));

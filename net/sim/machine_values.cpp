@@ -19,7 +19,7 @@ constexpr Unit kRates[] = {{"B/s", 1},     {"kB/s", 1e3},       {"MB/s", 1e6},  
 // The number in the unit of factor 1.
 std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) noexcept {
   const std::size_t space = text.find_last_of(" \t");
-  if (space == text.npos) return std::nullopt;
+  if (space == std::string_view::npos) return std::nullopt;
   const std::string_view digits = text.substr(0, text.find_last_not_of(" \t", space) + 1);
   const auto number = parse_number(digits);
   for (const Unit& unit : units) {

@@ -28,8 +28,8 @@ std::optional<double> parse_hertz(std::string_view text) {
   if (!text.ends_with("hz")) return std::nullopt;
   text.remove_suffix(2);
   const auto number = parse_number(text);
-  if (!number || !(kHertzMin <= *number && *number <= kHertzMax)) return std::nullopt;
-  return number;
+  const bool inside = number && kHertzMin <= *number && *number <= kHertzMax;
+  return inside ? number : std::nullopt;
 }
 
 // "0-10ms": a unit after the last number is also that of the first.

@@ -3,6 +3,7 @@
 #include "net/sim/world.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "net/sim/sim_wire.hpp"
 
@@ -52,7 +53,7 @@ std::uint64_t World::charge(Rank rank, double work_ns) noexcept {
   const auto index = static_cast<std::size_t>(rank);
   Processor& p = processors_[index];
   const std::uint64_t begin = std::max(now_, p.busy_until);
-  const auto work = static_cast<std::uint64_t>(work_ns * p.slowness + 0.5);
+  const auto work = static_cast<std::uint64_t>(std::floor(work_ns * p.slowness + 0.5));
   p.busy_until = noise_.empty() ? begin + work : noise_[index].finish(begin, work);
   ESP_ASSERT(p.busy_until >= begin + work);
   if (work_ != nullptr && p.busy_until > begin) work_->push_back({rank, begin, p.busy_until});

@@ -11,7 +11,7 @@ namespace {
 constexpr double kPageBytes = 4096;
 
 std::uint64_t whole(double ns) noexcept {
-  return static_cast<std::uint64_t>(ns + 0.5);
+  return static_cast<std::uint64_t>(std::floor(ns + 0.5));
 }
 std::uint64_t whole(std::uint64_t bytes, double ns_per_byte) noexcept {
   return whole(static_cast<double>(bytes) * ns_per_byte);

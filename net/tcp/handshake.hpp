@@ -80,7 +80,7 @@ class Handshake {
   Step take_verdict(std::span<const std::byte> message) noexcept;
   Step refuse(const char* why) noexcept;
   bool well_formed(std::span<const std::byte> message, Kind kind) const noexcept;
-  bool proves(std::span<const std::byte> proof, Kind kind) const noexcept;
+  bool proves(std::span<const std::byte> claimed, Kind kind) const noexcept;
   std::uint64_t proof(Kind kind) const noexcept;
   void begin_reply(Kind kind, std::size_t bytes) noexcept;
   void reply_proof(Kind kind, std::size_t at) noexcept;

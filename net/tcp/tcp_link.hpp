@@ -127,7 +127,7 @@ class TcpLink final : public Link {
   void accept(std::size_t listener) noexcept;
   void pause_accepting(std::uint64_t for_ns) noexcept;
   void resume_accepting() noexcept;
-  void meet(Descriptor socket, Handshake handshake, Rank peer, const TcpAddress& address,
+  void meet(Descriptor socket, Handshake handshake, Rank rank, const TcpAddress& address,
             std::uint64_t deadline_ns) noexcept;
   void step(Meeting& meeting) noexcept;
   bool step_connect(Meeting& meeting) noexcept;

@@ -52,7 +52,7 @@ Outcome VerbsConnectionPort::fit_options() {
 }
 
 Outcome VerbsConnectionPort::open() {
-  const Outcome fits = fit_options();
+  Outcome fits = fit_options();
   if (!fits) return fits;
   const std::uint32_t arrivals_max = options_.receive_packets + spares_.left();
   auto completions = CompletionQueue::create(
@@ -163,7 +163,7 @@ Outcome VerbsConnectionPort::connect(rdma::ConnectionId which, const rdma::Conne
   ESP_ASSERT(connection.state == Connection::State::kMade);
   const auto peer = parse_address(to);
   if (!peer) return peer.error();
-  const Outcome connected = connect_queue_pair(adapter_, connection, peer.value());
+  Outcome connected = connect_queue_pair(adapter_, connection, peer.value());
   if (connected) connection.state = Connection::State::kConnected;
   return connected;
 }

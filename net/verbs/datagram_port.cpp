@@ -51,7 +51,7 @@ Outcome VerbsDatagramPort::open() {
                                       .headroom = kRoutingHeader});
   if (!packets) return packets.error();
   packets_ = std::move(*packets);
-  const Outcome made = create_queue_pair();
+  Outcome made = create_queue_pair();
   if (!made) return made;
   own_.queue_pair = queue_pair_->qp_num;
   receives_ = std::make_unique<ReceivePoster>(*packets_, queue_pair_.get(),
@@ -61,7 +61,7 @@ Outcome VerbsDatagramPort::open() {
     push(free_, (*packets_)[options_.receive_packets + i - 1]);
   }
   for (std::uint32_t i = 0; i < options_.receive_packets; ++i) (*packets_)[i].in_flight = 1;
-  const Outcome started = start_queue_pair();
+  Outcome started = start_queue_pair();
   if (!started) return started;
   post_receives();
   if (receives_->failure() != 0) return adapter_.failed("ibv_post_recv", receives_->failure());
