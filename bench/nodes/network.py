@@ -6,8 +6,8 @@ shared with others where there are more nodes than cores. Who shares a core with
 tree or another, so the nodes can be dealt out in several ways.
 
 Inside, TCP uses Reno's congestion control: Cubic, the usual one, cannot be chosen there, and BBR,
-which some machines have instead, measures the speed of a path that these do not have; with it the
-same program takes one or three times as long, launch by launch.
+which some machines have instead, made large messages take two to three times as long, launch by
+launch.
 """
 
 import os

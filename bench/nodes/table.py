@@ -2,8 +2,8 @@
 
 A launch's number is the median of its samples. Of each library's launches of a layout, and of one
 way of dealing the nodes out to the cores, the lower quartile counts; a cell is the mean over the
-ways of dealing. Not the median: on a virtual machine whose processors move between the host's, a
-launch of any library takes one time or up to four times that, at random.
+ways of dealing. Not the median: large messages take a launch of any library one time or up to four
+times that, here at random; why was not found.
 """
 
 import datetime
