@@ -98,10 +98,7 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   const bool small = header.bytes <= FramePost::kInlineBytes;
   if (small && sink_ == nullptr && send_now(to, header, payload)) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
-  if (post == nullptr) {
-    refused_ = true;
-    return Posted::kRetry;
-  }
+  if (post == nullptr) return Posted::kRetry;
   if (small) post->keep_inline();
   to.posts.push_back(*post);
   posting_ = small ? nullptr : post;

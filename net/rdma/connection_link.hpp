@@ -245,7 +245,6 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::uint64_t looked_ns_ = 0;
   std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
-  bool refused_ = false;         // a post answered kRetry
   ConnectionStatistics statistics_;
 };
 
