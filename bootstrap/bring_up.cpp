@@ -206,6 +206,8 @@ Tuning tuning_of(const esp_job& job) {
     tuning.spread_bytes_min = job.config.segment_bytes;
     tuning.network_bytes_min = tuning.network_bytes_max = job.config.segment_bytes;
   }
+  const auto wires = parse_wires(job.config.wires);
+  if (wires.ok() && !all_have_rdma(job.cards, wires.value())) tuning.exchange_radix = 2;
   tuning.inner_levels = static_cast<FollowLevels>(job.config.levels);
   tuning.level_shapes = job.level_shapes;
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;

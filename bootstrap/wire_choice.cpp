@@ -150,6 +150,14 @@ bool wants_connections(const std::vector<WireKind>& wires) noexcept {
   return connections < std::find(wires.begin(), wires.end(), WireKind::kUd);
 }
 
+bool all_have_rdma(const std::vector<Card>& cards, const std::vector<WireKind>& wires) noexcept {
+  const auto network = std::find_if(wires.begin(), wires.end(),
+                                    [](WireKind kind) { return kind != WireKind::kShm; });
+  return network != wires.end() && is_rdma(*network) &&
+         std::all_of(cards.begin(), cards.end(),
+                     [](const Card& card) { return has_address(card, WireKind::kUd); });
+}
+
 Result<std::optional<rdma::PortAddress>> rdma_address(const Card& card, Rank rank) {
   for (const CardAddress& one : card.addresses) {
     if (one.kind != WireKind::kUd) continue;

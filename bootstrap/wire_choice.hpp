@@ -29,6 +29,10 @@ bool allows(const std::vector<WireKind>& wires, WireKind kind) noexcept;
 // nothing else is.
 bool wants_connections(const std::vector<WireKind>& wires) noexcept;
 
+// Whether RDMA comes before TCP and all ranks have it. Of cards and settings that are the same on
+// all ranks, so all come to the same answer, whomever they are connected with.
+bool all_have_rdma(const std::vector<Card>& cards, const std::vector<WireKind>& wires) noexcept;
+
 // A network that is allowed and could not be opened on this rank.
 struct ClosedWire {
   WireKind kind = WireKind::kTcp;

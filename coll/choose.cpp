@@ -155,13 +155,24 @@ LevelShape choose_level(const LevelShape& wished, std::int32_t many, bool up,
           tuning.knomial_radix};
 }
 
+void choose_exchange(const Tuning& tuning, PlanRequest& request) {
+  NodePlan& plan = request.nodes;
+  const std::int32_t nodes = plan.nodes->count();
+  if (nodes == 1 || nodes > 1 << tuning.exchange_messages) return;  // it would be more than those
+  if (tuning.level_shapes.nodes.shape != ESP_SHAPE_AUTO) return;
+  const std::int32_t messages = exchange_steps(nodes, tuning.exchange_radix).messages();
+  const std::uint64_t bytes = message_bytes(request) * static_cast<std::uint64_t>(messages);
+  const bool fits = messages <= tuning.exchange_messages && bytes <= tuning.exchange_bytes;
+  if (fits) plan.exchange_radix = tuning.exchange_radix;
+}
+
 // An allreduce that is no exchange: spread over the heads where each gets a segment, and where
 // nodes have one level inside (who is no head has no children there, whose sums it would have to
 // keep).
 void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
   NodePlan& plan = request.nodes;
   const std::int32_t nodes = plan.nodes->count();
-  const bool fits = !plan.exchange && 1 < nodes && nodes <= kSpreadNodesMax &&
+  const bool fits = plan.exchange_radix == 0 && 1 < nodes && nodes <= kSpreadNodesMax &&
                     plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
                     plan.nodes->largest <= tuning.flat_ranks &&
                     tuning.level_shapes.nodes.shape == ESP_SHAPE_AUTO;
@@ -192,9 +203,7 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   const std::uint64_t bytes = message_bytes(request);
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
   const bool all = up && request.collective != Collective::kReduce;
-  plan.exchange = all && plan.nodes->count() > 1 && wished.nodes.shape == ESP_SHAPE_AUTO &&
-                  plan.nodes->count() <= tuning.exchange_nodes &&
-                  bytes * (nodes - 1) <= tuning.exchange_bytes;
+  if (all) choose_exchange(tuning, request);
   if (all) choose_spread(options, tuning, request);
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =

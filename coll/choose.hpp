@@ -53,11 +53,14 @@ struct Tuning {
   // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
   std::int32_t window_send = 16;
   std::int32_t window_recv = 32;
-  // Between nodes. Up to so many an allreduce of little data is one exchange between all heads: one
-  // hop, where a tree has two and more, for messages whose number grows with the square of nodes.
-  // What a head receives bounds it. Measured over TCP at 2 and 4 emulated nodes: from 64 to 256 KiB
-  // 1.1 to 1.7 times faster than a tree, and for two members no slower than spreading.
-  std::int32_t exchange_nodes = 8;
+  // Between nodes. An allreduce of little data is an exchange between all heads: in steps whose
+  // number grows with the logarithm of nodes, where a tree has twice as many. What a head receives
+  // bounds it. Measured over TCP at 2 and 4 emulated nodes: from 64 to 256 KiB 1.1 to 1.7 times
+  // faster than a tree, and for two members no slower than spreading. Radix: an RDMA message costs
+  // a fraction of the way's length, so up to 8 nodes are one step; one over a socket costs as much
+  // as the way, and bring-up makes it 2, where some ranks have nothing else.
+  std::int32_t exchange_radix = 8;
+  std::int32_t exchange_messages = 7;
   std::uint64_t exchange_bytes = 512 << 10;
   // With one member per node, an allreduce from so many bytes per member on is spread: every member
   // sends and receives 2 (p - 1) / p of the message and all combine, where the root of a tree does

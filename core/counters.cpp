@@ -49,6 +49,8 @@ constexpr CounterInfo kTable[] = {
     {"strangers", "connections refused because they did not prove to belong to the job",
      &Counters::strangers},
     {"yields", "times the processor was yielded while waiting", &Counters::yields},
+    {"naps", "times it slept for a moment instead, its processor being owed to others",
+     &Counters::naps},
     {"parks", "times the owner thread went to sleep while waiting", &Counters::parks},
     {"wakeups_sent", "wake-up calls made for sleeping peers", &Counters::wakeups_sent},
     {"timers_fired", "timers that expired", &Counters::timers_fired},

@@ -64,6 +64,7 @@ struct Counters {
   Counter socket_calls;
   Counter strangers;
   Counter yields;
+  Counter naps;
   Counter parks;
   Counter wakeups_sent;
   Counter timers_fired;

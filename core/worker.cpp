@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,6 +25,10 @@ constexpr std::uint64_t kShortYieldNs = 2'500;
 constexpr std::uint32_t kShortYields = 1000;  // that many in a row: the core is this rank's alone
 // As long as a time slice. Ranks that copy megabytes take a part of one.
 constexpr std::uint64_t kLongYieldNs = 2'000'000;
+// Who has been away from its core for so long has waited for somebody that computes.
+constexpr std::uint64_t kLongAbsenceNs = 300'000;
+constexpr std::uint64_t kNapsPerAbsence = 8, kNapMaxNs = 500'000;
+constexpr std::uint64_t kManyArrivals = 4;
 constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;
 
 }  // namespace
@@ -64,7 +69,10 @@ int Worker::progress_once() noexcept {
   }
   in_progress_ = false;
   // What came after the wires: of the engine, callbacks, tasks, timers. Their owner may leave now.
-  if (events > 0) (void)flush();
+  if (events > 0) {
+    arrivals_ += static_cast<std::uint64_t>(events);
+    (void)flush();
+  }
   return events;
 }
 
@@ -135,19 +143,21 @@ void Worker::submit(Task& task) noexcept {
 
 void Worker::wait_slow(Look done, void* context) noexcept {
   const std::uint64_t begin = clock_.now_ns();
+  idle_at_ns_ = 0;
   std::uint64_t idle_since = begin;
   std::uint64_t watched = begin;
   while (!done(context)) {
     const bool busy = progress() > 0;
     if (done(context)) return;
     if (busy) {
-      idle_since = 0;  // Read the clock again only when there is nothing to do.
+      idle_since = idle_at_ns_ = 0;  // Read the clock again only when there is nothing to do.
       continue;
     }
     const std::uint64_t now = clock_.now_ns();
     if (idle_since == 0) idle_since = now;
     if (now - watched >= kWatchNs) {
       watched = now;
+      idle_at_ns_ = 0;
       for (Wire* wire : wires_) wire->idle();
       if (watchdog_ != nullptr) watchdog_->look(begin, now);
     } else if (!shared_ && now - idle_since < policy_.spin_ns) {
@@ -156,6 +166,7 @@ void Worker::wait_slow(Look done, void* context) noexcept {
       yield(now);
     } else {
       park(done, context, now);
+      idle_at_ns_ = 0;
     }
   }
 }
@@ -169,7 +180,10 @@ void Worker::yield(std::uint64_t now_ns) noexcept {
   ++counters_.yields;
   sched_yield();
   const std::uint64_t back_ns = clock_.now_ns();
-  short_yields_ = back_ns - now_ns < kShortYieldNs ? short_yields_ + 1 : 0;
+  const bool given_back = back_ns - now_ns < kShortYieldNs;
+  note_absence(idle_at_ns_ != 0 ? idle_at_ns_ : now_ns, back_ns);
+  if (given_back && naps_until_ns_ != 0) nap(back_ns);
+  short_yields_ = given_back ? short_yields_ + 1 : 0;
   shared_ = policy_.adaptive && (short_yields_ == 0 || (shared_ && short_yields_ < kShortYields));
   if (back_ns - now_ns < kLongYieldNs) [[likely]] {
     ++good_yields_;
@@ -178,6 +192,30 @@ void Worker::yield(std::uint64_t now_ns) noexcept {
   const bool again = std::exchange(good_yields_, 0) < kGoodYields;
   yieldless_ns_ = again ? std::clamp(2 * yieldless_ns_, kYieldlessMinNs, kYieldlessMaxNs) : 0;
   yields_again_ns_ = back_ns + yieldless_ns_;
+}
+
+// There was nothing to do meanwhile: if it took long the core was somebody else's, whether it was
+// yielded or taken away.
+void Worker::note_absence(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
+  const std::uint64_t away_ns = now_ns - since_ns;
+  idle_at_ns_ = now_ns;
+  if (!policy_.adaptive || away_ns < kLongAbsenceNs) return;
+  nap_ns_ = std::min(away_ns / kNapsPerAbsence, kNapMaxNs);
+  naps_until_ns_ = now_ns + kNapsPerAbsence * nap_ns_;
+}
+
+void Worker::nap(std::uint64_t now_ns) noexcept {
+  // Where a lot has come during the last one they go on: others make good use of the core.
+  const bool useful =
+      std::exchange(napped_, false) && arrivals_ - arrivals_before_ >= kManyArrivals;
+  if (useful) naps_until_ns_ = now_ns + kNapsPerAbsence * nap_ns_;
+  if (now_ns >= naps_until_ns_) return;
+  ++counters_.naps;
+  const timespec time = {0, static_cast<long>(nap_ns_)};
+  ::nanosleep(&time, nullptr);
+  idle_at_ns_ = 0;
+  napped_ = true;
+  arrivals_before_ = arrivals_;
 }
 
 void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {

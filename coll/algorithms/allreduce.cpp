@@ -13,20 +13,19 @@ constexpr std::uint8_t kDown = 2;
 
 constexpr std::uint8_t kAcross = 1;  // between heads
 
-// The heads' sums, in the order of nodes, into kOutput. `up`: of the own node. Every head combines
-// the same operands in the same order: the same bits everywhere.
+// A step: the sums of the heads of a group, in the order of nodes, into kOutput. `sum`: where the
+// own one stands, `made` by this vertex (kNoVertex: it is the input). Every head of the group
+// combines the same operands in the same order: the same bits everywhere.
 //
 //   own sum --> send to each other head --\ (kOutput may not be written before they are out)
-//         \--------------------------------> combine --> down
+//         \--------------------------------> combine --> next step, or down
 //   view of each other head --------------/
-VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) {
-  const PlanRequest& request = builder.request();
-  const TeamNodes& nodes = *request.nodes.nodes;
-  const bool alone = reduced.combine == kNoVertex;
+VertexId add_step(Builder& builder, const Lane& up, const std::vector<std::int32_t>& group,
+                  VertexId made) {
   Vertex send;
   send.action = Action::kSend;
   send.channel = kAcross;
-  send.src = alone ? Place::kInput : Place::kOutput;
+  send.src = made == kNoVertex ? Place::kInput : Place::kOutput;
   send.window = builder.window_send();
   send.count = send.inner = up.count;
   Vertex view = send;
@@ -37,16 +36,16 @@ VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) 
   combine.action = Action::kCombine;
   combine.dst = Place::kOutput;
   std::vector<VertexId> views, sends;
-  for (std::int32_t k = 0; k < nodes.count(); ++k) {
-    if (k == nodes.node_of(request.rank)) {
+  for (const std::int32_t head : group) {
+    if (head == builder.request().rank) {
       combine.operands.push_back({send.src, 0});
       continue;
     }
-    view.peer = send.peer = nodes.member(k, 0);
+    view.peer = send.peer = head;
     views.push_back(builder.add(view));
     combine.operands.push_back({Place::kView, views.back()});
     sends.push_back(builder.add(send));
-    if (!alone) builder.need_source(sends.back(), reduced.combine);
+    if (made != kNoVertex) builder.need_source(sends.back(), made);
   }
   const VertexId id = builder.add(std::move(combine));
   for (const VertexId from : views) {
@@ -54,11 +53,31 @@ VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) 
     builder.need(from, id, builder.window_recv());
   }
   for (const VertexId to : sends) builder.need(id, to);
-  if (!alone) builder.need(id, reduced.combine);
+  if (made != kNoVertex) builder.need(id, made);
   return id;
 }
 
-// Up inside each node, once between all heads, down inside each node.
+// After step k every head has the sum of a run of nodes: as many as the steps so far reach.
+VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) {
+  const PlanRequest& request = builder.request();
+  const TeamNodes& nodes = *request.nodes.nodes;
+  const std::int32_t mine = nodes.node_of(request.rank);
+  const ExchangeSteps steps = exchange_steps(nodes.count(), request.nodes.exchange_radix);
+  VertexId made = reduced.combine;
+  std::int32_t run = 1;
+  for (std::size_t k = 0; k < steps.count; ++k) {
+    const std::int32_t digit = mine / run % steps.groups[k];
+    std::vector<std::int32_t> group;
+    for (std::int32_t d = 0; d < steps.groups[k]; ++d) {
+      group.push_back(nodes.member(mine + (d - digit) * run, 0));
+    }
+    made = add_step(builder, up, group, made);
+    run *= steps.groups[k];
+  }
+  return made;
+}
+
+// Up inside each node, across between all heads, down inside each node.
 Result<Plan> make_exchange_allreduce(const PlanRequest& request) {
   Builder builder(request, 1);
   TreeSpec spec{.size = request.size, .nodes = request.nodes};
@@ -179,7 +198,7 @@ class NodeSpread {
 };
 
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
-  if (request.nodes.exchange) return make_exchange_allreduce(request);
+  if (request.nodes.exchange_radix > 0) return make_exchange_allreduce(request);
   if (request.nodes.spread) return NodeSpread(request).make();
   Builder builder(request, 1);
   // With rank 0 as root, rotated rank order is rank order.

@@ -35,12 +35,19 @@ std::string describe_shape(esp_shape shape, std::int32_t radix) {
   return has_radix ? fmt::format("{} {}", shape_name(shape), radix) : shape_name(shape);
 }
 
+std::string describe_exchange(const NodePlan& plan) {
+  const std::size_t steps = exchange_steps(plan.nodes->count(), plan.exchange_radix).count;
+  return steps > 1 ? fmt::format("exchange in {} steps", steps) : "exchange";
+}
+
 // Of a tree that follows nodes: level by level, from the outside to the inside.
 std::string describe_levels(const PlanRequest& request, const std::string& outside) {
   const NodePlan& plan = request.nodes;
   std::string text;
   if (plan.nodes->count() > 1) {
-    const std::string how = plan.exchange ? "exchange" : plan.spread ? "spread" : outside;
+    const std::string how = plan.exchange_radix > 0 ? describe_exchange(plan)
+                            : plan.spread           ? "spread"
+                                                    : outside;
     text = fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
   for (const InnerGroups& groups : plan.nodes->inner) {

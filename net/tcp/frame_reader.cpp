@@ -1,4 +1,5 @@
 // FrameReader. path: data
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
     const std::uint64_t direct = in_payload_ ? header_.bytes - payload_bytes_ : 0;
     const std::size_t ahead = header_.bytes >= kLargePayload ? kFrameHeaderBytes : staging.size();
     const iovec pieces[] = {{payload_ + payload_bytes_, direct}, {staging.data(), ahead}};
-    const ssize_t got = direct > 0 ? ::readv(fd, pieces, 2) : ::readv(fd, pieces + 1, 1);
+    const ssize_t got = direct > 0 ? ::readv(fd, pieces, 2) : ::recv(fd, staging.data(), ahead, 0);
     ++counters.socket_calls;
     if (got == 0) return Outcome::kEnd;
     if (got < 0) {

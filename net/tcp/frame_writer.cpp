@@ -16,7 +16,11 @@ constexpr std::size_t kPieces = 64;  // per call: 32 frames with payload
 // Written by one call of write(): a peer that takes everything does not starve the others.
 constexpr std::uint64_t kBudgetBytes = std::uint64_t{4} << 20;
 
-// What is left of the frames from `frame` on, as far as there is room. Returns the bytes.
+// Up to so many bytes are copied into one piece: the kernel takes longer to look at a list of
+// pieces (8 bytes from one node to another: 7.8 us as pieces, 6.4 us as one).
+constexpr std::size_t kOnePieceBytes = kFrameHeaderBytes + 4096;
+
+// What is left of frames, as far as there is room.
 struct Gathered {
   std::array<iovec, kPieces> pieces;
   std::size_t count = 0;
@@ -35,6 +39,23 @@ struct Gathered {
       const std::uint64_t done = frame.written - kFrameHeaderBytes;
       add(frame.payload + done, frame.bytes - done);
     }
+  }
+
+  ssize_t send(int fd) noexcept {
+    if (bytes <= kOnePieceBytes) return send_copied(fd);
+    msghdr message = {};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = count;
+    return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  ssize_t send_copied(int fd) const noexcept {
+    std::byte copy[kOnePieceBytes];
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(copy + at, pieces[i].iov_base, pieces[i].iov_len);
+      at += pieces[i].iov_len;
+    }
+    return ::send(fd, copy, at, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 };
 
@@ -73,10 +94,7 @@ FrameWriter::Wrote FrameWriter::write(int fd, std::vector<Finished>& finished, C
     for (OutFrame* f = first_; f != nullptr && gathered.count + 2 <= kPieces; f = f->next) {
       gathered.add(*f);
     }
-    msghdr message = {};
-    message.msg_iov = gathered.pieces.data();
-    message.msg_iovlen = gathered.count;
-    const ssize_t wrote = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t wrote = gathered.send(fd);
     ++counters.socket_calls;
     if (wrote < 0) {
       failure = errno;

@@ -113,6 +113,19 @@ TEST(WireChoice, SharedMemoryInsideANodeAndTheNetworkElsewhere) {
   EXPECT_EQ(chosen.value()[1].others, "shm: another node" + kNoRdma);
 }
 
+TEST(WireChoice, WhetherAllHaveRdma) {
+  auto cards = three_nodes();
+  const std::vector<WireKind> best = parse_wires("shm,rc,ud,tcp").value();
+  EXPECT_FALSE(all_have_rdma(cards, best));
+  for (Card& card : cards) card.addresses.push_back({WireKind::kUd, {}});
+  EXPECT_TRUE(all_have_rdma(cards, best));
+  EXPECT_TRUE(all_have_rdma(cards, parse_wires("ud").value()));
+  EXPECT_FALSE(all_have_rdma(cards, parse_wires("tcp,rc,ud").value())) << "TCP is wanted more";
+  EXPECT_FALSE(all_have_rdma(cards, parse_wires("shm").value()));
+  cards.back().addresses.pop_back();
+  EXPECT_FALSE(all_have_rdma(cards, best)) << "one has none";
+}
+
 TEST(WireChoice, ForcedAndExcluded) {
   auto cards = three_nodes();
   const auto forced = choose_wires(cards, JobNodes::of(cards, 0, false), 0, {WireKind::kTcp});

@@ -489,7 +489,7 @@ class Interpreter {
   }
   // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
   bool makes(std::int32_t r, std::uint64_t g) const {
-    if (!request_.nodes.exchange) return r == maker(g);
+    if (request_.nodes.exchange_radix == 0) return r == maker(g);
     const std::vector<std::int32_t>& heads = request_.nodes.nodes->begin;
     return std::binary_search(heads.begin(), heads.end(), r);
   }

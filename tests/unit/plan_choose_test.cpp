@@ -55,13 +55,14 @@ TEST(Choose, AllreduceBetweenNodes) {
     request.nodes.nodes = &nodes;
     return resolved(request);
   };
-  EXPECT_TRUE(chosen(apart, 131064).nodes.exchange);
+  EXPECT_GT(chosen(apart, 131064).nodes.exchange_radix, 0);
   EXPECT_EQ(chosen(apart, 131072).algorithm, ESP_ALGORITHM_SPREAD);
-  EXPECT_FALSE(chosen(apart, 180000, false).nodes.exchange) << "a head would receive too much";
+  EXPECT_EQ(chosen(apart, 180000, false).nodes.exchange_radix, 0)
+      << "a head would receive too much";
   EXPECT_EQ(chosen(apart, 1 << 20).segment_bytes, 131072U);
   EXPECT_EQ(chosen(apart, 1 << 20, false).algorithm, ESP_ALGORITHM_TREE);
-  EXPECT_TRUE(chosen(pairs, 524288).nodes.exchange);
-  EXPECT_FALSE(chosen(pairs, 524296).nodes.exchange);
+  EXPECT_GT(chosen(pairs, 524288).nodes.exchange_radix, 0);
+  EXPECT_EQ(chosen(pairs, 524296).nodes.exchange_radix, 0);
   for (const bool commutative : {true, false}) {
     const PlanRequest large = chosen(pairs, 1 << 20, commutative);
     EXPECT_EQ(large.algorithm, ESP_ALGORITHM_TREE);
@@ -74,6 +75,31 @@ TEST(Choose, AllreduceBetweenNodes) {
   const TeamNodes mixed = TeamNodes::of(std::vector<std::int32_t>{0, 1, 0, 1});
   EXPECT_TRUE(chosen(mixed, 1 << 20).nodes.spread);
   EXPECT_FALSE(chosen(mixed, 1 << 20, false).nodes.spread);
+}
+
+// Steps of two where a message costs as much as the way; beyond 7 messages of a head it is a tree.
+TEST(Choose, ExchangeBetweenNodes) {
+  const auto radix = [](std::int32_t nodes, std::uint64_t bytes, std::int32_t most) {
+    std::vector<std::int32_t> of;
+    for (std::int32_t m = 0; m < nodes; ++m) of.push_back(m);
+    const TeamNodes placed = TeamNodes::of(of);
+    PlanRequest request = base(Collective::kAllreduce, nodes, bytes);
+    request.nodes.nodes = &placed;
+    Tuning tuning;
+    tuning.exchange_radix = most;
+    const auto made = resolve(kAuto, request, tuning);
+    EXPECT_TRUE(made.ok());
+    return made.value().nodes.exchange_radix;
+  };
+  EXPECT_EQ(radix(8, 8, 8), 8);
+  EXPECT_EQ(radix(8, 8, 2), 2);
+  EXPECT_EQ(radix(16, 8, 8), 8) << "4 x 4, 6 messages";
+  EXPECT_EQ(radix(11, 8, 8), 0) << "10 messages";
+  EXPECT_EQ(radix(64, 8, 2), 2);
+  EXPECT_EQ(radix(64, 8, 8), 0) << "8 x 8, 14 messages";
+  EXPECT_EQ(radix(1000, 8, 2), 0);
+  EXPECT_EQ(radix(8, 131072, 2), 2) << "3 messages";
+  EXPECT_EQ(radix(8, 131072, 8), 0) << "7 messages are more than 512 KiB";
 }
 
 // Every head gets a segment, of 64 KiB at least; beyond 16 nodes a tree costs a head less.
@@ -107,7 +133,7 @@ TEST(Choose, AllreduceOfTwoNodes) {
     request.nodes.nodes = &two;
     return resolved(request);
   };
-  EXPECT_TRUE(chosen(524288).nodes.exchange);
+  EXPECT_GT(chosen(524288).nodes.exchange_radix, 0);
   EXPECT_EQ(chosen(524296).algorithm, ESP_ALGORITHM_SPREAD);
 }
 

@@ -122,7 +122,7 @@ TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
           PlanRequest request = call(collective, c.size, segments);
           request.root = root;
           request = resolved(request, c.nodes);
-          if (segments > 1) request.nodes.exchange = false;
+          if (segments > 1) request.nodes.exchange_radix = 0;
           if (segments > 1 && root % 2 == 1) request.shape = ESP_SHAPE_CHAIN;
           const std::vector<Plan> plans = make_plans(request);
           ASSERT_FALSE(plans.empty());
@@ -141,6 +141,63 @@ TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
   }
 }
 
+TEST(ExchangeStepsTest, Groups) {
+  const auto groups = [](std::int32_t nodes, std::int32_t radix) {
+    const ExchangeSteps steps = exchange_steps(nodes, radix);
+    return std::vector<std::int32_t>(steps.groups.begin(),
+                                     steps.groups.begin() + static_cast<long>(steps.count));
+  };
+  using Groups = std::vector<std::int32_t>;
+  EXPECT_EQ(groups(1, 2), Groups{});
+  EXPECT_EQ(groups(8, 8), Groups{8});
+  EXPECT_EQ(groups(8, 2), (Groups{2, 2, 2}));
+  EXPECT_EQ(groups(6, 2), (Groups{2, 3})) << "what is no power has larger groups";
+  EXPECT_EQ(groups(7, 2), Groups{7});
+  EXPECT_EQ(groups(12, 8), (Groups{4, 3})) << "as equal as may be";
+  EXPECT_EQ(groups(16, 8), (Groups{4, 4}));
+  for (std::int32_t nodes = 1; nodes <= 1000; ++nodes) {
+    for (const std::int32_t radix : {2, 3, 8}) {
+      std::int64_t product = 1;
+      std::int32_t messages = 0;
+      for (const std::int32_t group : groups(nodes, radix)) {
+        product *= group;
+        messages += group - 1;
+      }
+      ASSERT_EQ(product, nodes) << radix;
+      ASSERT_EQ(messages, exchange_steps(nodes, radix).messages());
+    }
+  }
+}
+
+// Between 2 and 16 heads, in one step and in several: every head has the sum of all, and sends as
+// many messages as it is said to.
+TEST(PlanNodesTest, ExchangeInSteps) {
+  std::uint64_t seed = 1;
+  for (std::int32_t nodes = 2; nodes <= 16; ++nodes) {
+    for (const auto& [how, size] :
+         {std::pair{Placement::kByCore, nodes}, {Placement::kRandom, 2 * nodes + 1}}) {
+      const Case c{placed(how, nodes, size, static_cast<unsigned>(nodes)), size};
+      for (const std::int32_t radix : {2, 3, 8}) {
+        for (const std::uint64_t segments : {1U, 5U, 23U}) {
+          PlanRequest request = resolved(call(Collective::kAllreduce, size, segments), c.nodes);
+          request.nodes.exchange_radix = radix;
+          request.nodes.spread = false;
+          const std::vector<Plan> plans = make_plans(request);
+          ASSERT_FALSE(plans.empty());
+          ASSERT_EQ(edges(plans, c.nodes).size(),
+                    static_cast<std::size_t>(nodes * exchange_steps(nodes, radix).messages()));
+          PlanRequest renamed = request;
+          renamed.commutative = false;  // every head combines in the order of nodes
+          for (const Schedule& schedule : schedules(++seed, size)) {
+            ASSERT_TRUE(expect_correct(in_node_order(plans, c.nodes), renamed, schedule))
+                << nodes << " nodes, radix " << radix << ", " << segments << " segments";
+          }
+        }
+      }
+    }
+  }
+}
+
 // An allreduce dealt out to the heads: more segments than heads, fewer, and one.
 TEST(PlanNodesTest, SpreadOverHeads) {
   std::uint64_t seed = 1;
@@ -149,7 +206,7 @@ TEST(PlanNodesTest, SpreadOverHeads) {
   for (const Case& c : all) {
     for (const std::uint64_t segments : {1U, 2U, 5U, 23U}) {
       PlanRequest request = resolved(call(Collective::kAllreduce, c.size, segments), c.nodes);
-      request.nodes.exchange = false;
+      request.nodes.exchange_radix = 0;
       request.nodes.spread = true;
       request.nodes.inside = ESP_SHAPE_FLAT;
       const std::vector<Plan> plans = make_plans(request);
@@ -178,7 +235,7 @@ TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
       EXPECT_EQ(up.size(), static_cast<std::size_t>(c.nodes.count() - 1));
     }
     const PlanRequest barrier = resolved(call(Collective::kBarrier, c.size, 1), c.nodes);
-    EXPECT_TRUE(barrier.nodes.exchange);
+    EXPECT_GT(barrier.nodes.exchange_radix, 0);
     const auto count = static_cast<std::size_t>(c.nodes.count());
     EXPECT_EQ(edges(make_plans(barrier), c.nodes).size(), count * (count - 1));
   }

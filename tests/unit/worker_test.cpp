@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/no_threads.hpp"
@@ -120,6 +121,62 @@ TEST(Worker, SpinsAsItWasToldWhoeverSharesTheCore) {
                 {.spins = 1000, .yield_ns = kForEver, .adaptive = false, .shared_spins = 3});
   worker.wait([&] { return f.counters.yields.value() == 3; });
   EXPECT_EQ(worker.spins(), 1000U);
+}
+
+// A fair scheduler owes a rank that was away for a millisecond as much: its yields come back at
+// once for that long, though another one would have work for the core.
+TEST(Worker, NapsAfterALongAbsenceForAsLongAsThatLasted) {
+  for (const bool adaptive : {true, false}) {
+    LeapingClock clock(100);
+    Fixture f;
+    Worker worker(
+        clock, f.doorbell, f.counters,
+        {.spins = 1, .yield_ns = kForEver, .adaptive = adaptive, .shared_yield_ns = kForEver});
+    worker.wait([&] { return f.counters.yields.value() == 100; });
+    EXPECT_EQ(f.counters.naps.value(), 0U);
+    clock.leap_ns = 1'000'000;
+    worker.wait([&] { return f.counters.yields.value() == 101; });
+    clock.leap_ns = 10'000;
+    worker.wait([&] { return f.counters.yields.value() == 102; });
+    EXPECT_EQ(f.counters.naps.value(), 0U) << "somebody has taken what was yielded";
+    clock.leap_ns = 1'000;
+    worker.wait([&] { return f.counters.yields.value() == 110; });
+    EXPECT_EQ(f.counters.naps.value(), adaptive ? 8U : 0U);
+    worker.wait([&] { return f.counters.yields.value() == 2'000; });
+    const std::uint64_t naps = f.counters.naps.value();
+    EXPECT_LT(naps, 1'000U) << "1 ms, at two looks each";
+    worker.wait([&] { return f.counters.yields.value() == 2'100; });
+    EXPECT_EQ(f.counters.naps.value(), naps);
+    EXPECT_EQ(f.counters.parks.value(), 0U);
+  }
+}
+
+// Handles so many events in the first round after each nap.
+struct BusyAfterNaps final : Agent {
+  BusyAfterNaps(const Counters& counters, int events) : of(counters), many(events) {}
+  int progress() noexcept override {
+    return std::exchange(seen, of.naps.value()) != of.naps.value() ? many : 0;
+  }
+  const Counters& of;
+  const int many;
+  std::uint64_t seen = 0;
+};
+
+TEST(Worker, NapsGoOnWhileMuchComesMeanwhile) {
+  const auto naps = [](int arrivals) {
+    LeapingClock clock(1'000'000);
+    Fixture f;
+    Worker worker(clock, f.doorbell, f.counters,
+                  {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
+    BusyAfterNaps agent(f.counters, arrivals);
+    worker.attach(agent);
+    worker.wait([&] { return f.counters.yields.value() == 1; });
+    clock.leap_ns = 1'000;
+    worker.wait([&] { return f.counters.yields.value() == 2'000; });
+    return f.counters.naps.value();
+  };
+  EXPECT_LT(naps(1), 1'000U) << "one at a time: each was kept waiting";
+  EXPECT_GT(naps(4), 1'900U);
 }
 
 TEST(Worker, TimersFireWhileWaiting) {
