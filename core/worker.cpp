@@ -28,7 +28,9 @@ constexpr std::uint64_t kLongYieldNs = 2'000'000;
 // Who has been away from its core for so long has waited for somebody that computes.
 constexpr std::uint64_t kLongAbsenceNs = 300'000;
 constexpr std::uint64_t kNapsPerAbsence = 8, kNapMaxNs = 500'000;
-constexpr std::uint64_t kManyArrivals = 4;
+// Arrivals as dense as this at the end of a nap are a stream. Calls in lockstep have a few each,
+// however long the nap.
+constexpr std::uint64_t kStreamNs = 15'000;
 constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'000'000;
 
 }  // namespace
@@ -205,10 +207,10 @@ void Worker::note_absence(std::uint64_t since_ns, std::uint64_t now_ns) noexcept
 }
 
 void Worker::nap(std::uint64_t now_ns) noexcept {
-  // Where a lot has come during the last one they go on: others make good use of the core.
-  const bool useful =
-      std::exchange(napped_, false) && arrivals_ - arrivals_before_ >= kManyArrivals;
-  if (useful) naps_until_ns_ = now_ns + kNapsPerAbsence * nap_ns_;
+  // Naps go on while others make good use of the core.
+  const bool stream =
+      std::exchange(napped_, false) && (arrivals_ - arrivals_before_) * kStreamNs >= nap_ns_;
+  if (stream) naps_until_ns_ = now_ns + kNapsPerAbsence * nap_ns_;
   if (now_ns >= naps_until_ns_) return;
   ++counters_.naps;
   const timespec time = {0, static_cast<long>(nap_ns_)};

@@ -18,8 +18,8 @@
 // much time in return, and until it has had that a yield gives the core to nobody: the rank would
 // burn what the other could use. So after an absence of 0.3 ms or more, for as long as it lasted,
 // a yield that comes back at once is followed by a nap of an eighth of it, and for longer while
-// several events are found at the end of each nap. Else an absence makes a rank as late again, at
-// most. Measured: docs/performance.md, broadcasts over 4 nodes on 2 cores.
+// a stream of events is found at the end of each nap. Else an absence makes a rank as late again,
+// at most. Measured: docs/tuning.md.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once

@@ -85,7 +85,7 @@ int join(Backend& backend) {
   return made;
 }
 
-// All of it, one way. `flags`: 0 or MSG_DONTWAIT.
+// All of it, one way.
 template <typename Call>
 void move(std::size_t bytes, Call&& call) {
   for (std::size_t done = 0; done < bytes;) {
@@ -96,34 +96,67 @@ void move(std::size_t bytes, Call&& call) {
   }
 }
 
-double half_round_trip_us(int fd, std::vector<std::byte>& data, int flags, bool first, int trips) {
+// One end of the connection. Rank 0 begins.
+struct End {
+  int fd;
+  int flags;
+  bool first;
+
+  void send(const std::byte* data, std::size_t bytes) const {
+    move(bytes,
+         [&](std::size_t at) { return ::send(fd, data + at, bytes - at, flags | MSG_NOSIGNAL); });
+  }
+  void receive(std::byte* data, std::size_t bytes) const {
+    move(bytes, [&](std::size_t at) { return ::recv(fd, data + at, bytes - at, flags); });
+  }
+};
+
+// To and fro; us for one way of one message.
+double trips_us(const End& end, std::vector<std::byte>& data, int messages) {
   const std::int64_t start = now_ns();
-  for (int i = 0; i < 2 * trips; ++i) {
-    if ((i % 2 == 0) == first) {
-      move(data.size(), [&](std::size_t at) {
-        return ::send(fd, &data[at], data.size() - at, flags | MSG_NOSIGNAL);
-      });
+  for (int i = 0; i < 2 * messages; ++i) {
+    if ((i % 2 == 0) == end.first) {
+      end.send(data.data(), data.size());
     } else {
-      move(data.size(),
-           [&](std::size_t at) { return ::recv(fd, &data[at], data.size() - at, flags); });
+      end.receive(data.data(), data.size());
     }
   }
-  return static_cast<double>(now_ns() - start) * 1e-3 / (2 * trips);
+  return static_cast<double>(now_ns() - start) * 1e-3 / (2 * messages);
 }
 
-Summary measure_trips(Backend& backend, int fd, std::size_t bytes, int flags, const Options& o) {
+// One after the other in one direction, and a byte back at the end; us for one message.
+double stream_us(const End& end, std::vector<std::byte>& data, int messages) {
+  const std::int64_t start = now_ns();
+  for (int i = 0; i < messages; ++i) {
+    if (end.first) {
+      end.send(data.data(), data.size());
+    } else {
+      end.receive(data.data(), data.size());
+    }
+  }
+  std::byte last{};
+  if (end.first) {
+    end.receive(&last, 1);
+  } else {
+    end.send(&last, 1);
+  }
+  return static_cast<double>(now_ns() - start) * 1e-3 / messages;
+}
+
+using Way = double (*)(const End& end, std::vector<std::byte>& data, int messages);
+
+Summary measure_way(Backend& backend, const End& end, Way way, std::size_t bytes,
+                    const Options& o) {
   std::vector<std::byte> data(bytes, std::byte{1});
-  const bool first = backend.rank() == 0;
-  const int trips = bytes <= 4096 ? 64 : bytes <= (256 << 10) ? 8 : 2;
-  half_round_trip_us(fd, data, flags, first, trips);
-  const double once_us = 2 * trips * half_round_trip_us(fd, data, flags, first, trips);
+  const bool streams = way == stream_us;
+  const int messages = bytes <= 4096 ? 64 : bytes <= (256 << 10) || streams ? 8 : 2;
+  way(end, data, messages);
+  const double once_us = messages * way(end, data, messages);
   // As many on both sides.
   const int count =
       static_cast<int>(settle(backend, std::clamp(o.budget_ms * 1e3 / once_us, 3.0, 200.0)));
   std::vector<double> samples;
-  for (int i = 0; i < count; ++i) {
-    samples.push_back(half_round_trip_us(fd, data, flags, first, trips));
-  }
+  for (int i = 0; i < count; ++i) samples.push_back(way(end, data, messages));
   return summarize(std::move(samples));
 }
 
@@ -137,9 +170,15 @@ std::vector<Floor> measure_sockets(Backend& backend, const Options& options) {
   std::vector<Floor> floors;
   for (const std::size_t bytes : options.sizes) {
     for (const int flags : {0, static_cast<int>(MSG_DONTWAIT)}) {
-      Floor floor{flags == 0 ? "socket-sleep" : "socket-spin", bytes, {}, "half a round trip"};
-      floor.time_us = measure_trips(backend, socket.fd(), bytes, flags, options);
-      if (backend.rank() == 0) floors.push_back(std::move(floor));
+      const End end{socket.fd(), flags, backend.rank() == 0};
+      const char* wait = flags == 0 ? "sleep" : "spin";
+      Floor trip{fmt::format("socket-{}", wait), bytes, {}, "half a round trip"};
+      trip.time_us = measure_way(backend, end, trips_us, bytes, options);
+      Floor stream{fmt::format("stream-{}", wait), bytes, {}, "one of many in one direction"};
+      stream.time_us = measure_way(backend, end, stream_us, bytes, options);
+      if (!end.first) continue;
+      floors.push_back(std::move(trip));
+      floors.push_back(std::move(stream));
     }
   }
   return floors;

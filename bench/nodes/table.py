@@ -1,30 +1,29 @@
 """From launches to ratios, and the page of them.
 
-A launch's number is the median of its samples. Of each library's launches of a layout, and of one
-way of dealing the nodes out to the cores, the lower quartile counts; a cell is the mean over the
-ways of dealing. Not the median: large messages take a launch of any library one time or up to four
-times that, here at random; why was not found.
+A launch's number is the median of its samples. Launches count in which the cores were near and
+stayed so (driver/analysis.py). Of each library's launches of a layout, and of one way of dealing
+the nodes out to the cores, the median counts; a cell is the mean over the ways of dealing.
 """
 
 import datetime
+import json
+import pathlib
 import statistics
 
+from analysis import usable
 from launchers import OURS
 from report import human_size, number, table
 
 LARGE = 64 << 10
 TARGET_LARGE = 1 / 1.3  # from LARGE up: at least 1.3 times faster than the best peer
 TARGET_SMALL = 1.05  # below: at most this times its time
+_TARGETS = pathlib.Path(__file__).resolve().parents[1] / "targets.json"
+NEAR_NS = json.loads(_TARGETS.read_text())["near_ns"]
 
 
 def _foreign(launch: dict) -> float:
     load = launch["load"]
     return (load["foreign_s"] + load["stolen_s"]) / max(load["wall_s"], 1e-9)
-
-
-def lower_quartile(values: list) -> float:
-    values = sorted(values)
-    return statistics.quantiles(values, n=4, method="inclusive")[0] if values[1:] else values[0]
 
 
 def times_us(launches: list, op: str, size: int) -> dict:
@@ -34,7 +33,7 @@ def times_us(launches: list, op: str, size: int) -> dict:
         for row in launch["rows"]:
             if row["op"] == op and row["bytes"] == size and row["correct"]:
                 deals.setdefault(launch["dealt"], []).append(row["median_us"])
-    return {way: lower_quartile(times) for way, times in deals.items()}
+    return {way: statistics.median(times) for way, times in deals.items()}
 
 
 def make_cell(layout, op: str, size: int, us: dict) -> dict:
@@ -59,10 +58,12 @@ def make_cell(layout, op: str, size: int, us: dict) -> dict:
 
 def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
     cells = []
-    libraries = {}
+    libraries, distances, used = {}, {}, {}
     for layout, of in launches.items():
         kept = {name: some for name, some in of.items() if some}
+        kept, distances[str(layout)] = usable(kept, NEAR_NS) if kept else (kept, "unknown")
         libraries |= {name: some[0]["library"] for name, some in kept.items()}
+        used[str(layout)] = {name: len(some) for name, some in kept.items()}
         for op in ops:
             for size in sizes:
                 us = {name: times_us(some, op, size) for name, some in kept.items()}
@@ -75,6 +76,8 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
         "host": every[0]["host"] if every else {},
         "libraries": libraries,
         "launches": counts,
+        "used": used,
+        "distance": distances,
         "foreign_share": statistics.median(_foreign(one) for one in every) / cores if every else 0,
         "cells": cells,
     }
@@ -116,13 +119,14 @@ def p2p_lines(costs: dict, markdown: bool) -> list:
     if "error" in floor or not p2p:
         return []
     rows = []
-    for name, of in p2p.items():
-        for op in ("p2p-latency", "p2p-bandwidth"):
-            times = of.get(op, {})
-            rows.append([name, op, *(number(times[s] / floor[s] if s in times else None)
-                                     for s in floor)])  # fmt: skip
-    title = "Point to point, time / half a round trip of a plain socket (best launch)"
-    return _title(title, markdown) + table(["", "", *map(human_size, floor)], rows, markdown)
+    for op, of_socket in (("p2p-latency", "socket"), ("p2p-bandwidth", "stream")):
+        for name, of in p2p.items():
+            times, least = of.get(op, {}), floor[of_socket]
+            rows.append([op, name, *(number(times[s] / least[s] if s in times else None)
+                                     for s in least)])  # fmt: skip
+    title = "Point to point, time / a plain socket's (best launch; half a round trip, or a stream)"
+    sizes = map(human_size, floor["socket"])
+    return _title(title, markdown) + table(["", "", *sizes], rows, markdown)
 
 
 def cost_lines(costs: dict, markdown: bool) -> list:
@@ -157,6 +161,9 @@ def render(summary: dict, markdown: bool) -> str:
         f"{libraries}; source {summary['source']}, {summary['date']}; {host.get('cpu_model')}, "
         f"{host.get('cpus')} CPUs, {host.get('kernel')}.",
     ]
+    for layout, distance in summary["distance"].items():
+        counts = ", ".join(f"{name} {n}" for name, n in summary["used"][layout].items())
+        lines += ["", f"{layout}: cores {distance}; launches that count: {counts}."]
     lines += ratio_lines(summary["cells"], markdown)
     lines += peer_lines(summary["cells"], markdown)
     lines += p2p_lines(summary["costs"], markdown)
