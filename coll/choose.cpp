@@ -99,7 +99,9 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
 std::uint64_t least_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
   const bool spread = request.algorithm == ESP_ALGORITHM_SPREAD;
   if (crosses_network(request)) {
-    return spread ? tuning.network_spread_bytes_min : tuning.network_bytes_min;
+    if (spread) return tuning.network_spread_bytes_min;
+    // One hop, whose copies the kernel overlaps by itself.
+    return request.nodes.nodes->count() == 2 ? tuning.network_bytes_max : tuning.network_bytes_min;
   }
   return spread ? tuning.spread_bytes_min : tuning.segment_bytes_min;
 }
