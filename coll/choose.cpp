@@ -253,20 +253,18 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
 
 Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,
                          bool between_nodes) noexcept {
-  const std::uint64_t most =
-      std::min(between_nodes ? tuning.network_bytes_max : tuning.segment_bytes_max, segment_limit);
-  // A setting may ask for segments below the least.
-  const std::uint64_t least =
-      std::min(between_nodes ? tuning.network_bytes_min : tuning.flow_segment_bytes_min, most);
   Partition partition;
   partition.elements = bytes;
-  partition.piece_elements = least;
-  if (bytes <= least) return partition;
-  const std::uint64_t segments = between_nodes ? tuning.network_segments : tuning.segments;
-  const std::uint64_t share = bytes / segments / 4096 * 4096;
-  const std::uint64_t segment = std::clamp(share, least, most);
-  partition.piece_elements = segment;
-  partition.pieces = static_cast<std::uint32_t>((bytes + segment - 1) / segment);
+  if (between_nodes) {  // one hop: as choose_segment_bytes() between two nodes
+    partition.piece_elements = std::min(tuning.network_bytes_max, segment_limit);
+  } else {
+    const std::uint64_t most = std::min(tuning.segment_bytes_max, segment_limit);
+    // A setting may ask for segments below the least.
+    const std::uint64_t least = std::min(tuning.flow_segment_bytes_min, most);
+    partition.piece_elements = std::clamp(bytes / tuning.segments / 4096 * 4096, least, most);
+  }
+  const std::uint64_t segment = partition.piece_elements;
+  if (bytes > segment) partition.pieces = static_cast<std::uint32_t>((bytes - 1) / segment + 1);
   return partition;
 }
 

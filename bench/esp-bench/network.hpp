@@ -12,8 +12,8 @@
 namespace espalier::bench {
 
 // Over one TCP connection, per size of --bytes: half a round trip ("socket-...") and one of many
-// messages in one direction ("stream-..."). "...-sleep" blocks in the kernel, "...-spin" looks again
-// and again. On rank 0; empty elsewhere. Two ranks.
+// messages in one direction ("stream-..."). "...-sleep" blocks in the kernel, "...-spin" looks
+// again and again. On rank 0; empty elsewhere. Two ranks.
 std::vector<Floor> measure_sockets(Backend& backend, const Options& options);
 
 // Rank 0 exchanges 8 bytes with every other rank, one after the other, the first exchange timed

@@ -37,8 +37,8 @@ def _attempt(found: dict, name: str, measure, say) -> None:
 
 
 def sockets(comparison, library, sizes: list) -> dict:
-    """{"socket", "stream": {size: us}}: half a round trip of a plain socket, and one of many messages
-    in one direction; the lower of sleeping and spinning."""
+    """{"socket", "stream": {size: us}}: half a round trip of a plain socket, and one of many
+    messages in one direction; the lower of sleeping and spinning."""
     args = ["sockets", "--bytes", ",".join(map(str, sizes)), "--budget-ms", 20]
     best = {"socket": {}, "stream": {}}
     for _ in range(3):
