@@ -201,13 +201,16 @@ Tuning tuning_of(const esp_job& job) {
     tuning.segment_bytes_min = 32768;
     tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.nodes.usable_cpus);
   }
-  if (job.config.segment_bytes > 0) {
-    tuning.segment_bytes_min = tuning.segment_bytes_max = job.config.segment_bytes;
-    tuning.spread_bytes_min = job.config.segment_bytes;
-    tuning.network_bytes_min = tuning.network_bytes_max = job.config.segment_bytes;
-  }
   const auto wires = parse_wires(job.config.wires);
-  if (wires.ok() && !all_have_rdma(job.cards, wires.value())) tuning.exchange_radix = 2;
+  if (wires.ok() && !all_have_rdma(job.cards, wires.value())) {
+    tuning.exchange_radix = 2;
+    tuning.network_hop_bytes_min = tuning.network_bytes_max;
+  }
+  if (const std::uint64_t bytes = job.config.segment_bytes; bytes > 0) {
+    tuning.segment_bytes_min = tuning.segment_bytes_max = bytes;
+    tuning.spread_bytes_min = bytes;
+    tuning.network_bytes_min = tuning.network_hop_bytes_min = tuning.network_bytes_max = bytes;
+  }
   tuning.inner_levels = static_cast<FollowLevels>(job.config.levels);
   tuning.level_shapes = job.level_shapes;
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
@@ -244,6 +247,7 @@ void make_one_sided(esp_job& job, std::uint64_t timeout_ns) {
 void make_worker(esp_job& job) {
   job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
   job.engine = std::make_unique<Engine>(job.clock, job.counters, job.trace, tuning_of(job));
+  job.engine->set_log(&job.log);
   job.short_path = std::make_unique<ShortPath>(*job.worker, *job.engine, *job.doorbell);
   make_correspondence(job);
   WatchLimits limits;

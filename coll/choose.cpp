@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "coll/exchange_steps.hpp"
+
 namespace espalier {
 namespace {
 
@@ -100,8 +102,8 @@ std::uint64_t least_segment_bytes(const PlanRequest& request, const Tuning& tuni
   const bool spread = request.algorithm == ESP_ALGORITHM_SPREAD;
   if (crosses_network(request)) {
     if (spread) return tuning.network_spread_bytes_min;
-    // One hop, whose copies the kernel overlaps by itself.
-    return request.nodes.nodes->count() == 2 ? tuning.network_bytes_max : tuning.network_bytes_min;
+    return request.nodes.nodes->count() == 2 ? tuning.network_hop_bytes_min
+                                             : tuning.network_bytes_min;
   }
   return spread ? tuning.spread_bytes_min : tuning.segment_bytes_min;
 }
@@ -255,14 +257,13 @@ Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const
                          bool between_nodes) noexcept {
   Partition partition;
   partition.elements = bytes;
-  if (between_nodes) {  // one hop: as choose_segment_bytes() between two nodes
-    partition.piece_elements = std::min(tuning.network_bytes_max, segment_limit);
-  } else {
-    const std::uint64_t most = std::min(tuning.segment_bytes_max, segment_limit);
-    // A setting may ask for segments below the least.
-    const std::uint64_t least = std::min(tuning.flow_segment_bytes_min, most);
-    partition.piece_elements = std::clamp(bytes / tuning.segments / 4096 * 4096, least, most);
-  }
+  const std::uint64_t most =
+      std::min(between_nodes ? tuning.network_bytes_max : tuning.segment_bytes_max, segment_limit);
+  // A setting may ask for segments below the least.
+  const std::uint64_t least =
+      std::min(between_nodes ? tuning.network_hop_bytes_min : tuning.flow_segment_bytes_min, most);
+  const std::uint64_t segments = between_nodes ? tuning.network_segments : tuning.segments;
+  partition.piece_elements = std::clamp(bytes / segments / 4096 * 4096, least, most);
   const std::uint64_t segment = partition.piece_elements;
   if (bytes > segment) partition.pieces = static_cast<std::uint32_t>((bytes - 1) / segment + 1);
   return partition;

@@ -69,10 +69,11 @@ struct Tuning {
   // tree of heads took 1.6.
   std::uint64_t spread_node_bytes = 32768;
   // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
-  // itself, so they are larger than in shared memory, and fewer; of the largest size at once
-  // between two nodes (256 KiB as one: 0.7 to 0.9 of the time as four), where no third one waits
-  // for them.
+  // itself, so they are larger than in shared memory, and fewer. `hop`: of what crosses the network
+  // once, between two nodes and of messages. Over TCP bring-up makes it 256 KiB: 256 KiB as one
+  // segment took 0.7 to 0.95 of the time as four, with 1 and 2 ranks on each of two nodes.
   std::uint64_t network_bytes_min = 65536;
+  std::uint64_t network_hop_bytes_min = 65536;
   std::uint64_t network_spread_bytes_min = 131072;
   std::uint64_t network_bytes_max = 262144;
   std::uint64_t network_segments = 4;

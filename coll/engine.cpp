@@ -87,6 +87,10 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   entry->options = call.options;
   entry->plan = std::move(*plan);
   ++counters_.plans_built;
+  if (log_ != nullptr && team.rank == 0) {
+    log_->debug("{} of {} bytes on team {}: {}", collective_name(call.collective),
+                call.count * call.element_bytes, team.id, entry->plan.algorithm);
+  }
   if (cached != nullptr && ESP_PLANT(21, cached->in_use > 0, false)) {
     team.retired.push_back(std::move(cached));
   }

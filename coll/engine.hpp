@@ -16,6 +16,7 @@
 #include "coll/team.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/log.hpp"
 #include "core/trace.hpp"
 #include "core/worker.hpp"
 
@@ -91,6 +92,8 @@ class Engine final : public Agent {
   void cancel(Team& team) noexcept;
 
   void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
+  // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
+  void set_log(const Log* log) noexcept { log_ = log; }
 
   Trace& trace() noexcept { return trace_; }
   // The segments of a point-to-point message, however it is sent or received.
@@ -134,6 +137,7 @@ class Engine final : public Agent {
   Trace& trace_;
   Tuning tuning_;
   FailureListener* listener_ = nullptr;
+  const Log* log_ = nullptr;
   Instance* ready_ = nullptr;
   std::uint64_t started_ = 0;
   Instance* stalled_ = nullptr;

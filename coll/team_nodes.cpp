@@ -244,28 +244,4 @@ std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
   return std::min<std::int64_t>(children, spec.size - 1);
 }
 
-std::int32_t ExchangeSteps::messages() const noexcept {
-  std::int32_t sent = 0;
-  for (std::size_t k = 0; k < count; ++k) sent += groups[k] - 1;
-  return sent;
-}
-
-ExchangeSteps exchange_steps(std::int32_t nodes, std::int32_t radix) noexcept {
-  const auto reach = [](std::int32_t base, std::size_t steps) {
-    std::int64_t many = 1;
-    while (steps-- > 0) many = std::min<std::int64_t>(many * base, INT32_MAX);
-    return many;
-  };
-  ExchangeSteps steps;
-  std::size_t to_go = 1;
-  while (to_go < ExchangeSteps::kMax && reach(radix, to_go) < nodes) ++to_go;
-  for (std::int32_t left = nodes; left > 1; --to_go) {
-    std::int32_t group = 2;
-    while (left % group != 0 || reach(group, to_go) < left) ++group;
-    steps.groups[steps.count++] = group;
-    left /= group;
-  }
-  return steps;
-}
-
 }  // namespace espalier

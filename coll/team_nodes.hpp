@@ -82,21 +82,6 @@ struct LevelShape {
   friend bool operator==(const LevelShape&, const LevelShape&) = default;
 };
 
-// The steps of an exchange between heads. In each, heads form groups, of groups[k] in step k, and
-// send each other what they have: numbers in a mixed radix, one digit per step, the lowest first.
-// One step of all is the shortest way for small messages that cost little; steps of two (recursive
-// doubling) send the fewest. Groups of several sizes: Ruefenacht, Bull, Booth, "Generalisation of
-// recursive doubling for AllReduce", Parallel Computing 69 (2017).
-struct ExchangeSteps {
-  static constexpr std::size_t kMax = 8;
-  std::array<std::int32_t, kMax> groups = {};
-  std::size_t count = 0;
-  std::int32_t messages() const noexcept;  // that a head sends, and that it receives
-};
-// The fewest steps in which no group has more than `radix` (>= 2) heads, as far as `nodes` (>= 1)
-// has such divisors, and groups as equal as may be: 12 in radix 4 is 4 x 3.
-ExchangeSteps exchange_steps(std::int32_t nodes, std::int32_t radix) noexcept;
-
 // How a plan makes use of it.
 struct NodePlan {
   const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
@@ -107,8 +92,8 @@ struct NodePlan {
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;
   std::array<LevelShape, kInnerLevels> between = {};  // by InnerLevel
-  // An allreduce in which heads send each other their sums, in exchange_steps() of at most so many
-  // heads each. 0: no exchange.
+  // An allreduce in which heads send each other their sums, in exchange_steps() of this radix.
+  // 0: no exchange.
   std::int32_t exchange_radix = 0;
   // An allreduce whose segments are dealt out to the heads: each combines its share of all nodes'
   // sums and sends the result to the others. Up to kSpreadNodesMax nodes.

@@ -266,9 +266,12 @@ std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint
     }
   }
   if (!ranks.empty()) first = ranks.front();
-  return fmt::format("{} (operation {} on team {}) has waited {:.1f} s for rank{} {}",
-                     what.signature.to_text(), what.sequence, team.id,
-                     static_cast<double>(waited_ns) * 1e-9, names.size() == 1 ? "" : "s",
+  // Zero: it is not known, the news of another's failure came first.
+  const double seconds = static_cast<double>(waited_ns) * 1e-9;
+  return fmt::format("{} (operation {} on team {}) {} for rank{} {}", what.signature.to_text(),
+                     what.sequence, team.id,
+                     waited_ns > 0 ? fmt::format("has waited {:.1f} s", seconds) : "waits",
+                     names.size() == 1 ? "" : "s",
                      names.empty() ? "(unknown)" : fmt::format("{}", fmt::join(names, ", ")));
 }
 

@@ -16,10 +16,10 @@
 //
 // Schedulers that share fairly (EEVDF, Linux 6.6 and later) owe a rank that was away for long as
 // much time in return, and until it has had that a yield gives the core to nobody: the rank would
-// burn what the other could use. So after an absence of 0.3 ms or more, for as long as it lasted,
-// a yield that comes back at once is followed by a nap of an eighth of it, and for longer while
-// a stream of events is found at the end of each nap. Else an absence makes a rank as late again,
-// at most. Measured: docs/tuning.md.
+// burn what the other could use. So after a yield of 0.3 ms or more, for as long as it took (4 ms
+// at most), one that comes back at once is followed by a nap of an eighth of it, and for longer
+// while a stream of events comes. Else an absence makes a rank as late again, at most. Timers and
+// networks are heeded; tasks of other threads wait for the end of a nap. Measured: docs/tuning.md.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -155,8 +155,8 @@ class Worker {
   [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
   std::uint64_t patience_ns() const noexcept;
   void yield(std::uint64_t now_ns) noexcept;
-  void note_absence(std::uint64_t since_ns, std::uint64_t now_ns) noexcept;
   void nap(std::uint64_t now_ns) noexcept;
+  std::uint64_t next_deadline_ns() const noexcept;
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
   void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
   Outcome make_descriptor();
@@ -180,16 +180,15 @@ class Worker {
   std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
   std::uint64_t yields_again_ns_ = 0;           // none before
   std::uint64_t yieldless_ns_ = 0;              // how long there were none; 0: the last were good
-  std::uint64_t idle_at_ns_ = 0;     // the last yield's end, if nothing has come since; else 0
-  std::uint64_t naps_until_ns_ = 0;  // after a long absence
-  std::uint64_t nap_ns_ = 0;
-  bool napped_ = false;                               // and has not yet looked what for
-  std::uint64_t arrivals_ = 0, arrivals_before_ = 0;  // events; when the last nap ended
-  static constexpr std::uint32_t kGoodYields = 4;     // in a row: long ones are the exception
-  std::uint32_t good_yields_ = kGoodYields;           // since a long one
-  bool shared_ = false;                               // the core, as far as the last yields tell
-  std::uint32_t short_yields_ = 0;                    // since one that gave it away
-  bool armed_ = false;                                // by descriptor
+  std::uint64_t naps_until_ns_ = 0;             // 0: none after yields
+  std::uint64_t nap_ns_ = 0;                    // how long one is
+  std::uint64_t nap_began_ns_ = 0, nap_events_ = 0;  // of the last one; events before it
+  std::uint64_t events_ = 0;                         // so far
+  static constexpr std::uint32_t kGoodYields = 4;    // in a row: long ones are the exception
+  std::uint32_t good_yields_ = kGoodYields;          // since a long one
+  bool shared_ = false;                              // the core, as far as the last yields tell
+  std::uint32_t short_yields_ = 0;                   // since one that gave it away
+  bool armed_ = false;                               // by descriptor
   bool in_progress_ = false;
   // Writer: stop_thread(); reader: the thread. Publishes nothing.
   std::atomic<bool> stop_{false};

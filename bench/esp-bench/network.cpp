@@ -151,7 +151,7 @@ Summary measure_way(Backend& backend, const End& end, Way way, std::size_t bytes
   const bool streams = way == stream_us;
   const int messages = bytes <= 4096 ? 64 : bytes <= (256 << 10) || streams ? 8 : 2;
   way(end, data, messages);
-  const double once_us = messages * way(end, data, messages);
+  const double once_us = (streams ? 1 : 2) * messages * way(end, data, messages);
   // As many on both sides.
   const int count =
       static_cast<int>(settle(backend, std::clamp(o.budget_ms * 1e3 / once_us, 3.0, 200.0)));

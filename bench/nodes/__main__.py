@@ -71,7 +71,7 @@ class Comparison:
             layout: {library.name: [] for library in libraries if library.suits(layout)}
             for layout in args.layouts
         }
-        self.failures = []
+        self.failures, self.repeated = [], 0
         self._seconds, self._failed = {}, {}  # of the slowest launch; how many did
 
     def run(self) -> None:
@@ -86,12 +86,17 @@ class Comparison:
                         self._launch(layout, library, number)
 
     def _line_ns(self) -> float:
-        """How long a cache line takes from core to core: the machine's cores may be virtual, and
-        move. What takes 50 us while they share a cache takes 150 us when they do not."""
+        """How long a cache line takes from core to core, 0 if that is not known. Cores may be
+        virtual, and move: what takes 50 us while they share a cache takes 150 us when they do
+        not."""
         bench = self.args.build / "bin" / "esp-bench"
         command = [self.args.build / "bin" / "esp-run", "-n", 2, bench, "--op", "barrier",
                    "--budget-ms", 1]  # fmt: skip
-        return launch.run_json(command, LIMIT_S)["proximity_ns"]["after"]
+        try:
+            return launch.run_json(command, LIMIT_S)["proximity_ns"]["after"]
+        except launch.LaunchError as error:
+            say(f"distance of the cores: {error}")
+            return 0.0
 
     def _wait_until_near(self) -> float:
         end = time.monotonic() + (0 if self.args.smoke else NEAR_WAIT_S)
@@ -100,6 +105,20 @@ class Comparison:
             if line_ns < table.NEAR_NS or time.monotonic() >= end:
                 return line_ns
             time.sleep(0.5)
+
+    def _run_near(self, command: list) -> tuple:
+        """(the launch, seconds it took), repeated while the cores move during it."""
+        for _ in range(MOVED_LAUNCHES):
+            line = {"before": self._wait_until_near()}
+            begin = time.monotonic()
+            result = launch.run_json(command, LIMIT_S)
+            seconds = time.monotonic() - begin
+            line["after"] = self._line_ns()
+            result |= {"proximity_ns": line}
+            if not analysis.is_moved(result):
+                break
+            self.repeated += 1
+        return result, seconds
 
     def _launch(self, layout: Layout, library, number: int) -> None:
         kept, key = self.launches[layout][library.name], (layout, library.name)
@@ -111,23 +130,17 @@ class Comparison:
         args = ["--op", ",".join(self.args.ops), "--bytes", ",".join(map(str, self.args.sizes)),
                 "--budget-ms", self.args.budget_ms, "--samples-min", 5]  # fmt: skip
         command = library.command(self.nodes, layout, self.cores, library.program, args)
-        begin = time.monotonic()
+        dealt = self.nodes.deal(number, layout.nodes)
         try:
-            dealt = self.nodes.deal(number, layout.nodes)
-            for _ in range(MOVED_LAUNCHES):
-                line = {"before": self._wait_until_near()}
-                result = launch.run_json(command, LIMIT_S)
-                line["after"] = self._line_ns()
-                result |= {"dealt": dealt, "proximity_ns": line}
-                if not analysis.is_moved(result):
-                    break
-            kept.append(result)
+            result, seconds = self._run_near(command)
+            kept.append(result | {"dealt": dealt})
         except launch.LaunchError as error:
+            seconds = LIMIT_S
             self._failed[key] = self._failed.get(key, 0) + 1
             self.failures.append(f"{library.name}, {layout}: {error}")
             say(f"failed: {self.failures[-1]}")
             self.nodes.clear()
-        self._seconds[key] = max(self._seconds.get(key, 0), time.monotonic() - begin)
+        self._seconds[key] = max(self._seconds.get(key, 0), seconds)
 
 
 def source_version() -> str:
@@ -163,7 +176,8 @@ def main() -> int:
         say(f"not run: {reason}")
         return SKIPPED
     summary = table.summarize(comparison.launches, args.ops, args.sizes, comparison.cores)
-    summary |= {"source": source_version(), "failures": comparison.failures, "costs": found}
+    summary |= {"source": source_version(), "failures": comparison.failures, "costs": found,
+                "repeated": comparison.repeated}  # fmt: skip
     raw = {str(layout): of for layout, of in comparison.launches.items()}
     write(summary, raw, args)
     print(table.render(summary, markdown=False), end="")

@@ -1,8 +1,9 @@
 """From launches to ratios, and the page of them.
 
 A launch's number is the median of its samples. Launches count in which the cores were near and
-stayed so (driver/analysis.py). Of each library's launches of a layout, and of one way of dealing
-the nodes out to the cores, the median counts; a cell is the mean over the ways of dealing.
+stayed so; where Espalier or all others have none, all launches. Of each library's launches of a
+layout, and of one way of dealing the nodes out to the cores, the median counts; a cell is the mean
+over the ways of dealing.
 """
 
 import datetime
@@ -10,7 +11,7 @@ import json
 import pathlib
 import statistics
 
-from analysis import usable
+from analysis import distance, is_moved
 from launchers import OURS
 from report import human_size, number, table
 
@@ -24,6 +25,11 @@ NEAR_NS = json.loads(_TARGETS.read_text())["near_ns"]
 def _foreign(launch: dict) -> float:
     load = launch["load"]
     return (load["foreign_s"] + load["stolen_s"]) / max(load["wall_s"], 1e-9)
+
+
+def is_near(launch: dict) -> bool:
+    """Also where it is not known: one core, or no probe."""
+    return distance(launch, NEAR_NS) != "far" and not is_moved(launch)
 
 
 def times_us(launches: list, op: str, size: int) -> dict:
@@ -61,7 +67,10 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
     libraries, distances, used = {}, {}, {}
     for layout, of in launches.items():
         kept = {name: some for name, some in of.items() if some}
-        kept, distances[str(layout)] = usable(kept, NEAR_NS) if kept else (kept, "unknown")
+        near = {name: [one for one in some if is_near(one)] for name, some in kept.items()}
+        near = {name: some for name, some in near.items() if some}
+        all_near = OURS in near and (len(near) > 1 or len(kept) == 1)
+        kept, distances[str(layout)] = (near, "near") if all_near else (kept, "not always near")
         libraries |= {name: some[0]["library"] for name, some in kept.items()}
         used[str(layout)] = {name: len(some) for name, some in kept.items()}
         for op in ops:

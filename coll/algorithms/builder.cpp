@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/exchange_steps.hpp"
+
 namespace espalier {
 namespace {
 

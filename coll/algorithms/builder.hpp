@@ -105,6 +105,9 @@ void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
 Result<Plan> make_bcast(const PlanRequest& request);
 Result<Plan> make_reduce(const PlanRequest& request);
 Result<Plan> make_allreduce(const PlanRequest& request);  // and barriers: no elements
+// Of trees that follow several nodes (allreduce_nodes.cpp).
+Result<Plan> make_exchange_of_heads(const PlanRequest& request);
+Result<Plan> make_spread_over_heads(const PlanRequest& request);
 // size == 1: reductions copy, the others do nothing.
 Result<Plan> make_alone(const PlanRequest& request);
 

@@ -33,7 +33,7 @@ FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return Outcome::kDrained;
-      failure = socket_error("readv", errno);
+      failure = socket_error("read", errno);
       return Outcome::kBroken;
     }
     const auto bytes = static_cast<std::uint64_t>(got);

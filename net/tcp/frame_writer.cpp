@@ -42,6 +42,7 @@ struct Gathered {
   }
 
   ssize_t send(int fd) noexcept {
+    if (count == 1) return ::send(fd, pieces[0].iov_base, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (bytes <= kOnePieceBytes) return send_copied(fd);
     msghdr message = {};
     message.msg_iov = pieces.data();

@@ -232,28 +232,37 @@ TEST(Choose, RefusesBadOptions) {
 }
 
 // Every segment there has a frame, and a frame costs system calls.
-TEST(Choose, SegmentsBetweenNodesAreLarge) {
-  const Tuning tuning;
-  const auto pieces = [&](std::uint64_t bytes) {
+Tuning over_sockets() {
+  Tuning tuning;
+  tuning.network_hop_bytes_min = tuning.network_bytes_max;
+  return tuning;
+}
+
+TEST(Choose, SegmentsOfMessagesBetweenNodesAreLarge) {
+  const auto pieces = [&](std::uint64_t bytes, const Tuning& tuning) {
     return flow_partition(bytes, 1 << 20, tuning, true).pieces;
   };
-  EXPECT_EQ(pieces(256 << 10), 1U);
-  EXPECT_EQ(pieces(1 << 20), 4U);
-  EXPECT_EQ(pieces(4 << 20), 16U);
-  EXPECT_EQ(flow_partition(4 << 20, 48 << 10, tuning, true).piece_elements, 48U << 10);
+  EXPECT_EQ(pieces(64 << 10, {}), 1U);
+  EXPECT_EQ(pieces(256 << 10, {}), 4U);
+  EXPECT_EQ(pieces(256 << 10, over_sockets()), 1U);
+  EXPECT_EQ(pieces(1 << 20, over_sockets()), 4U);
+  EXPECT_EQ(pieces(4 << 20, {}), 16U);
+  EXPECT_EQ(flow_partition(4 << 20, 48 << 10, over_sockets(), true).piece_elements, 48U << 10);
 }
 
 TEST(Choose, SegmentsOfCollectivesBetweenNodes) {
-  const auto segment = [](const std::vector<std::int32_t>& node_of, std::uint64_t bytes) {
+  const auto segment = [](const std::vector<std::int32_t>& node_of, std::uint64_t bytes,
+                          const Tuning& tuning) {
     const TeamNodes nodes = TeamNodes::of(node_of);
     PlanRequest request =
         base(Collective::kBcast, static_cast<std::int32_t>(node_of.size()), bytes);
     request.nodes.nodes = &nodes;
-    return resolved(request).segment_bytes;
+    return resolve(kAuto, request, tuning).value().segment_bytes;
   };
-  EXPECT_EQ(segment({0, 0, 1, 1}, 256 << 10), 256U << 10) << "two nodes: as large as possible";
-  EXPECT_EQ(segment({0, 1, 2, 3}, 256 << 10), 64U << 10) << "a quarter";
-  EXPECT_EQ(segment({0, 1, 2, 3}, 64 << 20), 256U << 10);
+  EXPECT_EQ(segment({0, 0, 1, 1}, 256 << 10, {}), 64U << 10) << "a quarter";
+  EXPECT_EQ(segment({0, 0, 1, 1}, 256 << 10, over_sockets()), 256U << 10);
+  EXPECT_EQ(segment({0, 1, 2, 3}, 256 << 10, over_sockets()), 64U << 10);
+  EXPECT_EQ(segment({0, 1, 2, 3}, 64 << 20, over_sockets()), 256U << 10);
 }
 
 TEST(Choose, SegmentsOfAMessageCoverIt) {

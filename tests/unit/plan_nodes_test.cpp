@@ -5,6 +5,7 @@
 #include <set>
 
 #include "coll/choose.hpp"
+#include "coll/exchange_steps.hpp"
 #include "coll/trees.hpp"
 #include "tests/unit/plan_cases.hpp"
 
@@ -155,6 +156,8 @@ TEST(ExchangeStepsTest, Groups) {
   EXPECT_EQ(groups(7, 2), Groups{7});
   EXPECT_EQ(groups(12, 8), (Groups{4, 3})) << "as equal as may be";
   EXPECT_EQ(groups(16, 8), (Groups{4, 4}));
+  EXPECT_EQ(groups(27, 8), (Groups{3, 3, 3})) << "not 9 x 3";
+  EXPECT_EQ(groups(22, 8), (Groups{11, 2})) << "there are no smaller divisors";
   for (std::int32_t nodes = 1; nodes <= 1000; ++nodes) {
     for (const std::int32_t radix : {2, 3, 8}) {
       std::int64_t product = 1;

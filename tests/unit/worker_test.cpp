@@ -162,21 +162,63 @@ struct BusyAfterNaps final : Agent {
   std::uint64_t seen = 0;
 };
 
+// Of 2,000 yields that come back at once, after one of `absence_ns`.
+std::uint64_t naps_of(int arrivals, std::uint64_t absence_ns) {
+  LeapingClock clock(absence_ns);
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters,
+                {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
+  BusyAfterNaps agent(f.counters, arrivals);
+  worker.attach(agent);
+  worker.wait([&] { return f.counters.yields.value() == 1; });
+  clock.leap_ns = 1'000;
+  worker.wait([&] { return f.counters.yields.value() == 2'000; });
+  return f.counters.naps.value();
+}
+
 TEST(Worker, NapsGoOnWhileAStreamComesMeanwhile) {
-  const auto naps = [](int arrivals) {
-    LeapingClock clock(1'000'000);
-    Fixture f;
-    Worker worker(clock, f.doorbell, f.counters,
-                  {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
-    BusyAfterNaps agent(f.counters, arrivals);
-    worker.attach(agent);
-    worker.wait([&] { return f.counters.yields.value() == 1; });
-    clock.leap_ns = 1'000;
-    worker.wait([&] { return f.counters.yields.value() == 2'000; });
-    return f.counters.naps.value();
-  };
-  EXPECT_LT(naps(4), 1'000U) << "calls in lockstep: each was kept waiting";
-  EXPECT_GT(naps(20), 1'900U) << "of 0.125 ms each";
+  EXPECT_LT(naps_of(7, 1'000'000), 1'000U) << "calls in lockstep: each was kept waiting";
+  EXPECT_LT(naps_of(7, 300'000), 1'000U) << "the shortest naps";
+  EXPECT_GT(naps_of(20, 1'000'000), 1'900U);
+}
+
+// What came long after a nap was no stream during it.
+TEST(Worker, AnOldNapDoesNotBringNewOnes) {
+  LeapingClock clock(1'000'000);
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters,
+                {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
+  struct Busy final : Agent {
+    int progress() noexcept override { return many; }
+    int many = 0;
+  } agent;
+  worker.attach(agent);
+  worker.wait([&] { return f.counters.yields.value() == 1; });
+  clock.leap_ns = 1'000;
+  worker.wait([&] { return f.counters.naps.value() == 1; });
+  agent.many = 1000;
+  for (int i = 0; i < 1000; ++i) (void)worker.progress();
+  agent.many = 0;
+  (void)(clock.leap_ns = 1'000'000'000, clock.now_ns());
+  clock.leap_ns = 1'000;
+  worker.wait([&] { return f.counters.yields.value() == 100; });
+  EXPECT_EQ(f.counters.naps.value(), 1U);
+}
+
+TEST(Worker, NoNapPastATimer) {
+  LeapingClock clock(1'000'000);
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters,
+                {.spins = 1, .yield_ns = kForEver, .shared_yield_ns = kForEver});
+  struct Alarm : Timer {
+    Alarm() : Timer([](Timer&, std::uint64_t) noexcept {}) {}
+  } alarm;
+  worker.wait([&] { return f.counters.yields.value() == 1; });
+  clock.leap_ns = 1'000;
+  worker.timers().add(alarm, clock.now_ns() + 100'000);  // a nap would take 125 us
+  worker.wait([&] { return f.counters.timers_fired.value() == 1; });
+  EXPECT_EQ(f.counters.naps.value(), 0U);
+  worker.wait([&] { return f.counters.naps.value() == 1; });
 }
 
 TEST(Worker, TimersFireWhileWaiting) {
