@@ -49,7 +49,8 @@ def test_esp_run_within_open_mpi():
 def test_mpich_is_explained():
     program = require_program("mpiexec.mpich", "mpiexec.hydra")
     with Job(program, "-n", "2", PROBE, "exchange") as job:
-        job.expect(3, err="esp-run -n 2")
+        # Two ranks fail at once, and Hydra ends the other: whose code it takes varies.
+        job.expect(None, err="esp-run -n 2")
 
 
 def test_dead_launcher_is_explained():
