@@ -173,6 +173,7 @@ def render(summary: dict, markdown: bool) -> str:
     for layout, distance in summary["distance"].items():
         counts = ", ".join(f"{name} {n}" for name, n in summary["used"][layout].items())
         lines += ["", f"{layout}: cores {distance}; launches that count: {counts}."]
+    lines += ["", f"Repeated because the cores moved: {summary['repeated']} launches."]
     lines += ratio_lines(summary["cells"], markdown)
     lines += peer_lines(summary["cells"], markdown)
     lines += p2p_lines(summary["costs"], markdown)
