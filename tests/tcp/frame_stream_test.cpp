@@ -1,0 +1,102 @@
+// Frames through a byte stream that takes and gives them in parts: of every size around the one up
+// to which headers and payloads are sent as one piece.
+#include "net/tcp/frame_stream.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "core/prng.hpp"
+
+namespace espalier::net {
+namespace {
+
+struct Frame {
+  FrameHeader header;
+  std::vector<std::byte> payload;
+  Completion completion{[](Completion&, Status) noexcept {}};
+};
+
+// Compares what comes with what was sent.
+struct Checker final : FrameSink {
+  explicit Checker(const std::deque<Frame>& frames) : expected(frames) {}
+  std::byte* begin(Rank, const FrameHeader& header) noexcept override {
+    payload.resize(header.bytes);
+    return payload.data();
+  }
+  void end(Rank, const FrameHeader& header, std::byte*) noexcept override {
+    const Frame& frame = expected[count++];
+    right = right && header == frame.header && payload == frame.payload;
+  }
+  void lost(Rank, const Status&) noexcept override { right = false; }
+
+  const std::deque<Frame>& expected;
+  std::vector<std::byte> payload;
+  std::size_t count = 0;
+  bool right = true;
+};
+
+TEST(FrameStream, PartsOfFramesOfEverySize) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  const int small = 1;  // the least that the kernel allows: calls take a part of a frame
+  ASSERT_EQ(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  Pool<OutFrame> pool;
+  FrameWriter writer(pool);
+  FrameReader reader;
+  Counters counters;
+  std::vector<Finished> finished;
+  std::vector<std::byte> staging(1000);
+  std::deque<Frame> frames;
+  std::size_t pending = 0;
+  Checker sink(frames);
+  Error failure;
+  Prng random(1);
+  bool was_full = false;
+  int events = 0;
+  for (std::uint64_t step = 0; step < 3000; ++step) {
+    const std::uint64_t sizes[] = {0, 8, 512, 513, 4000, 4096, 4097, 9000};
+    for (std::uint64_t n = random.next() % 4; n > 0; --n) {
+      Frame& frame = frames.emplace_back();
+      frame.payload.resize(sizes[random.next() % std::size(sizes)]);
+      for (std::byte& byte : frame.payload) byte = static_cast<std::byte>(random.next());
+      frame.header.flow = frames.size();
+      frame.header.total = 1;
+      frame.header.bytes = frame.header.flow_bytes = frame.payload.size();
+      if (!writer.push(frame.header, frame.payload.data())) {
+        frames.pop_back();
+        break;
+      }
+      pending += writer.keep(frame.completion) == Posted::kPending ? 1 : 0;
+    }
+    int error_number = 0;
+    const auto wrote = writer.write(ends[0], finished, counters, error_number);
+    ASSERT_NE(wrote, FrameWriter::Wrote::kBroken) << std::strerror(error_number);
+    was_full = was_full || wrote == FrameWriter::Wrote::kFull;
+    if (random.next() % 3 == 0) continue;
+    ASSERT_EQ(reader.read(ends[1], 0, sink, staging, counters, failure, events),
+              FrameReader::Outcome::kDrained)
+        << failure.text;
+    ASSERT_TRUE(sink.right) << "frame " << sink.count;
+  }
+  int error_number = 0;
+  while (sink.count < frames.size()) {
+    (void)writer.write(ends[0], finished, counters, error_number);
+    ASSERT_EQ(reader.read(ends[1], 0, sink, staging, counters, failure, events),
+              FrameReader::Outcome::kDrained)
+        << failure.text;
+    ASSERT_TRUE(sink.right) << "frame " << sink.count;
+  }
+  EXPECT_TRUE(was_full) << "calls that take a part of a frame are what this test is about";
+  EXPECT_TRUE(writer.empty());
+  EXPECT_EQ(finished.size(), pending);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace espalier::net
