@@ -331,10 +331,11 @@ ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* 
  * the same channel from here. No tags, no wildcards. Sizes must be equal. channel < 256. Peers
  * differ from the caller.
  *
- * esp_send may wait until the peer receives. Today it always does above 1 MiB; below, when there is
- * no room left to copy the message to, or when the receiver is to read it in place. Two ranks that
- * first send to each other and then receive may therefore wait for ever (until the configured
- * timeout): exchange with esp_send_start or esp_recv_start. */
+ * esp_send may wait until the peer receives. Today it does inside a node above 1 MiB, and below
+ * when there is no room left to copy the message to or the receiver is to read it in place; between
+ * nodes when the network has no room for it. Two ranks that first send to each other and then
+ * receive may therefore wait for ever (until the configured timeout): exchange with esp_send_start
+ * or esp_recv_start. */
 ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer,
                             unsigned channel);
 ESP_API esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel);
