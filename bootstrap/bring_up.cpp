@@ -67,6 +67,7 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed, closed);
   if (!wires) return wires.error();
   job.peer_wires = std::move(*wires);
+  job.all_have_rdma = all_have_rdma(job.cards, allowed);
   if (job.nodes.locals.size() > shm::kMaxLocalRanks) {
     return error(ESP_ERR_UNSUPPORTED, fmt::format("{} ranks on one node, at most {} are possible",
                                                   job.nodes.locals.size(), shm::kMaxLocalRanks));
@@ -201,8 +202,7 @@ Tuning tuning_of(const esp_job& job) {
     tuning.segment_bytes_min = 32768;
     tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.nodes.usable_cpus);
   }
-  const auto wires = parse_wires(job.config.wires);
-  if (wires.ok() && !all_have_rdma(job.cards, wires.value())) {
+  if (!job.all_have_rdma) {
     tuning.exchange_radix = 2;
     tuning.network_hop_bytes_min = tuning.network_bytes_max;
   }

@@ -138,6 +138,7 @@ struct esp_job {
   std::vector<espalier::InnerPlace> places;  // by rank; empty: levels are not followed
   espalier::LevelShapes level_shapes;
   std::vector<espalier::PeerWire> peer_wires;  // by rank
+  bool all_have_rdma = false;                  // and it comes before TCP: the same on all ranks
   bool threaded = false;                       // this rank has a progress thread
   bool any_threaded = false;                   // some rank has: then nobody takes the short path
   bool plain_config = true;  // no algorithm, shape, radix or variant is configured

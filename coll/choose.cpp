@@ -207,8 +207,10 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   const std::uint64_t bytes = message_bytes(request);
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
   const bool all = up && request.collective != Collective::kReduce;
-  if (all) choose_exchange(tuning, request);
-  if (all) choose_spread(options, tuning, request);
+  if (all) {
+    choose_exchange(tuning, request);
+    choose_spread(options, tuning, request);
+  }
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;

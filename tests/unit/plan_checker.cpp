@@ -6,62 +6,10 @@
 #include <bit>
 
 #include "core/prng.hpp"
+#include "tests/unit/plan_checker_state.hpp"
 
 namespace espalier::plan_check {
 namespace {
-
-// Contributions of `length` consecutive ranks (mod team size) from `first`, to one segment. A
-// broadcast's data count as the root's contribution.
-struct Value {
-  std::int32_t first = -1;
-  std::int32_t length = 0;
-  std::uint64_t segment = 0;
-  friend bool operator==(const Value&, const Value&) = default;
-};
-
-// One segment's place in memory.
-struct Cell {
-  Value value;
-  std::uint32_t readers = 0;  // sends under way from it
-  bool writing = false;       // a segment is arriving in it
-  std::uint32_t arrivals = 0;
-};
-
-// Where a vertex's indices meet those of another rank's vertex: the first of `inner` there.
-struct End {
-  std::int32_t state = -1;
-  std::uint32_t base = 0;
-};
-
-// A vertex under execution. Bit k of the masks speaks of index prefix + k.
-struct State {
-  const Plan* plan = nullptr;
-  const Vertex* vertex = nullptr;
-  std::int32_t first_of_rank = 0;  // state number of the rank's vertex 0
-  std::uint32_t prefix = 0;
-  std::uint64_t started = 0;
-  std::uint64_t done = 0;
-  std::uint32_t in_flight = 0;
-  std::uint32_t held = 0;  // views: in flight or not yet released
-  bool queued = false;
-  std::uint64_t busy_round = 0;
-  std::vector<End> ends;              // by peer
-  std::vector<Value> views;           // kRecvView: by index; consumed ones are empty
-  std::vector<std::uint32_t> unread;  // kPublish: readers to come, by index % 64
-  bool complete() const { return prefix == vertex->count; }
-};
-
-struct Transfer {
-  std::int32_t send = 0;
-  std::uint32_t send_index = 0;
-  std::int32_t recv = 0;
-  std::uint32_t recv_index = 0;
-  Value value;
-};
-
-bool sends(const Vertex& v) {
-  return v.action == Action::kSend || v.action == Action::kPublish;
-}
 
 class Interpreter {
  public:
