@@ -1,14 +1,24 @@
 #include "coll/watch.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "core/plant.hpp"
 
 namespace espalier {
+namespace {
+
+// The other end of a flow is in finalize and nothing comes: what it had sent before is here by now.
+// Inside a node that is so at once; a network may have to send it again first.
+constexpr std::uint64_t kGoneHereNs = 200'000'000, kGoneElsewhereNs = 10'000'000'000;
+
+// How far a flow has come: differs whenever it goes on.
+std::uint64_t advance_of(const Team& team, const Instance* instance) noexcept {
+  return instance == nullptr ? team.flow_waits : instance->states.front().base;
+}
+
+}  // namespace
 
 void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
@@ -18,10 +28,11 @@ void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
       watched.identity = what.identity;
       watched.sequence = what.sequence;
       watched.since_ns = now_ns;
+      watched.gone_ns = 0;
       watched.warned = false;
     }
     if (what.identity != nullptr && !watched.team->failed()) {
-      look_at(watched, what, now_ns - std::max(since_ns, watched.since_ns));
+      look_at(watched, what, now_ns, now_ns - std::max(since_ns, watched.since_ns));
     }
   }
 }
@@ -64,10 +75,11 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   return what;
 }
 
-void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t waited_ns) noexcept {
+void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
+                        std::uint64_t waited_ns) noexcept {
   Team& team = *watched.team;
   if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
-  if (find_leaving(team, what)) return;
+  if (is_collective(what) ? find_leaving(team, what) : find_gone(watched, what, now_ns)) return;
   if (team.nodes() != nullptr) {
     engine_.look_again(team);
     ask(team, what);
@@ -126,9 +138,7 @@ bool TeamWatch::find_dead(Team& team) noexcept {
 
 // A member that waits to leave the job will not call what it has not called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
-  const bool flow =
-      what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
-  for (int member = 0; team.board && !flow && member < team.size(); ++member) {
+  for (int member = 0; team.board && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
     if (member == team.rank || !is_leaving(team, member)) continue;
     if (team.has_entered(member, what.sequence)) continue;
@@ -141,6 +151,25 @@ bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
   return false;
 }
 
+// The same for the other end of a flow: it neither sends nor receives any more.
+bool TeamWatch::find_gone(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept {
+  Team& team = *watched.team;
+  const std::vector<int> ends = debtors(team, what);
+  if (!team.board || ends.empty() || !is_leaving(team, ends.front())) return false;
+  const std::uint64_t advance = advance_of(team, what.instance);
+  if (watched.gone_ns == 0 || advance != watched.advance) {
+    watched.gone_ns = now_ns;
+    watched.advance = advance;
+  }
+  const std::uint64_t patience = team.is_remote(ends.front()) ? kGoneElsewhereNs : kGoneHereNs;
+  if (now_ns - watched.gone_ns < patience) return false;
+  const Rank rank = team.members[static_cast<std::size_t>(ends.front())];
+  engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
+               fmt::format("{} on team {}: rank {} finalizes its job without its part of it",
+                           what.signature.to_text(), team.id, rank));
+  return true;
+}
+
 bool TeamWatch::find_mismatch(Team& team) noexcept {
   std::uint64_t sequence = 0;
   int member = -1;
@@ -149,36 +178,6 @@ bool TeamWatch::find_mismatch(Team& team) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
   engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
   return true;
-}
-
-// Members that have not entered the operation; when all have, those that owe a segment.
-std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
-  std::vector<Rank> ranks;
-  const bool flow =
-      what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
-  for (int member = 0; team.board && !flow && member < team.size(); ++member) {
-    if (is_missing(team, what, member)) {
-      ranks.push_back(team.members[static_cast<std::size_t>(member)]);
-    }
-  }
-  if (what.identity != &team.flow_waits && !ranks.empty()) return ranks;
-  ranks.clear();
-  for (const int member : debtors(team, what)) {
-    ranks.push_back(team.members[static_cast<std::size_t>(member)]);
-  }
-  return ranks;
-}
-
-// Has it not entered the operation? Of a member on another node that must have been heard.
-bool TeamWatch::is_missing(const Team& team, const Pending& what, int member) const noexcept {
-  if (team.has_entered(member, what.sequence)) return false;
-  return !team.is_remote(member) || team.has_answered(member);
-}
-
-// Members that owe a segment, or do not take one.
-std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const {
-  if (what.identity == &team.flow_waits) return {team.flow_peer};
-  return what.instance == nullptr ? std::vector<int>() : partners(*what.instance);
 }
 
 bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {
@@ -197,82 +196,6 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
   }
   const std::vector<Rank> ranks = culprits(team, what);
   team.board.set_waits_for(team.rank, team.sequence, ranks.empty() ? kNoRank : ranks.front());
-}
-
-// Whom that rank has blamed for its own wait; kNoRank: it has not said.
-Rank TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
-  const auto at = std::find(team.members.begin(), team.members.end(), rank);
-  const auto member = static_cast<int>(at - team.members.begin());
-  if (team.is_remote(member)) {
-    return team.has_answered(member) ? team.remote.at(member).waits_for : kNoRank;
-  }
-  // In its last operation, which may be an earlier one than this rank's.
-  std::uint64_t last = team.sequence;
-  while (last > 0 && !team.has_entered(member, last)) --last;
-  return team.board.waits_for(member, last);
-}
-
-// The end of the chain of those who wait for another, beginning with `rank`: this rank itself, when
-// it comes back here.
-Rank TeamWatch::waits_for(const Team& team, Rank rank) const noexcept {
-  constexpr int kHops = 8;
-  const Rank me = team.members[static_cast<std::size_t>(team.rank)];
-  for (int hop = 0; hop < kHops && rank != me && !liveness_.is_stopped(rank); ++hop) {
-    const Rank next = blamed_by(team, rank);
-    if (next == kNoRank) break;
-    rank = next;
-  }
-  return rank;
-}
-
-// Whom to name. A member that is stopped holds up ranks to which it owes nothing directly: through
-// others, or because it does not read what they send.
-std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) const {
-  const auto stopped = [&](Rank rank) { return liveness_.is_stopped(rank); };
-  std::vector<Rank> ranks = late(team, what);
-  if (team.nodes() != nullptr) {
-    std::vector<Rank> ends;
-    for (const Rank rank : ranks) ends.push_back(waits_for(team, rank));
-    std::sort(ends.begin(), ends.end());
-    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    // Who waits for this rank is to blame only if nobody else is.
-    std::erase(ends, team.members[static_cast<std::size_t>(team.rank)]);
-    if (!ends.empty()) ranks = std::move(ends);
-  }
-  if (std::any_of(ranks.begin(), ranks.end(), stopped)) return ranks;
-  std::vector<Rank> held_up;
-  std::copy_if(team.members.begin(), team.members.end(), std::back_inserter(held_up), stopped);
-  return held_up.empty() ? ranks : held_up;
-}
-
-const char* TeamWatch::state_text(const Team& team, Rank rank) const noexcept {
-  if (liveness_.is_stopped(rank)) return " (stopped)";
-  const auto at = std::find(team.members.begin(), team.members.end(), rank);
-  const auto known = team.remote.find(static_cast<int>(at - team.members.begin()));
-  const bool silent = known != team.remote.end() &&
-                      known->second.asked_ns > known->second.answered_ns + 2 * TeamNews::kAskMostNs;
-  return silent ? " (does not answer)" : "";
-}
-
-std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint64_t waited_ns,
-                                Rank& first) {
-  const std::vector<Rank> ranks = culprits(team, what);
-  std::vector<std::string> names;
-  for (const Rank rank : ranks) {
-    names.push_back(fmt::format("{}{}", rank, state_text(team, rank)));
-    if (names.size() == 16 && ranks.size() > 16) {
-      names.push_back(fmt::format("and {} more", ranks.size() - 16));
-      break;
-    }
-  }
-  if (!ranks.empty()) first = ranks.front();
-  // Zero: it is not known, the news of another's failure came first.
-  const double seconds = static_cast<double>(waited_ns) * 1e-9;
-  return fmt::format("{} (operation {} on team {}) {} for rank{} {}", what.signature.to_text(),
-                     what.sequence, team.id,
-                     waited_ns > 0 ? fmt::format("has waited {:.1f} s", seconds) : "waits",
-                     names.size() == 1 ? "" : "s",
-                     names.empty() ? "(unknown)" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
 }  // namespace espalier

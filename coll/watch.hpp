@@ -57,12 +57,16 @@ class TeamWatch final : public Watchdog, public Agent {
     std::uint64_t sequence = 0;
     std::uint64_t since_ns = 0;
     bool warned = false;
+    // Of a flow whose other end is in finalize: since when nothing has come, and how far it was.
+    std::uint64_t gone_ns = 0, advance = 0;
   };
   static bool is_collective(const Pending& what) noexcept;
   static Pending pending(const Team& team) noexcept;
-  void look_at(Watched& watched, const Pending& what, std::uint64_t waited_ns) noexcept;
+  void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
+               std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team) noexcept;
   bool find_leaving(Team& team, const Pending& what) noexcept;
+  bool find_gone(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
   bool is_leaving(const Team& team, int member) const noexcept;

@@ -7,6 +7,8 @@
 //   one;
 //                                        the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
+//   fault_probe leave KIND           ... while the others wait for a message of it: recv, large,
+//                                    started; or send it one that it does not receive: send
 //   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
 //                                        message: heap (esp_alloc) or private
 //   fault_probe last  KIND               a mismatch in the last call of all: finalize tells
@@ -308,12 +310,33 @@ void differ_last(const Rank& r, const std::string& kind) {
 }
 
 // The victim has nothing more to do while the others call once more.
-void leave_early(const Rank& r) {
+void leave_early(const Rank& r, const std::string& kind) {
+  std::vector<char> small(100), large(std::size_t{32} << 20);
   if (r.rank == kVictim) {
+    for (int peer = 0; peer < r.size; ++peer) {
+      if (peer != r.rank)
+        expect(r, esp_send(r.world, small.data(), 100, peer, 0) == ESP_OK, "send");
+    }
     std::printf("OK rank %d: leaves\n", r.rank);
     return;
   }
-  const esp_status status = esp_barrier(r.world);
+  ::usleep(300'000);
+  expect(r, esp_recv(r.world, small.data(), 100, kVictim, 0) == ESP_OK,
+         "what it had sent before was lost");
+  esp_status status = ESP_OK;
+  if (kind == "early") {
+    status = esp_barrier(r.world);
+  } else if (kind == "recv") {
+    status = esp_recv(r.world, small.data(), 100, kVictim, 0);
+  } else if (kind == "large") {
+    status = esp_recv(r.world, large.data(), large.size(), kVictim, 0);
+  } else if (kind == "send") {
+    status = esp_send(r.world, large.data(), large.size(), kVictim, 0);
+  } else if (kind == "started") {
+    esp_request* request = nullptr;
+    status = esp_recv_start(r.world, small.data(), 100, kVictim, 0, nullptr, &request);
+    if (status == ESP_OK) status = esp_request_wait(&request);
+  }
   const std::string text = esp_team_error(r.world);
   expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));
   expect(r,
@@ -354,7 +377,7 @@ int main(int argc, char** argv) {
   } else if (mode == "stop") {
     outlast(r, argv[2], argc > 3 ? argv[3] : "before");
   } else if (mode == "leave") {
-    leave_early(r);
+    leave_early(r, argv[2]);
   } else if (mode == "last") {
     differ_last(r, argv[2]);  // Finalizes.
     return 0;
