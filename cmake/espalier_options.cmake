@@ -32,6 +32,25 @@ if(ESPALIER_SANITIZE)
   endif()
 endif()
 
+# What users get is optimised as a whole when it is linked: calls between the folders' layers on the
+# data path become inline. Objects carry ordinary code as well, for everything else that is linked
+# from them.
+set(lto_default OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE MATCHES "Rel"
+  AND NOT ESPALIER_SANITIZE)
+  set(lto_default ON)
+endif()
+option(ESPALIER_LTO "Optimise the library when it is linked (g++ only)" ${lto_default})
+if(ESPALIER_LTO)
+  add_link_options($<IF:$<BOOL:$<TARGET_PROPERTY:ESPALIER_LTO>>,-flto=auto,-fno-lto>)
+endif()
+
+# espalier_optimised_whole(TARGET): the shared library, or a program that is measured and has the
+# folders inside.
+function(espalier_optimised_whole target)
+  set_target_properties(${target} PROPERTIES ESPALIER_LTO ON)
+endfunction()
+
 set(ESPALIER_CLANG_TIDY "" CACHE STRING
   "Checker that runs beside each compilation of the library, e.g. clang-tidy-16")
 
@@ -60,7 +79,8 @@ function(espalier_folder name)
   if(sources)
     # The library neither throws nor asks for types at run time; callers may.
     target_compile_options(espalier_${name} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
+      $<$<BOOL:${ESPALIER_LTO}>:-flto=auto -ffat-lto-objects>)
     if(ESPALIER_CLANG_TIDY)
       set_target_properties(espalier_${name} PROPERTIES
         CXX_CLANG_TIDY "${ESPALIER_CLANG_TIDY};--quiet;--warnings-as-errors=*")

@@ -60,7 +60,7 @@ def compile_command(entry):
             skip = True
         elif word not in ("-c", "-MD", entry["file"]):
             kept.append(word)
-    return kept + ["-g0", "-O0", "-x", "c++", "-c", "-"]
+    return kept + ["-g0", "-O0", "-fno-lto", "-x", "c++", "-c", "-"]
 
 
 def compiled(entry, text, folder, name):
