@@ -5,13 +5,15 @@
 #include <bit>
 #include <cstring>
 
+#include "core/assert.hpp"
+
 namespace espalier::net {
 namespace {
 
 // Where the fields stand. The mark tells frames of this version from everything else.
 constexpr std::size_t kMarkAt = 0, kKindAt = 2, kFlagsAt = 3, kSignatureAt = 4, kFlowAt = 8,
-                      kOrdinalAt = 16, kTotalAt = 20, kFlowBytesAt = 24, kBytesAt = 32;
-constexpr std::uint16_t kMark = 0xE501;  // its low byte is the version
+                      kOrdinalAt = 16, kTotalAt = 20, kBytesAt = 24;
+constexpr std::uint16_t kMark = 0xE502;  // its low byte is the version
 constexpr std::uint8_t kSynchronousFlag = 1;
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
@@ -33,16 +35,15 @@ Error wrong(const char* field, Found found) {
   return error(ESP_ERR_NETWORK, fmt::format("bad frame: {} {}", field, found));
 }
 
-// Which fields a kind uses besides kind and mark.
+// Which fields a kind uses besides kind and mark. Segments use all.
 struct Uses {
-  bool flags = false, signature = false, flow = false, ordinal = false, total = false,
-       flow_bytes = false, bytes = false;
+  bool flow = false, ordinal = false, total = false, bytes = false;
 };
 
 Uses uses_of(FrameKind kind) noexcept {
   switch (kind) {
     case FrameKind::kSegment:
-      return {true, true, true, true, true, true, true};
+      return {true, true, true, true};
     case FrameKind::kGrant:
     case FrameKind::kTaken:
       return {.flow = true, .ordinal = true};
@@ -56,7 +57,7 @@ Uses uses_of(FrameKind kind) noexcept {
     case FrameKind::kRefused:
       return {.ordinal = true};
     case FrameKind::kGet:
-      return {.flow = true, .ordinal = true, .flow_bytes = true};
+      return {.flow = true, .ordinal = true, .total = true};
     case FrameKind::kAtomic:
       return {.flow = true, .ordinal = true, .total = true, .bytes = true};
     case FrameKind::kAnswer:
@@ -67,13 +68,14 @@ Uses uses_of(FrameKind kind) noexcept {
 
 // The first field that a frame of this kind does not use and that is not 0, nullptr: none.
 const char* unused_field(const FrameHeader& h) noexcept {
+  if (h.kind == FrameKind::kSegment) [[likely]]
+    return nullptr;
   const Uses uses = uses_of(h.kind);
   if (!uses.flow && h.flow != 0) return "flow";
   if (!uses.ordinal && h.ordinal != 0) return "ordinal";
-  if (!uses.flags && h.synchronous) return "flags";
-  if (!uses.signature && h.signature != 0) return "signature";
+  if (h.synchronous) return "flags";
+  if (h.signature != 0) return "signature";
   if (!uses.total && h.total != 0) return "total";
-  if (!uses.flow_bytes && h.flow_bytes != 0) return "flow_bytes";
   if (!uses.bytes && h.bytes != 0) return "bytes";
   return nullptr;
 }
@@ -87,8 +89,7 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
   switch (h.kind) {
     case FrameKind::kSegment:
       if (h.ordinal >= h.total) return "ordinal";
-      if (h.bytes > limit) return "bytes";
-      return h.flow_bytes < h.bytes ? "flow_bytes" : nullptr;
+      return h.bytes > limit ? "bytes" : nullptr;
     case FrameKind::kGrant:
       return h.ordinal == 0 ? "ordinal" : nullptr;
     case FrameKind::kControl:
@@ -101,7 +102,7 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
     case FrameKind::kPut:
       return within(h.bytes, 1, kAccessBytesMax) ? nullptr : "bytes";
     case FrameKind::kGet:
-      return within(h.flow_bytes, 1, kAccessBytesMax) ? nullptr : "flow_bytes";
+      return within(h.total, 1, kAccessBytesMax) ? nullptr : "total";
     case FrameKind::kAtomic:
       if (!within(h.total, 1, 2)) return "total";
       return h.bytes != kOperandBytes ? "bytes" : nullptr;
@@ -118,7 +119,10 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
 }  // namespace
 
 FrameBytes frame_bytes(const FrameHeader& header) noexcept {
-  FrameBytes bytes = {};
+  static_assert(kBytesAt + sizeof(std::uint32_t) == kFrameHeaderBytes);
+  static_assert(kSegmentBytesMax <= UINT32_MAX);
+  ESP_ASSERT_SLOW(header.bytes <= UINT32_MAX);
+  FrameBytes bytes;
   put(bytes, kMarkAt, kMark);
   put(bytes, kKindAt, static_cast<std::uint8_t>(header.kind));
   put(bytes, kFlagsAt, header.synchronous ? kSynchronousFlag : std::uint8_t{0});
@@ -126,8 +130,7 @@ FrameBytes frame_bytes(const FrameHeader& header) noexcept {
   put(bytes, kFlowAt, header.flow);
   put(bytes, kOrdinalAt, header.ordinal);
   put(bytes, kTotalAt, header.total);
-  put(bytes, kFlowBytesAt, header.flow_bytes);
-  put(bytes, kBytesAt, header.bytes);
+  put(bytes, kBytesAt, static_cast<std::uint32_t>(header.bytes));
   return bytes;
 }
 
@@ -149,8 +152,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   header.flow = get<std::uint64_t>(bytes, kFlowAt);
   header.ordinal = get<std::uint32_t>(bytes, kOrdinalAt);
   header.total = get<std::uint32_t>(bytes, kTotalAt);
-  header.flow_bytes = get<std::uint64_t>(bytes, kFlowBytesAt);
-  header.bytes = get<std::uint64_t>(bytes, kBytesAt);
+  header.bytes = get<std::uint32_t>(bytes, kBytesAt);
   if (const char* field = unused_field(header)) return wrong(field, "is set");
   if (const char* field = wrong_field(header, limit)) return wrong(field, "is out of range");
   return header;

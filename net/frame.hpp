@@ -27,12 +27,12 @@ enum class FrameKind : std::uint8_t {
   kMessage,  // flow: argument, ordinal: id; payload: an active message
   kRefused,  // ordinal: id of messages that nobody takes
   kPut,      // ordinal: region, flow: offset; payload: what goes there
-  kGet,      // ordinal: region, flow: offset, flow_bytes: how much
+  kGet,      // ordinal: region, flow: offset, total: how much
   kAtomic,   // ordinal: region, flow: offset, total: AtomicKind; payload: two operands
   kAnswer,   // total: 0, or 1 when the region was freed; payload: of a get, or the old value
 };
 
-inline constexpr std::size_t kFrameHeaderBytes = 40;
+inline constexpr std::size_t kFrameHeaderBytes = 28;
 inline constexpr std::size_t kControlBytes = 1024;
 inline constexpr std::uint64_t kSegmentBytesMax = 64 << 20;  // payload of one segment
 inline constexpr std::uint64_t kAccessBytesMax = 128 << 10;  // of one put or get
@@ -45,9 +45,8 @@ struct FrameHeader {
   std::uint32_t signature = 0;  // kSegment: of the call (core/wire.hpp)
   std::uint64_t flow = 0;
   std::uint32_t ordinal = 0;
-  std::uint32_t total = 0;       // kSegment: segments of the flow
-  std::uint64_t flow_bytes = 0;  // kSegment: of the whole flow, at least `bytes`
-  std::uint64_t bytes = 0;       // of the payload
+  std::uint32_t total = 0;  // kSegment: segments of the flow
+  std::uint64_t bytes = 0;  // of the payload, below 4 GiB
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };

@@ -15,7 +15,6 @@ FrameHeader segment_header(const Send& send) noexcept {
   header.flow = send.segment.flow.key;
   header.ordinal = send.segment.ordinal;
   header.total = send.segment.total;
-  header.flow_bytes = std::max(send.flow_bytes, send.bytes);
   header.bytes = send.bytes;
   return header;
 }

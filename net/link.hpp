@@ -52,11 +52,10 @@ class Link {
   // progress(), when they have been; kRetry: no room, try again after progress() returned events.
   virtual Posted post(Rank peer, const FrameHeader& header, const void* payload,
                       Completion& completion) noexcept = 0;
-  // Optional. A receive is posted: a frame that begins like this one (flow_bytes and synchronous
-  // apart) may be placed straight into `memory` by the adapter. Its begin() and end() come as those
-  // of any frame, and if begin() answers this memory nothing is copied. False: not here. The memory
-  // is the link's until end(), lost() or retract(). Call it only while nothing of the frame has
-  // come.
+  // Optional. A receive is posted: a frame that begins like this one (synchronous apart) may be
+  // placed straight into `memory` by the adapter. Its begin() and end() come as those of any frame,
+  // and if begin() answers this memory nothing is copied. False: not here. The memory is the link's
+  // until end(), lost() or retract(). Call it only while nothing of the frame has come.
   virtual bool announce(Rank from, const FrameHeader& expected, std::byte* memory) noexcept {
     (void)from;
     (void)expected;

@@ -20,7 +20,7 @@ FrameHeader request_header(const RemoteOp& op, std::uint64_t bytes) noexcept {
       break;
     case RemoteKind::kGet:
       header.kind = FrameKind::kGet;
-      header.flow_bytes = bytes;
+      header.total = static_cast<std::uint32_t>(bytes);
       break;
     case RemoteKind::kFetchAdd:
     case RemoteKind::kCompareSwap:

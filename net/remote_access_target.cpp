@@ -9,7 +9,7 @@ namespace {
 // How much of the region a request means.
 std::uint64_t extent(const FrameHeader& header) noexcept {
   if (header.kind == FrameKind::kPut) return header.bytes;
-  return header.kind == FrameKind::kGet ? header.flow_bytes : sizeof(std::uint64_t);
+  return header.kind == FrameKind::kGet ? header.total : sizeof(std::uint64_t);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ void RemoteAccess::end_get(Peer& p, const FrameHeader& header) noexcept {
   if (answer == nullptr) return;
   if (!p.stale) {
     answer->payload = regions_[header.ordinal].memory + header.flow;
-    answer->header.bytes = header.flow_bytes;
+    answer->header.bytes = header.total;
     answer->region = header.ordinal + 1;
   }
   queue(p, *answer);

@@ -168,7 +168,6 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   landing->state = Landing::State::kWanted;
   landing->frame = expected;
   landing->frame.synchronous = false;
-  landing->frame.flow_bytes = std::max(expected.flow_bytes, expected.bytes);
   landing->memory = memory;
   from.wants = true;
   pump_soon(from);

@@ -41,8 +41,8 @@ DatagramLink::DatagramLink(DatagramPort& port, Clock& clock, const AddressBook& 
       posts_({64, options.posts_max}),
       peers_(options.me.ranks),
       parted_(options.me.ranks) {
-  ESP_ASSERT(port.packet_bytes() >= kPacketHeaderBytes + net::kFrameHeaderBytes);
-  ESP_ASSERT(port.packet_bytes() <= kPacketHeaderBytes + UINT16_MAX);
+  ESP_ASSERT(port.packet_bytes() >= kPacketOverhead + net::kFrameHeaderBytes);
+  ESP_ASSERT(port.packet_bytes() <= kPacketOverhead + UINT16_MAX);
   for (Packet*& spare : spares_) spare = port_.take();
 }
 

@@ -33,7 +33,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
   }
   take_acknowledgement(peer, header.ack);
   if (header.flags == kLetter) {
-    if (box_ != nullptr) box_->letter(peer.rank, bytes.subspan(kPacketHeaderBytes));
+    if (box_ != nullptr) box_->letter(peer.rank, payload_of(bytes));
     return port_.give(packet);
   }
   if ((header.flags & kProbe) != 0) {
@@ -92,9 +92,9 @@ void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
     peer.left = true;
     peer.receive.answer_at_once();
   } else {
-    counts_.copied_out_bytes += packet.bytes - kPacketHeaderBytes;
-    const auto wrong = peer.reader.take(peer.rank, bytes.subspan(kPacketHeaderBytes),
-                                        options_.payload_max, *sink_);
+    const std::span<const std::byte> payload = payload_of(bytes);
+    counts_.copied_out_bytes += payload.size();
+    const auto wrong = peer.reader.take(peer.rank, payload, options_.payload_max, *sink_);
     if (wrong) lose(peer.rank, *wrong);
   }
   port_.give(packet);

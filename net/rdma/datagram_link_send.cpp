@@ -38,6 +38,8 @@ bool DatagramLink::send_lost(Peer& peer) noexcept {
     Packet& packet = *flight->packet;
     const bool goodbye = says_goodbye({packet.data, packet.bytes});
     const auto flags = static_cast<std::uint8_t>(kData | (goodbye ? kGoodbye : 0));
+    packet.bytes = static_cast<std::uint32_t>(kPacketHeaderBytes +
+                                              payload_of({packet.data, packet.bytes}).size());
     if (!launch(peer, packet, flags, flight->sequence)) return false;
     peer.send.sent_again(*flight, now());
     ++counts_.data_again;
@@ -64,7 +66,7 @@ bool DatagramLink::fill(Peer& peer) noexcept {
     peer.filling->bytes = kPacketHeaderBytes;
   }
   const std::uint32_t before = peer.filling->bytes;
-  while (peer.posts != nullptr && peer.posts->pack(*peer.filling)) {
+  while (peer.posts != nullptr && peer.posts->pack(*peer.filling, sizeof(ArrivalBits))) {
     FramePost& post = *std::exchange(peer.posts, peer.posts->next);
     finish(post);
   }
@@ -79,9 +81,9 @@ bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
   if (peer.posts != nullptr || (peer.filling == nullptr && !peer.send.open())) return false;
   FramePost frame(header, payload);
   const std::uint64_t bytes = frame.head.size() + frame.bytes;
-  if (kPacketHeaderBytes + bytes > port_.packet_bytes() || !fill(peer)) return false;
-  if (peer.filling->capacity - peer.filling->bytes < bytes) return false;
-  (void)frame.pack(*peer.filling);
+  if (kPacketOverhead + bytes > port_.packet_bytes() || !fill(peer)) return false;
+  if (peer.filling->capacity - peer.filling->bytes < bytes + sizeof(ArrivalBits)) return false;
+  (void)frame.pack(*peer.filling, sizeof(ArrivalBits));
   counts_.copied_bytes += bytes;
   return true;
 }
@@ -154,6 +156,7 @@ Packet* DatagramLink::idle_spare() noexcept {
   return nullptr;
 }
 
+// The packet's bytes are header and payload; a selective acknowledgement is added to them.
 bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
                           Sequence sequence) noexcept {
   ESP_ASSERT(packet.in_flight == 0);
@@ -166,8 +169,12 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
   header.to = peer.rank;
   header.sequence = sequence;
   header.ack = peer.receive.acknowledgement(now());
+  packet.bytes = static_cast<std::uint32_t>(packet_length(header));
   write_packet(header, {packet.data, packet.bytes});
-  if (!port_.send(peer.path, packet, true)) return false;  // its caller flushes
+  if (!port_.send(peer.path, packet, true)) {  // its caller flushes
+    packet.bytes = static_cast<std::uint32_t>(kPacketHeaderBytes + header.bytes);
+    return false;
+  }
   ++counts_.packets_sent;
   peer.receive.answered();
   return true;

@@ -7,14 +7,15 @@
 
 namespace espalier::rdma {
 
-bool FramePost::pack(Packet& packet) noexcept {
+bool FramePost::pack(Packet& packet, std::uint32_t keep_free) noexcept {
+  const std::uint32_t end = packet.capacity - keep_free;
   if (!begun) {
-    if (packet.capacity - packet.bytes < head.size()) return false;
+    if (end - packet.bytes < head.size()) return false;
     std::memcpy(packet.data + packet.bytes, head.data(), head.size());
     packet.bytes += static_cast<std::uint32_t>(head.size());
     begun = true;
   }
-  const std::uint64_t room = packet.capacity - packet.bytes;
+  const std::uint64_t room = end - packet.bytes;
   const std::uint64_t part = std::min(room, bytes - packed);
   if (part > 0) std::memcpy(packet.data + packet.bytes, payload + packed, part);
   packet.bytes += static_cast<std::uint32_t>(part);

@@ -28,8 +28,9 @@ struct FramePost {
         payload(static_cast<const std::byte*>(data)),
         bytes(header.bytes) {}
 
-  // Appends as much as there is room for. True: all of it is in packets now.
-  bool pack(Packet& packet) noexcept;
+  // Appends as much as there is room for, less `keep_free` bytes at the packet's end. True: all of
+  // it is in packets now.
+  bool pack(Packet& packet, std::uint32_t keep_free = 0) noexcept;
   // The owner of the payload wants it back. False: no memory.
   bool keep_copy() noexcept;
   // The same without asking for memory, for small payloads.

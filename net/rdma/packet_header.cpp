@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kChecksumAt = 0, kVersionAt = 4, kFlagsAt = 5, kBytesAt = 6, kEpochAt = 8;
 constexpr std::size_t kFromAt = 16, kToAt = 20, kSequenceAt = 24, kExpectedAt = 28, kLimitAt = 32;
-constexpr std::size_t kHeldAt = 36, kArrivedAt = 40;
-static_assert(kArrivedAt + sizeof(ArrivalBits) == kPacketHeaderBytes);
+constexpr std::size_t kHeldAt = 36;
+static_assert(kHeldAt + sizeof(std::uint32_t) == kPacketHeaderBytes);
 
 template <std::integral T>
 void store(std::span<std::byte> packet, std::size_t at, T value) noexcept {
@@ -31,7 +31,7 @@ std::uint32_t checksum(std::span<const std::byte> packet) noexcept {
 }
 
 bool possible(PacketHeader header) noexcept {
-  header.flags &= static_cast<std::uint8_t>(~kUnsummed);
+  header.flags &= static_cast<std::uint8_t>(~(kUnsummed | kSelective));
   if (header.flags == kLetter) return true;
   const bool bare = header.bytes == 0;
   if (header.flags == kRefusal) return bare;
@@ -46,11 +46,16 @@ bool among(Rank rank, std::uint32_t ranks) noexcept {
 
 }  // namespace
 
+std::size_t packet_length(const PacketHeader& header) noexcept {
+  return kPacketHeaderBytes + header.bytes + (header.ack.arrived.any() ? sizeof(ArrivalBits) : 0);
+}
+
 void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexcept {
-  ESP_ASSERT(packet.size() == kPacketHeaderBytes + header.bytes);
+  ESP_ASSERT(packet.size() == packet_length(header));
   ESP_ASSERT_SLOW(possible(header));
   store(packet, kVersionAt, kPacketVersion);
-  store(packet, kFlagsAt, header.flags);
+  const bool selective = header.ack.arrived.any();
+  store(packet, kFlagsAt, static_cast<std::uint8_t>(header.flags | (selective ? kSelective : 0)));
   store(packet, kBytesAt, header.bytes);
   store(packet, kEpochAt, header.epoch);
   store(packet, kFromAt, header.from);
@@ -59,8 +64,10 @@ void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexc
   store(packet, kExpectedAt, header.ack.expected.value);
   store(packet, kLimitAt, header.ack.limit.value);
   store(packet, kHeldAt, header.ack.held_ns);
-  store(packet, kArrivedAt, header.ack.arrived.words[0]);
-  store(packet, kArrivedAt + 8, header.ack.arrived.words[1]);
+  if (selective) [[unlikely]] {
+    store(packet, kPacketHeaderBytes + header.bytes, header.ack.arrived.words[0]);
+    store(packet, kPacketHeaderBytes + header.bytes + 8, header.ack.arrived.words[1]);
+  }
   const bool summed = (header.flags & kUnsummed) == 0;
   store(packet, kChecksumAt, summed ? checksum(packet) : std::uint32_t{0});
 }
@@ -73,7 +80,8 @@ Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
   const std::uint32_t sum = load<std::uint32_t>(packet, kChecksumAt);
   const bool sound = summed ? sum == checksum(packet) : me.intact && sum == 0;
   if (!ESP_PLANT(40, sound, true)) return Refused::kChecksum;
-  header.flags &= static_cast<std::uint8_t>(~kUnsummed);
+  const bool selective = (header.flags & kSelective) != 0;
+  header.flags &= static_cast<std::uint8_t>(~(kUnsummed | kSelective));
   if (load<std::uint8_t>(packet, kVersionAt) != kPacketVersion) return Refused::kVersion;
   header.bytes = load<std::uint16_t>(packet, kBytesAt);
   header.epoch = load<std::uint64_t>(packet, kEpochAt);
@@ -83,9 +91,14 @@ Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
   header.ack.expected.value = load<std::uint32_t>(packet, kExpectedAt);
   header.ack.limit.value = load<std::uint32_t>(packet, kLimitAt);
   header.ack.held_ns = load<std::uint32_t>(packet, kHeldAt);
-  header.ack.arrived.words[0] = load<std::uint64_t>(packet, kArrivedAt);
-  header.ack.arrived.words[1] = load<std::uint64_t>(packet, kArrivedAt + 8);
-  if (packet.size() != kPacketHeaderBytes + header.bytes) return Refused::kShort;
+  header.ack.arrived = {};
+  const std::size_t end = kPacketHeaderBytes + header.bytes;
+  if (packet.size() != end + (selective ? sizeof(ArrivalBits) : 0)) return Refused::kShort;
+  if (selective) [[unlikely]] {
+    header.ack.arrived.words = {load<std::uint64_t>(packet, end),
+                                load<std::uint64_t>(packet, end + 8)};
+    if (!header.ack.arrived.any()) return Refused::kFlags;
+  }
   if (ESP_PLANT(41, header.epoch != me.epoch, false)) return Refused::kEpoch;
   const bool ours = header.to == me.rank && header.from != me.rank && among(header.from, me.ranks);
   if (!ours) return Refused::kAddress;
@@ -94,6 +107,10 @@ Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
 
 Sequence sequence_of(std::span<const std::byte> packet) noexcept {
   return Sequence{load<std::uint32_t>(packet, kSequenceAt)};
+}
+
+std::span<const std::byte> payload_of(std::span<const std::byte> packet) noexcept {
+  return packet.subspan(kPacketHeaderBytes, load<std::uint16_t>(packet, kBytesAt));
 }
 
 bool says_goodbye(std::span<const std::byte> packet) noexcept {

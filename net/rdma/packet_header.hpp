@@ -1,6 +1,6 @@
 // PacketHeader: what stands in front of every datagram of a DatagramLink.
 //
-//    0  checksum   CRC32C of all that follows, payload included; 0 if kUnsummed
+//    0  checksum   CRC32C of all that follows, to the packet's end; 0 if kUnsummed
 //    4  version    kPacketVersion
 //    5  flags      PacketFlag
 //    6  bytes      of the payload
@@ -10,7 +10,9 @@
 //   28  expected   acknowledgement: everything before has arrived
 //   32  limit      permission: packets before this one may be sent
 //   36  held       ns for which the newest packet that arrived has waited for this acknowledgement
-//   40  arrived    128 bits, selective acknowledgement: bit i stands for packet expected + 1 + i
+//
+// Behind the payload, if kSelective:
+//    0  arrived    128 bits, selective acknowledgement: bit i stands for packet expected + 1 + i
 //
 // Numbers are little-endian. Every packet carries the acknowledgement of the other direction.
 // Bytes from elsewhere are not trusted: parse_packet() refuses what no sender of this version
@@ -28,8 +30,8 @@
 
 namespace espalier::rdma {
 
-inline constexpr std::size_t kPacketHeaderBytes = 56;
-inline constexpr std::uint8_t kPacketVersion = 1;
+inline constexpr std::size_t kPacketHeaderBytes = 40;
+inline constexpr std::uint8_t kPacketVersion = 2;
 // Packets in flight to one peer, at most: the selective acknowledgement reaches so far.
 inline constexpr std::uint32_t kWindowMax = 128;
 
@@ -42,9 +44,9 @@ enum PacketFlag : std::uint8_t {
   // With any: no checksum, because the network has one (DatagramPort::intact). Not shown by
   // parse_packet(), which refuses it where that is not so.
   kUnsummed = 32,
+  // With any: packets beyond a gap have arrived. Not shown by parse_packet(), either.
+  kSelective = 64,
 };
-inline constexpr std::uint8_t kAllPacketFlags =
-    kData | kGoodbye | kProbe | kRefusal | kLetter | kUnsummed;
 
 // Which packets beyond the next expected one have arrived.
 class ArrivalBits {
@@ -73,6 +75,8 @@ class ArrivalBits {
   std::array<std::uint64_t, 2> words = {};
 };
 static_assert(sizeof(ArrivalBits) * 8 == kWindowMax);
+// What header and selective acknowledgement take of a packet, at most.
+inline constexpr std::size_t kPacketOverhead = kPacketHeaderBytes + sizeof(ArrivalBits);
 
 struct Acknowledgement {
   Sequence expected;
@@ -112,13 +116,16 @@ struct Identity {
   bool intact = false;  // its port lets no damaged packet through
 };
 
-// Writes the header in front of header.bytes of payload that stand there already, and (unless
-// kUnsummed) the checksum over both. `packet` is exactly as long as both.
+// Of header, payload and selective acknowledgement.
+std::size_t packet_length(const PacketHeader& header) noexcept;
+// Writes header and selective acknowledgement around header.bytes of payload that stand there
+// already, and (unless kUnsummed) the checksum over all. `packet` has packet_length() bytes.
 void write_packet(const PacketHeader& header, std::span<std::byte> packet) noexcept;
 Refused parse_packet(std::span<const std::byte> packet, const Identity& me,
                      PacketHeader& header) noexcept;
 // Of a packet that was parsed before.
 Sequence sequence_of(std::span<const std::byte> packet) noexcept;
+std::span<const std::byte> payload_of(std::span<const std::byte> packet) noexcept;
 bool says_goodbye(std::span<const std::byte> packet) noexcept;
 
 }  // namespace espalier::rdma

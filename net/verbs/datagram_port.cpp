@@ -10,7 +10,7 @@ namespace espalier::verbs {
 namespace {
 
 constexpr std::uint32_t kRoutingHeader = 40;  // the GRH, or on RoCE v2 the IP header in its place
-constexpr std::uint32_t kInlineWanted = 128;
+constexpr std::uint32_t kInlineWanted = 256;
 constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;
 constexpr std::uint32_t kGenerationMask = 0x7FFFFFFF;
 constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events

@@ -141,7 +141,6 @@ void ConnectionJob::draw_frames(Node& receiver, Rank from) {
     h.ordinal = i;
     h.total = options_.frames;
     h.signature = static_cast<std::uint32_t>(frame->seed);
-    h.flow_bytes = h.bytes;
     h.synchronous = prng_.chance(0.2);
     frame->registered = prng_.chance(options_.registered);
     frame->announce = prng_.chance(options_.announced);

@@ -45,7 +45,7 @@ struct PingPong {
     }
     net::FrameHeader header;
     header.total = 1;
-    header.bytes = header.flow_bytes = bytes;
+    header.bytes = bytes;
     (void)players[0].link->post(1, header, players[0].ball, players[0].nobody);
     world.run();
   }
@@ -66,7 +66,7 @@ struct PingPong {
 TEST(ConnectionLink, ASmallFrameCostsOneMessage) {
   PingPong game(8);
   ASSERT_EQ(game.throws, 3001U);
-  const std::uint64_t wire_ns = 100 + 1000 + (8 + 40 + 8) / 2 + 200;
+  const std::uint64_t wire_ns = 100 + 1000 + (8 + 28 + 8) / 2 + 200;
   std::uint64_t probes = 0;
   for (const auto& player : game.players) probes += player.link->statistics().probes;
   EXPECT_LE(probes, 20U) << "after tail_ns, and signs of life";

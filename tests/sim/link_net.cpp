@@ -38,7 +38,7 @@ net::FrameHeader header_of(Rank from, Rank to, std::uint32_t ordinal, std::uint6
   header.ordinal = ordinal;
   header.total = ordinal + 1;
   header.signature = ordinal * 7;
-  header.flow_bytes = header.bytes = bytes;
+  header.bytes = bytes;
   return header;
 }
 

@@ -31,7 +31,7 @@ FrameHeader request(FrameKind kind, std::uint32_t region, std::uint64_t offset,
   header.ordinal = region;
   header.flow = offset;
   if (kind == FrameKind::kPut) header.bytes = bytes;
-  if (kind == FrameKind::kGet) header.flow_bytes = bytes;
+  if (kind == FrameKind::kGet) header.total = static_cast<std::uint32_t>(bytes);
   if (kind == FrameKind::kAtomic) {
     header.total = 1;
     header.bytes = net::kOperandBytes;
@@ -146,8 +146,7 @@ TEST(TcpAccess, NoiseTouchesNothingOutsideTheRegion) {
                   prng.chance(0.9) ? 8 * prng.below(115) : prng.below(1100), 1 + prng.below(80));
       if (kind == FrameKind::kMessage) header.bytes = prng.below(3000);
       if (kind == FrameKind::kRefused) header.flow = 0;
-      if (kind == FrameKind::kAnswer)
-        header = FrameHeader{FrameKind::kAnswer, false, 0, 0, 0, 0, 0, 0};
+      if (kind == FrameKind::kAnswer) header = FrameHeader{.kind = FrameKind::kAnswer};
       if (kind == FrameKind::kAnswer && prng.chance(0.95)) continue;
       scene.send(header);
       if (prng.chance(0.2)) (void)scene.rank.wire->progress();

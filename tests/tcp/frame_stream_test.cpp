@@ -66,7 +66,7 @@ TEST(FrameStream, PartsOfFramesOfEverySize) {
       for (std::byte& byte : frame.payload) byte = static_cast<std::byte>(random.next());
       frame.header.flow = frames.size();
       frame.header.total = 1;
-      frame.header.bytes = frame.header.flow_bytes = frame.payload.size();
+      frame.header.bytes = frame.payload.size();
       if (!writer.push(frame.header, frame.payload.data())) {
         frames.pop_back();
         break;

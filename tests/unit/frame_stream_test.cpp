@@ -16,7 +16,7 @@ net::FrameHeader segment(std::uint32_t ordinal, std::uint64_t bytes) {
   header.flow = 9;
   header.ordinal = ordinal;
   header.total = ordinal + 1;
-  header.flow_bytes = header.bytes = bytes;
+  header.bytes = bytes;
   return header;
 }
 
@@ -84,13 +84,16 @@ TEST(FrameStream, FramesOfAllSizesPassThroughPacketsOfAllSizes) {
 
 TEST(FrameStream, AHeaderIsNeverCut) {
   Packets packets;
-  Packet& packet = packets.add(100);
+  constexpr std::uint32_t kFirst = net::kFrameHeaderBytes + 30;
+  Packet& packet = packets.add(kFirst + net::kFrameHeaderBytes);
   FramePost first(segment(0, 30), packets.memory[0].data());
   EXPECT_TRUE(first.pack(packet));
-  EXPECT_EQ(packet.bytes, 70U);
+  EXPECT_EQ(packet.bytes, kFirst);
   FramePost second(segment(1, 0), nullptr);
-  EXPECT_FALSE(second.pack(packet));  // 30 bytes are left
-  EXPECT_EQ(packet.bytes, 70U);
+  EXPECT_FALSE(second.pack(packet, 1)) << "a byte is too few";
+  EXPECT_EQ(packet.bytes, kFirst);
+  EXPECT_TRUE(second.pack(packet));
+  EXPECT_EQ(packet.bytes, packet.capacity);
 }
 
 TEST(FrameStream, AWithdrawnPostKeepsWhatIsLeft) {

@@ -21,7 +21,6 @@ std::vector<FrameHeader> samples() {
   segment.flow = 0x1122334455667788;
   segment.ordinal = 41;
   segment.total = 42;
-  segment.flow_bytes = 1ULL << 40;
   segment.bytes = kLimit;
   FrameHeader synchronous = segment;
   synchronous.synchronous = true;
@@ -54,7 +53,7 @@ std::vector<FrameHeader> samples() {
   put.bytes = kAccessBytesMax;
   FrameHeader get = put;
   get.kind = FrameKind::kGet;
-  get.flow_bytes = std::exchange(get.bytes, 0);
+  get.total = static_cast<std::uint32_t>(std::exchange(get.bytes, 0));
   FrameHeader atomic = put;
   atomic.kind = FrameKind::kAtomic;
   atomic.total = static_cast<std::uint32_t>(AtomicKind::kCompareSwap);
@@ -81,9 +80,8 @@ TEST(Frame, ReadsBackWhatWasWritten) {
 TEST(Frame, TheLayoutIsFixed) {
   const FrameBytes bytes = frame_bytes(samples()[1]);
   constexpr unsigned kExpected[kFrameHeaderBytes] = {
-      0x01, 0xe5, 1,  1, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
-      0x22, 0x11, 41, 0, 0,    0,    42,   0,    0,    0,    0,    0,    0,    0,
-      0,    1,    0,  0, 0,    0,    0x10, 0,    0,    0,    0,    0};
+      0x02, 0xe5, 1,  1, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
+      0x22, 0x11, 41, 0, 0,    0,    42,   0,    0,    0,    0,    0,    0x10, 0};
   for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
     EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), kExpected[i]) << "byte " << i;
   }
@@ -108,7 +106,7 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   const FrameHeader segment = all[0], grant = all[3], taken = all[4], control = all[5],
                     goodbye = all[6];
   expect_refused(FrameBytes{}, "mark");
-  expect_refused(with(segment, 0, std::uint8_t{2}), "mark");  // another version
+  expect_refused(with(segment, 0, std::uint8_t{1}), "mark");  // another version
   expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{12}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
@@ -117,19 +115,17 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   }
   expect_refused(with(segment, 16, std::uint32_t{42}), "ordinal");
   expect_refused(with(segment, 20, std::uint32_t{0}), "ordinal");
-  expect_refused(with(segment, 32, kLimit + 1), "bytes");
-  expect_refused(with(segment, 32, ~0ULL), "bytes");
-  expect_refused(with(segment, 24, kLimit - 1), "flow_bytes");
+  expect_refused(with(segment, 24, std::uint32_t{kLimit + 1}), "bytes");
+  expect_refused(with(segment, 24, ~0U), "bytes");
   expect_refused(with(grant, 16, std::uint32_t{0}), "ordinal");
-  expect_refused(with(control, 32, std::uint64_t{kControlBytes + 1}), "bytes");
+  expect_refused(with(control, 24, std::uint32_t{kControlBytes + 1}), "bytes");
   for (const FrameHeader& header : {grant, taken, control, goodbye}) {
     expect_refused(with(header, 3, std::uint8_t{1}), "flags");
     expect_refused(with(header, 4, std::uint32_t{1}), "signature");
     expect_refused(with(header, 20, std::uint32_t{1}), "total");
-    expect_refused(with(header, 24, std::uint64_t{1}), "flow_bytes");
   }
   for (const FrameHeader& header : {grant, taken, goodbye}) {
-    expect_refused(with(header, 32, std::uint64_t{1}), "bytes");
+    expect_refused(with(header, 24, std::uint32_t{1}), "bytes");
   }
   for (const FrameHeader& header : {control, goodbye}) {
     expect_refused(with(header, 8, std::uint64_t{1}), "flow");
@@ -142,30 +138,27 @@ TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
   const FrameHeader message = all[7], refused = all[8], put = all[9], get = all[10],
                     atomic = all[11], answer = all[12], freed = all[13];
   expect_refused(with(message, 16, std::uint32_t{kMessageIds}), "ordinal");
-  expect_refused(with(message, 32, kMessageBytes + 1), "bytes");
+  expect_refused(with(message, 24, std::uint32_t{kMessageBytes + 1}), "bytes");
   expect_refused(with(refused, 16, std::uint32_t{kMessageIds}), "ordinal");
-  expect_refused(with(put, 32, std::uint64_t{0}), "bytes");
-  expect_refused(with(put, 32, kAccessBytesMax + 1), "bytes");
-  expect_refused(with(get, 24, std::uint64_t{0}), "flow_bytes");
-  expect_refused(with(get, 24, kAccessBytesMax + 1), "flow_bytes");
+  expect_refused(with(put, 24, std::uint32_t{0}), "bytes");
+  expect_refused(with(put, 24, std::uint32_t{kAccessBytesMax + 1}), "bytes");
+  expect_refused(with(get, 20, std::uint32_t{0}), "total");
+  expect_refused(with(get, 20, std::uint32_t{kAccessBytesMax + 1}), "total");
   expect_refused(with(atomic, 20, std::uint32_t{0}), "total");
   expect_refused(with(atomic, 20, std::uint32_t{3}), "total");
-  expect_refused(with(atomic, 32, std::uint64_t{8}), "bytes");
+  expect_refused(with(atomic, 24, std::uint32_t{8}), "bytes");
   expect_refused(with(answer, 20, std::uint32_t{2}), "total");
-  expect_refused(with(answer, 32, kAccessBytesMax + 1), "bytes");
-  expect_refused(with(freed, 32, std::uint64_t{1}), "bytes");
+  expect_refused(with(answer, 24, std::uint32_t{kAccessBytesMax + 1}), "bytes");
+  expect_refused(with(freed, 24, std::uint32_t{1}), "bytes");
   for (const FrameHeader& header : {message, refused, put, get, atomic, answer}) {
     expect_refused(with(header, 3, std::uint8_t{1}), "flags");
     expect_refused(with(header, 4, std::uint32_t{1}), "signature");
   }
-  for (const FrameHeader& header : {message, refused, put, atomic, answer}) {
-    expect_refused(with(header, 24, std::uint64_t{1}), "flow_bytes");
-  }
-  for (const FrameHeader& header : {message, refused, put, get}) {
+  for (const FrameHeader& header : {message, refused, put}) {
     expect_refused(with(header, 20, std::uint32_t{1}), "total");
   }
   for (const FrameHeader& header : {refused, get}) {
-    expect_refused(with(header, 32, std::uint64_t{1}), "bytes");
+    expect_refused(with(header, 24, std::uint32_t{1}), "bytes");
   }
   expect_refused(with(answer, 8, std::uint64_t{1}), "flow");
   expect_refused(with(answer, 16, std::uint32_t{1}), "ordinal");

@@ -30,7 +30,7 @@ PacketHeader some_header() {
 }
 
 std::vector<std::byte> packet_of(const PacketHeader& header) {
-  std::vector<std::byte> packet(kPacketHeaderBytes + header.bytes, std::byte{0x77});
+  std::vector<std::byte> packet(packet_length(header), std::byte{0x77});
   write_packet(header, packet);
   return packet;
 }
@@ -53,6 +53,8 @@ TEST(PacketHeader, IsReadAsItWasWritten) {
   ASSERT_EQ(parse_packet(packet, kMe, read), Refused::kNo);
   EXPECT_EQ(read, header);
   EXPECT_EQ(sequence_of(packet), header.sequence);
+  EXPECT_EQ(payload_of(packet).size(), header.bytes);
+  EXPECT_EQ(payload_of(packet).data(), packet.data() + kPacketHeaderBytes);
   EXPECT_FALSE(says_goodbye(packet));
 }
 
@@ -79,7 +81,7 @@ TEST(PacketHeader, HasAFixedLayout) {
   const auto packet = packet_of(some_header());
   const auto at = [&](std::size_t i) { return static_cast<unsigned>(packet[i]); };
   EXPECT_EQ(at(4), kPacketVersion);
-  EXPECT_EQ(at(5), kData);
+  EXPECT_EQ(at(5), unsigned{kData} | kSelective);
   EXPECT_EQ(at(6), 20U);
   EXPECT_EQ(at(8), 0x88U);   // epoch, the lowest byte first
   EXPECT_EQ(at(16), 5U);     // from
@@ -88,8 +90,29 @@ TEST(PacketHeader, HasAFixedLayout) {
   EXPECT_EQ(at(28), 0x01U);  // expected
   EXPECT_EQ(at(32), 0x11U);  // limit
   EXPECT_EQ(at(36), 0xd2U);  // held
-  EXPECT_EQ(at(40), 0x01U);  // arrived, the first
-  EXPECT_EQ(at(55), 0x80U);  // arrived, the last
+  EXPECT_EQ(at(40), 0x77U);  // payload
+  EXPECT_EQ(at(59), 0x77U);
+  EXPECT_EQ(at(60), 0x01U);  // arrived, the first
+  EXPECT_EQ(at(75), 0x80U);  // arrived, the last
+  EXPECT_EQ(packet.size(), 76U);
+}
+
+// Nearly all packets: nothing is missing.
+TEST(PacketHeader, SaysNothingOfPacketsBeyondAGapWhereThereIsNone) {
+  PacketHeader header = some_header();
+  header.ack.arrived = {};
+  const auto packet = packet_of(header);
+  EXPECT_EQ(packet.size(), kPacketHeaderBytes + header.bytes);
+  PacketHeader read = some_header();
+  ASSERT_EQ(parse_packet(packet, kMe, read), Refused::kNo);
+  EXPECT_EQ(read, header);
+}
+
+TEST(PacketHeader, ASelectiveAcknowledgementOfNothingIsRefused) {
+  auto packet = packet_of(some_header());
+  for (std::size_t i = 60; i < 76; ++i) packet[i] = std::byte{0};
+  sign(packet);
+  EXPECT_EQ(parse(packet), Refused::kFlags);
 }
 
 TEST(PacketHeader, EveryFlippedBitIsNoticed) {
@@ -136,11 +159,13 @@ TEST(PacketHeader, OnlyPossibleFlagsAreTaken) {
     for (const bool bare : {false, true}) {
       PacketHeader header = some_header();
       header.bytes = bare ? 0 : 20;
+      if ((flags & kSelective) == 0) header.ack.arrived = {};
       auto packet = packet_of(header);
       packet[5] = static_cast<std::byte>(flags);
       sign(packet);
-      const bool stream = (flags & ~7U) == 0;
-      const bool right = flags == kLetter || (flags == kRefusal && bare) ||
+      const unsigned kind = flags & ~unsigned{kSelective};
+      const bool stream = (kind & ~7U) == 0;
+      const bool right = kind == kLetter || (kind == kRefusal && bare) ||
                          (stream && ((flags & kData) != 0 || (bare && (flags & kGoodbye) == 0)));
       const Refused wrong = (flags & kUnsummed) != 0 ? Refused::kChecksum : Refused::kFlags;
       EXPECT_EQ(parse(packet), right ? Refused::kNo : wrong) << flags << " " << bare;
@@ -153,7 +178,9 @@ TEST(PacketHeader, Fuzz) {
   Prng prng(7);
   int taken = 0;
   for (int i = 0; i < 200'000; ++i) {
-    auto packet = packet_of(some_header());
+    PacketHeader original = some_header();
+    if (prng.chance(0.5)) original.ack.arrived = {};
+    auto packet = packet_of(original);
     if (prng.chance(0.3)) packet.resize(prng.below(100));
     for (std::uint64_t n = prng.below(6); n > 0 && !packet.empty(); --n) {
       packet[prng.below(packet.size())] = static_cast<std::byte>(prng.next());
