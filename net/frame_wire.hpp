@@ -122,6 +122,7 @@ class FrameWire final : public Wire, private FrameSink {
   void note_taken(Rank from, const FrameHeader& header) noexcept;
 
   // Receiving (frame_wire_receive.cpp).
+  bool expects(Rank from, const FrameHeader& header) const noexcept override;
   std::byte* begin(Rank from, const FrameHeader& header) noexcept override;
   void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
   void lost(Rank rank, const Status& why) noexcept override;

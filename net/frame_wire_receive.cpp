@@ -133,6 +133,12 @@ void FrameWire::release(RecvOp& op) noexcept {
   op.view = nullptr;
 }
 
+bool FrameWire::expects(Rank from, const FrameHeader& header) const noexcept {
+  if (header.kind != FrameKind::kSegment) return true;
+  const MatchNode* found = matcher_.find(from, header.flow, header.ordinal);
+  return found != nullptr && found->posted;
+}
+
 std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
   Peer& p = peer(from);
   p.header = header;

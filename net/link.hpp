@@ -24,6 +24,14 @@ namespace espalier::net {
 // withdraw, redirect and lose, but not call progress().
 class FrameSink {
  public:
+  // Would begin() place this frame where a receive wants it? If not, a link that can may call it a
+  // little later, in another progress(): the receive may have been posted by then, and a copy is
+  // saved.
+  virtual bool expects(Rank from, const FrameHeader& header) const noexcept {
+    (void)from;
+    (void)header;
+    return true;
+  }
   // A header has come, of any kind but kGoodbye. Returns where its payload goes: header.bytes of
   // memory that stay valid until end(), lost() or redirect(); nullptr is right for 0 bytes, and
   // after lose(). Never called for a second frame of the same peer before end() of the first.

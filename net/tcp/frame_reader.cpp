@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "net/tcp/frame_stream.hpp"
 #include "net/tcp/socket.hpp"
@@ -12,8 +13,10 @@
 namespace espalier::net {
 namespace {
 
-// Read by one call of read(): a peer that sends much does not starve the others.
-constexpr std::uint64_t kBudgetBytes = std::uint64_t{1} << 20;
+// Read by one call of read(), as much as a segment has: a peer that sends much does not starve the
+// others, and what has come is combined while it is in the cache (a reduction of 4 MiB between two
+// nodes: 855 us; with 1 MiB here 956).
+constexpr std::uint64_t kBudgetBytes = 256 << 10;
 // After a payload from here on the next frame is probably large, too: only its header is read
 // ahead, so that its payload is not copied.
 constexpr std::uint64_t kLargePayload = 16 << 10;
@@ -23,7 +26,9 @@ constexpr std::uint64_t kLargePayload = 16 << 10;
 FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
                                        std::span<std::byte> staging, Counters& counters,
                                        Error& failure, int& events) noexcept {
-  for (std::uint64_t total = 0; total < kBudgetBytes && !stopped_;) {
+  ended_ = false;
+  if (std::exchange(waits_, false) && !begin_frame(from, sink, events)) return Outcome::kBroken;
+  for (std::uint64_t total = 0; total < kBudgetBytes && !stopped_ && !waits_;) {
     const std::uint64_t direct = in_payload_ ? header_.bytes - payload_bytes_ : 0;
     const std::size_t ahead = header_.bytes >= kLargePayload ? kFrameHeaderBytes : staging.size();
     const iovec pieces[] = {{payload_ + payload_bytes_, direct}, {staging.data(), ahead}};
@@ -66,12 +71,20 @@ bool FrameReader::consume(Rank from, FrameSink& sink, std::span<const std::byte>
     std::memcpy(head_.data() + head_bytes_, bytes.data(), part);
     head_bytes_ += part;
     bytes = bytes.subspan(part);
-    if (head_bytes_ == kFrameHeaderBytes && !begin_frame(from, sink, failure, events)) return false;
+    if (head_bytes_ < kFrameHeaderBytes) continue;
+    if (!parse(from, failure)) return false;
+    waits_ = bytes.empty() && wait_for_receive(from, sink);
+    if (!waits_ && !begin_frame(from, sink, events)) return false;
   }
   return !stopped_;
 }
 
-bool FrameReader::begin_frame(Rank from, FrameSink& sink, Error& failure, int& events) noexcept {
+// Only where more has to come that shows it: the rest of a payload.
+bool FrameReader::wait_for_receive(Rank from, const FrameSink& sink) const noexcept {
+  return ended_ && header_.bytes >= kLargePayload && !sink.expects(from, header_);
+}
+
+bool FrameReader::parse(Rank from, Error& failure) noexcept {
   head_bytes_ = 0;
   auto parsed = parse_frame(head_, kSegmentBytesMax);
   if (!parsed) {
@@ -83,6 +96,10 @@ bool FrameReader::begin_frame(Rank from, FrameSink& sink, Error& failure, int& e
     return false;
   }
   header_ = *parsed;
+  return true;
+}
+
+bool FrameReader::begin_frame(Rank from, FrameSink& sink, int& events) noexcept {
   if (header_.kind == FrameKind::kGoodbye) {
     goodbye_ = true;
     return true;
@@ -98,6 +115,7 @@ bool FrameReader::begin_frame(Rank from, FrameSink& sink, Error& failure, int& e
 
 void FrameReader::end_frame(Rank from, FrameSink& sink, int& events) noexcept {
   in_payload_ = false;
+  ended_ = true;
   ++events;
   sink.end(from, header_, payload_);
 }

@@ -3,7 +3,8 @@
 // The writer gathers headers and payloads of many frames into one system call; small payloads are
 // copied at once, others are written from where they lie. The reader receives payloads where the
 // sink wants them: one call fills the rest of a payload and then a staging buffer in which the next
-// headers and small frames stand.
+// headers and small frames stand. A large frame that the sink does not expect, right behind one
+// that has just ended, waits for the next read(): who is told of that one may then ask for it.
 //
 // Neither owns the descriptor. Threads: owner. path: data
 #pragma once
@@ -102,14 +103,18 @@ class FrameReader {
   bool peer_said_goodbye() const noexcept { return goodbye_; }
 
  private:
+  bool wait_for_receive(Rank from, const FrameSink& sink) const noexcept;
   bool consume(Rank from, FrameSink& sink, std::span<const std::byte> bytes, Error& failure,
                int& events) noexcept;
-  bool begin_frame(Rank from, FrameSink& sink, Error& failure, int& events) noexcept;
+  bool parse(Rank from, Error& failure) noexcept;
+  bool begin_frame(Rank from, FrameSink& sink, int& events) noexcept;
   void end_frame(Rank from, FrameSink& sink, int& events) noexcept;
 
   FrameBytes head_ = {};
   std::size_t head_bytes_ = 0;
   FrameHeader header_;
+  bool waits_ = false;  // the header has come; begin_frame() is for the next read()
+  bool ended_ = false;  // a frame, in this read()
   bool in_payload_ = false;
   std::byte* payload_ = nullptr;
   std::uint64_t payload_bytes_ = 0;  // of it, that have come

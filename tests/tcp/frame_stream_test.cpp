@@ -98,5 +98,61 @@ TEST(FrameStream, PartsOfFramesOfEverySize) {
   ::close(ends[1]);
 }
 
+// Expects what the test says.
+struct Chooser final : FrameSink {
+  bool expects(Rank, const FrameHeader&) const noexcept override { return expecting; }
+  std::byte* begin(Rank, const FrameHeader& header) noexcept override {
+    ++begun;
+    payload.resize(header.bytes);
+    return payload.data();
+  }
+  void end(Rank, const FrameHeader&, std::byte*) noexcept override { ++ended; }
+  void lost(Rank, const Status&) noexcept override {}
+
+  bool expecting = false;
+  int begun = 0, ended = 0;
+  std::vector<std::byte> payload;
+};
+
+// Who has got a large frame is told before the next one is given a place.
+TEST(FrameStream, AnUnexpectedLargeFrameWaitsForTheNextLook) {
+  for (const bool expecting : {false, true}) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    Pool<OutFrame> pool;
+    FrameWriter writer(pool);
+    Counters counters;
+    std::vector<Finished> finished;
+    std::vector<std::byte> staging(1000), payload(20'000, std::byte{7});
+    FrameHeader header;
+    header.total = 1;
+    header.bytes = payload.size();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.push(header, payload.data()));
+    int error_number = 0;
+    ASSERT_EQ(writer.write(ends[0], finished, counters, error_number), FrameWriter::Wrote::kAll);
+    FrameReader reader;
+    Chooser sink;
+    sink.expecting = expecting;
+    Error failure;
+    int events = 0;
+    const auto look = [&] {
+      return reader.read(ends[1], 0, sink, staging, counters, failure, events);
+    };
+    for (int looks = 1; sink.ended < 3; ++looks) {
+      ASSERT_LE(looks, 9);
+      const int before = sink.ended;
+      ASSERT_EQ(look(), FrameReader::Outcome::kDrained);
+      if (!expecting) {
+        EXPECT_LE(sink.ended, before + 1) << "look " << looks;
+        EXPECT_EQ(sink.begun, sink.ended) << "nothing is begun behind a frame that has just ended";
+      }
+      EXPECT_EQ(sink.payload, payload);
+    }
+    ::close(ends[0]);
+    EXPECT_EQ(look(), FrameReader::Outcome::kEnd);
+    ::close(ends[1]);
+  }
+}
+
 }  // namespace
 }  // namespace espalier::net
