@@ -143,7 +143,28 @@ double stream_us(const End& end, std::vector<std::byte>& data, int messages) {
   return static_cast<double>(now_ns() - start) * 1e-3 / messages;
 }
 
+// The two processes' own time per message of such a stream, in which the kernel's work for them is
+// counted in.
+double stream_work_us(Backend& backend, const End& end, std::vector<std::byte>& data,
+                      int messages) {
+  const std::int64_t start = process_time_ns();
+  stream_us(end, data, messages);
+  double work_us = static_cast<double>(process_time_ns() - start) * 1e-3;
+  backend.combine({&work_us, 1}, Combine::kSum);
+  return work_us / messages;
+}
+
 using Way = double (*)(const End& end, std::vector<std::byte>& data, int messages);
+
+Summary measure_work(Backend& backend, const End& end, std::size_t bytes) {
+  std::vector<std::byte> data(bytes, std::byte{1});
+  const int messages = bytes <= (256 << 10) ? 64 : 16;
+  std::vector<double> samples;
+  for (int i = 0; i < 10; ++i) {
+    samples.push_back(stream_work_us(backend, end, data, messages));
+  }
+  return summarize(std::move(samples));
+}
 
 Summary measure_way(Backend& backend, const End& end, Way way, std::size_t bytes,
                     const Options& o) {
@@ -176,9 +197,12 @@ std::vector<Floor> measure_sockets(Backend& backend, const Options& options) {
       trip.time_us = measure_way(backend, end, trips_us, bytes, options);
       Floor stream{fmt::format("stream-{}", wait), bytes, {}, "one of many in one direction"};
       stream.time_us = measure_way(backend, end, stream_us, bytes, options);
+      Floor work{"work", bytes, {}, "processor time of both ends of a stream"};
+      if (flags == 0) work.time_us = measure_work(backend, end, bytes);
       if (!end.first) continue;
       floors.push_back(std::move(trip));
       floors.push_back(std::move(stream));
+      if (flags == 0) floors.push_back(std::move(work));
     }
   }
   return floors;

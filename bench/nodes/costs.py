@@ -37,10 +37,11 @@ def _attempt(found: dict, name: str, measure, say) -> None:
 
 
 def sockets(comparison, library, sizes: list) -> dict:
-    """{"socket", "stream": {size: us}}: half a round trip of a plain socket, and one of many
-    messages in one direction; the lower of sleeping and spinning."""
+    """{"socket", "stream", "work": {size: us}}: half a round trip of a plain socket, and one of many
+    messages in one direction, the lower of sleeping and spinning; and the processor time that the
+    two ends of the latter take."""
     args = ["sockets", "--bytes", ",".join(map(str, sizes)), "--budget-ms", 20]
-    best = {"socket": {}, "stream": {}}
+    best = {"socket": {}, "stream": {}, "work": {}}
     for _ in range(3):
         command = library.command(comparison.nodes, PAIR, comparison.cores, library.program, args)
         for floor in launch.run_json(command, 60.0)["floors"]:

@@ -138,6 +138,36 @@ def p2p_lines(costs: dict, markdown: bool) -> list:
     return _title(title, markdown) + table(["", "", *sizes], rows, markdown)
 
 
+def least_us(costs: dict, cell: dict, cores: int) -> float | None:
+    """What the cell cannot take less of, if messages cost what a plain socket's stream costs: the
+    processor time of the least transfers between nodes (a broadcast or reduction: one into, or out
+    of, every node but one; an allreduce: twice that), shared by the cores without a gap."""
+    work = costs.get("floor", {}).get("work", {}).get(cell["bytes"])
+    if work is None:
+        return None
+    transfers = (cell["nodes"] - 1) * (2 if cell["op"] == "allreduce" else 1)
+    return transfers * work / min(cores, cell["nodes"])
+
+
+def least_lines(summary: dict, markdown: bool) -> list:
+    cores = summary["host"].get("cpus", 1)
+    large = [cell for cell in summary["cells"] if cell["bytes"] >= LARGE]
+    sizes = sorted({cell["bytes"] for cell in large})
+    rows = {}
+    for cell in large:
+        least = least_us(summary["costs"], cell, cores)
+        if least is None or cell["best_peer"] is None or OURS not in cell["us"]:
+            return []
+        both = (number(cell["us"][name] / least) for name in (OURS, cell["best_peer"]))
+        rows.setdefault((cell["nodes"], cell["per_node"], cell["op"]), {})[cell["bytes"]] = (
+            " / ".join(both)
+        )
+    title = "The least work: Espalier's time / it, and the best peer's / it"
+    body = [[f"{nodes} x {per_node}", op, *(of.get(size, "-") for size in sizes)]
+            for (nodes, per_node, op), of in rows.items()]  # fmt: skip
+    return _title(title, markdown) + table(["", "", *map(human_size, sizes)], body, markdown)
+
+
 def cost_lines(costs: dict, markdown: bool) -> list:
     def of(kind, name, key):
         return costs.get(kind, {}).get(name, {}).get(key)
@@ -176,6 +206,7 @@ def render(summary: dict, markdown: bool) -> str:
     lines += ["", f"Repeated because the cores moved: {summary['repeated']} launches."]
     lines += ratio_lines(summary["cells"], markdown)
     lines += peer_lines(summary["cells"], markdown)
+    lines += least_lines(summary, markdown)
     lines += p2p_lines(summary["costs"], markdown)
     lines += cost_lines(summary["costs"], markdown)
     for failure in summary["failures"]:
