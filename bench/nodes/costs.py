@@ -37,9 +37,9 @@ def _attempt(found: dict, name: str, measure, say) -> None:
 
 
 def sockets(comparison, library, sizes: list) -> dict:
-    """{"socket", "stream", "work": {size: us}}: half a round trip of a plain socket, and one of many
-    messages in one direction, the lower of sleeping and spinning; and the processor time that the
-    two ends of the latter take."""
+    """{"socket", "stream", "work": {size: us}}: half a round trip of a plain socket; one of many
+    messages in one direction; both the lower of sleeping and spinning; and the processor time that
+    the two ends of the latter take."""
     args = ["sockets", "--bytes", ",".join(map(str, sizes)), "--budget-ms", 20]
     best = {"socket": {}, "stream": {}, "work": {}}
     for _ in range(3):

@@ -215,6 +215,7 @@ void ConnectionLink::lose(Rank rank, Error why) noexcept {
 int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   ESP_ASSERT(sink_ == nullptr);
   sink_ = &sink;
+  looked_ns_ = clock_.now_ns();  // Before: what comes does not wait for the clock.
   const int polled = port_.poll(*this, static_cast<int>(options_.poll_budget));
   int events = std::max(polled, 0);
   if (polled < 0) {
@@ -224,7 +225,6 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   }
   if (!letters_.empty()) events += handle_letters();
   if (!troubled_.empty()) events += handle_troubles();
-  looked_ns_ = clock_.now_ns();
   events += static_cast<int>(timers_.run_expired(looked_ns_));
   if (may_pump()) pump_ready();
   if (!barred_news_.empty()) events += tell_barred();

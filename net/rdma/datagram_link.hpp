@@ -137,7 +137,8 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   bool send_goodbye(Peer& peer) noexcept;
   bool send_answer(Peer& peer) noexcept;
   bool send_bare(Peer& peer, std::uint8_t flags, std::span<const std::byte> payload) noexcept;
-  bool launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequence sequence) noexcept;
+  bool launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequence sequence,
+              std::uint64_t now_ns) noexcept;
   bool send_new(Peer& peer, Packet& packet, std::uint8_t flags) noexcept;
   Packet* idle_spare() noexcept;
   void finish(FramePost& post) noexcept;

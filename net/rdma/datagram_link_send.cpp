@@ -40,8 +40,9 @@ bool DatagramLink::send_lost(Peer& peer) noexcept {
     const auto flags = static_cast<std::uint8_t>(kData | (goodbye ? kGoodbye : 0));
     packet.bytes = static_cast<std::uint32_t>(kPacketHeaderBytes +
                                               payload_of({packet.data, packet.bytes}).size());
-    if (!launch(peer, packet, flags, flight->sequence)) return false;
-    peer.send.sent_again(*flight, now());
+    const std::uint64_t now_ns = now();
+    if (!launch(peer, packet, flags, flight->sequence, now_ns)) return false;
+    peer.send.sent_again(*flight, now_ns);
     ++counts_.data_again;
   }
   return true;
@@ -112,12 +113,13 @@ bool DatagramLink::send_goodbye(Peer& peer) noexcept {
 bool DatagramLink::send_new(Peer& peer, Packet& packet, std::uint8_t flags) noexcept {
   Flight* flight = flights_.allocate();
   if (flight == nullptr) return false;
-  if (!launch(peer, packet, flags, peer.send.next())) {
+  const std::uint64_t now_ns = now();
+  if (!launch(peer, packet, flags, peer.send.next(), now_ns)) {
     flights_.release(flight);
     return false;
   }
   flight->packet = &packet;
-  peer.send.sent(*flight, now(), options_.round_trip);
+  peer.send.sent(*flight, now_ns, options_.round_trip);
   ++counts_.data_sent;
   set_alarm(peer);
   return true;
@@ -143,7 +145,7 @@ bool DatagramLink::send_bare(Peer& peer, std::uint8_t flags,
   if (!payload.empty()) {
     std::memcpy(packet->data + kPacketHeaderBytes, payload.data(), payload.size());
   }
-  const bool sent = launch(peer, *packet, flags, {});
+  const bool sent = launch(peer, *packet, flags, {}, now());
   if (taken != nullptr) port_.give(*taken);
   return sent;
 }
@@ -157,8 +159,8 @@ Packet* DatagramLink::idle_spare() noexcept {
 }
 
 // The packet's bytes are header and payload; a selective acknowledgement is added to them.
-bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
-                          Sequence sequence) noexcept {
+bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequence sequence,
+                          std::uint64_t now_ns) noexcept {
   ESP_ASSERT(packet.in_flight == 0);
   peer.receive.permit(peer.lost ? 0 : budget_.renew(peer.receive.outstanding()));
   PacketHeader header;
@@ -168,7 +170,7 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags,
   header.from = me_.rank;
   header.to = peer.rank;
   header.sequence = sequence;
-  header.ack = peer.receive.acknowledgement(now());
+  header.ack = peer.receive.acknowledgement(now_ns);
   packet.bytes = static_cast<std::uint32_t>(packet_length(header));
   write_packet(header, {packet.data, packet.bytes});
   if (!port_.send(peer.path, packet, true)) {  // its caller flushes

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -21,13 +22,15 @@ namespace espalier::rdma {
 template <typename Record>
 class SendQueue {
  public:
-  explicit SendQueue(std::uint32_t depth) : ring_(depth), every_(std::max(1U, depth / 4)) {
+  // The ring is a power of two: no position costs a division.
+  explicit SendQueue(std::uint32_t depth)
+      : ring_(std::bit_ceil(depth)), depth_(depth), every_(std::max(1U, depth / 4)) {
     ESP_ASSERT(depth >= 2);
   }
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
-  bool full() const noexcept { return size_ == ring_.size(); }
+  bool full() const noexcept { return size_ == depth_; }
   std::uint64_t count() const noexcept { return next_; }  // of operations so far
   // Unsignaled operations behind the last signaled one.
   bool has_tail() const noexcept { return tail_ > 0; }
@@ -40,7 +43,7 @@ class SendQueue {
     ESP_ASSERT(!full());
     const bool signaled = force || tail_ + 1 >= every_;
     tail_ = signaled ? 0 : tail_ + 1;
-    ring_[next_++ % ring_.size()] = std::move(record);
+    at(next_++) = std::move(record);
     ++size_;
     return {next_, signaled};
   }
@@ -60,18 +63,19 @@ class SendQueue {
   }
   template <typename Visit>
   void for_each(Visit&& visit) noexcept {
-    for (std::uint64_t i = next_ - size_; i < next_; ++i) visit(ring_[i % ring_.size()]);
+    for (std::uint64_t i = next_ - size_; i < next_; ++i) visit(at(i));
   }
 
  private:
+  Record& at(std::uint64_t number) noexcept { return ring_[number & (ring_.size() - 1)]; }
   Record pop() noexcept {
-    Record record = std::move(ring_[(next_ - size_) % ring_.size()]);
+    Record record = std::move(at(next_ - size_));
     --size_;
     return record;
   }
 
   std::vector<Record> ring_;
-  std::uint32_t every_;
+  std::uint32_t depth_, every_;
   std::uint32_t tail_ = 0;
   std::uint64_t next_ = 0;  // operations so far; the cookie of an operation is its number from 1
   std::size_t size_ = 0;

@@ -10,6 +10,7 @@
 // Threads: owner. path: data (queue), slow (state)
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -29,19 +30,22 @@ class PostedQueue {
     bool report = false;  // The caller asked for its completion.
   };
 
-  explicit PostedQueue(std::uint32_t depth) : entries_(depth) {}  // a power of two
+  // `depth`: a power of two.
+  explicit PostedQueue(std::uint32_t depth) : entries_(depth), mask_(depth - 1) {
+    ESP_ASSERT(std::has_single_bit(depth));
+  }
 
   bool full() const noexcept { return tail_ - head_ == entries_.size(); }
   bool empty() const noexcept { return tail_ == head_; }
   std::uint32_t tail() const noexcept { return tail_; }
   std::uint32_t push(const Entry& entry) noexcept {
     ESP_ASSERT(!full());
-    entries_[tail_ % entries_.size()] = entry;
+    entries_[tail_ & mask_] = entry;
     return tail_++;
   }
   Entry pop() noexcept {
     ESP_ASSERT(!empty());
-    return entries_[head_++ % entries_.size()];
+    return entries_[head_++ & mask_];
   }
   // Whether a completion may speak of this position.
   bool holds(std::uint32_t position) const noexcept { return position - head_ < tail_ - head_; }
@@ -49,6 +53,7 @@ class PostedQueue {
 
  private:
   std::vector<Entry> entries_;
+  std::uint32_t mask_;
   std::uint32_t head_ = 0, tail_ = 0;
 };
 

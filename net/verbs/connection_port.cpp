@@ -182,6 +182,7 @@ void VerbsConnectionPort::destroy(rdma::ConnectionId which) noexcept {
              connection.state == Connection::State::kHalted);
   std::erase(halted_, static_cast<std::uint32_t>(which));
   by_queue_pair_.erase(connection.own.queue_pair);
+  heard_ = {};
   completions_->remove(
       [&](const ibv_wc& completion) {
         return (completion.wr_id & kReceive) != 0 && completion.qp_num == connection.own.queue_pair;

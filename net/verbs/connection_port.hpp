@@ -80,8 +80,9 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   const Connection& at(rdma::ConnectionId which) const noexcept;
   std::uint32_t index(const Connection& connection) const noexcept;
 
-  bool post(rdma::ConnectionId on, const rdma::Transfer& what, ibv_send_wr& request) noexcept;
+  void post(rdma::ConnectionId on, const rdma::Transfer& what, ibv_send_wr& request) noexcept;
   void fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept;
+  ibv_send_wr* next_request(rdma::ConnectionId on) noexcept;
   void ring() noexcept;
 
   void queue_broken(std::uint32_t queue_pair) noexcept override;
@@ -104,6 +105,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   SparePackets spares_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
   std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;
+  std::pair<std::uint32_t, std::uint32_t> heard_ = {};  // of those, the last that had an arrival
   // Halted ones whose end has not been told in full.
   std::vector<std::uint32_t> halted_;
 

@@ -35,28 +35,34 @@ static_assert(request_of(id_of({5, 0x107, 9})).generation == 7);
 }  // namespace
 
 bool VerbsConnectionPort::send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept {
-  ibv_send_wr request = {};
-  request.opcode = IBV_WR_SEND;
-  return post(on, what, request);
+  ibv_send_wr* request = next_request(on);
+  if (request == nullptr) return false;
+  request->opcode = IBV_WR_SEND;
+  post(on, what, *request);
+  return true;
 }
 
 bool VerbsConnectionPort::write(rdma::ConnectionId on, const rdma::Transfer& what,
                                 rdma::RemoteMemory to, bool with_immediate,
                                 std::uint32_t immediate) noexcept {
-  ibv_send_wr request = {};
-  request.opcode = with_immediate ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-  request.imm_data = htobe32(immediate);
-  request.wr.rdma = {.remote_addr = to.address, .rkey = to.key};
-  return post(on, what, request);
+  ibv_send_wr* request = next_request(on);
+  if (request == nullptr) return false;
+  request->opcode = with_immediate ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+  request->imm_data = htobe32(immediate);
+  request->wr.rdma = {.remote_addr = to.address, .rkey = to.key};
+  post(on, what, *request);
+  return true;
 }
 
 bool VerbsConnectionPort::read(rdma::ConnectionId on, const rdma::Transfer& what,
                                rdma::RemoteMemory from) noexcept {
-  ibv_send_wr request = {};
-  request.opcode = IBV_WR_RDMA_READ;
-  request.wr.rdma = {.remote_addr = from.address, .rkey = from.key};
   ESP_ASSERT(what.region != nullptr || what.bytes == 0);
-  return post(on, what, request);
+  ibv_send_wr* request = next_request(on);
+  if (request == nullptr) return false;
+  request->opcode = IBV_WR_RDMA_READ;
+  request->wr.rdma = {.remote_addr = from.address, .rkey = from.key};
+  post(on, what, *request);
+  return true;
 }
 
 bool VerbsConnectionPort::atomic(rdma::ConnectionId on, const rdma::Transfer& result,
@@ -64,14 +70,16 @@ bool VerbsConnectionPort::atomic(rdma::ConnectionId on, const rdma::Transfer& re
                                  std::uint64_t compare) noexcept {
   ESP_ASSERT(result.region != nullptr && result.bytes == sizeof operand);
   ESP_ASSERT(at.address % sizeof operand == 0);
+  ibv_send_wr* request = next_request(on);
+  if (request == nullptr) return false;
   const bool add = kind == rdma::Atomic::kFetchAdd;
-  ibv_send_wr request = {};
-  request.opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
-  request.wr.atomic = {.remote_addr = at.address,
-                       .compare_add = add ? operand : compare,
-                       .swap = add ? 0 : operand,
-                       .rkey = at.key};
-  return post(on, result, request);
+  request->opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+  request->wr.atomic = {.remote_addr = at.address,
+                        .compare_add = add ? operand : compare,
+                        .swap = add ? 0 : operand,
+                        .rkey = at.key};
+  post(on, result, *request);
+  return true;
 }
 
 void VerbsConnectionPort::repost(rdma::Packet& packet) noexcept {
@@ -80,16 +88,23 @@ void VerbsConnectionPort::repost(rdma::Packet& packet) noexcept {
   receives_->post(packet, kReceive | packet.port_data);
 }
 
-bool VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what,
-                               ibv_send_wr& request) noexcept {
-  Connection& connection = this->at(on);
+// Where the next request is written, behind others of this connection; nullptr: its queue is full.
+ibv_send_wr* VerbsConnectionPort::next_request(rdma::ConnectionId on) noexcept {
+  const Connection& connection = at(on);
   ESP_ASSERT(connection.state == Connection::State::kConnected ||
              connection.state == Connection::State::kHalted);
   if (batch_of_ != &connection) ring();
   if (connection.posted.full()) {
     ring();
-    return false;
+    return nullptr;
   }
+  batch_[batched_] = {};
+  return &batch_[batched_];
+}
+
+void VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what,
+                               ibv_send_wr& request) noexcept {
+  Connection& connection = at(on);
   const std::uint32_t position =
       connection.posted.push({.cookie = what.cookie, .report = what.signaled});
   if (connection.state == Connection::State::kHalted) {  // Fails with the rest.
@@ -97,7 +112,7 @@ bool VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what
     if (std::find(halted_.begin(), halted_.end(), number) == halted_.end()) {
       halted_.push_back(number);
     }
-    return true;
+    return;
   }
   request.wr_id = id_of({static_cast<std::uint32_t>(on), connection.generation, position});
   fill(request, what);
@@ -105,12 +120,10 @@ bool VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what
     request.send_flags |= IBV_SEND_SIGNALED;
     connection.unsignaled = 0;
   }
-  batch_[batched_] = request;
-  if (batched_ > 0) batch_[batched_ - 1].next = &batch_[batched_];
+  if (batched_ > 0) batch_[batched_ - 1].next = &request;
   batch_of_ = &connection;
   ++batched_;
   if (!what.more || batched_ == kBatch) ring();
-  return true;
 }
 
 void VerbsConnectionPort::fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept {
@@ -182,9 +195,12 @@ void VerbsConnectionPort::finish_arrival(const ibv_wc& completion,
   rdma::Packet& packet = (*packets_)[static_cast<std::uint32_t>(completion.wr_id)];
   ESP_ASSERT(packet.in_flight == 1);
   packet.in_flight = 0;
-  const auto found = by_queue_pair_.find(completion.qp_num);
-  if (found == by_queue_pair_.end()) return repost(packet);  // Destroyed since.
-  const auto from = static_cast<rdma::ConnectionId>(found->second);
+  if (completion.qp_num != heard_.first) {
+    const auto found = by_queue_pair_.find(completion.qp_num);
+    if (found == by_queue_pair_.end()) return repost(packet);  // Destroyed since.
+    heard_ = *found;
+  }
+  const auto from = static_cast<rdma::ConnectionId>(heard_.second);
   if (completion.status != IBV_WC_SUCCESS) {  // Longer than a packet.
     if (at(from).state == Connection::State::kConnected) {
       halt(at(from), fault_of(completion.status));

@@ -196,7 +196,7 @@ bool VerbsDatagramPort::send(rdma::PathId to, rdma::Packet& packet, bool more) n
   if (batched_ > 0) batch_[batched_ - 1].next = &request;
   ++batched_;
   ++packet.in_flight;
-  in_queue_[tail_ % options_.send_depth] = &packet;
+  queued(tail_) = &packet;
   ++tail_;
   if (!more || batched_ == kBatch) ring();
   return true;
@@ -222,7 +222,7 @@ void VerbsDatagramPort::ring() noexcept {
   const int failure = ibv_post_send(queue_pair_.get(), batch_.data(), &refused);
   for (std::uint32_t i = 0; i < batched_; ++i) {
     if ((batch_[i].send_flags & IBV_SEND_INLINE) == 0) continue;
-    rdma::Packet*& slot = in_queue_[(tail_ - batched_ + i) % options_.send_depth];
+    rdma::Packet*& slot = queued(tail_ - batched_ + i);
     release(*slot);
     slot = nullptr;
   }
@@ -282,7 +282,7 @@ void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noex
 void VerbsDatagramPort::retire(std::uint32_t end) noexcept {
   ESP_ASSERT(end - head_ <= tail_ - head_);
   for (; head_ != end; ++head_) {
-    if (rdma::Packet* packet = in_queue_[head_ % options_.send_depth]) release(*packet);
+    if (rdma::Packet* packet = queued(head_)) release(*packet);
   }
 }
 

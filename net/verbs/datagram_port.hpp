@@ -57,6 +57,10 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
 
   VerbsDatagramPort(VerbsAdapter& adapter, const DatagramOptions& options)
       : adapter_(adapter), options_(options), in_queue_(options.send_depth) {}
+  // What stands at this position of the send queue, whose depth is a power of two.
+  rdma::Packet*& queued(std::uint32_t position) noexcept {
+    return in_queue_[position & (options_.send_depth - 1)];
+  }
   Outcome open();
   Outcome create_queue_pair();
   Outcome start_queue_pair();
