@@ -44,6 +44,16 @@ esp_status refuse(const esp_job_options& options, esp_status code, const std::st
   return code;
 }
 
+// One line, whatever the level of the log is: it was asked for.
+void log_counters(const esp_job& job) {
+  std::string text;
+  for (const espalier::CounterInfo& info : espalier::counter_table()) {
+    const std::uint64_t value = (job.counters.*info.member).value();
+    if (value > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", info.name, value);
+  }
+  espalier::Log(espalier::LogLevel::kInfo, job.rank).info("counters: {}", text);
+}
+
 }  // namespace
 
 extern "C" {
@@ -79,6 +89,7 @@ esp_status esp_job_finalize(esp_job* job) {
   const auto done = espalier::take_down(*job);
   const esp_status status = done.ok() ? ESP_OK : done.error().status.code();
   if (!done.ok()) job->log.error("esp_job_finalize: {}", done.error().text);
+  if (job->config.counters) log_counters(*job);
   delete job;
   return status;
 }

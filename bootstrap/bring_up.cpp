@@ -83,7 +83,7 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
 std::uint64_t arena_bytes(std::uint64_t configured, std::size_t ranks) noexcept {
   constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
   if (configured == 0) return std::clamp<std::uint64_t>(32 * kMiB / ranks, 2 * kMiB, 4 * kMiB);
-  return std::max<std::uint64_t>((configured + 4095) / 4096 * 4096, 65536);
+  return std::max<std::uint64_t>((configured + 4095) / 4096 * 4096, Config::kArenaBytesMin);
 }
 
 Outcome map_segment(esp_job& job, shm::MemoryFile own) {

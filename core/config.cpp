@@ -250,6 +250,9 @@ constexpr Knob kKnobs[] = {
                                 "that computes and calls nothing of the library does not answer. "
                                 "0: 120 s, or TIMEOUT if that is longer (never, if TIMEOUT is 0).",
                                 {0, kYear}),
+    knob<&Config::counters>("COUNTERS", "",
+                            "Write this rank's counters that are not 0 to the standard error when "
+                            "it has left the job."),
     knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
     knob<&Config::trace_events>("TRACE_EVENTS", "events",
                                 "Events kept, 32 bytes each, rounded up to a power of two; the "
@@ -330,6 +333,11 @@ Result<Config> Config::load(std::span<const std::string> environment,
   for (const std::string& assignment : settings) {
     const Outcome outcome = assign(config, assignment, ConfigSource::kSetting);
     if (!outcome) return outcome.error();
+  }
+  if (config.shm_arena_bytes > 0 && config.shm_arena_bytes < kArenaBytesMin) {
+    config.warnings.push_back(fmt::format("{}={} is less than the least, 64K, which is used",
+                                          config.written_name("SHM_ARENA_BYTES"),
+                                          config.shm_arena_bytes));
   }
   return config;
 }

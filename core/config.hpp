@@ -28,6 +28,7 @@ const char* config_source_name(ConfigSource source) noexcept;
 
 struct Config {
   static constexpr std::size_t kKnobsMax = 64;
+  static constexpr std::uint64_t kArenaBytesMin = 64 << 10;
 
   LogLevel log_level = LogLevel::kWarn;
   BootstrapKind bootstrap = BootstrapKind::kAuto;
@@ -67,6 +68,7 @@ struct Config {
   int rdma_not_ready_retries = 6;
   int rdma_connections = 64;
   double rdma_silence = 0.0;
+  bool counters = false;
   bool trace = false;
   std::uint64_t trace_events = 65536;
 

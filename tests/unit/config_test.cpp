@@ -158,6 +158,15 @@ TEST(Config, BadValuesNameKnobValueAndWhatIsAllowed) {
   EXPECT_NE(error_of({"RADIX=99999999999999999999"}), "no error");
 }
 
+TEST(Config, SizesThatAreRaisedAreSaid) {
+  const auto config = Config::load(Strings{"SHM_ARENA_BYTES=1K"});
+  ASSERT_TRUE(config.ok());
+  ASSERT_EQ(config.value().warnings.size(), 1u);
+  EXPECT_EQ(config.value().warnings[0],
+            "ESPALIER_SHM_ARENA_BYTES=1024 is less than the least, 64K, which is used");
+  EXPECT_TRUE(Config::load(Strings{"SHM_ARENA_BYTES=64K"}).value().warnings.empty());
+}
+
 TEST(Config, UnknownNamesWarnWithTheNearest) {
   const auto config = Config::load(Strings{"WINDOW_SENT=3"}, Strings{"SHAP=chain"});
   ASSERT_TRUE(config.ok());
