@@ -30,6 +30,10 @@ struct JobNodes {
     return node_of[static_cast<std::size_t>(a)] == node_of[static_cast<std::size_t>(b)];
   }
   bool crowded() const noexcept { return machine_ranks > usable_cpus; }
+  // Of the most crowded processor, if they are spread evenly.
+  std::uint64_t ranks_per_cpu() const noexcept {
+    return static_cast<std::uint64_t>((machine_ranks + usable_cpus - 1) / usable_cpus);
+  }
 };
 
 }  // namespace espalier

@@ -46,6 +46,11 @@ class ManualClock final : public Clock {
   std::atomic<std::uint64_t> now_ns_;
 };
 
+// 0 if `since_ns` is later: it may come from a look at the clock within the present round.
+inline std::uint64_t elapsed_ns(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
+  return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
 // start + seconds, saturating at kNever; for timeouts, where 0 or less means never.
 inline std::uint64_t deadline_after(std::uint64_t start_ns, double timeout_seconds) noexcept {
   if (!(timeout_seconds > 0.0)) return kNever;

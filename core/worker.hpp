@@ -66,6 +66,9 @@ struct WaitPolicy {
   bool adaptive = true;
   std::uint32_t shared_spins = 8;
   std::uint64_t shared_yield_ns = 2'000'000;
+  // A yield of so long has given the core to a stranger that computes: as long as a time slice, of
+  // which ranks that copy megabytes take a part.
+  std::uint64_t long_yield_ns = 2'000'000;
 };
 
 // A unit of work from another thread. The submitter keeps it alive until it has run.

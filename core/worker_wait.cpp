@@ -20,8 +20,6 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
 // gives it away takes two switches between processes.
 constexpr std::uint64_t kShortYieldNs = 2'500;
 constexpr std::uint32_t kShortYields = 1000;  // that many in a row: the core is this rank's alone
-// As long as a time slice. Ranks that copy megabytes take a part of one.
-constexpr std::uint64_t kLongYieldNs = 2'000'000;
 // Who has been away from its core for so long has waited for somebody that computes.
 constexpr std::uint64_t kLongAbsenceNs = 300'000;
 constexpr std::uint64_t kNapsPerAbsence = 8, kNapMaxNs = 500'000;
@@ -79,7 +77,7 @@ void Worker::yield(std::uint64_t now_ns) noexcept {
   }
   nap_ns_ = std::min(away_ns / kNapsPerAbsence, kNapMaxNs);
   naps_until_ns_ = policy_.adaptive ? back_ns + kNapsPerAbsence * nap_ns_ : 0;
-  if (away_ns < kLongYieldNs) {
+  if (away_ns < policy_.long_yield_ns) {
     ++good_yields_;
     return;
   }
