@@ -90,6 +90,8 @@ esp_status fail_team(esp_team& handle, Status status);
 
 // Hands the end of an operation to a request. Finish::context is the request.
 void finish_request(void* context, Status status) noexcept;
+// Does a thread wait for the request that this end would finish?
+bool is_awaited(const Finish& finish) noexcept;
 
 // What start functions do with `notify` and `request`: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);

@@ -52,6 +52,11 @@ void finish_request(void* context, Status status) noexcept {
   if (job.threaded) futex_wake_all(request.done);
 }
 
+bool is_awaited(const Finish& finish) noexcept {
+  return finish.function == &finish_request &&
+         static_cast<const esp_request*>(finish.context)->awaited.load(std::memory_order_relaxed);
+}
+
 void release_request(esp_job& job, esp_request& request) noexcept {
   if (request.open_link != nullptr) {
     *request.open_link = request.open_next;
@@ -183,6 +188,7 @@ esp_status esp_request_wait(esp_request** request) {
   esp_job& job = *pending.job;
   if (!is_done(pending)) {
     if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
+    pending.awaited.store(true, std::memory_order_relaxed);  // until its end
     api::wait_until(
         job, [&] { return is_done(pending); }, &pending.done);
   }

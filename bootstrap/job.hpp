@@ -78,6 +78,9 @@ struct esp_request {
   esp_notify notify = {nullptr, nullptr, nullptr};
   espalier::Status status;
   esp_request* deferred_next = nullptr;
+  // Writers: threads inside esp_request_wait; reader: the owner of the worker, in its watchdog.
+  // Publishes nothing.
+  std::atomic<bool> awaited{false};
   // Position in esp_job::open_requests while a handle is out.
   esp_request* open_next = nullptr;
   esp_request** open_link = nullptr;

@@ -32,16 +32,30 @@ if(ESPALIER_SANITIZE)
   endif()
 endif()
 
+set(ESPALIER_CLANG_TIDY "" CACHE STRING
+  "Checker that runs beside each compilation of the library, e.g. clang-tidy-16")
+
 # What users get is optimised as a whole when it is linked: calls between the folders' layers on the
 # data path become inline. Objects carry ordinary code as well, for everything else that is linked
 # from them.
-set(lto_default OFF)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE MATCHES "Rel"
-  AND NOT ESPALIER_SANITIZE)
-  set(lto_default ON)
+set(ESPALIER_LTO AUTO CACHE STRING
+  "Optimise the library when it is linked: AUTO (by g++ in release configurations), ON or OFF")
+set_property(CACHE ESPALIER_LTO PROPERTY STRINGS AUTO ON OFF)
+set(lto ${ESPALIER_LTO})
+if(ESPALIER_LTO STREQUAL "AUTO")
+  set(lto OFF)
+  # Who brings flags for it has an own way, and the checker does not know g++'s.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE MATCHES "^Rel"
+    AND NOT ESPALIER_SANITIZE AND NOT ESPALIER_CLANG_TIDY
+    AND NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION AND NOT CMAKE_CXX_FLAGS MATCHES "-flto")
+    set(lto ON)
+  endif()
+elseif(NOT ESPALIER_LTO MATCHES "^(ON|OFF)$")
+  message(FATAL_ERROR "ESPALIER_LTO is AUTO, ON or OFF, not '${ESPALIER_LTO}'")
+elseif(ESPALIER_LTO AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR "ESPALIER_LTO=ON needs g++: objects with ordinary code beside the other")
 endif()
-option(ESPALIER_LTO "Optimise the library when it is linked (g++ only)" ${lto_default})
-if(ESPALIER_LTO)
+if(lto)
   add_link_options($<IF:$<BOOL:$<TARGET_PROPERTY:ESPALIER_LTO>>,-flto=auto,-fno-lto>)
 endif()
 
@@ -50,9 +64,6 @@ endif()
 function(espalier_optimised_whole target)
   set_target_properties(${target} PROPERTIES ESPALIER_LTO ON)
 endfunction()
-
-set(ESPALIER_CLANG_TIDY "" CACHE STRING
-  "Checker that runs beside each compilation of the library, e.g. clang-tidy-16")
 
 # espalier_folder(NAME DEPS...): static library espalier_NAME from all sources of folder NAME and
 # of its subfolders. New files are picked up by themselves. A folder without sources becomes an
@@ -80,7 +91,7 @@ function(espalier_folder name)
     # The library neither throws nor asks for types at run time; callers may.
     target_compile_options(espalier_${name} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
-      $<$<BOOL:${ESPALIER_LTO}>:-flto=auto -ffat-lto-objects>)
+      $<$<BOOL:${lto}>:-flto=auto -ffat-lto-objects>)
     if(ESPALIER_CLANG_TIDY)
       set_target_properties(espalier_${name} PROPERTIES
         CXX_CLANG_TIDY "${ESPALIER_CLANG_TIDY};--quiet;--warnings-as-errors=*")

@@ -9,14 +9,9 @@
 namespace espalier {
 namespace {
 
-// The other end of a flow is in finalize and nothing comes: what it had sent before is here by now.
-// Inside a node that is so at once; a network may have to send it again first.
-constexpr std::uint64_t kGoneHereNs = 200'000'000, kGoneElsewhereNs = 10'000'000'000;
-
-// How far a flow has come: differs whenever it goes on.
-std::uint64_t advance_of(const Team& team, const Instance* instance) noexcept {
-  return instance == nullptr ? team.flow_waits : instance->states.front().base;
-}
+// The other end of a flow is in finalize, and nothing has come for so long. The news of it travels
+// behind all that it had sent before; so this is caution.
+constexpr std::uint64_t kGoneNs = 500'000'000;
 
 }  // namespace
 
@@ -79,7 +74,8 @@ void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now
                         std::uint64_t waited_ns) noexcept {
   Team& team = *watched.team;
   if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
-  if (is_collective(what) ? find_leaving(team, what) : find_gone(watched, what, now_ns)) return;
+  if (is_collective(what) && find_leaving(team, what)) return;
+  if (find_gone(watched, now_ns)) return;
   if (team.nodes() != nullptr) {
     engine_.look_again(team);
     ask(team, what);
@@ -151,22 +147,41 @@ bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
   return false;
 }
 
-// The same for the other end of a flow: it neither sends nor receives any more.
-bool TeamWatch::find_gone(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept {
-  Team& team = *watched.team;
-  const std::vector<int> ends = debtors(team, what);
-  if (!team.board || ends.empty() || !is_leaving(team, ends.front())) return false;
-  const std::uint64_t advance = advance_of(team, what.instance);
-  if (watched.gone_ns == 0 || advance != watched.advance) {
-    watched.gone_ns = now_ns;
-    watched.advance = advance;
+template <typename Visit>
+void TeamWatch::for_each_awaited_flow(const Team& team, Visit&& visit) const noexcept {
+  if (team.flow_waits % 2 == 1) visit(Flow{team.flow_peer, team.flow_waits});
+  for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
+    if (i->channel == 0 || !awaited_(i->finish)) continue;
+    for (const int peer : partners(*i)) {
+      visit(Flow{peer, i->serial << 32 | (i->states.front().base + 1)});
+    }
   }
-  const std::uint64_t patience = team.is_remote(ends.front()) ? kGoneElsewhereNs : kGoneHereNs;
-  if (now_ns - watched.gone_ns < patience) return false;
-  const Rank rank = team.members[static_cast<std::size_t>(ends.front())];
+}
+
+TeamWatch::Flow TeamWatch::flow_to_leaving(const Team& team) const noexcept {
+  Flow found;
+  for_each_awaited_flow(team, [&](const Flow& flow) {
+    if (found.peer < 0 && is_leaving(team, flow.peer)) found = flow;
+  });
+  return found;
+}
+
+// The same for the other end of a flow: it neither sends nor receives any more. Only where this
+// rank waits for that flow: receives may stay open till the job ends.
+bool TeamWatch::find_gone(Watched& watched, std::uint64_t now_ns) noexcept {
+  Team& team = *watched.team;
+  const Flow flow = team.board ? flow_to_leaving(team) : Flow{};
+  if (flow.peer < 0 || watched.gone_ns == 0 || flow.mark != watched.gone_mark) {
+    watched.gone_ns = flow.peer < 0 ? 0 : now_ns;
+    watched.gone_mark = flow.mark;
+    return false;
+  }
+  if (now_ns - watched.gone_ns < kGoneNs) return false;
+  const Rank rank = team.members[static_cast<std::size_t>(flow.peer)];
   engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
-               fmt::format("{} on team {}: rank {} finalizes its job without its part of it",
-                           what.signature.to_text(), team.id, rank));
+               fmt::format("point-to-point on team {}: rank {} finalizes its job without its part "
+                           "of a message that this rank waits for",
+                           team.id, rank));
   return true;
 }
 
@@ -194,6 +209,9 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
   for (const int member : debtors(team, what)) {
     if (team.is_remote(member)) news_->ask(team, member);
   }
+  for_each_awaited_flow(team, [&](const Flow& flow) {
+    if (team.is_remote(flow.peer)) news_->ask(team, flow.peer);
+  });
   const std::vector<Rank> ranks = culprits(team, what);
   team.board.set_waits_for(team.rank, team.sequence, ranks.empty() ? kNoRank : ranks.front());
 }

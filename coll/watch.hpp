@@ -29,6 +29,11 @@ class TeamWatch final : public Watchdog, public Agent {
             TeamNews* news = nullptr) noexcept
       : engine_(engine), liveness_(liveness), log_(log), limits_(limits), news_(news) {}
 
+  // Whether somebody waits for the end of this operation; else a flow may stay open as long as its
+  // user likes.
+  using Awaited = bool (*)(const Finish& finish) noexcept;
+  void set_awaited(Awaited awaited) noexcept { awaited_ = awaited; }
+
   void add(Team& team) {
     watched_.push_back({&team});
     if (team.nodes() != nullptr) news_->add(team);
@@ -58,15 +63,23 @@ class TeamWatch final : public Watchdog, public Agent {
     std::uint64_t since_ns = 0;
     bool warned = false;
     // Of a flow whose other end is in finalize: since when nothing has come, and how far it was.
-    std::uint64_t gone_ns = 0, advance = 0;
+    std::uint64_t gone_ns = 0, gone_mark = 0;
   };
+  // A flow that this rank waits for.
+  struct Flow {
+    int peer = -1;           // member; -1: there is none
+    std::uint64_t mark = 0;  // differs whenever the flow is another or goes on
+  };
+  template <typename Visit>
+  void for_each_awaited_flow(const Team& team, Visit&& visit) const noexcept;
+  Flow flow_to_leaving(const Team& team) const noexcept;
   static bool is_collective(const Pending& what) noexcept;
   static Pending pending(const Team& team) noexcept;
   void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
                std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team) noexcept;
   bool find_leaving(Team& team, const Pending& what) noexcept;
-  bool find_gone(Watched& watched, const Pending& what, std::uint64_t now_ns) noexcept;
+  bool find_gone(Watched& watched, std::uint64_t now_ns) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;
   bool is_leaving(const Team& team, int member) const noexcept;
@@ -85,6 +98,7 @@ class TeamWatch final : public Watchdog, public Agent {
   Log log_;
   WatchLimits limits_;
   TeamNews* news_;
+  Awaited awaited_ = [](const Finish&) noexcept { return false; };
   std::vector<Watched> watched_;
 };
 

@@ -12,8 +12,7 @@ namespace espalier {
 // Members that have not entered the operation; when all have, those that owe a segment.
 std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   std::vector<Rank> ranks;
-  const bool flow =
-      what.signature.collective == static_cast<std::uint8_t>(Collective::kPointToPoint);
+  const bool flow = !is_collective(what);
   for (int member = 0; team.board && !flow && member < team.size(); ++member) {
     if (is_missing(team, what, member)) {
       ranks.push_back(team.members[static_cast<std::size_t>(member)]);

@@ -121,7 +121,7 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
 FrameBytes frame_bytes(const FrameHeader& header) noexcept {
   static_assert(kBytesAt + sizeof(std::uint32_t) == kFrameHeaderBytes);
   static_assert(kSegmentBytesMax <= UINT32_MAX);
-  ESP_ASSERT_SLOW(header.bytes <= UINT32_MAX);
+  ESP_ASSERT(header.bytes <= UINT32_MAX);
   FrameBytes bytes;
   put(bytes, kMarkAt, kMark);
   put(bytes, kKindAt, static_cast<std::uint8_t>(header.kind));

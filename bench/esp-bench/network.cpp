@@ -143,8 +143,8 @@ double stream_us(const End& end, std::vector<std::byte>& data, int messages) {
   return static_cast<double>(now_ns() - start) * 1e-3 / messages;
 }
 
-// The two processes' own time per message of such a stream, in which the kernel's work for them is
-// counted in.
+// The two processes' own time per message of such a stream, with what the kernel does while they
+// call it; not that of its threads.
 double stream_work_us(Backend& backend, const End& end, std::vector<std::byte>& data,
                       int messages) {
   const std::int64_t start = process_time_ns();

@@ -87,6 +87,7 @@ def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
         "launches": counts,
         "used": used,
         "distance": distances,
+        "cores": cores,
         "foreign_share": statistics.median(_foreign(one) for one in every) / cores if every else 0,
         "cells": cells,
     }
@@ -150,18 +151,19 @@ def least_us(costs: dict, cell: dict, cores: int) -> float | None:
 
 
 def least_lines(summary: dict, markdown: bool) -> list:
-    cores = summary["host"].get("cpus", 1)
+    cores = summary["cores"]
     large = [cell for cell in summary["cells"] if cell["bytes"] >= LARGE]
     sizes = sorted({cell["bytes"] for cell in large})
     rows = {}
     for cell in large:
         least = least_us(summary["costs"], cell, cores)
-        if least is None or cell["best_peer"] is None or OURS not in cell["us"]:
-            return []
-        both = (number(cell["us"][name] / least) for name in (OURS, cell["best_peer"]))
+        times = [cell["us"].get(name) for name in (OURS, cell["best_peer"])]
+        both = (number(time / least if time and least else None) for time in times)
         rows.setdefault((cell["nodes"], cell["per_node"], cell["op"]), {})[cell["bytes"]] = (
             " / ".join(both)
         )
+    if not summary["costs"].get("floor", {}).get("work"):
+        return []
     title = "The least work: Espalier's time / it, and the best peer's / it"
     body = [[f"{nodes} x {per_node}", op, *(of.get(size, "-") for size in sizes)]
             for (nodes, per_node, op), of in rows.items()]  # fmt: skip

@@ -230,7 +230,7 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   const ConnectionOptions& options = link.options_;
   if (peer.lost || peer.broken || peer.verdict) return;
   if (peer.handshake.up()) {
-    const bool silent = now_ns - peer.probed_ns >= options.keepalive_ns;
+    const bool silent = elapsed_ns(peer.probed_ns, now_ns) >= options.keepalive_ns;
     if (silent || (peer.sent.has_tail() && peer.sent.count() == peer.tail_count)) {
       peer.probed_ns = now_ns;
       link.probe(peer);
@@ -241,7 +241,7 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
     return link.wake_at(peer, peer.probed_ns + options.keepalive_ns);
   }
   if (peer.asked_ns == 0) return;
-  if (now_ns - peer.asked_ns >= options.answer_ns) {
+  if (elapsed_ns(peer.asked_ns, now_ns) >= options.answer_ns) {
     return link.lose(
         peer.rank,
         error(ESP_ERR_PEER_DIED, fmt::format("rank {} does not answer", peer.rank), peer.rank));

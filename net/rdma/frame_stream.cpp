@@ -9,6 +9,7 @@ namespace espalier::rdma {
 
 bool FramePost::pack(Packet& packet, std::uint32_t keep_free) noexcept {
   const std::uint32_t end = packet.capacity - keep_free;
+  ESP_ASSERT_SLOW(packet.bytes <= end);
   if (!begun) {
     if (end - packet.bytes < head.size()) return false;
     std::memcpy(packet.data + packet.bytes, head.data(), head.size());

@@ -27,6 +27,7 @@ FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
                                        std::span<std::byte> staging, Counters& counters,
                                        Error& failure, int& events) noexcept {
   ended_ = false;
+  if (stopped_) return Outcome::kDrained;
   if (std::exchange(waits_, false) && !begin_frame(from, sink, events)) return Outcome::kBroken;
   for (std::uint64_t total = 0; total < kBudgetBytes && !stopped_ && !waits_;) {
     const std::uint64_t direct = in_payload_ ? header_.bytes - payload_bytes_ : 0;

@@ -18,6 +18,7 @@
 #include <array>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "net/verbs/completion_queue.hpp"

@@ -69,7 +69,7 @@ Outcome VerbsDatagramPort::open() {
 }
 
 Outcome VerbsDatagramPort::create_queue_pair() {
-  for (const std::uint32_t inlined : {kInlineWanted, 0u}) {
+  for (std::uint32_t inlined : {kInlineWanted, kInlineWanted / 2, kInlineWanted / 4, 0U}) {
     ibv_qp_init_attr wanted = {};
     wanted.qp_context = static_cast<EventTarget*>(this);
     wanted.send_cq = wanted.recv_cq = completions_->get();

@@ -8,7 +8,9 @@
 //                                        the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe leave KIND           ... while the others wait for a message of it: recv, large,
-//                                    started; or send it one that it does not receive: send
+//                                    started, older (with a receive from another rank open); or
+//                                    send it one that it does not receive: send; or have a receive
+//                                    from it open and do other things: open
 //   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
 //                                        message: heap (esp_alloc) or private
 //   fault_probe last  KIND               a mismatch in the last call of all: finalize tells
@@ -309,6 +311,20 @@ void differ_last(const Rank& r, const std::string& kind) {
               esp_status_text(end));
 }
 
+// A receive that nobody waits for harms nobody, wherever its sender is.
+void keep_open(const Rank& r) {
+  char byte = 0, token = 0;
+  esp_request* open = nullptr;
+  expect(r, esp_recv_start(r.world, &byte, 1, kVictim, 0, nullptr, &open) == ESP_OK, "start");
+  const int other = r.rank == 0 ? 2 : 0;
+  for (const double end = esp_time() + 1.5; r.rank != 3 && esp_time() < end;) {
+    const esp_status sent = esp_send(r.world, &token, 1, other, 1);
+    expect(r, sent == ESP_OK && esp_recv(r.world, &token, 1, other, 1) == ESP_OK, "talk");
+    ::usleep(30'000);
+  }
+  std::printf("OK rank %d: still open\n", r.rank);
+}
+
 // The victim has nothing more to do while the others call once more.
 void leave_early(const Rank& r, const std::string& kind) {
   std::vector<char> small(100), large(std::size_t{32} << 20);
@@ -323,6 +339,7 @@ void leave_early(const Rank& r, const std::string& kind) {
   ::usleep(300'000);
   expect(r, esp_recv(r.world, small.data(), 100, kVictim, 0) == ESP_OK,
          "what it had sent before was lost");
+  if (kind == "open") return keep_open(r);
   esp_status status = ESP_OK;
   if (kind == "early") {
     status = esp_barrier(r.world);
@@ -332,6 +349,14 @@ void leave_early(const Rank& r, const std::string& kind) {
     status = esp_recv(r.world, large.data(), large.size(), kVictim, 0);
   } else if (kind == "send") {
     status = esp_send(r.world, large.data(), large.size(), kVictim, 0);
+  } else if (kind == "older") {
+    esp_request *gone = nullptr, *other = nullptr;
+    const int late = r.rank == 0 ? 2 : 0;
+    status = esp_recv_start(r.world, small.data(), 100, kVictim, 0, nullptr, &gone);
+    if (status == ESP_OK) {
+      status = esp_recv_start(r.world, small.data(), 100, late, 7, nullptr, &other);
+    }
+    if (status == ESP_OK) status = esp_request_wait(&gone);
   } else if (kind == "started") {
     esp_request* request = nullptr;
     status = esp_recv_start(r.world, small.data(), 100, kVictim, 0, nullptr, &request);
