@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -86,7 +87,8 @@ TEST(FrameStream, AHeaderIsNeverCut) {
   Packets packets;
   constexpr std::uint32_t kFirst = net::kFrameHeaderBytes + 30;
   Packet& packet = packets.add(kFirst + net::kFrameHeaderBytes);
-  FramePost first(segment(0, 30), packets.memory[0].data());
+  const std::array<std::byte, 30> payload = {};
+  FramePost first(segment(0, payload.size()), payload.data());
   EXPECT_TRUE(first.pack(packet));
   EXPECT_EQ(packet.bytes, kFirst);
   FramePost second(segment(1, 0), nullptr);

@@ -75,7 +75,8 @@ TEST_P(WireContract, ViewsOfEverySize) {
   std::swap(all.front(), all[all.size() / 2]);
   for (auto& m : all) world.wire(1).release(m->received);
   const auto sent = [&] {
-    return std::all_of(all.begin(), all.end(), [](auto& m) { return m->sent.complete(); });
+    return other.sent.complete() &&
+           std::all_of(all.begin(), all.end(), [](auto& m) { return m->sent.complete(); });
   };
   EXPECT_TRUE(step_until(world, sent));
 }
