@@ -11,10 +11,10 @@
 
 namespace espalier::bench {
 
-// Over one TCP connection, per size of --bytes: half a round trip ("socket-...") and one of many
+// Over one TCP connection, per size of --bytes: half a round trip ("socket-..."), one of many
 // messages in one direction ("stream-..."), and the processor time of both ends of the sleeping
-// stream ("work"). "...-sleep" blocks in the kernel, "...-spin" looks
-// again and again. On rank 0; empty elsewhere. Two ranks.
+// stream ("work"). "...-sleep" blocks in the kernel, "...-spin" looks again and again. On rank 0;
+// empty elsewhere. Two ranks.
 std::vector<Floor> measure_sockets(Backend& backend, const Options& options);
 
 // Rank 0 exchanges 8 bytes with every other rank, one after the other, the first exchange timed

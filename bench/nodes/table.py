@@ -151,6 +151,8 @@ def least_us(costs: dict, cell: dict, cores: int) -> float | None:
 
 
 def least_lines(summary: dict, markdown: bool) -> list:
+    if not summary["costs"].get("floor", {}).get("work"):
+        return []
     cores = summary["cores"]
     large = [cell for cell in summary["cells"] if cell["bytes"] >= LARGE]
     sizes = sorted({cell["bytes"] for cell in large})
@@ -162,8 +164,6 @@ def least_lines(summary: dict, markdown: bool) -> list:
         rows.setdefault((cell["nodes"], cell["per_node"], cell["op"]), {})[cell["bytes"]] = (
             " / ".join(both)
         )
-    if not summary["costs"].get("floor", {}).get("work"):
-        return []
     title = "The least work: Espalier's time / it, and the best peer's / it"
     body = [[f"{nodes} x {per_node}", op, *(of.get(size, "-") for size in sizes)]
             for (nodes, per_node, op), of in rows.items()]  # fmt: skip
