@@ -215,10 +215,16 @@ Status reported(const Message& message, Status status) noexcept {
   return report.ok() ? status : report;
 }
 
-void fail_receive(const Message& message, Status status) {
+// `own`: what the receive itself came to; `status`: with what the team's members have reported.
+void fail_receive(const Message& message, Status own, Status status) {
   message.handle.job->engine->fail(
       message.handle.team, status,
-      status.code() == ESP_ERR_MISMATCH
+      own.ok()
+          ? fmt::format("point-to-point: receiving {} bytes from rank {}: another member gave up "
+                        "first: {} (rank {})",
+                        message.parts.elements, message.peer, esp_status_text(status.code()),
+                        status.rank())
+      : own.code() == ESP_ERR_MISMATCH
           ? fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
                         "expected here",
                         status.rank(), message.parts.elements)
@@ -239,10 +245,11 @@ esp_status receive_segments(const Message& message, void* buffer) {
   }
   // What the sender is told of messages that were here already.
   api::flush(*message.handle.job);
-  status = reported(message, status);
+  const Status own = status;
+  status = reported(message, own);
   if (status.ok()) [[likely]]
     return ESP_OK;
-  if (!team.failed()) fail_receive(message, status);
+  if (!team.failed()) fail_receive(message, own, status);
   return api::fail_team(message.handle, status);
 }
 
@@ -273,7 +280,7 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow) {
   op.bytes = flow.bytes;
   if (message.wire().take(message.first(), op) != Posted::kDone) return false;
   ++count;
-  if (!op.status.ok()) fail_receive(message, op.status);
+  if (!op.status.ok()) fail_receive(message, op.status, op.status);
   return op.status.ok();
 }
 

@@ -269,6 +269,10 @@ std::string Engine::explain(const Instance& instance) const {
   const std::string mine = instance.call.signature().to_text();
   const Team& team = *instance.team;
   if (status.code() == ESP_ERR_MISMATCH) {
+    if (instance.channel != 0 && team.board && !team.board.reported().ok()) {
+      return fmt::format("point-to-point: {} bytes: another member gave up first: {} (rank {})",
+                         instance.call.count, esp_status_text(status.code()), status.rank());
+    }
     if (instance.channel != 0) {
       return fmt::format(
           "point-to-point: rank {} sent a message of another size than the {} bytes "

@@ -325,6 +325,23 @@ void keep_open(const Rank& r) {
   std::printf("OK rank %d: still open\n", r.rank);
 }
 
+// Nobody of those that stay goes on before all of them are here.
+void gather_those_that_stay(const Rank& r) {
+  char token = 0;
+  const auto talk = [&](int peer, bool send) {
+    const esp_status status =
+        send ? esp_send(r.world, &token, 1, peer, 2) : esp_recv(r.world, &token, 1, peer, 2);
+    expect(r, status == ESP_OK, "a word among those that stay");
+  };
+  for (const bool back : {false, true}) {
+    for (int peer = 1; peer < r.size; ++peer) {
+      if (peer == kVictim) continue;
+      if (r.rank == 0) talk(peer, back);
+      if (r.rank == peer) talk(0, !back);
+    }
+  }
+}
+
 // The victim has nothing more to do while the others call once more.
 void leave_early(const Rank& r, const std::string& kind) {
   std::vector<char> small(100), large(std::size_t{32} << 20);
@@ -339,6 +356,7 @@ void leave_early(const Rank& r, const std::string& kind) {
   ::usleep(300'000);
   expect(r, esp_recv(r.world, small.data(), 100, kVictim, 0) == ESP_OK,
          "what it had sent before was lost");
+  gather_those_that_stay(r);
   if (kind == "open") return keep_open(r);
   esp_status status = ESP_OK;
   if (kind == "early") {
