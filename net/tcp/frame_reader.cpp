@@ -55,6 +55,10 @@ FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
   return Outcome::kDrained;
 }
 
+bool FrameReader::in_small_frames() const noexcept {
+  return header_.bytes < kLargePayload;
+}
+
 // Bytes that stand in the staging buffer. False: they are not ours, or the connection was given up.
 bool FrameReader::consume(Rank from, FrameSink& sink, std::span<const std::byte> bytes,
                           Error& failure, int& events) noexcept {

@@ -101,6 +101,10 @@ class FrameReader {
   // The connection is given up, maybe from inside read(): no memory of the sink is touched again.
   void stop() noexcept { stopped_ = true; }
   bool peer_said_goodbye() const noexcept { return goodbye_; }
+  // The frame heard last is small.
+  bool in_small_frames() const noexcept;
+  // Its rest has not come.
+  bool is_in_payload() const noexcept { return in_payload_; }
 
  private:
   bool wait_for_receive(Rank from, const FrameSink& sink) const noexcept;

@@ -144,6 +144,7 @@ void TcpLink::note_dirty(Peer& p) noexcept {
 }
 
 void TcpLink::write(Peer& p) noexcept {
+  if (!std::exchange(p.answered, true)) pace_.hurry();
   int failure = 0;
   switch (p.writer.write(p.socket.fd(), finished_, counters_, failure)) {
     case FrameWriter::Wrote::kAll:
@@ -297,6 +298,9 @@ bool TcpLink::arm() noexcept {
   }
   unlooked_ = kLonelyLooks;
   guesses_ = kGuesses;
+  const bool looks_late = pace_.next_ns() != 0;  // Something may be there already.
+  pace_.hurry();
+  if (looks_late) return false;
   return news_.empty() && finished_.empty();
 }
 
@@ -338,11 +342,11 @@ int TcpLink::progress(FrameSink& sink) noexcept {
 
 // Who has been heard several times and nobody else in between is probably waited for: it is read
 // without asking first whether there is something (half a round trip of 8 bytes: 6.4 us, not 7.2).
-// False: ask; also while meetings are under way, whose deadlines count what epoll has told, and
-// when room for writing is waited for.
+// False: ask; also in a stream, while meetings are under way, whose deadlines count what epoll has
+// told, and when room for writing is waited for.
 bool TcpLink::guess(FrameSink& sink, int& events) noexcept {
   const bool one = heard_ != nullptr && heard_times_ >= kGuessFrom && guesses_ < kGuesses;
-  const bool readable = one && meetings_under_way() == 0 && !heard_->full &&
+  const bool readable = one && !pace_.in_stream() && meetings_under_way() == 0 && !heard_->full &&
                         heard_->state == Peer::State::kLive && !heard_->ended;
   guesses_ = readable ? guesses_ + 1 : 0;
   if (readable) read(*heard_, sink, events);
@@ -352,12 +356,29 @@ bool TcpLink::guess(FrameSink& sink, int& events) noexcept {
 void TcpLink::hear(Peer& p, FrameSink& sink, int& events) noexcept {
   heard_times_ = heard_ == &p ? heard_times_ + 1 : 0;
   heard_ = &p;
+  const bool streams = !std::exchange(p.answered, false);
   read(p, sink, events);
+  if (streams && p.reader.in_small_frames()) {
+    pace_.stream(!p.reader.is_in_payload(), clock_.now_ns());
+  } else {
+    pace_.other();
+  }
+}
+
+// Between two nodes broadcasts of 8 bytes took 2.4 us with a distance, 2.9 without; of 4 KiB 3.2,
+// not 4.2 (virtual Ethernet pair). Meetings have their own times and are looked at always.
+bool TcpLink::keeps_distance() noexcept {
+  const std::uint64_t next_ns = pace_.next_ns();
+  if (next_ns == 0 || meetings_under_way() > 0) [[likely]]
+    return false;
+  if (clock_.now_ns() < next_ns) return true;
+  pace_.hurry();
+  return false;
 }
 
 int TcpLink::handle_events(FrameSink& sink) noexcept {
   int events = 0;
-  if (guess(sink, events)) return events;
+  if (keeps_distance() || guess(sink, events)) return events;
   // Only strangers can come: others than the first ranks of nodes hardly ever talk by TCP.
   if (unsettled_.empty() && meetings_under_way() == 0 && ++unlooked_ < kLonelyLooks) return 0;
   unlooked_ = 0;

@@ -9,7 +9,9 @@
 // System calls: the first post of a round to a peer with an empty queue writes at once; those after
 // it are gathered until flush() or progress(), which begin a new round, and those of callbacks
 // until the end of progress(); see net/tcp/frame_stream.hpp. A look asks epoll and reads; a peer
-// that alone has been heard of late is read without asking, three looks of four.
+// that alone has been heard of late is read without asking, three looks of four. While nobody is
+// heard but peers that send small frames and are sent none, looks keep a distance of stream_look_ns
+// (net/tcp/look_pace.hpp), and progress() may find nothing where something is.
 //
 // Silence. While nothing is under way the kernel probes the peer's machine (keepalive). While
 // something is, this link looks a few times per silence_ns whether the kernel has sent it again
@@ -20,6 +22,7 @@
 // Ownership: borrows clock and counters. Threads: owner. path: data
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +37,7 @@
 #include "net/tcp/frame_stream.hpp"
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/interfaces.hpp"
+#include "net/tcp/look_pace.hpp"
 #include "net/tcp/socket.hpp"
 
 namespace espalier::net {
@@ -46,7 +50,8 @@ struct TcpOptions {
   std::uint64_t connect_ns = 10 * kNanosecondsPerSecond;  // for one address to answer at all
   std::uint64_t silence_ns = 20 * kNanosecondsPerSecond;  // of a machine, until it is given up
   std::uint64_t stranger_ns = 3 * kNanosecondsPerSecond;  // for the next message of a handshake
-  double latency_ns = 20'000;                             // estimates, for LinkCaps
+  std::uint64_t stream_look_ns = 4'000;  // between looks at a stream; 0: no distance
+  double latency_ns = 20'000;            // estimates, for LinkCaps
   double bytes_per_ns = 1;
 };
 
@@ -76,7 +81,9 @@ class TcpLink final : public Link {
   int descriptor() const noexcept override { return epoll_.fd(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override {
-    return next_deadline_ns_ == kNever ? 0 : next_deadline_ns_;
+    const std::uint64_t look_ns = pace_.next_ns() == 0 ? kNever : pace_.next_ns();
+    const std::uint64_t next_ns = std::min(next_deadline_ns_, look_ns);
+    return next_ns == kNever ? 0 : next_ns;
   }
   void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
@@ -112,6 +119,7 @@ class TcpLink final : public Link {
   void fail(Peer& peer, Error why) noexcept;
   void leave(Peer& peer) noexcept;
   bool guess(FrameSink& sink, int& events) noexcept;
+  bool keeps_distance() noexcept;
   void hear(Peer& peer, FrameSink& sink, int& events) noexcept;
   int handle_events(FrameSink& sink) noexcept;
   int tell(FrameSink& sink) noexcept;
@@ -170,6 +178,7 @@ class TcpLink final : public Link {
   std::uint32_t unlooked_ = 0;  // rounds without a look at the sockets
   Peer* heard_ = nullptr;       // by the last look at all that heard somebody
   std::uint32_t heard_times_ = 0, guesses_ = 0;
+  LookPace pace_{options_.stream_look_ns};
   std::uint64_t next_deadline_ns_ = kNever;
   std::uint64_t next_check_ns_ = kNever;    // of silence
   std::uint64_t accept_again_ns_ = kNever;  // paused until then

@@ -31,6 +31,7 @@ struct TcpLink::Peer {
   bool goodbye_said = false;           // queued
   bool ended = false;                  // the peer has closed its side, after a goodbye
   std::uint32_t watched = 0;           // events
+  bool answered = true;                // something was written to it since it was heard
   std::uint64_t wrote_at = 0;          // round in which a post wrote
   std::uint64_t missing_since_ns = 0;  // acknowledgements; 0: none are
 

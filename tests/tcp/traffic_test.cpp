@@ -232,7 +232,7 @@ void throw_to_and_fro(World& world, std::uint64_t count, std::uint64_t sequence)
   }
 }
 
-// Of a peer that alone is heard, a message costs its receiver little more than the read.
+// Of a peer that alone is heard, and answered, a message costs little more than the read.
 TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
   TcpWorld world(3, loopback());
   throw_to_and_fro(world, 40, 0);
@@ -243,7 +243,7 @@ TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
   const auto calls = [&] { return world.counters(1).socket_calls.value(); };
   std::uint64_t at_once = 0, spent = 0;  // found by the first look
   for (std::uint64_t k = 0; k < 100; ++k) {
-    Message ball(0, 1, FlowId(4, 2, k), 8, k);
+    Message ball(0, 1, FlowId(4, 2, k), 8, k), back(1, 0, FlowId(4, 2, k), 8, k);
     (void)ball.receive(world.wire(1));
     ASSERT_NE(ball.send(world.wire(0)), Posted::kRetry);
     ASSERT_TRUE(world.wire(0).flush());
@@ -255,9 +255,83 @@ TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
     }
     ASSERT_TRUE(step_until(world, [&] { return ball.received.complete(); }));
     ball.check();
+    ASSERT_NO_FATAL_FAILURE(exchange(world, back));
+    for (std::uint64_t i = 0; i < k % 4; ++i) (void)world.wire(1).progress();
   }
   EXPECT_GT(at_once, 0U);
   EXPECT_LT(spent, 2 * at_once) << "asking first would be two calls each";
+}
+
+bool arrives(TcpWorld& world, const Message& m) {
+  for (int i = 0; i < 50 && !m.received.complete(); ++i) {
+    (void)world.wire(0).progress();
+    if (world.wire(1).progress() == 0) ::usleep(1000);
+  }
+  return m.received.complete();
+}
+
+// Frames from rank 0 to rank 1, which sends nothing. Which of them does not arrive: rank 1 does not
+// look any more; -1: all do.
+int stream(TcpWorld& world, Message& m) {
+  for (int k = 0; k < 30; ++k) {
+    m.flow = FlowId(5, 0, static_cast<std::uint64_t>(k));
+    m.sent.fired = m.received.fired = 0;
+    (void)m.receive(world.wire(1));
+    EXPECT_NE(m.send(world.wire(0)), Posted::kRetry);
+    // The first makes the connection, for which both have to look.
+    if (k == 0 && !step_until(world, [&] { return m.received.complete(); })) return k;
+    if (!arrives(world, m)) return k;
+  }
+  return -1;
+}
+
+net::TcpOptions looks_at_streams_after(std::uint64_t seconds) {
+  net::TcpOptions options = loopback();
+  options.stream_look_ns = seconds * kNanosecondsPerSecond;
+  return options;
+}
+
+TEST(TcpTraffic, LooksAtAStreamKeepTheirDistance) {
+  TcpWorld world(2, looks_at_streams_after(3600));
+  Message m(0, 1, FlowId(5, 0, 0), 8, 2), answer(1, 0, FlowId(5, 2, 0), 8, 3);
+  EXPECT_GE(stream(world, m), static_cast<int>(net::LookPace::kStreamFrom));
+  const std::uint64_t calls = world.counters(1).socket_calls.value();
+  EXPECT_FALSE(arrives(world, m));
+  EXPECT_EQ(world.counters(1).socket_calls.value(), calls) << "not even a look";
+  EXPECT_GT(world.tcp(1).deadline_ns(), 0U) << "progress() is due then";
+  ASSERT_NE(answer.send(world.wire(1)), Posted::kRetry);
+  EXPECT_TRUE(arrives(world, m)) << "it waits for a reply now";
+}
+
+TEST(TcpTraffic, WhoWantsToSleepLooksAtAStreamFirst) {
+  TcpWorld world(2, looks_at_streams_after(3600));
+  Message m(0, 1, FlowId(5, 0, 0), 8, 2);
+  ASSERT_GE(stream(world, m), 0);
+  EXPECT_FALSE(world.tcp(1).arm());
+  EXPECT_TRUE(arrives(world, m));
+}
+
+TEST(TcpTraffic, LargeFramesAndAnsweredOnesAreNoStream) {
+  TcpWorld world(2, looks_at_streams_after(3600));
+  Message large(0, 1, FlowId(5, 0, 0), 40'000, 2);
+  EXPECT_EQ(stream(world, large), -1);
+  throw_to_and_fro(world, 40, 0);
+  TcpWorld other(2, looks_at_streams_after(0));
+  Message small(0, 1, FlowId(5, 0, 0), 8, 2);
+  EXPECT_EQ(stream(other, small), -1) << "no distance";
+}
+
+// Who answers is not kept waiting by who streams.
+TEST(TcpTraffic, WhoIsHeardBesidesAStreamEndsIt) {
+  TcpWorld world(3, looks_at_streams_after(3600));
+  for (std::uint64_t k = 0; k < 40; ++k) {
+    Message part(0, 1, FlowId(5, 0, k), 8, k);
+    exchange(world, part);
+    if (k % 4 != 0) continue;
+    Message request(1, 2, FlowId(5, 1, k), 8, k), reply(2, 1, FlowId(5, 2, k), 8, k);
+    exchange(world, request);
+    exchange(world, reply);
+  }
 }
 
 // What a look at all would have told is not held against those whom nobody looked at.
