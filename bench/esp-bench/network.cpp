@@ -16,6 +16,7 @@
 
 #include "esp-bench/clock.hpp"
 #include "esp-bench/host.hpp"
+#include "esp-bench/operation.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -111,27 +112,48 @@ struct End {
   }
 };
 
+// Buffers that rotate, as an operation's of that size (operation.hpp), as far as the messages of a
+// sample reach: the floor finds in the cache what they find there.
+class Ring {
+ public:
+  Ring(std::size_t bytes, const Options& options)
+      : bytes_(bytes), slots_(ring_slots(bytes, options)), memory_(bytes * slots_, std::byte{1}) {}
+  std::size_t bytes() const { return bytes_; }
+  std::byte* of(int message) {
+    return memory_.data() + bytes_ * (static_cast<std::size_t>(message) % slots_);
+  }
+  // Before each sample of a stream.
+  void rewrite(int messages) {
+    const int used = std::min(messages, static_cast<int>(slots_));
+    for (int i = 0; i < used; ++i) std::memset(of(i), i, bytes_);
+  }
+
+ private:
+  const std::size_t bytes_, slots_;
+  std::vector<std::byte> memory_;
+};
+
 // To and fro; us for one way of one message.
-double trips_us(const End& end, std::vector<std::byte>& data, int messages) {
+double trips_us(const End& end, Ring& ring, int messages) {
   const std::int64_t start = now_ns();
   for (int i = 0; i < 2 * messages; ++i) {
     if ((i % 2 == 0) == end.first) {
-      end.send(data.data(), data.size());
+      end.send(ring.of(i / 2), ring.bytes());
     } else {
-      end.receive(data.data(), data.size());
+      end.receive(ring.of(i / 2), ring.bytes());
     }
   }
   return static_cast<double>(now_ns() - start) * 1e-3 / (2 * messages);
 }
 
 // One after the other in one direction, and a byte back at the end; us for one message.
-double stream_us(const End& end, std::vector<std::byte>& data, int messages) {
+double stream_us(const End& end, Ring& ring, int messages) {
   const std::int64_t start = now_ns();
   for (int i = 0; i < messages; ++i) {
     if (end.first) {
-      end.send(data.data(), data.size());
+      end.send(ring.of(i), ring.bytes());
     } else {
-      end.receive(data.data(), data.size());
+      end.receive(ring.of(i), ring.bytes());
     }
   }
   std::byte last{};
@@ -145,39 +167,42 @@ double stream_us(const End& end, std::vector<std::byte>& data, int messages) {
 
 // The two processes' own time per message of such a stream, with what the kernel does while they
 // call it; not that of its threads.
-double stream_work_us(Backend& backend, const End& end, std::vector<std::byte>& data,
-                      int messages) {
+double stream_work_us(Backend& backend, const End& end, Ring& ring, int messages) {
+  if (end.first) ring.rewrite(messages);
   const std::int64_t start = process_time_ns();
-  stream_us(end, data, messages);
+  stream_us(end, ring, messages);
   double work_us = static_cast<double>(process_time_ns() - start) * 1e-3;
   backend.combine({&work_us, 1}, Combine::kSum);
   return work_us / messages;
 }
 
-using Way = double (*)(const End& end, std::vector<std::byte>& data, int messages);
+using Way = double (*)(const End& end, Ring& ring, int messages);
 
-Summary measure_work(Backend& backend, const End& end, std::size_t bytes) {
-  std::vector<std::byte> data(bytes, std::byte{1});
+Summary measure_work(Backend& backend, const End& end, std::size_t bytes, const Options& options) {
+  Ring ring(bytes, options);
   const int messages = bytes <= (256 << 10) ? 64 : 16;
   std::vector<double> samples;
   for (int i = 0; i < 10; ++i) {
-    samples.push_back(stream_work_us(backend, end, data, messages));
+    samples.push_back(stream_work_us(backend, end, ring, messages));
   }
   return summarize(std::move(samples));
 }
 
 Summary measure_way(Backend& backend, const End& end, Way way, std::size_t bytes,
                     const Options& o) {
-  std::vector<std::byte> data(bytes, std::byte{1});
+  Ring ring(bytes, o);
   const bool streams = way == stream_us;
   const int messages = bytes <= 4096 ? 64 : bytes <= (256 << 10) || streams ? 8 : 2;
-  way(end, data, messages);
-  const double once_us = (streams ? 1 : 2) * messages * way(end, data, messages);
+  way(end, ring, messages);
+  const double once_us = (streams ? 1 : 2) * messages * way(end, ring, messages);
   // As many on both sides.
   const int count =
       static_cast<int>(settle(backend, std::clamp(o.budget_ms * 1e3 / once_us, 3.0, 200.0)));
   std::vector<double> samples;
-  for (int i = 0; i < count; ++i) samples.push_back(way(end, data, messages));
+  for (int i = 0; i < count; ++i) {
+    if (streams && end.first) ring.rewrite(messages);
+    samples.push_back(way(end, ring, messages));
+  }
   return summarize(std::move(samples));
 }
 
@@ -198,7 +223,7 @@ std::vector<Floor> measure_sockets(Backend& backend, const Options& options) {
       Floor stream{fmt::format("stream-{}", wait), bytes, {}, "one of many in one direction"};
       stream.time_us = measure_way(backend, end, stream_us, bytes, options);
       Floor work{"work", bytes, {}, "processor time of both ends of a stream"};
-      if (flags == 0) work.time_us = measure_work(backend, end, bytes);
+      if (flags == 0) work.time_us = measure_work(backend, end, bytes, options);
       if (!end.first) continue;
       floors.push_back(std::move(trip));
       floors.push_back(std::move(stream));

@@ -13,8 +13,9 @@ namespace espalier::bench {
 
 // Over one TCP connection, per size of --bytes: half a round trip ("socket-..."), one of many
 // messages in one direction ("stream-..."), and the processor time of both ends of the sleeping
-// stream ("work"). "...-sleep" blocks in the kernel, "...-spin" looks again and again. On rank 0;
-// empty elsewhere. Two ranks.
+// stream ("work"). Buffers rotate as those of operations, a stream's are written anew before each
+// sample. "...-sleep" blocks in the kernel, "...-spin" looks again and again. On rank 0; empty
+// elsewhere. Two ranks.
 std::vector<Floor> measure_sockets(Backend& backend, const Options& options);
 
 // Rank 0 exchanges 8 bytes with every other rank, one after the other, the first exchange timed

@@ -19,13 +19,6 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// At least two buffers rotate, at least four where they are not huge.
-std::size_t slots_for(std::size_t bytes, const Options& options) {
-  const std::size_t fitting = options.ring_bytes / bytes;
-  const std::size_t least = bytes < (std::size_t{8} << 20) ? 4 : 2;
-  return std::min(std::max(fitting, least), options.batch_max);
-}
-
 Pattern pattern_of(int rank, std::size_t slot, unsigned round) {
   Pattern pattern;
   for (std::size_t i = 0; i < kPeriod; ++i) {
@@ -61,11 +54,17 @@ bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
 
 }  // namespace
 
+std::size_t ring_slots(std::size_t bytes, const Options& options) {
+  const std::size_t fitting = options.ring_bytes / bytes;
+  const std::size_t least = bytes < (std::size_t{8} << 20) ? 4 : 2;
+  return std::min(std::max(fitting, least), options.batch_max);
+}
+
 Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Options& options)
     : backend_(backend),
       kind_(kind),
       bytes_(bytes),
-      slots_(kind == OpKind::kBarrier ? options.batch_max : slots_for(bytes, options)),
+      slots_(kind == OpKind::kBarrier ? options.batch_max : ring_slots(bytes, options)),
       stride_(round_up(bytes, kLine)),
       root_(options.root),
       rotate_(options.rotate_root),
@@ -95,7 +94,7 @@ std::size_t Operation::heap_bytes(const Options& options) {
   if (!options.alloc_library) return 0;
   std::size_t most = 0;
   for (const std::size_t bytes : options.sizes) {
-    most = std::max(most, slots_for(bytes, options) * round_up(bytes, kLine));
+    most = std::max(most, ring_slots(bytes, options) * round_up(bytes, kLine));
   }
   return 2 * round_up(most, kPage) + (std::size_t{1} << 20);  // Both rings, and some rounding.
 }

@@ -18,6 +18,9 @@
 
 namespace espalier::bench {
 
+// Buffers that rotate: at least two, at least four where they are not huge.
+std::size_t ring_slots(std::size_t bytes, const Options& options);
+
 class Operation {
  public:
   Operation(Backend& backend, OpKind kind, std::size_t bytes, const Options& options);

@@ -142,12 +142,15 @@ def p2p_lines(costs: dict, markdown: bool) -> list:
 def least_us(costs: dict, cell: dict, cores: int) -> float | None:
     """What the cell cannot take less of, if messages cost what a plain socket's stream costs: the
     processor time of the least transfers between nodes (a broadcast or reduction: one into, or out
-    of, every node but one; an allreduce: twice that), shared by the cores without a gap."""
-    work = costs.get("floor", {}).get("work", {}).get(cell["bytes"])
+    of, every node but one; an allreduce: twice that), shared by the cores without a gap; and not
+    less than such a stream itself takes, which is one transfer."""
+    floor = costs.get("floor", {})
+    work = floor.get("work", {}).get(cell["bytes"])
     if work is None:
         return None
     transfers = (cell["nodes"] - 1) * (2 if cell["op"] == "allreduce" else 1)
-    return transfers * work / min(cores, cell["nodes"])
+    shared = transfers * work / min(cores, cell["nodes"])
+    return max(shared, floor.get("stream", {}).get(cell["bytes"], 0))
 
 
 def least_lines(summary: dict, markdown: bool) -> list:
@@ -164,7 +167,7 @@ def least_lines(summary: dict, markdown: bool) -> list:
         rows.setdefault((cell["nodes"], cell["per_node"], cell["op"]), {})[cell["bytes"]] = (
             " / ".join(both)
         )
-    title = "The least work: Espalier's time / it, and the best peer's / it"
+    title = "The least time: Espalier's / it, and the best peer's / it"
     body = [[f"{nodes} x {per_node}", op, *(of.get(size, "-") for size in sizes)]
             for (nodes, per_node, op), of in rows.items()]  # fmt: skip
     return _title(title, markdown) + table(["", "", *map(human_size, sizes)], body, markdown)

@@ -11,7 +11,7 @@ import table  # noqa: E402
 from launchers import OURS, Layout  # noqa: E402
 
 MIB = 1 << 20
-COSTS = {"floor": {"work": {MIB: 200.0}}}
+COSTS = {"floor": {"work": {MIB: 200.0}, "stream": {MIB: 90.0}}}
 
 
 def cell(layout, op, **us):
@@ -31,6 +31,12 @@ class Least(unittest.TestCase):
         ):
             one = cell(layout, op, **{OURS: 1.0, "openmpi": 2.0})
             self.assertEqual(table.least_us(COSTS, one, cores), expected, (layout, op, cores))
+
+    def test_a_stream_takes_its_time(self):
+        costs = {"floor": {"work": {MIB: 200.0}, "stream": {MIB: 250.0}}}
+        for nodes, op, expected in ((2, "bcast", 250), (2, "allreduce", 250), (4, "bcast", 300)):
+            one = cell(Layout(nodes, 1), op, **{OURS: 1.0, "openmpi": 2.0})
+            self.assertEqual(table.least_us(costs, one, 2), expected, (nodes, op))
 
     def test_not_measured_is_not_known(self):
         one = cell(Layout(2, 1), "bcast", **{OURS: 1.0, "openmpi": 2.0})
