@@ -73,8 +73,8 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
 void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
                         std::uint64_t waited_ns) noexcept {
   Team& team = *watched.team;
-  if (find_report(team, waited_ns) || find_dead(team) || find_mismatch(team)) return;
-  if (is_collective(what) && find_leaving(team, what)) return;
+  if (find_report(team, waited_ns) || find_dead(team, waited_ns) || find_mismatch(team)) return;
+  if (is_collective(what) && find_leaving(team, what, waited_ns)) return;
   if (find_gone(watched, now_ns)) return;
   if (team.nodes() != nullptr) {
     engine_.look_again(team);
@@ -90,8 +90,9 @@ void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now
   engine_.fail(team, Status(ESP_ERR_TIMEOUT, first), std::move(text));
 }
 
-// A member that gives up says so on the board before it does anything else, leaving included. True:
-// there is a report, and nothing else to look for.
+// A member that gives up says so on the board before it does anything else, leaving included: so
+// whoever finds that it has left or leaves looks here again, for the reason. True: there is a
+// report, and nothing else to look for.
 bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
   if (!team.board) return false;
   const Status reported = team.board.reported();
@@ -116,12 +117,13 @@ bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
   return true;
 }
 
-bool TeamWatch::find_dead(Team& team) noexcept {
+bool TeamWatch::find_dead(Team& team, std::uint64_t waited_ns) noexcept {
   for (const Rank rank : team.members) {
     if (ESP_PLANT(18, false, rank == team.members.back())) continue;
     if (rank == team.members[static_cast<std::size_t>(team.rank)]) continue;
     const bool left = liveness_.has_left(rank);
     if (!left && !liveness_.is_dead(rank)) continue;
+    if (find_report(team, waited_ns)) return true;
     const Status loss = left ? Status(ESP_ERR_PEER_DIED, rank) : liveness_.loss(rank);
     const char* how = loss.code() == ESP_ERR_PEER_DIED ? "died" : "cannot be reached any more";
     engine_.fail(team, loss,
@@ -133,11 +135,12 @@ bool TeamWatch::find_dead(Team& team) noexcept {
 }
 
 // A member that waits to leave the job will not call what it has not called.
-bool TeamWatch::find_leaving(Team& team, const Pending& what) noexcept {
+bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
   for (int member = 0; team.board && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
     if (member == team.rank || !is_leaving(team, member)) continue;
     if (team.has_entered(member, what.sequence)) continue;
+    if (find_report(team, waited_ns)) return true;
     engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
                  fmt::format("operation {} on team {}: rank {} finalizes its job where this rank "
                              "called {}",

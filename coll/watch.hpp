@@ -77,8 +77,8 @@ class TeamWatch final : public Watchdog, public Agent {
   static Pending pending(const Team& team) noexcept;
   void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
                std::uint64_t waited_ns) noexcept;
-  bool find_dead(Team& team) noexcept;
-  bool find_leaving(Team& team, const Pending& what) noexcept;
+  bool find_dead(Team& team, std::uint64_t waited_ns) noexcept;
+  bool find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept;
   bool find_gone(Watched& watched, std::uint64_t now_ns) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;

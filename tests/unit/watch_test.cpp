@@ -1,0 +1,91 @@
+// The watchdog of a team whose members are on one board: whom it names when things happen between
+// two of its looks.
+#include "coll/watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/trace.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr Rank kLate = 1, kGone = 2;
+
+// Something happens while it is asked whether somebody has left.
+struct Happenings final : Liveness {
+  bool is_dead(Rank rank) noexcept override { return rank == dead; }
+  bool is_stopped(Rank) noexcept override { return false; }
+  bool is_leaving(Rank rank) noexcept override { return rank == leaving; }
+  bool has_left(Rank rank) noexcept override {
+    if (happens) happens();
+    return rank == left;
+  }
+  std::function<void()> happens;
+  Rank dead = kNoRank, leaving = kNoRank, left = kNoRank;
+};
+
+struct HandClock final : Clock {
+  std::uint64_t now_ns() noexcept override { return now; }
+  std::uint64_t now = 1;
+};
+
+// Rank 0 of three, waiting in a small allreduce.
+struct Waiting {
+  Waiting()
+      : engine(clock, counters, trace, tuning),
+        watch(engine, liveness, Log(), {0, 1'000'000'000}),
+        memory(Board::bytes_of_calls(3) + 128) {
+    auto membership = std::make_shared<Membership>();
+    membership->ranks = {0, 1, 2};
+    team.set_membership(membership);
+    void* at = memory.data();
+    std::size_t room = memory.size();
+    team.board = Board::of_calls(
+        static_cast<std::byte*>(std::align(128, Board::bytes_of_calls(3), at, room)), 3, 0);
+    CallSignature signature;
+    signature.count = 2;
+    team.enter(signature);
+    team.short_wait = team.sequence;
+    watch.add(team);
+  }
+  ~Waiting() { watch.remove(team); }
+
+  HandClock clock;
+  Counters counters;
+  Trace trace;
+  Tuning tuning;
+  Happenings liveness;
+  Engine engine;
+  TeamWatch watch;
+  std::vector<std::byte> memory;
+  Team team;
+};
+
+TEST(TeamWatch, NamesWhoHasLeft) {
+  Waiting w;
+  w.liveness.left = kGone;
+  w.watch.look(1, 2);
+  EXPECT_EQ(w.team.fault.code(), ESP_ERR_PEER_DIED);
+  EXPECT_EQ(w.team.fault.rank(), kGone);
+}
+
+// Another member gives up and leaves between two lines of one look: its reason counts.
+TEST(TeamWatch, NamesWhomTheLeaverHadWaitedFor) {
+  for (Rank Happenings::*const way : {&Happenings::left, &Happenings::dead, &Happenings::leaving}) {
+    Waiting w;
+    w.liveness.happens = [&] {
+      (void)w.team.board.report(Status(ESP_ERR_TIMEOUT, kLate));
+      w.liveness.*way = kGone;
+    };
+    w.watch.look(1, 2);
+    EXPECT_EQ(w.team.fault.code(), ESP_ERR_TIMEOUT);
+    EXPECT_EQ(w.team.fault.rank(), kLate);
+  }
+}
+
+}  // namespace
+}  // namespace espalier
