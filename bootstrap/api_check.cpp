@@ -101,7 +101,10 @@ esp_status bind_operator(esp_team& handle, Call& call) {
       return bad(handle, call, ESP_ERR_TYPE,
                  fmt::format("{} is not defined for {}", op_name(call.op), type_name(call.type)));
     }
-    call.combiner = Combiner(kernel, call.type);
+    call.combiner = Combiner(
+        kernel, call.type,
+        handle.job->short_tables
+            .past_kernels[static_cast<std::size_t>(call.op)][static_cast<std::size_t>(call.type)]);
     return ESP_OK;
   }
   const auto& table = handle.job->user_operators;

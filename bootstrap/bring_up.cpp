@@ -214,6 +214,7 @@ Tuning tuning_of(const esp_job& job) {
     tuning.spread_bytes_min = bytes;
     tuning.network_bytes_min = tuning.network_hop_bytes_min = tuning.network_bytes_max = bytes;
   }
+  tuning.past_cache_bytes = job.config.past_cache_bytes;
   tuning.inner_levels = static_cast<FollowLevels>(job.config.levels);
   tuning.level_shapes = job.level_shapes;
   if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
@@ -281,13 +282,15 @@ Outcome choose_kernels(Config& config) {
 }
 
 void fill_tables(esp_job& job) {
-  const KernelTable& kernels = *kernels_of(job.config.isa);
+  const auto& [cached, past] = *kernels_of(job.config.isa);
   for (int type = 0; type < ESP_TYPE_COUNT; ++type) {
     const auto t = static_cast<esp_type>(type);
     job.short_tables.type_bytes[static_cast<std::size_t>(type)] = type_size(t);
     for (int op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {
       job.short_tables.kernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)] =
-          kernels[kernel_index(op, t)];
+          cached[kernel_index(op, t)];
+      job.short_tables.past_kernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)] =
+          past[kernel_index(op, t)];
     }
   }
 }

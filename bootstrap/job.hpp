@@ -126,7 +126,9 @@ struct esp_job {
   // What small blocking calls look up.
   struct ShortTables {
     std::array<std::uint64_t, ESP_TYPE_COUNT> type_bytes;
-    std::array<std::array<espalier::CombineKernel, ESP_TYPE_COUNT>, ESP_OP_BUILTIN_COUNT> kernels;
+    using Kernels =
+        std::array<std::array<espalier::CombineKernel, ESP_TYPE_COUNT>, ESP_OP_BUILTIN_COUNT>;
+    Kernels kernels, past_kernels;  // stored in caches, and past them
   } short_tables = {};
   espalier::Config config;
   espalier::Log log;

@@ -23,16 +23,18 @@ struct UserOperator {
 class Combiner {
  public:
   Combiner() = default;
-  Combiner(CombineKernel kernel, esp_type type) noexcept : kernel_(kernel), type_(type) {}
+  // `past`: the same for results stored past the caches.
+  Combiner(CombineKernel kernel, esp_type type, CombineKernel past = nullptr) noexcept
+      : kernel_(kernel), past_(past != nullptr ? past : kernel), type_(type) {}
   Combiner(const UserOperator& user, esp_type type) noexcept
       : user_(user), type_(type), commutative_(user.commutative) {}
 
   bool commutative() const noexcept { return commutative_; }
   // `scratch` is only used, and only grows, for user functions.
   void combine(void* dst, const void* const* src, std::size_t k, std::size_t count,
-               std::vector<std::byte>& scratch) const {
+               std::vector<std::byte>& scratch, Store store = Store::kCached) const {
     if (kernel_ != nullptr) [[likely]] {
-      kernel_(dst, src, k, count);
+      (store == Store::kCached ? kernel_ : past_)(dst, src, k, count);
     } else {
       combine_user(dst, src, k, count, scratch);
     }
@@ -42,7 +44,7 @@ class Combiner {
   void combine_user(void* dst, const void* const* src, std::size_t k, std::size_t count,
                     std::vector<std::byte>& scratch) const;
 
-  CombineKernel kernel_ = nullptr;
+  CombineKernel kernel_ = nullptr, past_ = nullptr;
   UserOperator user_;
   esp_type type_ = ESP_BYTE;
   bool commutative_ = true;

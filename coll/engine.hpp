@@ -116,6 +116,7 @@ class Engine final : public Agent {
   Posted post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Posted post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Store store_of(const Instance& instance, const Vertex& vertex) const noexcept;
   void combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;

@@ -130,6 +130,16 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   instance.engine->make_ready(instance);
 }
 
+// Only what nobody of this plan reads again: the result of a reduction's root.
+Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
+  const bool result =
+      vertex.dst == Place::kOutput && instance.call.collective == Collective::kReduce;
+  const Partition& partition = instance.plan->partition;
+  const bool is_long = tuning_.past_cache_bytes > 0 &&
+                       partition.elements * partition.element_bytes >= tuning_.past_cache_bytes;
+  return result && is_long ? Store::kPastCaches : Store::kCached;
+}
+
 void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
   const Plan& plan = *instance.plan;
   const Vertex& vertex = plan.vertices[number];
@@ -146,17 +156,19 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
   const std::uint64_t elements = plan.length_elements(vertex, index);
   if (elements > 0) {
     std::byte* dst = locate(instance, vertex.dst, vertex, index);
+    const std::uint64_t bytes = elements * plan.partition.element_bytes;
     if (k == 1) {
       if (dst != instance.operands[0]) {
-        std::copy_n(static_cast<const std::byte*>(instance.operands[0]),
-                    elements * plan.partition.element_bytes, dst);
+        std::copy_n(static_cast<const std::byte*>(instance.operands[0]), bytes, dst);
       }
     } else {
+      const Store store = store_of(instance, vertex);
       instance.call.combiner.combine(dst, instance.operands, k, elements,
-                                     instance.team->user_scratch);
+                                     instance.team->user_scratch, store);
+      if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
     }
     ++counters_.combines;
-    counters_.combine_bytes += elements * plan.partition.element_bytes * k;
+    counters_.combine_bytes += bytes * k;
   }
   for (const Operand& operand : vertex.operands) {
     if (operand.place != Place::kView) continue;

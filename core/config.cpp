@@ -194,6 +194,9 @@ constexpr Knob kKnobs[] = {
     knob<&Config::isa>("ISA", "",
                        "Instruction set of the reduction kernels; auto takes the widest that the "
                        "processor has, one that it lacks is an error. All give the same bits."),
+    knob<&Config::past_cache_bytes>(
+        "PAST_CACHE_BYTES", "bytes",
+        "Results of reductions from this size on are stored past the caches. 0: never.", {0, kTiB}),
     knob<&Config::cma>("CMA", "",
                        "Copying straight between processes (process_vm_readv). auto probes each "
                        "peer, on makes a failing probe an error."),

@@ -53,6 +53,7 @@ struct Config {
   int window_send = 0;
   int window_recv = 0;
   Isa isa = Isa::kAuto;
+  std::uint64_t past_cache_bytes = 8 << 20;
   CmaMode cma = CmaMode::kAuto;
   std::uint64_t cma_quantum_bytes = 512 << 10;
   std::uint64_t cma_threshold_bytes = 0;

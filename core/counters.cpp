@@ -27,6 +27,8 @@ constexpr CounterInfo kTable[] = {
     {"publishes", "segments published once for several readers", &Counters::publishes},
     {"combines", "reductions of a segment (one per k-input call)", &Counters::combines},
     {"combine_bytes", "bytes read by reductions, of all operands", &Counters::combine_bytes},
+    {"past_cache_bytes", "bytes of results of reductions stored past the caches",
+     &Counters::past_cache_bytes},
     {"grants", "receive credits given to peers", &Counters::grants},
     {"retries", "posts answered \"retry\" because a resource was missing", &Counters::retries},
     {"unexpected", "segments that arrived before their receive was posted", &Counters::unexpected},

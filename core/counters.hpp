@@ -48,6 +48,7 @@ struct Counters {
   Counter publishes;
   Counter combines;
   Counter combine_bytes;
+  Counter past_cache_bytes;
   Counter grants;
   Counter retries;
   Counter unexpected;

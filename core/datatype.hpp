@@ -10,10 +10,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/status.hpp"
 
 namespace espalier {
+
+// Where a kernel's results go. Past the caches: into memory that need not be read first, for
+// results so long that their begin would be gone from the caches before their end was there. It is
+// a wish: some kernels, and other architectures, have one way only.
+enum class Store : std::uint8_t { kCached, kPastCaches };
 
 using CombineKernel = void (*)(void* dst, const void* const* src, std::size_t k, std::size_t count);
 

@@ -78,12 +78,13 @@ struct Case {
   esp_type type;
   std::size_t fan_in;
   bool in_place;
+  Store store = Store::kCached;
 };
 
 void run(benchmark::State& state, const Case& c) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const double floor = memcpy_rate(bytes);
-  const CombineKernel kernel = combine_kernel_for(c.isa, c.op, c.type);
+  const CombineKernel kernel = combine_kernel_for(c.isa, c.op, c.type, c.store);
   Arrays arrays(c.fan_in + 1, bytes);
   const void* sources[kMaxFanIn];
   for (std::size_t j = 0; j < c.fan_in; ++j) sources[j] = arrays.at(j);
@@ -103,7 +104,8 @@ void run(benchmark::State& state, const Case& c) {
 void add(const Case& c) {
   const std::string name = std::string(op_name(c.op)) + "/" + type_name(c.type) + "/" +
                            isa_name(c.isa) + "/k" + std::to_string(c.fan_in) +
-                           (c.in_place ? "/in_place" : "");
+                           (c.in_place ? "/in_place" : "") +
+                           (c.store == Store::kPastCaches ? "/past_caches" : "");
   auto* const bench =
       benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) { run(state, c); });
   for (const std::size_t bytes : kSizes) bench->Arg(static_cast<std::int64_t>(bytes));
@@ -115,6 +117,7 @@ void add_all() {
     if (!isa_supported(isa)) continue;
     for (const std::size_t k : {2U, 3U, 4U, 8U}) add({isa, ESP_SUM, ESP_FLOAT, k, false});
     add({isa, ESP_SUM, ESP_FLOAT, 2, true});
+    add({isa, ESP_SUM, ESP_FLOAT, 2, false, Store::kPastCaches});
   }
   for (int type = 0; type < ESP_TYPE_COUNT; ++type) {
     for (esp_op op = 0; op < ESP_OP_BUILTIN_COUNT; ++op) {

@@ -5,7 +5,7 @@
 
 namespace espalier {
 
-constinit const KernelTable kAvx2Kernels = make_kernel_table();
+constinit const KernelTables kAvx2Kernels = make_kernel_tables();
 
 }  // namespace espalier
 #endif

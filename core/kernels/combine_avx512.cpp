@@ -5,7 +5,7 @@
 
 namespace espalier {
 
-constinit const KernelTable kAvx512Kernels = make_kernel_table();
+constinit const KernelTables kAvx512Kernels = make_kernel_tables();
 
 }  // namespace espalier
 #endif

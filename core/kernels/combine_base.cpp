@@ -3,6 +3,6 @@
 
 namespace espalier {
 
-constinit const KernelTable kBaseKernels = make_kernel_table();
+constinit const KernelTables kBaseKernels = make_kernel_tables();
 
 }  // namespace espalier

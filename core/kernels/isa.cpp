@@ -31,7 +31,7 @@ bool has_f16c() noexcept {
 
 }  // namespace
 
-const KernelTable* kernels_of(Isa isa) noexcept {
+const KernelTables* kernels_of(Isa isa) noexcept {
   if (isa == kBaseIsa) return &kBaseKernels;
 #if defined(__x86_64__)
   // The options of cmake/kernels.cmake, one by one.
@@ -84,10 +84,10 @@ std::string supported_isas_text() {
   return text;
 }
 
-CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type) noexcept {
-  const KernelTable* const kernels = kernels_of(isa);
+CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type, Store store) noexcept {
+  const KernelTables* const kernels = kernels_of(isa);
   if (kernels == nullptr || !op_defined(op, type)) return nullptr;
-  return (*kernels)[kernel_index(op, type)];
+  return (*kernels)[static_cast<std::size_t>(store)][kernel_index(op, type)];
 }
 
 }  // namespace espalier

@@ -16,15 +16,16 @@ namespace espalier {
 
 // Indexed by kernel_index(); nullptr where the operator is not defined.
 using KernelTable = std::array<CombineKernel, std::size_t{ESP_OP_BUILTIN_COUNT} * ESP_TYPE_COUNT>;
+using KernelTables = std::array<KernelTable, 2>;  // by Store
 
 [[gnu::always_inline]] constexpr std::size_t kernel_index(esp_op op, esp_type type) noexcept {
   return static_cast<std::size_t>(op) * ESP_TYPE_COUNT + static_cast<std::size_t>(type);
 }
 
-extern const KernelTable kBaseKernels;  // What every processor of the architecture can run.
+extern const KernelTables kBaseKernels;  // What every processor of the architecture can run.
 #if defined(__x86_64__)
-extern const KernelTable kAvx2Kernels;
-extern const KernelTable kAvx512Kernels;
+extern const KernelTables kAvx2Kernels;
+extern const KernelTables kAvx512Kernels;
 #endif
 
 }  // namespace espalier

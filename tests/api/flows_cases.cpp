@@ -148,16 +148,6 @@ void many_small(const Context& context) {
   }
 }
 
-std::uint64_t counter(const Context& context, std::string_view name) {
-  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
-  (void)esp_counters(context.job, values.data(), values.size());
-  for (const esp_counter_value& one : values) {
-    if (one.name == name) return one.value;
-  }
-  CHECK(false, "there is no counter {}", name);
-  return 0;
-}
-
 // The receiver is slower: the sender waits for room again and again. Each message travels once, in
 // order.
 void one_way_stream(const Context& context) {

@@ -1,4 +1,5 @@
 // Operators of the user, and the promise that the order of combination does not depend on arrival.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -132,9 +133,47 @@ void floats_bit_identical(const Context& context) {
   }
 }
 
+// Long results are stored past the caches: by the root of a reduction only, wherever they begin.
+void past_caches(const Context& context) {
+  constexpr std::size_t kCount = (8 << 20) / sizeof(float);  // PAST_CACHE_BYTES
+  const auto mine_of = [](int rank, std::size_t i) {
+    return static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 13) % 1000);
+  };
+  std::vector<float> mine(kCount), result(kCount + 9);
+  for (std::size_t i = 0; i < kCount; ++i) mine[i] = mine_of(context.rank, i);
+  for (const std::size_t count : {kCount - 1, kCount}) {
+    for (const std::size_t first : {0u, 1u, 9u}) {
+      const int root = static_cast<int>(first) % context.size;
+      std::fill(result.begin(), result.end(), -1.0F);
+      const std::uint64_t before = counter(context, "past_cache_bytes");
+      CHECK_OK(
+          esp_reduce(context.world, mine.data(), &result[first], count, ESP_FLOAT, ESP_SUM, root),
+          context.world, "{} floats", count);
+      const bool past = count == kCount && context.rank == root && context.size > 1;
+      CHECK_EQ(counter(context, "past_cache_bytes") - before,
+               past ? count * sizeof(float) : std::uint64_t{0}, "{} floats", count);
+      if (context.rank != root) continue;
+      const auto step = [&](std::size_t i) {
+        return i > 200 && i + 200 < result.size() ? 97u : 1u;
+      };
+      for (std::size_t i = 0; i < result.size(); i += step(i)) {
+        float expected = i < first || i >= first + count ? -1.0F : 0.0F;
+        for (int r = 0; expected >= 0 && r < context.size; ++r) expected += mine_of(r, i - first);
+        CHECK_EQ(result[i], expected, "{} floats from {}, element {}", count, first, i);
+        if (result[i] != expected) return;
+      }
+    }
+  }
+  const std::uint64_t before = counter(context, "past_cache_bytes");
+  CHECK_OK(esp_allreduce(context.world, mine.data(), result.data(), kCount, ESP_FLOAT, ESP_SUM),
+           context.world, "");
+  CHECK_EQ(counter(context, "past_cache_bytes"), before, "others read an allreduce's sums");
+}
+
 }  // namespace
 
 void operators(const Context& context) {
+  past_caches(context);
   non_commutative(context);
   non_commutative_in_every_shape(context);
   commutative(context);

@@ -81,10 +81,13 @@ class CombineKernels : public testing::TestWithParam<int> {
         place_sources(0, kMaxCount);
         reference::combine(op, type_, expected_.data(), pointers_.data(), k, kMaxCount);
         for (const Isa isa : supported_isas()) {
-          SCOPED_TRACE(std::string(op_name(op)) + " of " + type_name(type_) + " with " +
-                       isa_name(isa) + ", k " + std::to_string(k));
-          check(combine_kernel_for(isa, op, type_), k);
-          if (HasFatalFailure()) return;
+          for (const Store store : {Store::kCached, Store::kPastCaches}) {
+            SCOPED_TRACE(std::string(op_name(op)) + " of " + type_name(type_) + " with " +
+                         isa_name(isa) + ", k " + std::to_string(k) +
+                         (store == Store::kCached ? "" : ", past the caches"));
+            check(combine_kernel_for(isa, op, type_, store), k);
+            if (HasFatalFailure()) return;
+          }
         }
       }
     }
