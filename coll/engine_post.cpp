@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coll/engine.hpp"
+#include "core/copy.hpp"
 #include "core/open_files.hpp"
 #include "core/plant.hpp"
 
@@ -159,7 +160,7 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
     const std::uint64_t bytes = elements * plan.partition.element_bytes;
     if (k == 1) {
       if (dst != instance.operands[0]) {
-        std::copy_n(static_cast<const std::byte*>(instance.operands[0]), bytes, dst);
+        copy_bytes(dst, instance.operands[0], bytes);
       }
     } else {
       const Store store = store_of(instance, vertex);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/copy.hpp"
+
 namespace espalier {
 namespace {
 
@@ -14,7 +16,7 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
   if (bytes == 8) {
     std::memcpy(to, from, 8);  // One load, one store.
   } else if (bytes > 0) {
-    std::memcpy(to, from, bytes);
+    copy_bytes(to, from, bytes);
   }
 }
 

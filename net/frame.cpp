@@ -13,8 +13,9 @@ namespace {
 // Where the fields stand. The mark tells frames of this version from everything else.
 constexpr std::size_t kMarkAt = 0, kKindAt = 2, kFlagsAt = 3, kSignatureAt = 4, kFlowAt = 8,
                       kOrdinalAt = 16, kTotalAt = 20, kBytesAt = 24;
-constexpr std::uint16_t kMark = 0xE502;  // its low byte is the version
+constexpr std::uint16_t kMark = 0xE503;  // its low byte is the version
 constexpr std::uint8_t kSynchronousFlag = 1;
+constexpr unsigned kPaddingShift = 4;  // steps of padding, in the flags
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 
@@ -125,7 +126,12 @@ FrameBytes frame_bytes(const FrameHeader& header) noexcept {
   FrameBytes bytes;
   put(bytes, kMarkAt, kMark);
   put(bytes, kKindAt, static_cast<std::uint8_t>(header.kind));
-  put(bytes, kFlagsAt, header.synchronous ? kSynchronousFlag : std::uint8_t{0});
+  static_assert(kPaddingMax / kPaddingStep < 1u << (8 - kPaddingShift));
+  ESP_ASSERT(header.padding <= kPaddingMax && header.padding % kPaddingStep == 0);
+  const auto steps = static_cast<unsigned>(header.padding / kPaddingStep);
+  put(bytes, kFlagsAt,
+      static_cast<std::uint8_t>(steps << kPaddingShift |
+                                (header.synchronous ? kSynchronousFlag : 0U)));
   put(bytes, kSignatureAt, header.signature);
   put(bytes, kFlowAt, header.flow);
   put(bytes, kOrdinalAt, header.ordinal);
@@ -135,7 +141,7 @@ FrameBytes frame_bytes(const FrameHeader& header) noexcept {
 }
 
 Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> bytes,
-                                std::uint64_t limit) noexcept {
+                                std::uint64_t limit, Padding padding) noexcept {
   const auto mark = get<std::uint16_t>(bytes, kMarkAt);
   if (mark != kMark) return wrong("mark", mark);
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
@@ -144,15 +150,18 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
     return wrong("kind", kind);
   }
   const auto flags = get<std::uint8_t>(bytes, kFlagsAt);
-  if ((flags & ~kSynchronousFlag) != 0) return wrong("flags", flags);
+  const unsigned padded = padding == Padding::kAllowed ? flags >> kPaddingShift : 0;
+  if (flags != (padded << kPaddingShift | (flags & kSynchronousFlag))) return wrong("flags", flags);
   FrameHeader header;
   header.kind = static_cast<FrameKind>(kind);
-  header.synchronous = flags != 0;
+  header.synchronous = (flags & kSynchronousFlag) != 0;
+  header.padding = static_cast<std::uint8_t>(padded * kPaddingStep);
   header.signature = get<std::uint32_t>(bytes, kSignatureAt);
   header.flow = get<std::uint64_t>(bytes, kFlowAt);
   header.ordinal = get<std::uint32_t>(bytes, kOrdinalAt);
   header.total = get<std::uint32_t>(bytes, kTotalAt);
   header.bytes = get<std::uint32_t>(bytes, kBytesAt);
+  if (header.padding > 0 && header.bytes == 0) return wrong("flags", flags);
   if (const char* field = unused_field(header)) return wrong(field, "is set");
   if (const char* field = wrong_field(header, limit)) return wrong(field, "is out of range");
   return header;

@@ -33,6 +33,7 @@ enum class FrameKind : std::uint8_t {
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 28;
+inline constexpr std::size_t kPaddingStep = 4, kPaddingMax = 60;
 inline constexpr std::size_t kControlBytes = 1024;
 inline constexpr std::uint64_t kSegmentBytesMax = 64 << 20;  // payload of one segment
 inline constexpr std::uint64_t kAccessBytesMax = 128 << 10;  // of one put or get
@@ -47,6 +48,8 @@ struct FrameHeader {
   std::uint32_t ordinal = 0;
   std::uint32_t total = 0;  // kSegment: segments of the flow
   std::uint64_t bytes = 0;  // of the payload, below 4 GiB
+  // Bytes without a meaning between header and payload, in streams; in steps of 4.
+  std::uint8_t padding = 0;
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };
@@ -56,7 +59,8 @@ using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
 FrameBytes frame_bytes(const FrameHeader& header) noexcept;
 // An error that names the field that is wrong; fields that the kind does not use must be 0.
 // `limit`: largest payload of a segment.
+enum class Padding : std::uint8_t { kNone, kAllowed };
 Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> bytes,
-                                std::uint64_t limit) noexcept;
+                                std::uint64_t limit, Padding padding = Padding::kNone) noexcept;
 
 }  // namespace espalier::net

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/copy.hpp"
 #include "net/frame_wire.hpp"
 
 namespace espalier::net {
@@ -99,7 +100,7 @@ void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
   if (op.status.ok() && op.dst == nullptr) {
     show(op, std::exchange(message.payload, nullptr));
   } else if (op.status.ok() && op.bytes > 0) {
-    std::memcpy(op.dst, message.payload, op.bytes);
+    copy_bytes(op.dst, message.payload, op.bytes);
     counters_.copy_out_bytes += op.bytes;
   }
   discard(message);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/copy.hpp"
 #include "core/plant.hpp"
 #include "shm/shm_wire.hpp"
 
@@ -149,7 +150,7 @@ Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const n
 void ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   const std::byte* bytes = cell.kind == CellKind::kInline ? cell.payload : segment_.at(cell.where);
   if (op.dst != nullptr) {
-    if (cell.bytes > 0) std::memcpy(op.dst, bytes, cell.bytes);
+    if (cell.bytes > 0) copy_bytes(op.dst, bytes, cell.bytes);
     counters_.copy_out_bytes += cell.bytes;
   } else if (cell.kind == CellKind::kInline) {
     std::memcpy(op.inline_data, bytes, cell.bytes);
@@ -189,7 +190,7 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
     if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
     } else {
-      if (op.status.ok()) std::memcpy(op.dst, message.evacuated, message.cell.bytes);
+      if (op.status.ok()) copy_bytes(op.dst, message.evacuated, message.cell.bytes);
       std::free(message.evacuated);
     }
     message.evacuated = ESP_PLANT(23, nullptr, message.evacuated);

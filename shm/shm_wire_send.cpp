@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/copy.hpp"
 #include "core/plant.hpp"
 #include "core/prefetch.hpp"
 #include "shm/shm_wire.hpp"
@@ -183,7 +184,7 @@ bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& ca
   const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(peers.size()));
   if (chunk.id == Arena::kNone) return false;
   std::byte* slot = segment_.arena(segment_.index()) + chunk.offset;
-  std::memcpy(slot, send.data, send.bytes);
+  copy_bytes(slot, send.data, send.bytes);
   counters_.copy_in_bytes += send.bytes;
   carriage.kind = CellKind::kArena;
   carriage.where = segment_.offset_of(slot);

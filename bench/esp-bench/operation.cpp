@@ -68,9 +68,10 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
       stride_(round_up(bytes, kLine)),
       root_(options.root),
       rotate_(options.rotate_root),
-      from_library_(options.alloc_library) {
+      from_library_(options.alloc_library),
+      offset_(options.offset) {
   if (kind == OpKind::kBarrier) return;
-  const std::size_t ring = round_up(slots_ * stride_, kPage);
+  const std::size_t ring = round_up(offset_ + slots_ * stride_, kPage);
   for (std::byte*& memory : rings_) {
     void* got = from_library_ ? backend_.allocate(ring) : std::aligned_alloc(kPage, ring);
     if (got == nullptr) {
@@ -94,17 +95,17 @@ std::size_t Operation::heap_bytes(const Options& options) {
   if (!options.alloc_library) return 0;
   std::size_t most = 0;
   for (const std::size_t bytes : options.sizes) {
-    most = std::max(most, ring_slots(bytes, options) * round_up(bytes, kLine));
+    most = std::max(most, options.offset + ring_slots(bytes, options) * round_up(bytes, kLine));
   }
   return 2 * round_up(most, kPage) + (std::size_t{1} << 20);  // Both rings, and some rounding.
 }
 
 float* Operation::input(std::size_t slot) const {
-  return reinterpret_cast<float*>(rings_[0] + slot * stride_);
+  return reinterpret_cast<float*>(rings_[0] + offset_ + slot * stride_);
 }
 
 float* Operation::output(std::size_t slot) const {
-  return reinterpret_cast<float*>(rings_[1] + slot * stride_);
+  return reinterpret_cast<float*>(rings_[1] + offset_ + slot * stride_);
 }
 
 int Operation::root_of(std::size_t slot) const {

@@ -62,6 +62,7 @@ class Operation {
   const bool rotate_;
   const bool from_library_;
   std::byte* rings_[2] = {nullptr, nullptr};  // input, output
+  std::size_t offset_ = 0;                    // of the first buffer, in a ring
   std::vector<void*> window_;                 // of run_bandwidth
 };
 

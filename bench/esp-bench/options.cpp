@@ -106,6 +106,13 @@ void add_measurement_options(CLI::App& app, Options& options) {
   app.add_option("--batch", options.batch_max, "most calls per sample")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app.add_option("--offset", options.offset,
+                 "where buffers begin in a page: 16 is usual for those of malloc; a multiple of 4")
+      ->check(CLI::Range(0, 4092))
+      ->check([](const std::string& text) {
+        return std::stoul(text) % sizeof(float) == 0 ? "" : "not a multiple of 4";
+      })
+      ->capture_default_str();
   app.add_option("--ring", options.ring_bytes, "bytes of rotating buffers where several fit")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--json", options.json_path, "where rank 0 writes the results (-: stdout)");

@@ -26,6 +26,7 @@ struct Options {
   std::size_t samples_min = 5;
   std::size_t samples_max = 1000;
   std::size_t batch_max = 256;
+  std::size_t offset = 0;  // of buffers of whole pages, from the begin of a page
   std::size_t ring_bytes = std::size_t{1} << 20;  // of rotating buffers, where several fit
   int root = 0;
   bool rotate_root = false;

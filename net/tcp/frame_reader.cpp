@@ -18,7 +18,8 @@ namespace {
 // nodes: 855 us; with 1 MiB here 956).
 constexpr std::uint64_t kBudgetBytes = 256 << 10;
 // After a payload from here on the next frame is probably large, too: only its header is read
-// ahead, so that its payload is not copied.
+// ahead, so that its payload is not copied. It is padded as the last one was, or else what is
+// missing comes with the next call.
 constexpr std::uint64_t kLargePayload = 16 << 10;
 
 }  // namespace
@@ -31,7 +32,9 @@ FrameReader::Outcome FrameReader::read(int fd, Rank from, FrameSink& sink,
   if (std::exchange(waits_, false) && !begin_frame(from, sink, events)) return Outcome::kBroken;
   for (std::uint64_t total = 0; total < kBudgetBytes && !stopped_ && !waits_;) {
     const std::uint64_t direct = in_payload_ ? header_.bytes - payload_bytes_ : 0;
-    const std::size_t ahead = header_.bytes >= kLargePayload ? kFrameHeaderBytes : staging.size();
+    const std::size_t ahead = header_.bytes >= kLargePayload
+                                  ? kFrameHeaderBytes + header_.padding - head_bytes_
+                                  : staging.size();
     const iovec pieces[] = {{payload_ + payload_bytes_, direct}, {staging.data(), ahead}};
     const ssize_t got = direct > 0 ? ::readv(fd, pieces, 2) : ::recv(fd, staging.data(), ahead, 0);
     ++counters.socket_calls;
@@ -72,12 +75,18 @@ bool FrameReader::consume(Rank from, FrameSink& sink, std::span<const std::byte>
       if (payload_bytes_ == header_.bytes) end_frame(from, sink, events);
       continue;
     }
-    const std::size_t part = std::min(bytes.size(), kFrameHeaderBytes - head_bytes_);
+    const std::size_t part = std::min(bytes.size(), head_size_ - head_bytes_);
     std::memcpy(head_.data() + head_bytes_, bytes.data(), part);
     head_bytes_ += part;
     bytes = bytes.subspan(part);
-    if (head_bytes_ < kFrameHeaderBytes) continue;
-    if (!parse(from, failure)) return false;
+    if (head_bytes_ < head_size_) continue;
+    if (head_size_ == kFrameHeaderBytes) {
+      if (!parse(from, failure)) return false;
+      head_size_ += header_.padding;
+      if (header_.padding > 0) continue;
+    }
+    head_bytes_ = 0;
+    head_size_ = kFrameHeaderBytes;
     waits_ = bytes.empty() && wait_for_receive(from, sink);
     if (!waits_ && !begin_frame(from, sink, events)) return false;
   }
@@ -90,8 +99,8 @@ bool FrameReader::wait_for_receive(Rank from, const FrameSink& sink) const noexc
 }
 
 bool FrameReader::parse(Rank from, Error& failure) noexcept {
-  head_bytes_ = 0;
-  auto parsed = parse_frame(head_, kSegmentBytesMax);
+  const std::span<const std::byte, kFrameHeaderBytes> header(head_.data(), kFrameHeaderBytes);
+  auto parsed = parse_frame(header, kSegmentBytesMax, Padding::kAllowed);
   if (!parsed) {
     failure = parsed.error();
     return false;

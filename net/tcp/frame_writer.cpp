@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -21,6 +22,17 @@ constexpr std::uint64_t kBudgetBytes = std::uint64_t{4} << 20;
 // not 7.8).
 constexpr std::size_t kOnePieceBytes = kFrameHeaderBytes + 4096;
 
+// How many bytes bring a payload to the place modulo a line that it has in the caller's memory,
+// after a header at the begin of a line: where the kernel begins a page anew, as it does whenever
+// nothing sent before waits to be read.
+std::uint8_t padding_before(const void* payload, std::uint64_t bytes) noexcept {
+  constexpr std::size_t kLine = 64;
+  static_assert(kPaddingMax == kLine - kPaddingStep);
+  if (kFrameHeaderBytes + bytes <= kOnePieceBytes) return 0;
+  const std::size_t off = reinterpret_cast<std::uintptr_t>(payload) - kFrameHeaderBytes;
+  return static_cast<std::uint8_t>(off % kLine / kPaddingStep * kPaddingStep);
+}
+
 // What is left of frames, as far as there is room.
 struct Gathered {
   std::array<iovec, kPieces> pieces;
@@ -33,11 +45,11 @@ struct Gathered {
     bytes += length;
   }
   void add(const OutFrame& frame) noexcept {
-    if (frame.written < kFrameHeaderBytes) {
-      add(frame.header.data() + frame.written, kFrameHeaderBytes - frame.written);
+    if (frame.written < frame.head_bytes) {
+      add(frame.head.data() + frame.written, frame.head_bytes - frame.written);
       if (frame.bytes > 0) add(frame.payload, frame.bytes);
     } else {
-      const std::uint64_t done = frame.written - kFrameHeaderBytes;
+      const std::uint64_t done = frame.written - frame.head_bytes;
       add(frame.payload + done, frame.bytes - done);
     }
   }
@@ -51,7 +63,7 @@ struct Gathered {
     return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
   ssize_t send_copied(int fd) const noexcept {
-    std::byte copy[kOnePieceBytes];
+    alignas(64) std::byte copy[kOnePieceBytes];
     std::size_t at = 0;
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(copy + at, pieces[i].iov_base, pieces[i].iov_len);
@@ -67,7 +79,11 @@ bool FrameWriter::push(const FrameHeader& header, const void* payload) noexcept 
   if (count_ == kFramesMax) return false;
   OutFrame* frame = frames_.allocate();
   if (frame == nullptr) return false;
-  frame->header = frame_bytes(header);
+  FrameHeader padded = header;
+  padded.padding = padding_before(payload, header.bytes);
+  const FrameBytes bytes = frame_bytes(padded);
+  std::copy(bytes.begin(), bytes.end(), frame->head.begin());
+  frame->head_bytes = bytes.size() + padded.padding;
   frame->payload = static_cast<const std::byte*>(payload);
   frame->bytes = header.bytes;
   (first_ == nullptr ? first_ : last_->next) = frame;

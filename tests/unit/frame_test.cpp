@@ -80,11 +80,29 @@ TEST(Frame, ReadsBackWhatWasWritten) {
 TEST(Frame, TheLayoutIsFixed) {
   const FrameBytes bytes = frame_bytes(samples()[1]);
   constexpr unsigned kExpected[kFrameHeaderBytes] = {
-      0x02, 0xe5, 1,  1, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
+      0x03, 0xe5, 1,  1, 0x78, 0x56, 0x34, 0x12, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33,
       0x22, 0x11, 41, 0, 0,    0,    42,   0,    0,    0,    0,    0,    0x10, 0};
   for (std::size_t i = 0; i < kFrameHeaderBytes; ++i) {
     EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), kExpected[i]) << "byte " << i;
   }
+}
+
+// In streams only; on a packet it is an error.
+TEST(Frame, PaddingIsInTheFlags) {
+  FrameHeader header = samples()[0];
+  for (std::size_t padding = 0; padding <= kPaddingMax; padding += kPaddingStep) {
+    header.padding = static_cast<std::uint8_t>(padding);
+    const FrameBytes bytes = frame_bytes(header);
+    EXPECT_EQ(std::to_integer<unsigned>(bytes[3]) >> 4, padding / 4);
+    auto parsed = parse_frame(bytes, kLimit, Padding::kAllowed);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text;
+    EXPECT_EQ(*parsed, header);
+    EXPECT_EQ(parse_frame(bytes, kLimit).ok(), padding == 0);
+  }
+  // Before nothing.
+  FrameBytes bytes = frame_bytes(samples()[3]);
+  bytes[3] = std::byte{0x10};
+  EXPECT_FALSE(parse_frame(bytes, kLimit, Padding::kAllowed).ok());
 }
 
 void expect_refused(FrameBytes bytes, const char* field) {
