@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "bootstrap/api.hpp"
+#include "core/copy.hpp"
 
 using espalier::AtomicKind;
 using espalier::Counter;
@@ -99,10 +100,10 @@ void do_at_hand(const Access& access) noexcept {
   switch (call.kind) {
     case RemoteKind::kPut:
       std::atomic_thread_fence(std::memory_order_release);
-      std::memmove(at, call.memory, call.bytes);
+      espalier::move_bytes(at, call.memory, call.bytes);
       return;
     case RemoteKind::kGet:
-      std::memmove(call.memory, at, call.bytes);
+      espalier::move_bytes(call.memory, at, call.bytes);
       std::atomic_thread_fence(std::memory_order_acquire);
       return;
     case RemoteKind::kFetchAdd:

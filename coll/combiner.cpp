@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/copy.hpp"
+
 namespace espalier {
 
 void Combiner::combine_user(void* dst, const void* const* src, std::size_t k, std::size_t count,
@@ -16,9 +18,9 @@ void Combiner::combine_user(void* dst, const void* const* src, std::size_t k, st
   }
   if (saved != k) {
     if (scratch.size() < bytes) scratch.resize(bytes);
-    std::memcpy(scratch.data(), dst, bytes);
+    copy_bytes(scratch.data(), dst, bytes);
   }
-  if (src[k - 1] != dst) std::memcpy(dst, src[k - 1], bytes);
+  if (src[k - 1] != dst) copy_bytes(dst, src[k - 1], bytes);
   for (std::size_t j = k - 1; j-- > 0;) {
     user_.function(j == saved ? scratch.data() : src[j], dst, count, type_, user_.context);
   }

@@ -30,6 +30,7 @@ class Combiner {
       : user_(user), type_(type), commutative_(user.commutative) {}
 
   bool commutative() const noexcept { return commutative_; }
+  bool can_store_past() const noexcept { return past_ != kernel_; }
   // `scratch` is only used, and only grows, for user functions.
   void combine(void* dst, const void* const* src, std::size_t k, std::size_t count,
                std::vector<std::byte>& scratch, Store store = Store::kCached) const {

@@ -131,14 +131,16 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   instance.engine->make_ready(instance);
 }
 
-// Only what nobody of this plan reads again: the result of a reduction's root.
+// Only what nobody of this plan reads again, and is not in the caches as an operand: the result of
+// a reduction's root.
 Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
-  const bool result =
-      vertex.dst == Place::kOutput && instance.call.collective == Collective::kReduce;
+  const Call& call = instance.call;
+  if (vertex.dst != Place::kOutput || call.collective != Collective::kReduce) return Store::kCached;
   const Partition& partition = instance.plan->partition;
-  const bool is_long = tuning_.past_cache_bytes > 0 &&
-                       partition.elements * partition.element_bytes >= tuning_.past_cache_bytes;
-  return result && is_long ? Store::kPastCaches : Store::kCached;
+  const std::uint64_t limit = tuning_.past_cache_bytes;
+  const bool is_long = limit > 0 && partition.elements * partition.element_bytes >= limit;
+  const bool is_new = call.input != call.output;
+  return is_long && is_new && call.combiner.can_store_past() ? Store::kPastCaches : Store::kCached;
 }
 
 void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {

@@ -57,9 +57,10 @@ struct FrameHeader {
 using FrameBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameBytes frame_bytes(const FrameHeader& header) noexcept;
+// Of frames in a stream it is allowed before any payload.
+enum class Padding : std::uint8_t { kNone, kAllowed };
 // An error that names the field that is wrong; fields that the kind does not use must be 0.
 // `limit`: largest payload of a segment.
-enum class Padding : std::uint8_t { kNone, kAllowed };
 Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> bytes,
                                 std::uint64_t limit, Padding padding = Padding::kNone) noexcept;
 

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/copy.hpp"
+
 namespace espalier::shm {
 namespace {
 
@@ -74,7 +76,7 @@ Posted Mailbox::send(std::uint32_t to, const ActiveMessage& message) noexcept {
   const RecordHead head{static_cast<std::uint32_t>(message.bytes),
                         static_cast<std::uint8_t>(message.id), message.argument};
   std::memcpy(record, &head, sizeof head);
-  if (message.bytes > 0) std::memcpy(record + sizeof head, message.payload, message.bytes);
+  if (message.bytes > 0) copy_bytes(record + sizeof head, message.payload, message.bytes);
   counters_.copy_in_bytes += message.bytes;
   p.tail += bytes;
   p.out->tail.store(p.tail, std::memory_order_release);

@@ -349,7 +349,7 @@ int ShmWire::keep_house() noexcept {
 void ShmWire::evacuate(RecvOp& op) noexcept {
   void* copy = std::malloc(op.bytes);
   if (copy == nullptr) return;  // It stays where it is; the next idle() tries again.
-  std::memcpy(copy, op.view, op.bytes);
+  copy_bytes(copy, op.view, op.bytes);
   release(op);
   op.view = op.evacuated = copy;
   ++counters_.evacuations;
@@ -369,7 +369,7 @@ void ShmWire::evacuate(Unexpected& message) noexcept {
     counters_.cma_calls += calls;
     if (!pull.done()) return std::free(copy);  // The receive will tell what is wrong.
   } else {
-    std::memcpy(copy, segment_.at(cell.where), cell.bytes);
+    copy_bytes(copy, segment_.at(cell.where), cell.bytes);
   }
   message.evacuated = copy;
   acknowledge(peer(message.peer), cell.ticket, cell.lap);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/copy.hpp"
 #include "net/rdma/connection_peer.hpp"
 
 namespace espalier::rdma {
@@ -193,7 +194,7 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   if (landing->copy == nullptr) {
     return lose(rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame that was taken back", rank));
   }
-  std::memcpy(landing->copy.get(), landing->memory, landing->frame.bytes);
+  copy_bytes(landing->copy.get(), landing->memory, landing->frame.bytes);
 }
 
 // What is kept of a peer is not made for one that is lost.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/copy.hpp"
 #include "core/plant.hpp"
 #include "net/rdma/connection_peer.hpp"
 
@@ -158,7 +159,7 @@ void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uin
   peer.arriving = true;
   std::byte* payload = sink_->begin(peer.rank, header);
   if (peer.verdict) return;
-  if (payload != stands) std::memcpy(payload, stands, header.bytes);
+  if (payload != stands) copy_bytes(payload, stands, header.bytes);
   peer.arriving = false;
   sink_->end(peer.rank, header, payload);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/copy.hpp"
 #include "core/plant.hpp"
 #include "net/rdma/connection_peer.hpp"
 
@@ -251,7 +252,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
     record.packet = take_packet(peer);
     if (record.packet == nullptr) return false;
     what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
-    std::memcpy(record.packet->data, from, what.bytes);
+    copy_bytes(record.packet->data, from, what.bytes);
     statistics_.copied_bytes += what.bytes;
     what.local = record.packet->data;
     region = &packets_->region();

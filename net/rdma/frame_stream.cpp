@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "core/copy.hpp"
+
 namespace espalier::rdma {
 
 bool FramePost::pack(Packet& packet, std::uint32_t keep_free) noexcept {
@@ -18,7 +20,7 @@ bool FramePost::pack(Packet& packet, std::uint32_t keep_free) noexcept {
   }
   const std::uint64_t room = end - packet.bytes;
   const std::uint64_t part = std::min(room, bytes - packed);
-  if (part > 0) std::memcpy(packet.data + packet.bytes, payload + packed, part);
+  if (part > 0) copy_bytes(packet.data + packet.bytes, payload + packed, part);
   packet.bytes += static_cast<std::uint32_t>(part);
   packed += part;
   return packed == bytes;
@@ -32,7 +34,7 @@ bool FramePost::keep_copy() noexcept {
   }
   copy.reset(new (std::nothrow) std::byte[rest]);
   if (copy == nullptr) return false;
-  std::memcpy(copy.get(), payload + packed, rest);
+  copy_bytes(copy.get(), payload + packed, rest);
   payload = copy.get();
   bytes = rest;
   packed = 0;
@@ -69,7 +71,7 @@ std::optional<Error> FrameReader::take(Rank from, std::span<const std::byte> byt
       ESP_ASSERT(payload_ != nullptr || header_.bytes == 0);
     }
     const std::uint64_t part = std::min<std::uint64_t>(bytes.size(), header_.bytes - come_);
-    if (part > 0) std::memcpy(payload_ + come_, bytes.data(), part);
+    if (part > 0) copy_bytes(payload_ + come_, bytes.data(), part);
     come_ += part;
     bytes = bytes.subspan(part);
     if (come_ < header_.bytes) return {};
@@ -81,7 +83,7 @@ std::optional<Error> FrameReader::take(Rank from, std::span<const std::byte> byt
 
 void FrameReader::redirect(std::byte* payload) noexcept {
   ESP_ASSERT(inside_);
-  if (come_ > 0) std::memcpy(payload, payload_, come_);
+  if (come_ > 0) copy_bytes(payload, payload_, come_);
   payload_ = payload;
 }
 

@@ -6,11 +6,11 @@
 // headers and small frames stand. A large frame that the sink does not expect, right behind one
 // that has just ended, waits for the next read(): who is told of that one may then ask for it.
 //
-// Before a large payload the writer pads the header, so that the payload lies in the kernel's pages
-// as it lies in the caller's, modulo 64 bytes. AMD's Zen 3 and 4 copy (`rep movsb`, which kernel
-// and libc use) 14 times slower where the destination stands 1 to 31 bytes behind the source modulo
-// the size of a page, and a header of 28 bytes before a payload at the begin of a page is just
-// that.
+// Before a large payload the writer pads the header, so that the payload stands in its line of 64
+// bytes in the kernel's memory as in the caller's, where the header stands at the begin of one.
+// AMD's Zen 3 and 4 copy (`rep movsb`, which kernel and libc use) 13 times slower where the
+// destination is 1 to 31 bytes ahead of the source modulo the size of a page: as it is with a
+// header of 28 bytes at the begin of the kernel's page and a payload at the begin of the caller's.
 //
 // Neither owns the descriptor. Threads: owner. path: data
 #pragma once
@@ -123,13 +123,13 @@ class FrameReader {
   bool begin_frame(Rank from, FrameSink& sink, int& events) noexcept;
   void end_frame(Rank from, FrameSink& sink, int& events) noexcept;
 
-  std::array<std::byte, kFrameHeaderBytes + kPaddingMax> head_ = {};  // what of it has come
+  FrameBytes head_ = {};
   std::size_t head_bytes_ = 0;
-  std::size_t head_size_ = kFrameHeaderBytes;  // with the padding, when that is known
   FrameHeader header_;
   bool waits_ = false;  // the header has come; begin_frame() is for the next read()
   bool ended_ = false;  // a frame, in this read()
   bool in_payload_ = false;
+  std::size_t padding_left_ = 0;  // to come before the payload
   std::byte* payload_ = nullptr;
   std::uint64_t payload_bytes_ = 0;  // of it, that have come
   bool stopped_ = false;

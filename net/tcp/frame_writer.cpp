@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/copy.hpp"
 #include "net/tcp/frame_stream.hpp"
 
 namespace espalier::net {
@@ -66,7 +67,7 @@ struct Gathered {
     alignas(64) std::byte copy[kOnePieceBytes];
     std::size_t at = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(copy + at, pieces[i].iov_base, pieces[i].iov_len);
+      copy_bytes(copy + at, pieces[i].iov_base, pieces[i].iov_len);
       at += pieces[i].iov_len;
     }
     return ::send(fd, copy, at, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -150,7 +151,7 @@ bool FrameWriter::withdraw(Completion& completion, bool& found) noexcept {
     frame->completion = nullptr;
     frame->rest.reset(new (std::nothrow) std::byte[frame->bytes]);
     if (frame->rest == nullptr) return false;
-    std::memcpy(frame->rest.get(), frame->payload, frame->bytes);
+    copy_bytes(frame->rest.get(), frame->payload, frame->bytes);
     frame->payload = frame->rest.get();
   }
   return true;

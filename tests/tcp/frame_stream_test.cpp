@@ -173,11 +173,13 @@ TEST(FrameStream, AnUnexpectedLargeFrameWaitsForTheNextLook) {
     FrameWriter writer(pool);
     Counters counters;
     std::vector<Finished> finished;
-    std::vector<std::byte> staging(1000), payload(20'000, std::byte{7});
+    std::vector<std::byte> staging(1000), payload(20'100, std::byte{7});
     FrameHeader header;
     header.total = 1;
-    header.bytes = payload.size();
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.push(header, payload.data()));
+    header.bytes = 20'000;
+    // Each with another padding.
+    for (const std::size_t first : {60u, 28u, 0u})
+      ASSERT_TRUE(writer.push(header, &payload[first]));
     int error_number = 0;
     ASSERT_EQ(writer.write(ends[0], finished, counters, error_number), FrameWriter::Wrote::kAll);
     FrameReader reader;
@@ -196,7 +198,7 @@ TEST(FrameStream, AnUnexpectedLargeFrameWaitsForTheNextLook) {
         EXPECT_LE(sink.ended, before + 1) << "look " << looks;
         EXPECT_EQ(sink.begun, sink.ended) << "nothing is begun behind a frame that has just ended";
       }
-      EXPECT_EQ(sink.payload, payload);
+      EXPECT_EQ(sink.payload, std::vector<std::byte>(20'000, std::byte{7}));
     }
     ::close(ends[0]);
     EXPECT_EQ(look(), FrameReader::Outcome::kEnd);

@@ -165,6 +165,8 @@ std::vector<Offence> offences() {
       {"bad frame: mark", Bytes(net::kFrameHeaderBytes)},
       {"bad frame: bytes", changed(segment(0, 1, 8), 24, ~0U)},
       {"bad frame: ordinal", bytes_of(segment(3, 3, 0))},
+      {"bad frame: flags", changed(segment(0, 1, 8), 3, 0x12)},
+      {"bad frame: flags", changed(segment(0, 1, 0), 3, 0x10)},  // padding before nothing
       {"came without permission", bytes_of(segment(kEagerSegments, 20, 0))},
       {"came twice", twice},
       {"a frame after the goodbye", after},

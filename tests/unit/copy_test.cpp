@@ -16,7 +16,7 @@ TEST(Copy, CopiesWhateverTheDistanceModuloAPage) {
   std::vector<std::byte> source(4 * kPage), target(source.size());
   for (std::size_t i = 0; i < source.size(); ++i)
     source[i] = static_cast<std::byte>(i * 7 + i / 256);
-  for (const std::size_t bytes : {0u, 1u, 4095u, 4096u, 4097u, 4160u, 8191u}) {
+  for (const std::size_t bytes : {0u, 1u, 2048u, 2049u, 2112u, 4096u, 8191u}) {
     for (std::size_t from = kGuard; from < kGuard + 3; ++from) {
       for (std::size_t to = kGuard; to < kGuard + 70; ++to) {
         std::fill(target.begin(), target.end(), std::byte{0xee});
@@ -43,6 +43,19 @@ TEST(Copy, BackwardsIsTheSame) {
     if (bytes < target.size()) {
       ASSERT_EQ(target[bytes], std::byte{0xee});
     }
+  }
+}
+
+TEST(Copy, MovesWithinOneArray) {
+  for (const std::ptrdiff_t distance : {-5000, -1, 0, 1, 16, 4112, 8191, 8192, 8208}) {
+    std::vector<std::byte> array(6 * kPage), moved;
+    for (std::size_t i = 0; i < array.size(); ++i)
+      array[i] = static_cast<std::byte>(i * 7 + i / 256);
+    moved = array;
+    const auto from = static_cast<std::ptrdiff_t>(6000);
+    move_bytes(&moved[static_cast<std::size_t>(from + distance)], &moved[6000], 2 * kPage);
+    EXPECT_TRUE(std::equal(&array[6000], &array[6000] + 2 * kPage, moved.begin() + from + distance))
+        << distance;
   }
 }
 

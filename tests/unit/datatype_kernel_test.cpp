@@ -121,6 +121,25 @@ TEST_P(CombineKernels, AgreeWithTheReferenceForEveryCountAndFanIn) {
   });
 }
 
+#if defined(__x86_64__)
+// Only some have a way past the caches of their own.
+TEST(CombineKernelStores, PastTheCachesAreOthers) {
+  for (const Isa isa : supported_isas()) {
+    const auto differ = [isa](esp_op op, esp_type type) {
+      return combine_kernel_for(isa, op, type, Store::kCached) !=
+             combine_kernel_for(isa, op, type, Store::kPastCaches);
+    };
+    for (const esp_op op : {ESP_SUM, ESP_MIN, ESP_MAX}) {
+      for (const esp_type type : {ESP_INT32, ESP_UINT64, ESP_FLOAT, ESP_DOUBLE}) {
+        EXPECT_TRUE(differ(op, type)) << isa_name(isa) << " " << op_name(op) << type_name(type);
+      }
+      EXPECT_FALSE(differ(op, ESP_INT16));
+    }
+    EXPECT_FALSE(differ(ESP_PROD, ESP_FLOAT));
+  }
+}
+#endif
+
 TEST_P(CombineKernels, TakePointersOfAnyAlignment) {
   constexpr std::size_t kCount = 75;
   for_each_kernel([&](CombineKernel kernel, std::size_t k) {

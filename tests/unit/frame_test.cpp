@@ -100,9 +100,16 @@ TEST(Frame, PaddingIsInTheFlags) {
     EXPECT_EQ(parse_frame(bytes, kLimit).ok(), padding == 0);
   }
   // Before nothing.
-  FrameBytes bytes = frame_bytes(samples()[3]);
-  bytes[3] = std::byte{0x10};
-  EXPECT_FALSE(parse_frame(bytes, kLimit, Padding::kAllowed).ok());
+  for (const std::size_t i : {2u, 3u, 4u, 6u}) {
+    FrameBytes bytes = frame_bytes(samples()[i]);
+    bytes[3] |= std::byte{0x10};
+    EXPECT_FALSE(parse_frame(bytes, kLimit, Padding::kAllowed).ok()) << i;
+  }
+  for (const unsigned flags : {0x02U, 0x12U, 0xf8U, 0xffU}) {
+    FrameBytes bytes = frame_bytes(samples()[0]);
+    bytes[3] = static_cast<std::byte>(flags);
+    EXPECT_FALSE(parse_frame(bytes, kLimit, Padding::kAllowed).ok()) << flags;
+  }
 }
 
 void expect_refused(FrameBytes bytes, const char* field) {
@@ -194,7 +201,7 @@ TEST(Frame, MutatedHeadersAreRefusedOrMeanWhatTheySay) {
       at = prng.chance(0.5) ? at ^ static_cast<std::byte>(1U << prng.below(8))
                             : static_cast<std::byte>(prng.below(256));
     }
-    auto parsed = parse_frame(bytes, kLimit);
+    auto parsed = parse_frame(bytes, kLimit, prng.chance(0.5) ? Padding::kAllowed : Padding::kNone);
     if (!parsed) continue;
     ++taken;
     ASSERT_EQ(frame_bytes(*parsed), bytes) << "seed " << seed;
@@ -208,7 +215,7 @@ TEST(Frame, NoiseIsRefused) {
   for (int n = 0; n < 200'000; ++n) {
     FrameBytes bytes;
     for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
-    ASSERT_FALSE(parse_frame(bytes, kLimit).ok());
+    ASSERT_FALSE(parse_frame(bytes, kLimit, Padding::kAllowed).ok());
   }
 }
 
