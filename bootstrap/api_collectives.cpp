@@ -1,5 +1,7 @@
 // C API: collectives. Contracts in espalier.h.
 // path: short (blocking small operations), data
+#include <fmt/format.h>
+
 #include "bootstrap/api_check.hpp"
 
 using espalier::Call;
@@ -59,7 +61,9 @@ struct BlockingWait {
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
   if (!api::may_block(job)) {
-    return api::fail(job, ESP_ERR_STATE, "a blocking call inside a callback");
+    return api::fail(job, ESP_ERR_STATE,
+                     fmt::format("{}: a blocking call inside a callback",
+                                 espalier::collective_name(call.collective)));
   }
   call.blocking = true;
   return run_engine(handle, call);

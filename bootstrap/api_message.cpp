@@ -13,22 +13,30 @@ static_assert(ESP_AM_IDS == kMessageIds);
 
 namespace {
 
-esp_status check(esp_job* job, int rank, int id, const void* payload, size_t bytes) {
+esp_status bad(esp_job& job, const char* caller, const std::string& what) {
+  return api::fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
+}
+
+esp_status check_id(const char* caller, esp_job* job, int id) {
   if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (id >= 0 && id < ESP_AM_IDS) [[likely]]
+    return ESP_OK;
+  return bad(*job, caller, fmt::format("id {}: ids are 0 to {}", id, ESP_AM_IDS - 1));
+}
+
+esp_status check(const char* caller, esp_job* job, int rank, int id, const void* payload,
+                 size_t bytes) {
+  const esp_status status = check_id(caller, job, id);
+  if (status != ESP_OK) return status;
   if (rank < 0 || rank >= job->size) [[unlikely]] {
-    return api::fail(*job, ESP_ERR_ARGUMENT,
-                     fmt::format("a message to rank {} in a job of {}", rank, job->size));
-  }
-  if (id < 0 || id >= ESP_AM_IDS) [[unlikely]] {
-    return api::fail(*job, ESP_ERR_ARGUMENT, fmt::format("a message of id {}", id));
+    return bad(*job, caller, fmt::format("rank {} in a job of {}", rank, job->size));
   }
   if (payload == nullptr && bytes > 0) [[unlikely]] {
-    return api::fail(*job, ESP_ERR_ARGUMENT, "the payload is NULL");
+    return bad(*job, caller, fmt::format("{} bytes, but the payload is NULL", bytes));
   }
   if (bytes > kMessageBytes) [[unlikely]] {
-    return api::fail(
-        *job, ESP_ERR_ARGUMENT,
-        fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
+    return bad(*job, caller,
+               fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
   }
   return ESP_OK;
 }
@@ -46,10 +54,8 @@ esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp
 extern "C" {
 
 esp_status esp_am_register(esp_job* job, int id, esp_am_handler handler, void* context) {
-  if (job == nullptr) return ESP_ERR_ARGUMENT;
-  if (id < 0 || id >= ESP_AM_IDS) {
-    return api::fail(*job, ESP_ERR_ARGUMENT, fmt::format("a function for messages of id {}", id));
-  }
+  const esp_status status = check_id(__func__, job, id);
+  if (status != ESP_OK) return status;
   api::on_owner(*job,
                 [&] { job->one_sided->set_handler(static_cast<unsigned>(id), handler, context); });
   return ESP_OK;
@@ -61,10 +67,10 @@ size_t esp_am_bytes_max(const esp_job* job) {
 
 esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
                        size_t bytes) {
-  const esp_status status = check(job, rank, id, payload, bytes);
+  const esp_status status = check(__func__, job, rank, id, payload, bytes);
   if (status != ESP_OK) return status;
   if (!api::may_block(*job)) {
-    return api::fail(*job, ESP_ERR_STATE, "a blocking call inside a callback");
+    return api::fail(*job, ESP_ERR_STATE, "esp_am_send: a blocking call inside a callback");
   }
   esp_request* request = nullptr;
   const ActiveMessage message{static_cast<unsigned>(id), argument, payload, bytes};
@@ -75,7 +81,7 @@ esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const 
 esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
                              size_t bytes, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(job, rank, id, payload, bytes);
+  const esp_status status = check(__func__, job, rank, id, payload, bytes);
   if (status != ESP_OK) return status;
   return start(*job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify, request);
 }

@@ -27,27 +27,40 @@ namespace api = espalier::api;
 
 namespace {
 
-esp_status check(esp_team* handle, const void* buffer, size_t bytes, int peer, unsigned channel) {
+esp_status bad(esp_job& job, const char* caller, const std::string& what) {
+  return api::fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
+}
+
+esp_status check(const char* caller, esp_team* handle, const void* buffer, size_t bytes, int peer,
+                 unsigned channel) {
   if (handle == nullptr) return ESP_ERR_ARGUMENT;
+  esp_job& job = *handle->job;
   Team& team = handle->team;
   if (buffer == nullptr && bytes > 0) [[unlikely]] {
-    return api::fail(*handle->job, ESP_ERR_ARGUMENT, "the buffer is NULL");
+    return bad(job, caller, fmt::format("{} bytes, but the buffer is NULL", bytes));
   }
   if (peer < 0 || peer >= team.size() || peer == team.rank) [[unlikely]] {
-    return api::fail(
-        *handle->job, ESP_ERR_ARGUMENT,
-        fmt::format("peer {} for rank {} in a team of {}", peer, team.rank, team.size()));
+    return bad(job, caller,
+               fmt::format("peer {} for rank {} in a team of {}", peer, team.rank, team.size()));
   }
   if (channel >= 256) [[unlikely]] {
-    return api::fail(*handle->job, ESP_ERR_ARGUMENT, fmt::format("channel {} >= 256", channel));
+    return bad(job, caller, fmt::format("channel {} >= 256", channel));
   }
   if (bytes > std::numeric_limits<std::uint64_t>::max() / 2) [[unlikely]] {
-    return api::fail(*handle->job, ESP_ERR_ARGUMENT, "the size is absurd (was it negative?)");
+    return bad(job, caller, "the size is absurd (was it negative?)");
   }
-  const bool here = !handle->job->threaded;  // Otherwise start_flow looks, on the owner.
+  const bool here = !job.threaded;  // Otherwise start_flow looks, on the owner.
   if (here && team.failed()) [[unlikely]]
     return api::fail_team(*handle, team.fault);
   return ESP_OK;
+}
+
+// In a callback nothing may wait.
+esp_status check_blocking(const char* caller, esp_job& job) {
+  if (api::may_block(job)) [[likely]]
+    return ESP_OK;
+  return api::fail(job, ESP_ERR_STATE,
+                   fmt::format("{}: a blocking call inside a callback", caller));
 }
 
 // The next message of a flow, which both sides cut into the same segments.
@@ -217,19 +230,17 @@ Status reported(const Message& message, Status status) noexcept {
 
 // `own`: what the receive itself came to; `status`: with what the team's members have reported.
 void fail_receive(const Message& message, Status own, Status status) {
-  message.handle.job->engine->fail(
-      message.handle.team, status,
-      own.ok()
-          ? fmt::format("point-to-point: receiving {} bytes from rank {}: another member gave up "
-                        "first: {} (rank {})",
-                        message.parts.elements, message.peer, esp_status_text(status.code()),
-                        status.rank())
-      : own.code() == ESP_ERR_MISMATCH
-          ? fmt::format("point-to-point: rank {} sent a message of another size than the {} bytes "
-                        "expected here",
-                        status.rank(), message.parts.elements)
-          : fmt::format("point-to-point: receiving {} bytes from rank {}: {}",
-                        message.parts.elements, status.rank(), esp_status_text(status.code())));
+  const std::uint64_t bytes = message.parts.elements;
+  std::string text = fmt::format("point-to-point: receiving {} bytes from rank {}: ", bytes,
+                                 own.ok() ? message.peer : status.rank());
+  if (own.ok()) {
+    text += espalier::explain_report(status);
+  } else if (own.code() == ESP_ERR_MISMATCH) {
+    text = espalier::explain_other_size(status.rank(), bytes);
+  } else {
+    text += esp_status_text(status.code());
+  }
+  message.handle.job->engine->fail(message.handle.team, status, std::move(text));
 }
 
 esp_status receive_segments(const Message& message, void* buffer) {
@@ -321,11 +332,9 @@ esp_status run_flow(esp_team& handle, const Engine::Flow& flow) {
 extern "C" {
 
 esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, unsigned channel) {
-  const esp_status status = check(team, buffer, bytes, peer, channel);
+  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status == ESP_OK) status = check_blocking(__func__, *team->job);
   if (status != ESP_OK) return status;
-  if (!api::may_block(*team->job)) {
-    return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
-  }
   if (!team->job->threaded) {
     std::uint64_t& sent = team->team.flow(peer, channel).sent;
     const Message message = make_message(*team, peer, channel, bytes, sent + 1);
@@ -340,11 +349,9 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
 }
 
 esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel) {
-  const esp_status status = check(team, buffer, bytes, peer, channel);
+  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status == ESP_OK) status = check_blocking(__func__, *team->job);
   if (status != ESP_OK) return status;
-  if (!api::may_block(*team->job)) {
-    return api::fail(*team->job, ESP_ERR_STATE, "a blocking call inside a callback");
-  }
   if (!team->job->threaded) {
     std::uint64_t& received = team->team.flow(peer, channel).received;
     const Message message = make_message(*team, peer, channel, bytes, received + 1);
@@ -359,7 +366,7 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
 esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int peer,
                           unsigned channel, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(team, buffer, bytes, peer, channel);
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
   if (status != ESP_OK) return status;
   return start_flow(*team,
                     {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel},
@@ -369,7 +376,7 @@ esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int 
 esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel,
                           const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(team, buffer, bytes, peer, channel);
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
   if (status != ESP_OK) return status;
   return start_flow(*team, {Engine::Direction::kReceive, buffer, bytes, peer, channel}, notify,
                     request);

@@ -23,43 +23,48 @@ namespace {
 
 constexpr std::size_t kWords = 3;  // that members tell each other: bytes, place + 1, number
 
-esp_status bad(const esp_region& region, const std::string& text) {
-  return api::fail(*region.team->job, ESP_ERR_ARGUMENT, text);
+esp_status bad(const char* caller, const esp_region& region, const std::string& what) {
+  return api::fail(*region.team->job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
 }
 
 // The part of a member's memory that an operation means, or a reported error.
-esp_status check(const esp_region* region, int rank, size_t offset, size_t bytes) {
+esp_status check(const char* caller, const esp_region* region, int rank, size_t offset,
+                 size_t bytes) {
   if (region == nullptr) return ESP_ERR_ARGUMENT;
   if (rank < 0 || static_cast<std::size_t>(rank) >= region->members.size()) [[unlikely]] {
-    return bad(*region, fmt::format("rank {} in a region of {}", rank, region->members.size()));
+    return bad(caller, *region,
+               fmt::format("rank {} in a region of {}", rank, region->members.size()));
   }
   const std::uint64_t size = region->members[static_cast<std::size_t>(rank)].bytes;
   if (bytes > size || offset > size - bytes) [[unlikely]] {
-    return bad(*region, fmt::format("{} bytes at offset {} are not within the {} bytes of rank {}",
-                                    bytes, offset, size, rank));
+    return bad(caller, *region,
+               fmt::format("{} bytes at offset {} are not within the {} bytes of rank {}", bytes,
+                           offset, size, rank));
   }
   return ESP_OK;
 }
 
-esp_status check_copy(const esp_region* region, int rank, size_t offset, const void* buffer,
-                      size_t bytes) {
-  const esp_status status = check(region, rank, offset, bytes);
+esp_status check_copy(const char* caller, const esp_region* region, int rank, size_t offset,
+                      const void* buffer, size_t bytes) {
+  const esp_status status = check(caller, region, rank, offset, bytes);
   if (status != ESP_OK) return status;
-  if (buffer == nullptr && bytes > 0) return bad(*region, "the buffer is NULL");
+  if (buffer == nullptr && bytes > 0)
+    return bad(caller, *region, fmt::format("{} bytes, but the buffer is NULL", bytes));
   return ESP_OK;
 }
 
-esp_status check_word(const esp_region* region, int rank, size_t offset) {
-  const esp_status status = check(region, rank, offset, sizeof(std::uint64_t));
+esp_status check_word(const char* caller, const esp_region* region, int rank, size_t offset) {
+  const esp_status status = check(caller, region, rank, offset, sizeof(std::uint64_t));
   if (status != ESP_OK) return status;
   if (offset % sizeof(std::uint64_t) != 0) {
-    return bad(*region, fmt::format("an atomic at offset {}: not a multiple of 8", offset));
+    return bad(caller, *region, fmt::format("an atomic at offset {}: not a multiple of 8", offset));
   }
   return ESP_OK;
 }
 
 // An operation, checked.
 struct Access {
+  const char* caller;
   const esp_region& region;
   const esp_region::Member& member;
   RemoteCall call;
@@ -68,10 +73,10 @@ struct Access {
   bool at_hand() const noexcept { return member.pointer != nullptr || call.bytes == 0; }
 };
 
-Access access(const esp_region& region, int rank, RemoteKind kind, size_t offset, void* memory,
-              size_t bytes) noexcept {
+Access access(const char* caller, const esp_region& region, int rank, RemoteKind kind,
+              size_t offset, void* memory, size_t bytes) noexcept {
   const esp_region::Member& member = region.members[static_cast<std::size_t>(rank)];
-  return {region, member, {kind, member.rank, member.number, offset, memory, bytes, {}}};
+  return {caller, region, member, {kind, member.rank, member.number, offset, memory, bytes, {}}};
 }
 
 void count(const Access& access) noexcept {
@@ -120,7 +125,7 @@ void do_at_hand(const Access& access) noexcept {
 esp_status report_done(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
   if (!api::reports_once(notify, request)) {
-    return bad(access.region, "exactly one of: a request, a callback, a counter");
+    return bad(access.caller, access.region, "exactly one of: a request, a callback, a counter");
   }
   if (notify == nullptr || notify->callback == nullptr) {
     do_at_hand(access);
@@ -153,7 +158,8 @@ esp_status start(const Access& access, const esp_notify* notify, esp_request** r
 esp_status run(const Access& access) {
   esp_job& job = access.job();
   if (!api::may_block(job)) {
-    return api::fail(job, ESP_ERR_STATE, "a blocking call inside a callback");
+    return api::fail(job, ESP_ERR_STATE,
+                     fmt::format("{}: a blocking call inside a callback", access.caller));
   }
   if (access.at_hand()) {
     do_at_hand(access);
@@ -282,31 +288,33 @@ void* esp_region_pointer(const esp_region* region, int rank) {
 }
 
 esp_status esp_put(esp_region* region, int rank, size_t offset, const void* buffer, size_t bytes) {
-  const esp_status status = check_copy(region, rank, offset, buffer, bytes);
+  const esp_status status = check_copy(__func__, region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
-  return run(access(*region, rank, RemoteKind::kPut, offset, const_cast<void*>(buffer), bytes));
+  return run(
+      access(__func__, *region, rank, RemoteKind::kPut, offset, const_cast<void*>(buffer), bytes));
 }
 
 esp_status esp_get(esp_region* region, int rank, size_t offset, void* buffer, size_t bytes) {
-  const esp_status status = check_copy(region, rank, offset, buffer, bytes);
+  const esp_status status = check_copy(__func__, region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
-  return run(access(*region, rank, RemoteKind::kGet, offset, buffer, bytes));
+  return run(access(__func__, *region, rank, RemoteKind::kGet, offset, buffer, bytes));
 }
 
 esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t value,
                          uint64_t* old) {
-  const esp_status status = check_word(region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
-  Access add = access(*region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
+  Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
   return run(add);
 }
 
 esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_t expected,
                             uint64_t desired, uint64_t* old) {
-  const esp_status status = check_word(region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
-  Access swap = access(*region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
+  Access swap =
+      access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
   swap.call.operands = {expected, desired};
   return run(swap);
 }
@@ -314,26 +322,28 @@ esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_
 esp_status esp_put_start(esp_region* region, int rank, size_t offset, const void* buffer,
                          size_t bytes, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_copy(region, rank, offset, buffer, bytes);
+  const esp_status status = check_copy(__func__, region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
-  return start(access(*region, rank, RemoteKind::kPut, offset, const_cast<void*>(buffer), bytes),
-               notify, request);
+  return start(
+      access(__func__, *region, rank, RemoteKind::kPut, offset, const_cast<void*>(buffer), bytes),
+      notify, request);
 }
 
 esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buffer, size_t bytes,
                          const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_copy(region, rank, offset, buffer, bytes);
+  const esp_status status = check_copy(__func__, region, rank, offset, buffer, bytes);
   if (status != ESP_OK) return status;
-  return start(access(*region, rank, RemoteKind::kGet, offset, buffer, bytes), notify, request);
+  return start(access(__func__, *region, rank, RemoteKind::kGet, offset, buffer, bytes), notify,
+               request);
 }
 
 esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint64_t value,
                                uint64_t* old, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
-  Access add = access(*region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
+  Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
   return start(add, notify, request);
 }
@@ -342,9 +352,10 @@ esp_status esp_compare_swap_start(esp_region* region, int rank, size_t offset, u
                                   uint64_t desired, uint64_t* old, const esp_notify* notify,
                                   esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
-  Access swap = access(*region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
+  Access swap =
+      access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
   swap.call.operands = {expected, desired};
   return start(swap, notify, request);
 }

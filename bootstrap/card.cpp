@@ -140,18 +140,23 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
 }
 
 Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
+  enum class Kind : std::uint8_t {
+    kNumber,
+    kOther
+  };  // kOther: a hash, or a name's place in a list
   static constexpr struct {
     const char* knob;
     std::uint64_t CardFields::*value;
+    Kind kind = Kind::kOther;
   } kCommon[] = {
-      {"SHM_ARENA_BYTES", &Card::arena_bytes},
-      {"HEAP_BYTES", &Card::heap_bytes},
-      {"SHORT_BYTES", &Card::short_bytes},
-      {"SEGMENT_BYTES", &Card::segment_bytes},
+      {"SHM_ARENA_BYTES", &Card::arena_bytes, Kind::kNumber},
+      {"HEAP_BYTES", &Card::heap_bytes, Kind::kNumber},
+      {"SHORT_BYTES", &Card::short_bytes, Kind::kNumber},
+      {"SEGMENT_BYTES", &Card::segment_bytes, Kind::kNumber},
       {"ALGORITHM", &Card::algorithm},
       {"SHAPE", &Card::shape},
       {"VARIANT", &Card::variant},
-      {"RADIX", &Card::radix},
+      {"RADIX", &Card::radix, Kind::kNumber},
       {"NODES", &Card::node_rule},
       {"TOPOLOGY", &Card::topology},
       {"LEVELS", &Card::levels},
@@ -160,10 +165,12 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
   };
   const Card& mine = cards[static_cast<std::size_t>(me)];
   for (std::size_t r = 0; r < cards.size(); ++r) {
-    for (const auto& [knob, value] : kCommon) {
+    for (const auto& [knob, value, kind] : kCommon) {
       if (cards[r].*value == mine.*value) continue;
-      return error(ESP_ERR_CONFIG,
-                   fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r));
+      std::string text =
+          fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r);
+      if (kind == Kind::kNumber) text += fmt::format(": {} and {}", mine.*value, cards[r].*value);
+      return error(ESP_ERR_CONFIG, std::move(text));
     }
   }
   return Unit{};

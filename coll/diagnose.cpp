@@ -82,6 +82,19 @@ void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex, std
   }
 }
 
+std::string explain_report(Status reported) {
+  std::string text =
+      fmt::format("another member gave up first: {}", esp_status_text(reported.code()));
+  if (reported.rank() != kNoRank) text += fmt::format(" (rank {})", reported.rank());
+  return text;
+}
+
+std::string explain_other_size(Rank other, std::uint64_t expected_bytes) {
+  return fmt::format(
+      "point-to-point: rank {} sent a message of another size than the {} bytes expected here",
+      other, expected_bytes);
+}
+
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {
   std::uint64_t sequence = 0;
   int member = -1;

@@ -39,6 +39,10 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // "rank 3 called <its call> where this rank called <that>". `other`: whom to blame when the board
 // does not tell any more.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
+// "another member gave up first: <why> (rank 3)", of what it has reported.
+std::string explain_report(Status reported);
+// Of point-to-point: what `other` sent is not of the size that this rank expects.
+std::string explain_other_size(Rank other, std::uint64_t expected_bytes);
 // Members with which the instance has yet to exchange segments. path: slow
 std::vector<int> partners(const Instance& instance);
 

@@ -285,15 +285,10 @@ std::string Engine::explain(const Instance& instance) const {
   const Team& team = *instance.team;
   if (status.code() == ESP_ERR_MISMATCH) {
     if (instance.channel != 0 && team.board && !team.board.reported().ok()) {
-      return fmt::format("point-to-point: {} bytes: another member gave up first: {} (rank {})",
-                         instance.call.count, esp_status_text(status.code()), status.rank());
+      return fmt::format("point-to-point: {} bytes: {}", instance.call.count,
+                         explain_report(status));
     }
-    if (instance.channel != 0) {
-      return fmt::format(
-          "point-to-point: rank {} sent a message of another size than the {} bytes "
-          "expected here",
-          status.rank(), instance.call.count);
-    }
+    if (instance.channel != 0) return explain_other_size(status.rank(), instance.call.count);
     return explain_mismatch(team, instance.call.signature(), status.rank());
   }
   if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {

@@ -109,10 +109,8 @@ bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
                 "rank {} died (as another member found) while operations on team {} were "
                 "under way",
                 reported.rank(), team.id)
-          : fmt::format(
-                "{}; another member gave up first: {}{}",
-                describe(team, pending(team), waited_ns, first), esp_status_text(reported.code()),
-                reported.rank() == kNoRank ? "" : fmt::format(" (rank {})", reported.rank()));
+          : fmt::format("{}; {}", describe(team, pending(team), waited_ns, first),
+                        explain_report(reported));
   engine_.fail(team, reported, std::move(text));
   return true;
 }

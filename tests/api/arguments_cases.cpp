@@ -153,7 +153,9 @@ void flows_and_requests(const Context& context) {
   REFUSED(esp_recv(world, &byte, 1, -1, 0), ESP_ERR_ARGUMENT);
   if (other != context.rank) {
     REFUSED(esp_send(world, &byte, 1, other, 256), ESP_ERR_ARGUMENT);
-    REFUSED(esp_send(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
+    CHECK(says(context, "esp_send: channel 256"), "{}", esp_job_error(context.job));
+    REFUSED(esp_recv(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
+    CHECK(says(context, "esp_recv: 1 bytes, but"), "{}", esp_job_error(context.job));
   }
   int index = 0, done = 0;
   REFUSED(esp_request_test(nullptr, &done), ESP_ERR_ARGUMENT);

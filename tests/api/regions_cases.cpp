@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "tests/api/cases.hpp"
@@ -225,6 +226,8 @@ void wrong_calls(const Context& c) {
   argument(esp_put(region, c.size, 0, &word, 8), "no such rank");
   argument(esp_get(region, -1, 0, &word, 8), "no such rank");
   argument(esp_put(region, to, 57, &word, 8), "beyond the end");
+  const std::string text = esp_job_error(c.job);
+  CHECK(text.starts_with("esp_put: 8 bytes at offset 57 "), "{}", text);
   argument(esp_get(region, to, 65, &word, 0), "behind the end");
   argument(esp_get(region, to, kMost, &word, 8), "wraps around");
   argument(esp_put(region, to, 8, &word, kMost), "wraps around");

@@ -33,6 +33,9 @@ int main(int argc, char** argv) try {
   app.add_flag("--markdown", markdown, "With --config: docs/configuration.md")->needs(config_flag);
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
                                                 ESP_VERSION_MINOR, ESP_VERSION_PATCH));
+  app.failure_message([](const CLI::App*, const CLI::Error& wrong) {
+    return fmt::format("esp-info: {}\nRun with --help for all options.\n", wrong.what());
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& parse_error) {
