@@ -231,9 +231,10 @@ Status reported(const Message& message, Status status) noexcept {
 // `own`: what the receive itself came to; `status`: with what the team's members have reported.
 void fail_receive(const Message& message, Status own, Status status) {
   const std::uint64_t bytes = message.parts.elements;
+  const Team& team = message.handle.team;
   std::string text = fmt::format("point-to-point: receiving {} bytes from rank {}: ", bytes,
-                                 own.ok() ? message.peer : status.rank());
-  if (own.ok()) {
+                                 team.members[static_cast<std::size_t>(message.peer)]);
+  if (status != own) {
     text += espalier::explain_report(status);
   } else if (own.code() == ESP_ERR_MISMATCH) {
     text = espalier::explain_other_size(status.rank(), bytes);

@@ -140,23 +140,21 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
 }
 
 Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
-  enum class Kind : std::uint8_t {
-    kNumber,
-    kOther
-  };  // kOther: a hash, or a name's place in a list
+  // kOther: a hash, or a name's place in a list.
+  enum class Kind : std::uint8_t { kNumber, kAutomaticNumber, kOther };
   static constexpr struct {
     const char* knob;
     std::uint64_t CardFields::*value;
     Kind kind = Kind::kOther;
   } kCommon[] = {
-      {"SHM_ARENA_BYTES", &Card::arena_bytes, Kind::kNumber},
+      {"SHM_ARENA_BYTES", &Card::arena_bytes, Kind::kAutomaticNumber},
       {"HEAP_BYTES", &Card::heap_bytes, Kind::kNumber},
       {"SHORT_BYTES", &Card::short_bytes, Kind::kNumber},
-      {"SEGMENT_BYTES", &Card::segment_bytes, Kind::kNumber},
+      {"SEGMENT_BYTES", &Card::segment_bytes, Kind::kAutomaticNumber},
       {"ALGORITHM", &Card::algorithm},
       {"SHAPE", &Card::shape},
       {"VARIANT", &Card::variant},
-      {"RADIX", &Card::radix, Kind::kNumber},
+      {"RADIX", &Card::radix, Kind::kAutomaticNumber},
       {"NODES", &Card::node_rule},
       {"TOPOLOGY", &Card::topology},
       {"LEVELS", &Card::levels},
@@ -169,7 +167,12 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
       if (cards[r].*value == mine.*value) continue;
       std::string text =
           fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r);
-      if (kind == Kind::kNumber) text += fmt::format(": {} and {}", mine.*value, cards[r].*value);
+      const auto shown = [kind = kind](std::uint64_t number) {
+        return number == 0 && kind == Kind::kAutomaticNumber ? "automatic" : std::to_string(number);
+      };
+      if (kind != Kind::kOther) {
+        text += fmt::format(": {} and {}", shown(mine.*value), shown(cards[r].*value));
+      }
       return error(ESP_ERR_CONFIG, std::move(text));
     }
   }

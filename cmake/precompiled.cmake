@@ -5,11 +5,14 @@ option(ESPALIER_PRECOMPILED "Compile the headers of other libraries once per tar
 if(NOT ESPALIER_PRECOMPILED)
   return()
 endif()
+if(NOT ESPALIER_SANITIZE)
+  message(FATAL_ERROR "ESPALIER_PRECOMPILED is for sanitizers: what users get is built without")
+endif()
 
 # The compiler cache compares what is precompiled by its content.
-if(CMAKE_CXX_COMPILER_LAUNCHER STREQUAL ESPALIER_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ESPALIER_CCACHE})
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")

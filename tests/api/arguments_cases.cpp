@@ -154,6 +154,7 @@ void flows_and_requests(const Context& context) {
   if (other != context.rank) {
     REFUSED(esp_send(world, &byte, 1, other, 256), ESP_ERR_ARGUMENT);
     CHECK(says(context, "esp_send: channel 256"), "{}", esp_job_error(context.job));
+    REFUSED(esp_send(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
     REFUSED(esp_recv(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
     CHECK(says(context, "esp_recv: 1 bytes, but"), "{}", esp_job_error(context.job));
   }

@@ -185,6 +185,22 @@ TEST(Cards, BytesOfStrangers) {
   EXPECT_GT(refused, 5000);
 }
 
+TEST(Cards, SettingsThatDifferAreShown) {
+  const std::uint64_t nonce = 1;
+  const auto text = [&](auto set) {
+    Config config;
+    const Card mine = make_card(config, nonce, 3, "node");
+    set(config);
+    return check_agreement({mine, make_card(config, nonce, 3, "node")}, 0).error().text;
+  };
+  EXPECT_EQ(text([](Config& c) { c.radix = 3; }),
+            "ESPALIER_RADIX differs between rank 0 and rank 1: automatic and 3");
+  EXPECT_EQ(text([](Config& c) { c.heap_bytes = 1 << 20; }),
+            "ESPALIER_HEAP_BYTES differs between rank 0 and rank 1: 1073741824 and 1048576");
+  EXPECT_EQ(text([](Config& c) { c.shape = ESP_SHAPE_CHAIN; }),
+            "ESPALIER_SHAPE differs between rank 0 and rank 1");
+}
+
 // By what it says, not by its name.
 TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
   const TemporaryFolder folder;

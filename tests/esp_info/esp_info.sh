@@ -73,6 +73,6 @@ expect 1 'bad.json is not a trace' "$program" --merge-traces "$folder"/{all,bad}
 expect 1 'cannot write /dev/full' "$program" --merge-traces /dev/full "$folder/0.json"
 expect 2 'merge-traces' "$program" --merge-traces "$folder/all.json"
 
-expect 2 'frobnicate' "$program" --frobnicate
+expect 2 '^esp-info: .*frobnicate' "$program" --frobnicate
 expect 2 'at most 1' "$program" --config --counters
 exit $((failures > 0))

@@ -124,6 +124,15 @@ def rule_header_guard(source):
         yield "-", 1, "neither #pragma once nor a guard"
 
 
+def rule_own_header(source):
+    """Compiling NAME.cpp is what shows that NAME.hpp stands alone (tests/compile)."""
+    own = re.escape(pathlib.PurePosixPath(source.path).stem) + r"\.hpp"
+    first = re.search(r'^#\s*include\s+([<"].*[>"])', source.text, re.M)
+    if source.suffix == ".cpp" and source.has_header and first:
+        if not re.fullmatch(rf'"(.*/)?{own}"', first.group(1)):
+            yield "-", 1, f"includes {first.group(1)} before its own header"
+
+
 def rule_file_comment(source):
     if source.explains_itself() and not source.text.lstrip().startswith(("//", "/*")):
         yield "-", 1, "does not begin with a comment that says what the file is for"

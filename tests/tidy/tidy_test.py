@@ -56,6 +56,11 @@ class Rules(Tree):
             self.plant(f"{folder}/a.cpp", f'{COMMENT}#include "shm/ring.hpp"\n')
         self.assertEqual(self.rules(), [])
 
+    def test_own_header_comes_first(self):
+        self.plant("core/a.hpp", HEADER)
+        self.expect("own-header", "core/a.cpp", '#include <vector>\n\n#include "core/a.hpp"\n',
+                    '#include "core/a.hpp"\n\n#include <vector>\n')
+
     def test_infiniband_only_under_verbs(self):
         verbs = COMMENT + "#include <infiniband/verbs.h>\n"
         self.expect("include", "net/tcp/a.cpp", verbs, COMMENT)

@@ -43,7 +43,7 @@ class RootedPlans : public testing::TestWithParam<std::pair<Collective, bool>> {
 
 TEST_P(RootedPlans, EverySizeEveryShape) {
   std::uint64_t turn = 0;
-  for (std::int32_t size = 1; size <= 64; ++size) {
+  for (std::int32_t size = 1; size <= kSizeMax; ++size) {
     for (const std::int32_t root : roots(size)) {
       PlanRequest request = call(GetParam().first, size, size <= 17 ? 3 : 2);
       request.root = root;
@@ -79,7 +79,7 @@ class RootlessPlans : public testing::TestWithParam<std::pair<Collective, bool>>
 
 TEST_P(RootlessPlans, EverySizeShapeAndVariant) {
   std::uint64_t turn = 0;
-  for (std::int32_t size = 1; size <= 64; ++size) {
+  for (std::int32_t size = 1; size <= kSizeMax; ++size) {
     for (int variant = 0; variant < ESP_VARIANT_COUNT; ++variant) {
       PlanRequest request = call(GetParam().first, size, size < 20 ? 17 : 3);
       request.commutative = GetParam().second;
