@@ -41,7 +41,8 @@ esp_status check(const char* caller, esp_team* handle, const void* buffer, size_
   }
   if (peer < 0 || peer >= team.size() || peer == team.rank) [[unlikely]] {
     return bad(job, caller,
-               fmt::format("peer {} for rank {} in a team of {}", peer, team.rank, team.size()));
+               peer == team.rank ? fmt::format("peer {} is this rank itself", peer)
+                                 : fmt::format("peer {} in a team of {}", peer, team.size()));
   }
   if (channel >= 256) [[unlikely]] {
     return bad(job, caller, fmt::format("channel {} >= 256", channel));

@@ -149,6 +149,7 @@ void flows_and_requests(const Context& context) {
   const int other = (context.rank + 1) % context.size;
   REFUSED(esp_send(world, &byte, 1, context.rank, 0), ESP_ERR_ARGUMENT);
   REFUSED(esp_recv(world, &byte, 1, context.rank, 0), ESP_ERR_ARGUMENT);
+  CHECK(says(context, "is this rank itself"), "{}", esp_job_error(context.job));
   REFUSED(esp_send(world, &byte, 1, context.size, 0), ESP_ERR_ARGUMENT);
   REFUSED(esp_recv(world, &byte, 1, -1, 0), ESP_ERR_ARGUMENT);
   if (other != context.rank) {

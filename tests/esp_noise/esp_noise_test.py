@@ -58,6 +58,7 @@ def test_options():
         assert re.search(pattern, done.stderr), (arguments, done.stderr)
         assert "ran" not in done.stdout
     fails("^esp-noise: --spec is required", "--", "echo", "ran")
+    fails("^esp-noise: unknown option --sumary", "--spec", "none", "--sumary", "--", "echo", "ran")
     fails("which program", "--spec", "none")
     fails("which program", "--spec", "none", "--")
     fails('noise "gauss:1hz": there is no kind', "--spec", "gauss:1hz", "--", "echo", "ran")
