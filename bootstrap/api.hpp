@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "bootstrap/job.hpp"
@@ -85,7 +86,11 @@ esp_status fail(esp_job& job, esp_status code, std::string text);
 inline esp_status fail(esp_job& job, const Error& failure) {
   return fail(job, failure.status.code(), failure.text);
 }
-// The same for a failed team.
+// fail() for an argument of the function `caller`.
+esp_status bad_argument(esp_job& job, std::string_view caller, std::string_view what);
+// fail() where not may_block().
+esp_status refuse_blocking(esp_job& job, std::string_view caller);
+// fail() for a failed team.
 esp_status fail_team(esp_team& handle, Status status);
 
 // Hands the end of an operation to a request. Finish::context is the request.

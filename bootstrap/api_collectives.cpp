@@ -1,7 +1,5 @@
 // C API: collectives. Contracts in espalier.h.
 // path: short (blocking small operations), data
-#include <fmt/format.h>
-
 #include "bootstrap/api_check.hpp"
 
 using espalier::Call;
@@ -61,9 +59,7 @@ struct BlockingWait {
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
   if (!api::may_block(job)) {
-    return api::fail(job, ESP_ERR_STATE,
-                     fmt::format("{}: a blocking call inside a callback",
-                                 espalier::collective_name(call.collective)));
+    return api::refuse_blocking(job, espalier::collective_name(call.collective));
   }
   call.blocking = true;
   return run_engine(handle, call);

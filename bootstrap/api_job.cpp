@@ -19,6 +19,14 @@ esp_status fail(esp_job& job, esp_status code, std::string text) {
   return code;
 }
 
+esp_status bad_argument(esp_job& job, std::string_view caller, std::string_view what) {
+  return fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
+}
+
+esp_status refuse_blocking(esp_job& job, std::string_view caller) {
+  return fail(job, ESP_ERR_STATE, fmt::format("{}: a blocking call inside a callback", caller));
+}
+
 esp_status fail_team(esp_team& handle, Status status) {
   handle.job->errors.set(handle.team.fault_text);
   return status.code();

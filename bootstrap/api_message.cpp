@@ -13,15 +13,11 @@ static_assert(ESP_AM_IDS == kMessageIds);
 
 namespace {
 
-esp_status bad(esp_job& job, const char* caller, const std::string& what) {
-  return api::fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
-}
-
 esp_status check_id(const char* caller, esp_job* job, int id) {
   if (job == nullptr) return ESP_ERR_ARGUMENT;
   if (id >= 0 && id < ESP_AM_IDS) [[likely]]
     return ESP_OK;
-  return bad(*job, caller, fmt::format("id {}: ids are 0 to {}", id, ESP_AM_IDS - 1));
+  return api::bad_argument(*job, caller, fmt::format("id {}: ids are 0 to {}", id, ESP_AM_IDS - 1));
 }
 
 esp_status check(const char* caller, esp_job* job, int rank, int id, const void* payload,
@@ -29,14 +25,15 @@ esp_status check(const char* caller, esp_job* job, int rank, int id, const void*
   const esp_status status = check_id(caller, job, id);
   if (status != ESP_OK) return status;
   if (rank < 0 || rank >= job->size) [[unlikely]] {
-    return bad(*job, caller, fmt::format("rank {} in a job of {}", rank, job->size));
+    return api::bad_argument(*job, caller, fmt::format("rank {} in a job of {}", rank, job->size));
   }
   if (payload == nullptr && bytes > 0) [[unlikely]] {
-    return bad(*job, caller, fmt::format("{} bytes, but the payload is NULL", bytes));
+    return api::bad_argument(*job, caller, fmt::format("{} bytes, but the payload is NULL", bytes));
   }
   if (bytes > kMessageBytes) [[unlikely]] {
-    return bad(*job, caller,
-               fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
+    return api::bad_argument(
+        *job, caller,
+        fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
   }
   return ESP_OK;
 }
@@ -69,9 +66,7 @@ esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const 
                        size_t bytes) {
   const esp_status status = check(__func__, job, rank, id, payload, bytes);
   if (status != ESP_OK) return status;
-  if (!api::may_block(*job)) {
-    return api::fail(*job, ESP_ERR_STATE, "esp_am_send: a blocking call inside a callback");
-  }
+  if (!api::may_block(*job)) return api::refuse_blocking(*job, __func__);
   esp_request* request = nullptr;
   const ActiveMessage message{static_cast<unsigned>(id), argument, payload, bytes};
   const esp_status started = start(*job, rank, message, nullptr, &request);

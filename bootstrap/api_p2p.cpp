@@ -27,41 +27,30 @@ namespace api = espalier::api;
 
 namespace {
 
-esp_status bad(esp_job& job, const char* caller, const std::string& what) {
-  return api::fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
-}
-
 esp_status check(const char* caller, esp_team* handle, const void* buffer, size_t bytes, int peer,
                  unsigned channel) {
   if (handle == nullptr) return ESP_ERR_ARGUMENT;
   esp_job& job = *handle->job;
   Team& team = handle->team;
   if (buffer == nullptr && bytes > 0) [[unlikely]] {
-    return bad(job, caller, fmt::format("{} bytes, but the buffer is NULL", bytes));
+    return api::bad_argument(job, caller, fmt::format("{} bytes, but the buffer is NULL", bytes));
   }
   if (peer < 0 || peer >= team.size() || peer == team.rank) [[unlikely]] {
-    return bad(job, caller,
-               peer == team.rank ? fmt::format("peer {} is this rank itself", peer)
+    return api::bad_argument(job, caller,
+                             peer == team.rank
+                                 ? fmt::format("peer {} is this rank itself", peer)
                                  : fmt::format("peer {} in a team of {}", peer, team.size()));
   }
   if (channel >= 256) [[unlikely]] {
-    return bad(job, caller, fmt::format("channel {} >= 256", channel));
+    return api::bad_argument(job, caller, fmt::format("channel {} >= 256", channel));
   }
   if (bytes > std::numeric_limits<std::uint64_t>::max() / 2) [[unlikely]] {
-    return bad(job, caller, "the size is absurd (was it negative?)");
+    return api::bad_argument(job, caller, "the size is absurd (was it negative?)");
   }
   const bool here = !job.threaded;  // Otherwise start_flow looks, on the owner.
   if (here && team.failed()) [[unlikely]]
     return api::fail_team(*handle, team.fault);
   return ESP_OK;
-}
-
-// In a callback nothing may wait.
-esp_status check_blocking(const char* caller, esp_job& job) {
-  if (api::may_block(job)) [[likely]]
-    return ESP_OK;
-  return api::fail(job, ESP_ERR_STATE,
-                   fmt::format("{}: a blocking call inside a callback", caller));
 }
 
 // The next message of a flow, which both sides cut into the same segments.
@@ -334,9 +323,9 @@ esp_status run_flow(esp_team& handle, const Engine::Flow& flow) {
 extern "C" {
 
 esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, unsigned channel) {
-  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
-  if (status == ESP_OK) status = check_blocking(__func__, *team->job);
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
   if (status != ESP_OK) return status;
+  if (!api::may_block(*team->job)) return api::refuse_blocking(*team->job, __func__);
   if (!team->job->threaded) {
     std::uint64_t& sent = team->team.flow(peer, channel).sent;
     const Message message = make_message(*team, peer, channel, bytes, sent + 1);
@@ -351,9 +340,9 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
 }
 
 esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel) {
-  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
-  if (status == ESP_OK) status = check_blocking(__func__, *team->job);
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
   if (status != ESP_OK) return status;
+  if (!api::may_block(*team->job)) return api::refuse_blocking(*team->job, __func__);
   if (!team->job->threaded) {
     std::uint64_t& received = team->team.flow(peer, channel).received;
     const Message message = make_message(*team, peer, channel, bytes, received + 1);

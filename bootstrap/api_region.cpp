@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kWords = 3;  // that members tell each other: bytes, place + 1, number
 
 esp_status bad(const char* caller, const esp_region& region, const std::string& what) {
-  return api::fail(*region.team->job, ESP_ERR_ARGUMENT, fmt::format("{}: {}", caller, what));
+  return api::bad_argument(*region.team->job, caller, what);
 }
 
 // The part of a member's memory that an operation means, or a reported error.
@@ -157,10 +157,7 @@ esp_status start(const Access& access, const esp_notify* notify, esp_request** r
 
 esp_status run(const Access& access) {
   esp_job& job = access.job();
-  if (!api::may_block(job)) {
-    return api::fail(job, ESP_ERR_STATE,
-                     fmt::format("{}: a blocking call inside a callback", access.caller));
-  }
+  if (!api::may_block(job)) return api::refuse_blocking(job, access.caller);
   if (access.at_hand()) {
     do_at_hand(access);
     count(access);

@@ -47,7 +47,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 class LinkUnder : public ::testing::TestWithParam<Case> {};
 
 #ifdef ESPALIER_SANITIZED
-constexpr std::uint64_t kPart = 4;  // of the seeds: it takes six times as long
+constexpr std::uint64_t kPart = 4;  // of the seeds: each takes many times as long
 #else
 constexpr std::uint64_t kPart = 1;
 #endif

@@ -149,10 +149,10 @@ int main(int argc, char** argv) try {
     return app.exit(parse_error) == 0 ? 0 : 2;  // 0: --help and --version
   }
   options.program = app.remaining();
-  // A wrong option would be taken for the program.
   if (!options.program.empty() && options.program[0] == "--") {
     options.program.erase(options.program.begin());
   } else if (!options.program.empty() && options.program[0].starts_with('-')) {
+    // It would be taken for the program.
     return fail(fmt::format("unknown option {}: esp-noise --help tells more", options.program[0]),
                 2);
   }
