@@ -3,7 +3,8 @@
 //   made on first use        handshake.hpp, over letters (postman.hpp)
 //   never flooded            credit_account.hpp: receivers always have a packet for what comes
 //   few completions          send_queue.hpp; few doorbells: posts go out in batches
-//   small frames             share packets (frame_stream.hpp), inline where they fit
+//   small frames             share packets (frame_stream.hpp), inline where they fit; one that goes
+//                            alone leaves out a header that its receiver can tell (known_headers.hpp)
 //   large frames             copied through packets; or, if their receiver has announced where they
 //                            go (announce(), landings.hpp), written there by the adapter, out of
 //                            registered memory or through packets
@@ -74,6 +75,7 @@ struct ConnectionStatistics {
   std::uint64_t not_ready = 0;           // that broke because a receiver had no packet posted
   std::uint64_t letters = 0, bad_letters = 0;
   std::uint64_t messages = 0, frames = 0, credit_messages = 0, probes = 0;
+  std::uint64_t headless = 0;  // messages that were a frame without its header
   std::uint64_t signals = 0;  // operations that asked for a completion
   std::uint64_t announced = 0, retired = 0;
   std::uint64_t placed = 0;                              // frames written by the adapter
@@ -165,6 +167,11 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool place(Peer& peer, Batch& batch) noexcept;
   void begin_placing(Peer& peer, Post& post) noexcept;
   void send_message(Peer& peer, Packet& packet, MessageKind kind, Batch& batch) noexcept;
+  void send_frame(Peer& peer, Packet& packet, const net::FrameHeader& header,
+                  Batch& batch) noexcept;
+  void send_counted(Peer& peer, Packet& packet, MessageHead head, Batch& batch) noexcept;
+  std::uint64_t count(Peer& peer, Packet& packet, MessageKind kind, Transfer& what) noexcept;
+  void set_bytes(Transfer& what, const Packet& packet, std::size_t begin) const noexcept;
   void send_small(Peer& peer, std::span<std::byte> message, MessageKind kind,
                   Batch& batch) noexcept;
   void track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept;
@@ -174,12 +181,15 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
 
   // Receiving (connection_link_receive.cpp).
   void received(ConnectionId from, Packet& packet) noexcept override;
+  void received_immediate(ConnectionId from, Packet& packet,
+                          std::uint32_t immediate) noexcept override;
   void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept override;
   void completed(ConnectionId on, std::uint64_t cookie) noexcept override;
   void broken(ConnectionId which, Fault why) noexcept override;
   void failed(ConnectionId on, std::uint64_t cookie, Fault why) noexcept override;
   void take(Peer& peer, std::span<const std::byte> message) noexcept;
-  void take_frames(Peer& peer, std::span<const std::byte> frames) noexcept;
+  void take_headless(Peer& peer, const Headless& what, std::span<const std::byte> payload) noexcept;
+  void take_frames(Peer& peer, std::span<const std::byte> frames, std::uint32_t keep) noexcept;
   void take_offer(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
   bool in_order(Peer& peer, int ahead) noexcept;

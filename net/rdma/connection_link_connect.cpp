@@ -275,6 +275,8 @@ void ConnectionLink::close(Peer& peer) noexcept {
   peer.granted = 0;
   if (ESP_PLANT(68, true, false)) peer.offers.clear();
   peer.remarks = peer.remark_expected = 0;
+  if (ESP_PLANT(70, true, false)) peer.told = {};
+  peer.heard = {};
   peer.retired.clear();
   peer.placing.post = nullptr;
   if (peer.landings == nullptr) return;

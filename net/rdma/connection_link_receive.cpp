@@ -84,6 +84,15 @@ void ConnectionLink::received(ConnectionId from, Packet& packet) noexcept {
   port_.repost(packet);
 }
 
+void ConnectionLink::received_immediate(ConnectionId from, Packet& packet,
+                                        std::uint32_t immediate) noexcept {
+  Peer* peer = on(from);
+  if (peer != nullptr && !peer->verdict) {
+    take_headless(*peer, Headless(immediate), {packet.data, packet.bytes});
+  }
+  port_.repost(packet);
+}
+
 void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexcept {
   auto head = parse_head(message);
   if (!head) return violation(peer, head.error().text);
@@ -96,7 +105,7 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
   const auto body = message.subspan(MessageHead::kBytes);
   switch (head->kind) {
     case MessageKind::kFrames:
-      return take_frames(peer, body);
+      return take_frames(peer, body, head->keep);
     case MessageKind::kGoodbye:
       if (peer.arriving) return violation(peer, "a goodbye inside a frame");
       peer.left = true;
@@ -110,13 +119,44 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
   }
 }
 
-void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames) noexcept {
+// `keep`: as in a head.
+void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames,
+                                 std::uint32_t keep) noexcept {
   Intake intake(*this, peer);
   if (peer.left) return violation(peer, "a frame after its goodbye");
+  const bool begins = !peer.arriving;
   statistics_.copied_out_bytes += frames.size();
   if (auto wrong = peer.reader.take(peer.rank, frames, options_.payload_max, intake)) {
-    violation(peer, std::move(wrong->text));
+    return violation(peer, std::move(wrong->text));
   }
+  if (keep == 0 || peer.verdict) return;
+  const net::FrameHeader& header = peer.reader.last();
+  const bool alone = begins && frames.size() == net::kFrameHeaderBytes + header.bytes;
+  if (!alone || header.kind != net::FrameKind::kSegment) {
+    return violation(peer, "a header to keep that is not a segment's of its own");
+  }
+  peer.heard.keep(keep - 1, header);
+}
+
+// A segment without its header.
+void ConnectionLink::take_headless(Peer& peer, const Headless& what,
+                                   std::span<const std::byte> payload) noexcept {
+  const auto ahead = what.number - static_cast<std::uint8_t>(peer.expected);
+  if (!in_order(peer, static_cast<std::int8_t>(ahead))) return;
+  if (!heard(peer, what.credits)) return;
+  ++peer.expected;
+  auto header = peer.heard.follow(what.slot, what.step);
+  if (!header || peer.arriving || peer.left || payload.size() > options_.payload_max) {
+    return violation(peer, fmt::format("{} bytes that follow header {}", payload.size(), what.slot));
+  }
+  header->bytes = payload.size();
+  header->synchronous = what.synchronous;
+  statistics_.copied_out_bytes += payload.size();
+  Intake intake(*this, peer);
+  std::byte* to = intake.begin(peer.rank, *header);
+  if (peer.verdict) return;
+  if (!payload.empty()) copy_bytes(to, payload.data(), payload.size());
+  intake.end(peer.rank, *header, to);
 }
 
 void ConnectionLink::take_offer(Peer& peer, std::span<const std::byte> body) noexcept {

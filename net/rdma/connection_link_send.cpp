@@ -12,6 +12,8 @@ namespace {
 
 // The largest write in one piece: adapters have limits, and a break repeats less.
 constexpr std::uint64_t kWriteBytes = std::uint64_t{1} << 20;
+// Where the payload of a packet's first frame stands.
+constexpr std::size_t kFrameAt = MessageHead::kBytes + net::kFrameHeaderBytes;
 
 }  // namespace
 
@@ -32,7 +34,7 @@ void ConnectionLink::finish(Post& post, Status status) noexcept {
 }
 
 Packet* ConnectionLink::take_packet(Peer& peer) noexcept {
-  Packet* packet = packets_->take();
+  Packet* packet = packets_->take(!peer.resend.empty());
   if (packet != nullptr) return packet;
   starved_ = true;
   if (!std::exchange(peer.thirsty, true)) thirsty_.push_back(&peer);
@@ -53,13 +55,12 @@ void ConnectionLink::mark(Peer& peer) noexcept {
 }
 
 void ConnectionLink::pump_ready() noexcept {
-  if (packets_->free_count() > 0) {
-    for (Peer* peer : thirsty_) {
-      peer->thirsty = false;
-      mark(*peer);
-    }
-    thirsty_.clear();
-  }
+  std::erase_if(thirsty_, [&](Peer* peer) {
+    if (!packets_->any(!peer->resend.empty())) return false;
+    peer->thirsty = false;
+    mark(*peer);
+    return true;
+  });
   pumping_.swap(ready_);
   for (Peer* peer : pumping_) {
     peer->ready = false;
@@ -106,7 +107,7 @@ bool ConnectionLink::send_now(Peer& peer, const net::FrameHeader& header,
   peer.sought = true;
   Batch batch(port_, *peer.connection);
   const Tail before(peer);
-  send_message(peer, *packet, MessageKind::kFrames, batch);
+  send_frame(peer, *packet, header, batch);
   ring(peer, batch, before);
   return true;
 }
@@ -205,6 +206,8 @@ bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
+  const bool begins = !queue.front()->begun;
+  const net::FrameHeader first = queue.front()->header;
   while (!queue.empty()) {
     Post& post = *queue.front();
     if (!alone && !post.begun && peer.offers.find(post.header) != nullptr) break;
@@ -216,7 +219,11 @@ bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch
     (void)queue.pop_front();
     finish(post, {});
   }
-  send_message(peer, *packet, MessageKind::kFrames, batch);
+  if (begins && packet->bytes == kFrameAt + first.bytes) {
+    send_frame(peer, *packet, first, batch);
+  } else {
+    send_message(peer, *packet, MessageKind::kFrames, batch);
+  }
   return true;
 }
 
@@ -291,27 +298,68 @@ void ConnectionLink::track(Peer& peer, const Record& record, bool force, Transfe
   statistics_.signals += ticket.signaled ? 1 : 0;
 }
 
-// Counted; the packet is kept until it is known to have arrived.
+// The packet is kept until it is known to have arrived.
 void ConnectionLink::send_message(Peer& peer, Packet& packet, MessageKind kind,
                                   Batch& batch) noexcept {
+  MessageHead head;
+  head.kind = kind;
+  send_counted(peer, packet, head, batch);
+}
+
+// A packet of one frame and no more. Without its header, if the peer can tell it; what is in the
+// packet is whole, for a connection that breaks takes along what the peer knew.
+void ConnectionLink::send_frame(Peer& peer, Packet& packet, const net::FrameHeader& header,
+                                Batch& batch) noexcept {
+  MessageHead head;
+  head.kind = MessageKind::kFrames;
+  const bool tells = header.kind == net::FrameKind::kSegment;
+  if (!tells) return send_counted(peer, packet, head, batch);
+  const std::uint32_t slot = KnownHeaders::slot_of(header);
+  const auto step = peer.told.step_to(header);
+  peer.told.keep(slot, header);
+  if (!step) {
+    head.keep = static_cast<std::uint8_t>(1 + slot);
+    return send_counted(peer, packet, head, batch);
+  }
+  Transfer what;
+  const std::uint64_t number = count(peer, packet, MessageKind::kFrames, what);
+  const Headless frame(slot, *step, number, header.synchronous,
+                       peer.credits.take_owed(Headless::kCreditsMax));
+  set_bytes(what, packet, kFrameAt);
+  ++statistics_.headless;
+  batch.send_immediate(what, frame.immediate());
+}
+
+void ConnectionLink::send_counted(Peer& peer, Packet& packet, MessageHead head,
+                                  Batch& batch) noexcept {
+  Transfer what;
+  head.number = static_cast<std::uint32_t>(count(peer, packet, head.kind, what));
+  head.credits = peer.credits.take_owed();
+  write_head(head, packet.data);
+  set_bytes(what, packet, 0);
+  batch.send(what);
+}
+
+// A message that must arrive once. Answers its number.
+std::uint64_t ConnectionLink::count(Peer& peer, Packet& packet, MessageKind kind,
+                                    Transfer& what) noexcept {
   Record record;
   record.what = Record::What::kMessage;
   record.kind = kind;
   record.packet = &packet;
   record.number = peer.next++;
   peer.credits.spend();
-  MessageHead head;
-  head.kind = kind;
-  head.credits = peer.credits.take_owed();
-  head.number = static_cast<std::uint32_t>(record.number);
-  write_head(head, packet.data);
-  Transfer what;
   track(peer, record, kind == MessageKind::kGoodbye, what);
-  what.local = packet.data;
-  what.bytes = packet.bytes;
-  what.region = packet.bytes > port_.inline_bytes() ? &packets_->region() : nullptr;
   ++statistics_.messages;
-  batch.send(what);
+  return record.number;
+}
+
+// What is in the packet from there on.
+void ConnectionLink::set_bytes(Transfer& what, const Packet& packet,
+                               std::size_t begin) const noexcept {
+  what.local = packet.data + begin;
+  what.bytes = packet.bytes - begin;
+  what.region = what.bytes > port_.inline_bytes() ? &packets_->region() : nullptr;
 }
 
 // Not counted: it speaks of this connection.

@@ -11,7 +11,7 @@ namespace espalier::rdma {
 
 void write_head(const MessageHead& head, std::byte* at) noexcept {
   at[0] = static_cast<std::byte>(head.kind);
-  at[1] = std::byte{0};
+  at[1] = static_cast<std::byte>(head.keep);
   store(at + 2, head.credits);
   store(at + 4, head.number);
 }
@@ -21,11 +21,15 @@ Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept {
     return error(ESP_ERR_NETWORK, fmt::format("a message of {} bytes", message.size()));
   }
   const auto kind = static_cast<unsigned>(message[0]);
-  if (kind < 1 || kind > 5 || message[1] != std::byte{0}) {
-    return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
-  }
+  const auto keep = static_cast<unsigned>(message[1]);
+  if (kind < 1 || kind > 5) return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
   MessageHead head;
   head.kind = static_cast<MessageKind>(kind);
+  if (keep > (head.kind == MessageKind::kFrames ? KnownHeaders::kSlots : 0)) {
+    return error(ESP_ERR_NETWORK, fmt::format("message kind {} with a header to keep in slot {}",
+                                              kind, keep - 1));
+  }
+  head.keep = static_cast<std::uint8_t>(keep);
   head.credits = load<std::uint16_t>(&message[2]);
   head.number = load<std::uint32_t>(&message[4]);
   return head;

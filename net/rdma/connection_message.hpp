@@ -1,13 +1,15 @@
-// What travels on a connection: messages with a head of 8 bytes, and writes whose immediate data
-// say what has been placed.
+// What travels on a connection: messages with a head of 8 bytes; frames without any, whose
+// immediate data say which header they follow; and writes whose immediate data say what has been
+// placed.
 //
 //   0  kind        MessageKind
-//   1  0
+//   1  keep        frames: 1 + the slot where the header of the one frame that this is is kept
+//                  (known_headers.hpp); 0: nowhere
 //   2  credits     packets of the other direction that were posted again
 //   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
-// Counted are messages that must arrive once, whatever becomes of connections: frames, goodbyes,
-// and placements (of whose number 8 bits are written). The others speak of one connection and end
+// Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
+// or without, goodbyes, and placements (of the number immediate data have 8 bits). The others speak of one connection and end
 // with it, and so do their numbers:
 //   announce  slot 4, 0 4, address 8, key 4, 0 4, frame header 40: where this frame may be placed
 //   retire    slot 4: the frame came otherwise
@@ -22,6 +24,7 @@
 
 #include "net/frame.hpp"
 #include "net/rdma/connection_port.hpp"
+#include "net/rdma/known_headers.hpp"
 
 namespace espalier::rdma {
 
@@ -29,6 +32,7 @@ enum class MessageKind : std::uint8_t { kFrames = 1, kGoodbye, kAnnounce, kRetir
 
 struct MessageHead {
   MessageKind kind = MessageKind::kCredits;
+  std::uint8_t keep = 0;
   std::uint16_t credits = 0;
   std::uint32_t number = 0;
 
@@ -75,5 +79,35 @@ struct Placement {
   bool synchronous;
   std::uint32_t credits;
 };
+
+// A whole segment whose header is the one that follows, by `step`, what is kept in `slot`. The
+// message is its payload. There is a meaning to all 32 bits.
+struct Headless {
+  static constexpr std::uint32_t kCreditsMax = 0xff;
+
+  constexpr Headless(std::uint32_t slot_, std::uint32_t step_, std::uint64_t number_,
+                     bool synchronous_, std::uint32_t credits_) noexcept
+      : slot(slot_),
+        step(step_),
+        number(static_cast<std::uint8_t>(number_)),
+        synchronous(synchronous_),
+        credits(credits_) {}
+  constexpr explicit Headless(std::uint32_t immediate) noexcept
+      : slot(immediate >> 29),
+        step(immediate >> 17 & KnownHeaders::kStepMax),
+        number(static_cast<std::uint8_t>(immediate >> 9)),
+        synchronous((immediate >> 8 & 1) != 0),
+        credits(immediate & 0xff) {}
+  constexpr std::uint32_t immediate() const noexcept {
+    return slot << 29 | step << 17 | std::uint32_t{number} << 9 | (synchronous ? 1U : 0U) << 8 |
+           credits;
+  }
+
+  std::uint32_t slot, step;
+  std::uint8_t number;  // the last bits
+  bool synchronous;
+  std::uint32_t credits;
+};
+static_assert(KnownHeaders::kSlots == 1U << 3 && KnownHeaders::kStepMax == (1U << 12) - 1);
 
 }  // namespace espalier::rdma

@@ -124,10 +124,12 @@ struct ConnectionLink::Peer : Timer {
   } placing;
 
   std::uint32_t remarks = 0;  // messages that are not counted, on this connection
+  KnownHeaders told;          // on this connection
 
   // Receiving.
   std::uint64_t expected = 1;
   std::uint32_t remark_expected = 0;
+  KnownHeaders heard;
   FrameReader reader;
   bool arriving = false;  // between begin() and end()
   std::unique_ptr<Landings> landings;
@@ -173,6 +175,11 @@ class ConnectionLink::Batch {
     what_ = what;
     kind_ = Kind::kSend;
   }
+  void send_immediate(const Transfer& what, std::uint32_t immediate) noexcept {
+    send(what);
+    kind_ = Kind::kSendImmediate;
+    immediate_ = immediate;
+  }
   // The bytes need not stay.
   void send_copy(std::span<const std::byte> bytes, Transfer what) noexcept {
     ESP_ASSERT(bytes.size() <= small_.size());
@@ -201,15 +208,18 @@ class ConnectionLink::Batch {
   }
 
  private:
-  enum class Kind : std::uint8_t { kNone, kSend, kWrite, kWriteImmediate };
+  enum class Kind : std::uint8_t { kNone, kSend, kSendImmediate, kWrite, kWriteImmediate };
 
   void release(bool more) noexcept {
     const Kind kind = std::exchange(kind_, Kind::kNone);
     if (kind == Kind::kNone || refused_) return;
     what_.more = more;
-    refused_ = kind == Kind::kSend
-                   ? !port_.send(on_, what_)
-                   : !port_.write(on_, what_, to_, kind == Kind::kWriteImmediate, immediate_);
+    refused_ = !post(kind);
+  }
+  bool post(Kind kind) noexcept {
+    if (kind == Kind::kSend) return port_.send(on_, what_);
+    if (kind == Kind::kSendImmediate) return port_.send_immediate(on_, what_, immediate_);
+    return port_.write(on_, what_, to_, kind == Kind::kWriteImmediate, immediate_);
   }
 
   ConnectionPort& port_;

@@ -1,6 +1,6 @@
 // ConnectionPort: what an adapter offers with connections (RC queue pairs): messages that arrive
-// once and in order or break the connection, writes with immediate data, reads and atomics on
-// registered memory. One shared receive queue, one completion queue. Below are libibverbs
+// once and in order or break the connection, with or without immediate data, writes with immediate
+// data, reads and atomics on registered memory. One shared receive queue, one completion queue. Below are libibverbs
 // (net/verbs) and the simulator, in which connections break, receive queues run dry and completion
 // queues overrun (net/sim).
 //
@@ -72,6 +72,9 @@ class ConnectionSink {
  public:
   // A message, in a packet of the shared receive queue: the sink owns it until repost().
   virtual void received(ConnectionId from, Packet& packet) noexcept = 0;
+  // The same, of a message with this immediate.
+  virtual void received_immediate(ConnectionId from, Packet& packet,
+                                  std::uint32_t immediate) noexcept = 0;
   // A write with this immediate has been placed in full.
   virtual void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept = 0;
   virtual void completed(ConnectionId on, std::uint64_t cookie) noexcept = 0;
@@ -110,6 +113,8 @@ class ConnectionPort {
 
   // False: the send queue is full.
   virtual bool send(ConnectionId on, const Transfer& what) noexcept = 0;
+  virtual bool send_immediate(ConnectionId on, const Transfer& what,
+                              std::uint32_t immediate) noexcept = 0;
   virtual bool write(ConnectionId on, const Transfer& what, RemoteMemory to, bool with_immediate,
                      std::uint32_t immediate) noexcept = 0;
   virtual bool read(ConnectionId on, const Transfer& what, RemoteMemory from) noexcept = 0;

@@ -46,9 +46,9 @@ class CreditAccount {
   [[nodiscard]] bool consumed() noexcept { return ++owed_ <= granted_; }
   // It is time for a message of its own.
   bool must_return() const noexcept { return 2 * owed_ >= granted_; }
-  // For the message that is being made.
-  std::uint16_t take_owed() noexcept {
-    const auto brought = static_cast<std::uint16_t>(std::min(owed_, 0xffffU));
+  // For the message that is being made, which has room for so many.
+  std::uint16_t take_owed(std::uint16_t most = 0xffff) noexcept {
+    const auto brought = static_cast<std::uint16_t>(std::min<std::uint32_t>(owed_, most));
     owed_ -= brought;
     return brought;
   }

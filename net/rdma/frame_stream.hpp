@@ -57,6 +57,8 @@ class FrameReader {
   void redirect(std::byte* payload) noexcept;
   void stop() noexcept { stopped_ = true; }
   bool stopped() const noexcept { return stopped_; }
+  // The header that was read last.
+  const net::FrameHeader& last() const noexcept { return header_; }
 
  private:
   net::FrameHeader header_;

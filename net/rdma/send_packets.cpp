@@ -15,6 +15,7 @@ SendPackets::SendPackets(ConnectionPort& port, std::uint32_t count)
 
 Result<std::unique_ptr<SendPackets>> SendPackets::create(ConnectionPort& port,
                                                          std::uint32_t count) {
+  ++count;
   std::unique_ptr<SendPackets> made(new SendPackets(port, count));
   auto region = port.enroll(made->memory_.get(), std::uint64_t{count} * port.packet_bytes());
   if (!region) return region.error();

@@ -1,5 +1,6 @@
 // SendPackets: registered memory in pieces of one packet, for messages and for payloads that are
-// not registered themselves (bounce buffers).
+// not registered themselves (bounce buffers). One more than were asked for is kept for what is sent
+// again: a placement that needs a packet then may stand before messages that hold all others.
 //
 // Ownership: owns memory and registration; a packet is the taker's until give(). Threads: owner.
 // path: data
@@ -21,10 +22,12 @@ class SendPackets {
   SendPackets(const SendPackets&) = delete;
   SendPackets& operator=(const SendPackets&) = delete;
 
-  // nullptr: all are in use.
-  Packet* take() noexcept {
+  // Whether take() has one.
+  bool any(bool to_repeat) const noexcept { return free_count_ > (to_repeat ? 0 : 1); }
+  // nullptr: all are in use, but perhaps the one for what is sent again.
+  Packet* take(bool to_repeat) noexcept {
+    if (!any(to_repeat)) return nullptr;
     Packet* packet = free_;
-    if (packet == nullptr) return nullptr;
     free_ = packet->next;
     packet->next = nullptr;
     packet->bytes = 0;
@@ -37,8 +40,6 @@ class SendPackets {
     ++free_count_;
   }
   const Region& region() const noexcept { return region_; }
-  std::size_t free_count() const noexcept { return free_count_; }
-  std::size_t count() const noexcept { return packets_.size(); }
 
  private:
   SendPackets(ConnectionPort& port, std::uint32_t count);

@@ -283,9 +283,11 @@ void ConnectionNet::tell(Operation& op, rdma::Packet* packet) {
   completion.packet = packet;
   completion.bytes = static_cast<std::uint32_t>(op.what.bytes);
   completion.immediate = op.immediate;
+  using Kind = SimConnectionPort::Completion::Kind;
   if (op.verb == Verb::kWrite) {
-    completion.kind = SimConnectionPort::Completion::Kind::kPlaced;
+    completion.kind = Kind::kPlaced;
   } else {
+    completion.kind = op.with_immediate ? Kind::kReceivedImmediate : Kind::kReceived;
     ESP_ASSERT(op.what.bytes <= packet->capacity);
     if (op.what.bytes > 0) std::memcpy(packet->data, op.data(), op.what.bytes);
     packet->bytes = completion.bytes;

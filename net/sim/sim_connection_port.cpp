@@ -195,6 +195,18 @@ bool SimConnectionPort::send(rdma::ConnectionId on, const rdma::Transfer& what) 
   return true;
 }
 
+bool SimConnectionPort::send_immediate(rdma::ConnectionId on, const rdma::Transfer& what,
+                                       std::uint32_t immediate) noexcept {
+  ConnectionNet::Operation* op = nullptr;
+  if (!post(on, what, op)) return false;
+  if (op == nullptr) return true;
+  op->verb = ConnectionNet::Verb::kSend;
+  op->with_immediate = true;
+  op->immediate = immediate;
+  net_.launch(*op);
+  return true;
+}
+
 bool SimConnectionPort::write(rdma::ConnectionId on, const rdma::Transfer& what,
                               rdma::RemoteMemory to, bool with_immediate,
                               std::uint32_t immediate) noexcept {
@@ -277,13 +289,15 @@ void SimConnectionPort::hand_over(const Completion& completion,
   ConnectionNet::End& mine = *completion.end;
   const rdma::ConnectionId id = mine.id;
   mine.slots -= completion.slots;
-  if (completion.kind == Kind::kReceived || completion.kind == Kind::kPlaced) {
+  if (completion.packet != nullptr) {
     const World::Price price = net_.world().price(mine.peer_rank, rank_);
     (void)net_.world().charge(rank_, price.overhead_recv_ns);
   }
   switch (completion.kind) {
     case Kind::kReceived:
       return sink.received(id, *completion.packet);
+    case Kind::kReceivedImmediate:
+      return sink.received_immediate(id, *completion.packet, completion.immediate);
     case Kind::kPlaced:
       sink.placed(id, completion.immediate, completion.bytes);
       return repost(*completion.packet);

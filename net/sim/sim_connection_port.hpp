@@ -39,6 +39,8 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   void withdraw(const rdma::Region& region) noexcept override;
 
   bool send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept override;
+  bool send_immediate(rdma::ConnectionId on, const rdma::Transfer& what,
+                      std::uint32_t immediate) noexcept override;
   bool write(rdma::ConnectionId on, const rdma::Transfer& what, rdma::RemoteMemory to,
              bool with_immediate, std::uint32_t immediate) noexcept override;
   bool read(rdma::ConnectionId on, const rdma::Transfer& what,
@@ -60,7 +62,14 @@ class SimConnectionPort final : public rdma::ConnectionPort {
  private:
   friend class ConnectionNet;
   struct Completion {
-    enum class Kind : std::uint8_t { kReceived, kPlaced, kCompleted, kBroken, kFailed };
+    enum class Kind : std::uint8_t {
+      kReceived,
+      kReceivedImmediate,
+      kPlaced,
+      kCompleted,
+      kBroken,
+      kFailed
+    };
     Kind kind = Kind::kReceived;
     rdma::Fault why = rdma::Fault::kLocal;
     ConnectionNet::End* end = nullptr;

@@ -52,6 +52,8 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   void withdraw(const rdma::Region& region) noexcept override;
 
   bool send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept override;
+  bool send_immediate(rdma::ConnectionId on, const rdma::Transfer& what,
+                      std::uint32_t immediate) noexcept override;
   bool write(rdma::ConnectionId on, const rdma::Transfer& what, rdma::RemoteMemory to,
              bool with_immediate, std::uint32_t immediate) noexcept override;
   bool read(rdma::ConnectionId on, const rdma::Transfer& what,

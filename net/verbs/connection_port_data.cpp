@@ -42,6 +42,16 @@ bool VerbsConnectionPort::send(rdma::ConnectionId on, const rdma::Transfer& what
   return true;
 }
 
+bool VerbsConnectionPort::send_immediate(rdma::ConnectionId on, const rdma::Transfer& what,
+                                         std::uint32_t immediate) noexcept {
+  ibv_send_wr* request = next_request(on);
+  if (request == nullptr) return false;
+  request->opcode = IBV_WR_SEND_WITH_IMM;
+  request->imm_data = htobe32(immediate);
+  post(on, what, *request);
+  return true;
+}
+
 bool VerbsConnectionPort::write(rdma::ConnectionId on, const rdma::Transfer& what,
                                 rdma::RemoteMemory to, bool with_immediate,
                                 std::uint32_t immediate) noexcept {
@@ -212,6 +222,9 @@ void VerbsConnectionPort::finish_arrival(const ibv_wc& completion,
     return repost(packet);
   }
   packet.bytes = completion.byte_len;
+  if ((completion.wc_flags & IBV_WC_WITH_IMM) != 0) {
+    return sink.received_immediate(from, packet, be32toh(completion.imm_data));
+  }
   sink.received(from, packet);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -131,16 +132,28 @@ void ConnectionJob::make_node(Rank rank) {
 // Where they stand is an offset first; place_frames() makes memory of it.
 void ConnectionJob::draw_frames(Node& receiver, Rank from) {
   Node& sender = *nodes_[static_cast<std::size_t>(from)];
+  // Flows of several channels, that go on and are followed by others.
+  struct Channel {
+    std::uint64_t sequence = 0;
+    std::uint32_t ordinal = 0;
+  };
+  std::array<Channel, 12> channels;
   for (std::uint32_t i = 0; i < options_.frames; ++i) {
     auto frame = std::make_unique<Frame>();
     frame->job = this;
     frame->seed = prng_.next();
     net::FrameHeader& h = frame->header;
     h.bytes = prng_.below((prng_.chance(0.5) ? 200 : options_.bytes_max) + 1);
-    h.flow = static_cast<std::uint64_t>(from) << 32 | 7;
-    h.ordinal = i;
+    const auto number = static_cast<std::uint32_t>(prng_.below(prng_.chance(0.8) ? 2 : 12));
+    Channel& channel = channels[number];
+    h.flow = FlowId(static_cast<std::uint32_t>(from), number, channel.sequence).key;
+    h.ordinal = channel.ordinal++;
     h.total = options_.frames;
-    h.signature = static_cast<std::uint32_t>(frame->seed);
+    h.signature = prng_.chance(0.9) ? 5 : 6;
+    if (prng_.chance(0.3)) {
+      channel.sequence += 1 + prng_.below(prng_.chance(0.9) ? 3 : 1 << 14);
+      channel.ordinal = 0;
+    }
     h.synchronous = prng_.chance(0.2);
     frame->registered = prng_.chance(options_.registered);
     frame->announce = prng_.chance(options_.announced);

@@ -15,7 +15,9 @@ struct PingPong {
     void end(Rank from, const net::FrameHeader& header, std::byte*) noexcept override {
       game->last_ns = game->world.now_ns();
       if (++game->throws == 1001) game->begin_ns = game->last_ns;
-      if (game->throws <= 3000) (void)link->post(from, header, ball, nobody);
+      net::FrameHeader next = header;
+      next.flow += game->same ? 0 : 1;
+      if (game->throws <= 3000) (void)link->post(from, next, ball, nobody);
     }
     void lost(Rank, const Status&) noexcept override { game->throws = 1'000'000; }
     PingPong* game = nullptr;
@@ -24,8 +26,10 @@ struct PingPong {
     Completion nobody;
     std::byte ball[64] = {};
   };
-  explicit PingPong(std::uint64_t bytes)
-      : machine(device_machine()),
+  // Frames of one flow after the other; or the same one again, which no header tells.
+  explicit PingPong(std::uint64_t bytes, bool the_same)
+      : same(the_same),
+        machine(device_machine()),
         map(*sim::Map::create(machine, 2, 1, sim::Placement::kByCore, 1)),
         world(machine, map, {}),
         net(world),
@@ -53,6 +57,7 @@ struct PingPong {
     for (Player& player : players) player.link.reset();
   }
 
+  const bool same;
   const sim::Machine machine;
   const sim::Map map;
   sim::World world;
@@ -63,10 +68,11 @@ struct PingPong {
 };
 
 // One packet, one doorbell and a sixteenth of a completion; the time is what the wire takes.
-TEST(ConnectionLink, ASmallFrameCostsOneMessage) {
-  PingPong game(8);
+void expect_one_message(bool same) {
+  PingPong game(8, same);
   ASSERT_EQ(game.throws, 3001U);
-  const std::uint64_t wire_ns = 100 + 1000 + (8 + 28 + 8) / 2 + 200;
+  const std::uint64_t bytes = same ? 8 + 28 + 8 : 8;
+  const std::uint64_t wire_ns = 100 + 1000 + bytes / 2 + 200;
   std::uint64_t probes = 0;
   for (const auto& player : game.players) probes += player.link->statistics().probes;
   EXPECT_LE(probes, 20U) << "after tail_ns, and signs of life";
@@ -77,8 +83,16 @@ TEST(ConnectionLink, ASmallFrameCostsOneMessage) {
   for (const auto& player : game.players) {
     EXPECT_LE(player.link->statistics().signals, 1501U / 16 + 1 + probes);
     EXPECT_EQ(player.link->statistics().copied_bytes, player.link->statistics().frames * 8);
+    const std::uint64_t frames = player.link->statistics().frames;
+    EXPECT_EQ(player.link->statistics().headless, same ? 0 : frames - 1) << "all but the first";
   }
   EXPECT_EQ(game.letters.posted(), 3U) << "request, reply, ready";
+}
+TEST(ConnectionLink, ASmallFrameCostsOneMessage) {
+  expect_one_message(true);
+}
+TEST(ConnectionLink, AFrameThatFollowsAnotherNeedsNoHeader) {
+  expect_one_message(false);
 }
 
 ConnectionJobOptions small(std::uint64_t seed) {
@@ -197,7 +211,7 @@ constexpr std::uint64_t kSeeds = 3000;
 
 // Everything that may go wrong while all ranks live, drawn by seed.
 TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
-  std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0;
+  std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0, headless = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Prng prng(seed);
     ConnectionJobOptions options = small(seed);
@@ -228,8 +242,10 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     for (Rank r = 0; r < static_cast<Rank>(options.ranks); ++r) {
       repeated += job.link(r).statistics().repeated;
       placed += job.link(r).statistics().placed;
+      headless += job.link(r).statistics().headless;
     }
   }
+  EXPECT_GT(headless, kSeeds);
   // The faults were there.
   EXPECT_GT(breaks, kSeeds);
   EXPECT_GT(ghosts, kSeeds / 3);

@@ -20,6 +20,11 @@ struct Events final : rdma::ConnectionSink {
     at_ns = world->now_ns();
     if (!keep) port->repost(packet);
   }
+  void received_immediate(ConnectionId from, rdma::Packet& packet,
+                          std::uint32_t immediate) noexcept override {
+    log.push_back("told " + std::to_string(immediate));
+    received(from, packet);
+  }
   void placed(ConnectionId, std::uint32_t immediate, std::uint32_t bytes) noexcept override {
     log.push_back("placed " + std::to_string(immediate) + " " + std::to_string(bytes));
   }

@@ -56,6 +56,8 @@ constexpr Bug kBugs[] = {
     {68, "stale offers", "places announced on a connection that broke are used on the next",
      kConnections},
     {69, "taken twice", "what an adapter repeats is taken for new", kConnections},
+    {70, "stale context", "headers that the peer knew on a connection that broke are left out",
+     kConnections},
 };
 
 }  // namespace

@@ -163,7 +163,9 @@ TEST(Landings, HaveSlots) {
 
 TEST(ConnectionMessage, ReadsBack) {
   std::array<std::byte, Announcement::kBytes> bytes{};
-  write_head({MessageKind::kAnnounce, 513, 0xfffffffe}, bytes.data());
+  write_head({MessageKind::kFrames, 8, 0, 1}, bytes.data());
+  EXPECT_EQ(parse_head(bytes)->keep, 8);
+  write_head({MessageKind::kAnnounce, 0, 513, 0xfffffffe}, bytes.data());
   const auto head = parse_head(bytes);
   ASSERT_TRUE(head.ok());
   EXPECT_EQ(head.value().kind, MessageKind::kAnnounce);
@@ -191,11 +193,12 @@ TEST(ConnectionMessage, NonsenseIsRefused) {
   for (int i = 0; i < 20'000; ++i) {
     for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
     if (prng.chance(0.5)) bytes[0] = static_cast<std::byte>(prng.below(7));
-    if (prng.chance(0.5)) bytes[1] = std::byte{0};
+    if (prng.chance(0.5)) bytes[1] = static_cast<std::byte>(prng.below(10));
     const std::size_t length = prng.below(bytes.size() + 1);
     const auto head = parse_head(std::span<const std::byte>(bytes).first(length));
     const auto kind = static_cast<unsigned>(bytes[0]);
-    EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 5 && bytes[1] == std::byte{0});
+    const auto keep = static_cast<unsigned>(bytes[1]);
+    EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 5 && keep <= (kind == 1 ? 8 : 0));
     EXPECT_FALSE(parse_announcement(std::span<const std::byte>(bytes).subspan(8), 1 << 20).ok());
   }
 }
@@ -210,6 +213,95 @@ TEST(Placement, PacksIntoTheImmediate) {
     EXPECT_EQ(read.synchronous, p.synchronous);
     EXPECT_EQ(read.credits, p.credits);
   }
+}
+
+TEST(Headless, PacksIntoTheImmediate) {
+  Prng prng(2);
+  for (int i = 0; i < 1000; ++i) {
+    const auto slot = static_cast<std::uint32_t>(prng.below(KnownHeaders::kSlots));
+    const auto step = static_cast<std::uint32_t>(prng.below(KnownHeaders::kStepMax + 1));
+    const std::uint64_t number = prng.next();
+    const bool synchronous = prng.chance(0.5);
+    const auto credits = static_cast<std::uint32_t>(prng.below(Headless::kCreditsMax + 1));
+    const Headless read(Headless(slot, step, number, synchronous, credits).immediate());
+    EXPECT_EQ(read.slot, slot);
+    EXPECT_EQ(read.step, step);
+    EXPECT_EQ(read.number, number & 0xff);
+    EXPECT_EQ(read.synchronous, synchronous);
+    EXPECT_EQ(read.credits, credits);
+    const auto any = static_cast<std::uint32_t>(prng.next());
+    EXPECT_EQ(Headless(any).immediate(), any) << "every bit has a meaning";
+  }
+}
+
+// Two ends that do the same with the same headers stay the same.
+TEST(KnownHeaders, TellsWhatFollows) {
+  KnownHeaders told, heard;
+  net::FrameHeader header = frame(FlowId(3, 5, 100).key, 0, 64);
+  EXPECT_FALSE(told.step_to(header)) << "nothing is kept yet";
+  EXPECT_FALSE(heard.follow(KnownHeaders::slot_of(header), 1)) << "nothing is kept yet";
+  const auto keep = [&] {
+    told.keep(KnownHeaders::slot_of(header), header);
+    heard.keep(KnownHeaders::slot_of(header), header);
+  };
+  const auto follows = [&](std::uint32_t expected) {
+    const auto step = told.step_to(header);
+    ASSERT_TRUE(step);
+    EXPECT_EQ(*step, expected);
+    told.keep(KnownHeaders::slot_of(header), header);
+    auto read = heard.follow(KnownHeaders::slot_of(header), *step);
+    ASSERT_TRUE(read);
+    read->bytes = header.bytes;
+    EXPECT_EQ(*read, header);
+  };
+  keep();
+  header.ordinal = 1;
+  follows(0);
+  header.ordinal = 2;
+  header.bytes = 10;
+  follows(0);
+  header.flow = FlowId(3, 5, 101).key;
+  header.ordinal = 0;
+  follows(1);
+  header.flow = FlowId(3, 5, 101 + KnownHeaders::kStepMax).key;
+  follows(KnownHeaders::kStepMax);
+  const net::FrameHeader known = header;
+  const auto fails = [&](const char* why) {
+    EXPECT_FALSE(told.step_to(header)) << why;
+    header = known;
+  };
+  fails("the same once more");
+  header.ordinal = 2;
+  fails("one was left out");
+  header.flow = FlowId(3, 5, 102 + 2 * KnownHeaders::kStepMax).key;
+  fails("too far ahead");
+  header.flow -= 1;
+  fails("a step back");
+  header.flow += 1;
+  header.ordinal = 1;
+  fails("not the first of its flow");
+  header.flow += 1;
+  header.signature += 1;
+  fails("of another call");
+  header.flow += 1;
+  header.total += 1;
+  fails("of another length");
+  for (const std::uint32_t channel : {4U, 6U, 1023U}) {
+    header.flow = FlowId(3, channel, 102 + KnownHeaders::kStepMax).key;
+    fails("of another channel");
+  }
+  header.flow += 1;
+  header.kind = net::FrameKind::kMessage;
+  fails("not a segment");
+  // Sequences have 30 bits.
+  header.flow = FlowId(3, 5, 0x3fffffff).key;
+  keep();
+  header.flow = FlowId(3, 5, 0).key;
+  follows(1);
+  // The last segment of a flow is followed by none of it.
+  header.ordinal = header.total - 1;
+  keep();
+  EXPECT_FALSE(heard.follow(KnownHeaders::slot_of(header), 0));
 }
 
 // Only what RegisteredMemory needs.
@@ -233,6 +325,9 @@ struct Registrar final : ConnectionPort {
   }
   void withdraw(const Region&) noexcept override { --live; }
   bool send(ConnectionId, const Transfer&) noexcept override { return false; }
+  bool send_immediate(ConnectionId, const Transfer&, std::uint32_t) noexcept override {
+    return false;
+  }
   bool write(ConnectionId, const Transfer&, RemoteMemory, bool, std::uint32_t) noexcept override {
     return false;
   }

@@ -28,6 +28,10 @@ struct ConnectionLog final : rdma::ConnectionSink {
     friend bool operator==(const Failed&, const Failed&) = default;
   };
   void received(ConnectionId, Packet& packet) noexcept override { packets.push_back(&packet); }
+  void received_immediate(ConnectionId, Packet& packet, std::uint32_t immediate) noexcept override {
+    packets.push_back(&packet);
+    immediates.push_back(immediate);
+  }
   void placed(ConnectionId from, std::uint32_t immediate, std::uint32_t bytes) noexcept override {
     writes.push_back({from, immediate, bytes});
   }
@@ -44,6 +48,7 @@ struct ConnectionLog final : rdma::ConnectionSink {
   }
 
   std::vector<Packet*> packets;
+  std::vector<std::uint32_t> immediates;  // of those packets that had one
   std::vector<Placed> writes;
   std::vector<std::uint64_t> done;
   std::vector<ConnectionId> broken_ones;
