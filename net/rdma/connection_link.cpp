@@ -29,7 +29,8 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& p
                                                                Postman& postman, Clock& clock,
                                                                Rank rank, std::uint32_t ranks,
                                                                const ConnectionOptions& options) {
-  if (port.inline_bytes() < Announcement::kBytes || port.packet_bytes() < 256 ||
+  if (port.inline_bytes() < MessageHead::kBytes + Announcement::kBytes ||
+      port.packet_bytes() < 256 ||
       port.send_depth() < 8) {
     return error(ESP_ERR_NETWORK,
                  fmt::format("the adapter is too small for connections: {} bytes inline, packets "
@@ -96,8 +97,12 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   Peer& to = peer(rank);
   if (to.lost) miss(to);
   if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
+  // Permissions come behind the places for what they permit.
+  const bool permits = header.kind == net::FrameKind::kGrant && to.landings != nullptr;
+  if (permits) to.landings->hurry();
   const bool small = header.bytes <= FramePost::kInlineBytes;
-  if (small && sink_ == nullptr && send_now(to, header, payload)) return Posted::kDone;
+  const bool at_once = small && sink_ == nullptr && !(permits && to.wants());
+  if (at_once && send_now(to, header, payload)) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) return Posted::kRetry;
   if (small) post->keep_inline();
@@ -166,12 +171,11 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   } else {
     return false;
   }
-  landing->state = Landing::State::kWanted;
   landing->frame = expected;
   landing->frame.synchronous = false;
   landing->memory = memory;
-  from.wants = true;
-  pump_soon(from);
+  from.landings->become(*landing, Landing::State::kWanted);
+  mark(from);  // With the next post, or what else comes first: it is not to delay an answer.
   return true;
 }
 
@@ -182,14 +186,14 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   if (from == nullptr || from->landings == nullptr) return;
   Landing* landing = from->landings->find(expected.flow, expected.ordinal);
   if (landing == nullptr) return;
-  if (landing->state != Landing::State::kAnnounced) return close_landing(*landing);
+  if (landing->state != Landing::State::kAnnounced) return close_landing(*from, *landing);
   if (from->connection && !from->broken) {
     port_.stop(*from->connection);
     from->broken = true;
     from->why = Fault::kFlushed;
     trouble(*from);
   }
-  landing->state = Landing::State::kRetracted;
+  from->landings->become(*landing, Landing::State::kRetracted);
   landing->copy.reset(new (std::nothrow) std::byte[landing->frame.bytes]);
   if (landing->copy == nullptr) {
     return lose(rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame that was taken back", rank));

@@ -161,6 +161,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void ring(Peer& peer, Batch& batch, const Tail& before) noexcept;
   bool send_now(Peer& peer, const net::FrameHeader& header, const void* payload) noexcept;
   void tell(Peer& peer, Batch& batch) noexcept;
+  void announce_wanted(Peer& peer, Batch& batch) noexcept;
   bool advance(Peer& peer, Batch& batch) noexcept;
   bool pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch) noexcept;
   bool repeat(Peer& peer, Batch& batch) noexcept;
@@ -190,12 +191,12 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void take(Peer& peer, std::span<const std::byte> message) noexcept;
   void take_headless(Peer& peer, const Headless& what, std::span<const std::byte> payload) noexcept;
   void take_frames(Peer& peer, std::span<const std::byte> frames, std::uint32_t keep) noexcept;
-  void take_offer(Peer& peer, std::span<const std::byte> body) noexcept;
+  void take_offers(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
   bool in_order(Peer& peer, int ahead) noexcept;
   bool heard(Peer& peer, std::uint32_t credits) noexcept;
   void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;
-  void close_landing(Landing& landing) noexcept;
+  void close_landing(Peer& peer, Landing& landing) noexcept;
   void violation(Peer& peer, std::string what) noexcept;
 
   // Connections (connection_link_connect.cpp).

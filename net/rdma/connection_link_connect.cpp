@@ -281,10 +281,10 @@ void ConnectionLink::close(Peer& peer) noexcept {
   peer.placing.post = nullptr;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) {
-    if (landing.state == Landing::State::kRetracted) close_landing(landing);
-    if (landing.state != Landing::State::kAnnounced) return;
-    landing.state = Landing::State::kWanted;
-    peer.wants = true;
+    if (landing.state == Landing::State::kRetracted) return close_landing(peer, landing);
+    if (landing.state == Landing::State::kAnnounced) {
+      peer.landings->become(landing, Landing::State::kWanted);
+    }
   });
 }
 
@@ -398,7 +398,7 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   while (!peer.posts.empty()) finish(peer.posts.pop_front(), status);
   peer.goodbye_due = false;
   if (peer.landings == nullptr) return;
-  peer.landings->for_each([&](Landing& landing) { close_landing(landing); });
+  peer.landings->for_each([&](Landing& landing) { close_landing(peer, landing); });
 }
 
 }  // namespace espalier::rdma

@@ -111,7 +111,7 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
       peer.left = true;
       return;
     case MessageKind::kAnnounce:
-      return take_offer(peer, body);
+      return take_offers(peer, body);
     case MessageKind::kRetire:
       return take_retirement(peer, body);
     case MessageKind::kCredits:
@@ -159,12 +159,17 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   intake.end(peer.rank, *header, to);
 }
 
-void ConnectionLink::take_offer(Peer& peer, std::span<const std::byte> body) noexcept {
-  auto offer = parse_announcement(body, options_.payload_max);
-  if (!offer) return violation(peer, offer.error().text);
-  const bool useful = offer->frame.bytes > 0 && offer->frame.kind == net::FrameKind::kSegment;
-  if (!useful || !peer.offers.put(*offer)) {
-    violation(peer, fmt::format("slot {} announced twice, or for nothing", offer->slot));
+void ConnectionLink::take_offers(Peer& peer, std::span<const std::byte> body) noexcept {
+  if (body.empty() || body.size() % Announcement::kBytes != 0) {
+    return violation(peer, fmt::format("announcements of {} bytes", body.size()));
+  }
+  for (; !body.empty(); body = body.subspan(Announcement::kBytes)) {
+    auto offer = parse_announcement(body.first<Announcement::kBytes>(), options_.payload_max);
+    if (!offer) return violation(peer, offer.error().text);
+    const bool useful = offer->frame.bytes > 0 && offer->frame.kind == net::FrameKind::kSegment;
+    if (!useful || !peer.offers.put(*offer)) {
+      return violation(peer, fmt::format("slot {} announced twice, or for nothing", offer->slot));
+    }
   }
 }
 
@@ -195,7 +200,8 @@ void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uin
   // Where it was retracted, what came before is in the copy.
   const std::byte* stands = landing->copy ? landing->copy.get() : landing->memory;
   const auto copy = std::move(landing->copy);
-  close_landing(*landing);
+  close_landing(peer, *landing);
+  if (peer.landings->due()) mark(peer);
   peer.arriving = true;
   std::byte* payload = sink_->begin(peer.rank, header);
   if (peer.verdict) return;
@@ -237,16 +243,16 @@ void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noe
       landing->state == Landing::State::kAnnounced || landing->state == Landing::State::kRetracted;
   if (ESP_PLANT(65, offered, false)) peer.retired.push_back(peer.landings->slot(*landing));
   mark(peer);
-  close_landing(*landing);
+  close_landing(peer, *landing);
 }
 
 void ConnectionLink::came_otherwise(Rank from, const net::FrameHeader& header) noexcept {
   if (Peer* peer = known(from)) frame_begun(*peer, header);
 }
 
-void ConnectionLink::close_landing(Landing& landing) noexcept {
+void ConnectionLink::close_landing(Peer& peer, Landing& landing) noexcept {
   if (landing.own_region) port_.withdraw(landing.region);
-  landing = Landing{};
+  peer.landings->become(landing, Landing::State::kFree);
 }
 
 }  // namespace espalier::rdma

@@ -80,6 +80,10 @@ void ConnectionLink::pump(Peer& peer) noexcept {
   if (!peer.may_post()) return;
   Batch batch(port_, *peer.connection);
   const Tail before(peer);
+  // A segment of its own may be what somebody waits for.
+  const bool alone = peer.posts.count == 1 && peer.resend.empty() &&
+                     peer.posts.front()->header.kind == net::FrameKind::kSegment;
+  if (alone) (void)advance(peer, batch);
   tell(peer, batch);
   while (advance(peer, batch)) {
   }
@@ -128,7 +132,7 @@ void ConnectionLink::ring(Peer& peer, Batch& batch, const Tail& before) noexcept
 
 // What this side wants from the next frames: retired slots first, they may be announced anew.
 void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
-  if (!peer.wants && peer.retired.empty()) return;
+  if (!peer.wants() && peer.retired.empty()) return;
   std::size_t told = 0;
   while (told < peer.retired.size() && peer.credits.may_send() && !peer.sent.full()) {
     std::array<std::byte, MessageHead::kBytes + 4> message;
@@ -139,25 +143,33 @@ void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
   }
   peer.retired.erase(peer.retired.begin(),
                      peer.retired.begin() + static_cast<std::ptrdiff_t>(told));
-  if (!peer.retired.empty() || !peer.wants) return;
-  peer.wants = false;
+  if (peer.retired.empty() && peer.wants()) announce_wanted(peer, batch);
+}
+
+void ConnectionLink::announce_wanted(Peer& peer, Batch& batch) noexcept {
+  std::array<std::byte, MessageHead::kBytes + Announcement::kMax * Announcement::kBytes> message;
+  const std::size_t most = std::min<std::size_t>(message.size(), port_.inline_bytes());
+  std::size_t bytes = MessageHead::kBytes;
+  const auto send = [&] {
+    if (bytes == MessageHead::kBytes) return;
+    send_small(peer, std::span(message).first(bytes), MessageKind::kAnnounce, batch);
+    bytes = MessageHead::kBytes;
+  };
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state != Landing::State::kWanted) return;
-    if (!peer.credits.may_send() || peer.sent.full()) {
-      peer.wants = true;
-      return;
-    }
+    if (!peer.credits.may_send() || peer.sent.full()) return;
     Announcement announcement;
     announcement.slot = peer.landings->slot(landing);
     announcement.memory.address = reinterpret_cast<std::uint64_t>(landing.memory);
     announcement.memory.key = landing.region.remote_key;
     announcement.frame = landing.frame;
-    std::array<std::byte, Announcement::kBytes> message;
-    write_announcement(announcement, &message[MessageHead::kBytes]);
-    send_small(peer, message, MessageKind::kAnnounce, batch);
-    landing.state = Landing::State::kAnnounced;
+    write_announcement(announcement, &message[bytes]);
+    bytes += Announcement::kBytes;
+    peer.landings->become(landing, Landing::State::kAnnounced);
     ++statistics_.announced;
+    if (bytes + Announcement::kBytes > most) send();
   });
+  send();
 }
 
 // One operation more. False: nothing to do, or something is missing.

@@ -43,21 +43,18 @@ void write_announcement(const Announcement& announcement, std::byte* at) noexcep
   std::memcpy(at + 24, frame.data(), frame.size());
 }
 
-Result<Announcement> parse_announcement(std::span<const std::byte> body,
+Result<Announcement> parse_announcement(std::span<const std::byte, Announcement::kBytes> bytes,
                                         std::uint64_t payload_max) noexcept {
-  if (body.size() != Announcement::kBytes - MessageHead::kBytes) {
-    return error(ESP_ERR_NETWORK, fmt::format("an announcement of {} bytes", body.size()));
-  }
-  auto frame = net::parse_frame(body.subspan<24, net::kFrameHeaderBytes>(), payload_max);
+  auto frame = net::parse_frame(bytes.subspan<24, net::kFrameHeaderBytes>(), payload_max);
   if (!frame) return frame.error();
-  const auto slot = load<std::uint64_t>(&body[0]);
-  const auto key = load<std::uint64_t>(&body[16]);
+  const auto slot = load<std::uint64_t>(&bytes[0]);
+  const auto key = load<std::uint64_t>(&bytes[16]);
   if (slot > Placement::kSlotMax || key > 0xffffffffU) {
     return error(ESP_ERR_NETWORK, fmt::format("an announcement with slot {}, key {}", slot, key));
   }
   Announcement announcement;
   announcement.slot = static_cast<std::uint32_t>(slot);
-  announcement.memory = {load<std::uint64_t>(&body[8]), static_cast<std::uint32_t>(key)};
+  announcement.memory = {load<std::uint64_t>(&bytes[8]), static_cast<std::uint32_t>(key)};
   announcement.frame = *frame;
   return announcement;
 }

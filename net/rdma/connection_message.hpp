@@ -11,7 +11,8 @@
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
 // or without, goodbyes, and placements (of the number immediate data have 8 bits). The others speak of one connection and end
 // with it, and so do their numbers:
-//   announce  slot 4, 0 4, address 8, key 4, 0 4, frame header 40: where this frame may be placed
+//   announce  one to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
+//             frame may be placed
 //   retire    slot 4: the frame came otherwise
 //   credits   the head alone
 //
@@ -48,11 +49,11 @@ struct Announcement {
   RemoteMemory memory;
   net::FrameHeader frame;
 
-  static constexpr std::size_t kBytes = MessageHead::kBytes + 24 + net::kFrameHeaderBytes;
+  static constexpr std::size_t kBytes = 24 + net::kFrameHeaderBytes;
+  static constexpr std::size_t kMax = 4;  // in a message
 };
-// What follows the head.
 void write_announcement(const Announcement& announcement, std::byte* at) noexcept;
-Result<Announcement> parse_announcement(std::span<const std::byte> body,
+Result<Announcement> parse_announcement(std::span<const std::byte, Announcement::kBytes> bytes,
                                         std::uint64_t payload_max) noexcept;
 
 // A frame has been placed in the memory announced with this slot.

@@ -78,9 +78,11 @@ struct ConnectionLink::Peer : Timer {
   bool has_work() const noexcept {
     return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
   }
+  // Places are to be announced.
+  bool wants() const noexcept { return landings != nullptr && landings->due(); }
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
-    return !posts.empty() || !resend.empty() || goodbye_due || wants || !retired.empty() ||
+    return !posts.empty() || !resend.empty() || goodbye_due || wants() || !retired.empty() ||
            credits.must_return();
   }
   // A frame may go before anything else does.
@@ -133,7 +135,6 @@ struct ConnectionLink::Peer : Timer {
   FrameReader reader;
   bool arriving = false;  // between begin() and end()
   std::unique_ptr<Landings> landings;
-  bool wants = false;                  // one of them, at least, is to be announced
   std::vector<std::uint32_t> retired;  // slots that the peer is to forget
 
   // The making of connections.
@@ -229,7 +230,7 @@ class ConnectionLink::Batch {
   Transfer what_;
   RemoteMemory to_;
   std::uint32_t immediate_ = 0;
-  std::array<std::byte, Announcement::kBytes> small_;
+  std::array<std::byte, MessageHead::kBytes + Announcement::kMax * Announcement::kBytes> small_;
 };
 
 }  // namespace espalier::rdma

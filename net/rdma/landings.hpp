@@ -6,12 +6,19 @@
 // any that uses the slot anew). Both tables speak of one connection: a new one starts with no
 // offers, and places that are still wanted are announced again.
 //
+// Places of a stream are announced as many at a time as a message has room for, while its sender
+// has more of them than are wanted anew (due()) and is not permitted more frames (hurry()): a
+// window of receives costs few messages, and the sender has most of it, or at least half of a small
+// one.
+//
 // Small tables, searched by (flow, ordinal) from the front. Threads: owner. path: data
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "net/frame.hpp"
 #include "net/rdma/connection_message.hpp"
@@ -28,7 +35,7 @@ struct Landing {
     kAnnounced,  // the peer may write
     kRetracted,  // what it still wrote before its connection was stopped stands in `copy`
   };
-  State state = State::kFree;
+  State state = State::kFree;  // changed by Landings
   bool own_region = false;  // registered for this landing alone
   net::FrameHeader frame;
   std::byte* memory = nullptr;
@@ -56,6 +63,28 @@ class Landings {
   Landing* at(std::uint32_t slot) noexcept {
     return slot < kLandingSlots ? &slots_[slot] : nullptr;
   }
+  // Its frame must be known. To kFree: all that it was is forgotten.
+  void become(Landing& landing, Landing::State state) noexcept {
+    using State = Landing::State;
+    const std::uint64_t flow = landing.frame.flow;
+    if (landing.state == State::kWanted && --wanted_ == 0) mixed_ = false;
+    if (landing.state == State::kAnnounced && flow == told_flow_ && told_ > 0) --told_;
+    if (state == State::kWanted) {
+      mixed_ = wanted_++ > 0 && (mixed_ || flow != wanted_flow_);
+      wanted_flow_ = flow;
+    } else if (state == State::kAnnounced) {
+      told_ = flow == std::exchange(told_flow_, flow) ? told_ + 1 : 1;
+    }
+    landing.state = state;
+    if (state == State::kFree) landing = Landing{};
+  }
+  // What is wanted is announced without waiting for more.
+  void hurry() noexcept { mixed_ = wanted_ > 0; }
+  // It is time to announce what is wanted.
+  bool due() const noexcept {
+    return wanted_ > 0 && (mixed_ || wanted_flow_ != told_flow_ ||
+                           wanted_ >= std::min<std::uint32_t>(told_, Announcement::kMax));
+  }
   std::uint32_t slot(const Landing& landing) const noexcept {
     return static_cast<std::uint32_t>(&landing - slots_.data());
   }
@@ -68,6 +97,12 @@ class Landings {
 
  private:
   std::array<Landing, kLandingSlots> slots_;
+  std::uint32_t wanted_ = 0;
+  std::uint64_t wanted_flow_ = 0;  // of the last
+  bool mixed_ = false;             // not of all; or there is another reason not to wait
+  // Of the flow that was announced last: at most so many as its sender has.
+  std::uint32_t told_ = 0;
+  std::uint64_t told_flow_ = 0;
 };
 
 class Offers {

@@ -1,6 +1,7 @@
 // The small parts of connections: credits, the send queue, landings, messages, registered memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <vector>
@@ -149,20 +150,79 @@ TEST(Landings, HaveSlots) {
     Landing* landing = landings.open();
     ASSERT_NE(landing, nullptr);
     EXPECT_EQ(landings.slot(*landing), i);
-    landing->state = Landing::State::kWanted;
     landing->frame = frame(1, i, 10);
+    landings.become(*landing, Landing::State::kWanted);
   }
   EXPECT_EQ(landings.open(), nullptr);
   ASSERT_NE(landings.find(1, 7), nullptr);
   EXPECT_EQ(landings.at(7), landings.find(1, 7));
-  *landings.find(1, 7) = Landing{};
+  landings.become(*landings.find(1, 7), Landing::State::kFree);
   EXPECT_EQ(landings.find(1, 7), nullptr);
   EXPECT_EQ(landings.slot(*landings.open()), 7U);
   EXPECT_EQ(landings.at(kLandingSlots), nullptr);
 }
 
+// A sender that uses its places in turn always has half of the window, or all but a message's
+// worth of it, and hears of new ones in full messages.
+TEST(Landings, AreAnnouncedInBatches) {
+  using State = Landing::State;
+  for (const std::uint32_t window : {1U, 2U, 3U, 8U, 33U}) {
+    Landings landings;
+    std::uint32_t next = 0, announced = 0, batches = 0;
+    const auto want = [&](std::uint64_t flow, std::uint32_t ordinal) {
+      Landing& landing = *landings.open();
+      landing.frame = frame(flow, ordinal, 10);
+      landings.become(landing, State::kWanted);
+    };
+    const auto announce = [&] {
+      if (!landings.due()) return;
+      ++batches;
+      landings.for_each([&](Landing& landing) {
+        if (landing.state != State::kWanted) return;
+        landings.become(landing, State::kAnnounced);
+        ++announced;
+      });
+      EXPECT_FALSE(landings.due());
+    };
+    while (next < window) want(5, next++);
+    announce();
+    EXPECT_EQ(announced, window) << "the first are announced at once";
+    for (std::uint32_t used = 0; used < 1000; ++used) {
+      ASSERT_GT(announced, used) << "the sender has a place";
+      ASSERT_GE(announced - used, window - std::min(window / 2, 4U));
+      landings.become(*landings.find(5, used), State::kFree);
+      want(5, next++);
+      announce();
+    }
+    EXPECT_LE(batches, 2 + 1000 / std::min((window + 1) / 2, 4U));
+    landings.hurry();
+    announce();
+    if (window > 1) {
+      landings.become(*landings.find(5, 1000), State::kFree);
+      want(5, next++);
+      EXPECT_EQ(landings.due(), window == 2);
+      landings.hurry();
+      EXPECT_TRUE(landings.due());
+      announce();
+    }
+    landings.hurry();
+    EXPECT_FALSE(landings.due()) << "nothing is wanted";
+    // Another flow does not wait for the places of this one.
+    want(6, 0);
+    EXPECT_TRUE(landings.due());
+    announce();
+    want(5, next++);
+    EXPECT_TRUE(landings.due()) << "nor this one for those of that";
+    // What a connection took along is announced again.
+    landings.for_each([&](Landing& landing) {
+      if (landing.state == State::kAnnounced) landings.become(landing, State::kWanted);
+    });
+    EXPECT_TRUE(landings.due());
+  }
+}
+
 TEST(ConnectionMessage, ReadsBack) {
-  std::array<std::byte, Announcement::kBytes> bytes{};
+  std::array<std::byte, MessageHead::kBytes + Announcement::kBytes> bytes{};
   write_head({MessageKind::kFrames, 8, 0, 1}, bytes.data());
   EXPECT_EQ(parse_head(bytes)->keep, 8);
   write_head({MessageKind::kAnnounce, 0, 513, 0xfffffffe}, bytes.data());
@@ -176,7 +236,7 @@ TEST(ConnectionMessage, ReadsBack) {
   offer.memory = {0x123456789abcdef0ULL, 0xdeadbeef};
   offer.frame = frame(77, 3, 4096);
   write_announcement(offer, &bytes[MessageHead::kBytes]);
-  const auto body = std::span<const std::byte>(bytes).subspan(MessageHead::kBytes);
+  const auto body = std::span<const std::byte, sizeof bytes>(bytes).subspan<MessageHead::kBytes>();
   const auto read = parse_announcement(body, 1 << 20);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read.value().slot, 63U);
@@ -184,12 +244,11 @@ TEST(ConnectionMessage, ReadsBack) {
   EXPECT_EQ(read.value().memory.key, offer.memory.key);
   EXPECT_EQ(read.value().frame, offer.frame);
   EXPECT_FALSE(parse_announcement(body, 100).ok()) << "larger than any payload may be";
-  EXPECT_FALSE(parse_announcement(body.first(60), 1 << 20).ok());
 }
 
 TEST(ConnectionMessage, NonsenseIsRefused) {
   Prng prng(1);
-  std::array<std::byte, Announcement::kBytes> bytes;
+  std::array<std::byte, MessageHead::kBytes + Announcement::kBytes> bytes;
   for (int i = 0; i < 20'000; ++i) {
     for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
     if (prng.chance(0.5)) bytes[0] = static_cast<std::byte>(prng.below(7));
@@ -199,7 +258,8 @@ TEST(ConnectionMessage, NonsenseIsRefused) {
     const auto kind = static_cast<unsigned>(bytes[0]);
     const auto keep = static_cast<unsigned>(bytes[1]);
     EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 5 && keep <= (kind == 1 ? 8 : 0));
-    EXPECT_FALSE(parse_announcement(std::span<const std::byte>(bytes).subspan(8), 1 << 20).ok());
+    const auto body = std::span<const std::byte, sizeof bytes>(bytes).subspan<8>();
+    EXPECT_FALSE(parse_announcement(body, 1 << 20).ok());
   }
 }
 
