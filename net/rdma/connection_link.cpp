@@ -30,8 +30,7 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& p
                                                                Rank rank, std::uint32_t ranks,
                                                                const ConnectionOptions& options) {
   if (port.inline_bytes() < MessageHead::kBytes + Announcement::kBytes ||
-      port.packet_bytes() < 256 ||
-      port.send_depth() < 8) {
+      port.packet_bytes() < 256 || port.send_depth() < 8) {
     return error(ESP_ERR_NETWORK,
                  fmt::format("the adapter is too small for connections: {} bytes inline, packets "
                              "of {} bytes, {} operations",

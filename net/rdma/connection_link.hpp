@@ -3,8 +3,8 @@
 //   made on first use        handshake.hpp, over letters (postman.hpp)
 //   never flooded            credit_account.hpp: receivers always have a packet for what comes
 //   few completions          send_queue.hpp; few doorbells: posts go out in batches
-//   small frames             share packets (frame_stream.hpp), inline where they fit; one that goes
-//                            alone leaves out a header that its receiver can tell (known_headers.hpp)
+//   small frames             share packets (frame_stream.hpp), inline where they fit
+//   frames that go alone     leave out a header that their receiver can tell (known_headers.hpp)
 //   large frames             copied through packets; or, if their receiver has announced where they
 //                            go (announce(), landings.hpp), written there by the adapter, out of
 //                            registered memory or through packets
@@ -76,7 +76,7 @@ struct ConnectionStatistics {
   std::uint64_t letters = 0, bad_letters = 0;
   std::uint64_t messages = 0, frames = 0, credit_messages = 0, probes = 0;
   std::uint64_t headless = 0;  // messages that were a frame without its header
-  std::uint64_t signals = 0;  // operations that asked for a completion
+  std::uint64_t signals = 0;   // operations that asked for a completion
   std::uint64_t announced = 0, retired = 0;
   std::uint64_t placed = 0;                              // frames written by the adapter
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them

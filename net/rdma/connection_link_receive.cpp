@@ -147,7 +147,8 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   ++peer.expected;
   auto header = peer.heard.follow(what.slot, what.step);
   if (!header || peer.arriving || peer.left || payload.size() > options_.payload_max) {
-    return violation(peer, fmt::format("{} bytes that follow header {}", payload.size(), what.slot));
+    return violation(peer,
+                     fmt::format("{} bytes that follow header {}", payload.size(), what.slot));
   }
   header->bytes = payload.size();
   header->synchronous = what.synchronous;

@@ -26,8 +26,8 @@ Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept {
   MessageHead head;
   head.kind = static_cast<MessageKind>(kind);
   if (keep > (head.kind == MessageKind::kFrames ? KnownHeaders::kSlots : 0)) {
-    return error(ESP_ERR_NETWORK, fmt::format("message kind {} with a header to keep in slot {}",
-                                              kind, keep - 1));
+    return error(ESP_ERR_NETWORK,
+                 fmt::format("message kind {} with a header to keep in slot {}", kind, keep - 1));
   }
   head.keep = static_cast<std::uint8_t>(keep);
   head.credits = load<std::uint16_t>(&message[2]);

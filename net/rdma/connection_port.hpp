@@ -1,8 +1,8 @@
 // ConnectionPort: what an adapter offers with connections (RC queue pairs): messages that arrive
 // once and in order or break the connection, with or without immediate data, writes with immediate
-// data, reads and atomics on registered memory. One shared receive queue, one completion queue. Below are libibverbs
-// (net/verbs) and the simulator, in which connections break, receive queues run dry and completion
-// queues overrun (net/sim).
+// data, reads and atomics on registered memory. One shared receive queue, one completion queue.
+// Below are libibverbs (net/verbs) and the simulator, in which connections break, receive queues
+// run dry and completion queues overrun (net/sim).
 //
 // Connections are named by small numbers that are reused only after destroy(). A connection lives
 // from create() over connect() to the moment it breaks or is stopped; then it takes nothing in and

@@ -36,7 +36,7 @@ struct Landing {
     kRetracted,  // what it still wrote before its connection was stopped stands in `copy`
   };
   State state = State::kFree;  // changed by Landings
-  bool own_region = false;  // registered for this landing alone
+  bool own_region = false;     // registered for this landing alone
   net::FrameHeader frame;
   std::byte* memory = nullptr;
   Region region;

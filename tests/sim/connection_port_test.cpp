@@ -145,6 +145,19 @@ TEST(SimConnections, KeepTheirOrder) {
   EXPECT_EQ(pair.net.under_way(), 0U);
 }
 
+TEST(SimConnections, MessagesMayHaveImmediates) {
+  Pair pair;
+  rdma::Transfer what;
+  what.local = "text";
+  what.bytes = 4;
+  ASSERT_TRUE(pair.ports[0]->send_immediate(pair.ids[0], what, 0xffffffff));
+  ASSERT_TRUE(pair.send("more", 1));
+  what.bytes = 0;
+  ASSERT_TRUE(pair.ports[0]->send_immediate(pair.ids[0], what, 0));
+  pair.world.run();
+  EXPECT_EQ(pair.events[1].log, (Log{"told 4294967295", "got text", "got more", "told 0", "got "}));
+}
+
 TEST(SimConnections, UnsignaledOperationsKeepTheirSlots) {
   sim::ConnectionLimits limits;
   limits.send_depth = 4;

@@ -36,6 +36,29 @@ TEST_F(Connections, MessagesOfAllLengths) {
   EXPECT_EQ(a.log.done.back(), cookie);
 }
 
+TEST_F(Connections, MessagesWithImmediates) {
+  open();
+  Node& a = nodes_[0];
+  Node& b = nodes_[1];
+  constexpr std::uint32_t kTold[] = {0, 0x01020304, 0xffffffff};
+  std::uint64_t cookie = 0;
+  for (const std::uint64_t bytes : {0u, 1u, 4096u}) {
+    ASSERT_TRUE(a.port->send_immediate(a.connection, a.local(50, bytes, cookie), kTold[cookie]));
+    ASSERT_TRUE(a.port->send(a.connection, a.local(0, 8, 100 + cookie)));  // without one
+    ++cookie;
+    ASSERT_TRUE(eventually([&] {
+      poll_both();
+      return a.log.done.size() == 2 * cookie && b.log.packets.size() == 2;
+    })) << bytes;
+    ASSERT_EQ(b.log.packets[0]->bytes, bytes);
+    if (bytes > 0) {
+      EXPECT_EQ(std::memcmp(b.log.packets[0]->data, a.memory.data() + 50, bytes), 0);
+    }
+    b.give_all();
+  }
+  EXPECT_THAT(b.log.immediates, ::testing::ElementsAreArray(kTold));
+}
+
 TEST_F(Connections, InlineDataMayChangeAfterThePost) {
   open();
   Node& a = nodes_[0];
