@@ -275,6 +275,7 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow) {
     SendOp unused;
     if (message.wire().send(send, unused) != Posted::kDone) return false;
     ++count;
+    ++job.counters.operations;
     return true;
   }
   RecvOp op;
@@ -282,6 +283,7 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow) {
   op.bytes = flow.bytes;
   if (message.wire().take(message.first(), op) != Posted::kDone) return false;
   ++count;
+  ++job.counters.operations;
   if (!op.status.ok()) fail_receive(message, op.status, op.status);
   return op.status.ok();
 }
@@ -331,6 +333,7 @@ esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer, 
     const Message message = make_message(*team, peer, channel, bytes, sent + 1);
     if (message.parts.pieces <= kEagerSegments) {
       ++sent;
+      ++team->job->counters.operations;
       return message.parts.pieces == 1 ? send_segments<1>(message, buffer)
                                        : send_segments<kEagerSegments>(message, buffer);
     }
@@ -348,6 +351,7 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
     const Message message = make_message(*team, peer, channel, bytes, received + 1);
     if (message.parts.pieces <= kEagerSegments) {
       ++received;
+      ++team->job->counters.operations;
       return receive_segments(message, buffer);
     }
   }

@@ -34,7 +34,13 @@ Result<LevelShapes> parse_level_shapes(std::string_view text) {
                                "LEVEL:SHAPE/RADIX with a level {}, a shape {}, a radix of 2 to {}",
                                whole, join_or(kLevels), join_or(kShapes), kRadixMax));
     }
-    level_of(shapes, *level) = {kShapeOf[*shape], static_cast<std::int32_t>(*radix)};
+    const esp_shape is = kShapeOf[*shape];
+    if (!rest.empty() && is != ESP_SHAPE_KARY && is != ESP_SHAPE_KNOMIAL) {
+      return error(
+          ESP_ERR_CONFIG,
+          fmt::format("ESPALIER_LEVEL_SHAPES: \"{}\": only kary and knomial have a radix", whole));
+    }
+    level_of(shapes, *level) = {is, static_cast<std::int32_t>(*radix)};
   }
   return shapes;
 }

@@ -191,9 +191,11 @@ constexpr Knob kKnobs[] = {
                                "Segments granted to the parent (M), more than N by default. 0: "
                                "automatic.",
                                {0, 64}),
-    knob<&Config::isa>("ISA", "",
-                       "Instruction set of the reduction kernels; auto takes the widest that the "
-                       "processor has, one that it lacks is an error. All give the same bits."),
+    knob<&Config::isa>(
+        "ISA", "",
+        "Instruction set of the reduction kernels; auto takes the widest that the "
+        "processor has, one that it lacks is an error (generic: the one of processors "
+        "that are neither x86-64 nor AArch64). All give the same bits."),
     knob<&Config::past_cache_bytes>(
         "PAST_CACHE_BYTES", "bytes",
         "Results of reductions from this size on are stored past the caches. 0: never.", {0, kTiB}),

@@ -4,7 +4,8 @@ namespace espalier {
 namespace {
 
 constexpr CounterInfo kTable[] = {
-    {"operations", "collectives and point-to-point operations started", &Counters::operations},
+    {"operations", "collectives and point-to-point operations started, but for short ones",
+     &Counters::operations},
     {"short_operations", "operations that took the short path (single cache lines, no plan)",
      &Counters::short_operations},
     {"plans_built", "plans computed because none in the cache fitted", &Counters::plans_built},

@@ -436,7 +436,7 @@ std::string TcpLink::describe(Rank rank) const {
     case Peer::State::kConnecting:
       return p->tried.empty() ? "connecting" : fmt::format("connecting ({})", p->tried);
     case Peer::State::kLive:
-      return fmt::format("TCP, {}", text(p->reached));
+      return text(p->reached);
     case Peer::State::kLeft:
       return "has left the job";
     case Peer::State::kLost:

@@ -205,6 +205,27 @@ void from_shared_memory(const Context& context) {
 
 }  // namespace
 
+// Each is an operation, whatever way it takes.
+void counted(const Context& context) {
+  constexpr std::size_t kBytes[] = {8, 40'000, 40u << 20};
+  const int next = (context.rank + 1) % context.size;
+  const int before = (context.rank + context.size - 1) % context.size;
+  std::vector<char> out(kBytes[2]), in(kBytes[2]);
+  for (const std::size_t bytes : kBytes) {
+    const std::uint64_t was = counter(context, "operations");
+    esp_request* request = nullptr;
+    CHECK_OK(esp_recv_start(context.world, in.data(), bytes, before, 3, nullptr, &request),
+             context.world, "");
+    CHECK_OK(esp_send(context.world, out.data(), bytes, next, 3), context.world, "");
+    CHECK_OK(esp_request_wait(&request), context.world, "");
+    CHECK_OK(esp_send_start(context.world, out.data(), bytes, next, 3, nullptr, &request),
+             context.world, "");
+    CHECK_OK(esp_recv(context.world, in.data(), bytes, before, 3), context.world, "");
+    CHECK_OK(esp_request_wait(&request), context.world, "");
+    CHECK_EQ(counter(context, "operations"), was + 4, "{} B", bytes);
+  }
+}
+
 void flows(const Context& context) {
   from_shared_memory(context);
   if (context.size == 1) return;
@@ -213,6 +234,7 @@ void flows(const Context& context) {
   all_to_all(context);
   forms(context);
   many_small(context);
+  counted(context);
 }
 
 }  // namespace test

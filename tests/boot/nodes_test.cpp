@@ -86,8 +86,9 @@ TEST(LevelShapes, Text) {
   EXPECT_EQ(shapes->between[0].shape, ESP_SHAPE_AUTO);
   EXPECT_EQ(shapes->inside.shape, ESP_SHAPE_FLAT);
   EXPECT_TRUE(parse_level_shapes("").ok());
-  for (const char* bad : {"node", "node:", ":flat", "node:flat/1", "node:flat/x", "node:two-tree",
-                          "rack:flat", "node:flat,,", "node:auto", "core:kary/1025"}) {
+  for (const char* bad :
+       {"node", "node:", ":flat", "node:flat/1", "node:flat/x", "node:chain/4", "node:two-tree",
+        "rack:flat", "node:flat,,", "node:auto", "core:kary/1025"}) {
     EXPECT_FALSE(parse_level_shapes(bad).ok()) << bad;
   }
 }

@@ -50,8 +50,8 @@ expect 1 'ESPALIER_WIRES on rank 0: "udp" is no wire; known are shm,rc,ud,tcp' \
 nodes=("$esp_run" --timeout 50 -n 3 --nodes 2)
 export ESPALIER_WIRES=shm,tcp ESPALIER_TCP_INTERFACE=lo
 expect 0 '^tcp +listens on 127\.0\.0\.1:[0-9]+ \(lo\)' "${nodes[@]}" "$program"
-expect 0 'rank 2 .* tcp, TCP, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program"
-expect 0 'rank 0 .* tcp, TCP, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program" --every-rank
+expect 0 'rank 2 .* tcp, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program"
+expect 0 'rank 0 .* tcp, 127\.0\.0\.1:[0-9]+' "${nodes[@]}" "$program" --every-rank
 expect 0 'ESPALIER_TCP_INTERFACE: no network interface matches "nothing0"; there are: lo ' \
   env ESPALIER_TCP_INTERFACE=nothing0,lo "${nodes[@]}" "$program"
 expect 1 'ESPALIER_TCP_INTERFACE on rank [0-2]: no network interface matches "nothing0"' \

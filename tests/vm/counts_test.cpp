@@ -125,6 +125,7 @@ TEST(Counts, ASmallSegmentIsOneMessage) {
   EXPECT_EQ(sender.doorbells(), kSegments);
   EXPECT_LE(sender.completions(), kSegments / 16 + 1);
   EXPECT_EQ(sender.statistics().copied_bytes - sender.link.copied_bytes, kSegments * 8);
+  EXPECT_EQ(sender.statistics().headless - sender.link.headless, kSegments);
   EXPECT_EQ(receiver.arrivals(), kSegments);
   EXPECT_LE(receiver.sends(), kSegments / 16 + 1) << "credits, for half a window at a time";
 }
