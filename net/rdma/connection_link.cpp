@@ -29,6 +29,10 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& p
                                                                Postman& postman, Clock& clock,
                                                                Rank rank, std::uint32_t ranks,
                                                                const ConnectionOptions& options) {
+  if (options.window > kWindowMax) {
+    return error(ESP_ERR_ARGUMENT, fmt::format("a window of {} messages, at most {} are allowed",
+                                               options.window, kWindowMax));
+  }
   if (port.inline_bytes() < MessageHead::kBytes + Announcement::kBytes ||
       port.packet_bytes() < 256 || port.send_depth() < 8) {
     return error(ESP_ERR_NETWORK,
@@ -174,7 +178,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   landing->frame.synchronous = false;
   landing->memory = memory;
   from.landings->become(*landing, Landing::State::kWanted);
-  mark(from);  // With the next post, or what else comes first: it is not to delay an answer.
+  if (from.wants()) pump_soon(from);
   return true;
 }
 

@@ -47,7 +47,7 @@ namespace espalier::rdma {
 struct Landing;
 
 struct ConnectionOptions {
-  std::uint32_t window = 32;         // messages under way per peer and direction, at most
+  std::uint32_t window = 32;         // messages under way per peer and direction, up to 127
   std::uint32_t send_packets = 512;  // of packet_bytes() each
   std::uint32_t posts_max = 1024;    // frames that wait, per peer
   std::uint64_t payload_max = std::uint64_t{1} << 30;
@@ -87,6 +87,9 @@ struct ConnectionStatistics {
 
 class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {
  public:
+  // Numbers in immediates have 8 bits, and say who is early and who is late.
+  static constexpr std::uint32_t kWindowMax = 127;
+
   static Result<std::unique_ptr<ConnectionLink>> create(ConnectionPort& port, Postman& postman,
                                                         Clock& clock, Rank rank,
                                                         std::uint32_t ranks,

@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kLettersMax = 1024;  // waiting; more are lost, as letters may be
 constexpr std::uint64_t kSlowest = 16;     // times the first interval
 constexpr std::uint64_t kLongestPause = 256;
-constexpr std::uint32_t kWindowMax = 4096;
 
 const char* fault_text(Fault fault) noexcept {
   switch (fault) {

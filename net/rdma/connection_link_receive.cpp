@@ -156,6 +156,7 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   Intake intake(*this, peer);
   std::byte* to = intake.begin(peer.rank, *header);
   if (peer.verdict) return;
+  ESP_ASSERT(to != nullptr || payload.empty());
   if (!payload.empty()) copy_bytes(to, payload.data(), payload.size());
   intake.end(peer.rank, *header, to);
 }

@@ -83,7 +83,8 @@ void ConnectionLink::pump(Peer& peer) noexcept {
   // A segment of its own may be what somebody waits for.
   const bool alone = peer.posts.count == 1 && peer.resend.empty() &&
                      peer.posts.front()->header.kind == net::FrameKind::kSegment;
-  if (alone) (void)advance(peer, batch);
+  const bool begun = alone && advance(peer, batch);
+  if (begun && peer.placing.post != nullptr) (void)advance(peer, batch);
   tell(peer, batch);
   while (advance(peer, batch)) {
   }

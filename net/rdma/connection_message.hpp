@@ -11,7 +11,7 @@
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
 // or without, goodbyes, and placements (of the number immediate data have 8 bits). The others speak
 // of one connection and end with it, and so do their numbers:
-//   announce  one to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
+//   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
 //             frame may be placed
 //   retire    slot 4: the frame came otherwise
 //   credits   the head alone

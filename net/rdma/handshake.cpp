@@ -11,7 +11,7 @@ namespace espalier::rdma {
 namespace {
 
 // "ECL" and the version of this layout.
-constexpr std::uint32_t kMagic = 0x014c4345;
+constexpr std::uint32_t kMagic = 0x024c4345;
 constexpr std::size_t kKindAt = 4, kEpochAt = 8, kWindowAt = 12, kExpectedAt = 16, kEndAt = 24;
 static_assert(kEndAt + sizeof(ConnectionAddress) == Letter::kBytes);
 static_assert(Letter::kBytes <= 256);

@@ -6,10 +6,9 @@
 // any that uses the slot anew). Both tables speak of one connection: a new one starts with no
 // offers, and places that are still wanted are announced again.
 //
-// Places of a stream are announced as many at a time as a message has room for, while its sender
-// has more of them than are wanted anew (due()) and is not permitted more frames (hurry()): a
-// window of receives costs few messages, and the sender has most of it, or at least half of a small
-// one.
+// Places of a stream are announced four at a time, while its sender has more of them than are
+// wanted anew (due()) and is not permitted more frames (hurry()): a window of receives costs few
+// doorbells and messages, and the sender has most of it, or at least half of a small one.
 //
 // Small tables, searched by (flow, ordinal) from the front. Threads: owner. path: data
 #pragma once
@@ -82,8 +81,8 @@ class Landings {
   void hurry() noexcept { mixed_ = wanted_ > 0; }
   // It is time to announce what is wanted.
   bool due() const noexcept {
-    return wanted_ > 0 && (mixed_ || wanted_flow_ != told_flow_ ||
-                           wanted_ >= std::min<std::uint32_t>(told_, Announcement::kMax));
+    return wanted_ > 0 &&
+           (mixed_ || wanted_flow_ != told_flow_ || wanted_ >= std::min(told_, kBatch));
   }
   std::uint32_t slot(const Landing& landing) const noexcept {
     return static_cast<std::uint32_t>(&landing - slots_.data());
@@ -96,6 +95,8 @@ class Landings {
   }
 
  private:
+  static constexpr std::uint32_t kBatch = 4;
+
   std::array<Landing, kLandingSlots> slots_;
   std::uint32_t wanted_ = 0;
   std::uint64_t wanted_flow_ = 0;  // of the last

@@ -223,6 +223,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.3)) options.link.register_from_bytes = 5000;
     if (prng.chance(0.3)) options.limits.send_depth = 8;
     if (prng.chance(0.3)) options.link.send_packets = 16;
+    options.limits.inline_bytes = 60 + static_cast<std::uint32_t>(prng.below(200));
     options.whims = prng.chance(0.5) ? 0.3 : 0;
     options.calm = prng.chance(0.5) ? 0.3 : 0.9;
     options.link.rebuilds_max = 1000;
@@ -252,6 +253,25 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   EXPECT_GT(repeated, kSeeds);
   EXPECT_GT(placed, kSeeds);
   EXPECT_GT(not_ready, kSeeds / 3);
+}
+
+// A placement that is sent again as a message needs a packet, and may stand before messages that
+// hold all others.
+TEST(ConnectionLink, WhatIsSentAgainFindsAPacket) {
+  std::uint64_t repeated = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds / 10; ++seed) {
+    ConnectionJobOptions options = small(seed);
+    options.bytes_max = 2000;
+    options.link.place_from_bytes = 1000;
+    options.link.send_packets = 2;
+    options.announced = options.registered = 0.7;
+    options.link.rebuilds_max = 1000;
+    options.faults = "heal=300us,break=20";
+    ConnectionJob job(options);
+    ASSERT_EQ(job.run(), "") << seed;
+    for (Rank r = 0; r < 2; ++r) repeated += job.link(r).statistics().repeated;
+  }
+  EXPECT_GT(repeated, kSeeds / 20);
 }
 
 std::uint64_t out_of_order(ConnectionJob& job) {

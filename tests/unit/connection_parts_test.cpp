@@ -11,6 +11,7 @@
 #include "net/rdma/credit_account.hpp"
 #include "net/rdma/landings.hpp"
 #include "net/rdma/registered_memory.hpp"
+#include "net/rdma/send_packets.hpp"
 #include "net/rdma/send_queue.hpp"
 
 namespace espalier::rdma {
@@ -405,6 +406,27 @@ struct Registrar final : ConnectionPort {
   std::uint64_t enrolled = 0;
   int live = 0;
 };
+
+// One packet is kept for what is sent again.
+TEST(SendPackets, KeepsOneForRepetitions) {
+  Registrar port;
+  auto packets = std::move(*SendPackets::create(port, 2));
+  Packet* first = packets->take(false);
+  Packet* second = packets->take(false);
+  ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
+  EXPECT_EQ(packets->take(false), nullptr);
+  EXPECT_FALSE(packets->any(false));
+  EXPECT_TRUE(packets->any(true));
+  Packet* last = packets->take(true);
+  ASSERT_NE(last, nullptr);
+  EXPECT_FALSE(packets->any(true));
+  EXPECT_EQ(packets->take(true), nullptr);
+  packets->give(*first);
+  EXPECT_EQ(packets->take(false), nullptr) << "the one that was kept comes first";
+  packets->give(*last);
+  EXPECT_NE(packets->take(false), nullptr);
+  packets->give(*second);
+}
 
 TEST(RegisteredMemory, FindsWhatItHolds) {
   Registrar port;
