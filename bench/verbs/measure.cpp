@@ -169,29 +169,18 @@ nlohmann::json measure_latency(End& end, const Task& task) {
   Receive receive;
   Sending send;
   Tally before;
-  const auto receive_next = [&] {
-    const SegmentId next = talk.segment(Talk::next_flow(), kData);
-    talk.receive(next, 1, receive, in.at(0), task.bytes);
-    return next;
-  };
-  SegmentId current;
-  if (end.rank() == 1) current = receive_next();
+  SegmentId next = talk.segment(Talk::next_flow(), kData);
+  talk.receive(next, 1, receive, in.at(0), task.bytes);
   times[0] = end.now_ns();
   for (std::uint32_t i = 0; i < rounds; ++i) {
     if (i == warm_up) before = end.tally();
     stamp(out.at(0), task.bytes, i);
-    // Receives are posted when the send is on its way, and before its answer can be.
-    if (end.rank() == 0) {
-      const std::uint64_t flow = Talk::next_flow();
-      talk.send(talk.segment(flow, kData), send, out.at(0), task.bytes);
-      talk.receive(talk.segment(flow, kData), 1, receive, in.at(0), task.bytes);
-    }
+    const SegmentId current = std::exchange(next, talk.segment(Talk::next_flow(), kData));
+    if (end.rank() == 0) talk.send(current, send, out.at(0), task.bytes);
     talk.wait(receive);
     require(stamped(in.at(0), task.bytes, i), "a message is damaged");
-    if (end.rank() == 1) {
-      talk.send(current, send, out.at(0), task.bytes);
-      if (i + 1 < rounds) current = receive_next();
-    }
+    if (i + 1 < rounds) talk.receive(next, 1, receive, in.at(0), task.bytes);
+    if (end.rank() == 1) talk.send(current, send, out.at(0), task.bytes);
     talk.wait(send);
     times[i + 1] = end.now_ns();
   }

@@ -80,11 +80,7 @@ void ConnectionLink::pump(Peer& peer) noexcept {
   if (!peer.may_post()) return;
   Batch batch(port_, *peer.connection);
   const Tail before(peer);
-  // A segment of its own may be what somebody waits for.
-  const bool alone = peer.posts.count == 1 && peer.resend.empty() &&
-                     peer.posts.front()->header.kind == net::FrameKind::kSegment;
-  const bool begun = alone && advance(peer, batch);
-  if (begun && peer.placing.post != nullptr) (void)advance(peer, batch);
+  // First: the peer's next frame may be the answer to what goes out.
   tell(peer, batch);
   while (advance(peer, batch)) {
   }

@@ -246,22 +246,22 @@ TEST_F(Stranger, MayNotAnnounceNothing) {
   expect_refused("announcements of 0 bytes");
 }
 
-// What is posted in answer does not wait for the places of what comes next.
-TEST_F(Stranger, GetsALoneAnswerBeforePlaces) {
+// Its next frame may be the answer to what is sent behind.
+TEST_F(Stranger, HearsOfPlacesBeforeFrames) {
   on_frame_ = [&] {
     want(segment(90, 5000));
     post(segment(70, 8));
   };
   send(MessageKind::kFrames, frame(segment(5, 3), 3));
-  EXPECT_THAT(seen_, ElementsAre("segment", "announce 1"));
+  EXPECT_THAT(seen_, ElementsAre("announce 1", "segment"));
   seen_.clear();
   offer(segment(71, 4000), 3);
   on_frame_ = [&] {
-    want(segment(91, 5000));
     post(segment(71, 4000));
+    want(segment(91, 5000));
   };
   send(MessageKind::kFrames, frame(segment(6, 3), 3));
-  EXPECT_THAT(seen_, ElementsAre("placed", "announce 1"));
+  EXPECT_THAT(seen_, ElementsAre("announce 1", "placed"));
 }
 
 // Places of one flow: the first at once, then four at a time; before a permission all there are.
