@@ -149,7 +149,8 @@ void many_small(const Context& context) {
 }
 
 // The receiver is slower: the sender waits for room again and again. Each message travels once, in
-// order.
+// order. A receiver's progress thread takes messages while its program does something else: there
+// the sender may never have to wait.
 void one_way_stream(const Context& context) {
   constexpr std::uint64_t kMessages = 20'000;
   constexpr std::size_t kSizes[] = {8, 88, 40, 64};  // sent without waiting, whatever is configured
@@ -167,7 +168,8 @@ void one_way_stream(const Context& context) {
       shared[0] = shared[bytes / 8 - 1] = i;
       CHECK_OK(esp_send(context.world, shared, bytes, 1, 3), context.world, "message {}", i);
     } else {
-      for (const double begin = esp_time(); esp_time() < begin + 5e-6;) {
+      const double pause = i % 2000 == 0 ? 10e-3 : 5e-6;
+      for (const double begin = esp_time(); esp_time() < begin + pause;) {
       }
       CHECK_OK(esp_recv(context.world, shared, bytes, 0, 3), context.world, "message {}", i);
       CHECK(shared[0] == i && shared[bytes / 8 - 1] == i, "{} instead of {}", shared[0], i);
@@ -179,7 +181,8 @@ void one_way_stream(const Context& context) {
   }
   // A network has other ways to make a sender wait.
   const bool network = counter(context, "frames_sent") > frames_before;
-  CHECK(context.rank != 0 || network || counter(context, "retries") > retries_before,
+  const bool may_run_on = network || std::getenv("ESPALIER_PROGRESS_THREAD") != nullptr;
+  CHECK(context.rank != 0 || may_run_on || counter(context, "retries") > retries_before,
         "it never had to wait");
   esp_free(context.job, shared);
 }
