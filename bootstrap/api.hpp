@@ -93,20 +93,24 @@ esp_status refuse_blocking(esp_job& job, std::string_view caller);
 // fail() for a failed team.
 esp_status fail_team(esp_team& handle, Status status);
 
+// What other functions of the API do with all members of a team, which meets no call of the user's:
+// waiting for all, and sums that replace the words.
+esp_status meet(esp_team& team, Purpose purpose);
+esp_status sum_words(esp_team& team, std::vector<std::uint64_t>& words, Purpose purpose);
+
 // Hands the end of an operation to a request. Finish::context is the request.
 void finish_request(void* context, Status status) noexcept;
 // Does a thread wait for the request that this end would finish?
 bool is_awaited(const Finish& finish) noexcept;
 
-// What start functions do with `notify` and `request`: a pooled request, or an error.
+// Exactly one of: a request to return, a notify with a callback, a notify with a counter. Else the
+// error, which has been reported.
+esp_status check_report(esp_job& job, std::string_view caller, const esp_notify* notify,
+                        esp_request** request);
+// What start functions do with `notify` and `request`, checked: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
 // The request's handle is gone.
 void release_request(esp_job& job, esp_request& request) noexcept;
-// Exactly one of: a request to return, a notify with a callback, a notify with a counter.
-inline bool reports_once(const esp_notify* notify, esp_request** request) noexcept {
-  if (notify == nullptr) return request != nullptr;
-  return request == nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
-}
 // Starts an operation on the owner; `begin` takes the request that reports it.
 template <typename Begin>
 esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_request** request,

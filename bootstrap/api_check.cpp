@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 47;
 
 esp_status bad(esp_team& handle, const Call& call, esp_status code, const std::string& what) {
-  return fail(*handle.job, code, fmt::format("{}: {}", collective_name(call.collective), what));
+  return fail(*handle.job, code, fmt::format("{}: {}", caller_of(call), what));
 }
 
 bool significant_input(const Team& team, const Call& call) noexcept {
@@ -60,6 +60,22 @@ void apply_defaults(const Config& config, esp_coll_options& options) noexcept {
 }
 
 }  // namespace
+
+const char* caller_of(const Call& call) noexcept {
+  switch (call.collective) {
+    case Collective::kBarrier:
+      return call.blocking ? "esp_barrier" : "esp_barrier_start";
+    case Collective::kBcast:
+      return call.blocking ? "esp_bcast" : "esp_bcast_start";
+    case Collective::kReduce:
+      return call.blocking ? "esp_reduce" : "esp_reduce_start";
+    case Collective::kAllreduce:
+      return call.blocking ? "esp_allreduce" : "esp_allreduce_start";
+    case Collective::kPointToPoint:
+      break;
+  }
+  return "a message";
+}
 
 esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* options) {
   const std::size_t size = type_size(call.type);

@@ -6,6 +6,8 @@
 
 namespace espalier::api {
 
+// The function of the C API that makes it.
+const char* caller_of(const Call& call) noexcept;
 // Fills `call` (collective, buffers, count and root are set by the caller) with what follows from
 // type, operator and options. ESP_OK, or an error that has been reported.
 esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* options);

@@ -7,6 +7,7 @@ using espalier::CallSignature;
 using espalier::Collective;
 using espalier::Engine;
 using espalier::Finish;
+using espalier::Purpose;
 using espalier::Result;
 using espalier::ShortPath;
 using espalier::Status;
@@ -58,10 +59,7 @@ struct BlockingWait {
 
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
-  if (!api::may_block(job)) {
-    return api::refuse_blocking(job, espalier::collective_name(call.collective));
-  }
-  call.blocking = true;
+  if (!api::may_block(job)) return api::refuse_blocking(job, api::caller_of(call));
   return run_engine(handle, call);
 }
 
@@ -121,8 +119,10 @@ esp_status check(esp_team* team, Call& call, const esp_coll_options* options, bo
   return status == ESP_OK && reduces ? api::bind_operator(*team, call) : status;
 }
 
-esp_status blocking(esp_team* team, Call call, bool reduces) {
+esp_status blocking(esp_team* team, Call call, bool reduces, Purpose purpose) {
   if (team == nullptr) return ESP_ERR_ARGUMENT;
+  call.blocking = true;
+  call.purpose = purpose;
   const esp_status status = check(team, call, nullptr, reduces);
   return status == ESP_OK ? run_blocking(*team, call) : status;
 }
@@ -131,25 +131,31 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
                         const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
   if (team == nullptr) return ESP_ERR_ARGUMENT;
-  const esp_status status = check(team, call, options, reduces);
+  esp_status status = check(team, call, options, reduces);
+  if (status == ESP_OK) {
+    status = api::check_report(*team->job, api::caller_of(call), notify, request);
+  }
   return status == ESP_OK ? start(*team, call, notify, request) : status;
 }
 
 // The long way, kept apart so that the quick way below stays small.
-[[gnu::noinline]] esp_status long_barrier(esp_team* team) {
-  return blocking(team, barrier_call(), false);
+[[gnu::noinline]] esp_status long_barrier(esp_team* team, Purpose purpose) {
+  return blocking(team, barrier_call(), false, purpose);
 }
 [[gnu::noinline]] esp_status long_bcast(esp_team* team, void* buffer, size_t count, esp_type type,
                                         int root) {
-  return blocking(team, bcast_call(buffer, count, type, root), false);
+  return blocking(team, bcast_call(buffer, count, type, root), false, Purpose::kUser);
 }
 [[gnu::noinline]] esp_status long_reduce(esp_team* team, const void* input, void* output,
                                          size_t count, esp_type type, esp_op op, int root) {
-  return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root), true);
+  return blocking(team, reduction(Collective::kReduce, input, output, count, type, op, root), true,
+                  Purpose::kUser);
 }
 [[gnu::noinline]] esp_status long_allreduce(esp_team* team, const void* input, void* output,
-                                            size_t count, esp_type type, esp_op op) {
-  return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0), true);
+                                            size_t count, esp_type type, esp_op op,
+                                            Purpose purpose) {
+  return blocking(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0), true,
+                  purpose);
 }
 
 // The quick way in: calls that need no choice and are in order. Everything else, and everything
@@ -167,12 +173,12 @@ std::uint64_t quick_bytes(const esp_team* team, size_t count, esp_type type) noe
 }
 
 CallSignature quick_signature(Collective collective, size_t count, esp_type type, esp_op op,
-                              int root) noexcept {
+                              int root, Purpose purpose) noexcept {
   CallSignature signature;
   signature.collective = static_cast<std::uint8_t>(collective);
   signature.type = static_cast<std::uint8_t>(type);
   signature.op = static_cast<std::uint8_t>(op);
-  signature.options = espalier::kBlockingAuto;
+  signature.options = static_cast<std::uint8_t>(purpose);
   signature.root = root;
   signature.count = count;
   return signature;
@@ -201,14 +207,38 @@ espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type t
   return team.job->short_tables.kernels[static_cast<size_t>(op)][type];
 }
 
+inline esp_status barrier(esp_team* team, Purpose purpose) {
+  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(team, purpose);
+  team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0, purpose));
+  return conclude_quick(*team, team->job->short_path->barrier(team->team));
+}
+
+inline esp_status allreduce(esp_team* team, const void* input, void* output, size_t count,
+                            esp_type type, esp_op op, Purpose purpose) {
+  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const void* from = input;
+  const bool quick = bytes != kLong && quick_buffers(from, output, true, bytes);
+  const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
+  if (kernel == nullptr) return long_allreduce(team, input, output, count, type, op, purpose);
+  team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0, purpose));
+  return conclude_quick(
+      *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, kernel}));
+}
+
 }  // namespace
+
+esp_status api::meet(esp_team& team, Purpose purpose) {
+  return barrier(&team, purpose);
+}
+
+esp_status api::sum_words(esp_team& team, std::vector<std::uint64_t>& words, Purpose purpose) {
+  return allreduce(&team, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM, purpose);
+}
 
 extern "C" {
 
 esp_status esp_barrier(esp_team* team) {
-  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(team);
-  team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0));
-  return conclude_quick(*team, team->job->short_path->barrier(team->team));
+  return barrier(team, Purpose::kUser);
 }
 
 esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root) {
@@ -217,7 +247,7 @@ esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, 
       (buffer == nullptr && bytes > 0)) {
     return long_bcast(team, buffer, count, type, root);
   }
-  team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root));
+  team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root, Purpose::kUser));
   return conclude_quick(*team, team->job->short_path->bcast(team->team, root, buffer, bytes));
 }
 
@@ -231,21 +261,14 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
                      quick_buffers(from, output, here, bytes);
   const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
   if (kernel == nullptr) return long_reduce(team, input, output, count, type, op, root);
-  team->team.enter(quick_signature(Collective::kReduce, count, type, op, root));
+  team->team.enter(quick_signature(Collective::kReduce, count, type, op, root, Purpose::kUser));
   return conclude_quick(
       *team, team->job->short_path->reduce(team->team, root, {from, output, count, bytes, kernel}));
 }
 
 esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
                          esp_type type, esp_op op) {
-  const std::uint64_t bytes = quick_bytes(team, count, type);
-  const void* from = input;
-  const bool quick = bytes != kLong && quick_buffers(from, output, true, bytes);
-  const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
-  if (kernel == nullptr) return long_allreduce(team, input, output, count, type, op);
-  team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0));
-  return conclude_quick(
-      *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, kernel}));
+  return allreduce(team, input, output, count, type, op, Purpose::kUser);
 }
 
 esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,

@@ -227,7 +227,7 @@ void fail_receive(const Message& message, Status own, Status status) {
   if (status != own) {
     text += espalier::explain_report(status);
   } else if (own.code() == ESP_ERR_MISMATCH) {
-    text = espalier::explain_other_size(status.rank(), bytes);
+    text = espalier::explain_other_size(status.rank(), message.channel, bytes);
   } else {
     text += esp_status_text(status.code());
   }
@@ -361,7 +361,8 @@ esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsign
 esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int peer,
                           unsigned channel, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status == ESP_OK) status = api::check_report(*team->job, __func__, notify, request);
   if (status != ESP_OK) return status;
   return start_flow(*team,
                     {Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel},
@@ -371,7 +372,8 @@ esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int 
 esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel,
                           const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status == ESP_OK) status = api::check_report(*team->job, __func__, notify, request);
   if (status != ESP_OK) return status;
   return start_flow(*team, {Engine::Direction::kReceive, buffer, bytes, peer, channel}, notify,
                     request);

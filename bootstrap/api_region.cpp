@@ -15,6 +15,7 @@
 using espalier::AtomicKind;
 using espalier::Counter;
 using espalier::Finish;
+using espalier::Purpose;
 using espalier::RemoteCall;
 using espalier::net::RemoteKind;
 namespace api = espalier::api;
@@ -124,9 +125,6 @@ void do_at_hand(const Access& access) noexcept {
 // Done already; a callback still waits for progress.
 esp_status report_done(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
-  if (!api::reports_once(notify, request)) {
-    return bad(access.caller, access.region, "exactly one of: a request, a callback, a counter");
-  }
   if (notify == nullptr || notify->callback == nullptr) {
     do_at_hand(access);
     if (notify == nullptr) {
@@ -145,6 +143,8 @@ esp_status report_done(const Access& access, const esp_notify* notify, esp_reque
 
 esp_status start(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
+  const esp_status reports = api::check_report(job, access.caller, notify, request);
+  if (reports != ESP_OK) return reports;
   const auto begin = [&](esp_request* pending) {
     auto started = job.one_sided->start(access.call, Finish{api::finish_request, pending});
     return api::conclude(job, pending, started, request);
@@ -197,7 +197,7 @@ esp_status introduce(esp_team& team, const std::byte* memory, size_t bytes, std:
   mine[0] = bytes;
   mine[1] = memory != nullptr ? team.job->segment->offset_of(memory) + 1 : 0;
   mine[2] = number;
-  return esp_allreduce(&team, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
+  return api::sum_words(team, words, Purpose::kRegion);
 }
 
 // What they have told. Fails on all members when there is no memory on one.
@@ -230,7 +230,7 @@ esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region) 
   if (team == nullptr || region == nullptr) return ESP_ERR_ARGUMENT;
   *region = nullptr;
   esp_job& job = *team->job;
-  if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "a region made in a callback");
+  if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
   auto made = std::make_unique<esp_region>();
   made->team = team;
   std::uint32_t number = 0;
@@ -255,8 +255,8 @@ esp_status esp_region_free(esp_region* region) {
   if (region == nullptr) return ESP_ERR_ARGUMENT;
   esp_team& team = *region->team;
   esp_job& job = *team.job;
-  if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "a region freed in a callback");
-  const esp_status status = esp_barrier(&team);
+  if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
+  const esp_status status = api::meet(team, Purpose::kRegionEnd);
   const esp_region::Member own = region->members[static_cast<std::size_t>(team.team.rank)];
   api::on_owner(job, [&] {
     // Where not everybody has come, somebody may still write.

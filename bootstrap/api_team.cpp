@@ -15,6 +15,7 @@
 #include "bootstrap/api.hpp"
 
 using espalier::Board;
+using espalier::Purpose;
 using espalier::Rank;
 using espalier::Team;
 namespace api = espalier::api;
@@ -62,8 +63,7 @@ esp_status agree(esp_team& parent, const Wish& mine, std::uint32_t ids, Agreemen
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
   if (parent.team.rank == 0) own[2] = reserve_ids(*parent.job, ids, id_step(*parent.job));
-  const esp_status status =
-      esp_allreduce(&parent, ESP_IN_PLACE, words.data(), words.size(), ESP_UINT64, ESP_SUM);
+  const esp_status status = api::sum_words(parent, words, Purpose::kTeams);
   if (status != ESP_OK) return status;
   std::vector<std::pair<std::uint64_t, int>> by_key;
   for (std::size_t m = 0; m < n; ++m) {
@@ -136,7 +136,7 @@ esp_status place_boards(esp_team& parent, const std::vector<BoardPlace>& places,
     own_memory = give_board(job, places[i]);
     if (own_memory != nullptr) boards[i] = job.segment->offset_of(own_memory) + 1;
   }
-  return esp_allreduce(&parent, ESP_IN_PLACE, boards.data(), boards.size(), ESP_UINT64, ESP_SUM);
+  return api::sum_words(parent, boards, Purpose::kTeams);
 }
 
 std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
@@ -211,12 +211,14 @@ const char* esp_team_error(const esp_team* team) {
 esp_status esp_team_dup(esp_team* parent, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
+  if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
   return make_teams(*parent, {0, parent->team.rank}, 1, team);
 }
 
 esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
+  if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
   if (color < ESP_NO_TEAM) {
     return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                      fmt::format("esp_team_split: color {}", color));
@@ -227,6 +229,7 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
 esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
+  if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
   if (count < 0 || (ranks == nullptr && count > 0)) {
     return api::fail(*parent->job, ESP_ERR_ARGUMENT, "esp_team_include: no list");
   }

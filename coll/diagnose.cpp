@@ -89,10 +89,11 @@ std::string explain_report(Status reported) {
   return text;
 }
 
-std::string explain_other_size(Rank other, std::uint64_t expected_bytes) {
+std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes) {
   return fmt::format(
-      "point-to-point: rank {} sent a message of another size than the {} bytes expected here",
-      other, expected_bytes);
+      "point-to-point: rank {} sent a message of another size on channel {} than the {} bytes "
+      "expected here",
+      other, channel, expected_bytes);
 }
 
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {

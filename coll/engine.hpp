@@ -42,7 +42,7 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
 // "another member gave up first: <why> (rank 3)", of what it has reported.
 std::string explain_report(Status reported);
 // Of point-to-point: what `other` sent is not of the size that this rank expects.
-std::string explain_other_size(Rank other, std::uint64_t expected_bytes);
+std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes);
 // Members with which the instance has yet to exchange segments. path: slow
 std::vector<int> partners(const Instance& instance);
 

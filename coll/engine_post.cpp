@@ -288,7 +288,8 @@ std::string Engine::explain(const Instance& instance) const {
       return fmt::format("point-to-point: {} bytes: {}", instance.call.count,
                          explain_report(status));
     }
-    if (instance.channel != 0) return explain_other_size(status.rank(), instance.call.count);
+    if (instance.channel != 0)
+      return explain_other_size(status.rank(), instance.channel - 256u, instance.call.count);
     return explain_mismatch(team, instance.call.signature(), status.rank());
   }
   if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {

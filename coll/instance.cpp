@@ -173,7 +173,8 @@ CallSignature Call::signature() const noexcept {
                     static_cast<std::uint64_t>(blocking) << 45;
   o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
   o *= 0xff51afd7ed558ccdULL;
-  s.options = choice_is_free && blocking ? kBlockingAuto : static_cast<std::uint8_t>(o >> 56) | 2;
+  const bool plain = blocking && (choice_is_free || purpose != Purpose::kUser);
+  s.options = plain ? static_cast<std::uint8_t>(purpose) : static_cast<std::uint8_t>(o >> 56) | 2;
   return s;
 }
 

@@ -7,6 +7,16 @@
 namespace espalier {
 
 std::string CallSignature::to_text() const {
+  switch (static_cast<Purpose>(options)) {
+    case Purpose::kTeams:
+      return "esp_team_dup, esp_team_split or esp_team_include";
+    case Purpose::kRegion:
+      return "esp_region_create";
+    case Purpose::kRegionEnd:
+      return "esp_region_free";
+    case Purpose::kUser:
+      break;
+  }
   const char* name = collective_name(static_cast<Collective>(collective));
   const char* type_text = type_name(static_cast<esp_type>(type));
   switch (static_cast<Collective>(collective)) {

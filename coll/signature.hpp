@@ -13,11 +13,15 @@
 
 namespace espalier {
 
+// CallSignature::options of blocking calls that leave everything to choice: the user's, and those
+// that other functions make for their own ends, which must not meet the user's. Hashes have bit 1.
+enum class Purpose : std::uint8_t { kUser = 1, kTeams = 4, kRegion = 5, kRegionEnd = 8 };
+
 struct CallSignature {
   std::uint8_t collective = 0;
   std::uint8_t type = 0;
   std::uint8_t op = 0;       // user-defined ones: creation order from ESP_OP_BUILTIN_COUNT on
-  std::uint8_t options = 0;  // hash of the options and of the blocking/non-blocking form
+  std::uint8_t options = 0;  // a Purpose, or a hash of options and blocking/non-blocking form
   std::int32_t root = 0;
   std::uint64_t count = 0;
 
@@ -33,9 +37,6 @@ struct CallSignature {
   std::string to_text() const;
 };
 static_assert(sizeof(CallSignature) == 16);
-
-// CallSignature::options of a blocking call that leaves everything to choice.
-inline constexpr std::uint8_t kBlockingAuto = 1;
 
 // The same for a point-to-point message, of which only the size can differ.
 inline std::uint32_t flow_signature(std::uint64_t bytes) noexcept {

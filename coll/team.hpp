@@ -41,6 +41,7 @@ struct Call {
   Combiner combiner;
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   bool blocking = false;
+  Purpose purpose = Purpose::kUser;
   bool choice_is_free = true;  // no algorithm, shape or variant was asked for
 
   std::uint64_t bytes() const noexcept { return count * element_bytes; }

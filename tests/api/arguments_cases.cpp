@@ -49,7 +49,7 @@ void collectives(const Context& context) {
   REFUSED(esp_allreduce(world, x, y, 1, ESP_COMPLEX_FLOAT, ESP_MAX), ESP_ERR_TYPE);
   CHECK_EQ(x[3], 4, "an argument error changed the input");
   CHECK_EQ(y[0], 0, "an argument error changed the output");
-  CHECK(esp_job_error(context.job)[0] != '\0', "a refused call leaves a text");
+  CHECK(says(context, "esp_allreduce: "), "{}", esp_job_error(context.job));
 }
 
 // Nothing to send needs no buffer, in place or not, blocking or not.
@@ -89,6 +89,7 @@ void starting(const Context& context) {
   const esp_notify both{callback, nullptr, &counter};
   esp_team* world = context.world;
   REFUSED(esp_barrier_start(world, nullptr, nullptr, nullptr), ESP_ERR_ARGUMENT);
+  CHECK(says(context, "esp_barrier_start: exactly one of"), "{}", esp_job_error(context.job));
   REFUSED(esp_barrier_start(world, nullptr, &both, nullptr), ESP_ERR_ARGUMENT);
   REFUSED(esp_bcast_start(world, &x, 1, ESP_INT32, -1, nullptr, nullptr, &request),
           ESP_ERR_ARGUMENT);
@@ -156,6 +157,8 @@ void flows_and_requests(const Context& context) {
     REFUSED(esp_send(world, &byte, 1, other, 256), ESP_ERR_ARGUMENT);
     CHECK(says(context, "esp_send: channel 256"), "{}", esp_job_error(context.job));
     REFUSED(esp_send(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
+    REFUSED(esp_recv_start(world, &byte, 1, other, 0, nullptr, nullptr), ESP_ERR_ARGUMENT);
+    CHECK(says(context, "esp_recv_start: exactly one of"), "{}", esp_job_error(context.job));
     REFUSED(esp_recv(world, nullptr, 1, other, 0), ESP_ERR_ARGUMENT);
     CHECK(says(context, "esp_recv: 1 bytes, but"), "{}", esp_job_error(context.job));
   }

@@ -108,6 +108,11 @@ void pass(void* context, int, uint64_t ball, const void*, size_t) {
            player.c.world, "ball {}", ball);
   CHECK_STATUS(esp_am_send(player.c.job, next, 1, 0, nullptr, 0), ESP_ERR_STATE, player.c.world,
                "blocking inside a function");
+  esp_team* copy = nullptr;
+  CHECK_STATUS(esp_team_dup(player.c.world, &copy), ESP_ERR_STATE, player.c.world,
+               "a team made inside a function");
+  const std::string text = esp_job_error(player.c.job);
+  CHECK(text.find("esp_team_dup: a blocking call") == 0, "{}", text);
 }
 
 void ball_game(const Context& c) {

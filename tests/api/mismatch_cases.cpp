@@ -1,6 +1,8 @@
 // Ranks that make different calls: by the next call on the team everybody gets an error that names
 // somebody else's call, nobody hangs, and other teams go on working.
 #include <functional>
+#include <iterator>
+#include <string>
 #include <vector>
 
 #include "tests/api/cases.hpp"
@@ -12,18 +14,52 @@ namespace {
 // Both ranks of a pair make their own call on a team made for the purpose.
 void disagree(const Context& context, const char* what,
               const std::function<esp_status(esp_team*)>& even,
-              const std::function<esp_status(esp_team*)>& odd) {
+              const std::function<esp_status(esp_team*)>& odd, const char* named = "") {
   esp_team* team = nullptr;
   CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "{}", what);
   esp_status status = context.rank % 2 == 0 ? even(team) : odd(team);
   // A root may be done with its part before anybody else has called: then the next call tells.
   if (status == ESP_OK) status = esp_barrier(team);
   CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "{}", what);
-  CHECK(esp_team_error(team)[0] != '\0', "{}: no text", what);
+  const std::string text = esp_team_error(team);
+  CHECK(!text.empty() && text.find(named) != text.npos, "{}: {}", what, text);
   int one = 1;
   CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &one, 1, ESP_INT32, ESP_SUM), context.world,
            "the world after {}", what);
   CHECK_EQ(one, context.size, "the world after {}", what);
+}
+
+// What functions of the library tell each other meets no operation of the user's, though it is one
+// of the same size, and texts name the functions.
+void what_the_library_calls(const Context& context) {
+  static std::uint64_t words[6];
+  const auto makes_region = [](esp_team* t) {
+    esp_region* region = nullptr;
+    return esp_region_create(t, 64, &region);
+  };
+  const auto makes_team = [](esp_team* t) {
+    esp_team* copy = nullptr;
+    return esp_team_dup(t, &copy);
+  };
+  const auto sums = [](esp_team* t) {
+    return esp_allreduce(t, ESP_IN_PLACE, words, std::size(words), ESP_UINT64, ESP_SUM);
+  };
+  disagree(context, "a region and a team", makes_region, makes_team, "esp_region_create");
+  disagree(context, "a sum and a team", sums, makes_team, "esp_team_dup");
+  disagree(context, "a region and a sum", makes_region, sums, "esp_region_create");
+  disagree(
+      context, "the end of a region and a barrier",
+      [&](esp_team* t) {
+        esp_region* region = nullptr;
+        const esp_status made = esp_region_create(t, 64, &region);
+        return made == ESP_OK ? esp_region_free(region) : made;
+      },
+      [&](esp_team* t) {
+        esp_region* region = nullptr;
+        const esp_status made = esp_region_create(t, 64, &region);
+        return made == ESP_OK ? esp_barrier(t) : made;
+      },
+      "esp_region_free");
 }
 
 // Messages of different sizes that begin with equal segments.
@@ -33,11 +69,13 @@ void sizes_of_a_message(const Context& context) {
   CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "");
   const bool sends = context.rank % 2 == 0;
   const esp_status status =
-      sends ? esp_send(team, data, 40'000, 1, 0) : esp_recv(team, data, 20'000, 0, 0);
+      sends ? esp_send(team, data, 40'000, 1, 7) : esp_recv(team, data, 20'000, 0, 7);
   if (sends) {
     CHECK(status == ESP_OK || status == ESP_ERR_MISMATCH, "{}", esp_status_text(status));
   } else {
     CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "a message of another size");
+    const std::string text = esp_team_error(team);
+    CHECK(text.find("channel 7 than the 20000 bytes") != text.npos, "{}", text);
   }
 }
 
@@ -65,6 +103,7 @@ void mismatch(const Context& context) {
       context, "collective",
       [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
       [](esp_team* t) { return esp_barrier(t); });
+  what_the_library_calls(context);
   sizes_of_a_message(context);
 }
 
