@@ -140,26 +140,25 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
 }
 
 Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
-  // kOther: a hash, or a name's place in a list.
-  enum class Kind : std::uint8_t { kNumber, kAutomaticNumber, kOther };
+  enum class Kind : std::uint8_t { kValue, kAutomaticNumber, kHash };
   static constexpr struct {
     const char* knob;
     std::uint64_t CardFields::*value;
-    Kind kind = Kind::kOther;
+    Kind kind = Kind::kValue;
   } kCommon[] = {
       {"SHM_ARENA_BYTES", &Card::arena_bytes, Kind::kAutomaticNumber},
-      {"HEAP_BYTES", &Card::heap_bytes, Kind::kNumber},
-      {"SHORT_BYTES", &Card::short_bytes, Kind::kNumber},
+      {"HEAP_BYTES", &Card::heap_bytes},
+      {"SHORT_BYTES", &Card::short_bytes},
       {"SEGMENT_BYTES", &Card::segment_bytes, Kind::kAutomaticNumber},
       {"ALGORITHM", &Card::algorithm},
       {"SHAPE", &Card::shape},
       {"VARIANT", &Card::variant},
       {"RADIX", &Card::radix, Kind::kAutomaticNumber},
       {"NODES", &Card::node_rule},
-      {"TOPOLOGY", &Card::topology},
+      {"TOPOLOGY", &Card::topology, Kind::kHash},
       {"LEVELS", &Card::levels},
-      {"LEVEL_SHAPES", &Card::level_shapes},
-      {"WIRES", &Card::wires},
+      {"LEVEL_SHAPES", &Card::level_shapes, Kind::kHash},
+      {"WIRES", &Card::wires, Kind::kHash},
   };
   const Card& mine = cards[static_cast<std::size_t>(me)];
   for (std::size_t r = 0; r < cards.size(); ++r) {
@@ -167,10 +166,11 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
       if (cards[r].*value == mine.*value) continue;
       std::string text =
           fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r);
-      const auto shown = [kind = kind](std::uint64_t number) {
-        return number == 0 && kind == Kind::kAutomaticNumber ? "automatic" : std::to_string(number);
+      const auto shown = [knob = knob, kind = kind](std::uint64_t number) {
+        const bool automatic = number == 0 && kind == Kind::kAutomaticNumber;
+        return automatic ? "automatic" : value_text(knob, number);
       };
-      if (kind != Kind::kOther) {
+      if (kind != Kind::kHash) {
         text += fmt::format(": {} and {}", shown(mine.*value), shown(cards[r].*value));
       }
       return error(ESP_ERR_CONFIG, std::move(text));

@@ -112,7 +112,9 @@ struct Range {
 template <auto Field>
 constexpr Knob knob(std::string_view name, std::string_view unit, std::string_view doc,
                     Range range = {}) noexcept {
-  return Knob{name, unit, doc, &allowed<Field>, &print<Field>, &parse<Field>, range.min, range.max};
+  Knob made{name, unit, doc, &allowed<Field>, &print<Field>, &parse<Field>, range.min, range.max};
+  if constexpr (std::is_enum_v<FieldType<Field>>) made.names = kNames<FieldType<Field>>;
+  return made;
 }
 
 constexpr double kKiB = 1024.0;
@@ -353,6 +355,15 @@ std::string Config::written_name(std::string_view knob) const {
   ESP_ASSERT(found != std::end(kKnobs));
   const bool setting = sources[static_cast<std::size_t>(found - kKnobs)] == ConfigSource::kSetting;
   return (setting ? "" : "ESPALIER_") + std::string(knob);
+}
+
+std::string value_text(std::string_view knob, std::uint64_t number) {
+  for (const Knob& known : kKnobs) {
+    if (known.name == knob && number < known.names.size()) {
+      return std::string(known.names[number]);
+    }
+  }
+  return std::to_string(number);
 }
 
 std::string config_text(const Config& config) {

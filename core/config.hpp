@@ -99,10 +99,15 @@ struct Knob {
   bool (*parse)(const Knob&, std::string_view, Config&);  // false: not allowed
   double min = 0.0;
   double max = 0.0;
+  std::span<const std::string_view> names = {};  // of a choice's values, by position
 };
 
 // All knobs, in the order of the documentation. Static storage.
 std::span<const Knob> knobs() noexcept;
+
+// What one would write for a knob's value, given as a number: of a choice the value's position. Also
+// for numbers that are no value of it.
+std::string value_text(std::string_view knob, std::uint64_t number);
 
 // Names, values and sources, aligned for people.
 std::string config_text(const Config& config);

@@ -199,7 +199,17 @@ TEST(Cards, SettingsThatDifferAreShown) {
   EXPECT_EQ(text([](Config& c) { c.heap_bytes = 1 << 20; }),
             "ESPALIER_HEAP_BYTES differs between rank 0 and rank 1: 1073741824 and 1048576");
   EXPECT_EQ(text([](Config& c) { c.shape = ESP_SHAPE_CHAIN; }),
-            "ESPALIER_SHAPE differs between rank 0 and rank 1");
+            "ESPALIER_SHAPE differs between rank 0 and rank 1: auto and chain");
+  EXPECT_EQ(text([](Config& c) { c.levels = LevelRule::kOff; }),
+            "ESPALIER_LEVELS differs between rank 0 and rank 1: auto and off");
+  EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
+            "ESPALIER_WIRES differs between rank 0 and rank 1");
+  // What a damaged card says.
+  const Card mine = make_card(Config(), nonce, 3, "node");
+  Card damaged = mine;
+  damaged.shape = 77;
+  EXPECT_EQ(check_agreement({mine, damaged}, 0).error().text,
+            "ESPALIER_SHAPE differs between rank 0 and rank 1: auto and 77");
 }
 
 // By what it says, not by its name.
