@@ -105,8 +105,8 @@ struct Knob {
 // All knobs, in the order of the documentation. Static storage.
 std::span<const Knob> knobs() noexcept;
 
-// What one would write for a knob's value, given as a number: of a choice the value's position. Also
-// for numbers that are no value of it.
+// What one would write for a knob's value, given as a number: of a choice the value's position.
+// Also for numbers that are no value of it.
 std::string value_text(std::string_view knob, std::uint64_t number);
 
 // Names, values and sources, aligned for people.

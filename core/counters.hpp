@@ -57,6 +57,8 @@ struct Counters {
   Counter gets;
   Counter atomics;
   Counter region_bytes;
+  Counter remote_bytes_sent;
+  Counter remote_bytes_received;
   Counter messages_sent;
   Counter messages_received;
   Counter messages_refused;

@@ -151,7 +151,10 @@ std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
 }
 
 std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
-  if (guest_ != nullptr) return guest_->begin_frame(*this, p.rank, header);
+  if (guest_ != nullptr) {
+    counters_.remote_bytes_received += header.bytes;
+    return guest_->begin_frame(*this, p.rank, header);
+  }
   link_.lose(p.rank, error(ESP_ERR_NETWORK,
                            fmt::format("a frame of kind {}, which nobody expects here",
                                        static_cast<unsigned>(header.kind)),

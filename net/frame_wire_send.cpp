@@ -206,7 +206,9 @@ Posted FrameWire::post_frame(Rank to, const FrameHeader& header, const void* pay
   if (p.lost) return Posted::kDone;
   if (p.in_backlog) return Posted::kRetry;
   const Posted posted = link_.post(to, header, payload, completion);
-  if (posted != Posted::kRetry) ++counters_.frames_sent;
+  if (posted == Posted::kRetry) return posted;
+  ++counters_.frames_sent;
+  counters_.remote_bytes_sent += header.bytes;
   return posted;
 }
 

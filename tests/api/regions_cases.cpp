@@ -284,12 +284,41 @@ void of_teams(const Context& c) {
   CHECK_OK(esp_team_free(team), c.world, "");
 }
 
+// What crosses the network is counted on both sides, to the byte; what stays on the node is not.
+void bytes_are_counted(const Context& c) {
+  constexpr std::size_t kPut = 300'000, kGet = 3'000;
+  constexpr std::uint64_t kOperands = 16, kWord = 8;
+  esp_region* region = nullptr;
+  CHECK_OK(esp_region_create(c.world, kPut, &region), c.world, "create");
+  if (region == nullptr) return;
+  const Ring ring = ring_of(c);
+  const auto crosses = [&](int rank) {
+    return esp_region_pointer(region, rank) == nullptr ? std::uint64_t{1} : 0;
+  };
+  const std::uint64_t sent = counter(c, "remote_bytes_sent");
+  const std::uint64_t received = counter(c, "remote_bytes_received");
+  auto data = pattern(c.rank, kPut);
+  std::uint64_t old = 0;
+  CHECK_OK(esp_barrier(c.world), c.world, "");
+  CHECK_OK(esp_put(region, ring.next, 0, data.data(), kPut), c.world, "");
+  CHECK_OK(esp_get(region, ring.next, 0, data.data(), kGet), c.world, "");
+  CHECK_OK(esp_fetch_add(region, ring.next, 0, 1, &old), c.world, "");
+  CHECK_OK(esp_barrier(c.world), c.world, "");
+  constexpr std::uint64_t kThere = kPut + kOperands, kBack = kGet + kWord;
+  CHECK_EQ(counter(c, "remote_bytes_sent") - sent,
+           crosses(ring.next) * kThere + crosses(ring.before) * kBack, "sent");
+  CHECK_EQ(counter(c, "remote_bytes_received") - received,
+           crosses(ring.next) * kBack + crosses(ring.before) * kThere, "received");
+  CHECK_OK(esp_region_free(region), c.world, "free");
+}
+
 }  // namespace
 
 void regions(const Context& context) {
   shapes(context);
   sizes_and_offsets(context);
   many_at_once(context);
+  bytes_are_counted(context);
   counting(context);
   swapping(context);
   wrong_calls(context);
