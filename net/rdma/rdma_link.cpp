@@ -1,6 +1,9 @@
 #include "net/rdma/rdma_link.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/plant.hpp"
 
 namespace espalier::rdma {
 
@@ -26,7 +29,7 @@ net::Link& RdmaLink::choose(Rank peer) noexcept {
   }
   if (!to.wanted || !connections_->up(peer)) return datagrams_;
   to.way = Way::kConnection;
-  if (!datagrams_.delivered(peer)) {
+  if (!ESP_PLANT(71, datagrams_.delivered(peer), true)) {
     connections_->hold(peer);
     held_.push_back(peer);
   }
@@ -121,7 +124,7 @@ bool RdmaLink::drained() const noexcept {
 
 std::byte* RdmaLink::Tap::begin(Rank from, const net::FrameHeader& header) noexcept {
   link_.route(from).arriving = way_;
-  if (way_ == Way::kDatagrams && link_.connections_ != nullptr) {
+  if (ESP_PLANT(72, way_ == Way::kDatagrams && link_.connections_ != nullptr, false)) {
     link_.connections_->came_otherwise(from, header);
   }
   return sink_.begin(from, header);

@@ -4,7 +4,7 @@ namespace espalier::swarm {
 namespace {
 
 constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams,
-                    kConnections = StageKind::kConnections;
+                    kConnections = StageKind::kConnections, kRdma = StageKind::kRdma;
 
 constexpr Bug kBugs[] = {
     {1, "off by one", "a vertex may have one index more in flight than its window"},
@@ -58,6 +58,9 @@ constexpr Bug kBugs[] = {
     {69, "taken twice", "what an adapter repeats is taken for new", kConnections},
     {70, "stale context", "headers that the peer knew on a connection that broke are left out",
      kConnections},
+    {71, "overtaking", "a new connection does not wait for what is under way as datagrams", kRdma},
+    {72, "stale table", "a frame that came as datagrams keeps its place for the connection's",
+     kRdma},
 };
 
 }  // namespace

@@ -9,27 +9,13 @@
 #include <vector>
 
 #include "net/frame_wire.hpp"
-#include "net/rdma/connection_link.hpp"
 #include "net/sim/sim_connection_port.hpp"
 #include "tests/sim/letters.hpp"
+#include "tests/swarm/network_options.hpp"
 #include "tests/swarm/world_stage.hpp"
 
 namespace espalier::swarm {
 namespace {
-
-constexpr std::uint64_t kFarNs = 1'000'000'000;  // signs of life have no part in this
-
-rdma::ConnectionOptions link_options(const Scenario& scenario, Rank rank) {
-  rdma::ConnectionOptions options = scenario.connections;
-  options.letter_ns = 200'000;
-  options.answer_ns = 60'000'000;
-  options.tail_ns = 100'000;
-  options.keepalive_ns = 1000 * kFarNs;
-  options.rebuilds_max = 1'000'000;
-  options.posts_max = 64;
-  if (scenario.odd_ranks_copy && rank % 2 == 1) options.register_from_bytes = kNever;
-  return options;
-}
 
 class ConnectionStage final : public WorldStage {
  public:
@@ -46,7 +32,7 @@ class ConnectionStage final : public WorldStage {
       while (node.link == nullptr) {  // memory may be short
         auto made =
             rdma::ConnectionLink::create(*node.port, letters_.postman(rank), world_.clock(rank),
-                                         rank, scenario.ranks, link_options(scenario, rank));
+                                         rank, scenario.ranks, connection_options(scenario, rank));
         if (made) node.link = std::move(*made);
       }
       node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
@@ -109,12 +95,11 @@ class ConnectionStage final : public WorldStage {
     if (faults.rnr == 0 && faults.echo == 0 && net_.counts().not_ready > 0) {
       return fmt::format("receivers ran dry {} times", net_.counts().not_ready);
     }
+    const auto lives = [this](Rank rank) { return !crashed(rank); };
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
-      for (std::size_t p = 0; p < nodes_.size() && !crashed(static_cast<Rank>(r)); ++p) {
-        const std::string story = nodes_[r].link->describe(static_cast<Rank>(p));
-        if (!story.starts_with("lost") || crashed(static_cast<Rank>(p))) continue;
-        return fmt::format("rank {} has given up rank {}, which lives: {}", r, p, story);
-      }
+      const std::string wrong =
+          swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
+      if (!wrong.empty()) return wrong;
     }
     return {};
   }

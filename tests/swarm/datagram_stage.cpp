@@ -9,41 +9,16 @@
 #include <vector>
 
 #include "net/frame_wire.hpp"
-#include "net/rdma/datagram_link.hpp"
+#include "tests/swarm/network_options.hpp"
 #include "tests/swarm/world_stage.hpp"
 
 namespace espalier::swarm {
 namespace {
 
-constexpr std::uint64_t kEpoch = 2;
-constexpr std::uint64_t kFarNs = 1'000'000'000;  // keepalives have no part in this
-// Between the shortest and the longest time-out, and until a peer is given up.
-constexpr std::uint64_t kTimeOutsInARow = 16;
-constexpr std::size_t kSpares = 4;  // packets that a link keeps for acknowledgements
-
-struct Book final : rdma::AddressBook {
-  Result<rdma::PortAddress> address_of(Rank rank) const override {
-    return sim::SimDatagramPort::address_of(rank);
-  }
-};
-const Book kBook;
-
-rdma::DatagramLinkOptions link_options(const Scenario& scenario, Rank rank, std::uint64_t epoch) {
-  rdma::DatagramLinkOptions options;
-  options.me = {epoch, rank, scenario.ranks};
-  options.round_trip = {200'000, 50'000, 5'000'000};
-  options.answer_delay_ns = 10'000;
-  options.keepalive_ns = 1000 * kFarNs;
-  options.give_up_ns = 40'000'000;
-  options.posts_max = 64;
-  options.first.value = scenario.first_sequence;
-  return options;
-}
-
 class DatagramStage final : public WorldStage {
  public:
   explicit DatagramStage(const Scenario& scenario)
-      : WorldStage(scenario), net_(world_), nodes_(scenario.ranks) {
+      : WorldStage(scenario), scenario_(scenario), net_(world_), nodes_(scenario.ranks) {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       nodes_[r].port =
           std::make_unique<sim::SimDatagramPort>(net_, static_cast<Rank>(r), scenario.port);
@@ -52,8 +27,8 @@ class DatagramStage final : public WorldStage {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       const auto rank = static_cast<Rank>(r);
       Node& node = nodes_[r];
-      node.link = std::make_unique<rdma::DatagramLink>(*node.port, world_.clock(rank), kBook,
-                                                       link_options(scenario, rank, kEpoch));
+      node.link = std::make_unique<rdma::DatagramLink>(
+          *node.port, world_.clock(rank), address_book(), datagram_options(scenario, rank, kEpoch));
       node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
                                                    net::FrameWireOptions{}, node.counters);
     }
@@ -100,8 +75,8 @@ class DatagramStage final : public WorldStage {
       const auto from = static_cast<Rank>(prng.below(scenario.ranks));
       const auto to = static_cast<Rank>(
           (static_cast<std::uint64_t>(from) + 1 + prng.below(scenario.ranks - 1)) % scenario.ranks);
-      rdma::DatagramLink dying(*node(from).port, world_.clock(from), kBook,
-                               link_options(scenario, from, kEpoch - 1));
+      rdma::DatagramLink dying(*node(from).port, world_.clock(from), address_book(),
+                               datagram_options(scenario, from, kEpoch - 1));
       net::FrameHeader header;
       header.kind = net::FrameKind::kControl;
       header.bytes = 1 + prng.below(60);
@@ -125,19 +100,11 @@ class DatagramStage final : public WorldStage {
   }
 
   std::string misconduct() {
+    const auto lives = [this](Rank rank) { return !crashed(rank); };
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
-      const auto rank = static_cast<Rank>(r);
-      const rdma::DatagramLinkCounts& counts = nodes_[r].link->counts();
-      if (counts.forbidden > 0) return fmt::format("somebody sent rank {} too much", r);
-      if (counts.time_outs > kTimeOutsInARow * (counts.data_sent + 1)) {
-        return fmt::format("rank {} had {} time-outs for {} packets", r, counts.time_outs,
-                           counts.data_sent);
-      }
-      for (std::size_t p = 0; p < nodes_.size() && !crashed(rank); ++p) {
-        const rdma::DatagramPeer* peer = nodes_[r].link->find(static_cast<Rank>(p));
-        if (peer == nullptr || !peer->lost || crashed(static_cast<Rank>(p))) continue;
-        return fmt::format("rank {} has given up rank {}, which lives", r, p);
-      }
+      const std::string wrong =
+          swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
+      if (!wrong.empty()) return wrong;
     }
     return {};
   }
@@ -150,6 +117,7 @@ class DatagramStage final : public WorldStage {
     }
   }
 
+  const Scenario& scenario_;
   sim::DatagramNet net_;
   std::vector<Node> nodes_;
   Turn turn_ = nullptr;

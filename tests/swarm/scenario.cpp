@@ -22,19 +22,11 @@ std::uint32_t draw_ranks(Prng& prng) {
   return static_cast<std::uint32_t>(2 + prng.below(63));
 }
 
-// A generator of their own: what other stages draw does not depend on this one.
-Prng network_prng(std::uint64_t seed) {
-  return Prng(seed ^ 0x6e6574776f726bULL);
-}
-
 void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.ranks = draw_ranks(prng);
   if (!prng.chance(0.1)) {
-    const double kind = network_prng(scenario.seed).unit();
-    if (kind < 0.24) {
-      scenario.stage = kind < 0.12 ? StageKind::kDatagrams : StageKind::kConnections;
-      scenario.ranks = 2 + (scenario.ranks - 2) % 9;
-    }
+    draw_links(scenario);
+    if (scenario.stage != StageKind::kSim) scenario.ranks = 2 + (scenario.ranks - 2) % 9;
     return;
   }
   scenario.stage = StageKind::kShm;
@@ -218,52 +210,6 @@ void draw_faults(Prng& prng, Scenario& scenario) {
   }
 }
 
-// Ports with hardly anything, and all that datagrams may suffer.
-void draw_network(Prng prng, Scenario& scenario) {
-  if (scenario.stage != StageKind::kDatagrams) return;
-  (void)prng.next();  // has chosen the stage
-  sim::PortOptions& port = scenario.port;
-  port.packet_bytes = pick(prng, {128U, 200U, 512U, 2048U});
-  port.send_packets = static_cast<std::uint32_t>(16 + prng.below(100));
-  port.receive_packets = static_cast<std::uint32_t>(16 + prng.below(150));
-  port.send_depth = static_cast<std::uint32_t>(4 + prng.below(60));
-  port.completion_depth = port.send_depth + port.receive_packets;
-  scenario.first_sequence = pick(prng, {0U, 0xfffffff0U, 0x7ffffff8U});
-  if (prng.chance(0.3)) scenario.ghosts = static_cast<std::uint32_t>(1 + prng.below(12));
-  sim::FaultSpec& faults = scenario.world.faults;
-  if (prng.chance(0.2)) return;
-  if (prng.chance(0.6)) faults.loss = 0.3 * prng.unit();
-  if (prng.chance(0.5)) faults.duplicate = 0.3 * prng.unit();
-  if (prng.chance(0.5)) faults.reorder = 0.4 * prng.unit();
-  if (prng.chance(0.5)) faults.corrupt = 0.2 * prng.unit();
-}
-
-// Adapters with short queues, whose connections break. Buffers that are registered for one
-// operation can have places; who copies writes to those of others in parts.
-void draw_connections(Prng prng, Scenario& scenario) {
-  if (scenario.stage != StageKind::kConnections) return;
-  (void)prng.next();  // has chosen the stage
-  sim::ConnectionLimits& adapter = scenario.adapter;
-  adapter.packet_bytes = pick(prng, {256U, 512U, 4096U});
-  adapter.send_depth = static_cast<std::uint32_t>(8 + prng.below(57));
-  adapter.receive_depth = static_cast<std::uint32_t>(48 + prng.below(200));
-  rdma::ConnectionOptions& link = scenario.connections;
-  link.window = static_cast<std::uint32_t>(4 + prng.below(29));
-  link.send_packets = static_cast<std::uint32_t>(16 + prng.below(200));
-  link.poll_budget = pick(prng, {1U, 4U, 64U});
-  link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
-  if (prng.chance(0.7)) link.register_from_bytes = link.place_from_bytes;
-  scenario.odd_ranks_copy = prng.chance(0.5);
-  sim::FaultSpec& faults = scenario.world.faults;
-  if (prng.chance(0.2)) return;
-  if (prng.chance(0.8)) faults.breaks = static_cast<std::uint32_t>(1 + prng.below(100));
-  if (prng.chance(0.3)) faults.rnr = 0.3 * prng.unit();
-  if (prng.chance(0.4)) faults.loss = 0.4 * prng.unit();
-  if (prng.chance(0.4)) faults.duplicate = 0.5 * prng.unit();
-  if (prng.chance(0.4)) faults.reorder = 0.5 * prng.unit();
-  if (prng.chance(0.3)) faults.echo = 0.2 * prng.unit();
-}
-
 // One member has another count, collective or root.
 Deviation draw_deviation(Prng& prng, const Scenario& scenario) {
   Deviation deviation;
@@ -362,8 +308,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_entries(prng, scenario);
   draw_faults(prng, scenario);
   draw_trouble(prng, scenario);
-  draw_network(network_prng(seed), scenario);
-  draw_connections(network_prng(seed), scenario);
+  draw_network(scenario);
   return scenario;
 }
 
@@ -391,6 +336,8 @@ const char* Scenario::stage_name() const noexcept {
       return "simulated datagrams";
     case StageKind::kConnections:
       return "simulated connections";
+    case StageKind::kRdma:
+      return "simulated connections and datagrams";
   }
   return "?";
 }
@@ -401,20 +348,24 @@ std::string Scenario::describe() const {
                   placement_name(placement), board ? "board" : "no board",
                   start_in_callbacks ? ", starts in callbacks" : "", sim::to_text(world.faults),
                   sim::to_text(world.noise));
-  if (stage == StageKind::kDatagrams) {
+  if (has_datagrams()) {
     text += fmt::format(
         "  packets of {} bytes, {} to send, {} to receive, {} sends at a time, first number {:#x}, "
         "{} ghosts\n",
         port.packet_bytes, port.send_packets, port.receive_packets, port.send_depth, first_sequence,
         ghosts);
   }
-  if (stage == StageKind::kConnections) {
+  if (has_connections()) {
     text += fmt::format(
         "  packets of {} bytes, {} to send, {} to receive, {} operations at a time, window {}, {} "
         "completions at a time, places from {} bytes, registered from {}{}\n",
         adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
         connections.window, connections.poll_budget, connections.place_from_bytes,
         connections.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
+  }
+  if (stage == StageKind::kRdma) {
+    text += fmt::format("  {} connections for a rank's sends, adapters have {}\n", connections_max,
+                        adapter.connections);
   }
   for (std::size_t t = 0; t < teams.size(); ++t) {
     text += fmt::format("  team {}: {} members\n", t, teams[t].size());

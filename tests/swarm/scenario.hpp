@@ -25,6 +25,7 @@ enum class StageKind : std::uint8_t {
   kShm,          // ShmWire, all ranks in one thread in an order drawn at random
   kDatagrams,    // FrameWire over DatagramLink over simulated ports: virtual time, faults
   kConnections,  // the same over ConnectionLink
+  kRdma,         // over RdmaLink: both
 };
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
@@ -93,15 +94,24 @@ struct Scenario {
   // kShm.
   std::uint64_t arena_bytes = 0;
   bool pulls = false;
-  // kDatagrams.
+  // kDatagrams, kRdma.
   sim::PortOptions port;
   std::uint32_t first_sequence = 0;
   std::uint32_t ghosts = 0;  // packets of an earlier job that are still under way
 
-  // kConnections.
+  // kConnections, kRdma.
   sim::ConnectionLimits adapter;
   rdma::ConnectionOptions connections;
   bool odd_ranks_copy = false;  // they register nothing for one operation
+  // kRdma.
+  std::uint32_t connections_max = 0;  // of a rank, in one direction
+
+  bool has_datagrams() const noexcept {
+    return stage == StageKind::kDatagrams || stage == StageKind::kRdma;
+  }
+  bool has_connections() const noexcept {
+    return stage == StageKind::kConnections || stage == StageKind::kRdma;
+  }
 
   // Is any operation allowed to fail?
   bool troubled() const noexcept {
@@ -120,6 +130,10 @@ Scenario draw_scenario(std::uint64_t seed);
 
 // As the engine resolves it for this member.
 Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std::int32_t member);
+
+// Whether the ranks have RDMA links, and what those have and suffer (networks.cpp).
+void draw_links(Scenario& scenario);
+void draw_network(Scenario& scenario);
 
 // A machine of up to three levels whose carriers and prices are drawn (machines.cpp).
 sim::Machine draw_machine(Prng& prng, std::uint32_t ranks, bool& has_pulls);

@@ -71,6 +71,8 @@ std::unique_ptr<Stage> make_stage(const Scenario& scenario) {
       return make_datagram_stage(scenario);
     case StageKind::kConnections:
       return make_connection_stage(scenario);
+    case StageKind::kRdma:
+      return make_rdma_stage(scenario);
   }
   return nullptr;
 }

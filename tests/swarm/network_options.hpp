@@ -1,0 +1,29 @@
+// What the stages over RDMA links have in common: options, addresses, and what no link may do.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "net/rdma/connection_link.hpp"
+#include "net/rdma/datagram_link.hpp"
+#include "tests/swarm/scenario.hpp"
+
+namespace espalier::swarm {
+
+inline constexpr std::uint64_t kEpoch = 2;              // of the job; ghosts are of the one before
+inline constexpr std::uint64_t kFarNs = 1'000'000'000;  // signs of life have no part in this
+inline constexpr std::size_t kSpares = 4;  // packets that a DatagramLink keeps for acknowledgements
+
+const rdma::AddressBook& address_book() noexcept;
+rdma::DatagramLinkOptions datagram_options(const Scenario& scenario, Rank rank,
+                                           std::uint64_t epoch);
+rdma::ConnectionOptions connection_options(const Scenario& scenario, Rank rank);
+
+// What the link of a rank has done wrong; empty: nothing. `lives` says which ranks do.
+using Lives = const std::function<bool(Rank)>&;
+std::string misconduct(const Scenario& scenario, Rank rank, const rdma::DatagramLink& link,
+                       Lives lives);
+std::string misconduct(const Scenario& scenario, Rank rank, const rdma::ConnectionLink& link,
+                       Lives lives);
+
+}  // namespace espalier::swarm

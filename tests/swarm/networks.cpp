@@ -1,0 +1,95 @@
+// What the stages over RDMA links draw: which of them it is, adapters, faults of the network.
+#include <algorithm>
+
+#include "tests/swarm/scenario.hpp"
+
+namespace espalier::swarm {
+namespace {
+
+template <typename T, std::size_t n>
+T pick(Prng& prng, const T (&values)[n]) {
+  return values[prng.below(n)];
+}
+
+// A generator of their own: what other stages draw does not depend on this one.
+Prng network_prng(std::uint64_t seed) {
+  return Prng(seed ^ 0x6e6574776f726bULL);
+}
+
+// Ports with hardly anything, and all that datagrams may suffer.
+void draw_datagrams(Prng prng, Scenario& scenario) {
+  if (!scenario.has_datagrams()) return;
+  (void)prng.next();  // has chosen the stage
+  sim::PortOptions& port = scenario.port;
+  port.packet_bytes = pick(prng, {128U, 200U, 512U, 2048U});
+  if (scenario.has_connections()) port.packet_bytes = std::max(port.packet_bytes, 512U);  // letters
+  port.send_packets = static_cast<std::uint32_t>(16 + prng.below(100));
+  port.receive_packets = static_cast<std::uint32_t>(16 + prng.below(150));
+  port.send_depth = static_cast<std::uint32_t>(4 + prng.below(60));
+  port.completion_depth = port.send_depth + port.receive_packets;
+  scenario.first_sequence = pick(prng, {0U, 0xfffffff0U, 0x7ffffff8U});
+  if (prng.chance(0.3)) scenario.ghosts = static_cast<std::uint32_t>(1 + prng.below(12));
+  sim::FaultSpec& faults = scenario.world.faults;
+  if (prng.chance(0.2)) return;
+  if (prng.chance(0.6)) faults.loss = 0.3 * prng.unit();
+  if (prng.chance(0.5)) faults.duplicate = 0.3 * prng.unit();
+  if (prng.chance(0.5)) faults.reorder = 0.4 * prng.unit();
+  if (prng.chance(0.5)) faults.corrupt = 0.2 * prng.unit();
+}
+
+// Adapters with short queues, whose connections break. Buffers that are registered for one
+// operation can have places; who copies writes to those of others in parts.
+void draw_connections(Prng prng, Scenario& scenario) {
+  if (!scenario.has_connections()) return;
+  (void)prng.next();  // has chosen the stage
+  sim::ConnectionLimits& adapter = scenario.adapter;
+  adapter.packet_bytes = pick(prng, {256U, 512U, 4096U});
+  adapter.send_depth = static_cast<std::uint32_t>(8 + prng.below(57));
+  adapter.receive_depth = static_cast<std::uint32_t>(48 + prng.below(200));
+  rdma::ConnectionOptions& link = scenario.connections;
+  link.window = static_cast<std::uint32_t>(4 + prng.below(29));
+  link.send_packets = static_cast<std::uint32_t>(16 + prng.below(200));
+  link.poll_budget = pick(prng, {1U, 4U, 64U});
+  link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
+  if (prng.chance(0.7)) link.register_from_bytes = link.place_from_bytes;
+  scenario.odd_ranks_copy = prng.chance(0.5);
+  sim::FaultSpec& faults = scenario.world.faults;
+  if (prng.chance(0.2)) return;
+  if (prng.chance(0.8)) faults.breaks = static_cast<std::uint32_t>(1 + prng.below(100));
+  if (prng.chance(0.3)) faults.rnr = 0.3 * prng.unit();
+  if (prng.chance(0.4)) faults.loss = 0.4 * prng.unit();
+  if (prng.chance(0.4)) faults.duplicate = 0.5 * prng.unit();
+  if (prng.chance(0.4)) faults.reorder = 0.5 * prng.unit();
+  if (prng.chance(0.3)) faults.echo = 0.2 * prng.unit();
+}
+
+// Some peers have connections, others do not.
+void draw_paths(Prng prng, Scenario& scenario) {
+  if (scenario.stage != StageKind::kRdma) return;
+  (void)prng.next();  // has chosen the stage
+  scenario.connections_max = static_cast<std::uint32_t>(prng.below(scenario.ranks + 1));
+  if (prng.chance(0.5)) {
+    scenario.adapter.connections = static_cast<std::uint32_t>(1 + prng.below(scenario.ranks));
+  }
+}
+
+}  // namespace
+
+void draw_links(Scenario& scenario) {
+  const double kind = network_prng(scenario.seed).unit();
+  if (kind < 0.12) {
+    scenario.stage = StageKind::kDatagrams;
+  } else if (kind < 0.24) {
+    scenario.stage = StageKind::kConnections;
+  } else if (kind < 0.36) {
+    scenario.stage = StageKind::kRdma;
+  }
+}
+
+void draw_network(Scenario& scenario) {
+  draw_datagrams(network_prng(scenario.seed), scenario);
+  draw_connections(network_prng(scenario.seed), scenario);
+  draw_paths(network_prng(scenario.seed), scenario);
+}
+
+}  // namespace espalier::swarm
