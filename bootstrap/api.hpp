@@ -103,10 +103,17 @@ void finish_request(void* context, Status status) noexcept;
 // Does a thread wait for the request that this end would finish?
 bool is_awaited(const Finish& finish) noexcept;
 
-// Exactly one of: a request to return, a notify with a callback, a notify with a counter. Else the
-// error, which has been reported.
-esp_status check_report(esp_job& job, std::string_view caller, const esp_notify* notify,
-                        esp_request** request);
+// Exactly one of: a request to return, a notify with a callback, a notify with a counter.
+inline bool reports_once(const esp_notify* notify, esp_request** request) noexcept {
+  if (notify == nullptr) return request != nullptr;
+  return request == nullptr && (notify->callback != nullptr) != (notify->counter != nullptr);
+}
+// fail() where it does not report once.
+[[gnu::cold, gnu::noinline]] esp_status refuse_report(esp_job& job, const char* caller);
+inline esp_status check_report(esp_job& job, const char* caller, const esp_notify* notify,
+                               esp_request** request) {
+  return reports_once(notify, request) ? ESP_OK : refuse_report(job, caller);
+}
 // What start functions do with `notify` and `request`, checked: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
 // The request's handle is gone.

@@ -62,6 +62,7 @@ void apply_defaults(const Config& config, esp_coll_options& options) noexcept {
 }  // namespace
 
 const char* caller_of(const Call& call) noexcept {
+  if (call.purpose != Purpose::kUser) return purpose_name(call.purpose);
   switch (call.collective) {
     case Collective::kBarrier:
       return call.blocking ? "esp_barrier" : "esp_barrier_start";
@@ -74,7 +75,8 @@ const char* caller_of(const Call& call) noexcept {
     case Collective::kPointToPoint:
       break;
   }
-  return "a message";
+  ESP_ASSERT(false);
+  return "";
 }
 
 esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* options) {

@@ -6,6 +6,7 @@ using espalier::Call;
 using espalier::CallSignature;
 using espalier::Collective;
 using espalier::Engine;
+using espalier::Error;
 using espalier::Finish;
 using espalier::Purpose;
 using espalier::Result;
@@ -32,6 +33,13 @@ struct BlockingWait {
   Status status;
 };
 
+// An error of the engine's, with the function that it is for.
+[[gnu::cold]] Error named(const Call& call, const Error& refused) {
+  Error failure = refused;
+  failure.text.insert(0, std::string(api::caller_of(call)) + ": ");
+  return failure;
+}
+
 [[gnu::noinline]] esp_status run_engine(esp_team& handle, const Call& call) {
   esp_job& job = *handle.job;
   Team& team = handle.team;
@@ -46,7 +54,7 @@ struct BlockingWait {
     started = job.engine->start(team, call, Finish{BlockingWait::finish, &wait});
     if (started) job.short_path->announce(team);
   });
-  if (!started) return api::fail(job, started.error());
+  if (!started) return api::fail(job, named(call, started.error()));
   Status status = started->status;
   if (!started->done) {
     api::wait_until(
@@ -79,7 +87,11 @@ esp_status start(esp_team& handle, const Call& call, const esp_notify* notify,
       return;
     }
     auto started = job.engine->start(team, call, Finish{api::finish_request, *pending});
-    if (started) job.short_path->announce(team);
+    if (started) {
+      job.short_path->announce(team);
+    } else {
+      started = named(call, started.error());
+    }
     status = api::conclude(job, *pending, started, request);
   });
   return status;
@@ -131,11 +143,12 @@ esp_status non_blocking(esp_team* team, Call call, bool reduces, const esp_coll_
                         const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
   if (team == nullptr) return ESP_ERR_ARGUMENT;
-  esp_status status = check(team, call, options, reduces);
-  if (status == ESP_OK) {
-    status = api::check_report(*team->job, api::caller_of(call), notify, request);
+  const esp_status status = check(team, call, options, reduces);
+  if (status != ESP_OK) return status;
+  if (!api::reports_once(notify, request)) [[unlikely]] {
+    return api::refuse_report(*team->job, api::caller_of(call));
   }
-  return status == ESP_OK ? start(*team, call, notify, request) : status;
+  return start(*team, call, notify, request);
 }
 
 // The long way, kept apart so that the quick way below stays small.

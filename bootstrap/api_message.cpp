@@ -38,10 +38,8 @@ esp_status check(const char* caller, esp_job* job, int rank, int id, const void*
   return ESP_OK;
 }
 
-esp_status start(const char* caller, esp_job& job, int rank, const ActiveMessage& message,
-                 const esp_notify* notify, esp_request** request) {
-  const esp_status reports = api::check_report(job, caller, notify, request);
-  if (reports != ESP_OK) return reports;
+esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
+                 esp_request** request) {
   return api::start_with_request(job, notify, request, [&](esp_request* pending) {
     auto started = job.one_sided->send(rank, message, Finish{api::finish_request, pending});
     return api::conclude(job, pending, started, request);
@@ -71,17 +69,17 @@ esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const 
   if (!api::may_block(*job)) return api::refuse_blocking(*job, __func__);
   esp_request* request = nullptr;
   const ActiveMessage message{static_cast<unsigned>(id), argument, payload, bytes};
-  const esp_status started = start(__func__, *job, rank, message, nullptr, &request);
+  const esp_status started = start(*job, rank, message, nullptr, &request);
   return started == ESP_OK ? esp_request_wait(&request) : started;
 }
 
 esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument, const void* payload,
                              size_t bytes, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(__func__, job, rank, id, payload, bytes);
+  esp_status status = check(__func__, job, rank, id, payload, bytes);
+  if (status == ESP_OK) status = api::check_report(*job, __func__, notify, request);
   if (status != ESP_OK) return status;
-  return start(__func__, *job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify,
-               request);
+  return start(*job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify, request);
 }
 
 }  // extern "C"

@@ -65,19 +65,14 @@ void release_request(esp_job& job, esp_request& request) noexcept {
   job.requests.release(&request);
 }
 
-esp_status check_report(esp_job& job, std::string_view caller, const esp_notify* notify,
-                        esp_request** request) {
-  const bool once = notify == nullptr ? request != nullptr
-                                      : request == nullptr && (notify->callback != nullptr) !=
-                                                                  (notify->counter != nullptr);
-  if (once) return ESP_OK;
+esp_status refuse_report(esp_job& job, const char* caller) {
   return bad_argument(job, caller,
                       "exactly one of: a request to return, a notify with a callback, a notify "
                       "with a counter");
 }
 
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request) {
-  ESP_ASSERT((notify == nullptr) != (request == nullptr));
+  ESP_ASSERT(reports_once(notify, request));
   esp_request* made = job.requests.allocate();
   if (made == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a request");
   made->job = &job;

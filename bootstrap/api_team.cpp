@@ -56,14 +56,15 @@ std::uint32_t reserve_ids(esp_job& job, std::uint32_t count, std::uint32_t step)
   return first;
 }
 
-esp_status agree(esp_team& parent, const Wish& mine, std::uint32_t ids, Agreement& agreed) {
+esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
+                 Agreement& agreed) {
   const auto n = static_cast<std::size_t>(parent.team.size());
   std::vector<std::uint64_t> words(n * kWishWords, 0);
   std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
   if (parent.team.rank == 0) own[2] = reserve_ids(*parent.job, ids, id_step(*parent.job));
-  const esp_status status = api::sum_words(parent, words, Purpose::kTeams);
+  const esp_status status = api::sum_words(parent, words, purpose);
   if (status != ESP_OK) return status;
   std::vector<std::pair<std::uint64_t, int>> by_key;
   for (std::size_t m = 0; m < n; ++m) {
@@ -127,8 +128,8 @@ void* give_board(esp_job& job, const BoardPlace& place) {
 }
 
 // Where the boards are: the offset in the segment of their node + 1, 0 for none.
-esp_status place_boards(esp_team& parent, const std::vector<BoardPlace>& places, void*& own_memory,
-                        std::vector<std::uint64_t>& boards) {
+esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<BoardPlace>& places,
+                        void*& own_memory, std::vector<std::uint64_t>& boards) {
   esp_job& job = *parent.job;
   boards.assign(places.size(), 0);
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -136,7 +137,7 @@ esp_status place_boards(esp_team& parent, const std::vector<BoardPlace>& places,
     own_memory = give_board(job, places[i]);
     if (own_memory != nullptr) boards[i] = job.segment->offset_of(own_memory) + 1;
   }
-  return api::sum_words(parent, boards, Purpose::kTeams);
+  return api::sum_words(parent, boards, purpose);
 }
 
 std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
@@ -149,10 +150,11 @@ std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
   return nullptr;
 }
 
-esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp_team** made) {
+esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
+                      esp_team** made) {
   esp_job& job = *parent.job;
   Agreement agreed;
-  esp_status status = agree(parent, mine, ids, agreed);
+  esp_status status = agree(parent, purpose, mine, ids, agreed);
   if (status != ESP_OK) return status;
   if (agreed.first_id == 0) {
     return api::fail(job, ESP_ERR_NO_MEMORY, "the job has made all the teams it can number");
@@ -161,7 +163,7 @@ esp_status make_teams(esp_team& parent, const Wish& mine, std::uint32_t ids, esp
   std::vector<std::uint64_t> boards;
   const std::vector<BoardPlace> places = board_places(parent, agreed.groups);
   if (!places.empty()) {
-    status = place_boards(parent, places, own_memory, boards);
+    status = place_boards(parent, purpose, places, own_memory, boards);
     if (status != ESP_OK) {
       if (own_memory != nullptr) esp_free(&job, own_memory);
       return status;
@@ -212,7 +214,7 @@ esp_status esp_team_dup(esp_team* parent, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
   if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
-  return make_teams(*parent, {0, parent->team.rank}, 1, team);
+  return make_teams(*parent, Purpose::kTeamDup, {0, parent->team.rank}, 1, team);
 }
 
 esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
@@ -223,7 +225,8 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
     return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                      fmt::format("esp_team_split: color {}", color));
   }
-  return make_teams(*parent, {color, key}, static_cast<std::uint32_t>(parent->team.size()), team);
+  return make_teams(*parent, Purpose::kTeamSplit, {color, key},
+                    static_cast<std::uint32_t>(parent->team.size()), team);
 }
 
 esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
@@ -246,7 +249,7 @@ esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_t
     seen[static_cast<std::size_t>(ranks[i])] = true;
     if (ranks[i] == parent->team.rank) wish = {0, i};
   }
-  return make_teams(*parent, wish, 1, team);
+  return make_teams(*parent, Purpose::kTeamInclude, wish, 1, team);
 }
 
 esp_status esp_team_free(esp_team* team) {

@@ -174,7 +174,8 @@ CallSignature Call::signature() const noexcept {
   o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
   o *= 0xff51afd7ed558ccdULL;
   const bool plain = blocking && (choice_is_free || purpose != Purpose::kUser);
-  s.options = plain ? static_cast<std::uint8_t>(purpose) : static_cast<std::uint8_t>(o >> 56) | 2;
+  s.options =
+      plain ? static_cast<std::uint8_t>(purpose) : static_cast<std::uint8_t>(o >> 56) | kHashBit;
   return s;
 }
 

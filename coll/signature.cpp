@@ -6,10 +6,14 @@
 
 namespace espalier {
 
-std::string CallSignature::to_text() const {
-  switch (static_cast<Purpose>(options)) {
-    case Purpose::kTeams:
-      return "esp_team_dup, esp_team_split or esp_team_include";
+const char* purpose_name(Purpose purpose) noexcept {
+  switch (purpose) {
+    case Purpose::kTeamDup:
+      return "esp_team_dup";
+    case Purpose::kTeamSplit:
+      return "esp_team_split";
+    case Purpose::kTeamInclude:
+      return "esp_team_include";
     case Purpose::kRegion:
       return "esp_region_create";
     case Purpose::kRegionEnd:
@@ -17,6 +21,11 @@ std::string CallSignature::to_text() const {
     case Purpose::kUser:
       break;
   }
+  return nullptr;
+}
+
+std::string CallSignature::to_text() const {
+  if (const char* function = purpose_name(static_cast<Purpose>(options))) return function;
   const char* name = collective_name(static_cast<Collective>(collective));
   const char* type_text = type_name(static_cast<esp_type>(type));
   switch (static_cast<Collective>(collective)) {

@@ -13,9 +13,21 @@
 
 namespace espalier {
 
-// CallSignature::options of blocking calls that leave everything to choice: the user's, and those
-// that other functions make for their own ends, which must not meet the user's. Hashes have bit 1.
-enum class Purpose : std::uint8_t { kUser = 1, kTeams = 4, kRegion = 5, kRegionEnd = 8 };
+// CallSignature::options of blocking calls: the user's that leave everything to choice, and those
+// that other functions make for their own ends, which must not meet the user's. What hashes have,
+// purposes have not.
+inline constexpr std::uint8_t kHashBit = 0x80;
+enum class Purpose : std::uint8_t {
+  kUser = 1,
+  kTeamDup,
+  kTeamSplit,
+  kTeamInclude,
+  kRegion,
+  kRegionEnd,
+};
+static_assert(static_cast<std::uint8_t>(Purpose::kRegionEnd) < kHashBit);
+// "esp_team_dup", ...; nullptr: the user's.
+const char* purpose_name(Purpose purpose) noexcept;
 
 struct CallSignature {
   std::uint8_t collective = 0;
@@ -33,7 +45,7 @@ struct CallSignature {
     return (words[0] ^ words[1] * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
   }
   std::uint64_t hash() const noexcept { return hash(words()); }
-  // "bcast of 12 int32 from root 3"
+  // "bcast of 12 int32 from root 3", "esp_team_dup"
   std::string to_text() const;
 };
 static_assert(sizeof(CallSignature) == 16);

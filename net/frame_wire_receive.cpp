@@ -151,10 +151,7 @@ std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
 }
 
 std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
-  if (guest_ != nullptr) {
-    counters_.remote_bytes_received += header.bytes;
-    return guest_->begin_frame(*this, p.rank, header);
-  }
+  if (guest_ != nullptr) return guest_->begin_frame(*this, p.rank, header);
   link_.lose(p.rank, error(ESP_ERR_NETWORK,
                            fmt::format("a frame of kind {}, which nobody expects here",
                                        static_cast<unsigned>(header.kind)),
@@ -253,6 +250,7 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
     case FrameKind::kGoodbye:
       return;
     default:
+      counters_.remote_bytes_received += header.bytes;
       if (guest_ != nullptr) guest_->end_frame(*this, from, header, payload);
   }
 }

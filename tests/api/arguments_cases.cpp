@@ -115,6 +115,7 @@ void starting(const Context& context) {
   });
   refuse([](auto& o) { o.window_send = 65; });
   refuse([](auto& o) { o.window_recv = -1; });
+  CHECK(says(context, "esp_bcast_start: option window_recv"), "{}", esp_job_error(context.job));
 }
 
 void teams_and_operators(const Context& context) {
