@@ -83,7 +83,7 @@ esp_status start(esp_team& handle, const Call& call, const esp_notify* notify,
     }
     auto pending = api::make_request(job, notify, request);
     if (!pending) {
-      status = api::fail(job, pending.error());
+      status = api::fail(job, named(call, pending.error()));
       return;
     }
     auto started = job.engine->start(team, call, Finish{api::finish_request, *pending});

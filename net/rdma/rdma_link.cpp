@@ -21,7 +21,7 @@ net::Link& RdmaLink::choose(Rank peer) noexcept {
   if (to.way == Way::kConnection) return *connections_;
   if (to.way == Way::kOpen) {
     to.way = Way::kDatagrams;
-    to.wanted = connections_left_ > 0;
+    to.wanted = ESP_PLANT(74, connections_left_ > 0, true);
     if (to.wanted) {
       --connections_left_;
       connections_->reach(peer);
@@ -137,6 +137,7 @@ void RdmaLink::Tap::end(Rank from, const net::FrameHeader& header, std::byte* pa
 void RdmaLink::Tap::lost(Rank peer, const Status& why) noexcept {
   if (std::exchange(link_.route(peer).lost, true)) return;
   sink_.lost(peer, why);
+  if (ESP_PLANT(73, false, true)) return;
   link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));
 }
 

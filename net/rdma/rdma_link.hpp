@@ -54,6 +54,8 @@ class RdmaLink final : public net::Link {
     return (route(peer).way == Way::kDatagrams ? datagrams_ : likely(peer)).describe(peer);
   }
 
+  // Do frames wait for datagrams before them?
+  bool holds() const noexcept { return !held_.empty(); }
   bool connected(Rank peer) const noexcept { return route(peer).way == Way::kConnection; }
   // Or would be if something were sent to it now.
   bool connects(Rank peer) const noexcept {

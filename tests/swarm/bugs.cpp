@@ -61,6 +61,8 @@ constexpr Bug kBugs[] = {
     {71, "overtaking", "a new connection does not wait for what is under way as datagrams", kRdma},
     {72, "stale table", "a frame that came as datagrams keeps its place for the connection's",
      kRdma},
+    {73, "half a death", "a peer that is lost by one path lives for the other", kRdma},
+    {74, "ignored limit", "connections are asked for beyond the number allowed", kRdma},
 };
 
 }  // namespace

@@ -90,18 +90,12 @@ class ConnectionStage final : public WorldStage {
   }
 
   std::string misconduct() {
-    // What is told again takes packets that nobody has granted.
-    const sim::FaultSpec& faults = scenario_.world.faults;
-    if (faults.rnr == 0 && faults.echo == 0 && net_.counts().not_ready > 0) {
-      return fmt::format("receivers ran dry {} times", net_.counts().not_ready);
-    }
+    std::string wrong = ran_dry(scenario_, net_);
     const auto lives = [this](Rank rank) { return !crashed(rank); };
-    for (std::size_t r = 0; r < nodes_.size(); ++r) {
-      const std::string wrong =
-          swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
-      if (!wrong.empty()) return wrong;
+    for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
+      wrong = swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
     }
-    return {};
+    return wrong;
   }
 
   void take_down() {

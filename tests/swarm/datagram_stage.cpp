@@ -23,7 +23,9 @@ class DatagramStage final : public WorldStage {
       nodes_[r].port =
           std::make_unique<sim::SimDatagramPort>(net_, static_cast<Rank>(r), scenario.port);
     }
-    leave_ghosts(scenario);
+    leave_ghosts(
+        scenario, [this](Rank rank) -> rdma::DatagramPort& { return *node(rank).port; },
+        [this](Rank rank) -> Clock& { return world_.clock(rank); });
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       const auto rank = static_cast<Rank>(r);
       Node& node = nodes_[r];
@@ -68,24 +70,6 @@ class DatagramStage final : public WorldStage {
   };
   Node& node(Rank rank) noexcept { return nodes_[static_cast<std::size_t>(rank)]; }
 
-  // A job that ended while its packets were under way had the same ranks at the same addresses.
-  void leave_ghosts(const Scenario& scenario) {
-    Prng prng(scenario.world.seed ^ 0x67686f7374ULL);
-    for (std::uint32_t i = 0; i < scenario.ghosts; ++i) {
-      const auto from = static_cast<Rank>(prng.below(scenario.ranks));
-      const auto to = static_cast<Rank>(
-          (static_cast<std::uint64_t>(from) + 1 + prng.below(scenario.ranks - 1)) % scenario.ranks);
-      rdma::DatagramLink dying(*node(from).port, world_.clock(from), address_book(),
-                               datagram_options(scenario, from, kEpoch - 1));
-      net::FrameHeader header;
-      header.kind = net::FrameKind::kControl;
-      header.bytes = 1 + prng.below(60);
-      const std::vector<std::byte> payload(header.bytes, std::byte{0x9e});
-      Completion nobody;
-      (void)dying.post(to, header, payload.data(), nobody);
-    }
-  }
-
   static void on_turn(void* stage, Rank rank) {
     auto& self = *static_cast<DatagramStage*>(stage);
     Node& n = self.node(rank);
@@ -101,12 +85,11 @@ class DatagramStage final : public WorldStage {
 
   std::string misconduct() {
     const auto lives = [this](Rank rank) { return !crashed(rank); };
-    for (std::size_t r = 0; r < nodes_.size(); ++r) {
-      const std::string wrong =
-          swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
-      if (!wrong.empty()) return wrong;
+    std::string wrong;
+    for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
+      wrong = swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
     }
-    return {};
+    return wrong;
   }
 
   void take_down() {

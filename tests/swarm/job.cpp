@@ -137,6 +137,7 @@ Report Job::run() {
   if (!audit_.failed()) check_end();
   report_.events = stage_ != nullptr ? stage_->events() : 0;
   report_.posts = audit_.posts();
+  report_.connection_frames = stage_ != nullptr ? stage_->connection_frames() : 0;
   if (!audit_.failed()) {
     report_.unseed ^= stage_->unseed();
     take_down();

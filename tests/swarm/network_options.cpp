@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace espalier::swarm {
 namespace {
 
@@ -37,6 +39,7 @@ rdma::DatagramLinkOptions datagram_options(const Scenario& scenario, Rank rank,
 rdma::ConnectionOptions connection_options(const Scenario& scenario, Rank rank) {
   rdma::ConnectionOptions options = scenario.connections;
   options.letter_ns = 200'000;
+  // Nothing else ends a rebuild towards a dead rank: keepalives are far.
   options.answer_ns = 60'000'000;
   options.tail_ns = 100'000;
   options.keepalive_ns = 1000 * kFarNs;
@@ -46,8 +49,38 @@ rdma::ConnectionOptions connection_options(const Scenario& scenario, Rank rank) 
   return options;
 }
 
+void leave_ghosts(const Scenario& scenario, const PortOf& port, const ClockOf& clock) {
+  Prng prng(scenario.world.seed ^ 0x67686f7374ULL);
+  for (std::uint32_t i = 0; i < scenario.ghosts; ++i) {
+    const auto from = static_cast<Rank>(prng.below(scenario.ranks));
+    const auto to = static_cast<Rank>(
+        (static_cast<std::uint64_t>(from) + 1 + prng.below(scenario.ranks - 1)) % scenario.ranks);
+    rdma::DatagramLink dying(port(from), clock(from), address_book(),
+                             datagram_options(scenario, from, kEpoch - 1));
+    net::FrameHeader header;
+    header.kind = net::FrameKind::kControl;
+    header.bytes = 1 + prng.below(60);
+    const std::vector<std::byte> payload(header.bytes, std::byte{0x9e});
+    if (scenario.has_connections() && i % 2 == 1) {
+      dying.post(to, payload);  // a letter
+      continue;
+    }
+    Completion nobody;
+    (void)dying.post(to, header, payload.data(), nobody);
+  }
+}
+
+bool has_lost(const rdma::DatagramLink& link, Rank peer) {
+  const rdma::DatagramPeer* known = link.find(peer);
+  return known != nullptr && known->lost;
+}
+
+bool has_lost(const rdma::ConnectionLink& link, Rank peer) {
+  return link.describe(peer).starts_with("lost");
+}
+
 std::string misconduct(const Scenario& scenario, Rank rank, const rdma::DatagramLink& link,
-                       Lives lives) {
+                       const Lives& lives) {
   const rdma::DatagramLinkCounts& counts = link.counts();
   if (counts.forbidden > 0) return fmt::format("somebody sent rank {} too much", rank);
   if (counts.time_outs > kTimeOutsInARow * (counts.data_sent + 1)) {
@@ -55,21 +88,25 @@ std::string misconduct(const Scenario& scenario, Rank rank, const rdma::Datagram
                        counts.data_sent);
   }
   for (Rank p = 0; p < static_cast<Rank>(scenario.ranks) && lives(rank); ++p) {
-    const rdma::DatagramPeer* peer = link.find(p);
-    if (peer == nullptr || !peer->lost || !lives(p)) continue;
+    if (!has_lost(link, p) || !lives(p)) continue;
     return fmt::format("rank {} has given up rank {}, which lives", rank, p);
   }
   return {};
 }
 
 std::string misconduct(const Scenario& scenario, Rank rank, const rdma::ConnectionLink& link,
-                       Lives lives) {
+                       const Lives& lives) {
   for (Rank p = 0; p < static_cast<Rank>(scenario.ranks) && lives(rank); ++p) {
-    const std::string story = link.describe(p);
-    if (!story.starts_with("lost") || !lives(p)) continue;
-    return fmt::format("rank {} has given up rank {}, which lives: {}", rank, p, story);
+    if (!has_lost(link, p) || !lives(p)) continue;
+    return fmt::format("rank {} has given up rank {}, which lives: {}", rank, p, link.describe(p));
   }
   return {};
+}
+
+std::string ran_dry(const Scenario& scenario, const sim::ConnectionNet& net) {
+  const sim::FaultSpec& faults = scenario.world.faults;
+  if (faults.rnr > 0 || faults.echo > 0 || net.counts().not_ready == 0) return {};
+  return fmt::format("receivers ran dry {} times", net.counts().not_ready);
 }
 
 }  // namespace espalier::swarm

@@ -66,10 +66,15 @@ void draw_connections(Prng prng, Scenario& scenario) {
 // Some peers have connections, others do not.
 void draw_paths(Prng prng, Scenario& scenario) {
   if (scenario.stage != StageKind::kRdma) return;
-  (void)prng.next();  // has chosen the stage
   scenario.connections_max = static_cast<std::uint32_t>(prng.below(scenario.ranks + 1));
   if (prng.chance(0.5)) {
     scenario.adapter.connections = static_cast<std::uint32_t>(1 + prng.below(scenario.ranks));
+  }
+  const double apart = prng.chance(0.3) ? prng.unit() : 0.0;
+  for (Rank r = 0; r < static_cast<Rank>(scenario.ranks); ++r) {
+    for (Rank p = 0; p < r; ++p) {
+      if (prng.chance(apart)) scenario.apart.emplace_back(p, r);
+    }
   }
 }
 
@@ -87,9 +92,11 @@ void draw_links(Scenario& scenario) {
 }
 
 void draw_network(Scenario& scenario) {
+  // Where all are drawn, one must not follow from another.
+  const std::uint64_t other = scenario.stage == StageKind::kRdma ? 0x72646d61 : 0;
   draw_datagrams(network_prng(scenario.seed), scenario);
-  draw_connections(network_prng(scenario.seed), scenario);
-  draw_paths(network_prng(scenario.seed), scenario);
+  draw_connections(network_prng(scenario.seed ^ other << 16), scenario);
+  draw_paths(network_prng(scenario.seed ^ other << 32), scenario);
 }
 
 }  // namespace espalier::swarm

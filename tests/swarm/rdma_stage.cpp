@@ -2,7 +2,8 @@
 // datagrams, and datagrams for all that has no connection, not yet or never. Both suffer what they
 // suffer alone.
 //
-// Beside what the job checks: what the stages of either link do.
+// Beside what the job checks: what the stages of either link do, and what RdmaLink promises. How
+// many frames go by connections is told: where none ever did, nothing would be found.
 #include <fmt/format.h>
 
 #include <vector>
@@ -24,7 +25,19 @@ class RdmaStage final : public WorldStage {
         datagram_net_(world_),
         connection_net_(world_, scenario.adapter),
         nodes_(scenario.ranks) {
-    for (std::uint32_t r = 0; r < scenario.ranks; ++r) open(static_cast<Rank>(r));
+    const auto ranks = static_cast<Rank>(scenario.ranks);
+    for (Rank r = 0; r < ranks; ++r) {
+      node(r).datagram_port =
+          std::make_unique<sim::SimDatagramPort>(datagram_net_, r, scenario.port);
+    }
+    leave_ghosts(
+        scenario, [this](Rank rank) -> rdma::DatagramPort& { return *node(rank).datagram_port; },
+        [this](Rank rank) -> Clock& { return world_.clock(rank); });
+    for (Rank r = 0; r < ranks; ++r) open(r);
+    for (const auto& [one, other] : scenario.apart) {
+      node(one).link->use_datagrams(other);
+      node(other).link->use_datagrams(one);
+    }
   }
   ~RdmaStage() override { take_down(); }
 
@@ -36,12 +49,19 @@ class RdmaStage final : public WorldStage {
     world_.set_turn(on_turn, this);
   }
 
+  std::uint64_t connection_frames() const override {
+    std::uint64_t frames = 0;
+    for (const Node& n : nodes_) frames += n.connections->statistics().frames;
+    return frames;
+  }
+
   std::string leftovers() override {
     const auto under_way = datagram_net_.under_way() + connection_net_.under_way();
     if (under_way > 0) return fmt::format("{} datagrams or operations are under way", under_way);
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
       const Node& n = nodes_[r];
       if (!n.link->drained()) return fmt::format("rank {} waits for its peers", r);
+      if (n.link->holds()) return fmt::format("rank {} holds frames for connections", r);
       if (n.datagram_port->held() > kSpares) return fmt::format("rank {} holds datagrams", r);
       if (n.connection_port->packets_posted() != scenario_.adapter.receive_depth) {
         return fmt::format("rank {} holds packets", r);
@@ -72,7 +92,6 @@ class RdmaStage final : public WorldStage {
 
   void open(Rank rank) {
     Node& n = node(rank);
-    n.datagram_port = std::make_unique<sim::SimDatagramPort>(datagram_net_, rank, scenario_.port);
     n.connection_port = std::make_unique<sim::SimConnectionPort>(connection_net_, rank);
     n.datagrams =
         std::make_unique<rdma::DatagramLink>(*n.datagram_port, world_.clock(rank), address_book(),
@@ -103,21 +122,30 @@ class RdmaStage final : public WorldStage {
   }
 
   std::string misconduct() {
-    // What is told again takes packets that nobody has granted.
-    const sim::FaultSpec& faults = scenario_.world.faults;
-    if (faults.rnr == 0 && faults.echo == 0 && connection_net_.counts().not_ready > 0) {
-      return fmt::format("receivers ran dry {} times", connection_net_.counts().not_ready);
-    }
     const auto lives = [this](Rank rank) { return !crashed(rank); };
-    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+    std::string wrong = ran_dry(scenario_, connection_net_);
+    for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
       const auto rank = static_cast<Rank>(r);
-      std::string wrong = swarm::misconduct(scenario_, rank, *nodes_[r].datagrams, lives);
-      if (wrong.empty()) {
-        wrong = swarm::misconduct(scenario_, rank, *nodes_[r].connections, lives);
-      }
-      if (!wrong.empty()) return wrong;
+      wrong = swarm::misconduct(scenario_, rank, *nodes_[r].datagrams, lives);
+      if (wrong.empty()) wrong = swarm::misconduct(scenario_, rank, *nodes_[r].connections, lives);
+      if (wrong.empty()) wrong = broken_promises(rank);
     }
-    return {};
+    return wrong;
+  }
+
+  // Of the RdmaLink: a peer lost by one path is lost by both, and no more connections than allowed.
+  std::string broken_promises(Rank rank) {
+    const Node& n = node(rank);
+    std::uint32_t connected = 0;
+    for (Rank p = 0; p < static_cast<Rank>(scenario_.ranks) && !crashed(rank); ++p) {
+      connected += n.link->connected(p) ? 1 : 0;
+      if (has_lost(*n.datagrams, p) != has_lost(*n.connections, p)) {
+        return fmt::format("rank {} has lost rank {} by one path only", rank, p);
+      }
+    }
+    if (connected <= scenario_.connections_max) return {};
+    return fmt::format("rank {} has {} connections to send by, {} are allowed", rank, connected,
+                       scenario_.connections_max);
   }
 
   void take_down() {

@@ -364,8 +364,9 @@ std::string Scenario::describe() const {
         connections.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
   }
   if (stage == StageKind::kRdma) {
-    text += fmt::format("  {} connections for a rank's sends, adapters have {}\n", connections_max,
-                        adapter.connections);
+    text += fmt::format(
+        "  {} connections for a rank's sends, adapters have {}, {} pairs of ranks have none\n",
+        connections_max, adapter.connections, apart.size());
   }
   for (std::size_t t = 0; t < teams.size(); ++t) {
     text += fmt::format("  team {}: {} members\n", t, teams[t].size());

@@ -104,7 +104,8 @@ struct Scenario {
   rdma::ConnectionOptions connections;
   bool odd_ranks_copy = false;  // they register nothing for one operation
   // kRdma.
-  std::uint32_t connections_max = 0;  // of a rank, in one direction
+  std::uint32_t connections_max = 0;         // of a rank, in one direction
+  std::vector<std::pair<Rank, Rank>> apart;  // who must not have one
 
   bool has_datagrams() const noexcept {
     return stage == StageKind::kDatagrams || stage == StageKind::kRdma;

@@ -29,6 +29,8 @@ class Stage {
   virtual std::uint64_t events() const = 0;
   virtual std::uint64_t unseed() const = 0;
   virtual bool crashed(Rank rank) const = 0;
+  // Sent by connections where there are datagrams, too. Before close().
+  virtual std::uint64_t connection_frames() const { return 0; }
 
   // What is left in the wires of a run in which nothing failed; empty: nothing.
   virtual std::string leftovers() = 0;
