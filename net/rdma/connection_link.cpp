@@ -18,6 +18,7 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       rank_(rank),
       options_(options),
       packets_(std::move(packets)),
+      inline_bytes_(port.inline_bytes()),
       memory_(port),
       peers_(ranks),
       barred_(ranks),
@@ -34,7 +35,7 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& p
                                                options.window, kWindowMax));
   }
   if (port.inline_bytes() < MessageHead::kBytes + Announcement::kBytes ||
-      port.packet_bytes() < 256 || port.send_depth() < 8) {
+      port.packet_bytes() < kPacketMin || port.send_depth() < 8) {
     return error(ESP_ERR_NETWORK,
                  fmt::format("the adapter is too small for connections: {} bytes inline, packets "
                              "of {} bytes, {} operations",
@@ -96,16 +97,18 @@ void ConnectionLink::reach(Rank rank) noexcept {
 
 Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                             Completion& completion) noexcept {
+  const bool small = header.bytes <= FramePost::kInlineBytes;
+  if (Peer* met = known(rank); met != nullptr) {
+    // Permissions come behind the places for what they permit.
+    const bool permits = header.kind == net::FrameKind::kGrant && met->landings != nullptr;
+    if (permits) met->landings->hurry();
+    const bool at_once = small && sink_ == nullptr && !(permits && met->wants());
+    if (at_once && send_now(*met, header, payload)) return Posted::kDone;
+  }
   if (barred(rank)) return Posted::kDone;
   Peer& to = peer(rank);
   if (to.lost) miss(to);
   if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
-  // Permissions come behind the places for what they permit.
-  const bool permits = header.kind == net::FrameKind::kGrant && to.landings != nullptr;
-  if (permits) to.landings->hurry();
-  const bool small = header.bytes <= FramePost::kInlineBytes;
-  const bool at_once = small && sink_ == nullptr && !(permits && to.wants());
-  if (at_once && send_now(to, header, payload)) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) return Posted::kRetry;
   if (small) post->keep_inline();

@@ -89,6 +89,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
  public:
   // Numbers in immediates have 8 bits, and say who is early and who is late.
   static constexpr std::uint32_t kWindowMax = 127;
+  // The least that a port's packets may have.
+  static constexpr std::uint32_t kPacketMin = 256;
 
   static Result<std::unique_ptr<ConnectionLink>> create(ConnectionPort& port, Postman& postman,
                                                         Clock& clock, Rank rank,
@@ -240,6 +242,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   const Rank rank_;
   const ConnectionOptions options_;
   std::unique_ptr<SendPackets> packets_;
+  const std::uint32_t inline_bytes_;  // the port's
   RegisteredMemory memory_;
   Pool<Post> posts_;
   TimerQueue timers_;

@@ -176,6 +176,8 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   peer.granted = std::clamp(share, CreditAccount::kWindowMin,
                             std::max(options_.window, CreditAccount::kWindowMin));
   unpromised_ -= peer.granted;
+  const std::int64_t promised = port_.receive_depth() - unpromised_;
+  port_.provide(static_cast<std::uint32_t>(ESP_PLANT(75, promised, peer.granted)));
   statistics_.open_max = std::max(statistics_.open_max, ++statistics_.open);
   return true;
 }

@@ -10,6 +10,10 @@
 namespace espalier::rdma {
 namespace {
 
+// What send_now() writes fits any packet.
+static_assert(MessageHead::kBytes + net::kFrameHeaderBytes + FramePost::kInlineBytes <=
+              ConnectionLink::kPacketMin);
+
 // The largest write in one piece: adapters have limits, and a break repeats less.
 constexpr std::uint64_t kWriteBytes = std::uint64_t{1} << 20;
 // Where the payload of a packet's first frame stands.
@@ -99,10 +103,10 @@ bool ConnectionLink::send_now(Peer& peer, const net::FrameHeader& header,
   if (!peer.clear() || peer.offers.find(header) != nullptr) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
-  packet->bytes = MessageHead::kBytes;
-  FramePost frame(header, payload);
-  const bool whole = frame.pack(*packet);
-  ESP_ASSERT(whole);  // packet_bytes() is at least 256.
+  const net::FrameBytes head = net::frame_bytes(header);
+  std::memcpy(packet->data + MessageHead::kBytes, head.data(), head.size());
+  if (header.bytes > 0) std::memcpy(packet->data + kFrameAt, payload, header.bytes);
+  packet->bytes = static_cast<std::uint32_t>(kFrameAt + header.bytes);
   statistics_.copied_bytes += header.bytes;
   ++statistics_.frames;
   peer.sought = true;
@@ -145,7 +149,7 @@ void ConnectionLink::tell(Peer& peer, Batch& batch) noexcept {
 
 void ConnectionLink::announce_wanted(Peer& peer, Batch& batch) noexcept {
   std::array<std::byte, MessageHead::kBytes + Announcement::kMax * Announcement::kBytes> message;
-  const std::size_t most = std::min<std::size_t>(message.size(), port_.inline_bytes());
+  const std::size_t most = std::min<std::size_t>(message.size(), inline_bytes_);
   std::size_t bytes = MessageHead::kBytes;
   const auto send = [&] {
     if (bytes == MessageHead::kBytes) return;
@@ -368,7 +372,7 @@ void ConnectionLink::set_bytes(Transfer& what, const Packet& packet,
                                std::size_t begin) const noexcept {
   what.local = packet.data + begin;
   what.bytes = packet.bytes - begin;
-  what.region = what.bytes > port_.inline_bytes() ? &packets_->region() : nullptr;
+  what.region = what.bytes > inline_bytes_ ? &packets_->region() : nullptr;
 }
 
 // Not counted: it speaks of this connection.

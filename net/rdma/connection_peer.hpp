@@ -88,7 +88,7 @@ struct ConnectionLink::Peer : Timer {
   // A frame may go before anything else does.
   bool clear() const noexcept {
     return may_post() && !held && posts.empty() && resend.empty() && retired.empty() &&
-           !goodbye_due && credits.may_send() && !sent.full();
+           !goodbye_due && !goodbye_said && credits.may_send() && !sent.full();
   }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
@@ -110,53 +110,56 @@ struct ConnectionLink::Peer : Timer {
   CreditAccount credits;
   std::uint32_t granted = 0;  // of the receive queue
 
+  // What every frame asks for stands together.
+  bool broken = false;    // the connection is good for close() only
+  bool lost = false;      // see `story`
+  bool held = false;      // until release()
+  bool arriving = false;  // between begin() and end()
+  bool sought = false;    // somebody has waited for it since it was heard: left is not enough
+  bool left = false;      // the peer has said goodbye
+  bool goodbye_due = false, goodbye_said = false;
+  bool ready = false, thirsty = false, tailed = false;  // in the link's lists of the same name
+  bool troubled = false;                                // in that of the broken ones
+  bool tail_holds = false;                              // packets
+  std::uint32_t rebuilds = 0;                           // since a message arrived anywhere
+
   // Sending. Messages are numbered from 1; those below `acknowledged` are complete.
   std::uint64_t next = 1, acknowledged = 1;
   SendQueue<Record> sent;
-  std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
-  bool tail_holds = false;       // packets
-  std::deque<Record> resend;     // before all posts
   PostQueue posts;
-  bool held = false;  // until release()
-  Offers offers;
+  std::deque<Record> resend;     // before all posts
+  std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
+  std::uint32_t remarks = 0;     // messages that are not counted, on this connection
+  KnownHeaders told;             // on this connection
+
+  // Receiving.
+  std::uint64_t expected = 1;
+  std::uint32_t remark_expected = 0;
+  std::unique_ptr<Landings> landings;
+  std::vector<std::uint32_t> retired;  // slots that the peer is to forget
+  KnownHeaders heard;
+  FrameReader reader;
+
+  // Placing.
   struct {
     Post* post = nullptr;  // the front of its queue
     Announcement at;
     std::uint64_t offset = 0;
   } placing;
-
-  std::uint32_t remarks = 0;  // messages that are not counted, on this connection
-  KnownHeaders told;          // on this connection
-
-  // Receiving.
-  std::uint64_t expected = 1;
-  std::uint32_t remark_expected = 0;
-  KnownHeaders heard;
-  FrameReader reader;
-  bool arriving = false;  // between begin() and end()
-  std::unique_ptr<Landings> landings;
-  std::vector<std::uint32_t> retired;  // slots that the peer is to forget
+  Offers offers;
 
   // The making of connections.
   Fault why = Fault::kFlushed;
-  std::optional<Error> verdict;                         // given up with the next progress()
-  std::uint64_t asked_ns = 0;                           // begin of the handshake; 0: none
-  std::uint64_t letter_ns = 0;                          // until it is repeated
-  std::uint64_t no_room_ns = 0;                         // since when there is none; 0: there is
-  std::uint64_t pause_ns = 0;                           // until it is asked for again
-  std::uint64_t probed_ns = 0;                          // the last sign of life was asked for
-  std::uint32_t rebuilds = 0;                           // since a message arrived anywhere
-  bool broken = false;                                  // the connection is good for close() only
-  bool troubled = false;                                // in the link's list
-  bool ready = false, thirsty = false, tailed = false;  // in those of the same name
-  bool goodbye_due = false, goodbye_said = false;
-  bool met = false;       // a connection has been up
-  bool left = false;      // the peer has said goodbye
-  bool sought = false;    // somebody has waited for it since it was heard: left is not enough
-  bool unmissed = false;  // lost after its goodbye: told to the sink when it is needed
-  bool missed = false;    // ... which is now
-  bool lost = false;
-  std::string story;  // why it was lost
+  std::optional<Error> verdict;  // given up with the next progress()
+  std::uint64_t asked_ns = 0;    // begin of the handshake; 0: none
+  std::uint64_t letter_ns = 0;   // until it is repeated
+  std::uint64_t no_room_ns = 0;  // since when there is none; 0: there is
+  std::uint64_t pause_ns = 0;    // until it is asked for again
+  std::uint64_t probed_ns = 0;   // the last sign of life was asked for
+  bool met = false;              // a connection has been up
+  bool unmissed = false;         // lost after its goodbye: told to the sink when it is needed
+  bool missed = false;           // ... which is now
+  std::string story;             // why it was lost
 };
 
 // Whether operations were under way that nobody will report, before more were posted.

@@ -98,6 +98,9 @@ class ConnectionPort {
   // with immediate one until placed() returns. Where there is none the sender is made to wait, and
   // breaks after a while (kReceiverNotReady). Connections that end take none along.
   virtual std::uint32_t receive_depth() const noexcept = 0;
+  // From now on at least so many are in the queue, or with the caller; at first none are. They are
+  // used in turn, so a few for few peers stay in caches that all of them would sweep through.
+  virtual void provide(std::uint32_t packets) noexcept = 0;
 
   virtual Result<ConnectionId> create() = 0;
   virtual ConnectionAddress address(ConnectionId which) const noexcept = 0;

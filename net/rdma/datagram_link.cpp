@@ -37,6 +37,7 @@ DatagramLink::DatagramLink(DatagramPort& port, Clock& clock, const AddressBook& 
       book_(book),
       options_(options),
       me_{options.me.epoch, options.me.rank, options.me.ranks, port.intact()},
+      packet_bytes_(port.packet_bytes()),
       budget_(port.receive_depth()),
       posts_({64, options.posts_max}),
       peers_(options.me.ranks),
@@ -168,8 +169,8 @@ void DatagramLink::reach(Rank rank) noexcept {
   if (!std::exchange(peer.sought, true) && peer.left) set_alarm(peer);
 }
 
-int DatagramLink::progress(net::FrameSink& sink) noexcept {
-  now_ns_ = clock_.now_ns();
+int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexcept {
+  now_ns_ = now_ns;
   sink_ = &sink;
   events_ = 0;
   const int polled = port_fault_.ok() ? port_.poll(*this, kPollBudget) : 0;

@@ -83,7 +83,11 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void redirect(Rank from, std::byte* payload) noexcept override;
   void reach(Rank rank) noexcept override;
   void lose(Rank rank, Error why) noexcept override;
-  int progress(net::FrameSink& sink) noexcept override;
+  int progress(net::FrameSink& sink) noexcept override {
+    return progress_at(clock_.now_ns(), sink);
+  }
+  // The same for who has just looked at the clock.
+  int progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexcept;
   bool flush() noexcept override {
     if (untried_ && sink_ == nullptr) send_ready();
     return true;  // The first packet to a peer carries frames already.
@@ -163,6 +167,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   const AddressBook& book_;
   const DatagramLinkOptions options_;
   const Identity me_;
+  const std::uint32_t packet_bytes_;  // the port's
   LetterBox* box_ = nullptr;
   net::FrameSink* sink_ = nullptr;  // inside progress()
   std::uint64_t now_ns_ = 0;        // when it began

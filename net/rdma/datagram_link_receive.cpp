@@ -34,21 +34,23 @@ void DatagramLink::arrived(Packet& packet) noexcept {
   take_acknowledgement(peer, header.ack);
   if (header.flags == kLetter) {
     if (box_ != nullptr) box_->letter(peer.rank, payload_of(bytes));
-    return port_.give(packet);
   }
   if ((header.flags & kProbe) != 0) {
     peer.receive.answer_at_once();
     make_ready(peer);
   }
-  if ((header.flags & kData) == 0) return port_.give(packet);
-  take_data(peer, header, packet);
+  if ((header.flags & kData) != 0) {
+    take_data(peer, header, packet);
+  } else {
+    port_.give(packet);
+  }
+  set_alarm(peer);
 }
 
 void DatagramLink::take_acknowledgement(Peer& peer, const Acknowledgement& ack) noexcept {
   release(peer.send.acknowledge(ack, now_ns_, options_.round_trip));
   const bool waits = peer.has_posts() || (peer.parting && !peer.goodbye_sent);
   if ((waits && peer.send.open()) || peer.send.lost() != nullptr) make_ready(peer);
-  set_alarm(peer);
 }
 
 void DatagramLink::release(Flight* done) noexcept {
@@ -77,12 +79,7 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
       break;
   }
   budget_.use(static_cast<std::uint32_t>(peer.receive.expected() - before));
-  if (peer.lost) return;
-  if (peer.receive.answer_ns() <= now_ns_) {
-    make_ready(peer);
-  } else {
-    set_alarm(peer);
-  }
+  if (!peer.lost && peer.receive.answer_ns() <= now_ns_) make_ready(peer);
 }
 
 // A packet whose turn it is.

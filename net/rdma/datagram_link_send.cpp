@@ -11,7 +11,7 @@ namespace espalier::rdma {
 // Everybody once, with one doorbell for all: who has more than it may send comes back with an
 // acknowledgement, whom the port has no room for stays.
 void DatagramLink::send_ready() noexcept {
-  untried_ = false;
+  if (!std::exchange(untried_, false) && ready_.empty()) return port_.flush();
   IntrusiveList<Peer> refused;
   while (Peer* peer = ready_.pop_front()) {
     if (send_all(*peer)) {
@@ -66,6 +66,7 @@ bool DatagramLink::fill(Peer& peer) noexcept {
     if (peer.filling == nullptr) return false;
     peer.filling->bytes = kPacketHeaderBytes;
   }
+  if (peer.posts == nullptr) return true;
   const std::uint32_t before = peer.filling->bytes;
   while (peer.posts != nullptr && peer.posts->pack(*peer.filling, sizeof(ArrivalBits))) {
     FramePost& post = *std::exchange(peer.posts, peer.posts->next);
@@ -80,11 +81,16 @@ bool DatagramLink::fill(Peer& peer) noexcept {
 bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
                             const void* payload) noexcept {
   if (peer.posts != nullptr || (peer.filling == nullptr && !peer.send.open())) return false;
-  FramePost frame(header, payload);
-  const std::uint64_t bytes = frame.head.size() + frame.bytes;
-  if (kPacketOverhead + bytes > port_.packet_bytes() || !fill(peer)) return false;
-  if (peer.filling->capacity - peer.filling->bytes < bytes + sizeof(ArrivalBits)) return false;
-  (void)frame.pack(*peer.filling, sizeof(ArrivalBits));
+  const std::uint64_t bytes = net::kFrameHeaderBytes + header.bytes;
+  if (kPacketOverhead + bytes > packet_bytes_ || !fill(peer)) return false;
+  Packet& packet = *peer.filling;
+  if (packet.capacity - packet.bytes < bytes + sizeof(ArrivalBits)) return false;
+  const net::FrameBytes head = net::frame_bytes(header);
+  std::memcpy(packet.data + packet.bytes, head.data(), head.size());
+  if (header.bytes > 0) {
+    std::memcpy(packet.data + packet.bytes + head.size(), payload, header.bytes);
+  }
+  packet.bytes += static_cast<std::uint32_t>(bytes);
   counts_.copied_bytes += bytes;
   return true;
 }

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -26,6 +27,7 @@ namespace espalier::rdma {
 
 inline constexpr std::uint32_t kLandingSlots = 64;
 static_assert(kLandingSlots <= Placement::kSlotMax);
+static_assert(kLandingSlots == 64, "a bit of a word for each");
 
 struct Landing {
   enum class State : std::uint8_t {
@@ -45,17 +47,11 @@ struct Landing {
 class Landings {
  public:
   // A free one, or nullptr.
-  Landing* open() noexcept {
-    for (Landing& landing : slots_) {
-      if (landing.state == Landing::State::kFree) return &landing;
-    }
-    return nullptr;
-  }
+  Landing* open() noexcept { return ~used_ != 0 ? &slots_[std::countr_one(used_)] : nullptr; }
   Landing* find(std::uint64_t flow, std::uint32_t ordinal) noexcept {
-    for (Landing& landing : slots_) {
-      const bool here = landing.state != Landing::State::kFree && landing.frame.flow == flow &&
-                        landing.frame.ordinal == ordinal;
-      if (here) return &landing;
+    for (std::uint64_t rest = used_; rest != 0; rest &= rest - 1) {
+      Landing& landing = slots_[std::countr_zero(rest)];
+      if (landing.frame.flow == flow && landing.frame.ordinal == ordinal) return &landing;
     }
     return nullptr;
   }
@@ -75,7 +71,11 @@ class Landings {
       told_ = flow == std::exchange(told_flow_, flow) ? told_ + 1 : 1;
     }
     landing.state = state;
-    if (state == State::kFree) landing = Landing{};
+    const std::uint64_t bit = std::uint64_t{1} << slot(landing);
+    used_ |= bit;
+    if (state != State::kFree) return;
+    used_ &= ~bit;
+    landing = Landing{};
   }
   // What is wanted is announced without waiting for more.
   void hurry() noexcept { mixed_ = wanted_ > 0; }
@@ -89,14 +89,15 @@ class Landings {
   }
   template <typename Visit>
   void for_each(Visit&& visit) {
-    for (Landing& landing : slots_) {
-      if (landing.state != Landing::State::kFree) visit(landing);
+    for (std::uint64_t rest = used_; rest != 0; rest &= rest - 1) {
+      visit(slots_[std::countr_zero(rest)]);
     }
   }
 
  private:
   static constexpr std::uint32_t kBatch = 4;
 
+  std::uint64_t used_ = 0;  // a bit for each that is not free
   std::array<Landing, kLandingSlots> slots_;
   std::uint32_t wanted_ = 0;
   std::uint64_t wanted_flow_ = 0;  // of the last
@@ -110,30 +111,25 @@ class Offers {
  public:
   // False: the slot is taken, or there is none of this number.
   [[nodiscard]] bool put(const Announcement& offer) noexcept {
-    if (offer.slot >= kLandingSlots || live_[offer.slot]) return false;
+    if (offer.slot >= kLandingSlots || (live_ >> offer.slot & 1) != 0) return false;
     offers_[offer.slot] = offer;
-    live_[offer.slot] = true;
-    ++count_;
+    live_ |= std::uint64_t{1} << offer.slot;
     return true;
   }
   [[nodiscard]] bool retire(std::uint32_t slot) noexcept {
-    if (slot >= kLandingSlots || !live_[slot]) return false;
-    live_[slot] = false;
-    --count_;
+    if (slot >= kLandingSlots || (live_ >> slot & 1) == 0) return false;
+    live_ &= ~(std::uint64_t{1} << slot);
     return true;
   }
   // The place for this frame, if its receiver expects just this one.
   const Announcement* find(const net::FrameHeader& frame) const noexcept {
-    for (std::uint32_t slot = 0; count_ > 0 && slot < kLandingSlots; ++slot) {
-      if (live_[slot] && suits(offers_[slot].frame, frame)) return &offers_[slot];
+    for (std::uint64_t rest = live_; rest != 0; rest &= rest - 1) {
+      const Announcement& offer = offers_[std::countr_zero(rest)];
+      if (suits(offer.frame, frame)) return &offer;
     }
     return nullptr;
   }
-  void clear() noexcept {
-    live_.fill(false);
-    count_ = 0;
-  }
-  std::uint32_t count() const noexcept { return count_; }
+  void clear() noexcept { live_ = 0; }
 
  private:
   static bool suits(const net::FrameHeader& expected, const net::FrameHeader& frame) noexcept {
@@ -142,9 +138,8 @@ class Offers {
            expected.total == frame.total && expected.kind == frame.kind;
   }
 
+  std::uint64_t live_ = 0;  // a bit for each slot that is taken
   std::array<Announcement, kLandingSlots> offers_;
-  std::array<bool, kLandingSlots> live_ = {};
-  std::uint32_t count_ = 0;
 };
 
 }  // namespace espalier::rdma

@@ -80,15 +80,16 @@ void RdmaLink::lose(Rank peer, Error why) noexcept {
 // Connections carry most, and what they have brought is not made to wait for a look at the
 // datagrams; those have their turn when there was nothing, and when their last was long ago.
 int RdmaLink::progress(net::FrameSink& sink) noexcept {
-  int events = 0;
-  if (connections_ != nullptr) {
-    Tap tap(*this, Way::kConnection, sink);
-    events = connections_->progress(tap);
-    const bool lately = connections_->looked_ns() - datagrams_.looked_ns() < kDatagramsNs;
-    if (events > 0 && lately && held_.empty()) return events;
-  }
-  Tap tap(*this, Way::kDatagrams, sink);
-  events += datagrams_.progress(tap);
+  Tap datagrams(*this, Way::kDatagrams, sink);
+  if (connections_ == nullptr) return datagrams_.progress(datagrams);
+  Tap connections(*this, Way::kConnection, sink);
+  int events = connections_->progress(connections);
+  const std::uint64_t looked_ns = connections_->looked_ns();
+  const bool lately = looked_ns - datagrams_.looked_ns() < kDatagramsNs;
+  if (events > 0 && lately && held_.empty()) return events;
+  // One question to the clock is enough for a look that has found nothing.
+  events +=
+      events > 0 ? datagrams_.progress(datagrams) : datagrams_.progress_at(looked_ns, datagrams);
   if (!held_.empty()) release_held();
   return events;
 }

@@ -33,7 +33,6 @@ SimConnectionPort::SimConnectionPort(ConnectionNet& net, Rank rank)
   for (std::size_t i = 0; i < packets_.size(); ++i) {
     packets_[i].data = memory_.data() + i * net.limits().packet_bytes;
     packets_[i].capacity = net.limits().packet_bytes;
-    idle_packets_.push_back(&packets_[i]);
   }
   net_.attach(rank, this);
 }
@@ -250,6 +249,12 @@ bool SimConnectionPort::atomic(rdma::ConnectionId on, const rdma::Transfer& resu
 
 void SimConnectionPort::repost(rdma::Packet& packet) noexcept {
   idle_packets_.push_back(&packet);
+}
+
+void SimConnectionPort::provide(std::uint32_t packets) noexcept {
+  while (provided_ < std::min<std::size_t>(packets, packets_.size())) {
+    idle_packets_.push_back(&packets_[provided_++]);
+  }
 }
 
 void SimConnectionPort::push(const Completion& completion) noexcept {

@@ -29,6 +29,8 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   std::uint32_t send_depth() const noexcept override { return net_.limits().send_depth; }
   std::uint32_t receive_depth() const noexcept override { return net_.limits().receive_depth; }
 
+  void provide(std::uint32_t packets) noexcept override;
+
   Result<rdma::ConnectionId> create() override;
   rdma::ConnectionAddress address(rdma::ConnectionId which) const noexcept override;
   Outcome connect(rdma::ConnectionId which, const rdma::ConnectionAddress& to) override;
@@ -58,6 +60,7 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   std::size_t regions() const noexcept { return regions_.size(); }
   std::size_t connections() const noexcept;
   std::size_t packets_posted() const noexcept { return idle_packets_.size(); }
+  std::size_t packets_provided() const noexcept { return provided_; }
 
  private:
   friend class ConnectionNet;
@@ -97,6 +100,7 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   std::vector<std::byte> memory_;  // of the packets
   std::vector<rdma::Packet> packets_;
   std::deque<rdma::Packet*> idle_packets_;
+  std::size_t provided_ = 0;  // of packets_
   std::deque<Completion> queue_;
 };
 

@@ -70,11 +70,7 @@ Outcome VerbsConnectionPort::open() {
   shared_.reset(ibv_create_srq(adapter_.domain(), &wanted));
   if (shared_ == nullptr) return adapter_.failed("ibv_create_srq", errno);
   receives_ = std::make_unique<ReceivePoster>(*packets_, shared_.get(), late_, counts_.refills);
-  for (std::uint32_t i = 0; i < options_.receive_packets; ++i) {
-    (*packets_)[i].in_flight = 1;
-    receives_->post((*packets_)[i], kReceive | i);
-  }
-  receives_->flush();
+  provide(0);  // Shows whether the device takes any.
   if (receives_->failure() != 0) return adapter_.failed("ibv_post_srq_recv", receives_->failure());
 
   // Shows how much a queue pair of this device takes inline.

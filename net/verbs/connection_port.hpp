@@ -41,6 +41,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t receive_depth() const noexcept override {
     return options_.receive_packets - uncounted_;
   }
+  void provide(std::uint32_t packets) noexcept override;
 
   Result<rdma::ConnectionId> create() override;
   rdma::ConnectionAddress address(rdma::ConnectionId which) const noexcept override;
@@ -105,6 +106,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::unique_ptr<ReceivePoster> receives_;
   std::uint32_t late_ = 0;       // packets that may be posted again late
   std::uint32_t uncounted_ = 0;  // those, and those of packets_each
+  std::uint32_t provided_ = 0;   // packets that have been posted
   SparePackets spares_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
   std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;
@@ -114,7 +116,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
 
   // Requests that wait for the doorbell, all for one connection; inline data is copied, because
   // the caller may change it after a post.
-  std::array<ibv_send_wr, kBatch> batch_;
+  std::array<ibv_send_wr, kBatch> batch_ = {};
   std::array<ibv_sge, kBatch> places_;
   std::array<std::array<std::byte, kInlineMax>, kBatch> copies_;
   std::uint32_t batched_ = 0;

@@ -98,7 +98,15 @@ void VerbsConnectionPort::repost(rdma::Packet& packet) noexcept {
   receives_->post(packet, kReceive | packet.port_data);
 }
 
+// A device that takes no receives is found gone by the next poll().
+void VerbsConnectionPort::provide(std::uint32_t packets) noexcept {
+  const std::uint32_t wanted = std::min(packets + late_, options_.receive_packets);
+  while (provided_ < wanted) repost((*packets_)[provided_++]);
+  receives_->flush();
+}
+
 // Where the next request is written, behind others of this connection; nullptr: its queue is full.
+// Set are `next` and `send_flags`: a work request has 128 bytes, of which an operation uses few.
 ibv_send_wr* VerbsConnectionPort::next_request(rdma::ConnectionId on) noexcept {
   const Connection& connection = at(on);
   ESP_ASSERT(connection.state == Connection::State::kConnected ||
@@ -108,8 +116,10 @@ ibv_send_wr* VerbsConnectionPort::next_request(rdma::ConnectionId on) noexcept {
     ring();
     return nullptr;
   }
-  batch_[batched_] = {};
-  return &batch_[batched_];
+  ibv_send_wr& request = batch_[batched_];
+  request.next = nullptr;
+  request.send_flags = 0;
+  return &request;
 }
 
 void VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what,
@@ -136,22 +146,20 @@ void VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what
   if (!what.more || batched_ == kBatch) ring();
 }
 
+// Inline bytes need no copy here if the doorbell follows at once: it makes one.
 void VerbsConnectionPort::fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept {
-  if (what.bytes == 0) return;
   ibv_sge& place = places_[batched_];
-  place.length = static_cast<std::uint32_t>(what.bytes);
   request.sg_list = &place;
-  request.num_sge = 1;
-  if (what.region != nullptr) {
-    place.addr = reinterpret_cast<std::uint64_t>(what.local);
-    place.lkey = what.region->local_key;
-    return;
-  }
+  request.num_sge = what.bytes > 0 ? 1 : 0;
+  place.addr = reinterpret_cast<std::uint64_t>(what.local);
+  place.length = static_cast<std::uint32_t>(what.bytes);
+  place.lkey = what.region != nullptr ? what.region->local_key : 0;
+  if (what.region != nullptr || what.bytes == 0) return;
   ESP_ASSERT(what.bytes <= options_.inline_bytes);
+  request.send_flags |= IBV_SEND_INLINE;
+  if (!what.more) return;
   std::memcpy(copies_[batched_].data(), what.local, what.bytes);
   place.addr = reinterpret_cast<std::uint64_t>(copies_[batched_].data());
-  place.lkey = 0;
-  request.send_flags |= IBV_SEND_INLINE;
 }
 
 void VerbsConnectionPort::ring() noexcept {

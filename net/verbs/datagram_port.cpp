@@ -186,7 +186,7 @@ bool VerbsDatagramPort::send(rdma::PathId to, rdma::Packet& packet, bool more) n
   const Path& path = paths_[static_cast<std::size_t>(to)];
   places_[batched_] = packets_->payload(packet);
   ibv_send_wr& request = batch_[batched_];
-  request = {};
+  request.next = nullptr;
   request.wr_id = send_id(tail_);
   request.sg_list = &places_[batched_];
   request.num_sge = packet.bytes > 0 ? 1 : 0;

@@ -90,7 +90,7 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
   // the doorbell. Slots of inline sends hold no packet after it.
   std::vector<rdma::Packet*> in_queue_;
   std::uint32_t head_ = 0, tail_ = 0;
-  std::array<ibv_send_wr, kBatch> batch_;
+  std::array<ibv_send_wr, kBatch> batch_ = {};
   std::array<ibv_sge, kBatch> places_;
   std::uint32_t batched_ = 0;
   std::uint32_t unsignaled_ = 0;  // sends since the last that asked for a completion

@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint32_t kLine = 64;
 
+// A line more than the packet: for the headroom, or because the heads of packets of whole pages
+// would share a few sets of a cache.
 constexpr std::size_t stride(const PacketMemory::Shape& shape) noexcept {
-  const std::uint32_t room = shape.headroom > 0 ? kLine : 0;
-  return room + (shape.bytes + kLine - 1) / kLine * kLine;
+  return kLine + (shape.bytes + kLine - 1) / kLine * kLine;
 }
 
 }  // namespace

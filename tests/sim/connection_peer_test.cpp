@@ -74,6 +74,7 @@ class Stranger : public ::testing::Test,
     letters_.postman(1).deliver_to(this);
     for (auto* memory : {&memory_, &theirs_}) memory->resize(1 << 16);
     EXPECT_TRUE(link_->memory().add(memory_.data(), memory_.size()).ok());
+    port_.provide(port_.receive_depth());
     region_ = *port_.enroll(theirs_.data(), theirs_.size());
     link_->reach(1);
     world_.run();

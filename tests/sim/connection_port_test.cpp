@@ -64,6 +64,7 @@ struct Pair {
     world.set_turn(on_turn, this);
     for (Rank r = 0; r < 2; ++r) {
       ports[r] = std::make_unique<sim::SimConnectionPort>(net, r);
+      ports[r]->provide(ports[r]->receive_depth());
       events[r].world = &world;
       events[r].port = ports[r].get();
       ids[r] = *ports[r]->create();
@@ -220,6 +221,19 @@ TEST(SimConnections, AReceiverWithoutPacketsIsWaitedForAndThenBreaks) {
             (Log{"done 0", "done 1", broken(Fault::kReceiverNotReady),
                  failed(2, Fault::kReceiverNotReady), failed(3, Fault::kFlushed)}));
   EXPECT_EQ(pair.net.counts().not_ready, limits.rnr_retries + 1);
+}
+
+TEST(SimConnections, PacketsAreProvidedOnceAndStay) {
+  Pair pair;
+  pair.ports[1].reset();
+  sim::SimConnectionPort port(pair.net, 1);
+  EXPECT_EQ(port.packets_posted(), 0U);
+  port.provide(2);
+  port.provide(1);
+  EXPECT_EQ(port.packets_posted(), 2U);
+  port.provide(port.receive_depth() + 1);
+  EXPECT_EQ(port.packets_posted(), port.receive_depth());
+  EXPECT_EQ(port.packets_provided(), port.receive_depth());
 }
 
 TEST(SimConnections, ForeignMemoryBreaksBothEnds) {

@@ -63,6 +63,8 @@ constexpr Bug kBugs[] = {
      kRdma},
     {73, "half a death", "a peer that is lost by one path lives for the other", kRdma},
     {74, "ignored limit", "connections are asked for beyond the number allowed", kRdma},
+    {75, "one peer's packets", "packets for arrivals are provided for the last connection alone",
+     kConnections},
 };
 
 }  // namespace

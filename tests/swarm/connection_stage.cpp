@@ -54,7 +54,7 @@ class ConnectionStage final : public WorldStage {
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
       const Node& n = nodes_[r];
       if (!n.link->drained()) return fmt::format("rank {} waits for completions", r);
-      if (n.port->packets_posted() != scenario_.adapter.receive_depth) {
+      if (n.port->packets_posted() != n.port->packets_provided()) {
         return fmt::format("rank {} holds packets", r);
       }
       // Of the link's own packets.

@@ -63,7 +63,7 @@ class RdmaStage final : public WorldStage {
       if (!n.link->drained()) return fmt::format("rank {} waits for its peers", r);
       if (n.link->holds()) return fmt::format("rank {} holds frames for connections", r);
       if (n.datagram_port->held() > kSpares) return fmt::format("rank {} holds datagrams", r);
-      if (n.connection_port->packets_posted() != scenario_.adapter.receive_depth) {
+      if (n.connection_port->packets_posted() != n.connection_port->packets_provided()) {
         return fmt::format("rank {} holds packets", r);
       }
       // Of the link's own packets.

@@ -371,6 +371,7 @@ struct Registrar final : ConnectionPort {
   std::uint32_t packet_bytes() const noexcept override { return 0; }
   std::uint32_t send_depth() const noexcept override { return 0; }
   std::uint32_t receive_depth() const noexcept override { return 0; }
+  void provide(std::uint32_t) noexcept override {}
   Result<ConnectionId> create() override { return ConnectionId{}; }
   ConnectionAddress address(ConnectionId) const noexcept override { return {}; }
   Outcome connect(ConnectionId, const ConnectionAddress&) override { return Unit{}; }

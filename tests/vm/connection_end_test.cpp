@@ -14,13 +14,22 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST_F(Connections, AReceiverThatIsNeverReadyBreaksTheConnection) {
-  open({.receive_packets = 4});
+  open({.receive_packets = 7}, 2);
   Node& a = nodes_[0];
-  for (std::uint64_t i = 1; i <= 7; ++i) {
-    ASSERT_TRUE(a.port->send(a.connection, a.local(0, 100, i)));
-  }
+  const auto send = [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i <= last; ++i) {
+      ASSERT_TRUE(a.port->send(a.connection, a.local(0, 100, i)));
+    }
+  };
+  send(1, 2);
   ASSERT_TRUE(eventually([&] {
-    poll_both();  // Node 1 takes four packets and gives none back.
+    poll_both();
+    return a.log.done.size() == 2;
+  }));
+  nodes_[1].port->provide(4);
+  send(3, 7);
+  ASSERT_TRUE(eventually([&] {
+    poll_both();  // Node 1 takes the four packets that there are and gives none back.
     return a.log.lost.size() == 3;
   })) << a.log.done.size()
       << " done, " << a.log.lost.size() << " lost";

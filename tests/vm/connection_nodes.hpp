@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -88,12 +89,14 @@ class Connections : public TwoNodes {
     return options;
   }
 
-  void open(const ConnectionOptions& options = {}) {
+  // `provided`: packets for arrivals.
+  void open(const ConnectionOptions& options = {}, std::uint32_t provided = UINT32_MAX) {
     for (int i = 0; i < 2; ++i) {
       ConnectionNode& node = nodes_[i];
       auto made = adapters_[i]->open_connections(options);
       ASSERT_TRUE(made.ok()) << made.error().text;
       node.port = std::move(*made);
+      node.port->provide(std::min(provided, node.port->receive_depth()));
       node.memory.resize(kMemory);
       for (std::size_t k = 0; k < kMemory; ++k) node.memory[k] = pattern(k, i);
       auto region = node.port->enroll(node.memory.data(), node.memory.size());
