@@ -74,7 +74,7 @@ struct Message {
     const Team& team = handle.team;
     espalier::SegmentId id;
     id.peer = team.members[static_cast<std::size_t>(peer)];
-    id.flow = FlowId(team.id, 256 + channel, sequence);
+    id.flow = FlowId(team.id, FlowId::kPointToPoint + channel, sequence);
     id.total = parts.pieces;
     id.signature = espalier::flow_signature(parts.elements);
     return id;

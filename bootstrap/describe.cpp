@@ -53,7 +53,14 @@ std::string peer_text(const esp_job& job, Rank rank) {
   } else {
     text = job.network->describe(rank);
   }
-  return wire.others.empty() ? text : text + " (" + wire.others + ")";
+  std::string others = wire.others;
+  if (const char* why = job.network != nullptr ? job.network->why_datagrams(rank) : nullptr) {
+    // Not for want of being chosen.
+    const std::string chosen = "ud: not needed";
+    const std::size_t at = others.find(chosen);
+    if (at != std::string::npos) others.replace(at, chosen.size(), fmt::format("rc: {}", why));
+  }
+  return others.empty() ? text : text + " (" + others + ")";
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
     }
   };
   if (rdma_ != nullptr) {
-    auto done = rdma_->connect(config, cards, identity_.rank, wires, connections_max_, clock);
+    auto done = rdma_->connect(config, cards, identity_.rank, wires, connections_max_, clock,
+                               counters);
     if (!done) return done;
     add_way(rdma_->link(), is_rdma);
   }
@@ -147,6 +148,12 @@ std::string Network::describe(Rank rank) const {
   const net::Link& link = way(rank).link;
   if (rdma_ != nullptr && &link == &rdma_->link()) return rdma_->describe(rank);
   return "tcp, " + link.describe(rank);
+}
+
+const char* Network::why_datagrams(Rank rank) const noexcept {
+  const Way* way = way_of_[static_cast<std::size_t>(rank)];
+  const bool by_rdma = rdma_ != nullptr && way != nullptr && &way->link == &rdma_->link();
+  return by_rdma ? rdma_->why_datagrams(rank) : nullptr;
 }
 
 std::string Network::tcp_text() const {

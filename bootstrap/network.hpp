@@ -69,6 +69,8 @@ class Network final : public Messenger, private net::ControlHandler {
   void say_goodbye() noexcept;
   bool drained() const noexcept;
   std::string describe(Rank rank) const;
+  // Of a rank that RDMA reaches, without a connection; nullptr: any other.
+  const char* why_datagrams(Rank rank) const noexcept;
   std::string rdma_text() const;  // the device, or why none is used
   std::string tcp_text() const;   // where it listens, or why nowhere
 

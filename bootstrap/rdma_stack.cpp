@@ -98,7 +98,7 @@ std::vector<CardAddress> RdmaStack::addresses() const {
 
 Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards, Rank me,
                            const std::vector<PeerWire>& wires, std::uint32_t connections_max,
-                           Clock& clock) {
+                           Clock& clock, Counters& counters) {
   const auto ranks = static_cast<std::uint32_t>(cards.size());
   book_.resize(ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -114,7 +114,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
   int descriptor = datagrams_->descriptor();
   if (connection_port_ != nullptr) {
-    if (auto done = make_connections(config, me, ranks, clock); !done) return done;
+    if (auto done = make_connections(config, me, ranks, clock, counters); !done) return done;
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
@@ -126,8 +126,9 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
 }
 
 Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t ranks,
-                                    Clock& clock) {
+                                    Clock& clock, Counters& counters) {
   rdma::ConnectionOptions options;
+  options.queue_pairs = &counters.queue_pairs;
   options.no_room_ns = silence_ns(config);
   auto made =
       rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);

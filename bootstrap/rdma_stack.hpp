@@ -45,12 +45,14 @@ class RdmaStack final : private rdma::AddressBook {
 
   // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
-                  const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock);
+                  const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock,
+                  Counters& counters);
 
   // From here on: connected.
   net::Link& link() noexcept { return *link_; }
   // "rc by rxe0:1, connection 3, ..."
   std::string describe(Rank rank) const;
+  const char* why_datagrams(Rank rank) const noexcept { return link_->why_datagrams(rank); }
   std::string describe() const;  // the device
   // Memory that large frames are sent from and placed into without a copy, until let_go(). Where
   // it cannot be registered it is used like any other.
@@ -63,7 +65,8 @@ class RdmaStack final : private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
-  Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock);
+  Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock,
+                           Counters& counters);
 
   // In the order of dependence; they go in the reverse one.
   std::unique_ptr<verbs::Adapter> adapter_;

@@ -52,6 +52,8 @@ constexpr CounterInfo kTable[] = {
      &Counters::messages_refused},
     {"connections", "TCP connections made with other ranks, by either side",
      &Counters::connections},
+    {"queue_pairs", "ends of RDMA connections made with other ranks, those made again too",
+     &Counters::queue_pairs},
     {"frames_sent", "frames handed to the links between machines", &Counters::frames_sent},
     {"socket_calls", "system calls made to read, write and watch sockets", &Counters::socket_calls},
     {"strangers", "connections refused because they did not prove to belong to the job",

@@ -63,6 +63,7 @@ struct Counters {
   Counter messages_received;
   Counter messages_refused;
   Counter connections;
+  Counter queue_pairs;
   Counter frames_sent;
   Counter socket_calls;
   Counter strangers;

@@ -34,12 +34,17 @@ inline constexpr std::uint32_t kEagerSegments = 16;
 
 struct FlowId {
   static constexpr unsigned kTeamBits = 24, kChannelBits = 10, kSequenceBits = 30;
+  // Channels below are those of collectives, from here on those of messages between two members.
+  static constexpr std::uint32_t kPointToPoint = 256;
 
   FlowId() = default;
   constexpr FlowId(std::uint32_t team, std::uint32_t channel, std::uint64_t sequence) noexcept
       : key(std::uint64_t{team} << (kChannelBits + kSequenceBits) |
             std::uint64_t{channel} << kSequenceBits |
             (sequence & ((std::uint64_t{1} << kSequenceBits) - 1))) {}
+  static constexpr std::uint32_t channel_of(std::uint64_t key) noexcept {
+    return static_cast<std::uint32_t>(key >> kSequenceBits) & ((1U << kChannelBits) - 1);
+  }
   friend constexpr bool operator==(FlowId, FlowId) noexcept = default;
 
   std::uint64_t key = 0;

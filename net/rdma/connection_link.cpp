@@ -73,6 +73,11 @@ bool ConnectionLink::up(Rank rank) const noexcept {
   return to != nullptr && to->may_post();
 }
 
+bool ConnectionLink::turned_down(Rank rank) const noexcept {
+  const Peer* to = known(rank);
+  return to != nullptr && !to->met && !to->connection && to->asked_ns == 0;
+}
+
 void ConnectionLink::hold(Rank rank) noexcept {
   known(rank)->held = true;
 }
@@ -142,10 +147,8 @@ void ConnectionLink::withdraw(Rank rank, Completion& completion) noexcept {
   if (found == nullptr) return;
   const bool direct =
       found->region.bytes > 0 || memory_.find(found->payload, found->bytes) != nullptr;
-  if (reading && direct && to->connection && !to->broken) {
-    port_.stop(*to->connection);
-    to->broken = true;
-    to->why = Fault::kFlushed;
+  if (reading && direct) {
+    stop(*to);
     trouble(*to);
   }
   if (found->region.bytes > 0) port_.withdraw(std::exchange(found->region, {}));
@@ -193,12 +196,8 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   Landing* landing = from->landings->find(expected.flow, expected.ordinal);
   if (landing == nullptr) return;
   if (landing->state != Landing::State::kAnnounced) return close_landing(*from, *landing);
-  if (from->connection && !from->broken) {
-    port_.stop(*from->connection);
-    from->broken = true;
-    from->why = Fault::kFlushed;
-    trouble(*from);
-  }
+  stop(*from);
+  trouble(*from);
   from->landings->become(*landing, Landing::State::kRetracted);
   landing->copy.reset(new (std::nothrow) std::byte[landing->frame.bytes]);
   if (landing->copy == nullptr) {
@@ -220,7 +219,16 @@ void ConnectionLink::lose(Rank rank, Error why) noexcept {
   if (from.lost || from.verdict) return;
   from.verdict = std::move(why);
   from.reader.stop();
+  stop(from);
   trouble(from);
+}
+
+// From now on nothing is written to this rank's memory through its connection.
+void ConnectionLink::stop(Peer& peer) noexcept {
+  if (!peer.connection || peer.broken) return;
+  port_.stop(*peer.connection);
+  peer.broken = true;
+  peer.why = Fault::kFlushed;
 }
 
 int ConnectionLink::progress(net::FrameSink& sink) noexcept {

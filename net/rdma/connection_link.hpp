@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/counters.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
 #include "net/link.hpp"
@@ -65,6 +66,7 @@ struct ConnectionOptions {
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
   double latency_ns = 2000, bytes_per_ns = 10;
+  Counter* queue_pairs = nullptr;  // counts those that are made, for people
 };
 
 struct ConnectionStatistics {
@@ -123,6 +125,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
 
   // The connection carries what is posted.
   bool up(Rank rank) const noexcept;
+  // There is none and never was: one of the two had no queue pair left when it was asked for.
+  bool turned_down(Rank rank) const noexcept;
   // Frames to a peer that is up wait from here to release(), because others went before them
   // elsewhere.
   void hold(Rank rank) noexcept;
@@ -216,6 +220,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void no_room(Peer& peer, const char* whose) noexcept;
   bool make_end(Peer& peer) noexcept;
   void write(Peer& peer, LetterKind kind) noexcept;
+  void stop(Peer& peer) noexcept;
   void close(Peer& peer) noexcept;
   bool settle(Peer& peer, std::uint64_t expected) noexcept;
   void drain() noexcept;

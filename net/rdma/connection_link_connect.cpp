@@ -179,6 +179,7 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   const std::int64_t promised = port_.receive_depth() - unpromised_;
   port_.provide(static_cast<std::uint32_t>(ESP_PLANT(75, promised, peer.granted)));
   statistics_.open_max = std::max(statistics_.open_max, ++statistics_.open);
+  if (options_.queue_pairs != nullptr) ++*options_.queue_pairs;
   return true;
 }
 
@@ -264,8 +265,7 @@ void ConnectionLink::drain() noexcept {
 // Nothing comes in through the connection any more, and what had come has been handed over.
 void ConnectionLink::close(Peer& peer) noexcept {
   if (!peer.connection) return;
-  if (!peer.broken) port_.stop(*peer.connection);
-  peer.broken = true;
+  stop(peer);
   if (ESP_PLANT(66, true, false)) drain();
   port_.destroy(*peer.connection);
   by_connection_[static_cast<std::size_t>(*peer.connection)] = nullptr;

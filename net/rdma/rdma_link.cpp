@@ -13,19 +13,41 @@ RdmaLink::RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::ui
       connections_(connections),
       routes_(ranks),
       connections_left_(connections != nullptr ? connections_max : 0),
+      kept_for_trees_(connections_max < ranks ? connections_max / 2 : 0),
       descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()) {}
 
+// There is one left for a frame like this.
+bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexcept {
+  using Kind = net::FrameKind;
+  if (!ESP_PLANT(74, connections_left_ > 0, true)) return false;
+  switch (header.kind) {
+    case Kind::kSegment:
+      return FlowId::channel_of(header.flow) < FlowId::kPointToPoint ||
+             connections_left_ > kept_for_trees_;
+    case Kind::kMessage:
+    case Kind::kPut:
+    case Kind::kGet:
+    case Kind::kAtomic:
+      return connections_left_ > kept_for_trees_;
+    case Kind::kGrant:
+    case Kind::kTaken:
+    case Kind::kControl:
+    case Kind::kGoodbye:
+    case Kind::kRefused:
+    case Kind::kAnswer:
+      return false;
+  }
+  return false;
+}
+
 // Where the next frame to this peer goes.
-net::Link& RdmaLink::choose(Rank peer) noexcept {
+net::Link& RdmaLink::choose(Rank peer, const net::FrameHeader& header) noexcept {
   Route& to = route(peer);
   if (to.way == Way::kConnection) return *connections_;
-  if (to.way == Way::kOpen) {
-    to.way = Way::kDatagrams;
-    to.wanted = ESP_PLANT(74, connections_left_ > 0, true);
-    if (to.wanted) {
-      --connections_left_;
-      connections_->reach(peer);
-    }
+  if (to.way == Way::kOpen && !to.wanted && is_worth_a_connection(header)) {
+    to.wanted = true;
+    --connections_left_;
+    connections_->reach(peer);
   }
   if (!to.wanted || !connections_->up(peer)) return datagrams_;
   to.way = Way::kConnection;
@@ -41,6 +63,14 @@ const net::Link& RdmaLink::likely(Rank peer) const noexcept {
   return connects(peer) ? static_cast<const net::Link&>(*connections_) : datagrams_;
 }
 
+const char* RdmaLink::why_datagrams(Rank peer) const noexcept {
+  const Route& to = route(peer);
+  if (connections_ == nullptr) return "this rank has no connections";
+  if (to.way == Way::kDatagrams) return "one of the two has no connections";
+  if (to.wanted) return connections_->turned_down(peer) ? "no queue pair left" : nullptr;
+  return connections_left_ > 0 ? nullptr : "others have this rank's connections";
+}
+
 void RdmaLink::reach(Rank peer) noexcept {
   if (route(peer).lost) return;
   datagrams_.reach(peer);
@@ -49,7 +79,7 @@ void RdmaLink::reach(Rank peer) noexcept {
 Posted RdmaLink::post(Rank peer, const net::FrameHeader& header, const void* payload,
                       Completion& completion) noexcept {
   if (route(peer).lost) return Posted::kDone;
-  return choose(peer).post(peer, header, payload, completion);
+  return choose(peer, header).post(peer, header, payload, completion);
 }
 
 // The peer decides how it sends; a frame that comes as datagrams ends the announcement.
@@ -137,9 +167,11 @@ void RdmaLink::Tap::end(Rank from, const net::FrameHeader& header, std::byte* pa
 
 void RdmaLink::Tap::lost(Rank peer, const Status& why) noexcept {
   if (std::exchange(link_.route(peer).lost, true)) return;
+  // First: who is told gives memory back that a connection may still write to.
+  if (!ESP_PLANT(73, false, true)) {
+    link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));
+  }
   sink_.lost(peer, why);
-  if (ESP_PLANT(73, false, true)) return;
-  link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));
 }
 
 }  // namespace espalier::rdma

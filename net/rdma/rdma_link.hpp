@@ -1,9 +1,12 @@
-// RdmaLink: the link over an RDMA adapter: datagrams at first, and connections for the first peers
-// that this rank sends to; the datagrams carry the letters that make them, and know who lives.
+// RdmaLink: the link over an RDMA adapter: datagrams at first, and connections for the neighbours
+// in the trees in use; the datagrams carry the letters that make them, and know who lives.
 //
-// The first frame to a peer goes by datagrams and asks for the connection. When that is up, frames
-// go there, for good, and are held until the peer has got every frame that went before: so none
-// overtakes another. Where one of the two ranks has no queue pair left, it stays with datagrams.
+// The first segment to a peer goes by datagrams and asks for the connection. When that is up,
+// frames go there, for good, and are held until the peer has got every frame that went before: so
+// none overtakes another. Where one of the two ranks has no queue pair left, it stays with
+// datagrams. Messages between two members, puts and the like ask, too, while half of the
+// connections are left: the other half waits for trees. Notices and messages of the layers above
+// (news, leaving) go to many that nothing else is sent to, and ask for nothing.
 // Each side decides for its own direction; who only receives asks for nothing. A peer that one of
 // them loses is lost for both.
 //
@@ -24,7 +27,8 @@ namespace espalier::rdma {
 
 class RdmaLink final : public net::Link {
  public:
-  // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side.
+  // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side;
+  // none is kept for trees if that is enough for all.
   // `descriptor`: of both links together; -1: there is none (of datagrams alone: theirs).
   RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
            std::uint32_t connections_max, int descriptor = -1);
@@ -50,21 +54,19 @@ class RdmaLink final : public net::Link {
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank peer) noexcept override;
   bool drained() const noexcept override;
-  std::string describe(Rank peer) const override {
-    return (route(peer).way == Way::kDatagrams ? datagrams_ : likely(peer)).describe(peer);
-  }
+  std::string describe(Rank peer) const override { return likely(peer).describe(peer); }
 
   // Do frames wait for datagrams before them?
   bool holds() const noexcept { return !held_.empty(); }
   bool connected(Rank peer) const noexcept { return route(peer).way == Way::kConnection; }
-  // Or would be if something were sent to it now.
-  bool connects(Rank peer) const noexcept {
-    const Route& to = route(peer);
-    return to.wanted || (to.way == Way::kOpen && connections_left_ > 0);
-  }
+  // Or would be if a segment of a tree were sent to it now.
+  bool connects(Rank peer) const noexcept { return why_datagrams(peer) == nullptr; }
+  // nullptr: connects(peer).
+  const char* why_datagrams(Rank peer) const noexcept;
 
  private:
   static constexpr std::uint64_t kDatagramsNs = 20'000;  // between looks while connections are busy
+  // kOpen: of what is sent, by datagrams until a connection is up.
   enum class Way : std::uint8_t { kOpen, kDatagrams, kConnection };
   struct Route {
     Way way = Way::kOpen;       // of what this rank sends
@@ -89,7 +91,8 @@ class RdmaLink final : public net::Link {
 
   Route& route(Rank peer) noexcept { return routes_[static_cast<std::size_t>(peer)]; }
   const Route& route(Rank peer) const noexcept { return routes_[static_cast<std::size_t>(peer)]; }
-  net::Link& choose(Rank peer) noexcept;
+  net::Link& choose(Rank peer, const net::FrameHeader& header) noexcept;
+  bool is_worth_a_connection(const net::FrameHeader& header) const noexcept;
   void release_held() noexcept;
   const net::Link& likely(Rank peer) const noexcept;
 
@@ -98,6 +101,7 @@ class RdmaLink final : public net::Link {
   std::vector<Route> routes_;  // by rank
   std::vector<Rank> held_;     // whose datagrams have not all arrived
   std::uint32_t connections_left_;
+  const std::uint32_t kept_for_trees_;
   const int descriptor_;
 };
 
