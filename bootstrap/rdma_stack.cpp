@@ -65,6 +65,14 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
   if (auto done = stack->open_ports(port.value(), options, connections); !done) {
     return done.error();
   }
+  if (config.rdma_cache_bytes > 0 && stack->connection_port_ != nullptr) {
+    auto watch = MemoryWatch::create();
+    if (watch) {
+      stack->watch_ = std::move(*watch);
+    } else {
+      stack->why_no_cache_ = watch.error().text;
+    }
+  }
   return stack;
 }
 
@@ -130,6 +138,8 @@ Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t
   rdma::ConnectionOptions options;
   options.queue_pairs = &counters.queue_pairs;
   options.no_room_ns = silence_ns(config);
+  options.memory.watch = watch_.get();
+  options.memory.cache_bytes = config.rdma_cache_bytes;
   auto made =
       rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
   if (!made) return made.error();

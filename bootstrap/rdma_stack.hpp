@@ -16,6 +16,7 @@
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/descriptor_set.hpp"
+#include "core/memory_watch.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -42,6 +43,8 @@ class RdmaStack final : private rdma::AddressBook {
   std::vector<CardAddress> addresses() const;
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
+  // Why there is no cache of registrations although RDMA_CACHE_BYTES wants one; empty: there is.
+  const std::string& why_no_cache() const noexcept { return why_no_cache_; }
 
   // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
@@ -73,6 +76,8 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<rdma::DatagramPort> datagram_port_;
   std::unique_ptr<rdma::ConnectionPort> connection_port_;  // nullptr: datagrams alone
   std::string why_no_connections_;
+  std::unique_ptr<MemoryWatch> watch_;  // nullptr: no cache
+  std::string why_no_cache_;
   std::vector<rdma::PortAddress> book_;         // by rank; zeros: none
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
   std::unique_ptr<rdma::DatagramLink> datagrams_;

@@ -252,6 +252,12 @@ constexpr Knob kKnobs[] = {
                                     "that it sends to; the others get datagrams. Without ud in "
                                     "WIRES all get one.",
                                     {1, 65536}),
+    knob<&Config::rdma_cache_bytes>("RDMA_CACHE_BYTES", "bytes",
+                                    "User memory that stays registered for RDMA between "
+                                    "operations, at most; the kernel tells when it is freed, "
+                                    "unmapped or moved, to a thread of the library. 0: none, "
+                                    "memory that esp_alloc did not give is copied.",
+                                    {0, kTiB}),
     knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
                                 "A peer that answers no datagram for so long is given up. A rank "
                                 "that computes and calls nothing of the library does not answer. "

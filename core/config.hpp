@@ -68,6 +68,7 @@ struct Config {
   int rdma_retries = 6;
   int rdma_not_ready_retries = 6;
   int rdma_connections = 64;
+  std::uint64_t rdma_cache_bytes = 0;
   double rdma_silence = 0.0;
   bool counters = false;
   bool trace = false;

@@ -96,7 +96,7 @@ Tally End::tally() const noexcept {
     all.answers = of.credit_messages + of.announced + of.retired + of.probes;
     all.repeated = of.repeated;
     all.copied_bytes = of.copied_bytes + of.copied_out_bytes;
-    all.registrations = of.registrations;
+    all.registrations = connections_->registrations();
     all.placed = of.placed;
   } else {
     const rdma::DatagramLinkCounts& of = datagrams_->counts();

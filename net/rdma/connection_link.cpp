@@ -19,7 +19,7 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       options_(options),
       packets_(std::move(packets)),
       inline_bytes_(port.inline_bytes()),
-      memory_(port),
+      memory_(port, options.memory),
       peers_(ranks),
       barred_(ranks),
       unpromised_(port.receive_depth()) {
@@ -145,13 +145,11 @@ void ConnectionLink::withdraw(Rank rank, Completion& completion) noexcept {
   for (const Record& record : to->resend) look(record.post, false);
   to->sent.for_each([&](const Record& record) { look(record.post, true); });
   if (found == nullptr) return;
-  const bool direct =
-      found->region.bytes > 0 || memory_.find(found->payload, found->bytes) != nullptr;
-  if (reading && direct) {
+  if (reading && found->lease) {
     stop(*to);
     trouble(*to);
   }
-  if (found->region.bytes > 0) port_.withdraw(std::exchange(found->region, {}));
+  memory_.end(found->lease);
   found->completion = nullptr;
   if (found->keep_copy()) return;
   lose(rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame that was taken back", rank));
@@ -169,17 +167,9 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
   Landing* landing = from.landings->open();
   if (landing == nullptr) return false;
-  if (const Region* region = memory_.find(memory, expected.bytes)) {
-    landing->region = *region;
-  } else if (expected.bytes >= options_.register_from_bytes) {
-    auto enrolled = port_.enroll(memory, expected.bytes);
-    if (!enrolled) return false;
-    landing->region = *enrolled;
-    landing->own_region = true;
-    ++statistics_.registrations;
-  } else {
-    return false;
-  }
+  const Lease lease = memory_.lease(memory, expected.bytes);
+  if (!lease) return false;
+  landing->lease = lease;
   landing->frame = expected;
   landing->frame.synchronous = false;
   landing->memory = memory;

@@ -38,9 +38,9 @@
 #include "net/link.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/connection_port.hpp"
+#include "net/rdma/direct_memory.hpp"
 #include "net/rdma/handshake.hpp"
 #include "net/rdma/postman.hpp"
-#include "net/rdma/registered_memory.hpp"
 #include "net/rdma/send_packets.hpp"
 
 namespace espalier::rdma {
@@ -52,9 +52,9 @@ struct ConnectionOptions {
   std::uint32_t send_packets = 512;  // of packet_bytes() each
   std::uint32_t posts_max = 1024;    // frames that wait, per peer
   std::uint64_t payload_max = std::uint64_t{1} << 30;
-  std::uint64_t place_from_bytes = 16 << 10;   // smaller frames are not worth an announcement
-  std::uint64_t register_from_bytes = kNever;  // larger buffers are registered for one operation
-  std::uint64_t letter_ns = 2'000'000;         // first repetition; doubles up to 16 times that
+  std::uint64_t place_from_bytes = 16 << 10;  // smaller frames are not worth an announcement
+  DirectMemoryOptions memory;
+  std::uint64_t letter_ns = 2'000'000;  // first repetition; doubles up to 16 times that
   // A handshake takes so long at most. No constant would do: where datagrams carry the letters it
   // is they that find out who is dead, and a rank that only computes answers nothing; a link on its
   // own (tests, the swarm) has nobody else to find out.
@@ -83,7 +83,6 @@ struct ConnectionStatistics {
   std::uint64_t placed = 0;                              // frames written by the adapter
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
   std::uint64_t repeated = 0;                            // messages and placements sent again
-  std::uint64_t registrations = 0;                       // for one operation
   std::uint64_t out_of_order = 0;                        // arrivals twice, or behind a gap
 };
 
@@ -136,9 +135,12 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void came_otherwise(Rank from, const net::FrameHeader& header) noexcept;
 
   // Memory that stays registered until remove(); see registered_memory.hpp.
-  RegisteredMemory& memory() noexcept { return memory_; }
+  RegisteredMemory& memory() noexcept { return memory_.registered(); }
+  const RegistrationCache* cache() const noexcept { return memory_.cache(); }
   std::uint64_t looked_ns() const noexcept { return looked_ns_; }  // the last progress()
   const ConnectionStatistics& statistics() const noexcept { return statistics_; }
+  // Of user memory, for one operation or for the cache.
+  std::uint64_t registrations() const noexcept { return memory_.made(); }
 
  private:
   struct Post;
@@ -248,7 +250,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   const ConnectionOptions options_;
   std::unique_ptr<SendPackets> packets_;
   const std::uint32_t inline_bytes_;  // the port's
-  RegisteredMemory memory_;
+  DirectMemory memory_;
   Pool<Post> posts_;
   TimerQueue timers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use

@@ -253,7 +253,7 @@ void ConnectionLink::came_otherwise(Rank from, const net::FrameHeader& header) n
 }
 
 void ConnectionLink::close_landing(Peer& peer, Landing& landing) noexcept {
-  if (landing.own_region) port_.withdraw(landing.region);
+  memory_.end(landing.lease);
   peer.landings->become(landing, Landing::State::kFree);
 }
 

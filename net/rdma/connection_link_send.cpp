@@ -28,7 +28,7 @@ ConnectionLink::Post* ConnectionLink::make_post(const net::FrameHeader& header,
 
 // All of the frame has left, or never will.
 void ConnectionLink::finish(Post& post, Status status) noexcept {
-  if (post.region.bytes > 0) port_.withdraw(post.region);
+  memory_.end(post.lease);
   if (&post == posting_) {
     posting_ = nullptr;  // its poster learns it from the answer
   } else if (post.completion != nullptr) {
@@ -162,7 +162,7 @@ void ConnectionLink::announce_wanted(Peer& peer, Batch& batch) noexcept {
     Announcement announcement;
     announcement.slot = peer.landings->slot(landing);
     announcement.memory.address = reinterpret_cast<std::uint64_t>(landing.memory);
-    announcement.memory.key = landing.region.remote_key;
+    announcement.memory.key = landing.lease.region.remote_key;
     announcement.frame = landing.frame;
     write_announcement(announcement, &message[bytes]);
     bytes += Announcement::kBytes;
@@ -247,12 +247,7 @@ void ConnectionLink::begin_placing(Peer& peer, Post& post) noexcept {
   peer.placing.offset = 0;
   const bool retired = peer.offers.retire(offer->slot);
   ESP_ASSERT(retired);
-  const bool registered = memory_.find(post.payload, post.bytes) != nullptr;
-  if (registered || post.bytes < options_.register_from_bytes || post.region.bytes > 0) return;
-  if (auto region = port_.enroll(post.payload, post.bytes)) {
-    post.region = *region;
-    ++statistics_.registrations;
-  }
+  if (!post.lease) post.lease = memory_.lease(post.payload, post.bytes);
 }
 
 // The next part of a placement; the last one tells the peer.
@@ -261,13 +256,12 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   Post& post = *placing.post;
   const std::byte* from = post.payload + placing.offset;
   const std::uint64_t rest = post.bytes - placing.offset;
-  const Region* region =
-      post.region.bytes > 0 ? &post.region : memory_.find(post.payload, post.bytes);
   Record record;
   Transfer what;
-  if (region != nullptr) {
+  if (post.lease) {
     what.bytes = std::min(rest, kWriteBytes);
     what.local = from;
+    what.region = &post.lease.region;
   } else {
     record.packet = take_packet(peer);
     if (record.packet == nullptr) return false;
@@ -275,9 +269,8 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
     copy_bytes(record.packet->data, from, what.bytes);
     statistics_.copied_bytes += what.bytes;
     what.local = record.packet->data;
-    region = &packets_->region();
+    what.region = &packets_->region();
   }
-  what.region = region;
   const RemoteMemory to = {placing.at.memory.address + placing.offset, placing.at.memory.key};
   placing.offset += what.bytes;
   const bool last = placing.offset == post.bytes;

@@ -22,7 +22,7 @@ struct ConnectionLink::Post : FramePost {
   Post(const net::FrameHeader& header_, const void* data) noexcept
       : FramePost(header_, data), header(header_) {}
   net::FrameHeader header;
-  Region region;  // of the payload, for this operation alone; none: 0 bytes
+  Lease lease;  // of the payload, when it is to be placed
 };
 
 struct ConnectionLink::PostQueue {

@@ -22,6 +22,7 @@
 
 #include "net/frame.hpp"
 #include "net/rdma/connection_message.hpp"
+#include "net/rdma/direct_memory.hpp"
 
 namespace espalier::rdma {
 
@@ -37,10 +38,9 @@ struct Landing {
     kRetracted,  // what it still wrote before its connection was stopped stands in `copy`
   };
   State state = State::kFree;  // changed by Landings
-  bool own_region = false;     // registered for this landing alone
   net::FrameHeader frame;
   std::byte* memory = nullptr;
-  Region region;
+  Lease lease;
   std::unique_ptr<std::byte[]> copy;
 };
 

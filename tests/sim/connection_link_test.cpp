@@ -175,10 +175,10 @@ TEST(ConnectionLink, BuffersMayBeRegisteredPerOperation) {
   options.registered = 0;
   options.calm = 0.9;
   options.announced = 1;
-  options.link.register_from_bytes = 20'000;
+  options.link.memory.register_from_bytes = 20'000;
   ConnectionJob job(options);
   EXPECT_EQ(job.run(), "");
-  EXPECT_GT(job.link(0).statistics().registrations, 0U);
+  EXPECT_GT(job.link(0).registrations(), 0U);
   // Its packets, sources and places; nothing of single operations.
   for (Rank r = 0; r < 2; ++r) EXPECT_EQ(job.port(r).regions(), 3U);
 }
@@ -220,7 +220,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     options.bytes_max = prng.chance(0.5) ? 2000 : 60'000;
     options.link.window = 4 + static_cast<std::uint32_t>(prng.below(29));
     options.link.place_from_bytes = prng.chance(0.5) ? 1000 : 10'000;
-    if (prng.chance(0.3)) options.link.register_from_bytes = 5000;
+    if (prng.chance(0.3)) options.link.memory.register_from_bytes = 5000;
     if (prng.chance(0.3)) options.limits.send_depth = 8;
     if (prng.chance(0.3)) options.link.send_packets = 16;
     options.limits.inline_bytes = 60 + static_cast<std::uint32_t>(prng.below(200));

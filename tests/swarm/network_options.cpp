@@ -45,7 +45,7 @@ rdma::ConnectionOptions connection_options(const Scenario& scenario, Rank rank) 
   options.keepalive_ns = 1000 * kFarNs;
   options.rebuilds_max = 1'000'000;
   options.posts_max = 64;
-  if (scenario.odd_ranks_copy && rank % 2 == 1) options.register_from_bytes = kNever;
+  if (scenario.odd_ranks_copy && rank % 2 == 1) options.memory.register_from_bytes = kNever;
   return options;
 }
 

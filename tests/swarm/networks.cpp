@@ -51,7 +51,7 @@ void draw_connections(Prng prng, Scenario& scenario) {
   link.send_packets = static_cast<std::uint32_t>(16 + prng.below(200));
   link.poll_budget = pick(prng, {1U, 4U, 64U});
   link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
-  if (prng.chance(0.7)) link.register_from_bytes = link.place_from_bytes;
+  if (prng.chance(0.7)) link.memory.register_from_bytes = link.place_from_bytes;
   scenario.odd_ranks_copy = prng.chance(0.5);
   sim::FaultSpec& faults = scenario.world.faults;
   if (prng.chance(0.2)) return;

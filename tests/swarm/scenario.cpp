@@ -361,7 +361,7 @@ std::string Scenario::describe() const {
         "completions at a time, places from {} bytes, registered from {}{}\n",
         adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
         connections.window, connections.poll_budget, connections.place_from_bytes,
-        connections.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
+        connections.memory.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
   }
   if (stage == StageKind::kRdma) {
     text += fmt::format(

@@ -65,7 +65,7 @@ std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over) {
       std::make_unique<rdma::DatagramLink>(*node.datagram_port, clock_, book, datagrams);
   if (over == Over::kConnections) {
     rdma::ConnectionOptions connections;
-    connections.register_from_bytes = connections.place_from_bytes;
+    connections.memory.register_from_bytes = connections.place_from_bytes;
     node.connections = must(rdma::ConnectionLink::create(*node.connection_port, *node.datagrams,
                                                          clock_, rank, ranks, connections));
   }

@@ -1,0 +1,77 @@
+// RegistrationCache: memory of the user's that stays registered with the adapter between
+// operations, for as long as it lasts.
+//
+// It cannot be stale: before it answers it hears from the kernel what memory has gone or moved
+// since (core/memory_watch.hpp), and forgets that. What nobody uses goes when the cache is full,
+// oldest use first. Registrations are of whole pages; one that meets others covers them, too, and
+// takes their place.
+//
+// Ownership: registrations, not memory; borrows port and watch. Threads: owner. path: short (a hit:
+// one load and a search among the registrations), slow (a miss: registers)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/intrusive_list.hpp"
+#include "core/memory_watch.hpp"
+#include "net/rdma/connection_port.hpp"
+
+namespace espalier::rdma {
+
+struct RegistrationCounts {
+  std::uint64_t hits = 0, made = 0;
+  std::uint64_t evicted = 0;  // for want of room, or because a larger one took their place
+  std::uint64_t gone = 0;     // their memory went or moved
+  std::uint64_t refused = 0;  // memory that nobody watches, or too much, or the adapter would not
+};
+
+class RegistrationCache {
+ public:
+  struct Entry : ListNode {
+    Region region;
+    std::uint32_t users = 0;
+    bool gone = false;  // not in the table any more, only its users have it
+    std::uintptr_t begin() const noexcept {
+      return reinterpret_cast<std::uintptr_t>(region.begin);
+    }
+    std::uintptr_t end() const noexcept { return begin() + region.bytes; }
+  };
+
+  // `bytes_max`: of memory that is registered, which is memory that cannot be paged out.
+  RegistrationCache(ConnectionPort& port, MemoryWatch& watch, std::uint64_t bytes_max) noexcept
+      : port_(port), watch_(watch), bytes_max_(bytes_max) {}
+  ~RegistrationCache();
+  RegistrationCache(const RegistrationCache&) = delete;
+  RegistrationCache& operator=(const RegistrationCache&) = delete;
+
+  // A registration of all of this memory, until give(). nullptr: none can be had.
+  Entry* take(const void* begin, std::uint64_t bytes) noexcept;
+  void give(Entry& entry) noexcept;
+
+  std::size_t count() const noexcept { return table_.size(); }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  const RegistrationCounts& counts() const noexcept { return counts_; }
+
+ private:
+  static constexpr std::size_t kEntriesMax = 4096;
+
+  using Table = std::vector<std::unique_ptr<Entry>>;
+  Table::iterator first_that_ends_after(std::uintptr_t at) noexcept;
+  void forget_gone() noexcept;
+  Entry* make(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  bool make_room(std::uint64_t bytes) noexcept;
+  Table::iterator remove(Table::iterator at) noexcept;
+
+  ConnectionPort& port_;
+  MemoryWatch& watch_;
+  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;
+  Table table_;               // by address, without overlap
+  IntrusiveList<Entry> idle_;  // without users, oldest use first
+  Table parted_;               // gone, with users
+  RegistrationCounts counts_;
+};
+
+}  // namespace espalier::rdma

@@ -1,0 +1,178 @@
+// MemoryWatch on the real kernel: every way in which memory goes or moves is told.
+#include "core/memory_watch.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kBytes = 1 << 20;
+
+std::uintptr_t number(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at);
+}
+
+std::byte* map(int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1) {
+  void* made = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  return made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
+}
+
+class MemoryWatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = MemoryWatch::create();
+    if (!made) GTEST_SKIP() << made.error().text;
+    watch_ = std::move(*made);
+  }
+  // Exactly this has been told, since the last look.
+  void expect_gone(const std::byte* begin, std::size_t bytes) {
+    EXPECT_TRUE(watch_->stirred());
+    const MemoryWatch::Gone gone = watch_->take();
+    EXPECT_TRUE(gone.meets(number(begin), number(begin) + 1));
+    EXPECT_TRUE(gone.meets(number(begin + bytes) - 1, number(begin + bytes)));
+    EXPECT_FALSE(gone.meets(number(begin) - 4096, number(begin)));
+    EXPECT_FALSE(gone.meets(number(begin + bytes), number(begin + bytes) + 4096));
+    EXPECT_FALSE(watch_->stirred());
+  }
+  std::unique_ptr<MemoryWatch> watch_;
+};
+
+TEST_F(MemoryWatchTest, NothingIsToldOfMemoryThatIsUsed) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  std::memset(memory, 7, kBytes);
+  EXPECT_EQ(::mprotect(memory, kBytes, PROT_READ), 0);
+  EXPECT_EQ(memory[kBytes / 2], std::byte{7});
+  EXPECT_FALSE(watch_->stirred());
+  ::munmap(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfUnmapping) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  ASSERT_EQ(::munmap(memory + 8192, 4096), 0);
+  expect_gone(memory + 8192, 4096);
+  ASSERT_EQ(::syscall(SYS_munmap, memory, 4096), 0);
+  expect_gone(memory, 4096);
+  ::munmap(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfAnotherThreadsUnmapping) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  std::thread([&] { ::munmap(memory, kBytes); }).join();
+  expect_gone(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfMoving) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  void* moved = ::mremap(memory, kBytes, 4 * kBytes, MREMAP_MAYMOVE);
+  ASSERT_NE(moved, MAP_FAILED);
+  if (moved != memory) expect_gone(memory, kBytes);
+  ::munmap(moved, 4 * kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfPagesGivenBack) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  std::memset(memory, 7, kBytes);
+  ASSERT_EQ(::madvise(memory + 4096, 8192, MADV_DONTNEED), 0);
+  expect_gone(memory + 4096, 8192);
+  ::munmap(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfAMappingInItsPlace) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  void* other = ::mmap(memory + 4096, 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(other, memory + 4096);
+  expect_gone(memory + 4096, 4096);
+  ::munmap(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, TellsOfFree) {
+  constexpr std::size_t kLarge = 64 << 20;  // above every threshold of an allocator
+  auto* memory = static_cast<std::byte*>(std::malloc(kLarge));
+  std::memset(memory, 7, kLarge);
+  ASSERT_TRUE(watch_->watch(memory, kLarge));
+  const volatile std::uintptr_t begin = number(memory);  // or the compiler warns of its use
+  std::free(memory);
+  const bool told = watch_->stirred() && watch_->take().meets(begin, begin + kLarge);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)told;  // Their allocators keep it for a while.
+#else
+  EXPECT_TRUE(told);
+#endif
+}
+
+TEST_F(MemoryWatchTest, TellsThatEverythingMayHaveGone) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  for (std::size_t page = 0; page < 2 * MemoryWatch::Gone::kMax; ++page) {
+    ::munmap(memory + page * 8192, 4096);
+  }
+  EXPECT_TRUE(watch_->take().all);
+  EXPECT_FALSE(watch_->take().all);
+  ::munmap(memory, kBytes);
+}
+
+// Nobody would tell of shmdt().
+TEST_F(MemoryWatchTest, RefusesWhatNobodyWouldTellOf) {
+  std::byte* shared = map(MAP_SHARED | MAP_ANONYMOUS);
+  EXPECT_FALSE(watch_->watch(shared, kBytes));
+  ::munmap(shared, kBytes);
+  const int id = ::shmget(IPC_PRIVATE, kBytes, 0600);
+  ASSERT_GE(id, 0);
+  void* attached = ::shmat(id, nullptr, 0);
+  ::shmctl(id, IPC_RMID, nullptr);
+  EXPECT_FALSE(watch_->watch(attached, kBytes));
+  ::shmdt(attached);
+  static const int constant = 7;  // in the program's file
+  EXPECT_FALSE(watch_->watch(&constant, sizeof constant));
+  std::byte* gone = map();
+  ::munmap(gone, kBytes);
+  EXPECT_FALSE(watch_->watch(gone, kBytes));
+  std::byte* half = map();
+  ::munmap(half + kBytes / 2, 4096);
+  EXPECT_FALSE(watch_->watch(half, kBytes));
+  ::munmap(half, kBytes);
+  EXPECT_FALSE(watch_->watch(half, 0));
+}
+
+// A child has no thread that reads, and must not wait for one.
+TEST_F(MemoryWatchTest, AChildIsNotHeldUp) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::munmap(memory, kBytes);
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(watch_->stirred());
+  ::munmap(memory, kBytes);
+}
+
+TEST_F(MemoryWatchTest, NobodyWaitsWhenItHasEnded) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  watch_.reset();
+  EXPECT_EQ(::munmap(memory, kBytes), 0);
+}
+
+}  // namespace
+}  // namespace espalier

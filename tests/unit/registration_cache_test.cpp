@@ -1,0 +1,145 @@
+// RegistrationCache over a port that counts, on real memory that really goes.
+#include "net/rdma/registration_cache.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "registrar.hpp"
+
+namespace espalier::rdma {
+namespace {
+
+constexpr std::size_t kPage = 4096, kBytes = 64 * kPage;
+
+class RegistrationCacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = MemoryWatch::create();
+    if (!made) GTEST_SKIP() << made.error().text;
+    watch_ = std::move(*made);
+    cache_ = std::make_unique<RegistrationCache>(port_, *watch_, kBytes);
+    memory_ = map();
+  }
+  void TearDown() override {
+    cache_.reset();
+    EXPECT_EQ(port_.live, 0) << "registrations that nobody took back";
+    if (memory_ != nullptr) ::munmap(memory_, kBytes);
+  }
+  static std::byte* map() {
+    void* made = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
+  }
+  // Takes and gives at once. The registration that it was, 0: none.
+  std::uint64_t use(const std::byte* begin, std::size_t bytes) {
+    RegistrationCache::Entry* entry = cache_->take(begin, bytes);
+    if (entry == nullptr) return 0;
+    EXPECT_LE(entry->region.begin, begin);
+    EXPECT_GE(entry->region.begin + entry->region.bytes, begin + bytes);
+    const std::uint64_t handle = entry->region.handle;
+    cache_->give(*entry);
+    return handle;
+  }
+
+  Registrar port_;
+  std::unique_ptr<MemoryWatch> watch_;
+  std::unique_ptr<RegistrationCache> cache_;
+  std::byte* memory_ = nullptr;
+};
+
+TEST_F(RegistrationCacheTest, RegistersOnce) {
+  const std::uint64_t first = use(memory_ + 100, kPage);
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(use(memory_ + 100, kPage), first);
+  EXPECT_EQ(use(memory_, 2 * kPage), first) << "whole pages";
+  EXPECT_EQ(cache_->counts().made, 1U);
+  EXPECT_EQ(cache_->counts().hits, 2U);
+}
+
+TEST_F(RegistrationCacheTest, ALargerOneTakesThePlaceOfThoseItMeets) {
+  (void)use(memory_, kPage);
+  (void)use(memory_ + 4 * kPage, kPage);
+  (void)use(memory_ + 8 * kPage, kPage);
+  EXPECT_EQ(cache_->count(), 3U);
+  const std::uint64_t wide = use(memory_ + 100, 5 * kPage);
+  EXPECT_EQ(cache_->count(), 2U);
+  EXPECT_EQ(use(memory_, kPage), wide);
+  EXPECT_EQ(use(memory_ + 4 * kPage, kPage), wide);
+  EXPECT_EQ(port_.live, 2);
+}
+
+// Of a stream whose buffers share pages none is refused.
+TEST_F(RegistrationCacheTest, OneInUseLastsUntilItIsGivenBack) {
+  RegistrationCache::Entry* one = cache_->take(memory_, kPage + 1);
+  RegistrationCache::Entry* other = cache_->take(memory_ + kPage + 1, kPage);
+  ASSERT_TRUE(one != nullptr && other != nullptr);
+  EXPECT_NE(one, other);
+  EXPECT_EQ(cache_->count(), 1U);
+  EXPECT_EQ(port_.live, 2);
+  cache_->give(*one);
+  EXPECT_EQ(port_.live, 1);
+  cache_->give(*other);
+  EXPECT_EQ(port_.live, 1);
+}
+
+TEST_F(RegistrationCacheTest, MemoryThatIsMappedAnewIsRegisteredAnew) {
+  const std::uint64_t before = use(memory_, 4 * kPage);
+  ::munmap(memory_, kBytes);
+  void* again = ::mmap(memory_, kBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(again, memory_);
+  const std::uint64_t after = use(memory_, 4 * kPage);
+  EXPECT_NE(after, 0U);
+  EXPECT_NE(after, before);
+  EXPECT_EQ(cache_->counts().gone, 1U);
+  EXPECT_EQ(port_.live, 1);
+}
+
+TEST_F(RegistrationCacheTest, MovedMemoryIsRegisteredAnew) {
+  (void)use(memory_, 4 * kPage);
+  std::byte* place = map();
+  ::munmap(place, kBytes);
+  void* moved = ::mremap(memory_, kBytes, kBytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+  ASSERT_EQ(moved, place);
+  memory_ = place;
+  EXPECT_NE(use(memory_, 4 * kPage), 0U);
+  EXPECT_EQ(cache_->counts().gone, 1U);
+  EXPECT_EQ(cache_->counts().made, 2U);
+}
+
+TEST_F(RegistrationCacheTest, WhatGoesWhileItIsUsedLastsUntilItIsGivenBack) {
+  RegistrationCache::Entry* entry = cache_->take(memory_, kPage);
+  ASSERT_NE(entry, nullptr);
+  ::munmap(memory_, kPage);
+  (void)use(memory_ + 8 * kPage, kPage);
+  EXPECT_EQ(cache_->counts().gone, 1U);
+  EXPECT_EQ(port_.live, 2);
+  cache_->give(*entry);
+  EXPECT_EQ(port_.live, 1);
+}
+
+TEST_F(RegistrationCacheTest, TheOldestUseGoesFirst) {
+  constexpr std::size_t kThird = kBytes / kPage / 3 * kPage;
+  std::byte* others = map();
+  const std::uint64_t one = use(memory_, kThird), two = use(memory_ + kThird, kThird);
+  EXPECT_EQ(cache_->count(), 2U);
+  EXPECT_EQ(use(memory_, kThird), one);
+  EXPECT_NE(use(others, kThird), 0U);
+  EXPECT_NE(use(others + kThird + kPage, kThird), 0U);  // more than there is room for
+  EXPECT_EQ(use(memory_, kThird), one) << "used later than the other";
+  EXPECT_NE(use(memory_ + kThird, kThird), two);
+  EXPECT_LE(cache_->bytes(), kBytes);
+  EXPECT_EQ(use(memory_, kBytes + 1), 0U) << "larger than the cache";
+  ::munmap(others, kBytes);
+}
+
+TEST_F(RegistrationCacheTest, RefusesWhatNobodyWatches) {
+  void* shared = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(use(static_cast<std::byte*>(shared), kPage), 0U);
+  EXPECT_EQ(cache_->counts().refused, 1U);
+  ::munmap(shared, kBytes);
+}
+
+}  // namespace
+}  // namespace espalier::rdma
