@@ -1,12 +1,7 @@
-// RegisteredMemory: which memory an adapter may touch, and by which keys.
+// RegisteredMemory: memory that is registered for longer, and by which keys.
 //
-// The rule: memory stays registered only if the library gives it out and takes it back itself (its
-// own pools, memory of esp_alloc), or if the user has registered it and promised to take that back
-// before the memory goes. All other memory is copied through registered packets, or registered for
-// the length of one operation, during which it belongs to the library by contract. So there is no
-// cache that could be stale after free(), munmap() or mremap(), and nothing hooks the allocator or
-// watches page tables: what hooks miss (raw system calls, other allocators, threads in between) is
-// how such caches go wrong.
+// It is the library's to give out and take back (memory of esp_alloc), or whoever adds it promises
+// to remove it before it goes. For other memory see net/rdma/direct_memory.hpp.
 //
 // Ownership: owns registrations, not memory. Threads: owner. path: data (find), slow (the rest)
 #pragma once

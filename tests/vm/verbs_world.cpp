@@ -22,7 +22,8 @@ T must(Result<T> made) {
 
 }  // namespace
 
-VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem) {
+VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem,
+                       const rdma::DirectMemoryOptions& memory) {
   for (int node = 0; node < 2 && !netem.empty(); ++node) {
     faults_.push_back(std::make_unique<verbs::Netem>(node, netem));
   }
@@ -45,7 +46,7 @@ VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem) {
     nodes_.push_back(std::move(node));
   }
   for (Rank r = 0; r < ranks; ++r) {
-    add(std::make_unique<Counters>(), make_link(r, over), ranks);
+    add(std::make_unique<Counters>(), make_link(r, over, memory), ranks);
   }
 }
 
@@ -55,7 +56,8 @@ VerbsWorld::~VerbsWorld() {
   }
 }
 
-std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over) {
+std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over,
+                                                 const rdma::DirectMemoryOptions& memory) {
   Node& node = nodes_[static_cast<std::size_t>(rank)];
   const auto ranks = static_cast<std::uint32_t>(nodes_.size());
   const rdma::AddressBook& book = *this;
@@ -65,7 +67,9 @@ std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over) {
       std::make_unique<rdma::DatagramLink>(*node.datagram_port, clock_, book, datagrams);
   if (over == Over::kConnections) {
     rdma::ConnectionOptions connections;
-    connections.memory.register_from_bytes = connections.place_from_bytes;
+    connections.memory = memory;
+    if (memory.cache_bytes > 0) node.watch = must(MemoryWatch::create());
+    connections.memory.watch = node.watch.get();
     node.connections = must(rdma::ConnectionLink::create(*node.connection_port, *node.datagrams,
                                                          clock_, rank, ranks, connections));
   }

@@ -19,8 +19,10 @@ enum class Over { kDatagrams, kConnections };
 
 class VerbsWorld : public FrameWorld, private rdma::AddressBook {
  public:
-  // `netem`: as in `tc qdisc ... netem`; empty: nothing.
-  VerbsWorld(int ranks, Over over, const std::string& netem);
+  // `netem`: as in `tc qdisc ... netem`; empty: nothing. `memory`: of what is not registered; with
+  // cache_bytes each rank has a watch of its own.
+  VerbsWorld(int ranks, Over over, const std::string& netem,
+             const rdma::DirectMemoryOptions& memory = {.register_from_bytes = 16 << 10});
   ~VerbsWorld() override;
 
   void close(Rank r) noexcept override;
@@ -35,6 +37,7 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
 
  private:
   struct Node {
+    std::unique_ptr<MemoryWatch> watch;
     std::unique_ptr<rdma::DatagramPort> datagram_port;
     std::unique_ptr<rdma::ConnectionPort> connection_port;
     std::unique_ptr<rdma::DatagramLink> datagrams;
@@ -44,7 +47,8 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override {
     return nodes_[static_cast<std::size_t>(rank)].datagram_port->address();
   }
-  std::unique_ptr<net::Link> make_link(Rank rank, Over over);
+  std::unique_ptr<net::Link> make_link(Rank rank, Over over,
+                                       const rdma::DirectMemoryOptions& memory);
   Node& at(Rank r) { return nodes_[static_cast<std::size_t>(r)]; }
 
   SteadyClock clock_;
