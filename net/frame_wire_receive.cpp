@@ -63,7 +63,7 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   }
   op.posted = true;
   matcher_.insert(op);
-  if (op.dst != nullptr && op.bytes > 0 &&
+  if (op.bytes > 0 &&
       link_.announce(p.rank, expected_header(op, segment.total), static_cast<std::byte*>(op.dst))) {
     op.token = kAnnounced | segment.total;
   }

@@ -2,7 +2,8 @@
 // between machines: TCP (net/tcp), reliable datagrams and connections (net/rdma).
 //
 // A link reaches many peers. Frames to one peer arrive there once, whole and in the order of their
-// posts, or the peer is lost: then the sink is told once why, what was posted completes with that
+// posts (but for large segments, for which a link may let others pass until they are received), or
+// the peer is lost: then the sink is told once why, what was posted completes with that
 // status, and further posts to it answer kDone without effect. Connections are made at the first
 // post or reach() (or when the peer makes its first).
 //
@@ -63,7 +64,8 @@ class Link {
   // Optional. A receive is posted: a frame that begins like this one (synchronous apart) may be
   // placed straight into `memory` by the adapter. Its begin() and end() come as those of any frame,
   // and if begin() answers this memory nothing is copied. False: not here. The memory is the link's
-  // until end(), lost() or retract(). Call it only while nothing of the frame has come.
+  // until end(), lost() or retract(). Call it only while nothing of the frame has come. Without
+  // memory (nullptr) it only says that the frame is awaited: a link may have kept it at its sender.
   virtual bool announce(Rank from, const FrameHeader& expected, std::byte* memory) noexcept {
     (void)from;
     (void)expected;

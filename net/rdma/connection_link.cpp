@@ -144,6 +144,11 @@ void ConnectionLink::withdraw(Rank rank, Completion& completion) noexcept {
   }
   for (const Record& record : to->resend) look(record.post, false);
   to->sent.for_each([&](const Record& record) { look(record.post, true); });
+  to->readables.for_each([&](std::uint32_t index, const auto& slot) {
+    if (slot.post->completion != &completion) return;
+    look(slot.post, true);
+    to->readables.make_unreadable(index);
+  });
   if (found == nullptr) return;
   if (reading && found->lease) {
     stop(*to);
@@ -161,21 +166,31 @@ void ConnectionLink::redirect(Rank from, std::byte* payload) noexcept {
 
 bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
                               std::byte* memory) noexcept {
-  if (expected.bytes < options_.place_from_bytes || barred(rank)) return false;
+  const bool large = memory != nullptr && expected.bytes >= options_.place_from_bytes;
+  const bool pulls = known(rank) != nullptr && known(rank)->pulls != nullptr;
+  if ((!large && !pulls) || barred(rank)) return false;
   Peer& from = peer(rank);
   if (from.lost || from.verdict || from.left) return false;
-  if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
-  Landing* landing = from.landings->open();
-  if (landing == nullptr) return false;
+  Landing* landing = large ? open_landing(from, expected, memory) : nullptr;
+  if (pulls) meet(from, expected, landing);
+  if (from.wants() || from.ready) pump_soon(from);
+  return landing != nullptr;
+}
+
+// nullptr: there is none, or the adapter may not write this memory.
+Landing* ConnectionLink::open_landing(Peer& peer, const net::FrameHeader& expected,
+                                      std::byte* memory) noexcept {
+  if (peer.landings == nullptr) peer.landings = std::make_unique<Landings>();
+  Landing* landing = peer.landings->open();
+  if (landing == nullptr) return nullptr;
   const Lease lease = memory_.lease(memory, expected.bytes);
-  if (!lease) return false;
+  if (!lease) return nullptr;
   landing->lease = lease;
   landing->frame = expected;
   landing->frame.synchronous = false;
   landing->memory = memory;
-  from.landings->become(*landing, Landing::State::kWanted);
-  if (from.wants()) pump_soon(from);
-  return true;
+  peer.landings->become(*landing, Landing::State::kWanted);
+  return landing;
 }
 
 // Its connection is stopped if the peer may write; what has come until then is kept aside, for the
@@ -185,6 +200,7 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   if (from == nullptr || from->landings == nullptr) return;
   Landing* landing = from->landings->find(expected.flow, expected.ordinal);
   if (landing == nullptr) return;
+  if (retract_pull(*from, *landing)) return;
   if (landing->state != Landing::State::kAnnounced) return close_landing(*from, *landing);
   stop(*from);
   trouble(*from);
@@ -279,6 +295,7 @@ void ConnectionLink::say_goodbye(Rank rank) noexcept {
   if (to == nullptr || to->lost || to->goodbye_due || to->goodbye_said) return;
   if (!to->connection && to->asked_ns == 0 && !to->has_work()) return;
   to->goodbye_due = true;
+  recall_readables(*to);
   pump_soon(*to);
 }
 

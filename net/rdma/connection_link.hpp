@@ -7,7 +7,8 @@
 //   frames that go alone     leave out a header that their receiver can tell (known_headers.hpp)
 //   large frames             copied through packets; or, if their receiver has announced where they
 //                            go (announce(), landings.hpp), written there by the adapter, out of
-//                            registered memory or through packets
+//                            registered memory or through packets; or read by their receiver out
+//                            of registered memory, when it has a place for them (pulls.hpp)
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
 //                            no room, a broken one for which there is none for long, one that
@@ -46,6 +47,7 @@
 namespace espalier::rdma {
 
 struct Landing;
+struct Pull;
 
 struct ConnectionOptions {
   std::uint32_t window = 32;         // messages under way per peer and direction, up to 127
@@ -54,6 +56,8 @@ struct ConnectionOptions {
   std::uint64_t payload_max = std::uint64_t{1} << 30;
   std::uint64_t place_from_bytes = 16 << 10;  // smaller frames are not worth an announcement
   DirectMemoryOptions memory;
+  // Registered ones from here on that nobody has announced a place for are read by their receiver.
+  std::uint64_t pull_from_bytes = 256 << 10;
   std::uint64_t letter_ns = 2'000'000;  // first repetition; doubles up to 16 times that
   // A handshake takes so long at most. No constant would do: where datagrams carry the letters it
   // is they that find out who is dead, and a rank that only computes answers nothing; a link on its
@@ -81,6 +85,7 @@ struct ConnectionStatistics {
   std::uint64_t signals = 0;   // operations that asked for a completion
   std::uint64_t announced = 0, retired = 0;
   std::uint64_t placed = 0;                              // frames written by the adapter
+  std::uint64_t offered = 0, pulled = 0;                 // told of frames to read; frames read
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
   std::uint64_t repeated = 0;                            // messages and placements sent again
   std::uint64_t out_of_order = 0;                        // arrivals twice, or behind a gap
@@ -189,7 +194,25 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void track(Peer& peer, const Record& record, bool force, Transfer& what) noexcept;
   void probe(Peer& peer) noexcept;
   Packet* take_packet(Peer& peer) noexcept;
-  void complete(Record& record) noexcept;
+  void complete(Peer& peer, Record& record) noexcept;
+
+  // Frames that are read (connection_link_pull.cpp).
+  bool may_be_pulled(const Peer& peer, const Post& post) const noexcept;
+  bool offer_reading(Peer& peer, Batch& batch) noexcept;
+  void tell_readables(Peer& peer, Batch& batch) noexcept;
+  void recall_readables(Peer& peer) noexcept;
+  void take_answer(Peer& peer, std::span<const std::byte> body) noexcept;
+  void take_readable(Peer& peer, std::span<const std::byte> body) noexcept;
+  void meet(Peer& peer, const net::FrameHeader& expected, Landing* landing) noexcept;
+  void consider(Peer& peer, Pull& pull) noexcept;
+  void land(Peer& peer, Pull& pull, Landing& landing) noexcept;
+  void answer_pull(Peer& peer, Pull& pull, std::uint32_t how) noexcept;
+  void send_answers(Peer& peer, Batch& batch) noexcept;
+  void read_wanted(Peer& peer, Batch& batch) noexcept;
+  void has_been_read(Peer& peer, Pull& pull) noexcept;
+  void deliver_read(Peer& peer) noexcept;
+  bool retract_pull(Peer& peer, Landing& landing) noexcept;
+  void forget_reads(Peer& peer) noexcept;
 
   // Receiving (connection_link_receive.cpp).
   void received(ConnectionId from, Packet& packet) noexcept override;
@@ -208,6 +231,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool heard(Peer& peer, std::uint32_t credits) noexcept;
   void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;
   void close_landing(Peer& peer, Landing& landing) noexcept;
+  Landing* open_landing(Peer& peer, const net::FrameHeader& expected, std::byte* memory) noexcept;
   void violation(Peer& peer, std::string what) noexcept;
 
   // Connections (connection_link_connect.cpp).

@@ -280,6 +280,7 @@ void ConnectionLink::close(Peer& peer) noexcept {
   peer.heard = {};
   peer.retired.clear();
   peer.placing.post = nullptr;
+  forget_reads(peer);
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) {
     if (landing.state == Landing::State::kRetracted) return close_landing(peer, landing);
@@ -307,7 +308,9 @@ bool ConnectionLink::settle(Peer& peer, std::uint64_t expected) noexcept {
   std::deque<Record> again;
   peer.sent.clear([&](Record record) {
     const bool counted = record.number != 0;
-    if (counted && record.number < ESP_PLANT(67, expected, expected + 1)) return complete(record);
+    if (counted && record.number < ESP_PLANT(67, expected, expected + 1)) {
+      return complete(peer, record);
+    }
     if (record.what == Record::What::kMessage) return again.push_back(record);
     if (record.packet != nullptr) packets_->give(*record.packet);
     record.packet = nullptr;
@@ -397,6 +400,12 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   peer.sent.clear(end);
   for (const Record& record : std::exchange(peer.resend, {})) end(record);
   while (!peer.posts.empty()) finish(peer.posts.pop_front(), status);
+  peer.readables.for_each([&](std::uint32_t index, const auto&) {
+    finish(*peer.readables.take(index), status);
+  });
+  peer.answers.clear();
+  peer.reading = nullptr;
+  peer.pulls.reset();
   peer.goodbye_due = false;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) { close_landing(peer, landing); });

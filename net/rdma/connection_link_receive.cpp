@@ -24,6 +24,7 @@ class ConnectionLink::Intake final : public net::FrameSink {
   void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override {
     peer_.arriving = false;
     link_.sink_->end(from, header, payload);
+    if (peer_.read_waits && !peer_.verdict) link_.deliver_read(peer_);
   }
   void lost(Rank, const Status&) noexcept override {}  // readers lose nobody
 
@@ -96,7 +97,8 @@ void ConnectionLink::received_immediate(ConnectionId from, Packet& packet,
 void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexcept {
   auto head = parse_head(message);
   if (!head) return violation(peer, head.error().text);
-  const bool counted = head->kind == MessageKind::kFrames || head->kind == MessageKind::kGoodbye;
+  const bool counted = head->kind == MessageKind::kFrames || head->kind == MessageKind::kGoodbye ||
+                       head->kind == MessageKind::kFetched;
   const auto expected = counted ? static_cast<std::uint32_t>(peer.expected) : peer.remark_expected;
   if (!in_order(peer, static_cast<std::int32_t>(head->number - expected))) return;
   if (!heard(peer, head->credits)) return;
@@ -114,6 +116,10 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
       return take_offers(peer, body);
     case MessageKind::kRetire:
       return take_retirement(peer, body);
+    case MessageKind::kReadable:
+      return take_readable(peer, body);
+    case MessageKind::kFetched:
+      return take_answer(peer, body);
     case MessageKind::kCredits:
       return;
   }
@@ -168,7 +174,8 @@ void ConnectionLink::take_offers(Peer& peer, std::span<const std::byte> body) no
   for (; !body.empty(); body = body.subspan(Announcement::kBytes)) {
     auto offer = parse_announcement(body.first<Announcement::kBytes>(), options_.payload_max);
     if (!offer) return violation(peer, offer.error().text);
-    const bool useful = offer->frame.bytes > 0 && offer->frame.kind == net::FrameKind::kSegment;
+    const bool useful = offer->frame.bytes > 0 && offer->serial == 0 &&
+                        offer->frame.kind == net::FrameKind::kSegment;
     if (!useful || !peer.offers.put(*offer)) {
       return violation(peer, fmt::format("slot {} announced twice, or for nothing", offer->slot));
     }
@@ -219,7 +226,7 @@ void ConnectionLink::completed(ConnectionId on_connection, std::uint64_t cookie)
   mark(*peer);
   const bool known_cookie = peer->sent.complete(cookie, [&](Record record) {
     if (record.number != 0) peer->acknowledged = record.number + 1;
-    complete(record);
+    complete(*peer, record);
   });
   ESP_ASSERT(known_cookie);
 }
@@ -241,6 +248,7 @@ void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noe
   if (peer.landings == nullptr || header.kind != net::FrameKind::kSegment) return;
   Landing* landing = peer.landings->find(header.flow, header.ordinal);
   if (landing == nullptr) return;
+  if (landing->state == Landing::State::kPulled) return violation(peer, "a frame to be read");
   const bool offered =
       landing->state == Landing::State::kAnnounced || landing->state == Landing::State::kRetracted;
   if (ESP_PLANT(65, offered, false)) peer.retired.push_back(peer.landings->slot(*landing));

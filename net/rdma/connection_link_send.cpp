@@ -14,8 +14,6 @@ namespace {
 static_assert(MessageHead::kBytes + net::kFrameHeaderBytes + FramePost::kInlineBytes <=
               ConnectionLink::kPacketMin);
 
-// The largest write in one piece: adapters have limits, and a break repeats less.
-constexpr std::uint64_t kWriteBytes = std::uint64_t{1} << 20;
 // Where the payload of a packet's first frame stands.
 constexpr std::size_t kFrameAt = MessageHead::kBytes + net::kFrameHeaderBytes;
 
@@ -86,8 +84,11 @@ void ConnectionLink::pump(Peer& peer) noexcept {
   const Tail before(peer);
   // First: the peer's next frame may be the answer to what goes out.
   tell(peer, batch);
+  read_wanted(peer, batch);
+  send_answers(peer, batch);
   while (advance(peer, batch)) {
   }
+  tell_readables(peer, batch);
   const bool owes = ESP_PLANT(61, peer.credits.must_return(), false);
   if (owes && peer.credits.may_return() && !peer.sent.full()) {
     std::array<std::byte, MessageHead::kBytes> message;
@@ -184,9 +185,10 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
       begin_placing(peer, post);
       return true;
     }
+    if (may_be_pulled(peer, post) && offer_reading(peer, batch)) return true;
     return pack(peer, peer.posts, false, batch);
   }
-  if (!peer.goodbye_due) return false;
+  if (!peer.goodbye_due || !peer.readables.empty() || !peer.answers.empty()) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
@@ -223,7 +225,8 @@ bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch
   const net::FrameHeader first = queue.front()->header;
   while (!queue.empty()) {
     Post& post = *queue.front();
-    if (!alone && !post.begun && peer.offers.find(post.header) != nullptr) break;
+    const bool begins_alone = peer.offers.find(post.header) != nullptr || may_be_pulled(peer, post);
+    if (!alone && !post.begun && begins_alone) break;
     const std::uint64_t before = post.packed;
     const bool whole = post.pack(*packet);
     statistics_.copied_bytes += post.packed - before;
@@ -259,7 +262,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   Record record;
   Transfer what;
   if (post.lease) {
-    what.bytes = std::min(rest, kWriteBytes);
+    what.bytes = std::min(rest, kPartBytes);
     what.local = from;
     what.region = &post.lease.region;
   } else {
@@ -397,10 +400,11 @@ void ConnectionLink::probe(Peer& peer) noexcept {
   trouble(peer);
 }
 
-// It is in the peer's memory.
-void ConnectionLink::complete(Record& record) noexcept {
+// It is in the peer's memory; what was read, in this side's.
+void ConnectionLink::complete(Peer& peer, Record& record) noexcept {
   if (record.packet != nullptr) packets_->give(*record.packet);
   if (record.what == Record::What::kPlacement) finish(*record.post, {});
+  if (record.pull != nullptr) has_been_read(peer, *record.pull);
 }
 
 }  // namespace espalier::rdma

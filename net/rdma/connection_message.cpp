@@ -22,7 +22,7 @@ Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept {
   }
   const auto kind = static_cast<unsigned>(message[0]);
   const auto keep = static_cast<unsigned>(message[1]);
-  if (kind < 1 || kind > 5) return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
+  if (kind < 1 || kind > static_cast<unsigned>(MessageKind::kFetched)) return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
   MessageHead head;
   head.kind = static_cast<MessageKind>(kind);
   if (keep > (head.kind == MessageKind::kFrames ? KnownHeaders::kSlots : 0)) {
@@ -36,7 +36,8 @@ Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept {
 }
 
 void write_announcement(const Announcement& announcement, std::byte* at) noexcept {
-  store(at, std::uint64_t{announcement.slot});
+  store(at, announcement.slot);
+  store(at + 4, announcement.serial);
   store(at + 8, announcement.memory.address);
   store(at + 16, std::uint64_t{announcement.memory.key});
   const net::FrameBytes frame = net::frame_bytes(announcement.frame);
@@ -47,13 +48,14 @@ Result<Announcement> parse_announcement(std::span<const std::byte, Announcement:
                                         std::uint64_t payload_max) noexcept {
   auto frame = net::parse_frame(bytes.subspan<24, net::kFrameHeaderBytes>(), payload_max);
   if (!frame) return frame.error();
-  const auto slot = load<std::uint64_t>(&bytes[0]);
+  const auto slot = load<std::uint32_t>(&bytes[0]);
   const auto key = load<std::uint64_t>(&bytes[16]);
   if (slot > Placement::kSlotMax || key > 0xffffffffU) {
     return error(ESP_ERR_NETWORK, fmt::format("an announcement with slot {}, key {}", slot, key));
   }
   Announcement announcement;
-  announcement.slot = static_cast<std::uint32_t>(slot);
+  announcement.slot = slot;
+  announcement.serial = load<std::uint32_t>(&bytes[4]);
   announcement.memory = {load<std::uint64_t>(&bytes[8]), static_cast<std::uint32_t>(key)};
   announcement.frame = *frame;
   return announcement;

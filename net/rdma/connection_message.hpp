@@ -9,11 +9,14 @@
 //   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
-// or without, goodbyes, and placements (of the number immediate data have 8 bits). The others speak
-// of one connection and end with it, and so do their numbers:
+// or without, goodbyes, placements (of the number immediate data have 8 bits), and
+//   fetched   slot 4, how 4: 1: the frame that could be read has been read; 2: send it
+// The others speak of one connection and end with it, and so do their numbers:
 //   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
 //             frame may be placed
 //   retire    slot 4: the frame came otherwise
+//   readable  slot 4, serial 4, address 8, key 4, 0 4, frame header 28: this frame may be read there;
+//             address and key 0: it may be asked for (pulls.hpp)
 //   credits   the head alone
 //
 // Numbers are little-endian. Values. path: data
@@ -29,7 +32,15 @@
 
 namespace espalier::rdma {
 
-enum class MessageKind : std::uint8_t { kFrames = 1, kGoodbye, kAnnounce, kRetire, kCredits };
+enum class MessageKind : std::uint8_t {
+  kFrames = 1,
+  kGoodbye,
+  kAnnounce,
+  kRetire,
+  kCredits,
+  kReadable,
+  kFetched,
+};
 
 struct MessageHead {
   MessageKind kind = MessageKind::kCredits;
@@ -43,9 +54,10 @@ void write_head(const MessageHead& head, std::byte* at) noexcept;
 // Bytes from elsewhere: an error names what is wrong.
 Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept;
 
-// A place for one frame, as its receiver announces it.
+// A place for one frame, as its receiver announces it; or one where it may be read.
 struct Announcement {
   std::uint32_t slot = 0;
+  std::uint32_t serial = 0;  // of what may be read
   RemoteMemory memory;
   net::FrameHeader frame;
 

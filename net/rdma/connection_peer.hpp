@@ -13,16 +13,21 @@
 #include "net/rdma/credit_account.hpp"
 #include "net/rdma/frame_stream.hpp"
 #include "net/rdma/landings.hpp"
+#include "net/rdma/pulls.hpp"
 #include "net/rdma/send_queue.hpp"
 
 namespace espalier::rdma {
+
+// The largest read or write in one piece: adapters have limits, and a break repeats less.
+inline constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 
 // A frame that has been posted.
 struct ConnectionLink::Post : FramePost {
   Post(const net::FrameHeader& header_, const void* data) noexcept
       : FramePost(header_, data), header(header_) {}
   net::FrameHeader header;
-  Lease lease;  // of the payload, when it is to be placed
+  Lease lease;  // of the payload, when it is to be placed or read
+  bool unreadable = false;  // is sent, not offered
 };
 
 struct ConnectionLink::PostQueue {
@@ -52,12 +57,14 @@ struct ConnectionLink::Record {
     kMessage,    // counted, in `packet`
     kPlacement,  // counted, of `post`; its last part may have been in `packet`
     kPart,       // of a placement, in `packet`
+    kRead,       // `pull`: of its last part
     kControl,    // ends with the connection
   };
   What what = What::kControl;
   MessageKind kind = MessageKind::kFrames;
   Packet* packet = nullptr;
   Post* post = nullptr;
+  Pull* pull = nullptr;
   std::uint64_t number = 0;
 };
 
@@ -76,14 +83,15 @@ struct ConnectionLink::Peer : Timer {
   }
   bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
   bool has_work() const noexcept {
-    return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
+    return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due ||
+           !readables.empty() || !answers.empty();
   }
   // Places are to be announced.
   bool wants() const noexcept { return landings != nullptr && landings->due(); }
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
     return !posts.empty() || !resend.empty() || goodbye_due || wants() || !retired.empty() ||
-           credits.must_return();
+           readables.any_untold() || !answers.empty() || credits.must_return();
   }
   // A frame may go before anything else does.
   bool clear() const noexcept {
@@ -92,7 +100,7 @@ struct ConnectionLink::Peer : Timer {
   }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
-    bool owes = !posts.empty();
+    bool owes = !posts.empty() || !readables.empty();
     const auto look = [&](const Record& record) {
       const bool frames =
           record.what == Record::What::kMessage && record.kind == MessageKind::kFrames;
@@ -131,12 +139,21 @@ struct ConnectionLink::Peer : Timer {
   std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
   std::uint32_t remarks = 0;     // messages that are not counted, on this connection
   KnownHeaders told;             // on this connection
+  Readables<Post> readables;     // posts that the peer may read
 
   // Receiving.
   std::uint64_t expected = 1;
   std::uint32_t remark_expected = 0;
   std::unique_ptr<Landings> landings;
   std::vector<std::uint32_t> retired;  // slots that the peer is to forget
+  std::unique_ptr<Pulls> pulls;
+  struct PullAnswer {
+    std::uint32_t slot, how;
+  };
+  std::vector<PullAnswer> answers;
+  Pull* reading = nullptr;  // has parts that are not posted
+  std::uint64_t read_offset = 0;
+  bool read_waits = false;  // pulls that have been read wait for the end of a frame
   KnownHeaders heard;
   FrameReader reader;
 
@@ -200,6 +217,10 @@ class ConnectionLink::Batch {
     to_ = to;
     kind_ = Kind::kWrite;
   }
+  void read(const Transfer& what, RemoteMemory from) noexcept {
+    write(what, from);
+    kind_ = Kind::kRead;
+  }
   void write_immediate(const Transfer& what, RemoteMemory to, std::uint32_t immediate) noexcept {
     write(what, to);
     kind_ = Kind::kWriteImmediate;
@@ -212,7 +233,7 @@ class ConnectionLink::Batch {
   }
 
  private:
-  enum class Kind : std::uint8_t { kNone, kSend, kSendImmediate, kWrite, kWriteImmediate };
+  enum class Kind : std::uint8_t { kNone, kSend, kSendImmediate, kWrite, kWriteImmediate, kRead };
 
   void release(bool more) noexcept {
     const Kind kind = std::exchange(kind_, Kind::kNone);
@@ -223,6 +244,7 @@ class ConnectionLink::Batch {
   bool post(Kind kind) noexcept {
     if (kind == Kind::kSend) return port_.send(on_, what_);
     if (kind == Kind::kSendImmediate) return port_.send_immediate(on_, what_, immediate_);
+    if (kind == Kind::kRead) return port_.read(on_, what_, to_);
     return port_.write(on_, what_, to_, kind == Kind::kWriteImmediate, immediate_);
   }
 

@@ -35,6 +35,7 @@ struct Landing {
     kFree,
     kWanted,     // to be announced
     kAnnounced,  // the peer may write
+    kPulled,     // this side reads the frame into it, or will
     kRetracted,  // what it still wrote before its connection was stopped stands in `copy`
   };
   State state = State::kFree;  // changed by Landings

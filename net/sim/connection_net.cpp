@@ -297,7 +297,7 @@ void ConnectionNet::tell(Operation& op, rdma::Packet* packet) {
 
 // The answer of the peer's adapter; of a read, with the data.
 void ConnectionNet::acknowledge(Operation& op) {
-  const End& source = *op.source;
+  End& source = *op.source;
   const World::Price price = world_.price(source.peer_rank, source.rank);
   const bool answers = op.verb == Verb::kRead || op.verb == Verb::kAtomic;
   const double way =
@@ -306,7 +306,9 @@ void ConnectionNet::acknowledge(Operation& op) {
   const std::uint64_t real = world_.hindered(source.peer_rank, source.rank, time);
   if (real > time + limits_.retry_ns) return give_up(op, time + limits_.retry_ns);
   op.stage = Operation::Stage::kAcknowledged;
-  schedule(op, real);
+  // Answers come in order: none overtakes the data of a read.
+  source.answered_ns = std::max(source.answered_ns, real);
+  schedule(op, source.answered_ns);
 }
 
 // Acknowledged: so are those before it.

@@ -23,9 +23,10 @@ struct ConnectionJob::Frame : Completion {
   net::FrameHeader header;
   std::uint64_t seed = 0;
   bool registered = false, announce = false, whim = false;
+  bool considered = false;  // it was announced, or would have been
   std::byte* source = nullptr;  // at the sender
   std::byte* place = nullptr;   // at the receiver
-  bool posted = false, pending = false, announced = false, withdrawn = false;
+  bool posted = false, pending = false, announced = false, withdrawn = false, begun = false;
 
   void write() const noexcept {
     for (std::uint64_t i = 0; i < header.bytes; ++i) source[i] = byte_of(seed, i);
@@ -41,7 +42,9 @@ struct ConnectionJob::Frame : Completion {
 // From one rank to another.
 struct ConnectionJob::Stream {
   std::vector<std::unique_ptr<Frame>> frames;
+  // `next_end`: how many have ended; `next_begin`: the first that has not begun.
   std::size_t next_post = 0, next_begin = 0, next_end = 0, next_announce = 0;
+  Frame* inside = nullptr;
   std::vector<std::byte> aside;  // where a frame without announcement goes
   std::byte* payload = nullptr;
   std::uint32_t losses = 0;
@@ -49,26 +52,52 @@ struct ConnectionJob::Stream {
 };
 
 struct ConnectionJob::Node final : net::FrameSink {
+  // Frames that can be read may be overtaken by others.
+  Frame* find(Stream& stream, const net::FrameHeader& header) noexcept {
+    for (std::size_t i = stream.next_begin; i < stream.frames.size(); ++i) {
+      Frame& frame = *stream.frames[i];
+      const bool this_one =
+          frame.header.flow == header.flow && frame.header.ordinal == header.ordinal;
+      if (this_one && !frame.begun) return &frame;
+      if (!frame.begun && frame.header.bytes < job->options_.link.pull_from_bytes) return nullptr;
+    }
+    return nullptr;
+  }
+  // A receive without a place is posted from the beginning; one with a place when it is announced.
+  bool expects(Rank from, const net::FrameHeader& header) const noexcept override {
+    for (const auto& frame : in[static_cast<std::size_t>(from)].frames) {
+      const bool this_one =
+          frame->header.flow == header.flow && frame->header.ordinal == header.ordinal;
+      if (this_one) return !frame->announce || frame->considered;
+    }
+    return true;
+  }
   std::byte* begin(Rank from, const net::FrameHeader& header) noexcept override {
     Stream& stream = in[static_cast<std::size_t>(from)];
-    if (stream.next_begin != stream.next_end || stream.next_begin == stream.frames.size()) {
-      job->fail(fmt::format("rank {}: a frame of {} too much", rank, from));
+    Frame* frame = find(stream, header);
+    if (stream.inside != nullptr || frame == nullptr) {
+      job->fail(fmt::format("rank {}: a frame of {} too much, or out of order", rank, from));
       stream.aside.resize(header.bytes + 1);
       return stream.aside.data();
     }
-    Frame& frame = *stream.frames[stream.next_begin++];
-    net::FrameHeader expected = frame.header;
-    if (!(expected == header)) {
-      job->fail(fmt::format("rank {}: frame {} of {} where {} was to come", rank, header.ordinal,
-                            from, frame.header.ordinal));
+    frame->begun = true;
+    stream.inside = frame;
+    while (stream.next_begin < stream.frames.size() && stream.frames[stream.next_begin]->begun) {
+      ++stream.next_begin;
+    }
+    if (!(frame->header == header)) {
+      job->fail(fmt::format("rank {}: frame {} of {} has another header", rank, header.ordinal,
+                            from));
     }
     stream.aside.assign(header.bytes + 1, std::byte{0});
-    stream.payload = frame.announced ? frame.place : stream.aside.data();
+    stream.payload = frame->announced ? frame->place : stream.aside.data();
     return stream.payload;
   }
   void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override {
     Stream& stream = in[static_cast<std::size_t>(from)];
-    Frame& frame = *stream.frames[stream.next_end++];
+    if (stream.inside == nullptr) return job->fail("the end of a frame that has not begun");
+    Frame& frame = *std::exchange(stream.inside, nullptr);
+    ++stream.next_end;
     if (payload != stream.payload) job->fail("a payload stands elsewhere");
     if (!frame.reads(payload)) {
       job->fail(fmt::format("rank {}: frame {} of {} ({} bytes{}) is damaged", rank, header.ordinal,
@@ -255,13 +284,16 @@ bool ConnectionJob::announce(Node& node) {
     if (stream.next_announce == stream.frames.size()) continue;
     if (stream.next_announce >= stream.next_end + 8) continue;
     Frame& frame = *stream.frames[stream.next_announce++];
-    if (!frame.announce) return true;
+    if (!frame.announce || frame.begun) return true;
+    frame.considered = true;
     frame.announced = node.link->announce(static_cast<Rank>(from), frame.header, frame.place);
     if (frame.announced && frame.whim && prng_.chance(0.5)) {
       frame.whim = false;
       node.link->retract(static_cast<Rank>(from), frame.header);
       frame.announced = false;
       std::memset(frame.place, 0x11, frame.header.bytes);
+      // The receive is posted anew, without a place: nobody else would ask for its frame.
+      (void)node.link->announce(static_cast<Rank>(from), frame.header, nullptr);
     }
     return true;
   }

@@ -183,6 +183,21 @@ TEST(ConnectionLink, BuffersMayBeRegisteredPerOperation) {
   for (Rank r = 0; r < 2; ++r) EXPECT_EQ(job.port(r).regions(), 3U);
 }
 
+// Of a frame that is posted before its receive nothing is copied, and its sender waits.
+TEST(ConnectionLink, LargeFramesAreReadByTheirReceiver) {
+  ConnectionJobOptions options = small(4);
+  options.calm = 0;
+  options.registered = options.announced = 1;
+  options.link.place_from_bytes = options.link.pull_from_bytes = 1;
+  ConnectionJob job(options);
+  EXPECT_EQ(job.run(), "");
+  for (Rank r = 0; r < 2; ++r) {
+    const rdma::ConnectionStatistics& counts = job.link(r).statistics();
+    EXPECT_GT(counts.pulled, 3U) << r;
+    EXPECT_LE(counts.copied_bytes, 40U * 128) << "small ones, which are not worth it";
+  }
+}
+
 TEST(ConnectionLink, LettersMayGetLostRepeatedAndOvertaken) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     ConnectionJobOptions options = small(seed);
@@ -212,6 +227,7 @@ constexpr std::uint64_t kSeeds = 3000;
 // Everything that may go wrong while all ranks live, drawn by seed.
 TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0, headless = 0;
+  std::uint64_t pulled = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Prng prng(seed);
     ConnectionJobOptions options = small(seed);
@@ -235,6 +251,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.3)) options.faults += ",echo=0.1";
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
+    if (prng.chance(0.5)) options.link.pull_from_bytes = options.link.place_from_bytes;
     ConnectionJob job(options);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
     breaks += job.net().counts().breaks;
@@ -244,6 +261,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
       repeated += job.link(r).statistics().repeated;
       placed += job.link(r).statistics().placed;
       headless += job.link(r).statistics().headless;
+      pulled += job.link(r).statistics().pulled;
     }
   }
   EXPECT_GT(headless, kSeeds);
@@ -252,6 +270,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   EXPECT_GT(ghosts, kSeeds / 3);
   EXPECT_GT(repeated, kSeeds);
   EXPECT_GT(placed, kSeeds);
+  EXPECT_GT(pulled, kSeeds);
   EXPECT_GT(not_ready, kSeeds / 3);
 }
 
