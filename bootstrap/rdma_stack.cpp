@@ -140,6 +140,7 @@ Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t
   options.no_room_ns = silence_ns(config);
   options.memory.watch = watch_.get();
   options.memory.cache_bytes = config.rdma_cache_bytes;
+  options.pull_from_bytes = config.rdma_pull_bytes > 0 ? config.rdma_pull_bytes : kNever;
   auto made =
       rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
   if (!made) return made.error();

@@ -258,6 +258,12 @@ constexpr Knob kKnobs[] = {
                                     "unmapped or moved, to a thread of the library. 0: none, "
                                     "memory that esp_alloc did not give is copied.",
                                     {0, kTiB}),
+    knob<&Config::rdma_pull_bytes>("RDMA_PULL_BYTES", "bytes",
+                                   "Segments from this size on that lie in registered memory and "
+                                   "come before their receive are read by the receiver's adapter "
+                                   "when that is posted; their sender waits. 0: none, they are "
+                                   "copied.",
+                                   {0, kTiB}),
     knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
                                 "A peer that answers no datagram for so long is given up. A rank "
                                 "that computes and calls nothing of the library does not answer. "

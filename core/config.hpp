@@ -69,6 +69,7 @@ struct Config {
   int rdma_not_ready_retries = 6;
   int rdma_connections = 64;
   std::uint64_t rdma_cache_bytes = 0;
+  std::uint64_t rdma_pull_bytes = 256 << 10;
   double rdma_silence = 0.0;
   bool counters = false;
   bool trace = false;

@@ -79,6 +79,9 @@ class RdmaLink final : public net::Link {
    public:
     Tap(RdmaLink& link, Way way, net::FrameSink& sink) noexcept
         : link_(link), way_(way), sink_(sink) {}
+    bool expects(Rank from, const net::FrameHeader& header) const noexcept override {
+      return sink_.expects(from, header);
+    }
     std::byte* begin(Rank from, const net::FrameHeader& header) noexcept override;
     void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override;
     void lost(Rank peer, const Status& why) noexcept override;

@@ -63,6 +63,10 @@ constexpr Bug kBugs[] = {
      kRdma},
     {73, "half a death", "a peer that is lost by one path lives for the other", kRdma},
     {74, "ignored limit", "connections are asked for beyond the number allowed", kRdma},
+    {76, "read twice", "a frame that was read before a break is read again after it",
+     kConnections},
+    {77, "one inside another", "a frame that has been read is delivered inside another",
+     kConnections},
     {75, "one peer's packets", "packets for arrivals are provided for the last connection alone",
      kConnections},
 };

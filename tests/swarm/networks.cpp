@@ -53,6 +53,7 @@ void draw_connections(Prng prng, Scenario& scenario) {
   link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
   if (prng.chance(0.7)) link.memory.register_from_bytes = link.place_from_bytes;
   scenario.odd_ranks_copy = prng.chance(0.5);
+  if (prng.chance(0.5)) link.pull_from_bytes = pick(prng, {1U, 200U, 1000U});
   sim::FaultSpec& faults = scenario.world.faults;
   if (prng.chance(0.2)) return;
   if (prng.chance(0.8)) faults.breaks = static_cast<std::uint32_t>(1 + prng.below(100));

@@ -358,9 +358,10 @@ std::string Scenario::describe() const {
   if (has_connections()) {
     text += fmt::format(
         "  packets of {} bytes, {} to send, {} to receive, {} operations at a time, window {}, {} "
-        "completions at a time, places from {} bytes, registered from {}{}\n",
+        "completions at a time, places from {} bytes, read from {}, registered from {}{}\n",
         adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
         connections.window, connections.poll_budget, connections.place_from_bytes,
+        connections.pull_from_bytes,
         connections.memory.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
   }
   if (stage == StageKind::kRdma) {

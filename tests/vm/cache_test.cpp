@@ -104,6 +104,36 @@ TEST_F(Cache, MemoryThatStaysIsRegisteredOnce) {
   EXPECT_GE(world_->connections(0).statistics().placed, 15U) << "and nothing of it is copied";
 }
 
+// By the adapter, out of the sender's memory into the receiver's.
+TEST_F(Cache, AFrameWhoseReceiveIsLateIsRead) {
+  send_and_check(1);  // the connection is up
+  ASSERT_TRUE(verbs::eventually([&] { return progress(), world_->connections(0).up(1); }));
+  const std::uint64_t copied = world_->connections(0).statistics().copied_bytes;
+  const std::uint64_t placed = world_->connections(0).statistics().placed;
+  for (std::uint64_t number = 2; number <= 9; ++number) {
+    std::memset(from_.at, static_cast<int>(number), kBytes);
+    Receive receive;
+    Sending send;
+    receive.dst = to_.at;
+    receive.bytes = kBytes;
+    const SegmentId to{.peer = 1, .flow = FlowId(1, 0, number)};
+    const SegmentId from{.peer = 0, .flow = to.flow};
+    const Send what = {.segment = to, .data = from_.at, .bytes = kBytes};
+    ASSERT_EQ(world_->frames(0).send(what, send), Posted::kPending);
+    const auto told = [&] { return world_->connections(0).statistics().offered == number - 1; };
+    ASSERT_TRUE(verbs::eventually([&] { return progress(), told(); }));
+    for (int i = 0; i < 200; ++i) progress();
+    EXPECT_FALSE(send.done);
+    ASSERT_EQ(world_->frames(1).recv(from, 1, receive), Posted::kPending);
+    ASSERT_TRUE(verbs::eventually([&] { return progress(), receive.done && send.done; }));
+    const auto right = std::count(to_.at, to_.at + kBytes, static_cast<std::byte>(number));
+    ASSERT_EQ(right, std::ptrdiff_t{kBytes}) << "message " << number;
+  }
+  EXPECT_EQ(world_->connections(1).statistics().pulled, 8U);
+  EXPECT_EQ(world_->connections(0).statistics().copied_bytes, copied);
+  EXPECT_EQ(world_->connections(0).statistics().placed, placed);
+}
+
 TEST_F(Cache, MemoryThatComesAnewIsNotTakenForTheOld) {
   std::uint64_t number = 1;
   for (unsigned way = 0; way < 4; ++way) {

@@ -25,6 +25,7 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
     connections.rebuilds_max = 1000;
     connections.place_from_bytes = options.place_from_bytes;
     if (options.registers) connections.memory.register_from_bytes = options.place_from_bytes;
+    connections.pull_from_bytes = options.pull_from_bytes;
     node.connections = std::move(*rdma::ConnectionLink::create(
         *node.connection_port, *node.datagrams, world_.clock(r), r, count, connections));
     add(std::make_unique<Counters>(),
