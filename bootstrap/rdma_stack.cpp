@@ -77,16 +77,32 @@ Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options&
   if (!datagrams) return datagrams.error();
   datagram_port_ = std::move(*datagrams);
   if (connections == 0) return Unit{};
+  if (auto opened = open_connections(connections); !opened) {
+    why_no_connections_ = opened.error().text;
+    descriptors_.reset();
+    packets_.reset();
+    connection_port_.reset();
+  }
+  return Unit{};
+}
+
+// All that this machine, or a limit of this process, may refuse to them: the card promises them,
+// and who has them in its card cannot do without.
+Outcome RdmaStack::open_connections(std::uint32_t connections) {
   verbs::ConnectionOptions wanted;
   wanted.connections = connections;
   wanted.packets_each = rdma::CreditAccount::kWindowMin;
-  auto opened = adapter_->open_connections(wanted);
-  if (opened) {
-    connection_port_ = std::move(*opened);
-  } else {
-    why_no_connections_ = opened.error().text;
-  }
-  return Unit{};
+  auto port = adapter_->open_connections(wanted);
+  if (!port) return port.error();
+  connection_port_ = std::move(*port);
+  auto packets = rdma::ConnectionLink::prepare(*connection_port_);
+  if (!packets) return packets.error();
+  packets_ = std::move(*packets);
+  auto set = DescriptorSet::create();
+  if (!set) return set.error();
+  descriptors_ = std::move(*set);
+  if (auto done = descriptors_->add(datagram_port_->descriptor()); !done) return done;
+  return descriptors_->add(connection_port_->descriptor());
 }
 
 std::vector<CardAddress> RdmaStack::addresses() const {
@@ -130,15 +146,11 @@ Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t
   rdma::ConnectionOptions options;
   options.queue_pairs = &counters.queue_pairs;
   options.no_room_ns = silence_ns(config);
-  auto made =
-      rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
+  auto made = rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks,
+                                           options, std::move(packets_));
   if (!made) return made.error();
   connections_ = std::move(*made);
-  auto set = DescriptorSet::create();
-  if (!set) return set.error();
-  descriptors_ = std::move(*set);
-  if (auto done = descriptors_->add(datagrams_->descriptor()); !done) return done;
-  return descriptors_->add(connections_->descriptor());
+  return Unit{};
 }
 
 std::string RdmaStack::describe(Rank rank) const {

@@ -65,6 +65,7 @@ class RdmaStack final : private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
+  Outcome open_connections(std::uint32_t connections);
   Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock,
                            Counters& counters);
 
@@ -72,9 +73,10 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<verbs::Adapter> adapter_;
   std::unique_ptr<rdma::DatagramPort> datagram_port_;
   std::unique_ptr<rdma::ConnectionPort> connection_port_;  // nullptr: datagrams alone
-  std::string why_no_connections_;
-  std::vector<rdma::PortAddress> book_;         // by rank; zeros: none
+  std::unique_ptr<rdma::SendPackets> packets_;  // of the connections, until they are made
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
+  std::string why_no_connections_;
+  std::vector<rdma::PortAddress> book_;  // by rank; zeros: none
   std::unique_ptr<rdma::DatagramLink> datagrams_;
   std::unique_ptr<rdma::ConnectionLink> connections_;
   std::unique_ptr<rdma::RdmaLink> link_;

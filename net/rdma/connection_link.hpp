@@ -94,10 +94,13 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   // The least that a port's packets may have.
   static constexpr std::uint32_t kPacketMin = 256;
 
-  static Result<std::unique_ptr<ConnectionLink>> create(ConnectionPort& port, Postman& postman,
-                                                        Clock& clock, Rank rank,
-                                                        std::uint32_t ranks,
-                                                        const ConnectionOptions& options = {});
+  // All that may fail: whether the port is large enough, and the memory that messages leave from.
+  static Result<std::unique_ptr<SendPackets>> prepare(ConnectionPort& port,
+                                                      const ConnectionOptions& options = {});
+  // `packets`: of prepare() with these options; nullptr: they are made here.
+  static Result<std::unique_ptr<ConnectionLink>> create(
+      ConnectionPort& port, Postman& postman, Clock& clock, Rank rank, std::uint32_t ranks,
+      const ConnectionOptions& options = {}, std::unique_ptr<SendPackets> packets = nullptr);
   ~ConnectionLink() override;
   ConnectionLink(const ConnectionLink&) = delete;
   ConnectionLink& operator=(const ConnectionLink&) = delete;
@@ -158,6 +161,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   Peer* on(ConnectionId connection) const noexcept;
   bool barred(Rank rank) const noexcept { return barred_[static_cast<std::size_t>(rank)]; }
   void bar(Rank rank, const Status& why) noexcept;
+  Error adapter_failed(Rank rank) const;
 
   // Sending (connection_link_send.cpp).
   Post* make_post(const net::FrameHeader& header, const void* payload) noexcept;
@@ -267,6 +271,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::uint64_t looked_ns_ = 0;
   std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
+  bool failed_ = false;          // the adapter has, for good
   ConnectionStatistics statistics_;
 };
 
