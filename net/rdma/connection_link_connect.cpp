@@ -187,6 +187,8 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
 // that there was is asked for again, less and less often, for as long as a peer may be silent. A
 // first one is done without, unless frames wait for it.
 void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
+  // That is no want of room: nothing will ever be made of it.
+  if (!port_.fault().ok()) return lose(peer.rank, adapter_failed(peer.rank));
   ++statistics_.no_room;
   close(peer);
   if (peer.verdict || peer.lost) return;

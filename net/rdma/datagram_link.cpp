@@ -190,7 +190,9 @@ int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexce
 }
 
 bool DatagramLink::arm() noexcept {
-  return !untried_ && dying_.empty() && complete_ == nullptr && port_.arm();
+  if (untried_ || !dying_.empty() || complete_ != nullptr) return false;
+  // A broken port has nothing more to tell.
+  return !port_fault_.ok() || port_.arm();
 }
 
 std::uint64_t DatagramLink::deadline_ns() const noexcept {

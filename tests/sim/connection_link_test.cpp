@@ -368,6 +368,38 @@ TEST(ConnectionLink, APeerWithoutRoomForAConnectionIsLostWithTheReason) {
   EXPECT_GE(losses, 4U);
 }
 
+struct Heard final : net::FrameSink {
+  std::byte* begin(Rank, const net::FrameHeader&) noexcept override { return nullptr; }
+  void end(Rank, const net::FrameHeader&, std::byte*) noexcept override {}
+  void lost(Rank peer, const Status& why) noexcept override { told.emplace_back(peer, why); }
+  std::vector<std::pair<Rank, Status>> told;
+};
+
+// Whom this rank has never met is not told to have too few queue pairs.
+TEST(ConnectionLink, AfterAFailureEverybodyIsLostWithTheReason) {
+  ConnectionJobOptions options = small(12);
+  options.ranks = 3;
+  options.frames = 0;
+  ConnectionJob job(options);
+  job.net().overrun(0);
+  Completion nobody;
+  Heard heard;
+  (void)job.link(0).post(1, {}, nullptr, nobody);  // before the link has heard of it
+  while (job.link(0).progress(heard) > 0) {
+  }
+  EXPECT_TRUE(job.link(0).arm());
+  (void)job.link(0).post(2, {}, nullptr, nobody);
+  EXPECT_FALSE(job.link(0).arm());
+  while (job.link(0).progress(heard) > 0) {
+  }
+  EXPECT_TRUE(job.link(0).arm());
+  ASSERT_EQ(heard.told.size(), 2U);
+  for (const auto& [peer, why] : heard.told) {
+    EXPECT_EQ(why.code(), ESP_ERR_NETWORK);
+    EXPECT_EQ(job.link(0).describe(peer), "lost: the adapter has failed");
+  }
+}
+
 // A connection of 0 and 1 breaks, and rank 1 has none left for a while.
 struct Crowd final : sim::Happening {
   void happen() noexcept override {
@@ -446,6 +478,8 @@ TEST(ConnectionLink, AFailedAdapterLosesAllPeers) {
   Rank failed = -1;
   for (Rank r = 0; r < 3; ++r) failed = job.port(r).fault().ok() ? failed : r;
   ASSERT_GE(failed, 0);
+  EXPECT_FALSE(job.port(failed).arm());
+  EXPECT_TRUE(job.link(failed).arm()) << "it may sleep, while it goes on with others elsewhere";
   for (Rank r = 0; r < 3; ++r) {
     if (r == failed) continue;
     EXPECT_EQ(job.lost(failed, r), 1U);

@@ -246,6 +246,9 @@ TEST(SimLink, ABrokenPortLosesEverybody) {
   for (Rank r = 0; r < 3; ++r) {
     if (net.port(r).fault().ok()) continue;
     broken = true;
+    EXPECT_FALSE(net.port(r).arm());
+    EXPECT_TRUE(net.link(r).arm()) << "it may sleep, while it goes on with others elsewhere";
+    EXPECT_EQ(net.link(r).deadline_ns(), 0U);
     EXPECT_EQ(net.lost(r).size(), 2U);
     for (const auto& [peer, why] : net.lost(r)) EXPECT_EQ(why.rank(), peer);
   }
