@@ -11,7 +11,8 @@
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
 //                            no room, a broken one for which there is none for long, one that
-//                            breaks again and again without carrying anything. Not those that do
+//                            breaks again and again without carrying anything, or that the adapter
+//                            cannot connect however often it is tried. Not those that do
 //                            not answer: who carries the letters knows whether a peer lives
 //                            (datagram_link.hpp), and calls lose()
 //
@@ -219,6 +220,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void answer(Peer& peer, const Letter& request) noexcept;
   void connect(Peer& peer, const Letter& reply) noexcept;
   bool join(Peer& peer, const Letter& letter) noexcept;
+  void not_joined(Peer& peer, const Error& why) noexcept;
+  void ask_later(Peer& peer, std::uint64_t pause_ns) noexcept;
   void go(Peer& peer) noexcept;
   void ask(Peer& peer) noexcept;
   void no_room(Peer& peer, const char* whose) noexcept;

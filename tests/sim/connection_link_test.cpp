@@ -236,6 +236,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
     ConnectionJob job(options);
+    if (seed % 8 == 0) job.net().refuse_connects(static_cast<Rank>(seed / 8 % 2), 2);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
     breaks += job.net().counts().breaks;
     ghosts += job.net().counts().ghosts;
@@ -397,6 +398,40 @@ TEST(ConnectionLink, AfterAFailureEverybodyIsLostWithTheReason) {
   for (const auto& [peer, why] : heard.told) {
     EXPECT_EQ(why.code(), ESP_ERR_NETWORK);
     EXPECT_EQ(job.link(0).describe(peer), "lost: the adapter has failed");
+  }
+}
+
+// What an adapter cannot connect now it may connect later: at the asker, at the answerer, at both.
+TEST(ConnectionLink, AConnectThatFailsIsTriedAgain) {
+  for (const std::uint32_t here : {0U, 1U, 5U}) {
+    for (const std::uint32_t there : {0U, 1U, 5U}) {
+      ConnectionJobOptions options = small(13 + here + 10 * there);
+      options.limit_ns = 20'000'000'000;
+      ConnectionJob job(options);
+      job.net().refuse_connects(0, here);
+      job.net().refuse_connects(1, there);
+      EXPECT_EQ(job.run(), "") << here << ", " << there;
+      EXPECT_EQ(job.lost(0, 1) + job.lost(1, 0), 0U);
+      EXPECT_LE(job.link(0).statistics().connections, 1U + there);
+    }
+  }
+}
+
+TEST(ConnectionLink, AConnectThatAlwaysFailsIsTheEndWithItsReason) {
+  for (const Rank unable : {0, 1}) {
+    ConnectionJobOptions options = small(14);
+    options.limit_ns = 20'000'000'000;
+    ConnectionJob job(options);
+    job.net().refuse_connects(unable, 1000);
+    const std::string story = job.run();
+    EXPECT_NE(story.find("lost: no connection to rank " + std::to_string(1 - unable) +
+                         ": the simulated adapter cannot connect now"),
+              std::string::npos)
+        << story;
+    EXPECT_EQ(job.lost(unable, 1 - unable), 1U);
+    EXPECT_EQ(job.why(unable, 1 - unable), ESP_ERR_NETWORK);
+    EXPECT_EQ(job.link(unable).statistics().connections, 0U);
+    EXPECT_GE(job.link(unable).statistics().letters, options.link.rebuilds_max);
   }
 }
 
