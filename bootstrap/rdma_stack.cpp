@@ -38,8 +38,9 @@ std::string why_none_usable(const std::vector<verbs::PortInfo>& all) {
   return why;
 }
 
-Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& options,
-                                    int node_rank) {
+// The best first; at least one.
+Result<std::vector<verbs::PortInfo>> choose_ports(const Config& config,
+                                                  const verbs::Options& options, int node_rank) {
   const std::vector<verbs::PortInfo> all = verbs::list_ports(options);
   Machine machine;  // Reading it takes milliseconds: where there is something to choose.
   if (all.size() > 1 && config.device.empty()) {
@@ -49,7 +50,7 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
       verbs::choose_ports(all, options, machine, {locality_of_rank(machine, node_rank), node_rank});
   if (!chosen) return chosen.error();
   if (chosen->empty()) return error(ESP_ERR_UNSUPPORTED, why_none_usable(all));
-  return chosen->front();
+  return chosen;
 }
 
 }  // namespace
@@ -57,15 +58,25 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
 RdmaStack::~RdmaStack() = default;
 
 Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::uint32_t connections,
-                                                   int node_rank) {
+                                                   int node_rank, const Log& log) {
   const verbs::Options options = verbs::options_from(config);
-  const auto port = choose_port(config, options, node_rank);
-  if (!port) return port.error();
-  std::unique_ptr<RdmaStack> stack(new RdmaStack);
-  if (auto done = stack->open_ports(port.value(), options, connections); !done) {
-    return done.error();
+  const auto ports = choose_ports(config, options, node_rank);
+  if (!ports) return ports.error();
+  Error failure;  // The first one's status, and what all of them said.
+  for (const verbs::PortInfo& port : ports.value()) {
+    std::unique_ptr<RdmaStack> stack(new RdmaStack);
+    auto done = stack->open_ports(port, options, connections);
+    if (done) {
+      if (!failure.text.empty()) log.warn("{} instead of: {}", port.name(), failure.text);
+      return stack;
+    }
+    if (failure.text.empty()) {
+      failure = done.error();
+    } else {
+      failure.text += "; " + done.error().text;
+    }
   }
-  return stack;
+  return failure;
 }
 
 Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
@@ -114,7 +125,7 @@ std::vector<CardAddress> RdmaStack::addresses() const {
 
 Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards, Rank me,
                            const std::vector<PeerWire>& wires, std::uint32_t connections_max,
-                           Clock& clock, Counters& counters) {
+                           Clock& clock, Counters& counters, const Log& log) {
   const auto ranks = static_cast<std::uint32_t>(cards.size());
   book_.resize(ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -134,7 +145,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
-                                           descriptor);
+                                           descriptor, log);
   for (std::uint32_t r = 0; r < ranks; ++r) {
     if (wires[r].kind == WireKind::kUd) link_->use_datagrams(static_cast<Rank>(r));
   }

@@ -16,6 +16,7 @@
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/descriptor_set.hpp"
+#include "core/log.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -29,11 +30,11 @@ namespace espalier {
 
 class RdmaStack final : private rdma::AddressBook {
  public:
-  // `connections`: as many at most, of both ranks' making; 0: none are wanted. An error of code
-  // ESP_ERR_CONFIG: a setting asks for what is not there; else this machine, or what this process
-  // may do, is the reason.
+  // `connections`: as many at most, of both ranks' making; 0: none are wanted. The best port that
+  // can be opened; `log` is told of those before it. An error of code ESP_ERR_CONFIG: a setting
+  // asks for what is not there; else this machine, or what this process may do, is the reason.
   static Result<std::unique_ptr<RdmaStack>> open(const Config& config, std::uint32_t connections,
-                                                 int node_rank);
+                                                 int node_rank, const Log& log);
   ~RdmaStack();
   RdmaStack(const RdmaStack&) = delete;
   RdmaStack& operator=(const RdmaStack&) = delete;
@@ -46,7 +47,7 @@ class RdmaStack final : private rdma::AddressBook {
   // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
                   const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock,
-                  Counters& counters);
+                  Counters& counters, const Log& log);
 
   // From here on: connected.
   net::Link& link() noexcept { return *link_; }

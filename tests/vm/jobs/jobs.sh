@@ -94,6 +94,17 @@ job_little_locked_memory() {
     grep -q "rank 1 .* ud by rxe0:1" <<< "$said" || return 1
   job 4 2 shm,rc,ud,tcp "${LITTLE[@]}" "$probe" collect
 }
+# The first that was named is there, and cannot be opened.
+job_second_device() {
+  local said
+  local -x REFUSED_DEVICE=rxe7 LD_PRELOAD=$bin/device_gone.so
+  local second=(bash -c 'ESPALIER_DEVICE=rxe7,$ESPALIER_DEVICE exec "$@"' -)
+  said=$(job 2 2 shm,rc,ud "${second[@]}" "$bin/esp-info" 2>&1) || return 1
+  echo "$said"
+  grep -q "rxe0:1 instead of: rxe7: ibv_create_qp (UD): " <<< "$said" &&
+    grep -q "^rdma  *rxe0:1 RoCE, active" <<< "$said" &&
+    job 2 2 shm,rc,ud "${second[@]}" "$probe" collect
+}
 job_esp_info() {
   local said
   said=$(WITHOUT="2" job 3 3 shm,rc,ud,tcp "$bin/esp-info")
