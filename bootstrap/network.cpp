@@ -11,10 +11,10 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
                                                const std::vector<WireKind>& allowed,
                                                const Identity& identity, Clock& clock,
                                                Counters& counters, const Log& log) {
-  std::unique_ptr<Network> network(new Network(identity));
+  std::unique_ptr<Network> network(new Network(identity, log));
   if (auto done = network->open_rdma(config, allowed); !done) return done.error();
   if (allows(allowed, WireKind::kTcp)) {
-    if (auto done = network->open_tcp(config, clock, counters, log); !done) return done.error();
+    if (auto done = network->open_tcp(config, clock, counters); !done) return done.error();
   }
   if (network->rdma_ != nullptr && !network->rdma_->why_no_cache().empty()) {
     log.warn("{} has no effect: {}", config.written_name("RDMA_CACHE_BYTES"),
@@ -26,13 +26,13 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
   return network;
 }
 
-Outcome Network::open_tcp(const Config& config, Clock& clock, Counters& counters, const Log& log) {
+Outcome Network::open_tcp(const Config& config, Clock& clock, Counters& counters) {
   net::TcpOptions options;
   options.rank = identity_.rank;
   options.job_size = identity_.job_size;
   options.interface = config.tcp_interface;
   options.interface_setting = config.written_name("TCP_INTERFACE");
-  auto link = net::TcpLink::create(options, clock, counters, log);
+  auto link = net::TcpLink::create(options, clock, counters, log_);
   if (!link) return link.error();
   tcp_ = std::move(*link);
   return Unit{};
@@ -48,7 +48,7 @@ Outcome Network::open_rdma(const Config& config, const std::vector<WireKind>& al
   const bool connections = wants_connections(allowed);
   // As many again may be made by others.
   auto stack = RdmaStack::open(config, connections ? std::min(2 * connections_max_, ranks) : 0,
-                               identity_.node_rank);
+                               identity_.node_rank, log_);
   if (!stack) {
     if (stack.error().status.code() == ESP_ERR_CONFIG) return stack.error();
     for (const WireKind kind : {WireKind::kRc, WireKind::kUd}) {
@@ -87,7 +87,7 @@ Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
   };
   if (rdma_ != nullptr) {
     auto done = rdma_->connect(config, cards, identity_.rank, wires, connections_max_, clock,
-                               counters);
+                               counters, log_);
     if (!done) return done;
     add_way(rdma_->link(), is_rdma);
   }

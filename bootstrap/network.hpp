@@ -91,8 +91,8 @@ class Network final : public Messenger, private net::ControlHandler {
     net::FrameWire wire;
   };
 
-  explicit Network(const Identity& identity) noexcept : identity_(identity) {}
-  Outcome open_tcp(const Config& config, Clock& clock, Counters& counters, const Log& log);
+  Network(const Identity& identity, const Log& log) noexcept : identity_(identity), log_(log) {}
+  Outcome open_tcp(const Config& config, Clock& clock, Counters& counters);
   Outcome open_rdma(const Config& config, const std::vector<WireKind>& allowed);
   Outcome connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires);
   Way& way(Rank rank) const noexcept {
@@ -104,6 +104,7 @@ class Network final : public Messenger, private net::ControlHandler {
   void lost(Rank peer, const Status& why) noexcept override;
 
   const Identity identity_;
+  const Log log_;
   std::vector<ClosedWire> closed_;
   std::uint32_t connections_max_ = 0;
   std::unique_ptr<net::TcpLink> tcp_;  // nullptr: not open

@@ -38,8 +38,9 @@ std::string why_none_usable(const std::vector<verbs::PortInfo>& all) {
   return why;
 }
 
-Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& options,
-                                    int node_rank) {
+// The best first; at least one.
+Result<std::vector<verbs::PortInfo>> choose_ports(const Config& config,
+                                                  const verbs::Options& options, int node_rank) {
   const std::vector<verbs::PortInfo> all = verbs::list_ports(options);
   Machine machine;  // Reading it takes milliseconds: where there is something to choose.
   if (all.size() > 1 && config.device.empty()) {
@@ -49,7 +50,7 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
       verbs::choose_ports(all, options, machine, {locality_of_rank(machine, node_rank), node_rank});
   if (!chosen) return chosen.error();
   if (chosen->empty()) return error(ESP_ERR_UNSUPPORTED, why_none_usable(all));
-  return chosen->front();
+  return chosen;
 }
 
 }  // namespace
@@ -57,14 +58,25 @@ Result<verbs::PortInfo> choose_port(const Config& config, const verbs::Options& 
 RdmaStack::~RdmaStack() = default;
 
 Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::uint32_t connections,
-                                                   int node_rank) {
+                                                   int node_rank, const Log& log) {
   const verbs::Options options = verbs::options_from(config);
-  const auto port = choose_port(config, options, node_rank);
-  if (!port) return port.error();
-  std::unique_ptr<RdmaStack> stack(new RdmaStack);
-  if (auto done = stack->open_ports(port.value(), options, connections); !done) {
-    return done.error();
+  const auto ports = choose_ports(config, options, node_rank);
+  if (!ports) return ports.error();
+  Error failure;  // The first one's status, and what all of them said.
+  for (const verbs::PortInfo& port : ports.value()) {
+    std::unique_ptr<RdmaStack> stack(new RdmaStack);
+    auto done = stack->open_ports(port, options, connections);
+    if (done) {
+      if (!failure.text.empty()) log.warn("{} instead of: {}", port.name(), failure.text);
+      return stack;
+    }
+    if (failure.text.empty()) {
+      failure = done.error();
+    } else {
+      failure.text += "; " + done.error().text;
+    }
   }
+<<<<<<< HEAD
   if (config.rdma_cache_bytes > 0 && stack->connection_port_ != nullptr) {
     auto watch = MemoryWatch::create();
     if (watch) {
@@ -74,6 +86,9 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
     }
   }
   return stack;
+=======
+  return failure;
+>>>>>>> robust
 }
 
 Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
@@ -85,16 +100,32 @@ Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options&
   if (!datagrams) return datagrams.error();
   datagram_port_ = std::move(*datagrams);
   if (connections == 0) return Unit{};
+  if (auto opened = open_connections(connections); !opened) {
+    why_no_connections_ = opened.error().text;
+    descriptors_.reset();
+    packets_.reset();
+    connection_port_.reset();
+  }
+  return Unit{};
+}
+
+// All that this machine, or a limit of this process, may refuse to them: the card promises them,
+// and who has them in its card cannot do without.
+Outcome RdmaStack::open_connections(std::uint32_t connections) {
   verbs::ConnectionOptions wanted;
   wanted.connections = connections;
   wanted.packets_each = rdma::CreditAccount::kWindowMin;
-  auto opened = adapter_->open_connections(wanted);
-  if (opened) {
-    connection_port_ = std::move(*opened);
-  } else {
-    why_no_connections_ = opened.error().text;
-  }
-  return Unit{};
+  auto port = adapter_->open_connections(wanted);
+  if (!port) return port.error();
+  connection_port_ = std::move(*port);
+  auto packets = rdma::ConnectionLink::prepare(*connection_port_);
+  if (!packets) return packets.error();
+  packets_ = std::move(*packets);
+  auto set = DescriptorSet::create();
+  if (!set) return set.error();
+  descriptors_ = std::move(*set);
+  if (auto done = descriptors_->add(datagram_port_->descriptor()); !done) return done;
+  return descriptors_->add(connection_port_->descriptor());
 }
 
 std::vector<CardAddress> RdmaStack::addresses() const {
@@ -106,7 +137,7 @@ std::vector<CardAddress> RdmaStack::addresses() const {
 
 Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards, Rank me,
                            const std::vector<PeerWire>& wires, std::uint32_t connections_max,
-                           Clock& clock, Counters& counters) {
+                           Clock& clock, Counters& counters, const Log& log) {
   const auto ranks = static_cast<std::uint32_t>(cards.size());
   book_.resize(ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {
@@ -126,7 +157,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
-                                           descriptor);
+                                           descriptor, log);
   for (std::uint32_t r = 0; r < ranks; ++r) {
     if (wires[r].kind == WireKind::kUd) link_->use_datagrams(static_cast<Rank>(r));
   }
@@ -138,18 +169,19 @@ Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t
   rdma::ConnectionOptions options;
   options.queue_pairs = &counters.queue_pairs;
   options.no_room_ns = silence_ns(config);
+<<<<<<< HEAD
   options.memory.watch = watch_.get();
   options.memory.cache_bytes = config.rdma_cache_bytes;
   options.pull_from_bytes = config.rdma_pull_bytes > 0 ? config.rdma_pull_bytes : kNever;
   auto made =
       rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
+=======
+  auto made = rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks,
+                                           options, std::move(packets_));
+>>>>>>> robust
   if (!made) return made.error();
   connections_ = std::move(*made);
-  auto set = DescriptorSet::create();
-  if (!set) return set.error();
-  descriptors_ = std::move(*set);
-  if (auto done = descriptors_->add(datagrams_->descriptor()); !done) return done;
-  return descriptors_->add(connections_->descriptor());
+  return Unit{};
 }
 
 std::string RdmaStack::describe(Rank rank) const {

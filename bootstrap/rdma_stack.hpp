@@ -16,7 +16,11 @@
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/descriptor_set.hpp"
+<<<<<<< HEAD
 #include "core/memory_watch.hpp"
+=======
+#include "core/log.hpp"
+>>>>>>> robust
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -30,11 +34,11 @@ namespace espalier {
 
 class RdmaStack final : private rdma::AddressBook {
  public:
-  // `connections`: as many at most, of both ranks' making; 0: none are wanted. An error of code
-  // ESP_ERR_CONFIG: a setting asks for what is not there; else this machine, or what this process
-  // may do, is the reason.
+  // `connections`: as many at most, of both ranks' making; 0: none are wanted. The best port that
+  // can be opened; `log` is told of those before it. An error of code ESP_ERR_CONFIG: a setting
+  // asks for what is not there; else this machine, or what this process may do, is the reason.
   static Result<std::unique_ptr<RdmaStack>> open(const Config& config, std::uint32_t connections,
-                                                 int node_rank);
+                                                 int node_rank, const Log& log);
   ~RdmaStack();
   RdmaStack(const RdmaStack&) = delete;
   RdmaStack& operator=(const RdmaStack&) = delete;
@@ -49,7 +53,7 @@ class RdmaStack final : private rdma::AddressBook {
   // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
                   const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock,
-                  Counters& counters);
+                  Counters& counters, const Log& log);
 
   // From here on: connected.
   net::Link& link() noexcept { return *link_; }
@@ -68,6 +72,7 @@ class RdmaStack final : private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
+  Outcome open_connections(std::uint32_t connections);
   Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock,
                            Counters& counters);
 
@@ -75,11 +80,17 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<verbs::Adapter> adapter_;
   std::unique_ptr<rdma::DatagramPort> datagram_port_;
   std::unique_ptr<rdma::ConnectionPort> connection_port_;  // nullptr: datagrams alone
+<<<<<<< HEAD
   std::string why_no_connections_;
   std::unique_ptr<MemoryWatch> watch_;  // nullptr: no cache
   std::string why_no_cache_;
   std::vector<rdma::PortAddress> book_;         // by rank; zeros: none
+=======
+  std::unique_ptr<rdma::SendPackets> packets_;  // of the connections, until they are made
+>>>>>>> robust
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
+  std::string why_no_connections_;
+  std::vector<rdma::PortAddress> book_;  // by rank; zeros: none
   std::unique_ptr<rdma::DatagramLink> datagrams_;
   std::unique_ptr<rdma::ConnectionLink> connections_;
   std::unique_ptr<rdma::RdmaLink> link_;

@@ -60,28 +60,34 @@ int Worker::progress_once() noexcept {
 Outcome Worker::make_descriptor() {
   auto bell = DescriptorBell::create();
   if (!bell) return bell.error();
-  if (!sources_.empty()) {
-    auto set = DescriptorSet::create();
-    if (!set) return set.error();
-    if (auto done = (*set)->add((*bell)->fd()); !done) return done;
-    for (const WakeSource* source : sources_) {
-      if (source->descriptor() < 0) continue;
-      if (auto done = (*set)->add(source->descriptor()); !done) return done;
-    }
-    descriptors_ = std::move(*set);
+  auto set = DescriptorSet::create();
+  if (!set) return set.error();
+  if (auto done = (*set)->add((*bell)->fd()); !done) return done;
+  for (const WakeSource* source : sources_) {
+    if (source->descriptor() < 0) continue;
+    if (auto done = (*set)->add(source->descriptor()); !done) return done;
   }
+  descriptors_ = std::move(*set);
   descriptor_ = std::move(*bell);
   return Unit{};
 }
 
+// park() needs none: it sleeps with a limit.
+Outcome Worker::make_alarm() {
+  auto alarm = DescriptorAlarm::create();
+  if (!alarm) return alarm.error();
+  if (auto done = descriptors_->add((*alarm)->fd()); !done) return done;
+  alarm_ = std::move(*alarm);
+  return Unit{};
+}
+
 int Worker::descriptor(Status& failure) {
-  if (descriptor_ == nullptr) {
-    if (auto made = make_descriptor(); !made) {
-      failure = made.error().status;
-      return -1;
-    }
-  }
-  return descriptors_ != nullptr ? descriptors_->fd() : descriptor_->fd();
+  Outcome made = Unit{};
+  if (descriptor_ == nullptr) made = make_descriptor();
+  if (made && alarm_ == nullptr) made = make_alarm();
+  if (made) return descriptors_->fd();
+  failure = made.error().status;
+  return -1;
 }
 
 // False: one has work already.
@@ -91,7 +97,7 @@ bool Worker::arm_sources() noexcept {
 }
 
 int Worker::arm() noexcept {
-  ESP_ASSERT(descriptor_ != nullptr && !in_progress_);
+  ESP_ASSERT(alarm_ != nullptr && !in_progress_);
   if (armed_) disarm();
   doorbell_.arm_descriptor(descriptor_->mailbox());
   int events = progress_once();
@@ -100,14 +106,23 @@ int Worker::arm() noexcept {
     doorbell_.disarm();
   } else {
     armed_ = true;
+    set_alarm();
   }
   return events;
+}
+
+// Retransmissions, signs of life and other timers come due while nothing arrives.
+void Worker::set_alarm() noexcept {
+  const std::uint64_t deadline_ns = next_deadline_ns();
+  if (deadline_ns == kNever) return;
+  alarm_->ring_in(elapsed_ns(clock_.now_ns(), deadline_ns));
 }
 
 void Worker::disarm() noexcept {
   armed_ = false;
   doorbell_.disarm();
   descriptor_->drain();
+  if (alarm_ != nullptr) alarm_->stop();
 }
 
 int Worker::run_tasks() noexcept {

@@ -34,6 +34,7 @@
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/descriptor_alarm.hpp"
 #include "core/descriptor_set.hpp"
 #include "core/doorbell.hpp"
 #include "core/mpsc_queue.hpp"
@@ -123,8 +124,8 @@ class Worker {
   // For an owner that sleeps in a loop of its own. Makes the descriptor (made at the first call),
   // or -1 with the reason in `failure`.
   int descriptor(Status& failure);
-  // Arms it. 0: sleep until it is readable; more: events were handled, do not sleep. The next
-  // progress() disarms.
+  // Arms it, with an alarm for what is due next. 0: sleep until it is readable; more: events were
+  // handled, do not sleep. The next progress() disarms.
   int arm() noexcept;
 
   // Any thread. Blocks (politely) while the queue is full. Needs enable_submission().
@@ -163,6 +164,8 @@ class Worker {
   void park(Look done, void* context, std::uint64_t now_ns) noexcept;
   void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
   Outcome make_descriptor();
+  Outcome make_alarm();
+  void set_alarm() noexcept;
   bool arm_sources() noexcept;
   int run_tasks() noexcept;
   void disarm() noexcept;
@@ -180,7 +183,8 @@ class Worker {
   TimerQueue timers_;
   std::unique_ptr<MpscQueue<Task*>> tasks_;
   std::unique_ptr<DescriptorBell> descriptor_;
-  std::unique_ptr<DescriptorSet> descriptors_;  // with sources: theirs and the bell's
+  std::unique_ptr<DescriptorSet> descriptors_;  // the bell's, the sources', the alarm's
+  std::unique_ptr<DescriptorAlarm> alarm_;      // for who sleeps elsewhere
   std::uint64_t yields_again_ns_ = 0;           // none before
   std::uint64_t yieldless_ns_ = 0;              // how long there were none; 0: the last were good
   std::uint64_t naps_until_ns_ = 0;             // 0: none after yields

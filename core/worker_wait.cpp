@@ -127,8 +127,7 @@ void Worker::park_on_descriptors(Look done, void* context, std::uint64_t timeout
   for (const WakeSource* source : sources_) {
     if (source->descriptor() < 0) timeout_ns = std::min(timeout_ns, kBlindParkNs);
   }
-  Status failure;
-  if (descriptor(failure) < 0) {
+  if (descriptor_ == nullptr && !make_descriptor()) {
     const auto look = [&] { return done(context) || progress() > 0 || done(context); };
     return doorbell_.sleep(look, std::min(timeout_ns, kBlindParkNs));
   }

@@ -9,6 +9,7 @@
 #include "net/rdma/connection_peer.hpp"
 
 namespace espalier::rdma {
+
 ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& clock, Rank rank,
                                std::uint32_t ranks, const ConnectionOptions& options,
                                std::unique_ptr<SendPackets> packets)
@@ -26,10 +27,8 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
   postman_.deliver_to(this);
 }
 
-Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& port,
-                                                               Postman& postman, Clock& clock,
-                                                               Rank rank, std::uint32_t ranks,
-                                                               const ConnectionOptions& options) {
+Result<std::unique_ptr<SendPackets>> ConnectionLink::prepare(ConnectionPort& port,
+                                                             const ConnectionOptions& options) {
   if (options.window > kWindowMax) {
     return error(ESP_ERR_ARGUMENT, fmt::format("a window of {} messages, at most {} are allowed",
                                                options.window, kWindowMax));
@@ -41,10 +40,19 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(ConnectionPort& p
                              "of {} bytes, {} operations",
                              port.inline_bytes(), port.packet_bytes(), port.send_depth()));
   }
-  auto packets = SendPackets::create(port, options.send_packets);
-  if (!packets) return packets.error();
+  return SendPackets::create(port, options.send_packets);
+}
+
+Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(
+    ConnectionPort& port, Postman& postman, Clock& clock, Rank rank, std::uint32_t ranks,
+    const ConnectionOptions& options, std::unique_ptr<SendPackets> packets) {
+  if (packets == nullptr) {
+    auto prepared = prepare(port, options);
+    if (!prepared) return prepared.error();
+    packets = std::move(*prepared);
+  }
   return std::unique_ptr<ConnectionLink>(
-      new ConnectionLink(port, postman, clock, rank, ranks, options, std::move(*packets)));
+      new ConnectionLink(port, postman, clock, rank, ranks, options, std::move(packets)));
 }
 
 ConnectionLink::~ConnectionLink() {
@@ -212,6 +220,10 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
   copy_bytes(landing->copy.get(), landing->memory, landing->frame.bytes);
 }
 
+Error ConnectionLink::adapter_failed(Rank rank) const {
+  return error(ESP_ERR_NETWORK, "the adapter has failed", rank, port_.fault().error_number());
+}
+
 // What is kept of a peer is not made for one that is lost.
 void ConnectionLink::bar(Rank rank, const Status& why) noexcept {
   if (barred(rank)) return;
@@ -241,12 +253,11 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   ESP_ASSERT(sink_ == nullptr);
   sink_ = &sink;
   looked_ns_ = clock_.now_ns();  // Before: what comes does not wait for the clock.
-  const int polled = port_.poll(*this, static_cast<int>(options_.poll_budget));
+  const int polled = failed_ ? 0 : port_.poll(*this, static_cast<int>(options_.poll_budget));
   int events = std::max(polled, 0);
   if (polled < 0) {
-    for (Peer* peer : active_) {
-      lose(peer->rank, error(ESP_ERR_NETWORK, "the adapter has failed", peer->rank));
-    }
+    failed_ = true;
+    for (Peer* peer : active_) lose(peer->rank, adapter_failed(peer->rank));
   }
   if (!letters_.empty()) events += handle_letters();
   if (!troubled_.empty()) events += handle_troubles();
@@ -281,8 +292,10 @@ int ConnectionLink::fire() noexcept {
 }
 
 bool ConnectionLink::arm() noexcept {
-  return ready_.empty() && barred_news_.empty() && letters_.empty() && troubled_.empty() &&
-         finished_.empty() && port_.arm();
+  const bool quiet = ready_.empty() && barred_news_.empty() && letters_.empty() &&
+                     troubled_.empty() && finished_.empty();
+  // A failed adapter has nothing more to tell.
+  return quiet && (failed_ || port_.arm());
 }
 
 std::uint64_t ConnectionLink::deadline_ns() const noexcept {

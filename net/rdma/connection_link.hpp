@@ -12,7 +12,8 @@
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
 //                            no room, a broken one for which there is none for long, one that
-//                            breaks again and again without carrying anything. Not those that do
+//                            breaks again and again without carrying anything, or that the adapter
+//                            cannot connect however often it is tried. Not those that do
 //                            not answer: who carries the letters knows whether a peer lives
 //                            (datagram_link.hpp), and calls lose()
 //
@@ -98,10 +99,13 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   // The least that a port's packets may have.
   static constexpr std::uint32_t kPacketMin = 256;
 
-  static Result<std::unique_ptr<ConnectionLink>> create(ConnectionPort& port, Postman& postman,
-                                                        Clock& clock, Rank rank,
-                                                        std::uint32_t ranks,
-                                                        const ConnectionOptions& options = {});
+  // All that may fail: whether the port is large enough, and the memory that messages leave from.
+  static Result<std::unique_ptr<SendPackets>> prepare(ConnectionPort& port,
+                                                      const ConnectionOptions& options = {});
+  // `packets`: of prepare() with these options; nullptr: they are made here.
+  static Result<std::unique_ptr<ConnectionLink>> create(
+      ConnectionPort& port, Postman& postman, Clock& clock, Rank rank, std::uint32_t ranks,
+      const ConnectionOptions& options = {}, std::unique_ptr<SendPackets> packets = nullptr);
   ~ConnectionLink() override;
   ConnectionLink(const ConnectionLink&) = delete;
   ConnectionLink& operator=(const ConnectionLink&) = delete;
@@ -165,6 +169,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   Peer* on(ConnectionId connection) const noexcept;
   bool barred(Rank rank) const noexcept { return barred_[static_cast<std::size_t>(rank)]; }
   void bar(Rank rank, const Status& why) noexcept;
+  Error adapter_failed(Rank rank) const;
 
   // Sending (connection_link_send.cpp).
   Post* make_post(const net::FrameHeader& header, const void* payload) noexcept;
@@ -241,6 +246,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void answer(Peer& peer, const Letter& request) noexcept;
   void connect(Peer& peer, const Letter& reply) noexcept;
   bool join(Peer& peer, const Letter& letter) noexcept;
+  void not_joined(Peer& peer, const Error& why) noexcept;
+  void ask_later(Peer& peer, std::uint64_t pause_ns) noexcept;
   void go(Peer& peer) noexcept;
   void ask(Peer& peer) noexcept;
   void no_room(Peer& peer, const char* whose) noexcept;
@@ -293,6 +300,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::uint64_t looked_ns_ = 0;
   std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
+  bool failed_ = false;          // the adapter has, for good
   ConnectionStatistics statistics_;
 };
 

@@ -127,16 +127,29 @@ void ConnectionLink::connect(Peer& peer, const Letter& reply) noexcept {
 bool ConnectionLink::join(Peer& peer, const Letter& letter) noexcept {
   const Outcome joined = port_.connect(*peer.connection, letter.end);
   if (!joined) {
-    lose(peer.rank,
-         error(ESP_ERR_NETWORK,
-               fmt::format("no connection to rank {}: {}", peer.rank, joined.error().text),
-               peer.rank));
+    not_joined(peer, joined.error());
     return false;
   }
   peer.credits = CreditAccount(letter.window, peer.granted);
   peer.no_room_ns = 0;
   ++statistics_.connections;
   return true;
+}
+
+// What the system refused it may grant later: this side asks anew after a while, whoever asked
+// before. Where no call has failed it is the address that is wrong, and stays so.
+void ConnectionLink::not_joined(Peer& peer, const Error& why) noexcept {
+  constexpr std::uint32_t kDoublings = 8;
+  const int number = why.status.error_number();
+  if (number == 0 || !port_.fault().ok() || ++peer.rebuilds > options_.rebuilds_max) {
+    return lose(peer.rank, error(why.status.code(),
+                                 fmt::format("no connection to rank {}: {}", peer.rank, why.text),
+                                 peer.rank, number));
+  }
+  close(peer);
+  peer.handshake.rest();
+  if (peer.verdict || peer.lost) return;
+  ask_later(peer, options_.letter_ns << std::min(peer.rebuilds, kDoublings));
 }
 
 // May send from here on.
@@ -187,6 +200,8 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
 // that there was is asked for again, less and less often, for as long as a peer may be silent. A
 // first one is done without, unless frames wait for it.
 void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
+  // That is no want of room: nothing will ever be made of it.
+  if (!port_.fault().ok()) return lose(peer.rank, adapter_failed(peer.rank));
   ++statistics_.no_room;
   close(peer);
   if (peer.verdict || peer.lost) return;
@@ -197,10 +212,7 @@ void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
     peer.pause_ns = options_.letter_ns;
   }
   if (peer.met && now - peer.no_room_ns < options_.no_room_ns) {
-    peer.asked_ns = now;
-    peer.letter_ns = options_.letter_ns;
-    timers_.cancel(peer);
-    wake_at(peer, now + peer.pause_ns);
+    ask_later(peer, peer.pause_ns);
     peer.pause_ns = std::min(2 * peer.pause_ns, kLongestPause * options_.letter_ns);
     return;
   }
@@ -212,6 +224,14 @@ void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
        error(ESP_ERR_NO_MEMORY,
              fmt::format("no connection to rank {}: {} no queue pair left", peer.rank, whose),
              peer.rank));
+}
+
+void ConnectionLink::ask_later(Peer& peer, std::uint64_t pause_ns) noexcept {
+  const std::uint64_t now = std::max<std::uint64_t>(clock_.now_ns(), 1);
+  peer.asked_ns = now;
+  peer.letter_ns = options_.letter_ns;
+  timers_.cancel(peer);
+  wake_at(peer, now + pause_ns);
 }
 
 void ConnectionLink::ask(Peer& peer) noexcept {

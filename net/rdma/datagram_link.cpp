@@ -20,6 +20,12 @@ constexpr std::uint32_t kLastAttempts = 4;
 constexpr std::uint64_t kProbesPerGiveUp = 8;
 // Who has said goodbye is about to end and computes no more: silent for so long, it has gone.
 constexpr std::uint64_t kLeftNs = 10'000'000'000;
+// Between looks for a path: doubled each time.
+constexpr std::uint64_t kPathFirstNs = 1'000'000, kPathDoublings = 10;
+
+Error silent(Rank rank) {
+  return error(ESP_ERR_PEER_DIED, "it does not answer", rank);
+}
 
 }  // namespace
 
@@ -84,15 +90,38 @@ void DatagramLink::open(Peer& peer) noexcept {
   budget_.add_peer();
   peer.heard_ns = now();
   peer.parting = parted_[static_cast<std::size_t>(peer.rank)];
-  if (!port_fault_.ok()) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
+  if (!port_fault_.ok()) return give_up(peer, adapter_failed());
+  peer.probing_since_ns = peer.heard_ns;
+  find_path(peer);
+  if (peer.parting && !peer.lost) make_ready(peer);
+}
+
+// What the system refuses now it may grant later. Where no call has failed it is the address that
+// is wrong, and stays so.
+void DatagramLink::find_path(Peer& peer) noexcept {
   const auto address = book_.address_of(peer.rank);
-  if (!address) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
+  if (!address) return give_up(peer, error(ESP_ERR_NETWORK, address.error().text));
   auto path = port_.open_path(address.value());
-  if (!path) return give_up(peer, Status(ESP_ERR_NETWORK, peer.rank));
-  peer.path = *path;
-  peer.reachable = true;
+  const std::uint64_t now_ns = now();
+  if (path) {
+    peer.path = *path;
+    peer.reachable = true;
+    peer.story.clear();
+    peer.probes = 0;
+    peer.heard_ns = now_ns;  // Its silence begins.
+    return set_alarm(peer);
+  }
+  ++counts_.no_path;
+  const int number = path.error().status.error_number();
+  const std::uint64_t waited_ns = elapsed_ns(peer.probing_since_ns, now_ns);
+  if (number == 0 || waited_ns >= options_.give_up_ns) {
+    return give_up(peer,
+                   error(ESP_ERR_NETWORK, "no path: " + path.error().text, peer.rank, number));
+  }
+  peer.story = path.error().text;
+  if (peer.probes < kPathDoublings) ++peer.probes;
+  peer.next_probe_ns = now_ns + (kPathFirstNs << (peer.probes - 1));
   set_alarm(peer);
-  if (peer.parting) make_ready(peer);
 }
 
 void DatagramLink::make_ready(Peer& peer) noexcept {
@@ -145,7 +174,9 @@ void DatagramLink::withdraw(Rank rank, Completion& completion) noexcept {
   for (FramePost* post = peer->posts; post != nullptr; post = post->next) {
     if (post->completion != &completion) continue;
     post->completion = nullptr;
-    if (!ESP_PLANT(48, post->keep_copy(), true)) give_up(*peer, Status(ESP_ERR_NETWORK, rank));
+    if (!ESP_PLANT(48, post->keep_copy(), true)) {
+      give_up(*peer, error(ESP_ERR_NETWORK, "no memory for a frame that was taken back"));
+    }
     return;
   }
   Completion* before = nullptr;
@@ -190,7 +221,9 @@ int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexce
 }
 
 bool DatagramLink::arm() noexcept {
-  return !untried_ && dying_.empty() && complete_ == nullptr && port_.arm();
+  if (untried_ || !dying_.empty() || complete_ != nullptr) return false;
+  // A broken port has nothing more to tell.
+  return !port_fault_.ok() || port_.arm();
 }
 
 std::uint64_t DatagramLink::deadline_ns() const noexcept {
@@ -202,10 +235,10 @@ std::uint64_t DatagramLink::deadline_ns() const noexcept {
 // The alarm rings when anything is due; what is later now is looked at when it rings.
 void DatagramLink::set_alarm(Peer& peer) noexcept {
   if (peer.lost) return;
-  std::uint64_t due = peer.send.deadline_ns();
+  std::uint64_t due = peer.reachable ? peer.send.deadline_ns() : peer.next_probe_ns;
   // Whoever is ready waits for the port, not for time.
-  if (!peer.linked()) due = std::min(due, peer.receive.answer_ns());
-  if (peer.send.idle() && peer.expected_to_live()) {
+  if (peer.reachable && !peer.linked()) due = std::min(due, peer.receive.answer_ns());
+  if (peer.reachable && peer.send.idle() && peer.expected_to_live()) {
     due = std::min(due, peer.probing ? peer.next_probe_ns : peer.heard_ns + options_.keepalive_ns);
   }
   if (!peer.alarm.idle()) {
@@ -220,6 +253,11 @@ std::uint64_t DatagramLink::patience_ns(const Peer& peer) const noexcept {
 }
 
 void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
+  if (!peer.reachable) {
+    if (now_ns < peer.next_probe_ns) return set_alarm(peer);
+    find_path(peer);
+    return peer.reachable ? make_ready(peer) : void();
+  }
   if (peer.send.deadline_ns() <= now_ns) {
     ++counts_.time_outs;
     peer.send.time_out(now_ns, options_.round_trip);
@@ -228,7 +266,7 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= patience_ns(peer);
     if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
       peer.refuse = true;
-      return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+      return give_up(peer, silent(peer.rank));
     }
     make_ready(peer);
   }
@@ -250,7 +288,7 @@ void DatagramLink::ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept 
   const std::uint64_t patience = patience_ns(peer);
   if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= patience) {
     peer.refuse = true;
-    return give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+    return give_up(peer, silent(peer.rank));
   }
   if (peer.probes < UINT8_MAX) ++peer.probes;
   peer.next_probe_ns = now_ns + patience / kProbesPerGiveUp + 1;
@@ -270,8 +308,8 @@ void DatagramLink::run_completions() noexcept {
 std::string DatagramLink::describe(Rank rank) const {
   const Peer* peer = known(rank);
   if (peer == nullptr) return "datagrams, not used yet";
-  if (!peer->reachable) return "datagrams, no path";
-  if (peer->lost) return "datagrams, lost";
+  if (peer->lost) return "datagrams, lost: " + peer->story;
+  if (!peer->reachable) return "datagrams, no path yet: " + peer->story;
   return fmt::format("datagrams of {} bytes, round trip {:.1f} us, {} packets at a time",
                      port_.packet_bytes(),
                      static_cast<double>(peer->send.round_trip().smoothed_ns()) * 1e-3,

@@ -7,7 +7,8 @@
 // exchanged a packet with it, through probes when it is silent. Acknowledgements are software's: a
 // peer that computes and calls nothing of the library says nothing, so give_up_ns bounds for how
 // long it may. One that has said goodbye may go: it is lost only to whoever posts to it or waits
-// for it (reach()) after that.
+// for it (reach()) after that. One that the port finds no path to, because a call fails, is looked
+// for again for as long.
 //
 // Letters (net/rdma/postman.hpp) travel beside the frames, once and unnumbered.
 //
@@ -63,6 +64,7 @@ struct DatagramLinkCounts {
   std::uint64_t answers_sent = 0;                        // acknowledgements that travelled alone
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of frames, into packets, out of them
   std::uint64_t probes_sent = 0, time_outs = 0;
+  std::uint64_t no_path = 0;            // times that there was none to a peer
   std::uint64_t forbidden = 0;          // arrivals without permission: nobody sends them
   std::uint64_t held = 0, useless = 0;  // arrivals before their turn; again or too far ahead
   std::array<std::uint64_t, kRefusedCount> refused = {};  // by Refused
@@ -124,6 +126,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
   Peer& peer_of(Rank rank) noexcept;
   void open(Peer& peer) noexcept;
+  void find_path(Peer& peer) noexcept;
   void make_ready(Peer& peer) noexcept;
   void set_alarm(Peer& peer) noexcept;
   void on_alarm(Peer& peer, std::uint64_t now_ns) noexcept;
@@ -155,8 +158,9 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void release(Flight* done) noexcept;
 
   // Ends (datagram_link_end.cpp).
-  void give_up(Peer& peer, const Status& why) noexcept;
+  void give_up(Peer& peer, Error why) noexcept;
   void give_up_all() noexcept;
+  Error adapter_failed() const;
   void miss(Peer& peer) noexcept;
   void bury(net::FrameSink& sink) noexcept;
   void drop_contents(Peer& peer) noexcept;

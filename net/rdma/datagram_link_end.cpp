@@ -23,15 +23,20 @@ bool DatagramLink::drained() const noexcept {
 void DatagramLink::lose(Rank rank, Error why) noexcept {
   Peer& peer = peer_of(rank);
   peer.refuse = true;
-  give_up(peer, Status(why.status.code(), rank, why.status.error_number()));
+  give_up(peer, std::move(why));
+}
+
+Error DatagramLink::adapter_failed() const {
+  return error(ESP_ERR_NETWORK, "the adapter has failed", kNoRank, port_fault_.error_number());
 }
 
 // The rest follows at the end of progress(), outside of whatever is looking at the peer now.
-void DatagramLink::give_up(Peer& peer, const Status& why) noexcept {
+void DatagramLink::give_up(Peer& peer, Error why) noexcept {
   if (std::exchange(peer.lost, true)) return;
-  peer.why = why;
-  peer.unmissed =
-      peer.left && !peer.sought && peer.owes_nothing() && why.code() == ESP_ERR_PEER_DIED;
+  const esp_status code = why.status.code();
+  peer.why = Status(code, peer.rank, why.status.error_number());
+  peer.story = std::move(why.text);
+  peer.unmissed = peer.left && !peer.sought && peer.owes_nothing() && code == ESP_ERR_PEER_DIED;
   peer.reader.stop();
   timers_.cancel(peer.alarm);
   if (peer.linked()) peer.unlink();
@@ -46,7 +51,7 @@ void DatagramLink::miss(Peer& peer) noexcept {
 }
 
 void DatagramLink::give_up_all() noexcept {
-  for (Peer* peer : known_) give_up(*peer, Status(ESP_ERR_NETWORK, peer->rank));
+  for (Peer* peer : known_) give_up(*peer, adapter_failed());
 }
 
 void DatagramLink::bury(net::FrameSink& sink) noexcept {

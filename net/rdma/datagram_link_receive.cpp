@@ -28,7 +28,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
   peer.heard_ns = now_ns_;
   peer.probing = peer.sought = false;
   if (header.flags == kRefusal) {
-    give_up(peer, Status(ESP_ERR_PEER_DIED, peer.rank));
+    give_up(peer, error(ESP_ERR_PEER_DIED, "it has given this rank up, or has gone"));
     return port_.give(packet);
   }
   take_acknowledgement(peer, header.ack);

@@ -29,6 +29,7 @@ bool DatagramLink::send_all(Peer& peer) noexcept {
     if (std::exchange(peer.refuse, false)) (void)send_bare(peer, kRefusal, {});
     return true;
   }
+  if (!peer.reachable) return true;  // It is ready again when there is a path.
   const bool sent = send_lost(peer) && send_frames(peer) && send_goodbye(peer);
   return send_answer(peer) && sent;
 }
@@ -168,6 +169,7 @@ Packet* DatagramLink::idle_spare() noexcept {
 bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequence sequence,
                           std::uint64_t now_ns) noexcept {
   ESP_ASSERT(packet.in_flight == 0);
+  if (!peer.reachable) return false;
   peer.receive.permit(peer.lost ? 0 : budget_.renew(peer.receive.outstanding()));
   PacketHeader header;
   header.flags = static_cast<std::uint8_t>(me_.intact ? flags | kUnsummed : flags);

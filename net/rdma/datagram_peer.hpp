@@ -4,6 +4,8 @@
 // grows with the traffic (packets, Flights, posts) is the link's and is here only while in use.
 #pragma once
 
+#include <string>
+
 #include "core/intrusive_list.hpp"
 #include "core/timer_queue.hpp"
 #include "net/rdma/frame_stream.hpp"
@@ -41,7 +43,7 @@ struct DatagramPeer final : ListNode {
   DatagramLink& link;
   const Rank rank;
   PathId path = {};
-  bool reachable = false;     // there is a path
+  bool reachable = false;     // there is a path; else one is looked for, or it is lost
   bool lost = false;          // given up, and the sink told or about to be
   bool buried = false;        // ... has been told
   bool parting = false;       // nothing more will be posted
@@ -61,9 +63,10 @@ struct DatagramPeer final : ListNode {
   FramePost* last_post = nullptr;
   Packet* filling = nullptr;  // has frames and room for more
   std::uint64_t heard_ns = 0;
-  std::uint64_t probing_since_ns = 0;
-  std::uint64_t next_probe_ns = 0;
-  Status why;  // it is lost
+  std::uint64_t probing_since_ns = 0;  // or since when a path is looked for
+  std::uint64_t next_probe_ns = 0;     // or the next look for a path
+  Status why;                          // it is lost
+  std::string story;                   // the same for people, or why there is no path
 };
 static_assert(sizeof(DatagramPeer) <= 512);
 

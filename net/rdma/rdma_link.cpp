@@ -8,13 +8,14 @@
 namespace espalier::rdma {
 
 RdmaLink::RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
-                   std::uint32_t connections_max, int descriptor)
+                   std::uint32_t connections_max, int descriptor, const Log& log)
     : datagrams_(datagrams),
       connections_(connections),
       routes_(ranks),
       connections_left_(connections != nullptr ? connections_max : 0),
       kept_for_trees_(connections_max < ranks ? connections_max / 2 : 0),
-      descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()) {}
+      descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()),
+      log_(log) {}
 
 // There is one left for a frame like this.
 bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexcept {
@@ -102,7 +103,12 @@ void RdmaLink::redirect(Rank from, std::byte* payload) noexcept {
   (connection ? static_cast<net::Link&>(*connections_) : datagrams_).redirect(from, payload);
 }
 
+void RdmaLink::note_loss(Rank peer, const std::string& why) noexcept {
+  if (!std::exchange(route(peer).noted, true)) log_.info("rank {} is lost: {}", peer, why);
+}
+
 void RdmaLink::lose(Rank peer, Error why) noexcept {
+  note_loss(peer, why.text);
   if (connections_ != nullptr) connections_->lose(peer, why);
   datagrams_.lose(peer, std::move(why));
 }
@@ -167,6 +173,10 @@ void RdmaLink::Tap::end(Rank from, const net::FrameHeader& header, std::byte* pa
 
 void RdmaLink::Tap::lost(Rank peer, const Status& why) noexcept {
   if (std::exchange(link_.route(peer).lost, true)) return;
+  const bool connection = way_ == Way::kConnection;
+  const net::Link& by =
+      connection ? static_cast<net::Link&>(*link_.connections_) : link_.datagrams_;
+  link_.note_loss(peer, by.describe(peer));
   // First: who is told gives memory back that a connection may still write to.
   if (!ESP_PLANT(73, false, true)) {
     link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));

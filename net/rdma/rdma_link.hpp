@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/log.hpp"
 #include "net/link.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/datagram_link.hpp"
@@ -30,8 +31,9 @@ class RdmaLink final : public net::Link {
   // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side;
   // none is kept for trees if that is enough for all.
   // `descriptor`: of both links together; -1: there is none (of datagrams alone: theirs).
+  // `log` is told of each peer that is lost, once, with the reason.
   RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
-           std::uint32_t connections_max, int descriptor = -1);
+           std::uint32_t connections_max, int descriptor = -1, const Log& log = Log());
   // A peer that cannot have a connection. Before anything is sent to it.
   void use_datagrams(Rank peer) noexcept { route(peer).way = Way::kDatagrams; }
 
@@ -73,6 +75,7 @@ class RdmaLink final : public net::Link {
     Way arriving = Way::kOpen;  // of the frame that is arriving
     bool wanted = false;        // a connection was asked for
     bool lost = false;
+    bool noted = false;  // ... in the log
   };
   // Between one of the links and the protocol above.
   class Tap final : public net::FrameSink {
@@ -97,6 +100,7 @@ class RdmaLink final : public net::Link {
   net::Link& choose(Rank peer, const net::FrameHeader& header) noexcept;
   bool is_worth_a_connection(const net::FrameHeader& header) const noexcept;
   void release_held() noexcept;
+  void note_loss(Rank peer, const std::string& why) noexcept;
   const net::Link& likely(Rank peer) const noexcept;
 
   DatagramLink& datagrams_;
@@ -106,6 +110,7 @@ class RdmaLink final : public net::Link {
   std::uint32_t connections_left_;
   const std::uint32_t kept_for_trees_;
   const int descriptor_;
+  const Log log_;
 };
 
 }  // namespace espalier::rdma

@@ -22,7 +22,8 @@ ConnectionNet::ConnectionNet(World& world, const ConnectionLimits& limits)
       limits_(limits),
       prng_(world.options().seed ^ 0x636f6e6e656374ULL),
       ports_(world.ranks()),
-      crowded_ns_(world.ranks()) {
+      crowded_ns_(world.ranks()),
+      refusals_(world.ranks()) {
   const FaultSpec& spec = world.options().faults;
   if (spec.breaks == 0 && spec.overruns == 0) return;
   const std::uint64_t horizon = spec.heal_ns != 0 ? spec.heal_ns : kHorizonNs;
@@ -397,6 +398,10 @@ void ConnectionNet::overrun(Rank rank) {
 
 void ConnectionNet::swallow(Rank from, Rank to) {
   swallows_ = {from, to};
+}
+
+void ConnectionNet::refuse_connects(Rank rank, std::uint32_t times) {
+  refusals_[static_cast<std::size_t>(rank)] = times;
 }
 
 void ConnectionNet::crowd(Rank rank, std::uint64_t until_ns) {

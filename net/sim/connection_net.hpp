@@ -72,6 +72,8 @@ class ConnectionNet {
   void break_path(Rank from, Rank to);
   void overrun(Rank rank);
   void crowd(Rank rank, std::uint64_t until_ns);
+  // So often the adapter of this rank cannot connect an end, and can the next time.
+  void refuse_connects(Rank rank, std::uint32_t times);
   // The next message or placement of `from` at `to` is executed, and not told.
   void swallow(Rank from, Rank to);
 
@@ -115,6 +117,7 @@ class ConnectionNet {
   Prng prng_;
   std::vector<SimConnectionPort*> ports_;  // by rank
   std::vector<std::uint64_t> crowded_ns_;  // by rank
+  std::vector<std::uint32_t> refusals_;    // by rank: of connects that are left
   std::pair<Rank, Rank> swallows_ = {kNoRank, kNoRank};
   std::vector<std::unique_ptr<End>> ends_;  // by number - 1; all that ever were
   std::vector<std::unique_ptr<Operation>> all_;

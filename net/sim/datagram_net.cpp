@@ -48,7 +48,10 @@ struct DatagramNet::Datagram {
 };
 
 DatagramNet::DatagramNet(World& world)
-    : world_(world), prng_(world.options().seed ^ 0x6461746167ULL), ports_(world.ranks()) {}
+    : world_(world),
+      prng_(world.options().seed ^ 0x6461746167ULL),
+      ports_(world.ranks()),
+      refusals_(world.ranks()) {}
 
 DatagramNet::~DatagramNet() {
   for (const SimDatagramPort* port : ports_) ESP_ASSERT(port == nullptr);

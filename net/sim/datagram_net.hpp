@@ -39,6 +39,10 @@ class DatagramNet {
 
   const DatagramCounts& counts() const noexcept { return counts_; }
   std::size_t under_way() const noexcept { return all_.size() - idle_.size(); }
+  // So often the port of this rank finds no path, and does the next time.
+  void refuse_paths(Rank rank, std::uint32_t times) {
+    refusals_[static_cast<std::size_t>(rank)] = times;
+  }
 
  private:
   friend class SimDatagramPort;
@@ -62,6 +66,7 @@ class DatagramNet {
   World& world_;
   Prng prng_;
   std::vector<SimDatagramPort*> ports_;  // by rank
+  std::vector<std::uint32_t> refusals_;  // by rank: of paths that are left
   std::vector<std::unique_ptr<Datagram>> all_;
   std::vector<Datagram*> idle_;
   DatagramCounts counts_;

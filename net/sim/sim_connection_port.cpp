@@ -1,5 +1,6 @@
 #include "net/sim/sim_connection_port.hpp"
 
+#include <cerrno>
 #include <cstring>
 
 #include "net/sim/connection_parts.hpp"
@@ -91,6 +92,11 @@ Outcome SimConnectionPort::connect(rdma::ConnectionId which, const rdma::Connect
       address.rank >= 0 && static_cast<std::uint32_t>(address.rank) < net_.world().ranks();
   if (address.magic != kMagic || !rank_fits) {
     return error(ESP_ERR_ARGUMENT, "this is not the address of a simulated connection");
+  }
+  std::uint32_t& refusals = net_.refusals_[static_cast<std::size_t>(rank_)];
+  if (refusals > 0) {
+    --refusals;
+    return error(ESP_ERR_NETWORK, "the simulated adapter cannot connect now", rank_, EAGAIN);
   }
   mine.peer_rank = address.rank;
   mine.peer_number = address.number;

@@ -1,6 +1,7 @@
 #include "net/sim/sim_datagram_port.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -58,6 +59,11 @@ Result<rdma::PathId> SimDatagramPort::open_path(const rdma::PortAddress& to) {
     return error(ESP_ERR_ARGUMENT, "this is no address of a simulated port");
   }
   if (rank == rank_) return error(ESP_ERR_ARGUMENT, "a port has no path to itself", rank);
+  std::uint32_t& refusals = net_.refusals_[static_cast<std::size_t>(rank_)];
+  if (refusals > 0) {
+    --refusals;
+    return error(ESP_ERR_NETWORK, "the simulated port finds no path now", rank, EAGAIN);
+  }
   return rdma::PathId{static_cast<std::uint32_t>(rank)};
 }
 

@@ -62,16 +62,29 @@ Outcome TcpLink::open() {
       static_cast<ssize_t>(contact_.secret.size())) {
     return socket_error("getrandom", errno);
   }
-  for (const Interface& interface : *chosen) {
+  return listen(*chosen);
+}
+
+// Nobody has asked for an address that cannot be used (an IPv6 address whose uniqueness has not
+// been shown, or that another machine has, is listed like any other): one of the others may do.
+Outcome TcpLink::listen(const std::vector<Interface>& chosen) {
+  Outcome last = Unit{};
+  for (const Interface& interface : chosen) {
     TcpAddress address = interface.address;
     auto listener = listen_on(address);
-    if (!listener) return listener.error();
+    if (!listener) {
+      const bool here = listener.error().status.code() != ESP_ERR_NO_MEMORY;
+      if (!options_.interface.empty() || !here) return listener.error();
+      log_.warn("no connections by {}: {}", interface.name, listener.error().text);
+      last = listener.error();
+      continue;
+    }
     watch(EPOLL_CTL_ADD, listener->fd(), EPOLLIN, Watch::kListener, listeners_.size());
     listeners_.push_back(std::move(*listener));
     contact_.addresses.push_back(address);
+    interfaces_.push_back(interface);
   }
-  interfaces_ = std::move(*chosen);
-  return Unit{};
+  return listeners_.empty() ? last : Unit{};
 }
 
 TcpLink::Peer& TcpLink::peer(Rank rank) noexcept {

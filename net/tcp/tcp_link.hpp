@@ -102,6 +102,7 @@ class TcpLink final : public Link {
 
   TcpLink(const TcpOptions& options, Clock& clock, Counters& counters, const Log& log);
   Outcome open();
+  Outcome listen(const std::vector<Interface>& chosen);
   Peer& peer(Rank rank) noexcept;
   const Peer* find(Rank rank) const noexcept {
     return peers_[static_cast<std::size_t>(rank)].get();

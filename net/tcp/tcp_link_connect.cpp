@@ -243,8 +243,13 @@ void TcpLink::adopt(Meeting& meeting) noexcept {
   write(p);
 }
 
-// The connection ended or fails. Of a stranger: nothing to be said about it.
+// The connection ended or fails. Of a stranger who said nothing there is nothing to be said;
+// members do not send a part of a message.
 void TcpLink::meeting_broke(Meeting& meeting, const std::string& why) noexcept {
+  if (!meeting.ours && meeting.message_bytes > 0) {
+    return refuse(meeting,
+                  fmt::format("{} bytes of a message, then: {}", meeting.message_bytes, why));
+  }
   if (!meeting.ours) return end_meeting(meeting);
   Peer& p = peer(meeting.handshake.peer());
   const std::uint64_t now = clock_.now_ns();

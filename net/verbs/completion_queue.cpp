@@ -72,6 +72,13 @@ void CompletionQueue::fetch_all() noexcept {
   }
 }
 
+void CompletionQueue::mute() noexcept {
+  if (std::exchange(muted_, true)) return;
+  for (const int source : {channel_->fd, adapter_.event_descriptor()}) {
+    (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, source, nullptr);
+  }
+}
+
 bool CompletionQueue::arm() noexcept {
   adapter_.take_events();
   ibv_cq* rung = nullptr;

@@ -51,6 +51,9 @@ class CompletionQueue {
   int descriptor() const noexcept { return epoll_; }
   // False: there is something to poll.
   bool arm() noexcept;
+  // The device is gone: its descriptors would be readable for ever. From here on none of them wakes
+  // anybody.
+  void mute() noexcept;
 
  private:
   CompletionQueue(VerbsAdapter& adapter, std::uint64_t& looks) noexcept
@@ -67,6 +70,7 @@ class CompletionQueue {
   std::vector<ibv_wc> waiting_;
   std::size_t begin_ = 0, end_ = 0;
   bool few_ = false;  // the device had no more when it was asked last
+  bool muted_ = false;
 };
 
 }  // namespace espalier::verbs

@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::uint8_t kReadsMax = 16;  // reads and atomics that a connection serves at once
 
+// What is asked for after a queue pair was refused with so many bytes inline. Messages without a
+// payload fit into the least.
+constexpr std::uint32_t kInlineMin = 64;
+constexpr std::uint32_t fewer_inline(std::uint32_t bytes) noexcept {
+  return bytes > kInlineMin ? std::max(bytes / 2, kInlineMin) : 0;
+}
+static_assert(fewer_inline(256) == 128 && fewer_inline(100) == 64 && fewer_inline(64) == 0);
+
 }  // namespace
 
 Result<std::unique_ptr<rdma::ConnectionPort>> VerbsConnectionPort::create(
@@ -73,34 +81,36 @@ Outcome VerbsConnectionPort::open() {
   provide(0);  // Shows whether the device takes any.
   if (receives_->failure() != 0) return adapter_.failed("ibv_post_srq_recv", receives_->failure());
 
-  // Shows how much a queue pair of this device takes inline.
+  return fit_inline_bytes();
+}
+
+// How much a queue pair of this device takes inline, which only a trial shows. The layers above
+// rely on it: later ones are made with as much, or not at all.
+Outcome VerbsConnectionPort::fit_inline_bytes() {
   auto trial = make_queue_pair();
+  while (!trial && trial.error().status.error_number() == EINVAL && options_.inline_bytes > 0) {
+    options_.inline_bytes = fewer_inline(options_.inline_bytes);
+    trial = make_queue_pair();
+  }
   if (!trial) return trial.error();
   return Unit{};
 }
 
 Result<QueuePair> VerbsConnectionPort::make_queue_pair() {
-  while (true) {
-    ibv_qp_init_attr wanted = {};
-    wanted.qp_context = static_cast<EventTarget*>(this);
-    wanted.send_cq = wanted.recv_cq = completions_->get();
-    wanted.srq = shared_.get();
-    wanted.qp_type = IBV_QPT_RC;
-    wanted.cap = {.max_send_wr = options_.send_depth,
-                  .max_recv_wr = 0,
-                  .max_send_sge = 1,
-                  .max_recv_sge = 0,
-                  .max_inline_data = options_.inline_bytes};
-    QueuePair made(ibv_create_qp(adapter_.domain(), &wanted));
-    if (made != nullptr) {
-      options_.inline_bytes = std::min(options_.inline_bytes, wanted.cap.max_inline_data);
-      return made;
-    }
-    if (errno != EINVAL || options_.inline_bytes == 0) {
-      return adapter_.failed("ibv_create_qp (RC)", errno);
-    }
-    options_.inline_bytes = 0;
-  }
+  ibv_qp_init_attr wanted = {};
+  wanted.qp_context = static_cast<EventTarget*>(this);
+  wanted.send_cq = wanted.recv_cq = completions_->get();
+  wanted.srq = shared_.get();
+  wanted.qp_type = IBV_QPT_RC;
+  wanted.cap = {.max_send_wr = options_.send_depth,
+                .max_recv_wr = 0,
+                .max_send_sge = 1,
+                .max_recv_sge = 0,
+                .max_inline_data = options_.inline_bytes};
+  QueuePair made(ibv_create_qp(adapter_.domain(), &wanted));
+  if (made == nullptr) return adapter_.failed("ibv_create_qp (RC)", errno);
+  options_.inline_bytes = std::min(options_.inline_bytes, wanted.cap.max_inline_data);
+  return made;
 }
 
 // With a number that no connection has or had whose completions may still be waiting.
@@ -124,6 +134,9 @@ const Connection& VerbsConnectionPort::at(rdma::ConnectionId which) const noexce
 }
 
 Result<rdma::ConnectionId> VerbsConnectionPort::create() {
+  if (!adapter_.fault().ok()) {
+    return adapter_.failed("no connection", adapter_.fault().error_number());
+  }
   const auto unused = std::find_if(connections_.begin(), connections_.end(), [](const auto& c) {
     return c->state == Connection::State::kFree;
   });

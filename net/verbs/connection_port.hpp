@@ -77,6 +77,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
       : adapter_(adapter), options_(options) {}
   Outcome open();
   Outcome fit_options();
+  Outcome fit_inline_bytes();
   Result<QueuePair> make_queue_pair();
   Result<QueuePair> make_distinct_queue_pair();
 

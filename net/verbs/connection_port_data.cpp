@@ -195,7 +195,9 @@ int VerbsConnectionPort::poll(rdma::ConnectionSink& sink, int budget) noexcept {
     if (++idle_polls_ % kIdlePolls == 0) adapter_.take_events();
   }
   if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
-  return adapter_.fault().ok() ? events : -1;
+  if (adapter_.fault().ok()) return events;
+  completions_->mute();
+  return -1;
 }
 
 void VerbsConnectionPort::finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept {

@@ -251,7 +251,9 @@ int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
   }
   if (receives_->failure() != 0) adapter_.device_gone(receives_->failure());
   if (broken_) revive();
-  return adapter_.fault().ok() ? events : -1;
+  if (adapter_.fault().ok()) return events;
+  completions_->mute();
+  return -1;
 }
 
 void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noexcept {

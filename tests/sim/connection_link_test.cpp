@@ -253,6 +253,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
     if (prng.chance(0.5)) options.link.pull_from_bytes = options.link.place_from_bytes;
     ConnectionJob job(options);
+    if (seed % 8 == 0) job.net().refuse_connects(static_cast<Rank>(seed / 8 % 2), 2);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
     breaks += job.net().counts().breaks;
     ghosts += job.net().counts().ghosts;
@@ -387,6 +388,72 @@ TEST(ConnectionLink, APeerWithoutRoomForAConnectionIsLostWithTheReason) {
   EXPECT_GE(losses, 4U);
 }
 
+struct Heard final : net::FrameSink {
+  std::byte* begin(Rank, const net::FrameHeader&) noexcept override { return nullptr; }
+  void end(Rank, const net::FrameHeader&, std::byte*) noexcept override {}
+  void lost(Rank peer, const Status& why) noexcept override { told.emplace_back(peer, why); }
+  std::vector<std::pair<Rank, Status>> told;
+};
+
+// Whom this rank has never met is not told to have too few queue pairs.
+TEST(ConnectionLink, AfterAFailureEverybodyIsLostWithTheReason) {
+  ConnectionJobOptions options = small(12);
+  options.ranks = 3;
+  options.frames = 0;
+  ConnectionJob job(options);
+  job.net().overrun(0);
+  Completion nobody;
+  Heard heard;
+  (void)job.link(0).post(1, {}, nullptr, nobody);  // before the link has heard of it
+  while (job.link(0).progress(heard) > 0) {
+  }
+  EXPECT_TRUE(job.link(0).arm());
+  (void)job.link(0).post(2, {}, nullptr, nobody);
+  EXPECT_FALSE(job.link(0).arm());
+  while (job.link(0).progress(heard) > 0) {
+  }
+  EXPECT_TRUE(job.link(0).arm());
+  ASSERT_EQ(heard.told.size(), 2U);
+  for (const auto& [peer, why] : heard.told) {
+    EXPECT_EQ(why.code(), ESP_ERR_NETWORK);
+    EXPECT_EQ(job.link(0).describe(peer), "lost: the adapter has failed");
+  }
+}
+
+// What an adapter cannot connect now it may connect later: at the asker, at the answerer, at both.
+TEST(ConnectionLink, AConnectThatFailsIsTriedAgain) {
+  for (const std::uint32_t here : {0U, 1U, 5U}) {
+    for (const std::uint32_t there : {0U, 1U, 5U}) {
+      ConnectionJobOptions options = small(13 + here + 10 * there);
+      options.limit_ns = 20'000'000'000;
+      ConnectionJob job(options);
+      job.net().refuse_connects(0, here);
+      job.net().refuse_connects(1, there);
+      EXPECT_EQ(job.run(), "") << here << ", " << there;
+      EXPECT_EQ(job.lost(0, 1) + job.lost(1, 0), 0U);
+      EXPECT_LE(job.link(0).statistics().connections, 1U + there);
+    }
+  }
+}
+
+TEST(ConnectionLink, AConnectThatAlwaysFailsIsTheEndWithItsReason) {
+  for (const Rank unable : {0, 1}) {
+    ConnectionJobOptions options = small(14);
+    options.limit_ns = 20'000'000'000;
+    ConnectionJob job(options);
+    job.net().refuse_connects(unable, 1000);
+    const std::string story = job.run();
+    EXPECT_NE(story.find("lost: no connection to rank " + std::to_string(1 - unable) +
+                         ": the simulated adapter cannot connect now"),
+              std::string::npos)
+        << story;
+    EXPECT_EQ(job.lost(unable, 1 - unable), 1U);
+    EXPECT_EQ(job.why(unable, 1 - unable), ESP_ERR_NETWORK);
+    EXPECT_EQ(job.link(unable).statistics().connections, 0U);
+    EXPECT_GE(job.link(unable).statistics().letters, options.link.rebuilds_max);
+  }
+}
+
 // A connection of 0 and 1 breaks, and rank 1 has none left for a while.
 struct Crowd final : sim::Happening {
   void happen() noexcept override {
@@ -465,6 +532,8 @@ TEST(ConnectionLink, AFailedAdapterLosesAllPeers) {
   Rank failed = -1;
   for (Rank r = 0; r < 3; ++r) failed = job.port(r).fault().ok() ? failed : r;
   ASSERT_GE(failed, 0);
+  EXPECT_FALSE(job.port(failed).arm());
+  EXPECT_TRUE(job.link(failed).arm()) << "it may sleep, while it goes on with others elsewhere";
   for (Rank r = 0; r < 3; ++r) {
     if (r == failed) continue;
     EXPECT_EQ(job.lost(failed, r), 1U);

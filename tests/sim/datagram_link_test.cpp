@@ -2,6 +2,8 @@
 // fault, singly and mixed; everything ends within a bound.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "link_net.hpp"
 
 namespace espalier::test {
@@ -233,6 +235,47 @@ TEST(SimLink, WhoHasSaidGoodbyeIsNotWaitedForLong) {
   EXPECT_TRUE(net.lost(1).empty()) << "the other has said no goodbye";
 }
 
+// What finds no path now finds one later; what is posted meanwhile waits.
+TEST(SimLink, APathThatIsNotThereIsLookedForAgain) {
+  for (const std::uint32_t times : {1U, 2U, 7U}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      LinkNetOptions options;
+      options.seed = seed;
+      options.ranks = 3;
+      options.give_up_ns = 1'000'000'000;
+      options.withdraws = options.replies = seed % 2 == 0;
+      LinkNet net(options);
+      net.net().refuse_paths(0, times);
+      if (seed % 3 == 0) net.net().refuse_paths(1, times);
+      EXPECT_TRUE(net.run_until(2'000'000'000)) << times << ", seed " << seed;
+      EXPECT_EQ(net.failure(), "");
+      EXPECT_EQ(net.link(0).counts().no_path, times);
+      EXPECT_TRUE(net.lost(0).empty() && net.lost(1).empty());
+      net.say_goodbye();
+      while (!net.drained() && net.world().step()) {
+      }
+      EXPECT_EQ(net.leftovers(), "");
+    }
+  }
+}
+
+TEST(SimLink, APathThatIsNeverThereIsTheEndWithItsReason) {
+  LinkNetOptions options;
+  options.give_up_ns = 500'000'000;
+  LinkNet net(options);
+  net.net().refuse_paths(0, 1000);
+  net.world().part(1, 0, kNever);  // The other gives up, too, and says so.
+  (void)net.run_until(5'000'000'000);
+  ASSERT_EQ(net.lost(0).count(1), 1U);
+  EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_NETWORK, 1, EAGAIN));
+  EXPECT_EQ(net.link(0).describe(1),
+            "datagrams, lost: no path: the simulated port finds no path now");
+  EXPECT_GE(net.world().now_ns(), options.give_up_ns);
+  EXPECT_LE(net.link(0).counts().no_path, 20U) << "ever more seldom";
+  EXPECT_EQ(net.failure(), "");
+  EXPECT_EQ(net.leftovers(), "");
+}
+
 TEST(SimLink, ABrokenPortLosesEverybody) {
   LinkNetOptions options;
   options.ranks = 3;
@@ -246,8 +289,14 @@ TEST(SimLink, ABrokenPortLosesEverybody) {
   for (Rank r = 0; r < 3; ++r) {
     if (net.port(r).fault().ok()) continue;
     broken = true;
+    EXPECT_FALSE(net.port(r).arm());
+    EXPECT_TRUE(net.link(r).arm()) << "it may sleep, while it goes on with others elsewhere";
+    EXPECT_EQ(net.link(r).deadline_ns(), 0U);
     EXPECT_EQ(net.lost(r).size(), 2U);
-    for (const auto& [peer, why] : net.lost(r)) EXPECT_EQ(why.rank(), peer);
+    for (const auto& [peer, why] : net.lost(r)) {
+      EXPECT_EQ(why.rank(), peer);
+      EXPECT_EQ(net.link(r).describe(peer), "datagrams, lost: the adapter has failed");
+    }
   }
   EXPECT_TRUE(broken);
   EXPECT_TRUE(net.complete());

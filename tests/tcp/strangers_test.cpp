@@ -65,13 +65,26 @@ TEST(TcpStrangers, SilenceAndHalfAHelloEndAfterSomeSeconds) {
 
 TEST(TcpStrangers, WhoJustLeavesIsNotWorthAMessage) {
   LoneRank rank;
-  for (int i = 0; i < 10; ++i) {
-    RawPeer scanner(rank);
-    if (i % 2 == 0) scanner.send(Bytes(5));
+  for (int i = 0; i < 10; ++i) RawPeer scanner(rank);
+  rank.look(50);
+  EXPECT_EQ(rank.link->strangers(), 0U);
+  EXPECT_EQ(rank.counters.strangers.value(), 0U);
+  EXPECT_TRUE(rank.logged.empty());
+}
+
+TEST(TcpStrangers, WhoLeavesInTheMiddleOfAMessageIsCounted) {
+  LoneRank rank;
+  for (int i = 0; i < 3; ++i) {
+    RawPeer probe(rank);
+    probe.send(Bytes(5));
   }
   rank.look(50);
   EXPECT_EQ(rank.link->strangers(), 0U);
-  EXPECT_TRUE(rank.logged.empty());
+  EXPECT_EQ(rank.counters.strangers.value(), 3U);
+  ASSERT_EQ(rank.logged.size(), 1U);
+  EXPECT_NE(rank.logged[0].find("5 bytes of a message, then: it closed the connection"),
+            std::string::npos)
+      << rank.logged[0];
 }
 
 TEST(TcpStrangers, TheWrongSecretIsRefused) {

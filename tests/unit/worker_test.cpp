@@ -301,6 +301,81 @@ TEST(Worker, DescriptorBecomesReadableWhenRung) {
   EXPECT_EQ(f.sleepers.value.load(), 0U);
 }
 
+// What a network has besides its descriptor: something is due, though nothing arrives.
+struct Due final : WakeSource {
+  int descriptor() const noexcept override { return -1; }
+  bool arm() noexcept override { return true; }
+  std::uint64_t deadline_ns() const noexcept override { return due_ns; }
+  std::uint64_t due_ns = 0;
+};
+
+TEST(Worker, DescriptorBecomesReadableWhenANetworkIsDue) {
+  Fixture f;
+  Due source;
+  f.worker.attach(static_cast<WakeSource&>(source));
+  Status failure;
+  const int fd = f.worker.descriptor(failure);
+  ASSERT_GE(fd, 0);
+  pollfd waiting{fd, POLLIN, 0};
+  ASSERT_EQ(f.worker.arm(), 0);
+  EXPECT_EQ(::poll(&waiting, 1, 20), 0) << "nothing is due";
+  const std::uint64_t begin = f.clock.now_ns();
+  source.due_ns = begin + 30'000'000;
+  ASSERT_EQ(f.worker.arm(), 0);
+  EXPECT_EQ(::poll(&waiting, 1, 10'000), 1);
+  EXPECT_GE(f.clock.now_ns(), source.due_ns);
+  // The next progress() takes it back, rung or not.
+  source.due_ns = 0;
+  (void)f.worker.progress();
+  EXPECT_EQ(::poll(&waiting, 1, 20), 0);
+  source.due_ns = f.clock.now_ns() + 20'000'000;
+  ASSERT_EQ(f.worker.arm(), 0);
+  (void)f.worker.progress();
+  EXPECT_EQ(::poll(&waiting, 1, 60), 0) << "not armed";
+  // Late already: at once.
+  source.due_ns = 1;
+  ASSERT_EQ(f.worker.arm(), 0);
+  EXPECT_EQ(::poll(&waiting, 1, 10'000), 1);
+  (void)f.worker.progress();
+}
+
+TEST(Worker, DescriptorBecomesReadableWhenATimerIsDue) {
+  Fixture f;
+  struct Alarm : Timer {
+    Alarm()
+        : Timer(
+              [](Timer& self, std::uint64_t) noexcept { static_cast<Alarm&>(self).rang = true; }) {}
+    bool rang = false;
+  } alarm;
+  Status failure;
+  const int fd = f.worker.descriptor(failure);
+  ASSERT_GE(fd, 0);
+  pollfd waiting{fd, POLLIN, 0};
+  f.worker.timers().add(alarm, f.clock.now_ns() + 10'000'000);
+  ASSERT_EQ(f.worker.arm(), 0);
+  EXPECT_EQ(::poll(&waiting, 1, 10'000), 1);
+  EXPECT_GT(f.worker.progress(), 0);
+  EXPECT_TRUE(alarm.rang);
+  EXPECT_EQ(::poll(&waiting, 1, 0), 0);
+}
+
+// Who parks sleeps with a limit, and has no alarm to be set.
+TEST(Worker, ParkingSetsNoAlarm) {
+  Fixture f({.spins = 1, .yield_ns = 1000});
+  Due source;
+  f.worker.attach(static_cast<WakeSource&>(source));
+  Status failure;
+  const int fd = f.worker.descriptor(failure);
+  ASSERT_GE(fd, 0);
+  source.due_ns = f.clock.now_ns() + 5'000'000'000;
+  const std::uint64_t parks = f.counters.parks.value();
+  f.worker.wait([&] { return f.counters.parks.value() > parks + 2; });
+  source.due_ns = 0;
+  pollfd waiting{fd, POLLIN, 0};
+  ASSERT_EQ(f.worker.arm(), 0);
+  EXPECT_EQ(::poll(&waiting, 1, 20), 0);
+}
+
 TEST(Worker, ArmingTwiceCountsOneSleeper) {
   Fixture f;
   Status failure;

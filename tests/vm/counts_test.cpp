@@ -135,6 +135,63 @@ TEST(Counts, ASmallSegmentIsOneMessage) {
   EXPECT_LE(receiver.sends(), kSegments / 16 + 1) << "credits, for half a window at a time";
 }
 
+// Answers a segment with several at once, from its callback.
+struct Burst final : RecvOp {
+  static constexpr std::uint64_t kFrames = 8, kBytes = 6000;  // several packets of 8 KiB
+  explicit Burst(Stream& stream_)
+      : RecvOp([](Completion& self, Status) noexcept { static_cast<Burst&>(self).answer(); }),
+        stream(stream_),
+        data(kBytes, std::byte{3}) {}
+  void answer() noexcept {
+    for (std::uint64_t i = 0; i < kFrames; ++i) {
+      const SegmentId segment = {.peer = 1, .flow = FlowId(1, 0, 5000 + i)};
+      const Send what = {.segment = segment, .data = data.data(), .bytes = kBytes};
+      sends[i].done = stream.world.frames(0).send(what, sends[i]) == Posted::kDone;
+    }
+    answered = true;
+  }
+  Stream& stream;
+  std::vector<std::byte> data;
+  Sending sends[kFrames];
+  bool answered = false;
+};
+
+TEST(Counts, WhatACallbackPostsSharesADoorbell) {
+  Stream stream(Over::kConnections, 8);
+  ASSERT_TRUE(stream.many(8, 0));
+  Burst burst(stream);
+  Receive receives[Burst::kFrames];
+  std::vector<std::byte> got(Burst::kFrames * Burst::kBytes);
+  for (std::uint64_t i = 0; i < Burst::kFrames; ++i) {
+    receives[i].dst = got.data() + i * Burst::kBytes;
+    receives[i].bytes = Burst::kBytes;
+    const SegmentId segment = {.peer = 0, .flow = FlowId(1, 0, 5000 + i)};
+    ASSERT_EQ(stream.world.frames(1).recv(segment, 1, receives[i]), Posted::kPending);
+  }
+  // The other direction has its connection, too.
+  std::byte question[8] = {};
+  burst.dst = question;
+  burst.bytes = sizeof question;
+  const FlowId flow(1, 0, 4000);
+  ASSERT_EQ(stream.world.frames(0).recv({.peer = 1, .flow = flow}, 1, burst), Posted::kPending);
+  Since sender(stream.world, 0);
+  Sending asked;
+  const Send what = {.segment = {.peer = 0, .flow = flow}, .data = question, .bytes = 8};
+  asked.done = stream.world.frames(1).send(what, asked) == Posted::kDone;
+  ASSERT_TRUE(verbs::eventually([&] {
+    stream.progress();
+    return std::all_of(std::begin(receives), std::end(receives), [](auto& r) { return r.done; });
+  }));
+  ASSERT_TRUE(verbs::eventually([&] {
+    stream.progress();
+    return std::all_of(std::begin(burst.sends), std::end(burst.sends),
+                       [](auto& s) { return s.done; });
+  }));
+  EXPECT_TRUE(std::all_of(got.begin(), got.end(), [](std::byte b) { return b == std::byte{3}; }));
+  EXPECT_GE(sender.sends(), Burst::kFrames * Burst::kBytes / 8192);
+  EXPECT_LE(sender.doorbells(), 3U) << "one for all, and what acknowledges the question";
+}
+
 TEST(Counts, PacketsOfADatagramSegmentShareDoorbells) {
   Stream stream(Over::kDatagrams, 64 << 10);
   ASSERT_TRUE(stream.many(8, 0));

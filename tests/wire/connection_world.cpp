@@ -30,7 +30,7 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
         *node.connection_port, *node.datagrams, world_.clock(r), r, count, connections));
     add(std::make_unique<Counters>(),
         std::make_unique<rdma::RdmaLink>(*node.datagrams, node.connections.get(), count,
-                                         options.connections_max),
+                                         options.connections_max, -1, options.log),
         ranks);
   }
 }

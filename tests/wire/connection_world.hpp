@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 #include "net/sim/sim_connection_port.hpp"
@@ -22,6 +23,7 @@ struct ConnectionWorldOptions {
   std::uint64_t pull_from_bytes = 256 << 10;
   sim::ConnectionLimits adapter;
   std::uint64_t give_up_ns = 200'000'000;
+  Log log = Log();
 };
 
 class ConnectionWorld : public SimFrameWorld {

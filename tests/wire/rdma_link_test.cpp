@@ -1,6 +1,10 @@
 // RdmaLink: which way frames go, and what happens where connections cannot be had, or take long.
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "connection_world.hpp"
 #include "traffic.hpp"
 
@@ -121,6 +125,45 @@ TEST(RdmaLink, WhereThereIsNoQueuePairLeftFramesGoByDatagrams) {
   }
   EXPECT_EQ(connected, 4U) << "both directions of two";
   EXPECT_GE(without, 4U);
+}
+
+struct Said {
+  static void write(void* self, LogLevel, Rank, std::string_view message) noexcept {
+    static_cast<Said*>(self)->all.emplace_back(message);
+  }
+  Log log() { return Log(LogLevel::kInfo, 0, {&write, this}); }
+  std::vector<std::string> all;
+};
+
+// Whichever path finds it out, and whoever else says so afterwards.
+TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
+  for (const bool told : {true, false}) {
+    Said said;
+    ConnectionWorldOptions options;
+    options.log = said.log();
+    options.give_up_ns = 10'000'000;
+    ConnectionWorld world(2, options);
+    Messages first = one(0, 1, 0, 100);
+    carry(world, first);
+    settle(world);
+    if (told) {
+      world.rdma(0).lose(1, error(ESP_ERR_PEER_DIED, "the launcher says so", 1));
+    } else {
+      world.close(1);
+    }
+    for (int i = 0; i < 1000 && world.frames(0).state(1).ok(); ++i) {
+      world.rdma(0).reach(1);
+      (void)world.frames(0).progress();
+      world.pass(1'000'000);
+    }
+    EXPECT_EQ(world.frames(0).state(1).code(), ESP_ERR_PEER_DIED);
+    world.rdma(0).lose(1, error(ESP_ERR_PEER_DIED, "another says so", 1));
+    world.pass(1'000'000);
+    (void)world.frames(0).progress();
+    ASSERT_EQ(said.all.size(), 1U);
+    EXPECT_EQ(said.all[0], told ? "rank 1 is lost: the launcher says so"
+                                : "rank 1 is lost: datagrams, lost: it does not answer");
+  }
 }
 
 // A rank that computes for half a minute at first contact, and again when its connection breaks.

@@ -83,6 +83,28 @@ job_forced_without_device() {
   # Whoever of the two finds it out first.
   grep -q "cannot be reached.*rc: not \(here: \|open there\).*ESPALIER_WIRES is" <<< "$said"
 }
+# An ordinary user's limit of locked memory: enough for the packets of the datagrams, not for those
+# that connections send from. (Who has CAP_IPC_LOCK is exempt.)
+LITTLE=(prlimit --memlock=8388608:8388608 setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock)
+job_little_locked_memory() {
+  local said
+  said=$(job 2 2 shm,rc,ud,tcp "${LITTLE[@]}" "$bin/esp-info") || return 1
+  echo "$said"
+  grep -q "^rdma .*no connections: rxe0: ibv_reg_mr: .*ulimit -l" <<< "$said" &&
+    grep -q "rank 1 .* ud by rxe0:1" <<< "$said" || return 1
+  job 4 2 shm,rc,ud,tcp "${LITTLE[@]}" "$probe" collect
+}
+# The first that was named is there, and cannot be opened.
+job_second_device() {
+  local said
+  local -x REFUSED_DEVICE=rxe7 LD_PRELOAD=$bin/device_gone.so
+  local second=(bash -c 'ESPALIER_DEVICE=rxe7,$ESPALIER_DEVICE exec "$@"' -)
+  said=$(job 2 2 shm,rc,ud "${second[@]}" "$bin/esp-info" 2>&1) || return 1
+  echo "$said"
+  grep -q "rxe0:1 instead of: rxe7: ibv_create_qp (UD): " <<< "$said" &&
+    grep -q "^rdma  *rxe0:1 RoCE, active" <<< "$said" &&
+    job 2 2 shm,rc,ud "${second[@]}" "$probe" collect
+}
 job_esp_info() {
   local said
   said=$(WITHOUT="2" job 3 3 shm,rc,ud,tcp "$bin/esp-info")
@@ -135,6 +157,13 @@ cut() {
 }
 job_link_down_rc() { cut shm,rc,ud; }
 job_link_down_ud() { cut shm,ud; }
+# The device of rank 0 goes, for good, and nothing else: the ranks of each node go on.
+gone() {
+  ESPALIER_SPIN_US=0 ESPALIER_YIELD_US=0 ESPALIER_TIMEOUT=5 LD_PRELOAD=$bin/device_gone.so \
+    job 4 2 "$1" "$probe" gone
+}
+job_device_gone_rc() { gone shm,rc,ud; }
+job_device_gone_ud() { gone shm,ud; }
 # The same for a second; the job goes on.
 flap() {
   ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4

@@ -4,6 +4,12 @@
 //                          memory of esp_alloc
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose        the same until one fails, which must name a rank
+//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go
+//   on
+//                          with each other, and sleep while they wait
+#include <dlfcn.h>
+#include <time.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -51,6 +57,12 @@ void tell_begun(const Context& context) {
   std::fflush(stdout);
 }
 
+double cpu_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 // One sum and one broadcast of several segments.
 esp_status round(const Context& context, std::uint32_t number) {
   std::vector<std::uint32_t> sums(20'000, number);
@@ -90,6 +102,33 @@ void lose(const Context& context) {
   fmt::print("rank {}: {}\n", context.rank, text);
 }
 
+// Two ranks per node.
+void gone(const Context& context) {
+  esp_team* node = nullptr;
+  CHECK_OK(esp_team_split(context.world, context.rank / 2, context.rank, &node), context.world,
+           "split");
+  Context pair = context;
+  pair.world = node;
+  pair.rank = context.rank % 2;
+  pair.size = 2;
+  CHECK_OK(round(context, 1), context.world, "before");
+  CHECK_OK(round(pair, 1), node, "before, on the node");
+  if (context.rank == 0) {
+    auto* flag = static_cast<int*>(::dlsym(RTLD_DEFAULT, "device_gone"));
+    CHECK(flag != nullptr, "device_gone.so is not there");
+    if (flag != nullptr) *flag = 1;
+  }
+  lose(context);
+  CHECK_OK(round(pair, 2), node, "after");
+  const double cpu = cpu_seconds(), begin = esp_time();
+  timespec rest = {2, 0};
+  if (context.rank % 2 != 0) ::nanosleep(&rest, nullptr);
+  CHECK_OK(esp_barrier(node), node, "a wait");
+  const double used = cpu_seconds() - cpu, waited = esp_time() - begin;
+  fmt::print("rank {} used {:.2f} s of {:.2f} s\n", context.rank, used, waited);
+  CHECK(used < 0.3 * waited, "does not sleep: {:.2f} s of {:.2f} s", used, waited);
+}
+
 int run(const std::string& mode, double seconds) {
   const Opened opened = open_job();
   if (opened.status != ESP_OK) {
@@ -105,11 +144,14 @@ int run(const std::string& mode, double seconds) {
     from_heap(context);
   } else if (mode == "last") {
     last(context, seconds);
+  } else if (mode == "gone") {
+    gone(context);
   } else {
     lose(context);
   }
   const esp_status end = esp_job_finalize(context.job);
-  CHECK(end == ESP_OK || mode == "lose", "finalize: {}", esp_status_text(end));
+  const bool lossy = mode == "lose" || mode == "gone";
+  CHECK(end == ESP_OK || lossy, "finalize: {}", esp_status_text(end));
   if (g_failures == 0) fmt::print("OK rank {}, {} checks\n", context.rank, g_checks.load());
   return g_failures == 0 ? 0 : 1;
 }
