@@ -30,6 +30,8 @@ class ConnectionWorld : public SimFrameWorld {
 
   std::byte* shared(Rank r, std::uint64_t bytes) override;
   void close(Rank r) noexcept override;
+  // Connections that broke under frames.
+  std::uint64_t faults() override;
   rdma::ConnectionLink& connections(Rank r) noexcept {
     return *nodes_[static_cast<std::size_t>(r)].connections;
   }

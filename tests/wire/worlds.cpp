@@ -151,6 +151,11 @@ struct TcpStingy : TcpWorld {
   explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
 };
 
+WorldKind faulty(WorldKind kind) {
+  kind.faulty = true;
+  return kind;
+}
+
 }  // namespace
 
 std::vector<WorldKind> all_worlds() {
@@ -164,9 +169,9 @@ std::vector<WorldKind> all_worlds() {
       {"TcpV4", make_world<TcpV4>},
       {"TcpV6", make_world<TcpV6>},
       {"Datagrams", make_world<Datagrams>},
-      {"FaultyDatagrams", make_world<FaultyDatagrams>},
+      faulty({"FaultyDatagrams", make_world<FaultyDatagrams>}),
       {"Connections", make_world<Connections>},
-      {"BrokenConnections", make_world<BrokenConnections>},
+      faulty({"BrokenConnections", make_world<BrokenConnections>}),
       {"MixedPaths", make_world<MixedPaths>},
   };
 }
