@@ -167,6 +167,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   Peer& from = peer(rank);
   if (from.lost || from.verdict || from.left) return false;
   if (from.landings == nullptr) from.landings = std::make_unique<Landings>();
+  if (from.landings->awaits_end(expected.flow, expected.ordinal)) return false;
   Landing* landing = from.landings->open();
   if (landing == nullptr) return false;
   if (const Region* region = memory_.find(memory, expected.bytes)) {
