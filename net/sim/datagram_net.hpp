@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/prng.hpp"
@@ -39,6 +40,8 @@ class DatagramNet {
 
   const DatagramCounts& counts() const noexcept { return counts_; }
   std::size_t under_way() const noexcept { return all_.size() - idle_.size(); }
+  // From now on all datagrams of `from` to `to` are lost; whatever else goes there is not.
+  void silence(Rank from, Rank to) noexcept { silenced_ = {from, to}; }
 
  private:
   friend class SimDatagramPort;
@@ -64,6 +67,7 @@ class DatagramNet {
   std::vector<SimDatagramPort*> ports_;  // by rank
   std::vector<std::unique_ptr<Datagram>> all_;
   std::vector<Datagram*> idle_;
+  std::pair<Rank, Rank> silenced_ = {kNoRank, kNoRank};
   DatagramCounts counts_;
 };
 

@@ -37,6 +37,7 @@ class ConnectionWorld : public SimFrameWorld {
   }
   rdma::RdmaLink& rdma(Rank r) noexcept { return static_cast<rdma::RdmaLink&>(link(r)); }
   sim::ConnectionNet& connection_net() noexcept { return connection_net_; }
+  sim::DatagramNet& datagram_net() noexcept { return datagram_net_; }
 
  private:
   struct Node {
