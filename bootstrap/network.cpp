@@ -16,10 +16,6 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
   if (allows(allowed, WireKind::kTcp)) {
     if (auto done = network->open_tcp(config, clock, counters); !done) return done.error();
   }
-  if (network->rdma_ != nullptr && !network->rdma_->why_no_cache().empty()) {
-    log.warn("{} has no effect: {}", config.written_name("RDMA_CACHE_BYTES"),
-             network->rdma_->why_no_cache());
-  }
   for (const ClosedWire& wire : network->closed_) {
     log.debug("{} is not used: {}", wire_name(wire.kind), wire.why);
   }

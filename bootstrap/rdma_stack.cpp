@@ -68,6 +68,7 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
     auto done = stack->open_ports(port, options, connections);
     if (done) {
       if (!failure.text.empty()) log.warn("{} instead of: {}", port.name(), failure.text);
+      stack->watch_memory(config, log);
       return stack;
     }
     if (failure.text.empty()) {
@@ -76,19 +77,17 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
       failure.text += "; " + done.error().text;
     }
   }
-<<<<<<< HEAD
-  if (config.rdma_cache_bytes > 0 && stack->connection_port_ != nullptr) {
-    auto watch = MemoryWatch::create();
-    if (watch) {
-      stack->watch_ = std::move(*watch);
-    } else {
-      stack->why_no_cache_ = watch.error().text;
-    }
-  }
-  return stack;
-=======
   return failure;
->>>>>>> robust
+}
+
+void RdmaStack::watch_memory(const Config& config, const Log& log) {
+  if (config.rdma_cache_bytes == 0 || connection_port_ == nullptr) return;
+  auto watch = MemoryWatch::create();
+  if (watch) {
+    watch_ = std::move(*watch);
+  } else {
+    log.warn("{} has no effect: {}", config.written_name("RDMA_CACHE_BYTES"), watch.error().text);
+  }
 }
 
 Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
@@ -169,16 +168,11 @@ Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t
   rdma::ConnectionOptions options;
   options.queue_pairs = &counters.queue_pairs;
   options.no_room_ns = silence_ns(config);
-<<<<<<< HEAD
   options.memory.watch = watch_.get();
   options.memory.cache_bytes = config.rdma_cache_bytes;
   options.pull_from_bytes = config.rdma_pull_bytes > 0 ? config.rdma_pull_bytes : kNever;
-  auto made =
-      rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks, options);
-=======
   auto made = rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock, me, ranks,
                                            options, std::move(packets_));
->>>>>>> robust
   if (!made) return made.error();
   connections_ = std::move(*made);
   return Unit{};

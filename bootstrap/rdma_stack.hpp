@@ -16,11 +16,8 @@
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/descriptor_set.hpp"
-<<<<<<< HEAD
-#include "core/memory_watch.hpp"
-=======
 #include "core/log.hpp"
->>>>>>> robust
+#include "core/memory_watch.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -47,8 +44,6 @@ class RdmaStack final : private rdma::AddressBook {
   std::vector<CardAddress> addresses() const;
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
-  // Why there is no cache of registrations although RDMA_CACHE_BYTES wants one; empty: there is.
-  const std::string& why_no_cache() const noexcept { return why_no_cache_; }
 
   // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
@@ -73,6 +68,7 @@ class RdmaStack final : private rdma::AddressBook {
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
   Outcome open_connections(std::uint32_t connections);
+  void watch_memory(const Config& config, const Log& log);
   Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock,
                            Counters& counters);
 
@@ -80,14 +76,8 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<verbs::Adapter> adapter_;
   std::unique_ptr<rdma::DatagramPort> datagram_port_;
   std::unique_ptr<rdma::ConnectionPort> connection_port_;  // nullptr: datagrams alone
-<<<<<<< HEAD
-  std::string why_no_connections_;
-  std::unique_ptr<MemoryWatch> watch_;  // nullptr: no cache
-  std::string why_no_cache_;
-  std::vector<rdma::PortAddress> book_;         // by rank; zeros: none
-=======
   std::unique_ptr<rdma::SendPackets> packets_;  // of the connections, until they are made
->>>>>>> robust
+  std::unique_ptr<MemoryWatch> watch_;          // nullptr: no cache of registrations
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
   std::string why_no_connections_;
   std::vector<rdma::PortAddress> book_;  // by rank; zeros: none

@@ -1,5 +1,6 @@
 #include "net/buffer_pool.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -37,6 +38,9 @@ std::byte* BufferPool::take(std::uint64_t bytes) noexcept {
   const std::uint64_t units = bytes == 0 ? 0 : (bytes - 1) >> kSmallestShift;
   const auto size_class = static_cast<unsigned>(std::bit_width(units));
   if (size_class >= kClasses) return nullptr;
+  const std::uint64_t room = use_bytes_ - std::min(use_bytes_, in_use_bytes_);
+  if (class_bytes(size_class) > room) [[unlikely]]
+    return nullptr;
   Block* block = kept_[size_class];
   if (block != nullptr) [[likely]] {
     kept_[size_class] = block->next;

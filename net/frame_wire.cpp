@@ -8,7 +8,7 @@ FrameWire::FrameWire(Link& link, int job_size, const FrameWireOptions& options, 
       counters_(counters),
       handler_(handler),
       peers_(static_cast<std::size_t>(job_size)),
-      buffers_(options.keep_bytes) {}
+      buffers_(options.keep_bytes, options.use_bytes) {}
 
 FrameWire::~FrameWire() {
   while (Part* part = open_.front()) {

@@ -58,6 +58,8 @@ class FrameGuest {
 
 struct FrameWireOptions {
   std::uint64_t keep_bytes = 64 << 20;  // free memory for unexpected segments and views, at most
+  // Memory that they use at a time; a peer whose segment would need more is given up.
+  std::uint64_t use_bytes = BufferPool::kUnbounded;
 };
 
 class FrameWire final : public Wire, private FrameSink {

@@ -189,6 +189,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
 Landing* ConnectionLink::open_landing(Peer& peer, const net::FrameHeader& expected,
                                       std::byte* memory) noexcept {
   if (peer.landings == nullptr) peer.landings = std::make_unique<Landings>();
+  if (peer.landings->awaits_end(expected.flow, expected.ordinal)) return nullptr;
   Landing* landing = peer.landings->open();
   if (landing == nullptr) return nullptr;
   const Lease lease = memory_.lease(memory, expected.bytes);

@@ -65,6 +65,8 @@ class Landings {
     const std::uint64_t flow = landing.frame.flow;
     if (landing.state == State::kWanted && --wanted_ == 0) mixed_ = false;
     if (landing.state == State::kAnnounced && flow == told_flow_ && told_ > 0) --told_;
+    if (landing.state == State::kRetracted) --retracted_;
+    if (state == State::kRetracted) ++retracted_;
     if (state == State::kWanted) {
       mixed_ = wanted_++ > 0 && (mixed_ || flow != wanted_flow_);
       wanted_flow_ = flow;
@@ -80,6 +82,11 @@ class Landings {
   }
   // What is wanted is announced without waiting for more.
   void hurry() noexcept { mixed_ = wanted_ > 0; }
+  // There is one for this frame that was retracted, until its connection is closed: a second one
+  // would be left over when the frame comes.
+  bool awaits_end(std::uint64_t flow, std::uint32_t ordinal) noexcept {
+    return retracted_ > 0 && find(flow, ordinal) != nullptr;
+  }
   // It is time to announce what is wanted.
   bool due() const noexcept {
     return wanted_ > 0 &&
@@ -100,6 +107,7 @@ class Landings {
 
   std::uint64_t used_ = 0;  // a bit for each that is not free
   std::array<Landing, kLandingSlots> slots_;
+  std::uint32_t retracted_ = 0;
   std::uint32_t wanted_ = 0;
   std::uint64_t wanted_flow_ = 0;  // of the last
   bool mixed_ = false;             // not of all; or there is another reason not to wait

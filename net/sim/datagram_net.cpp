@@ -115,7 +115,7 @@ void DatagramNet::come(Datagram& d) {
 
 // All of it has passed the network; faults say what becomes of it.
 void DatagramNet::meet_fate(Datagram& d) {
-  if (world_.parted(d.from, d.to)) {
+  if (world_.parted(d.from, d.to) || silenced_ == std::pair(d.from, d.to)) {
     ++counts_.parted;
     return idle_.push_back(&d);
   }

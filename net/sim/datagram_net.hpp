@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/prng.hpp"
@@ -43,6 +44,8 @@ class DatagramNet {
   void refuse_paths(Rank rank, std::uint32_t times) {
     refusals_[static_cast<std::size_t>(rank)] = times;
   }
+  // From now on all datagrams of `from` to `to` are lost; whatever else goes there is not.
+  void silence(Rank from, Rank to) noexcept { silenced_ = {from, to}; }
 
  private:
   friend class SimDatagramPort;
@@ -69,6 +72,7 @@ class DatagramNet {
   std::vector<std::uint32_t> refusals_;  // by rank: of paths that are left
   std::vector<std::unique_ptr<Datagram>> all_;
   std::vector<Datagram*> idle_;
+  std::pair<Rank, Rank> silenced_ = {kNoRank, kNoRank};
   DatagramCounts counts_;
 };
 

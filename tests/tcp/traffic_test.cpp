@@ -129,33 +129,6 @@ TEST(TcpTraffic, ASendCancelledInTheQueue) {
   EXPECT_EQ(second.sent.fired, 0);
 }
 
-// Thousands of flows open at once between all pairs, in both directions.
-TEST(TcpTraffic, ManyFlows) {
-  TcpWorld world(3, loopback());
-  Messages all;
-  for (std::uint64_t n = 0; n < 3000; ++n) {
-    const auto from = static_cast<Rank>(n % 3);
-    all.push_back(std::make_unique<Message>(from, static_cast<Rank>((n + 1 + n / 3 % 2) % 3),
-                                            FlowId(4, 0, n), n % 7 == 0 ? 3000 : n % 100, n));
-  }
-  Prng prng(1);
-  std::size_t complete = 0;
-  for (auto& m : all) {
-    if (prng.chance(0.5)) (void)m->receive(world.wire(m->to));
-  }
-  ASSERT_TRUE(step_until(world, [&] {
-    for (auto& m : all) {
-      if (m->sent.posted == Posted::kRetry) (void)m->send(world.wire(m->from));
-      const bool sent = m->sent.posted != Posted::kRetry;
-      if (sent && m->received.answer == Posted::kRetry) (void)m->receive(world.wire(m->to));
-    }
-    complete = static_cast<std::size_t>(
-        std::count_if(all.begin(), all.end(), [](auto& m) { return m->received.complete(); }));
-    return complete == all.size();
-  })) << complete;
-  for (auto& m : all) m->check();
-}
-
 // The first frame of a publication found room, others did not: they follow. Some are cancelled
 // meanwhile.
 TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {

@@ -35,6 +35,24 @@ TEST(BufferPool, KeepsNoMoreThanItsLimit) {
   EXPECT_GT(pool.kept_bytes(), 8'000U);
 }
 
+TEST(BufferPool, GivesNoMoreThanItsBound) {
+  BufferPool pool(1 << 20, 4096);
+  std::byte* first = pool.take(2048);
+  std::byte* second = pool.take(1024);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(pool.take(1025), nullptr) << "a block of 2048";
+  std::byte* third = pool.take(1024);
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(pool.take(1), nullptr);
+  EXPECT_EQ(pool.in_use_bytes(), 4096U);
+  pool.give(first);
+  pool.bound(2048);
+  EXPECT_EQ(pool.take(1), nullptr) << "what is kept does not count, what is in use does";
+  pool.give(second);
+  EXPECT_EQ(pool.take(1000), second);
+  for (std::byte* block : {second, third}) pool.give(block);
+}
+
 TEST(BufferPool, BlocksAreAlignedAndDoNotOverlap) {
   BufferPool pool(1 << 22);
   struct Block {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -263,6 +264,45 @@ TEST(ConnectionMessage, NonsenseIsRefused) {
     const auto body = std::span<const std::byte, sizeof bytes>(bytes).subspan<8>();
     EXPECT_FALSE(parse_announcement(body, 1 << 20).ok());
   }
+}
+
+// Announcements that are nearly right: what is read is what stands there, and keeps to the bounds.
+TEST(ConnectionMessage, DamagedAnnouncementsAreReadAsTheyStandOrRefused) {
+  constexpr std::uint64_t kPayloadMax = 1 << 20;
+  Prng prng(3);
+  int read_ones = 0, refused = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    Announcement offer;
+    offer.slot = static_cast<std::uint32_t>(prng.below(Placement::kSlotMax + 1));
+    offer.memory = {prng.next(), static_cast<std::uint32_t>(prng.next())};
+    offer.frame = frame(prng.next(), static_cast<std::uint32_t>(prng.below(100)),
+                        1 + prng.below(kPayloadMax));
+    offer.frame.synchronous = prng.chance(0.5);
+    std::array<std::byte, Announcement::kBytes> bytes{};
+    write_announcement(offer, bytes.data());
+    const auto flips = prng.below(4);
+    for (std::uint64_t flip = 0; flip < flips; ++flip) {
+      bytes[prng.below(bytes.size())] ^= static_cast<std::byte>(1U << prng.below(8));
+    }
+    std::uint64_t words[3];
+    std::memcpy(words, bytes.data(), sizeof words);
+    const auto body = std::span<const std::byte, sizeof bytes>(bytes);
+    const auto header = net::parse_frame(body.subspan<24, net::kFrameHeaderBytes>(), kPayloadMax);
+    const auto read = parse_announcement(body, kPayloadMax);
+    const bool right = header.ok() && words[0] <= Placement::kSlotMax && words[2] <= UINT32_MAX;
+    ASSERT_EQ(read.ok(), right) << i;
+    if (flips == 0) {
+      ASSERT_TRUE(read.ok());
+    }
+    ++(read.ok() ? read_ones : refused);
+    if (!read.ok()) continue;
+    EXPECT_LE(read.value().frame.bytes, kPayloadMax);
+    std::array<std::byte, Announcement::kBytes> again{};
+    write_announcement(read.value(), again.data());
+    EXPECT_EQ(again, bytes) << i;
+  }
+  EXPECT_GT(read_ones, 20'000);
+  EXPECT_GT(refused, 5'000);
 }
 
 TEST(Placement, PacksIntoTheImmediate) {

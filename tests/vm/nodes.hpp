@@ -7,7 +7,9 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -58,6 +60,18 @@ class Netem {
   Netem(const Netem&) = delete;
   Netem& operator=(const Netem&) = delete;
   bool works() const { return works_; }
+  // Packets that it has lost so far.
+  std::uint64_t dropped() const {
+    FILE* tc = works_ ? ::popen(("tc -s qdisc show dev " + device_).c_str(), "r") : nullptr;
+    if (tc == nullptr) return 0;
+    unsigned long long all = 0, count = 0;
+    for (char line[512]; std::fgets(line, sizeof line, tc) != nullptr;) {
+      const char* at = std::strstr(line, "(dropped ");
+      if (at != nullptr && std::sscanf(at, "(dropped %llu", &count) == 1) all += count;
+    }
+    (void)::pclose(tc);
+    return all;
+  }
 
  private:
   std::string device_;

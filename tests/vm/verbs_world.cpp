@@ -26,6 +26,7 @@ VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem,
                        const rdma::DirectMemoryOptions& memory) {
   for (int node = 0; node < 2 && !netem.empty(); ++node) {
     faults_.push_back(std::make_unique<verbs::Netem>(node, netem));
+    EXPECT_TRUE(faults_.back()->works()) << "the network is good: tc knows no netem here";
   }
   verbs::Options options;
   // 16 ms: what is lost is soon sent again, but a busy machine is not taken for a loss
@@ -83,6 +84,12 @@ void VerbsWorld::close(Rank r) noexcept {
   node.datagrams.reset();
   node.connection_port.reset();
   // The datagram port stays: others may still ask for its address.
+}
+
+std::uint64_t VerbsWorld::faults() {
+  std::uint64_t dropped = 0;
+  for (const auto& netem : faults_) dropped += netem->dropped();
+  return dropped;
 }
 
 // Gives the network time while something is under way, and ranks theirs when a timer is due.

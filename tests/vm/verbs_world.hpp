@@ -27,6 +27,8 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
 
   void close(Rank r) noexcept override;
   void rest() noexcept override;
+  // Packets that the network was made to lose.
+  std::uint64_t faults() override;
 
   // What they count. Over::kConnections: of the connections.
   rdma::ConnectionLink& connections(Rank r) { return *at(r).connections; }

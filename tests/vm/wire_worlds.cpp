@@ -21,21 +21,38 @@ std::unique_ptr<World> worse(int ranks) {
   return std::make_unique<VerbsWorld>(ranks, kOver, kManyFaults);
 }
 
+std::string why_no_faults() {
+  return verbs::Netem(0, kSomeFaults).works() ? "" : "the network cannot be made bad here (tc)";
+}
+
+WorldKind on_bad_network(const char* name, std::unique_ptr<World> (*make)(int)) {
+  WorldKind kind{name, make, 1, 500};
+  kind.large_bytes = 4 << 20;
+  kind.slow = kind.faulty = true;
+  kind.why_not = why_no_faults;
+  return kind;
+}
+WorldKind on_good_network(const char* name, std::unique_ptr<World> (*make)(int)) {
+  WorldKind kind{name, make, 2, 5000};
+  kind.slow = true;
+  return kind;
+}
+
 }  // namespace
 
 std::vector<WorldKind> all_worlds() {
   // The guest's processors are slow, and time-outs take real time.
-  return {{"Ud", good<Over::kDatagrams>, 0, 5000},
-          {"Rc", good<Over::kConnections>, 0, 5000},
-          {"UdBadNetwork", bad<Over::kDatagrams>, 0, 500},
-          {"RcBadNetwork", bad<Over::kConnections>, 0, 500}};
+  return {on_good_network("Ud", good<Over::kDatagrams>),
+          on_good_network("Rc", good<Over::kConnections>),
+          on_bad_network("UdBadNetwork", bad<Over::kDatagrams>),
+          on_bad_network("RcBadNetwork", bad<Over::kConnections>)};
 }
 
 std::vector<WorldKind> random_worlds() {
-  return {{"Ud", good<Over::kDatagrams>, 2},
-          {"Rc", good<Over::kConnections>, 2},
-          {"UdWorseNetwork", worse<Over::kDatagrams>, 1},
-          {"RcWorseNetwork", worse<Over::kConnections>, 1}};
+  return {on_good_network("Ud", good<Over::kDatagrams>),
+          on_good_network("Rc", good<Over::kConnections>),
+          on_bad_network("UdWorseNetwork", worse<Over::kDatagrams>),
+          on_bad_network("RcWorseNetwork", worse<Over::kConnections>)};
 }
 
 }  // namespace espalier::test

@@ -1,23 +1,12 @@
-// The contract of core/wire.hpp, one case at a time.
-#include <algorithm>
+// The contract of core/wire.hpp, one case at a time. Larger ones: conformance_large_test.cpp; ends
+// half-way: conformance_half_way_test.cpp.
+#include "conformance.hpp"
 
-#include "traffic.hpp"
-#include "world_kind.hpp"
+#include <algorithm>
 
 namespace espalier::test {
 namespace {
 
-// One copy of each case for all worlds: instantiated as templates, they took a minute to compile.
-class WireContract : public ::testing::TestWithParam<WorldKind> {
- protected:
-  World& make(int ranks) {
-    world_ = GetParam().make(ranks);
-    return *world_;
-  }
-
- private:
-  std::unique_ptr<World> world_;
-};
 INSTANTIATE_TEST_SUITE_P(Of, WireContract, ::testing::ValuesIn(all_worlds()), name_of_world);
 
 constexpr std::uint64_t kSizes[] = {0, 1, 87, 88, 89, 1024, 4096, 65536, 512 << 10};

@@ -48,6 +48,14 @@ std::byte* ConnectionWorld::shared(Rank r, std::uint64_t bytes) {
   return memory;
 }
 
+std::uint64_t ConnectionWorld::faults() {
+  std::uint64_t repeated = 0;
+  for (Rank r = 0; r < size(); ++r) {
+    repeated += is_open(r) ? connections(r).statistics().repeated : 0;
+  }
+  return repeated;
+}
+
 void ConnectionWorld::close(Rank r) noexcept {
   Node& node = nodes_[static_cast<std::size_t>(r)];
   FrameWorld::close(r);

@@ -33,11 +33,14 @@ class ConnectionWorld : public SimFrameWorld {
 
   std::byte* shared(Rank r, std::uint64_t bytes) override;
   void close(Rank r) noexcept override;
+  // Connections that broke under frames.
+  std::uint64_t faults() override;
   rdma::ConnectionLink& connections(Rank r) noexcept {
     return *nodes_[static_cast<std::size_t>(r)].connections;
   }
   rdma::RdmaLink& rdma(Rank r) noexcept { return static_cast<rdma::RdmaLink&>(link(r)); }
   sim::ConnectionNet& connection_net() noexcept { return connection_net_; }
+  sim::DatagramNet& datagram_net() noexcept { return datagram_net_; }
 
  private:
   struct Node {

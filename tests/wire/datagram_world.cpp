@@ -19,6 +19,12 @@ DatagramWorld::~DatagramWorld() {
   }
 }
 
+std::uint64_t DatagramWorld::faults() {
+  std::uint64_t again = 0;
+  for (Rank r = 0; r < size(); ++r) again += is_open(r) ? datagrams(r).counts().data_again : 0;
+  return again;
+}
+
 void DatagramWorld::close(Rank r) noexcept {
   FrameWorld::close(r);
   ports_[static_cast<std::size_t>(r)].reset();

@@ -18,6 +18,8 @@ class DatagramWorld : public SimFrameWorld {
   ~DatagramWorld() override;
 
   void close(Rank r) noexcept override;
+  // Packets that were sent again.
+  std::uint64_t faults() override;
   rdma::DatagramLink& datagrams(Rank r) noexcept {
     return static_cast<rdma::DatagramLink&>(link(r));
   }

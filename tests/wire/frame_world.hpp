@@ -17,6 +17,7 @@ class FrameWorld : public World {
   Wire& wire(Rank r) noexcept override { return frames(r); }
   std::byte* shared(Rank r, std::uint64_t bytes) override;
   void close(Rank r) noexcept override;
+  bool gives_buffers_back() const noexcept override { return true; }
 
   net::FrameWire& frames(Rank r) noexcept { return *node(r).wire; }
   net::Link& link(Rank r) noexcept { return *node(r).link; }

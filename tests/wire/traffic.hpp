@@ -162,8 +162,8 @@ inline void settle(World& world) {
 
 // Until done() holds; housekeeping as a waiting worker does it. False: it never did.
 template <typename Done>
-bool step_until(World& world, Done&& done) {
-  for (int round = 0; round < 200000; ++round) {
+bool step_until(World& world, Done&& done, int rounds = 200'000) {
+  for (int round = 0; round < rounds; ++round) {
     if (done()) return true;
     if (step(world) == 0 && round % 64 == 0) {
       for (Rank r = 0; r < world.size(); ++r) world.wire(r).idle();

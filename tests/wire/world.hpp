@@ -21,6 +21,10 @@ class World {
   virtual void close(Rank r) noexcept = 0;
   // Called after a round in which nothing happened: gives the kernel time where bytes are its.
   virtual void rest() noexcept {}
+  // Nobody reads the buffer of a send after it was cancelled, or its wire taken down.
+  virtual bool gives_buffers_back() const noexcept { return false; }
+  // What has gone wrong so far, of what the world is to make go wrong.
+  virtual std::uint64_t faults() { return 0; }
 };
 
 }  // namespace espalier::test

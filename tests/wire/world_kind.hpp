@@ -21,9 +21,17 @@ struct WorldKind {
   std::uint64_t random_seeds = 12;
   // One after the other; by default more than the 256 tickets x 255 laps of shared memory.
   std::uint64_t messages = 70'000;
+  std::uint64_t large_bytes = 64 << 20;  // of the largest message
+  bool slow = false;                     // fewer sizes, flows and moments
+  bool faulty = false;                   // its large messages do not get through without faults
+  std::string (*why_not)() = nullptr;    // why there can be none here; empty: there can
 
   friend void PrintTo(const WorldKind& kind, std::ostream* out) { *out << kind.name; }
 };
+
+inline std::string why_not_here(const WorldKind& kind) {
+  return kind.why_not == nullptr ? std::string() : kind.why_not();
+}
 
 template <typename Kind>
 std::unique_ptr<World> make_world(int ranks) {

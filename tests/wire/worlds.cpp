@@ -151,6 +151,11 @@ struct TcpStingy : TcpWorld {
   explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
 };
 
+WorldKind faulty(WorldKind kind) {
+  kind.faulty = true;
+  return kind;
+}
+
 }  // namespace
 
 std::vector<WorldKind> all_worlds() {
@@ -163,10 +168,11 @@ std::vector<WorldKind> all_worlds() {
       {"SimCluster", make_world<SimCluster>},
       {"TcpV4", make_world<TcpV4>},
       {"TcpV6", make_world<TcpV6>},
+      {"TcpRelayed", make_world<TcpRelayed>, 12, 5000},
       {"Datagrams", make_world<Datagrams>},
-      {"FaultyDatagrams", make_world<FaultyDatagrams>},
+      faulty({"FaultyDatagrams", make_world<FaultyDatagrams>}),
       {"Connections", make_world<Connections>},
-      {"BrokenConnections", make_world<BrokenConnections>},
+      faulty({"BrokenConnections", make_world<BrokenConnections>}),
       {"MixedPaths", make_world<MixedPaths>},
   };
 }
@@ -176,7 +182,6 @@ std::vector<WorldKind> random_worlds() {
   worlds.push_back({"FewQueuePairs", make_world<FewQueuePairs>});
   worlds.push_back({"ShmTight", make_world<ShmTight>});
   worlds.push_back({"TcpStingy", make_world<TcpStingy>});
-  worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
   worlds.push_back({"SimHindered", make_world<SimHindered>});
   return worlds;
 }

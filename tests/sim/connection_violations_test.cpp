@@ -1,0 +1,301 @@
+// What ConnectionLink refuses of a peer, each by its name; and a peer that sends, at random,
+// messages and letters that are nearly right: it is borne or lost, and nothing else happens.
+#include <array>
+
+#include "core/prng.hpp"
+#include "stranger.hpp"
+
+namespace espalier::test {
+namespace {
+
+using net::FrameHeader;
+using net::FrameKind;
+using rdma::Letter;
+using rdma::LetterKind;
+using rdma::MessageKind;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Bytes = std::vector<std::byte>;
+
+TEST_F(Stranger, MayNotGiveCreditsThatNobodySpent) {
+  send(MessageKind::kCredits, {}, 0, 60'000);
+  expect_refused("60000 credits too many");
+}
+
+// It never gives a credit back: rank 0 cannot tell it any more that it may send.
+TEST_F(Stranger, MayNotSendMoreThanItWasGranted) {
+  int sent = 0;
+  for (; sent < 2000 && lost_ == ESP_OK; ++sent) send(MessageKind::kCredits, {});
+  EXPECT_GT(sent, 32);
+  expect_refused("more messages than it was granted");
+}
+
+TEST_F(Stranger, MayNotSayGoodbyeInsideAFrame) {
+  send(MessageKind::kFrames, frame(segment(5, 30), 10));
+  send(MessageKind::kGoodbye, {});
+  expect_refused("a goodbye inside a frame");
+}
+
+TEST_F(Stranger, MayNotSpeakAfterItsGoodbye) {
+  send(MessageKind::kGoodbye, {});
+  EXPECT_EQ(lost_, ESP_OK);
+  send(MessageKind::kFrames, frame(segment(5, 3), 3));
+  expect_refused("a frame after its goodbye");
+}
+
+TEST_F(Stranger, MayNotSayGoodbyeAmongFrames) {
+  FrameHeader goodbye;
+  goodbye.kind = FrameKind::kGoodbye;
+  send(MessageKind::kFrames, frame(goodbye, 0));
+  expect_refused("a goodbye among frames");
+}
+
+TEST_F(Stranger, MayRetireOnlyWhatItAnnounced) {
+  offer(segment(71, 4000), 3);
+  retire(3);
+  EXPECT_EQ(lost_, ESP_OK);
+  retire(3);
+  expect_refused("slot 3 was not announced");
+}
+
+TEST_F(Stranger, MayNotRetireASlotThatThereIsNot) {
+  retire(100);
+  expect_refused("slot 100 was not announced");
+}
+
+TEST_F(Stranger, MayNotRetireByAnotherLength) {
+  send(MessageKind::kRetire, Bytes(5));
+  expect_refused("a retirement of another length");
+}
+
+TEST_F(Stranger, MayNotAnnounceASlotTwice) {
+  offer(segment(71, 4000), 3);
+  offer(segment(72, 4000), 3);
+  expect_refused("slot 3 announced twice, or for nothing");
+}
+
+TEST_F(Stranger, MayNotAnnounceASlotThatThereIsNot) {
+  offer(segment(71, 4000), 64);
+  expect_refused("slot 64 announced twice, or for nothing");
+}
+
+TEST_F(Stranger, MayNotAnnounceForNothing) {
+  offer(segment(71, 0), 3);
+  expect_refused("slot 3 announced twice, or for nothing");
+}
+
+TEST_F(Stranger, MayNotAnnounceForWhatIsNoSegment) {
+  FrameHeader control;
+  control.kind = FrameKind::kControl;
+  control.bytes = 100;
+  offer(control, 3);
+  expect_refused("slot 3 announced twice, or for nothing");
+}
+
+TEST_F(Stranger, MayNotSayThatItPlacedWhereNothingIsAwaited) {
+  place(9);
+  expect_refused("a placement in slot 9");
+}
+
+TEST_F(Stranger, MayNotSayThatItPlacedInASlotThatThereIsNot) {
+  ASSERT_TRUE(want(segment(90, 5000)));
+  run();
+  place(127);
+  expect_refused("a placement in slot 127");
+}
+
+TEST_F(Stranger, MayNotPlaceInsideAFrame) {
+  on_frame_ = [&] { ASSERT_TRUE(want(segment(90, 5000))); };
+  send(MessageKind::kFrames, frame(segment(5, 3), 3));
+  send(MessageKind::kFrames, frame(segment(6, 30), 10));
+  place(0);
+  expect_refused("a placement in slot 0");
+}
+
+TEST_F(Stranger, MayNotPlaceTwice) {
+  on_frame_ = [&] {
+    on_frame_ = {};
+    ASSERT_TRUE(want(segment(90, 5000)));
+  };
+  send(MessageKind::kFrames, frame(segment(5, 3), 3));
+  place(0);
+  EXPECT_EQ(frames_.back(), segment(90, 5000));
+  place(0);
+  expect_refused("a placement in slot 0");
+}
+
+TEST_F(Stranger, MayNotAskWithAWindowThatIsTooSmall) {
+  Letter letter = request();
+  letter.window = 3;
+  post_letter(letter_bytes(letter));
+  expect_refused("a window of 3");
+}
+
+TEST_F(Stranger, MayNotAskWithAWindowThatIsTooLarge) {
+  Letter letter = request();
+  letter.window = 128;
+  post_letter(letter_bytes(letter));
+  expect_refused("a window of 128");
+}
+
+TEST_F(Stranger, MayNotAwaitWhatWasNotSent) {
+  Letter letter = request();
+  letter.expected = 99;
+  post_letter(letter_bytes(letter));
+  expect_refused("it awaits message 99 of 1");
+}
+
+TEST_F(Stranger, MayNotAwaitAMessageBeforeTheFirst) {
+  Letter letter = request();
+  letter.expected = 0;
+  post_letter(letter_bytes(letter));
+  expect_refused("it awaits message 0 of 1");
+}
+
+// Its adapter has said that they had arrived. Rank 0 knows when it has asked for completions, which
+// it does for every sixteenth.
+TEST_F(Stranger, MayNotAwaitWhatItHas) {
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    post(segment(100 + i, 8));
+    run();
+  }
+  Letter letter = request();
+  EXPECT_EQ(letter.expected, 21U);
+  letter.expected = 1;
+  post_letter(letter_bytes(letter));
+  EXPECT_EQ(lost_, ESP_ERR_NETWORK);
+  EXPECT_THAT(story(), HasSubstr("message 1 did not arrive at rank 1; its adapter had "));
+}
+
+// ---- At random
+
+void damage(Prng& prng, Bytes& bytes) {
+  for (std::uint64_t flips = prng.below(3); flips > 0 && !bytes.empty(); --flips) {
+    std::byte& at = bytes[prng.below(bytes.size())];
+    at = prng.chance(0.5) ? static_cast<std::byte>(prng.below(10))
+                          : at ^ static_cast<std::byte>(1U << prng.below(8));
+  }
+  if (prng.chance(0.05)) bytes.resize(prng.below(bytes.size() + 1));
+}
+
+FrameHeader any_header(Prng& prng) {
+  FrameHeader header = segment(prng.below(100), prng.below(60), 1 + prng.below(3) % 2);
+  if (prng.chance(0.2)) header.bytes = prng.below(StrangerNet::kPayloadMax);
+  header.synchronous = prng.chance(0.2);
+  if (prng.chance(0.3)) return header;
+  header = {};
+  header.kind = static_cast<FrameKind>(1 + prng.below(11));
+  if (prng.chance(0.5)) header.ordinal = static_cast<std::uint32_t>(prng.below(4));
+  if (prng.chance(0.5)) header.total = static_cast<std::uint32_t>(prng.below(4));
+  if (prng.chance(0.5)) header.bytes = prng.below(40);
+  return header;
+}
+
+std::uint32_t below(Prng& prng, std::uint64_t bound) {
+  return static_cast<std::uint32_t>(prng.below(bound));
+}
+
+// A message; with this chance each of its parts is wrong, perhaps.
+void send_some(Prng& prng, StrangerNet& net, double wrong) {
+  const bool bad = prng.chance(wrong);
+  const auto kind = static_cast<MessageKind>(1 + (bad ? prng.below(5) : 2 * prng.below(3)));
+  Bytes body;
+  std::uint8_t keep = 0;
+  if (kind == MessageKind::kFrames) {
+    const FrameHeader header = bad ? any_header(prng) : segment(prng.below(100), prng.below(60));
+    body = frame(header, std::min<std::uint64_t>(header.bytes, 60));
+    if (prng.chance(0.4)) {
+      keep = static_cast<std::uint8_t>(1 + rdma::KnownHeaders::slot_of(segment(0, 0)));
+    }
+  } else if (kind == MessageKind::kAnnounce) {
+    body = net.offer_of(segment(200 + prng.below(4), 2000), below(prng, bad ? 130 : 64));
+  } else if (kind == MessageKind::kRetire) {
+    body.resize(4);
+    body[0] = static_cast<std::byte>(prng.below(66));
+  }
+  const auto credits = static_cast<std::uint16_t>(prng.chance(wrong) ? prng.below(40) : 0);
+  Bytes bytes = net.message(kind, body, keep, credits);
+  if (prng.chance(wrong)) damage(prng, bytes);
+  net.send_bytes(std::move(bytes));
+}
+
+void write_some(Prng& prng, StrangerNet& net, double wrong) {
+  if (prng.chance(wrong)) return net.write_immediate(static_cast<std::uint32_t>(prng.next()));
+  if (net.slots_.empty()) return;
+  const std::uint32_t slot = net.slots_.back();
+  net.slots_.pop_back();
+  net.place(slot);
+}
+
+void write_a_letter(Prng& prng, StrangerNet& net, double wrong) {
+  if (!prng.chance(wrong)) return net.renew();
+  Letter letter = net.request();
+  letter.kind = static_cast<LetterKind>(1 + prng.below(4));
+  letter.epoch += below(prng, 3) - 1;
+  if (prng.chance(0.3)) letter.window = below(prng, 140);
+  if (prng.chance(0.3)) letter.expected += prng.below(5) - 2;
+  const auto good = letter_bytes(letter);
+  Bytes bytes(good.begin(), good.end());
+  if (prng.chance(0.5)) damage(prng, bytes);
+  net.post_letter(bytes);
+}
+
+void act(Prng& prng, StrangerNet& net, double wrong) {
+  switch (prng.below(10)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      return send_some(prng, net, wrong);
+    case 4:
+      if (prng.chance(wrong)) {
+        return net.send_immediate(static_cast<std::uint32_t>(prng.next()), prng.below(100));
+      }
+      return prng.chance(0.2) ? net.send_headless(1 + below(prng, 3), prng.below(100)) : void();
+    case 5:
+    case 6:
+      return write_some(prng, net, wrong);
+    case 7:
+      return prng.chance(0.2) ? write_a_letter(prng, net, wrong) : void();
+    case 8:
+      (void)net.want(segment(300 + prng.below(100), 1000 + prng.below(5000)));
+      // Announced with the next progress().
+      return net.send(MessageKind::kCredits, {});
+    default:
+      net.post(segment(200 + prng.below(4), prng.chance(0.5) ? 2000 : 8));
+      return net.run();
+  }
+}
+
+TEST(StrangersAtRandom, AreBorneOrLost) {
+  std::array<int, 2> ends = {};
+  std::uint64_t frames = 0, connections = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Prng prng(seed);
+    StrangerNet net;
+    const double wrong = seed % 3 == 0 ? 0.2 : seed % 3 == 1 ? 0.05 : 0.01;
+    for (int i = 0; i < 60 && net.lost_ == ESP_OK; ++i) act(prng, net, wrong);
+    ++ends[net.lost_ == ESP_OK ? 0 : 1];
+    frames += net.frames_.size();
+    connections += net.connections();
+    if (net.lost_ != ESP_OK) {
+      EXPECT_THAT(net.story(),
+                  AnyOf(StartsWith("lost: rank 1 sent what no rank of this version sends: "),
+                        HasSubstr("did not arrive at rank 1"), HasSubstr("no connection to rank 1"),
+                        HasSubstr("to rank 1 break"), HasSubstr("connection to rank 1 failed")));
+    }
+    if (::testing::Test::HasFailure()) return;
+    // Nothing is waited for that can hang a rank that goes on.
+    for (int i = 0; i < 10; ++i) act(prng, net, wrong);
+  }
+  EXPECT_GT(ends[0], 10);
+  EXPECT_GT(ends[1], 1000);
+  EXPECT_GT(frames, 5000U);
+  EXPECT_GT(connections, 4000U) << "some were made again";
+}
+
+}  // namespace
+}  // namespace espalier::test
