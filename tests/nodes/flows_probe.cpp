@@ -1,9 +1,9 @@
 // What moves between the nodes of a job. Every rank that finds what it expects prints a line "OK
 // ...".
 //
-//   flows_probe expected [FOLDER]   nothing comes unexpected where receivers are there first;
-//   writes
-//                                   the trace of it, FOLDER/RANK.json
+//   flows_probe expected [FOLDER [VARIANT SENDS RECEIVES]]
+//                                   nothing comes unexpected where receivers are there first, with
+//                                   windows that let it; writes the trace of it, FOLDER/RANK.json
 //   flows_probe roots               4 MiB from and to every root, every byte
 //   flows_probe degree CHILDREN     who is connected with whom: nobody beyond the tree
 #include <algorithm>
@@ -50,11 +50,7 @@ class InTurn {
 
 // Steady state: plans are there, peers connected. The flows of 64 segments need more than the
 // windows, and more than what may travel without permission.
-void expected(const Rank& r, const std::string& folder) {
-  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
-  options.segment_bytes = 16384;
-  options.window_send = 4;
-  options.window_recv = 32;
+void expected(const Rank& r, const std::string& folder, const esp_coll_options& options) {
   const std::size_t count = (std::size_t{1} << 20) / sizeof(std::int32_t);
   std::vector<std::int32_t> mine(count), result(count);
   InTurn in_turn(r);
@@ -83,7 +79,9 @@ void expected(const Rank& r, const std::string& folder) {
     expect(r, result.front() == sum && result.back() == sum, "allreduce");
   }
   const std::uint64_t early = counter(r, "unexpected") - before;
-  expect(r, early == 0, "segments came unexpected: " + std::to_string(early));
+  // Receivers that have posted less than what may travel without permission meet more.
+  const bool all_posted = options.variant == ESP_VARIANT_EVENT && options.window_recv > 16;
+  expect(r, early == 0 || !all_posted, "segments came unexpected: " + std::to_string(early));
   expect(r, counter(r, "plans_built") == built, "plans were made again");
   if (folder.empty()) return;
   const std::string path = folder + "/" + std::to_string(r.rank) + ".json";
@@ -163,13 +161,19 @@ int main(int argc, char** argv) {
   r.rank = esp_job_rank(r.job);
   r.size = esp_job_size(r.job);
   if (mode == "expected") {
-    expected(r, argc > 2 ? argv[2] : "");
+    esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+    options.segment_bytes = 16384;
+    options.variant = static_cast<esp_variant>(argc > 5 ? std::atoi(argv[3]) : ESP_VARIANT_EVENT);
+    options.window_send = argc > 5 ? std::atoi(argv[4]) : 4;
+    options.window_recv = argc > 5 ? std::atoi(argv[5]) : 32;
+    expected(r, argc > 2 ? argv[2] : "", options);
   } else if (mode == "roots") {
     roots(r);
   } else if (mode == "degree" && argc > 2) {
     degree(r, std::strtoull(argv[2], nullptr, 10));
   } else {
-    bad(r, "usage: flows_probe expected [FOLDER] | roots | degree CHILDREN");
+    bad(r,
+        "usage: flows_probe expected [FOLDER [VARIANT SENDS RECEIVES]] | roots | degree CHILDREN");
   }
   std::printf("OK rank %d\n", r.rank);
   std::fflush(stdout);
