@@ -164,6 +164,7 @@ int main(void) {
   if (esp_job_init(NULL, &rt.job) != ESP_OK) return 1;
   rt.rank = esp_job_rank(rt.job);
   rt.size = esp_job_size(rt.job);
+  rt.waker = -1; /* before the barrier, in which the first tasks may come already */
   const int fd = esp_job_fd(rt.job);
   if (fd < 0) esp_abort(rt.job, 1, esp_job_error(rt.job));
   check(&rt, esp_am_register(rt.job, kTask, on_task, &rt));
@@ -171,7 +172,6 @@ int main(void) {
   check(&rt, esp_am_register(rt.job, kStop, on_stop, &rt));
   check(&rt, esp_barrier(esp_job_world(rt.job))); /* everybody takes messages */
   const Task root = {0, 0};
-  rt.waker = -1;
   if (rt.rank == 0) {
     rt.waker = 0;
     push(&rt, root);
