@@ -168,6 +168,7 @@ std::vector<WorldKind> all_worlds() {
       {"Connections", make_world<Connections>},
       {"BrokenConnections", make_world<BrokenConnections>},
       {"MixedPaths", make_world<MixedPaths>},
+      {"TcpRelayed", make_world<TcpRelayed>, 12, 7'000},
   };
 }
 
@@ -176,7 +177,6 @@ std::vector<WorldKind> random_worlds() {
   worlds.push_back({"FewQueuePairs", make_world<FewQueuePairs>});
   worlds.push_back({"ShmTight", make_world<ShmTight>});
   worlds.push_back({"TcpStingy", make_world<TcpStingy>});
-  worlds.push_back({"TcpRelayed", make_world<TcpRelayed>});
   worlds.push_back({"SimHindered", make_world<SimHindered>});
   return worlds;
 }
