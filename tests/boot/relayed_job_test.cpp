@@ -173,8 +173,10 @@ TEST(RelayedJob, WhatIsSwallowedEndsInAStatusThatNamesTheOther) {
   for (const bool at_once : {false, true}) {
     RelayedJob relayed("1.5");
     relayed.set({.swallow = at_once});
+    std::barrier both_calculated(kRanks);
     relayed.run([&](esp_job* job, int rank) {
       EXPECT_EQ(at_once ? ESP_OK : sum(job, rank, 100'000), ESP_OK);
+      both_calculated.arrive_and_wait();
       relayed.set({.swallow = true});
       const double begin = esp_time();
       esp_status status = ESP_OK;
