@@ -3,7 +3,7 @@
 
 usage: test_summary.py FOLDER CONFIGURATION...
 
-Lists failed and skipped tests with their reasons, then prints the closing line
+Lists failed tests, then what was skipped and why, then prints the closing line
 `N passed, N failed, N skipped`. A configuration that did not build, or whose report is missing,
 counts as one failure. Exit code 1 when anything failed, and when no test ran at all.
 """
@@ -70,10 +70,10 @@ def skipped_lines(skipped):
 def main():
     passed, failed, skipped = collect(pathlib.Path(sys.argv[1]), sys.argv[2:])
     print()
-    for line in skipped_lines(skipped):
-        print(line)
     for test in failed:
         print(f"FAILED   {test}")
+    for line in skipped_lines(skipped):
+        print(line)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     if not (passed or failed or skipped):
         print("no test has such a name; 'ctest --preset release -N' lists them", file=sys.stderr)

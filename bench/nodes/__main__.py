@@ -165,7 +165,7 @@ def main() -> int:
     args = parse()
     libraries = launchers.find_libraries(args.build / "bin", args.only, say)
     if not libraries:
-        say("not run: nothing to measure")
+        say("SKIP: nothing to measure")
         return SKIPPED
     try:
         with network.Nodes(max(layout.nodes for layout in args.layouts)) as nodes:
@@ -173,7 +173,7 @@ def main() -> int:
             found = {} if args.no_costs else costs.measure(comparison, args, say)
             comparison.run()
     except network.NoNodes as reason:
-        say(f"not run: {reason}")
+        say(f"SKIP: {reason}")
         return SKIPPED
     summary = table.summarize(comparison.launches, args.ops, args.sizes, comparison.cores)
     summary |= {"source": source_version(), "failures": comparison.failures, "costs": found,

@@ -29,6 +29,7 @@ void teams(const Context& context);        // dup, split, include, again and aga
 void flows(const Context& context);        // send and receive
 void regions(const Context& context);      // put, get, atomics
 void messages(const Context& context);     // active messages
+void events(const Context& context);       // a descriptor to sleep on
 void arguments(const Context& context);    // each wrong argument has its status
 void mismatch(const Context& context);     // ranks that disagree
 void cpp(const Context& context);          // the C++ layer

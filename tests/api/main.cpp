@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       {"flows", test::flows},
       {"regions", test::regions},
       {"messages", test::messages},
+      {"events", test::events},
       {"arguments", test::arguments},
       {"mismatch", test::mismatch},
       {"cpp", test::cpp},

@@ -1,63 +1,94 @@
 #!/bin/bash
-# namespaces.sh PROBE: a job of 4 ranks on two network namespaces that a veth pair joins: it
-# calculates; then the link goes down under it, and every rank must end with a status that names
-# another. Needs root and ip(8); without, 77 and the reason. Leaves nothing behind.
+# namespaces.sh PROBE work|faults|netem: jobs of 6 ranks on three network namespaces that hang on a
+# bridge. work: they calculate. faults: a rank is killed; then the link of a namespace goes down;
+# every survivor must end with a status that names one of those lost. netem: they calculate while
+# packets are late and lost. Needs root, ip(8) and tc(8); without, 77 and the reason. Leaves nothing
+# behind.
 set -u
-probe=$1
-skip() { echo "not run: $*"; exit 77; }
+probe=$1 part=$2
+skip() { echo "SKIP: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "no ip command (package iproute2)"
-a=esp-$$-a b=esp-$$-b folder=$(mktemp -d) pids=()
+switch=esp-$$-s spaces=(esp-$$-a esp-$$-b esp-$$-c) folder=$(mktemp -d) pids=()
 cleanup() {
   for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
   wait 2>/dev/null
-  ip netns del "$a" 2>/dev/null
-  ip netns del "$b" 2>/dev/null
+  for space in "$switch" "${spaces[@]}"; do ip netns del "$space" 2>/dev/null; done
   rm -rf "$folder"
 }
 trap cleanup EXIT
-for space in "$a" "$b"; do
-  ip netns add "$space" 2>"$folder/why" || skip "no namespaces: $(cat "$folder/why")"
+try() { "$@" 2>"$folder/why" || skip "$*: $(cat "$folder/why")"; }
+for space in "$switch" "${spaces[@]}"; do try ip netns add "$space"; done
+try ip -n "$switch" link add br0 type bridge
+try ip -n "$switch" link set br0 up
+for i in 0 1 2; do
+  try ip -n "$switch" link add "to$i" type veth peer name v netns "${spaces[i]}"
+  try ip -n "$switch" link set "to$i" master br0 up
+  try ip -n "${spaces[i]}" addr add "10.77.0.$((i + 1))/24" dev v
+  try ip -n "${spaces[i]}" link set v up
 done
-ip link add va netns "$a" type veth peer name vb netns "$b" 2>"$folder/why" ||
-  skip "no veth: $(cat "$folder/why")"
-if ! { ip -n "$a" addr add 10.77.0.1/24 dev va && ip -n "$a" link set va up &&
-  ip -n "$b" addr add 10.77.0.2/24 dev vb && ip -n "$b" link set vb up; }; then
-  skip "the interfaces do not come up"
-fi
 
-# start MODE: ranks 0 and 1 in the first namespace, 2 and 3 in the second.
+# start MODE [LOST_HERE LOST_ELSEWHERE]: ranks 2i and 2i + 1 in namespace i. LOST_HERE: the ranks of
+# which ranks 0 and 1 must name one; LOST_ELSEWHERE: the others.
 start() {
-  rm -rf "$folder/meet"
+  rm -rf "$folder/meet" "$folder"/*.out
   mkdir "$folder/meet"
   pids=()
-  for rank in 0 1 2 3; do
-    if [ $rank -lt 2 ]; then space=$a; else space=$b; fi
-    ESPALIER_NODE_NAME=$space ip netns exec "$space" "$probe" "$1" "$folder/meet" $rank 4 \
+  for rank in 0 1 2 3 4 5; do
+    local space=${spaces[rank / 2]} lost=${2:-}
+    [ $rank -lt 2 ] || lost=${3:-}
+    # shellcheck disable=SC2086  # a list
+    ESPALIER_NODE_NAME=$space ip netns exec "$space" "$probe" "$1" "$folder/meet" $rank 6 $lost \
       >"$folder/$rank.out" 2>&1 &
     pids+=($!)
   done
 }
-# finish TEXT: all ranks have ended with an OK.
+met() {
+  for ((tries = 0; tries < 500; ++tries)); do
+    local cards=("$folder"/meet/2.[0-5])
+    [ ${#cards[@]} = 6 ] && break
+    sleep 0.02
+  done
+  sleep 0.5
+}
+# finish OK TEXT: so many ranks have ended with an OK, and nobody with a BAD.
 finish() {
-  local failed=0
-  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null; done
   pids=()
   cat "$folder"/?.out
-  if [ $failed = 1 ] || [ "$(cat "$folder"/?.out | grep -c '^OK')" != 4 ]; then
-    echo "FAILED: $1"
+  if [ "$(cat "$folder"/?.out | grep -c '^OK')" != "$1" ] || grep -q '^BAD' "$folder"/?.out; then
+    echo "FAILED: $2"
     exit 1
   fi
 }
-start files
-finish "a job over two namespaces"
-export ESPALIER_TIMEOUT=2
-start lose
-for ((tries = 0; tries < 500; ++tries)); do
-  met=("$folder"/meet/2.[0-3])
-  [ ${#met[@]} = 4 ] && break
-  sleep 0.02
-done
-sleep 0.5
-ip -n "$a" link set va down
-finish "survivors of a link that is down"
+
+case $part in
+  work)
+    start files
+    finish 6 "a job over three namespaces"
+    ;;
+  faults)
+    export ESPALIER_TIMEOUT=2
+    start lose 3 3
+    met
+    kill -9 "${pids[3]}"
+    finish 5 "survivors of a rank that was killed"
+    start lose "2 3 4 5" "0 1"
+    met
+    ip -n "${spaces[0]}" link set v down
+    finish 6 "survivors of a link that is down"
+    ;;
+  netem)
+    command -v tc >/dev/null || skip "no tc command (package iproute2)"
+    for space in "${spaces[@]}"; do
+      ip netns exec "$space" tc qdisc add dev v root netem delay 2ms 1ms loss 1% 2>"$folder/why" ||
+        skip "no netem in this kernel: $(cat "$folder/why") (relays stand in: boot.unit.RelayedJob)"
+    done
+    start files
+    finish 6 "a job over a bad network"
+    for space in "${spaces[@]}"; do
+      ip netns exec "$space" tc -s qdisc show dev v | tee -a "$folder/struck"
+    done
+    grep -q 'dropped [1-9]' "$folder/struck" || { echo "FAILED: nothing was lost"; exit 1; }
+    ;;
+esac

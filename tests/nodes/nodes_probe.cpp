@@ -2,13 +2,17 @@
 //
 //   nodes_probe start                     the job comes up, meets once and ends
 //   nodes_probe freed                     one rank frees a team that the others leave to the job's
-//   end nodes_probe files FOLDER RANK SIZE    without a launcher: ranks meet in a folder;
-//   calculates nodes_probe lose  FOLDER RANK SIZE    the same until it fails, which it must
+//                                         end
+//   nodes_probe files FOLDER RANK SIZE    without a launcher: ranks meet in a folder; calculates
+//   nodes_probe lose  FOLDER RANK SIZE LOST...    sums until one fails, which must name one of the
+//                                                 ranks LOST
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -47,17 +51,67 @@ struct Folder {
 
 // ---- what is done
 
+constexpr std::size_t kCounts[] = {1, 1000, 50'000};
+
+std::int64_t value(std::size_t i, int rank) {
+  return static_cast<std::int64_t>(7 * i) + rank + 1;
+}
+void fill(std::vector<std::int64_t>& data, int rank) {
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = value(i, rank);
+}
+void expect_sums(const Rank& r, const std::vector<std::int64_t>& sums, const char* what) {
+  const std::int64_t ranks = std::int64_t{r.size} * (r.size - 1) / 2;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    expect(r, sums[i] == r.size * value(i, 0) + ranks, what + (" at " + std::to_string(i)));
+  }
+}
+
 // Sums of several sizes; `rounds` of them, or until one fails.
 esp_status calculate(const Rank& r, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    std::vector<std::int64_t> sums(round % 3 == 0 ? 1 : round % 3 == 1 ? 1000 : 50'000, r.rank + 1);
+    std::vector<std::int64_t> sums(kCounts[round % 3]);
+    fill(sums, r.rank);
     const esp_status status =
         esp_allreduce(r.world, ESP_IN_PLACE, sums.data(), sums.size(), ESP_INT64, ESP_SUM);
     if (status != ESP_OK) return status;
-    const std::int64_t sum = std::int64_t{r.size} * (r.size + 1) / 2;
-    expect(r, sums.front() == sum && sums.back() == sum, "wrong sum");
+    expect_sums(r, sums, "wrong sum");
   }
   return ESP_OK;
+}
+
+// Broadcasts from and reductions to every rank, of several sizes.
+void every_root(const Rank& r) {
+  for (const std::size_t count : kCounts) {
+    std::vector<std::int64_t> data(count), sums(count);
+    for (int root = 0; root < r.size; ++root) {
+      fill(data, r.rank == root ? root : -1);
+      expect(r, esp_bcast(r.world, data.data(), count, ESP_INT64, root) == ESP_OK, "broadcast");
+      for (std::size_t i = 0; i < count; ++i) expect(r, data[i] == value(i, root), "wrong data");
+      fill(data, r.rank);
+      expect(
+          r,
+          esp_reduce(r.world, data.data(), sums.data(), count, ESP_INT64, ESP_SUM, root) == ESP_OK,
+          "reduction");
+      if (r.rank == root) expect_sums(r, sums, "wrong reduction");
+    }
+  }
+}
+
+// As "rank 3 died" or "waited for ranks 2 (does not answer), 4" do.
+bool names(const std::string& text, int rank) {
+  const std::string others = "\\branks? ([0-9]+( \\(does not answer\\))?, )*";
+  return std::regex_search(text, std::regex(others + std::to_string(rank) + "\\b"));
+}
+
+void lose(const Rank& r, const std::vector<int>& lost) {
+  const double begin = esp_time();
+  const esp_status status = calculate(r, 100'000'000);
+  const std::string text = esp_team_error(r.world);
+  expect(r, status == ESP_ERR_TIMEOUT || status == ESP_ERR_NETWORK || status == ESP_ERR_PEER_DIED,
+         esp_status_text(status));
+  expect(r, std::any_of(lost.begin(), lost.end(), [&](int rank) { return names(text, rank); }),
+         "names another: " + text);
+  std::printf("OK rank %d: %.1f s, %s\n", r.rank, esp_time() - begin, text.c_str());
 }
 
 }  // namespace
@@ -88,16 +142,12 @@ int main(int argc, char** argv) {
     expect(r, esp_barrier(team) == ESP_OK, "a barrier failed");
     if (r.rank == 0) esp_team_free(team);
   } else if (mode == "lose") {
-    const double begin = esp_time();
-    const esp_status status = calculate(r, 100'000'000);
-    const std::string text = esp_team_error(r.world);
-    expect(r, status == ESP_ERR_TIMEOUT || status == ESP_ERR_NETWORK || status == ESP_ERR_PEER_DIED,
-           esp_status_text(status));
-    expect(r, text.find("for rank") != std::string::npos || text.find("rank ") != std::string::npos,
-           "names nobody");
-    std::printf("OK rank %d: %.1f s, %s\n", r.rank, esp_time() - begin, text.c_str());
+    std::vector<int> lost;
+    for (int i = 5; i < argc; ++i) lost.push_back(std::atoi(argv[i]));
+    lose(r, lost);
   } else {
     expect(r, calculate(r, mode == "start" ? 1 : 30) == ESP_OK, "a sum failed");
+    if (mode != "start") every_root(r);
     std::printf("OK rank %d\n", r.rank);
   }
   std::fflush(stdout);

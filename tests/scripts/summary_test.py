@@ -51,6 +51,13 @@ class Summary(unittest.TestCase):
             "skipped  release: c: no reason given (SKIP_RETURN_CODE=77)",
             "0 passed, 0 failed, 3 skipped"]))
 
+    def test_reasons_stand_just_above_the_closing_line(self):
+        self.report("release", FAILED.format("b"), SKIPPED.format("a", "SKIP: no guest\n"))
+        self.report("asan", SKIPPED.format("c", "SKIP: no root\n"), FAILED.format("d"))
+        self.assertEqual(self.summary("release", "asan"), (1, [
+            "FAILED   release: b", "FAILED   asan: d", "skipped  release: a: no guest",
+            "skipped  asan: c: no root", "0 passed, 2 failed, 2 skipped"]))
+
     def test_says_a_common_reason_once_per_configuration(self):
         self.report("release", *(SKIPPED.format(name, "SKIP: no guest\n") for name in "abc"))
         self.report("asan", SKIPPED.format("a", "SKIP: no guest\n"))

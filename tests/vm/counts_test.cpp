@@ -192,17 +192,76 @@ TEST(Counts, WhatACallbackPostsSharesADoorbell) {
   EXPECT_LE(sender.doorbells(), 3U) << "one for all, and what acknowledges the question";
 }
 
+// What no receive was announced for goes through packets: as few as hold it, once each.
+TEST(Counts, ACopiedSegmentIsAsManyMessagesAsItNeeds) {
+  constexpr std::uint64_t kBytes = 8 << 10;
+  Stream stream(Over::kConnections, kBytes);
+  ASSERT_TRUE(stream.many(8, 0));
+  Since sender(stream.world, 0), receiver(stream.world, 1);
+  ASSERT_TRUE(stream.many(kSegments, 0));
+  const std::uint64_t messages = sender.statistics().messages - sender.link.messages;
+  EXPECT_LE(messages, kSegments * 2) << "packets of 8192 bytes, and a header";
+  EXPECT_GE(sender.sends(), kSegments);
+  EXPECT_LE(sender.sends(), messages + 1);
+  EXPECT_LE(sender.doorbells(), kSegments);
+  EXPECT_LE(sender.completions(), messages / 8 + 1);
+  EXPECT_EQ(sender.statistics().copied_bytes - sender.link.copied_bytes, kSegments * kBytes);
+  EXPECT_EQ(receiver.statistics().copied_out_bytes - receiver.link.copied_out_bytes,
+            kSegments * kBytes);
+  EXPECT_LE(receiver.arrivals(), messages + 1);
+  EXPECT_LE(receiver.sends(), messages / 8 + 1) << "credits";
+  EXPECT_EQ(sender.statistics().repeated, sender.link.repeated);
+  for (Since* side : {&sender, &receiver}) {
+    EXPECT_EQ(side->world.connections(side->rank).registrations(), side->registrations);
+  }
+}
+
+// The same of datagrams. What is repeated is repeated because a time was over.
+struct DatagramsSince {
+  DatagramsSince(VerbsWorld& world_, Rank rank_)
+      : world(world_), rank(rank_), port(world.port(rank)), link(world.datagrams(rank)) {}
+  std::uint64_t of(std::uint64_t rdma::DatagramLinkCounts::*count) {
+    return world.datagrams(rank).*count - link.*count;
+  }
+  std::uint64_t sends() { return world.port(rank).sends - port.sends; }
+  std::uint64_t doorbells() { return world.port(rank).doorbells - port.doorbells; }
+  std::uint64_t arrivals() { return world.port(rank).arrivals - port.arrivals; }
+  void expect_no_more_than(std::uint64_t data, std::uint64_t answers) {
+    using Counts = rdma::DatagramLinkCounts;
+    EXPECT_LE(of(&Counts::data_sent), data);
+    EXPECT_LE(of(&Counts::answers_sent), answers);
+    EXPECT_LE(of(&Counts::data_again), 32 * of(&Counts::time_outs));
+    EXPECT_EQ(sends(), of(&Counts::data_sent) + of(&Counts::data_again) +
+                           of(&Counts::answers_sent) + of(&Counts::probes_sent));
+  }
+
+  VerbsWorld& world;
+  const Rank rank;
+  const rdma::PortCounts port;
+  const rdma::DatagramLinkCounts link;
+};
+
 TEST(Counts, PacketsOfADatagramSegmentShareDoorbells) {
+  constexpr std::uint64_t kLarge = 16, kPackets = 17;  // 64 KiB and headers in packets of 4096
   Stream stream(Over::kDatagrams, 64 << 10);
   ASSERT_TRUE(stream.many(8, 0));
-  const rdma::PortCounts before = stream.world.port(0);
-  const rdma::DatagramLinkCounts told = stream.world.datagrams(1);
-  ASSERT_TRUE(stream.many(16, 0));
-  const std::uint64_t sends = stream.world.port(0).sends - before.sends;
-  const std::uint64_t answers = stream.world.datagrams(1).answers_sent - told.answers_sent;
-  EXPECT_GE(sends, 16U * 16);
-  EXPECT_LE(2 * (stream.world.port(0).doorbells - before.doorbells), sends);
-  EXPECT_LE(2 * answers, sends);
+  DatagramsSince sender(stream.world, 0), receiver(stream.world, 1);
+  ASSERT_TRUE(stream.many(kLarge, 0));
+  EXPECT_GE(sender.sends(), kLarge * (kPackets - 1));
+  sender.expect_no_more_than(kLarge * kPackets, kLarge);
+  EXPECT_LE(2 * sender.doorbells(), sender.sends());
+  receiver.expect_no_more_than(kLarge, kLarge * kPackets / 2);
+  EXPECT_LE(receiver.arrivals(), sender.sends());
+}
+
+TEST(Counts, ASmallDatagramSegmentIsOnePacket) {
+  Stream stream(Over::kDatagrams, 8);
+  ASSERT_TRUE(stream.many(8, 0));
+  DatagramsSince sender(stream.world, 0), receiver(stream.world, 1);
+  ASSERT_TRUE(stream.many(kSegments, 0));
+  sender.expect_no_more_than(kSegments, 1);
+  receiver.expect_no_more_than(1, kSegments);
+  EXPECT_LE(receiver.arrivals(), sender.sends());
 }
 
 }  // namespace

@@ -45,44 +45,62 @@ bool Relay::pump() {
   return moved;
 }
 
+std::size_t Relay::Way::due(std::uint64_t now_ns) noexcept {
+  while (!arrivals.empty() && arrivals.front().due_ns <= now_ns) {
+    due_end = arrivals.front().end;
+    arrivals.pop_front();
+  }
+  return due_end - passed;
+}
+
 bool Relay::move(Line& line, int from) {
   Way& way = line.ways[from];
-  bool moved = false;
-  if (!way.ended && way.held() < kHeldMax) {
-    std::byte taken[16 << 10];
-    const ssize_t got = ::recv(line.ends[from].fd(), taken, sizeof taken, MSG_DONTWAIT);
-    if (got > 0 && !policy.swallow) way.bytes.insert(way.bytes.end(), taken, taken + got);
-    if (got == 0) way.ended = true;
-    if (got < 0 && errno != EAGAIN && errno != ENOTCONN) line.broken = true;
-    moved = got >= 0;
-  }
+  const bool taken = take(line, from);
   if (way.rests > 0) {
     --way.rests;
     return true;
   }
   if (prng_.chance(policy.hold)) way.rests = static_cast<unsigned>(1 + prng_.below(20));
-  if (way.held() > 0) {
+  return pass(line, from) || taken;
+}
+
+bool Relay::take(Line& line, int from) {
+  Way& way = line.ways[from];
+  if (way.ended || way.held() >= kHeldMax) return false;
+  std::byte taken[16 << 10];
+  const ssize_t got = ::recv(line.ends[from].fd(), taken, sizeof taken, MSG_DONTWAIT);
+  if (got > 0 && !policy.swallow) {
+    way.bytes.insert(way.bytes.end(), taken, taken + got);
+    way.arrivals.push_back({way.bytes.size(), clock_.now_ns() + policy.delay_ns});
+  }
+  if (got == 0) way.ended = true;
+  if (got < 0 && errno != EAGAIN && errno != ENOTCONN) line.broken = true;
+  return got >= 0;
+}
+
+bool Relay::pass(Line& line, int from) {
+  Way& way = line.ways[from];
+  if (const std::size_t due = way.due(clock_.now_ns()); due > 0) {
     const std::size_t part =
-        std::min(way.held(), static_cast<std::size_t>(1 + prng_.below(policy.chunk_bytes)));
+        std::min(due, static_cast<std::size_t>(1 + prng_.below(policy.chunk_bytes)));
     const ssize_t put = ::send(line.ends[1 - from].fd(), way.bytes.data() + way.passed, part,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (put > 0) {
-      way.passed += static_cast<std::size_t>(put);
-      if (way.held() == 0) {
-        way.bytes.clear();
-        way.passed = 0;
-      }
-      passed_bytes_ += static_cast<std::uint64_t>(put);
-      moved = true;
-    } else if (errno != EAGAIN && errno != ENOTCONN) {
-      line.broken = true;
+    if (put < 0) {
+      if (errno != EAGAIN && errno != ENOTCONN) line.broken = true;
+      return false;
     }
-  } else if (way.ended && !way.closed) {
-    (void)::shutdown(line.ends[1 - from].fd(), SHUT_WR);
-    way.closed = true;
-    moved = true;
+    way.passed += static_cast<std::size_t>(put);
+    if (way.held() == 0) {
+      way.bytes.clear();
+      way.passed = way.due_end = 0;
+    }
+    passed_bytes_ += static_cast<std::uint64_t>(put);
+    return true;
   }
-  return moved;
+  if (!way.ended || way.closed || way.held() > 0) return false;
+  (void)::shutdown(line.ends[1 - from].fd(), SHUT_WR);
+  way.closed = true;
+  return true;
 }
 
 void Relay::cut(bool reset) {

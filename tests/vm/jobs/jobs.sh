@@ -4,14 +4,14 @@
 # it; every function job_NAME is a case. ESPALIER_VM_FILTER: cases to run, by name, with * and ?.
 # shellcheck disable=SC2317  # the cases are called by their names
 set -u
-bin=$1 run=$1/esp-run probe=$1/jobs_probe fault=$1/fault_probe
+bin=$1 run=$1/esp-run probe=$1/jobs_probe fault=$1/fault_probe flows=$1/flows_probe
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 export ESPALIER_TIMEOUT=60
 
 # Before a rank: it takes the device of its node. Ranks of the nodes $WITHOUT find none.
 cat > /tmp/node <<'END'
 #!/bin/bash
-node=$((PMIX_RANK * NODES / RANKS))
+node=${PMIX_HOSTNAME##*-node}
 export ESPALIER_DEVICE=rxe$node
 case " ${WITHOUT:-} " in
   *" $node "*)
@@ -22,36 +22,62 @@ exec "$@"
 END
 chmod +x /tmp/node
 
-# job RANKS NODES WIRES COMMAND...: all ranks must end well.
+# job RANKS NODES WIRES COMMAND...: all ranks must end well. MAP: how they are dealt out.
 job() {
-  local -x RANKS=$1 NODES=$2 ESPALIER_WIRES=$3
+  local ranks=$1 nodes=$2
+  local -x ESPALIER_WIRES=$3
   shift 3
-  "$run" --timeout 90 -n "$RANKS" --nodes "$NODES" /tmp/node "$@"
+  "$run" --timeout 90 -n "$ranks" --nodes "$nodes" --map "${MAP:-block}" /tmp/node "$@"
 }
 # fault EXPECTED_OK RANKS NODES WIRES MODE...: as tests/proc/fault.sh.
 fault() {
-  local expected=$1
-  local -x RANKS=$2 NODES=$3 ESPALIER_WIRES=$4
+  local expected=$1 ranks=$2
+  local -x NODES=$3 ESPALIER_WIRES=$4
   shift 4
-  "$here/../../proc/fault.sh" "$run" "$expected" "$RANKS" /tmp/node "$fault" "$@"
+  "$here/../../proc/fault.sh" "$run" "$expected" "$ranks" /tmp/node "$fault" "$@"
 }
 # On the way from every node; nothing: a good network again.
 network() {
-  local i
-  for i in {0..7}; do
-    if (($#)); then
-      tc qdisc replace dev "n$i" root netem "$@" || return 1
-    else
-      tc qdisc del dev "n$i" root 2> /dev/null
-    fi
-  done
+  if (($#)); then
+    # shellcheck disable=SC2059  # a format with the faults in it
+    printf "qdisc replace dev n%d root netem ${*//%/%%}\n" {0..7} | tc -batch - || return 1
+    adapters_sent=$(sent_by_adapters)
+  else
+    printf 'qdisc del dev n%d root\n' {0..7} | tc -force -batch - 2> /dev/null
+  fi
   return 0
 }
-# bad WIRES NETEM...: a job on 3 such nodes.
+sent_by_adapters() {
+  awk '{ sum += $1 } END { print sum }' /sys/class/infiniband/rxe*/ports/1/hw_counters/sent_pkts
+}
+# struck NETEM...: how many packets that has happened to since network(). What it lost and what it
+# let overtake netem counts. Duplicates are what left it beyond what adapters gave it; a hundredth
+# is for packets that are not theirs.
+struck() {
+  local mine=$(($(sent_by_adapters) - adapters_sent))
+  printf 'qdisc show dev n%d\n' {0..7} | tc -s -batch - | awk -v fault="$*" -v mine="$mine" '
+    $1 == "Sent" { sent += $4; dropped += $7; overtook += $11 }
+    END {
+      if (fault ~ /loss/) print dropped
+      else if (fault ~ /reorder/) print overtook
+      else if (fault ~ /duplicate/) print int(sent - 1.01 * mine)
+      else print sent
+    }'
+}
+# bad RANKS NODES WIRES NETEM...: a job on such a network, until something has happened to it.
 bad() {
-  local wires=$1
-  shift
-  network "$@" && ESPALIER_RDMA_ACK_TIMEOUT=12 job 3 3 "$wires" "$probe" collect
+  local ranks=$1 nodes=$2 wires=$3 number command=(collect)
+  local -x ESPALIER_RDMA_ACK_TIMEOUT=12
+  shift 3
+  network "$@" || return 1
+  for _ in {1..8}; do
+    job "$ranks" "$nodes" "$wires" "$probe" "${command[@]}" || return 1
+    number=$(struck "$@")
+    echo "$*: happened to $number packets"
+    ((number <= 0)) || return 0
+    command=(last 2)
+  done
+  return 1
 }
 link_up() { ip link set "n$1" up && ip -batch "/run/routes-n$1"; }
 
@@ -66,6 +92,31 @@ job_few_connections_6_ranks_6_nodes() {
   ESPALIER_RDMA_CONNECTIONS=1 job 6 6 shm,rc,ud "$probe" collect
 }
 job_flows_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" flows; }
+job_flows_ud() { job 2 2 ud "$bin/api_tests" flows; }
+# Nothing unexpected, windows kept, segments handed on one by one (tests/nodes).
+expected() { ESPALIER_LEVEL_SHAPES=node:chain job 6 3 "$1" "$flows" expected "" 0 4 32 2; }
+job_expected_rc() { expected shm,rc,ud; }
+job_expected_ud() { expected shm,ud; }
+pipeline() {
+  network rate 10mbit &&
+    ESPALIER_WIRES=$1 python3 -B "$here/../../nodes/overlap.py" slow "$run" /tmp/node "$flows"
+}
+job_pipeline_rc() { pipeline shm,rc,ud; }
+job_pipeline_ud() { pipeline shm,ud; }
+# Levels inside nodes, ranks all over the place, every root.
+levels() {
+  MAP=random:3 ESPALIER_LEVELS=on ESPALIER_TOPOLOGY="pack:2 core:2 pu:1" job 8 2 "$1" "$probe" roots
+}
+job_levels_random_map_rc() { levels shm,rc,ud; }
+job_levels_random_map_ud() { levels shm,ud; }
+job_random_map_8_ranks_4_nodes() { MAP=random:5 job 8 4 shm,rc,ud "$probe" roots; }
+# A descriptor to sleep on.
+job_events_rc() { job 4 4 rc,ud "$bin/api_tests" events; }
+job_events_ud() { job 4 4 ud "$bin/api_tests" events; }
+job_task_loop_rc() { job 4 2 shm,rc,ud "$bin/task_loop"; }
+job_task_loop_ud() { job 4 4 ud "$bin/task_loop"; }
+job_pgas_array_rc() { job 4 2 shm,rc,ud "$bin/pgas_array"; }
+job_pgas_array_ud() { job 2 2 ud "$bin/pgas_array"; }
 # One-sided operations and active messages.
 job_regions_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" regions; }
 job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
@@ -113,18 +164,49 @@ job_esp_info() {
     grep -q "rank 1 .* rc by rxe0:1.*ud: not needed, tcp: not needed" <<< "$said" &&
     grep -q "rank 2 .* tcp, .*rc: not open there, ud: not open there" <<< "$said"
 }
-job_loss_0_1_rc() { bad shm,rc,ud loss 0.1%; }
-job_loss_0_1_ud() { bad shm,ud loss 0.1%; }
-job_loss_1_rc() { bad shm,rc,ud loss 1%; }
-job_loss_1_ud() { bad shm,ud loss 1%; }
-job_loss_5_rc() { bad shm,rc,ud loss 5%; }
-job_loss_5_ud() { bad shm,ud loss 5%; }
-job_duplicates_rc() { bad shm,rc,ud duplicate 5%; }
-job_duplicates_ud() { bad shm,ud duplicate 5%; }
-job_reordered_rc() { bad shm,rc,ud delay 1ms reorder 80%; }
-job_reordered_ud() { bad shm,ud delay 1ms reorder 80%; }
-job_delayed_rc() { bad shm,rc,ud delay 1ms; }
-job_delayed_ud() { bad shm,ud delay 1ms; }
+# One connection for three peers: exactly what is said of the others.
+job_esp_info_few_connections() {
+  local said beyond
+  said=$(ESPALIER_RDMA_CONNECTIONS=1 job 4 4 shm,rc,ud "$bin/esp-info")
+  echo "$said"
+  beyond=$(grep "^  rank [123] .* ud by rxe0:1, " <<< "$said")
+  # The one may be the partner of another by now.
+  local why="rc: \(others have this rank's connections\|no queue pair left\)"
+  (($(wc -l <<< "$beyond") >= 2)) && grep -q "others have this rank's connections" <<< "$beyond" &&
+    ! grep -v "datagrams of 4096 bytes, .* (shm: another node, $why, tcp: excluded by WIRES)$" \
+      <<< "$beyond"
+}
+# Connections of a tree over the nodes, counted at the end: two ends per edge between heads, at most
+# as many as a head has neighbours (the root: 3), and none of anybody else.
+job_connections_16_ranks_8_nodes() {
+  local said
+  said=$(ESPALIER_COUNTERS=1 job 16 8 shm,rc,ud "$probe" tree 2>&1)
+  echo "$said"
+  sed -n 's/^espalier\[\([0-9]*\)\].* queue_pairs \([0-9]*\).*/\1 \2/p' <<< "$said" | sort -n |
+    awk '{ print "rank " $1 ": " $2 " queue pairs"; sum += $2 }
+    $1 % 2 == 0 && ($2 < 1 || $2 > degree[$1 / 2]) || $1 % 2 == 1 && $2 > 0 { wrong = 1 }
+    BEGIN { split("3 1 2 1 3 1 2 1", list); for (i in list) degree[i - 1] = list[i] }
+    END { exit wrong || sum != 14 }'
+}
+# Every fault meets small and large jobs, over connections and over datagrams alone.
+job_loss_0_1_rc() { bad 3 3 shm,rc,ud loss 0.1%; }
+job_loss_0_1_ud() { bad 2 2 shm,ud loss 0.1%; }
+job_loss_0_1_rc_8_ranks() { bad 8 4 shm,rc,ud loss 0.1%; }
+job_loss_1_rc() { bad 2 2 shm,rc,ud loss 1%; }
+job_loss_1_ud() { bad 3 3 shm,ud loss 1%; }
+job_loss_1_ud_8_ranks() { bad 8 4 shm,ud loss 1%; }
+job_loss_5_rc() { bad 3 3 shm,rc,ud loss 5%; }
+job_loss_5_ud() { bad 2 2 shm,ud loss 5%; }
+job_loss_5_rc_16_ranks() { bad 16 8 shm,rc,ud loss 5%; }
+job_duplicates_rc() { bad 2 2 shm,rc,ud duplicate 5%; }
+job_duplicates_ud() { bad 3 3 shm,ud duplicate 5%; }
+job_duplicates_ud_8_ranks() { bad 8 4 shm,ud duplicate 5%; }
+job_reordered_rc() { bad 3 3 shm,rc,ud delay 1ms reorder 80%; }
+job_reordered_ud() { bad 2 2 shm,ud delay 1ms reorder 80%; }
+job_reordered_ud_16_ranks() { bad 16 8 shm,ud delay 1ms reorder 80%; }
+job_delayed_rc() { bad 2 2 shm,rc,ud delay 1ms; }
+job_delayed_ud() { bad 3 3 shm,ud delay 1ms; }
+job_delayed_rc_8_ranks() { bad 8 4 shm,rc,ud delay 1ms; }
 job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
 job_stopped_rc() { ESPALIER_TIMEOUT=2 fault 3 4 2 shm,rc,ud stop small; }

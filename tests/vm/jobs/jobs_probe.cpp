@@ -2,6 +2,8 @@
 //
 //   jobs_probe collect     every collective, every byte of it checked, from private memory and from
 //                          memory of esp_alloc
+//   jobs_probe roots       broadcasts and reductions from and to every rank
+//   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose        the same until one fails, which must name a rank
 //   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go
@@ -48,6 +50,20 @@ void from_heap(const Context& context) {
     CHECK_EQ(right, kCount, "heap, root {}", root);
   }
   esp_free(context.job, data);
+}
+
+void roots(const Context& context) {
+  for (const std::size_t count : {1ul, 20'000ul}) {
+    for (int root = 0; root < context.size; ++root) {
+      check_bcast(context.world, {.count = count, .root = root});
+      check_reduce(context.world, {.count = count, .root = root});
+    }
+  }
+}
+
+void tree(const Context& context) {
+  check_bcast(context.world, {.count = 4096});
+  check_reduce(context.world, {.count = 4096});
 }
 
 // For who waits outside.
@@ -142,6 +158,10 @@ int run(const std::string& mode, double seconds) {
   if (mode == "collect") {
     collect(context);
     from_heap(context);
+  } else if (mode == "roots") {
+    roots(context);
+  } else if (mode == "tree") {
+    tree(context);
   } else if (mode == "last") {
     last(context, seconds);
   } else if (mode == "gone") {
