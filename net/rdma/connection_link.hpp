@@ -8,6 +8,7 @@
 //   large frames             copied through packets; or, if their receiver has announced where they
 //                            go (announce(), landings.hpp), written there by the adapter, out of
 //                            registered memory or through packets
+//   puts and gets            are writes and reads of the adapter (connection_link_access.cpp)
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
 //                            no room, a broken one for which there is none for long, one that
@@ -83,8 +84,11 @@ struct ConnectionStatistics {
   std::uint64_t placed = 0;                              // frames written by the adapter
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
   std::uint64_t repeated = 0;                            // messages and placements sent again
-  std::uint64_t registrations = 0;                       // for one operation
-  std::uint64_t out_of_order = 0;                        // arrivals twice, or behind a gap
+  std::uint64_t puts = 0, gets = 0;                      // by the adapter, complete
+  std::uint64_t puts_taken = 0;                          // of the peers, here
+  std::uint64_t turned_away = 0;    // puts and gets that the peer's adapter did not allow
+  std::uint64_t registrations = 0;  // for one operation
+  std::uint64_t out_of_order = 0;   // arrivals twice, or behind a gap
 };
 
 class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {
@@ -107,6 +111,12 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
               Completion& completion) noexcept override;
   bool announce(Rank rank, const net::FrameHeader& expected, std::byte* memory) noexcept override;
   void retract(Rank rank, const net::FrameHeader& expected) noexcept override;
+  net::RemoteMemory expose(const std::byte* memory, std::uint64_t bytes) noexcept override;
+  void conceal(const std::byte* memory) noexcept override;
+  bool put(Rank rank, const std::byte* from, std::uint64_t bytes, net::RemoteMemory to,
+           Completion& completion) noexcept override;
+  bool get(Rank rank, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
+           Completion& completion) noexcept override;
   void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
   void reach(Rank rank) noexcept override;
@@ -142,6 +152,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
 
  private:
   struct Post;
+  struct Access;
   struct Record;
   struct PostQueue;
   struct Peer;
@@ -188,6 +199,18 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void probe(Peer& peer) noexcept;
   Packet* take_packet(Peer& peer) noexcept;
   void complete(Record& record) noexcept;
+
+  // Puts and gets (connection_link_access.cpp).
+  bool begin(Rank rank, bool gets, net::RemoteMemory remote, std::byte* local, std::uint64_t bytes,
+             Completion& completion) noexcept;
+  bool reach_over(Peer& peer, Batch& batch) noexcept;
+  void complete_access(Record& record) noexcept;
+  void drop_access(Record& record) noexcept;
+  void finish(Access& access, Status status) noexcept;
+  bool withdraw_access(Peer& peer, Completion& completion) noexcept;
+  bool allows_renewal(Peer& peer) noexcept;
+  void rewind_accesses(Peer& peer) noexcept;
+  void abandon_accesses(Peer& peer, Status status) noexcept;
 
   // Receiving (connection_link_receive.cpp).
   void received(ConnectionId from, Packet& packet) noexcept override;
@@ -250,6 +273,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   const std::uint32_t inline_bytes_;  // the port's
   RegisteredMemory memory_;
   Pool<Post> posts_;
+  Pool<Access> accesses_;
   TimerQueue timers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use
   std::vector<Peer*> active_;                 // in the order of their making
@@ -267,6 +291,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::uint64_t looked_ns_ = 0;
   std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
+  bool concealed_ = false;       // memory that peers knew
   ConnectionStatistics statistics_;
 };
 

@@ -175,7 +175,9 @@ void ConnectionLink::announce_wanted(Peer& peer, Batch& batch) noexcept {
 
 // One operation more. False: nothing to do, or something is missing.
 bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
-  if (peer.held || peer.sent.full() || !peer.credits.may_send()) return false;
+  if (peer.held || peer.sent.full()) return false;
+  if (!peer.accesses.empty() && reach_over(peer, batch)) return true;
+  if (!peer.credits.may_send()) return false;
   if (!peer.resend.empty()) return repeat(peer, batch);
   if (peer.placing.post != nullptr) return place(peer, batch);
   if (!peer.posts.empty()) {
@@ -186,7 +188,7 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
     }
     return pack(peer, peer.posts, false, batch);
   }
-  if (!peer.goodbye_due) return false;
+  if (!peer.goodbye_due || !peer.accesses.empty()) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
@@ -406,6 +408,7 @@ void ConnectionLink::probe(Peer& peer) noexcept {
 
 // It is in the peer's memory.
 void ConnectionLink::complete(Record& record) noexcept {
+  if (record.access != nullptr) complete_access(record);
   if (record.packet != nullptr) packets_->give(*record.packet);
   if (record.what == Record::What::kPlacement) finish(*record.post, {});
 }

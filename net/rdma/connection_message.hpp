@@ -9,8 +9,8 @@
 //   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
-// or without, goodbyes, and placements (of the number immediate data have 8 bits). The others speak
-// of one connection and end with it, and so do their numbers:
+// or without, goodbyes, placements and puts (of the number immediate data have 8 bits). The others
+// speak of one connection and end with it, and so do their numbers:
 //   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
 //             frame may be placed
 //   retire    slot 4: the frame came otherwise
@@ -59,6 +59,7 @@ Result<Announcement> parse_announcement(std::span<const std::byte, Announcement:
 // A frame has been placed in the memory announced with this slot.
 struct Placement {
   static constexpr std::uint32_t kSlotMax = (1U << 7) - 1, kCreditsMax = 0xffff;
+  static constexpr std::uint32_t kPutSlot = kSlotMax;  // not a frame: a put is complete
 
   constexpr Placement(std::uint32_t slot_, std::uint64_t number_, bool synchronous_,
                       std::uint32_t credits_) noexcept

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/intrusive_list.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/credit_account.hpp"
@@ -46,6 +47,29 @@ struct ConnectionLink::PostQueue {
   std::uint32_t count = 0;
 };
 
+// A put or a get. It waits in Peer::accesses until the adapter has been asked for all of it, then
+// is in Peer::asked; what was taken back is in neither, and lives until its operations have ended.
+struct ConnectionLink::Access : ListNode {
+  Access(Peer& peer_, bool gets_, RemoteMemory remote_, std::byte* local_, std::uint64_t bytes_,
+         Completion& completion_) noexcept
+      : peer(peer_),
+        gets(gets_),
+        remote(remote_),
+        local(local_),
+        bytes(bytes_),
+        completion(&completion_) {}
+
+  Peer& peer;
+  const bool gets;
+  const RemoteMemory remote;
+  std::byte* const local;
+  const std::uint64_t bytes;
+  Completion* completion;   // nullptr: taken back
+  std::uint64_t asked = 0;  // bytes for which there are operations, or were
+  std::uint64_t come = 0;   // bytes of a get
+  std::uint32_t open = 0;   // operations
+};
+
 // One operation on the connection, or what it carried, to be carried again.
 struct ConnectionLink::Record {
   enum class What : std::uint8_t {
@@ -53,11 +77,15 @@ struct ConnectionLink::Record {
     kPlacement,  // counted, of `post`; its last part may have been in `packet`
     kPart,       // of a placement, in `packet`
     kControl,    // ends with the connection
+    kPut,        // of `access`; the last part of one is counted
+    kGet,        // of `access`, perhaps into `packet`
   };
   What what = What::kControl;
   MessageKind kind = MessageKind::kFrames;
+  std::uint32_t bytes = 0;  // of a get
   Packet* packet = nullptr;
   Post* post = nullptr;
+  Access* access = nullptr;
   std::uint64_t number = 0;
 };
 
@@ -76,14 +104,14 @@ struct ConnectionLink::Peer : Timer {
   }
   bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
   bool has_work() const noexcept {
-    return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due;
+    return !posts.empty() || !resend.empty() || !sent.empty() || !accesses.empty() || goodbye_due;
   }
   // Places are to be announced.
   bool wants() const noexcept { return landings != nullptr && landings->due(); }
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
-    return !posts.empty() || !resend.empty() || goodbye_due || wants() || !retired.empty() ||
-           credits.must_return();
+    return !posts.empty() || !resend.empty() || !accesses.empty() || goodbye_due || wants() ||
+           !retired.empty() || credits.must_return();
   }
   // A frame may go before anything else does.
   bool clear() const noexcept {
@@ -92,11 +120,11 @@ struct ConnectionLink::Peer : Timer {
   }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
-    bool owes = !posts.empty();
+    bool owes = !posts.empty() || !accesses.empty();
     const auto look = [&](const Record& record) {
       const bool frames =
           record.what == Record::What::kMessage && record.kind == MessageKind::kFrames;
-      owes = owes || frames || record.post != nullptr;
+      owes = owes || frames || record.post != nullptr || record.access != nullptr;
     };
     for (const Record& record : resend) look(record);
     sent.for_each(look);
@@ -131,6 +159,12 @@ struct ConnectionLink::Peer : Timer {
   std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
   std::uint32_t remarks = 0;     // messages that are not counted, on this connection
   KnownHeaders told;             // on this connection
+
+  // Puts and gets: see Access.
+  IntrusiveList<Access> accesses, asked;
+  std::uint32_t accessing = 0;  // operations of theirs, on this connection
+  bool access_next = false;     // and not a frame, where both wait
+  bool turned_away = false;     // by the peer's adapter: what was under way ends so
 
   // Receiving.
   std::uint64_t expected = 1;
@@ -205,6 +239,10 @@ class ConnectionLink::Batch {
     kind_ = Kind::kWriteImmediate;
     immediate_ = immediate;
   }
+  void read(const Transfer& what, RemoteMemory from) noexcept {
+    write(what, from);
+    kind_ = Kind::kRead;
+  }
   // False: the port has refused something, although its queue cannot be full.
   bool ring() noexcept {
     release(false);
@@ -212,7 +250,7 @@ class ConnectionLink::Batch {
   }
 
  private:
-  enum class Kind : std::uint8_t { kNone, kSend, kSendImmediate, kWrite, kWriteImmediate };
+  enum class Kind : std::uint8_t { kNone, kSend, kSendImmediate, kWrite, kWriteImmediate, kRead };
 
   void release(bool more) noexcept {
     const Kind kind = std::exchange(kind_, Kind::kNone);
@@ -223,6 +261,7 @@ class ConnectionLink::Batch {
   bool post(Kind kind) noexcept {
     if (kind == Kind::kSend) return port_.send(on_, what_);
     if (kind == Kind::kSendImmediate) return port_.send_immediate(on_, what_, immediate_);
+    if (kind == Kind::kRead) return port_.read(on_, what_, to_);
     return port_.write(on_, what_, to_, kind == Kind::kWriteImmediate, immediate_);
   }
 
