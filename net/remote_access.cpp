@@ -155,7 +155,8 @@ bool RemoteAccess::end_direct(Request& request, Status status) noexcept {
 
 // Posts the next request of the operation. False: no room.
 bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
-  if (op.direct.address != 0 && !op.by_frames) {
+  const bool copies = op.kind == RemoteKind::kPut || op.kind == RemoteKind::kGet;
+  if (copies && op.direct.address != 0 && !op.by_frames) {
     if (op.reaching || p.direct_count == kDirectWindow) return false;
     if (op.open == 0 && ask_adapter(p, op)) return true;
   }

@@ -41,7 +41,7 @@ struct RemoteOp : Completion, ListNode {
   std::byte* memory = nullptr;  // put: read only; atomics: of the old value, may be nullptr
   std::uint64_t bytes = 0;      // at least 1; atomics: 8
   AtomicOperands operands = {};
-  RemoteMemory direct;  // put, get: of the region's begin, as its link has exposed it, if it has
+  RemoteMemory direct;  // of the region's begin, as its link has exposed it, if it has
 
   std::uint64_t answered = 0;  // bytes, for those who look whether it goes on
 

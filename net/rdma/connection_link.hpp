@@ -203,6 +203,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   // Puts and gets (connection_link_access.cpp).
   bool begin(Rank rank, bool gets, net::RemoteMemory remote, std::byte* local, std::uint64_t bytes,
              Completion& completion) noexcept;
+  bool load(Peer& peer, const Access& access, Record& record, Transfer& what) noexcept;
   bool reach_over(Peer& peer, Batch& batch) noexcept;
   void complete_access(Record& record) noexcept;
   void drop_access(Record& record) noexcept;

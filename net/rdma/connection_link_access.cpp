@@ -61,6 +61,27 @@ bool ConnectionLink::begin(Rank rank, bool gets, RemoteMemory remote, std::byte*
   return true;
 }
 
+// The next bytes: in place, inline, or in a packet. False: there is none.
+bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
+                          Transfer& what) noexcept {
+  const std::uint64_t rest = access.bytes - access.asked;
+  what.local = access.local + access.asked;
+  what.bytes = std::min(rest, kPieceBytes);
+  if (!access.gets && rest <= inline_bytes_) return true;
+  what.region = memory_.find(access.local, access.bytes);
+  if (what.region != nullptr) return true;
+  record.packet = take_packet(peer);
+  if (record.packet == nullptr) return false;
+  what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
+  if (!access.gets) {
+    copy_bytes(record.packet->data, what.local, what.bytes);
+    statistics_.copied_bytes += what.bytes;
+  }
+  what.local = record.packet->data;
+  what.region = &packets_->region();
+  return true;
+}
+
 // One operation more for the first that waits. False: it is not its turn, or something is missing.
 bool ConnectionLink::reach_over(Peer& peer, Batch& batch) noexcept {
   Access& access = *peer.accesses.front();
@@ -71,21 +92,7 @@ bool ConnectionLink::reach_over(Peer& peer, Batch& batch) noexcept {
   record.what = access.gets ? Record::What::kGet : Record::What::kPut;
   record.access = &access;
   Transfer what;
-  const std::uint64_t rest = access.bytes - access.asked;
-  what.local = access.local + access.asked;
-  what.bytes = std::min(rest, kPieceBytes);
-  if (access.gets || rest > inline_bytes_) {
-    what.region = memory_.find(access.local, access.bytes);
-    if (what.region == nullptr) {
-      record.packet = take_packet(peer);
-      if (record.packet == nullptr) return false;
-      what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
-      if (!access.gets) copy_bytes(record.packet->data, what.local, what.bytes);
-      if (!access.gets) statistics_.copied_bytes += what.bytes;
-      what.local = record.packet->data;
-      what.region = &packets_->region();
-    }
-  }
+  if (!load(peer, access, record, what)) return false;
   const RemoteMemory there = {access.remote.address + access.asked, access.remote.key};
   record.bytes = static_cast<std::uint32_t>(what.bytes);
   access.asked += what.bytes;

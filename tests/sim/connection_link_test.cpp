@@ -212,6 +212,7 @@ constexpr std::uint64_t kSeeds = 3000;
 // Everything that may go wrong while all ranks live, drawn by seed.
 TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0, headless = 0;
+  std::uint64_t puts = 0, gets = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Prng prng(seed);
     ConnectionJobOptions options = small(seed);
@@ -235,6 +236,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.3)) options.faults += ",echo=0.1";
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
+    if (prng.chance(0.5)) options.accesses = 16;
     ConnectionJob job(options);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
     breaks += job.net().counts().breaks;
@@ -244,9 +246,13 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
       repeated += job.link(r).statistics().repeated;
       placed += job.link(r).statistics().placed;
       headless += job.link(r).statistics().headless;
+      puts += job.link(r).statistics().puts;
+      gets += job.link(r).statistics().gets;
     }
   }
   EXPECT_GT(headless, kSeeds);
+  EXPECT_GT(puts, 4 * kSeeds);
+  EXPECT_GT(gets, 4 * kSeeds);
   // The faults were there.
   EXPECT_GT(breaks, kSeeds);
   EXPECT_GT(ghosts, kSeeds / 3);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -298,6 +299,22 @@ TEST(DirectAccess, LostTargetsAreNamed) {
     }
   }
   EXPECT_GT(ended_badly, 10);
+}
+
+// One word, one arbiter: adapters keep away from it.
+TEST(DirectAccess, AtomicsAreTheProcessors) {
+  Two<Plain> two;
+  std::uint64_t old = 9;
+  Probe add;
+  add.operands = {5, 0};
+  two.start(add, RemoteKind::kFetchAdd, reinterpret_cast<std::byte*>(&old), 8, 16);
+  EXPECT_FALSE(two.alone_until([&] { return add.fired == 1; }));
+  ASSERT_TRUE(two.until([&] { return add.fired == 1; }));
+  std::uint64_t word = 0;
+  std::memcpy(&word, two.memory() + 16, sizeof word);
+  EXPECT_EQ(old, 0U);
+  EXPECT_EQ(word, 5U);
+  EXPECT_EQ(two.statistics(0).gets, 0U);
 }
 
 // What is asked for before there is a connection, or where there is none, goes by frames.

@@ -96,13 +96,13 @@ void lose(const Context& context) {
 // Does not call the library until the last put is there.
 void compute(const Context& context, const volatile unsigned char* flag) {
   const double begin = esp_time();
-  while (*flag == 0 && esp_time() - begin < 20) {
+  while (*flag == 0 && esp_time() - begin < 40) {
   }
   CHECK(*flag == 1, "nothing has come to rank {}, which computes", context.rank);
 }
 
 void reach(const Context& context) {
-  constexpr std::size_t kBytes = 3'000'000, kFlag = kBytes;
+  constexpr std::size_t kBytes = 1'000'000, kFlag = kBytes;
   const int half = context.size / 2;
   const bool puts = context.rank < half;
   const int target = context.rank + half;
@@ -116,7 +116,7 @@ void reach(const Context& context) {
     own[i] = static_cast<unsigned char>(i * 31 + i / 253 + static_cast<std::size_t>(target));
   }
   // The first ones make the connection, and go without.
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 50; ++i) {
     if (puts) CHECK_OK(esp_put(region, target, 0, own.data(), 10), context.world, "first");
     CHECK_OK(esp_barrier(context.world), context.world, "first");
   }
