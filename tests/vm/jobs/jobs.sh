@@ -68,7 +68,6 @@ job_few_connections_6_ranks_6_nodes() {
 job_flows_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" flows; }
 # One-sided operations and active messages.
 job_regions_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" regions; }
-job_regions_4_ranks_4_nodes() { job 4 4 rc,ud "$bin/api_tests" regions; }
 job_reach_ranks_that_compute() { job 4 2 shm,rc,ud "$probe" reach; }
 job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
 job_messages_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" messages; }
