@@ -22,7 +22,16 @@ namespace api = espalier::api;
 
 namespace {
 
-constexpr std::size_t kWords = 3;  // that members tell each other: bytes, place + 1, number
+// What members tell each other: bytes, place + 1, number, and the address and key by which adapters
+// know the memory (0: they do not).
+constexpr std::size_t kWords = 5;
+
+// The own part.
+struct Part {
+  std::byte* memory = nullptr;  // nullptr: there is none
+  std::uint32_t number = 0;
+  espalier::net::RemoteMemory direct;
+};
 
 esp_status bad(const char* caller, const esp_region& region, const std::string& what) {
   return api::bad_argument(*region.team->job, caller, what);
@@ -77,7 +86,10 @@ struct Access {
 Access access(const char* caller, const esp_region& region, int rank, RemoteKind kind,
               size_t offset, void* memory, size_t bytes) noexcept {
   const esp_region::Member& member = region.members[static_cast<std::size_t>(rank)];
-  return {caller, region, member, {kind, member.rank, member.number, offset, memory, bytes, {}}};
+  return {caller,
+          region,
+          member,
+          {kind, member.rank, member.number, offset, memory, bytes, {}, member.direct}};
 }
 
 void count(const Access& access) noexcept {
@@ -168,35 +180,36 @@ esp_status run(const Access& access) {
   return status == ESP_OK ? esp_request_wait(&request) : status;
 }
 
-// Memory of this member, zeroed and known to its own node; nullptr: there is none.
-std::byte* make_memory(esp_job& job, size_t bytes, std::uint32_t& number) {
-  std::byte* memory = nullptr;
+// Zeroed, and known to its own node and, where it has one, to the adapter.
+Part make_part(esp_job& job, size_t bytes) {
+  Part part;
   api::on_owner(job, [&] {
-    memory = static_cast<std::byte*>(job.heap->allocate(bytes));
-    if (memory == nullptr) return;
-    std::memset(memory, 0, bytes);
-    if (job.network != nullptr) job.network->hold(memory, bytes);
-    number = job.one_sided->offer(memory, bytes);
+    part.memory = static_cast<std::byte*>(job.heap->allocate(bytes));
+    if (part.memory == nullptr) return;
+    std::memset(part.memory, 0, bytes);
+    part.number = job.one_sided->offer(part.memory, bytes);
+    part.direct = job.one_sided->exposed(part.number);
   });
-  return memory;
+  return part;
 }
 
 void free_memory(esp_job& job, std::byte* memory, std::uint32_t number) {
   api::on_owner(job, [&] {
     job.one_sided->retract(number);
-    if (job.network != nullptr) job.network->let_go(memory);
     (void)job.heap->release(memory);
   });
 }
 
 // Everybody learns everybody's memory.
-esp_status introduce(esp_team& team, const std::byte* memory, size_t bytes, std::uint32_t number,
+esp_status introduce(esp_team& team, const Part& part, size_t bytes,
                      std::vector<std::uint64_t>& words) {
   words.assign(static_cast<std::size_t>(team.team.size()) * kWords, 0);
   std::uint64_t* mine = &words[static_cast<std::size_t>(team.team.rank) * kWords];
   mine[0] = bytes;
-  mine[1] = memory != nullptr ? team.job->segment->offset_of(memory) + 1 : 0;
-  mine[2] = number;
+  mine[1] = part.memory != nullptr ? team.job->segment->offset_of(part.memory) + 1 : 0;
+  mine[2] = part.number;
+  mine[3] = part.direct.address;
+  mine[4] = part.direct.key;
   return api::sum_words(team, words, Purpose::kRegion);
 }
 
@@ -216,6 +229,7 @@ esp_status fill(esp_region& region, const std::vector<std::uint64_t>& words) {
     member.rank = team.team.members[m];
     member.bytes = told[0];
     member.number = static_cast<std::uint32_t>(told[2]);
+    member.direct = {told[3], static_cast<std::uint32_t>(told[4])};
     if (job.nodes.is_local(member.rank, job.rank)) member.pointer = job.segment->at(told[1] - 1);
     region.members.push_back(member);
   }
@@ -233,15 +247,14 @@ esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region) 
   if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
   auto made = std::make_unique<esp_region>();
   made->team = team;
-  std::uint32_t number = 0;
-  std::byte* memory = make_memory(job, bytes, number);
+  const Part part = make_part(job, bytes);
   std::vector<std::uint64_t> words;
   // Others may know the memory now though this member fails: then it stays, with the job.
-  esp_status status = introduce(*team, memory, bytes, number, words);
+  esp_status status = introduce(*team, part, bytes, words);
   if (status != ESP_OK) return status;
   status = fill(*made, words);
   if (status != ESP_OK) {
-    if (memory != nullptr) free_memory(job, memory, number);
+    if (part.memory != nullptr) free_memory(job, part.memory, part.number);
     return status;
   }
   api::on_owner(job, [&] {

@@ -93,8 +93,9 @@ struct esp_region {
   struct Member {
     espalier::Rank rank = espalier::kNoRank;  // in the job
     std::uint64_t bytes = 0;
-    std::uint32_t number = 0;      // by which it is known there
-    std::byte* pointer = nullptr;  // of a member on this node
+    std::uint32_t number = 0;            // by which it is known there
+    std::byte* pointer = nullptr;        // of a member on this node
+    espalier::net::RemoteMemory direct;  // for the adapter, if it may
   };
   esp_team* team = nullptr;
   std::vector<Member> members;

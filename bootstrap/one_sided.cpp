@@ -43,6 +43,7 @@ struct OneSided::Transfer : net::RemoteOp {
     memory = static_cast<std::byte*>(call.memory);
     bytes = call.bytes;
     operands = call.operands;
+    direct = call.direct;
     open_node.transfer = this;
   }
 
@@ -269,6 +270,10 @@ void OneSided::explain(const char* what, Rank target, Status status) noexcept {
 
 std::uint32_t OneSided::offer(std::byte* memory, std::uint64_t bytes) {
   return remote_ != nullptr ? remote_->offer(memory, bytes) : 0;
+}
+
+net::RemoteMemory OneSided::exposed(std::uint32_t region) const noexcept {
+  return remote_ != nullptr ? remote_->exposed(region) : net::RemoteMemory();
 }
 
 void OneSided::retract(std::uint32_t region) noexcept {

@@ -37,6 +37,7 @@ struct RemoteCall {
   void* memory = nullptr;
   std::uint64_t bytes = 0;
   AtomicOperands operands = {};
+  net::RemoteMemory direct;  // of the target's part; see net::RemoteOp
 };
 
 class OneSided final : public Agent, private MessageTaker {
@@ -69,6 +70,8 @@ class OneSided final : public Agent, private MessageTaker {
 
   // Memory for other nodes. 0 without any.
   std::uint32_t offer(std::byte* memory, std::uint64_t bytes);
+  // How their adapters may name it, if they may.
+  net::RemoteMemory exposed(std::uint32_t region) const noexcept;
   void retract(std::uint32_t region) noexcept;
 
   int progress() noexcept override;

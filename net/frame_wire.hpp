@@ -93,6 +93,9 @@ class FrameWire final : public Wire, private FrameSink {
   // As Link::post(). kDone without effect to a peer that is lost.
   Posted post_frame(Rank to, const FrameHeader& header, const void* payload,
                     Completion& completion) noexcept;
+  // What an adapter has moved alone.
+  void count_put(std::uint64_t bytes) noexcept { counters_.remote_bytes_sent += bytes; }
+  void count_got(std::uint64_t bytes) noexcept { counters_.remote_bytes_received += bytes; }
   Link& link() noexcept { return link_; }
   BufferPool& buffers() noexcept { return buffers_; }
 

@@ -18,6 +18,7 @@
 #include "core/completion.hpp"
 #include "core/status.hpp"
 #include "net/frame.hpp"
+#include "net/remote_memory.hpp"
 
 namespace espalier::net {
 
@@ -78,9 +79,42 @@ class Link {
     (void)from;
     (void)expected;
   }
+  // Optional: access by the adapters alone, without the processor of the peer. Memory that peers
+  // may put to and get from; none: {}. After conceal() nobody reads or writes it any more; nothing
+  // happens where it was not exposed.
+  virtual RemoteMemory expose(const std::byte* memory, std::uint64_t bytes) noexcept {
+    (void)memory;
+    (void)bytes;
+    return {};
+  }
+  virtual void conceal(const std::byte* memory) noexcept { (void)memory; }
+  // At least one byte, to and from memory that the peer has exposed. False: not here, or not now;
+  // frames do it. True: `completion` fires once, from progress(), when the bytes are there;
+  // ESP_ERR_STATE: the peer's adapter does not allow it (any more), some of them may be there, and
+  // frames may be tried. The own memory is the link's until then or withdraw(). Neither overtakes a
+  // completed one, nor is one that is complete done again; there is no other order, not with frames
+  // either.
+  virtual bool put(Rank peer, const std::byte* from, std::uint64_t bytes, RemoteMemory to,
+                   Completion& completion) noexcept {
+    (void)peer;
+    (void)from;
+    (void)bytes;
+    (void)to;
+    (void)completion;
+    return false;
+  }
+  virtual bool get(Rank peer, std::byte* to, std::uint64_t bytes, RemoteMemory from,
+                   Completion& completion) noexcept {
+    (void)peer;
+    (void)to;
+    (void)bytes;
+    (void)from;
+    (void)completion;
+    return false;
+  }
   // Takes a pending post back: its completion will not fire, its payload is not read after this
   // call. The frame arrives all the same (the link copies what it still needs), or the peer is
-  // lost: the peer may have seen the frame begin.
+  // lost: the peer may have seen the frame begin. Puts and gets: what has not left does not happen.
   virtual void withdraw(Rank peer, Completion& completion) noexcept = 0;
   // The payload that is arriving from this peer, between begin() and end(), goes elsewhere: what
   // has come is copied to `payload`, the rest lands there, and the memory of begin() is not touched

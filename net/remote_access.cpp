@@ -38,7 +38,10 @@ FrameHeader request_header(const RemoteOp& op, std::uint64_t bytes) noexcept {
 RemoteAccess::RemoteAccess(std::vector<FrameWire*> wires, MessageTaker& taker)
     : wires_(std::move(wires)), taker_(taker), peers_(wires_.size()) {
   for (FrameWire* wire : wires_) {
-    if (wire != nullptr) wire->set_guest(this);
+    if (wire == nullptr) continue;
+    wire->set_guest(this);
+    if (std::find(links_.begin(), links_.end(), &wire->link()) != links_.end()) continue;
+    links_.push_back(&wire->link());
   }
 }
 
@@ -60,6 +63,7 @@ RemoteAccess::~RemoteAccess() {
     drop_all(p->rank, p->sending, replies_);
     clear_landing(*p);
   }
+  for (Region& region : regions_) conceal(region);
 }
 
 RemoteAccess::Peer& RemoteAccess::peer(Rank rank) noexcept {
@@ -77,6 +81,7 @@ void RemoteAccess::start(RemoteOp& op) noexcept {
   ESP_ASSERT(op.bytes > 0);
   op.answered = op.asked = 0;
   op.open = 0;
+  op.reaching = op.by_frames = false;
   op.failure = {};
   Peer& p = peer(op.target);
   if (p.lost) [[unlikely]] {
@@ -95,14 +100,67 @@ bool RemoteAccess::push(Peer& p) noexcept {
     if (!post_reply(p, *reply)) return false;
   }
   while (RemoteOp* op = p.waiting.front()) {
-    if (p.unanswered_count == kWindow || !ask(p, *op)) return false;
+    if (!ask(p, *op)) return false;
     if (op->asked == op->bytes) op->unlink();
   }
   return true;
 }
 
+// By the adapter alone: one request after the other, so that what it may not do is the last that
+// was asked for. False: it cannot.
+bool RemoteAccess::ask_adapter(Peer& p, RemoteOp& op) noexcept {
+  Request* request = requests_.allocate(*this, op);
+  if (request == nullptr) return false;
+  request->at = op.asked;
+  request->bytes = std::min(op.bytes - op.asked, kDirectBytesMax);
+  request->direct = request->answered = request->in_link = true;
+  const RemoteMemory there = {op.direct.address + op.offset + op.asked, op.direct.key};
+  std::byte* here = op.memory + op.asked;
+  const bool puts = op.kind == RemoteKind::kPut;
+  const bool taken = puts ? link(p.rank).put(p.rank, here, request->bytes, there, *request)
+                          : link(p.rank).get(p.rank, here, request->bytes, there, *request);
+  if (!taken) {
+    requests_.release(request);
+    return false;
+  }
+  p.answered.push_back(*request);
+  ++p.direct_count;
+  ++op.open;
+  op.reaching = true;
+  op.asked += request->bytes;
+  return true;
+}
+
+// The adapter has done with it. True: it is asked for again, because the target's adapter has
+// refused, and its processor knows more.
+bool RemoteAccess::end_direct(Request& request, Status status) noexcept {
+  RemoteOp& op = *request.op;
+  Peer& p = peer(op.target);
+  --p.direct_count;
+  op.reaching = false;
+  if (status.code() != ESP_ERR_STATE || p.lost) {
+    if (status.ok() && op.kind == RemoteKind::kPut) wire(p.rank).count_put(request.bytes);
+    if (status.ok() && op.kind == RemoteKind::kGet) wire(p.rank).count_got(request.bytes);
+    return false;
+  }
+  op.asked = request.at;
+  op.open = 0;
+  op.by_frames = true;
+  request.unlink();
+  requests_.release(&request);
+  if (!op.linked()) p.waiting.push_back(op);
+  note_busy(p);
+  return true;
+}
+
 // Posts the next request of the operation. False: no room.
 bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
+  const bool copies = op.kind == RemoteKind::kPut || op.kind == RemoteKind::kGet;
+  if (copies && op.direct.address != 0 && !op.by_frames) {
+    if (op.reaching || p.direct_count == kDirectWindow) return false;
+    if (op.open == 0 && ask_adapter(p, op)) return true;
+  }
+  if (p.unanswered_count == kWindow) return false;
   Request* request = requests_.allocate(*this, op);
   if (request == nullptr) return false;
   request->at = op.asked;
@@ -128,6 +186,7 @@ bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
 void RemoteAccess::on_request_sent(Completion& completion, Status status) noexcept {
   auto& request = static_cast<Request&>(completion);
   request.in_link = false;
+  if (request.direct && request.access.end_direct(request, status)) return;
   if (!status.ok() && request.op != nullptr) request.op->failure = status;
   if (request.answered) request.access.settle(request);
 }
@@ -169,6 +228,7 @@ void RemoteAccess::forget_requests(RemoteOp& op, Peer& p) noexcept {
     Request* next = p.answered.after(*r);
     if (r->op == &op) {
       forget(*r);
+      p.direct_count -= r->direct ? 1 : 0;
       r->unlink();
       requests_.release(r);
     }

@@ -7,6 +7,9 @@
 // from the origin's buffer into the region and back: no copy on either side. Atomics are done by
 // the target's processor, so they are atomic with those of its own node.
 //
+// Where the link can, an adapter puts and gets alone (Link::put()): the target knows of nothing and
+// answers nothing. What its adapter does not allow is tried again by frames, which say why.
+//
 // Nothing that comes is trusted: a peer that asks for what was never offered, asks more than it may
 // or answers what nobody asked is given up. A region that was freed meanwhile is answered as such.
 //
@@ -38,18 +41,24 @@ struct RemoteOp : Completion, ListNode {
   std::byte* memory = nullptr;  // put: read only; atomics: of the old value, may be nullptr
   std::uint64_t bytes = 0;      // at least 1; atomics: 8
   AtomicOperands operands = {};
+  RemoteMemory direct;  // of the region's begin, as its link has exposed it, if it has
 
   std::uint64_t answered = 0;  // bytes, for those who look whether it goes on
 
   // RemoteAccess's:
   std::uint64_t asked = 0;  // bytes
   std::uint32_t open = 0;   // requests
+  bool reaching = false;    // that one is the adapter's
+  bool by_frames = false;   // the adapter may not
   Status failure;
 };
 
 class RemoteAccess final : private FrameGuest {
  public:
   static constexpr std::uint32_t kWindow = 64;
+  // The adapter's: requests to a peer, of so many bytes.
+  static constexpr std::uint32_t kDirectWindow = 256;
+  static constexpr std::uint64_t kDirectBytesMax = kWindow * kAccessBytesMax;
 
   // `wires`: the way to each rank of the job; nullptr: none (this node's).
   RemoteAccess(std::vector<FrameWire*> wires, MessageTaker& taker);
@@ -75,6 +84,8 @@ class RemoteAccess final : private FrameGuest {
 
   // The target's (remote_access_target.cpp). The number that origins name.
   std::uint32_t offer(std::byte* memory, std::uint64_t bytes);
+  // What origins name to their adapters; none: {}.
+  RemoteMemory exposed(std::uint32_t region) const noexcept { return regions_[region].exposed; }
   // The memory is not touched any more.
   void retract(std::uint32_t region) noexcept;
 
@@ -88,6 +99,7 @@ class RemoteAccess final : private FrameGuest {
   struct Region {
     std::byte* memory = nullptr;  // nullptr: retracted
     std::uint64_t bytes = 0;
+    RemoteMemory exposed;
   };
 
   FrameWire& wire(Rank rank) const noexcept { return *wires_[static_cast<std::size_t>(rank)]; }
@@ -97,6 +109,8 @@ class RemoteAccess final : private FrameGuest {
   bool push(Peer& peer) noexcept;
 
   bool ask(Peer& peer, RemoteOp& op) noexcept;
+  bool ask_adapter(Peer& peer, RemoteOp& op) noexcept;
+  bool end_direct(Request& request, Status status) noexcept;
   static void on_request_sent(Completion& completion, Status status) noexcept;
   void settle(Request& request) noexcept;
   void forget_requests(RemoteOp& op, Peer& peer) noexcept;
@@ -123,9 +137,11 @@ class RemoteAccess final : private FrameGuest {
   }
   std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
   void clear_landing(Peer& peer) noexcept;
+  void conceal(Region& region) noexcept;
   std::byte* refuse(Peer& peer, const char* what) noexcept;
 
   const std::vector<FrameWire*> wires_;  // by rank
+  std::vector<Link*> links_;             // of these, each once
   MessageTaker& taker_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
   std::vector<Peer*> busy_;                   // with something to post

@@ -16,7 +16,8 @@ struct RemoteAccess::Request : Completion, ListNode {
   std::uint64_t bytes = 0;     // of the operation
   std::uint64_t expected = 0;  // payload of the answer
   bool in_link = false;
-  bool answered = false;
+  bool answered = false;  // or nobody answers it
+  bool direct = false;    // the adapter's
   AtomicOperands operands = {};
 };
 
@@ -47,7 +48,7 @@ struct RemoteAccess::Peer {
   IntrusiveList<RemoteOp> waiting;    // not all asked for yet, oldest first
   IntrusiveList<Request> unanswered;  // oldest first
   IntrusiveList<Request> answered;    // the link still has their payloads
-  std::uint32_t unanswered_count = 0;
+  std::uint32_t unanswered_count = 0, direct_count = 0;
 
   IntrusiveList<Reply> unsent;     // the link had no room, oldest first
   IntrusiveList<Reply> sending;    // the link has their payloads

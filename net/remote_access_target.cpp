@@ -15,11 +15,22 @@ std::uint64_t extent(const FrameHeader& header) noexcept {
 }  // namespace
 
 std::uint32_t RemoteAccess::offer(std::byte* memory, std::uint64_t bytes) {
-  regions_.push_back({memory, bytes});
+  Region region = {memory, bytes, {}};
+  for (Link* one : links_) {
+    if (region.exposed.address == 0) region.exposed = one->expose(memory, bytes);
+  }
+  regions_.push_back(region);
   return static_cast<std::uint32_t>(regions_.size() - 1);
 }
 
+// Adapters do not touch it any more.
+void RemoteAccess::conceal(Region& region) noexcept {
+  if (std::exchange(region.exposed, {}).address == 0) return;
+  for (Link* one : links_) one->conceal(region.memory);
+}
+
 void RemoteAccess::retract(std::uint32_t region) noexcept {
+  conceal(regions_[region]);
   regions_[region].memory = nullptr;
   for (const auto& one : peers_) {
     if (one == nullptr) continue;

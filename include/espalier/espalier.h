@@ -352,7 +352,7 @@ ESP_API esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, in
 /* Memory of every member of a team, made together. An operation names a region, a member (its rank
  * in the team) and a byte offset in that member's memory; the member calls nothing. On the caller's
  * node it is done at once, by the calling thread, without a message or a system call; on other
- * nodes when the member drives progress. Completion of a put means that the bytes are in the memory
+ * nodes by adapters, or when the member drives progress. A put that is complete is in the memory
  * of the target. Nothing orders two operations of which the first is not complete, and nobody is
  * woken: tell by a message that data is there. Memory model and costs: docs/one-sided.md.
  *

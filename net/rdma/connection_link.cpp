@@ -140,6 +140,7 @@ void ConnectionLink::withdraw(Rank rank, Completion& completion) noexcept {
   std::erase_if(finished_, [&](const auto& entry) { return entry.first == &completion; });
   Peer* to = known(rank);
   if (to == nullptr) return;
+  if (withdraw_access(*to, completion)) return;
   bool reading = false;  // by the adapter
   Post* found = nullptr;
   const auto look = [&](Post* post, bool sent) {

@@ -9,6 +9,7 @@
 //                            go (announce(), landings.hpp), written there by the adapter, out of
 //                            registered memory or through packets; or read by their receiver out
 //                            of registered memory, when it has a place for them (pulls.hpp)
+//   puts and gets            are writes and reads of the adapter (connection_link_access.cpp)
 //   broken connections       are made again; what had not arrived is sent again, once
 //   lost peers               a refused access, nonsense, a first connection for which somebody has
 //                            no room, a broken one for which there is none for long, one that
@@ -89,7 +90,10 @@ struct ConnectionStatistics {
   std::uint64_t offered = 0, pulled = 0;                 // told of frames to read; frames read
   std::uint64_t copied_bytes = 0, copied_out_bytes = 0;  // of payloads, into packets, out of them
   std::uint64_t repeated = 0;                            // messages and placements sent again
-  std::uint64_t out_of_order = 0;                        // arrivals twice, or behind a gap
+  std::uint64_t puts = 0, gets = 0;                      // by the adapter, complete
+  std::uint64_t puts_taken = 0;                          // of the peers, here
+  std::uint64_t turned_away = 0;   // puts and gets that the peer's adapter did not allow
+  std::uint64_t out_of_order = 0;  // arrivals twice, or behind a gap
 };
 
 class ConnectionLink final : public net::Link, private ConnectionSink, private LetterBox {
@@ -115,6 +119,12 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
               Completion& completion) noexcept override;
   bool announce(Rank rank, const net::FrameHeader& expected, std::byte* memory) noexcept override;
   void retract(Rank rank, const net::FrameHeader& expected) noexcept override;
+  net::RemoteMemory expose(const std::byte* memory, std::uint64_t bytes) noexcept override;
+  void conceal(const std::byte* memory) noexcept override;
+  bool put(Rank rank, const std::byte* from, std::uint64_t bytes, net::RemoteMemory to,
+           Completion& completion) noexcept override;
+  bool get(Rank rank, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
+           Completion& completion) noexcept override;
   void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
   void reach(Rank rank) noexcept override;
@@ -153,6 +163,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
 
  private:
   struct Post;
+  struct Access;
   struct Record;
   struct PostQueue;
   struct Peer;
@@ -219,6 +230,20 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool retract_pull(Peer& peer, Landing& landing) noexcept;
   void forget_reads(Peer& peer) noexcept;
 
+  // Puts and gets (connection_link_access.cpp).
+  bool begin(Rank rank, bool gets, net::RemoteMemory remote, std::byte* local, std::uint64_t bytes,
+             Completion& completion) noexcept;
+  bool load(Peer& peer, const Access& access, Record& record, Transfer& what) noexcept;
+  bool reach_over(Peer& peer, Batch& batch) noexcept;
+  void complete_access(Record& record) noexcept;
+  void drop_access(Record& record) noexcept;
+  void finish(Access& access, Status status) noexcept;
+  void release(Access& access) noexcept;
+  bool withdraw_access(Peer& peer, Completion& completion) noexcept;
+  bool allows_renewal(Peer& peer) noexcept;
+  void rewind_accesses(Peer& peer) noexcept;
+  void abandon_accesses(Peer& peer, Status status) noexcept;
+
   // Receiving (connection_link_receive.cpp).
   void received(ConnectionId from, Packet& packet) noexcept override;
   void received_immediate(ConnectionId from, Packet& packet,
@@ -283,6 +308,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   const std::uint32_t inline_bytes_;  // the port's
   DirectMemory memory_;
   Pool<Post> posts_;
+  Pool<Access> accesses_;
   TimerQueue timers_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use
   std::vector<Peer*> active_;                 // in the order of their making
@@ -301,6 +327,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
   bool failed_ = false;          // the adapter has, for good
+  bool concealed_ = false;       // memory that peers knew
   ConnectionStatistics statistics_;
 };
 

@@ -331,6 +331,7 @@ bool ConnectionLink::settle(Peer& peer, std::uint64_t expected) noexcept {
     if (counted && record.number < ESP_PLANT(67, expected, expected + 1)) {
       return complete(peer, record);
     }
+    if (record.access != nullptr) drop_access(record);
     if (record.what == Record::What::kMessage) return again.push_back(record);
     if (record.packet != nullptr) packets_->give(*record.packet);
     record.packet = nullptr;
@@ -338,6 +339,7 @@ bool ConnectionLink::settle(Peer& peer, std::uint64_t expected) noexcept {
   });
   peer.resend.insert(peer.resend.begin(), again.begin(), again.end());
   peer.acknowledged = peer.next = expected;
+  rewind_accesses(peer);
   return true;
 }
 
@@ -359,7 +361,7 @@ int ConnectionLink::handle_troubles() noexcept {
       }
       const bool hopeless = peer->why == Fault::kRemoteAccess ||
                             peer->why == Fault::kRemoteOperation || peer->why == Fault::kLocal;
-      if (!peer->verdict && peer->broken && hopeless) {
+      if (!peer->verdict && peer->broken && hopeless && !allows_renewal(*peer)) {
         peer->verdict = error(
             ESP_ERR_INTERNAL,
             fmt::format("the connection to rank {} failed: {}", peer->rank, fault_text(peer->why)),
@@ -416,6 +418,7 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   const auto end = [&](Record record) {
     if (record.packet != nullptr) packets_->give(*record.packet);
     if (record.post != nullptr) finish(*record.post, status);
+    if (record.access != nullptr) drop_access(record);
   };
   peer.sent.clear(end);
   for (const Record& record : std::exchange(peer.resend, {})) end(record);
@@ -426,6 +429,7 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   peer.answers.clear();
   peer.reading = nullptr;
   peer.pulls.reset();
+  abandon_accesses(peer, status);
   peer.goodbye_due = false;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) { close_landing(peer, landing); });

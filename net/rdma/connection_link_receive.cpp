@@ -197,6 +197,12 @@ void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uin
   const auto ahead = placement.number - static_cast<std::uint8_t>(peer.expected);
   if (!in_order(peer, static_cast<std::int8_t>(ahead))) return;
   if (!heard(peer, placement.credits)) return;
+  if (placement.slot == Placement::kPutSlot) {
+    if (peer.left) return violation(peer, "a put after its goodbye");
+    ++peer.expected;
+    ++statistics_.puts_taken;
+    return;
+  }
   Landing* landing = peer.landings == nullptr ? nullptr : peer.landings->at(placement.slot);
   const bool awaited = landing != nullptr && (landing->state == Landing::State::kAnnounced ||
                                               landing->state == Landing::State::kRetracted);

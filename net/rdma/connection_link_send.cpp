@@ -176,7 +176,9 @@ void ConnectionLink::announce_wanted(Peer& peer, Batch& batch) noexcept {
 
 // One operation more. False: nothing to do, or something is missing.
 bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
-  if (peer.held || peer.sent.full() || !peer.credits.may_send()) return false;
+  if (peer.held || peer.sent.full()) return false;
+  if (!peer.accesses.empty() && reach_over(peer, batch)) return true;
+  if (!peer.credits.may_send()) return false;
   if (!peer.resend.empty()) return repeat(peer, batch);
   if (peer.placing.post != nullptr) return place(peer, batch);
   if (!peer.posts.empty()) {
@@ -188,7 +190,8 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
     if (may_be_pulled(peer, post) && offer_reading(peer, batch)) return true;
     return pack(peer, peer.posts, false, batch);
   }
-  if (!peer.goodbye_due || !peer.readables.empty() || !peer.answers.empty()) return false;
+  const bool answered = peer.readables.empty() && peer.answers.empty() && peer.accesses.empty();
+  if (!peer.goodbye_due || !answered) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   packet->bytes = MessageHead::kBytes;
@@ -402,6 +405,7 @@ void ConnectionLink::probe(Peer& peer) noexcept {
 
 // It is in the peer's memory; what was read, in this side's.
 void ConnectionLink::complete(Peer& peer, Record& record) noexcept {
+  if (record.access != nullptr) complete_access(record);
   if (record.packet != nullptr) packets_->give(*record.packet);
   if (record.what == Record::What::kPlacement) finish(*record.post, {});
   if (record.pull != nullptr) has_been_read(peer, *record.pull);

@@ -9,7 +9,7 @@
 //   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
-// or without, goodbyes, placements (of the number immediate data have 8 bits), and
+// or without, goodbyes, placements and puts (of the number immediate data have 8 bits), and
 //   fetched   slot 4, how 4: 1: the frame that could be read has been read; 2: send it
 // The others speak of one connection and end with it, and so do their numbers:
 //   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
@@ -71,6 +71,7 @@ Result<Announcement> parse_announcement(std::span<const std::byte, Announcement:
 // A frame has been placed in the memory announced with this slot.
 struct Placement {
   static constexpr std::uint32_t kSlotMax = (1U << 7) - 1, kCreditsMax = 0xffff;
+  static constexpr std::uint32_t kPutSlot = kSlotMax;  // not a frame: a put is complete
 
   constexpr Placement(std::uint32_t slot_, std::uint64_t number_, bool synchronous_,
                       std::uint32_t credits_) noexcept

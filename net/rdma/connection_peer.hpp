@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/intrusive_list.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/credit_account.hpp"
@@ -51,6 +52,30 @@ struct ConnectionLink::PostQueue {
   std::uint32_t count = 0;
 };
 
+// A put or a get. It waits in Peer::accesses until the adapter has been asked for all of it, then
+// is in Peer::asked; what was taken back is in neither, and lives until its operations have ended.
+struct ConnectionLink::Access : ListNode {
+  Access(Peer& peer_, bool gets_, RemoteMemory remote_, std::byte* local_, std::uint64_t bytes_,
+         Completion& completion_) noexcept
+      : peer(peer_),
+        gets(gets_),
+        remote(remote_),
+        local(local_),
+        bytes(bytes_),
+        completion(&completion_) {}
+
+  Peer& peer;
+  const bool gets;
+  const RemoteMemory remote;
+  std::byte* const local;
+  const std::uint64_t bytes;
+  Completion* completion;   // nullptr: taken back
+  Lease lease;              // of `local`, if it is large
+  std::uint64_t asked = 0;  // bytes for which there are operations, or were
+  std::uint64_t come = 0;   // bytes of a get
+  std::uint32_t open = 0;   // operations
+};
+
 // One operation on the connection, or what it carried, to be carried again.
 struct ConnectionLink::Record {
   enum class What : std::uint8_t {
@@ -59,12 +84,16 @@ struct ConnectionLink::Record {
     kPart,       // of a placement, in `packet`
     kRead,       // `pull`: of its last part
     kControl,    // ends with the connection
+    kPut,        // of `access`; the last part of one is counted
+    kGet,        // of `access`, perhaps into `packet`
   };
   What what = What::kControl;
   MessageKind kind = MessageKind::kFrames;
+  std::uint32_t bytes = 0;  // of a get
   Packet* packet = nullptr;
   Post* post = nullptr;
   Pull* pull = nullptr;
+  Access* access = nullptr;
   std::uint64_t number = 0;
 };
 
@@ -83,15 +112,16 @@ struct ConnectionLink::Peer : Timer {
   }
   bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
   bool has_work() const noexcept {
-    return !posts.empty() || !resend.empty() || !sent.empty() || goodbye_due ||
+    return !posts.empty() || !resend.empty() || !sent.empty() || !accesses.empty() || goodbye_due ||
            !readables.empty() || !answers.empty();
   }
   // Places are to be announced.
   bool wants() const noexcept { return landings != nullptr && landings->due(); }
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
-    return !posts.empty() || !resend.empty() || goodbye_due || wants() || !retired.empty() ||
-           readables.any_untold() || !answers.empty() || credits.must_return();
+    return !posts.empty() || !resend.empty() || !accesses.empty() || goodbye_due || wants() ||
+           !retired.empty() || readables.any_untold() || !answers.empty() ||
+           credits.must_return();
   }
   // A frame may go before anything else does.
   bool clear() const noexcept {
@@ -100,11 +130,11 @@ struct ConnectionLink::Peer : Timer {
   }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
-    bool owes = !posts.empty() || !readables.empty();
+    bool owes = !posts.empty() || !accesses.empty() || !readables.empty();
     const auto look = [&](const Record& record) {
       const bool frames =
           record.what == Record::What::kMessage && record.kind == MessageKind::kFrames;
-      owes = owes || frames || record.post != nullptr;
+      owes = owes || frames || record.post != nullptr || record.access != nullptr;
     };
     for (const Record& record : resend) look(record);
     sent.for_each(look);
@@ -140,6 +170,12 @@ struct ConnectionLink::Peer : Timer {
   std::uint32_t remarks = 0;     // messages that are not counted, on this connection
   KnownHeaders told;             // on this connection
   Readables<Post> readables;     // posts that the peer may read
+
+  // Puts and gets: see Access.
+  IntrusiveList<Access> accesses, asked;
+  std::uint32_t accessing = 0;  // operations of theirs, on this connection
+  bool access_next = false;     // and not a frame, where both wait
+  bool turned_away = false;     // by the peer's adapter: what was under way ends so
 
   // Receiving.
   std::uint64_t expected = 1;

@@ -21,6 +21,7 @@
 
 #include "core/status.hpp"
 #include "net/rdma/datagram_port.hpp"
+#include "net/remote_memory.hpp"
 
 namespace espalier::rdma {
 
@@ -38,10 +39,7 @@ struct Region {
   std::uint32_t local_key = 0, remote_key = 0;
   std::uint64_t handle = 0;  // the port's
 };
-struct RemoteMemory {
-  std::uint64_t address = 0;
-  std::uint32_t key = 0;
-};
+using net::RemoteMemory;
 
 enum class Atomic : std::uint8_t { kFetchAdd, kCompareSwap };
 

@@ -27,7 +27,7 @@
 namespace espalier::rdma {
 
 inline constexpr std::uint32_t kLandingSlots = 64;
-static_assert(kLandingSlots <= Placement::kSlotMax);
+static_assert(kLandingSlots <= Placement::kPutSlot);
 static_assert(kLandingSlots == 64, "a bit of a word for each");
 
 struct Landing {

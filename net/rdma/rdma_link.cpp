@@ -83,6 +83,24 @@ Posted RdmaLink::post(Rank peer, const net::FrameHeader& header, const void* pay
   return choose(peer, header).post(peer, header, payload, completion);
 }
 
+bool RdmaLink::goes_directly(Rank peer, net::FrameKind kind) noexcept {
+  net::FrameHeader header;
+  header.kind = kind;
+  return !route(peer).lost && &choose(peer, header) == connections_;
+}
+
+bool RdmaLink::put(Rank peer, const std::byte* from, std::uint64_t bytes, net::RemoteMemory to,
+                   Completion& completion) noexcept {
+  return goes_directly(peer, net::FrameKind::kPut) &&
+         connections_->put(peer, from, bytes, to, completion);
+}
+
+bool RdmaLink::get(Rank peer, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
+                   Completion& completion) noexcept {
+  return goes_directly(peer, net::FrameKind::kGet) &&
+         connections_->get(peer, to, bytes, from, completion);
+}
+
 // The peer decides how it sends; a frame that comes as datagrams ends the announcement.
 bool RdmaLink::announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept {
   return connections_ != nullptr && !route(from).lost &&

@@ -46,6 +46,17 @@ class RdmaLink final : public net::Link {
   }
   bool announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept override;
   void retract(Rank from, const net::FrameHeader& expected) noexcept override;
+  net::RemoteMemory expose(const std::byte* memory, std::uint64_t bytes) noexcept override {
+    return connections_ != nullptr ? connections_->expose(memory, bytes) : net::RemoteMemory();
+  }
+  void conceal(const std::byte* memory) noexcept override {
+    if (connections_ != nullptr) connections_->conceal(memory);
+  }
+  // Once the connection is this peer's way.
+  bool put(Rank peer, const std::byte* from, std::uint64_t bytes, net::RemoteMemory to,
+           Completion& completion) noexcept override;
+  bool get(Rank peer, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
+           Completion& completion) noexcept override;
   void withdraw(Rank peer, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
   void reach(Rank peer) noexcept override;
@@ -98,6 +109,7 @@ class RdmaLink final : public net::Link {
   Route& route(Rank peer) noexcept { return routes_[static_cast<std::size_t>(peer)]; }
   const Route& route(Rank peer) const noexcept { return routes_[static_cast<std::size_t>(peer)]; }
   net::Link& choose(Rank peer, const net::FrameHeader& header) noexcept;
+  bool goes_directly(Rank peer, net::FrameKind kind) noexcept;
   bool is_worth_a_connection(const net::FrameHeader& header) const noexcept;
   void release_held() noexcept;
   void note_loss(Rank peer, const std::string& why) noexcept;

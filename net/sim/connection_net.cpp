@@ -296,20 +296,20 @@ void ConnectionNet::tell(Operation& op, rdma::Packet* packet) {
   there.push(completion);
 }
 
-// The answer of the peer's adapter; of a read, with the data.
+// The answer of the peer's adapter; of a read, with the data, which those behind do not overtake.
 void ConnectionNet::acknowledge(Operation& op) {
   End& source = *op.source;
   const World::Price price = world_.price(source.peer_rank, source.rank);
   const bool answers = op.verb == Verb::kRead || op.verb == Verb::kAtomic;
   const double way =
       price.latency_ns + (answers ? static_cast<double>(op.what.bytes) * price.ns_per_byte : 0);
-  const std::uint64_t time = world_.now_ns() + static_cast<std::uint64_t>(way);
+  const std::uint64_t time =
+      std::max(world_.now_ns() + static_cast<std::uint64_t>(way), source.answered_ns);
+  source.answered_ns = time;
   const std::uint64_t real = world_.hindered(source.peer_rank, source.rank, time);
   if (real > time + limits_.retry_ns) return give_up(op, time + limits_.retry_ns);
   op.stage = Operation::Stage::kAcknowledged;
-  // Answers come in order: none overtakes the data of a read.
-  source.answered_ns = std::max(source.answered_ns, real);
-  schedule(op, source.answered_ns);
+  schedule(op, real);
 }
 
 // Acknowledged: so are those before it.

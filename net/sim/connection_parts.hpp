@@ -20,9 +20,9 @@ struct ConnectionNet::End {
   std::uint64_t peer_number = 0;
   std::deque<Operation*> posted;  // not acknowledged, in order
   std::size_t executed = 0;       // of these, from the front
+  std::uint64_t answered_ns = 0;  // when the last answer comes
   std::uint32_t slots = 0;        // of the send queue
   std::uint32_t silent = 0;       // acknowledged, unsignaled: their slots wait for a signaled one
-  std::uint64_t answered_ns = 0;  // when the last answer comes
   std::deque<Operation*> ghosts;  // had left when this end broke; executed in order
 };
 

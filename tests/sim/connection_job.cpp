@@ -123,7 +123,10 @@ struct ConnectionJob::Node final : net::FrameSink {
 };
 
 ConnectionJob::ConnectionJob(const ConnectionJobOptions& options)
-    : options_(options), prng_(options.seed), machine_(device_machine()) {
+    : options_(options),
+      prng_(options.seed),
+      machine_(device_machine()),
+      accesses_(options.ranks, options.accesses, options.whims, ~options.seed) {
   auto map = sim::Map::create(machine_, options.ranks, 1, sim::Placement::kByCore, 1);
   map_ = std::make_unique<sim::Map>(std::move(*map));
   sim::WorldOptions world;
@@ -140,6 +143,9 @@ ConnectionJob::ConnectionJob(const ConnectionJobOptions& options)
     }
   }
   place_frames();
+  std::vector<rdma::ConnectionLink*> links;
+  for (const auto& node : nodes_) links.push_back(node->link.get());
+  accesses_.expose(links);
 }
 
 void ConnectionJob::make_node(Rank rank) {
@@ -268,7 +274,7 @@ void ConnectionJob::turn(Node& node) {
   if (node.link == nullptr) return;
   while (true) {
     int events = node.link->progress(node);
-    while (announce(node) || post(node)) ++events;
+    while (announce(node) || post(node) || reach_over(node)) ++events;
     part(node);
     if (events == 0) break;
   }
@@ -330,6 +336,27 @@ bool ConnectionJob::post(Node& node) {
   return false;
 }
 
+// Puts and gets, while there are frames that make the connection.
+bool ConnectionJob::reach_over(Node& node) {
+  bool any = false;
+  for (std::size_t to = 0; to < nodes_.size() && options_.accesses > 0; ++to) {
+    const auto target = static_cast<Rank>(to);
+    if (target == node.rank || accesses_.done(node.rank, target)) continue;
+    using Turn = ConnectionAccesses::Turn;
+    const bool calm = prng_.chance(options_.calm);
+    const Turn turn = calm ? Turn::kNothing : accesses_.turn(node.rank, target);
+    any = any || turn == Turn::kDone;
+    // Refused: there is no connection yet, or the target has left.
+    const Stream& out = nodes_[to]->in[static_cast<std::size_t>(node.rank)];
+    const bool over = turn == Turn::kRefused && out.next_post == out.frames.size();
+    if (node.parted || node.in[to].losses > 0 || over) accesses_.end(node.rank, target);
+    if (turn == Turn::kDone) continue;
+    world_->wake_at(node.rank, world_->now_ns() + 1 + prng_.below(3000));
+  }
+  if (!accesses_.failure().empty()) fail(accesses_.failure());
+  return any;
+}
+
 // Says goodbye when this rank has sent and got all.
 void ConnectionJob::part(Node& node) {
   if (node.parted) return;
@@ -338,6 +365,7 @@ void ConnectionJob::part(Node& node) {
     const Stream& out = nodes_[i]->in[static_cast<std::size_t>(node.rank)];
     const Stream& in = node.in[i];
     const bool gone = in.losses > 0;
+    if (!accesses_.done(node.rank, static_cast<Rank>(i))) return;
     if (!gone && out.next_post < out.frames.size()) return;
     if (!gone && in.next_end < in.frames.size()) return;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "connection_accesses.hpp"
 #include "core/prng.hpp"
 #include "letters.hpp"
 #include "net/rdma/connection_link.hpp"
@@ -23,10 +24,11 @@ struct ConnectionJobOptions {
   rdma::ConnectionOptions link;
   std::uint32_t frames = 40;  // of each rank to each other
   std::uint64_t bytes_max = 40'000;
-  double announced = 0.5;   // share of the frames that their receiver announces
-  double registered = 0.5;  // of the payloads that lie in registered memory
-  double calm = 0.3;        // share of looks at which a sender does not post yet
-  double whims = 0;         // share of frames that are withdrawn, retracted or redirected
+  double announced = 0.5;      // share of the frames that their receiver announces
+  double registered = 0.5;     // of the payloads that lie in registered memory
+  double calm = 0.3;           // share of looks at which a sender does not post yet
+  double whims = 0;            // share of frames that are withdrawn, retracted or redirected
+  std::uint32_t accesses = 0;  // puts and gets of each rank to each other
   std::uint64_t limit_ns = 1'000'000'000;
 };
 
@@ -63,6 +65,7 @@ class ConnectionJob {
   void turn(Node& node);
   bool announce(Node& node);
   bool post(Node& node);
+  bool reach_over(Node& node);
   void part(Node& node);
   bool all_arrived() const;
   bool all_parted() const;
@@ -76,6 +79,7 @@ class ConnectionJob {
   std::unique_ptr<sim::World> world_;
   std::unique_ptr<sim::ConnectionNet> net_;
   std::unique_ptr<Letters> letters_;
+  ConnectionAccesses accesses_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::string failure_;
 };

@@ -227,7 +227,7 @@ constexpr std::uint64_t kSeeds = 3000;
 // Everything that may go wrong while all ranks live, drawn by seed.
 TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   std::uint64_t breaks = 0, ghosts = 0, repeated = 0, placed = 0, not_ready = 0, headless = 0;
-  std::uint64_t pulled = 0;
+  std::uint64_t pulled = 0, puts = 0, gets = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Prng prng(seed);
     ConnectionJobOptions options = small(seed);
@@ -252,6 +252,7 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
     if (prng.chance(0.5)) options.link.pull_from_bytes = options.link.place_from_bytes;
+    if (prng.chance(0.5)) options.accesses = 16;
     ConnectionJob job(options);
     if (seed % 8 == 0) job.net().refuse_connects(static_cast<Rank>(seed / 8 % 2), 2);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
@@ -263,9 +264,13 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
       placed += job.link(r).statistics().placed;
       headless += job.link(r).statistics().headless;
       pulled += job.link(r).statistics().pulled;
+      puts += job.link(r).statistics().puts;
+      gets += job.link(r).statistics().gets;
     }
   }
   EXPECT_GT(headless, kSeeds);
+  EXPECT_GT(puts, 4 * kSeeds);
+  EXPECT_GT(gets, 4 * kSeeds);
   // The faults were there.
   EXPECT_GT(breaks, kSeeds);
   EXPECT_GT(ghosts, kSeeds / 3);

@@ -49,6 +49,7 @@ struct Party final : MessageTaker {
                                          &world.frames(rank)),
             *this)) {
     region = access->offer(memory.data(), memory.size());
+    direct = access->exposed(region);
   }
   bool take(Rank from, const ActiveMessage& message) noexcept override {
     if (message.id != 5) return false;
@@ -63,6 +64,7 @@ struct Party final : MessageTaker {
   std::vector<std::uint64_t> next;  // message of each rank
   std::unique_ptr<net::RemoteAccess> access;
   std::uint32_t region = 0;
+  net::RemoteMemory direct;
 };
 
 struct Parties {
@@ -110,6 +112,7 @@ inline void start_some(Parties& parties, std::deque<Probe>& ops,
     op.target = 0;
     op.region = parties.at(0).region;
     op.bytes = i % 3 == 2 ? 8 : 250'000;
+    op.direct = parties.at(0).direct;
     op.memory = buffers.emplace_back(op.bytes).data();
     parties.access(from).start(op);
   }

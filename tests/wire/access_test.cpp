@@ -43,6 +43,7 @@ struct Slot {
     op->kind = gets ? RemoteKind::kGet : RemoteKind::kPut;
     op->target = to;
     op->region = parties.at(to).region;
+    op->direct = parties.at(to).direct;
     op->offset = offset + seed % 7;
     op->memory = buffer.data();
     op->bytes = bytes;

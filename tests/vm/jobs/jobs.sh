@@ -119,6 +119,7 @@ job_pgas_array_rc() { job 4 2 shm,rc,ud "$bin/pgas_array"; }
 job_pgas_array_ud() { job 2 2 ud "$bin/pgas_array"; }
 # One-sided operations and active messages.
 job_regions_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" regions; }
+job_reach_ranks_that_compute() { job 4 2 shm,rc,ud "$probe" reach; }
 job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
 job_messages_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" messages; }
 job_messages_ud() { job 4 4 ud "$bin/api_tests" messages; }

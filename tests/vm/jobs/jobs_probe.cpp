@@ -6,9 +6,10 @@
 //   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose        the same until one fails, which must name a rank
-//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go
-//   on
+//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go on
 //                          with each other, and sleep while they wait
+//   jobs_probe reach       half of the ranks put and get while the other half, each on another node,
+//                          looks at its own memory only
 #include <dlfcn.h>
 #include <time.h>
 
@@ -145,6 +146,62 @@ void gone(const Context& context) {
   CHECK(used < 0.3 * waited, "does not sleep: {:.2f} s of {:.2f} s", used, waited);
 }
 
+// Does not call the library until the last put is there.
+void compute(const Context& context, const volatile unsigned char* flag) {
+  const double begin = esp_time();
+  while (*flag == 0 && esp_time() - begin < 40) {
+  }
+  CHECK(*flag == 1, "nothing has come to rank {}, which computes", context.rank);
+}
+
+void reach(const Context& context) {
+  constexpr std::size_t kBytes = 1'000'000, kFlag = kBytes;
+  const int half = context.size / 2;
+  const bool puts = context.rank < half;
+  const int target = context.rank + half;
+  esp_region* region = nullptr;
+  CHECK_OK(esp_region_create(context.world, kBytes + 1, &region), context.world, "create");
+  auto* heap = static_cast<unsigned char*>(esp_alloc(context.job, kBytes));
+  CHECK(region != nullptr && heap != nullptr, "memory");
+  if (region == nullptr || heap == nullptr) return;
+  std::vector<unsigned char> own(kBytes), back(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    own[i] = static_cast<unsigned char>(i * 31 + i / 253 + static_cast<std::size_t>(target));
+  }
+  // The first ones make the connection, and go without.
+  for (int i = 0; i < 50; ++i) {
+    if (puts) CHECK_OK(esp_put(region, target, 0, own.data(), 10), context.world, "first");
+    CHECK_OK(esp_barrier(context.world), context.world, "first");
+  }
+  auto* mine = static_cast<unsigned char*>(esp_region_memory(region));
+  if (!puts) {
+    compute(context, mine + kFlag);
+  } else {
+    std::memcpy(heap, own.data(), kBytes);
+    for (unsigned char* data : {own.data(), heap}) {
+      CHECK_OK(esp_put(region, target, 0, data, kBytes), context.world, "put");
+      std::fill(back.begin(), back.end(), static_cast<unsigned char>(0));
+      CHECK_OK(esp_get(region, target, 0, back.data(), kBytes), context.world, "get");
+      CHECK(back == own, "what is got");
+    }
+    std::memset(heap, 0, kBytes);
+    CHECK_OK(esp_get(region, target, 0, heap, kBytes), context.world, "get");
+    CHECK(std::memcmp(heap, own.data(), kBytes) == 0, "what is got");
+    const unsigned char one = 1;
+    CHECK_OK(esp_put(region, target, kFlag, &one, 1), context.world, "flag");
+  }
+  CHECK_OK(esp_barrier(context.world), context.world, "end");
+  for (std::size_t i = 0; i < kBytes && !puts; ++i) {
+    const auto byte =
+        static_cast<unsigned char>(i * 31 + i / 253 + static_cast<std::size_t>(context.rank));
+    if (mine[i] == byte) continue;
+    CHECK(false, "byte {}", i);
+    break;
+  }
+  CHECK_OK(esp_region_free(region), context.world, "free");
+  esp_free(context.job, heap);
+}
+
 int run(const std::string& mode, double seconds) {
   const Opened opened = open_job();
   if (opened.status != ESP_OK) {
@@ -162,6 +219,8 @@ int run(const std::string& mode, double seconds) {
     roots(context);
   } else if (mode == "tree") {
     tree(context);
+  } else if (mode == "reach") {
+    reach(context);
   } else if (mode == "last") {
     last(context, seconds);
   } else if (mode == "gone") {
