@@ -23,7 +23,8 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       memory_(port, options.memory),
       peers_(ranks),
       barred_(ranks),
-      unpromised_(port.receive_depth()) {
+      receive_depth_(port.receive_depth()),
+      unpromised_(receive_depth_) {
   postman_.deliver_to(this);
 }
 

@@ -324,7 +324,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   net::FrameSink* sink_ = nullptr;  // inside progress()
   Post* posting_ = nullptr;         // inside post(): not finished yet
   std::uint64_t looked_ns_ = 0;
-  std::int64_t unpromised_ = 0;  // packets of the receive queue that no window covers
+  std::uint32_t receive_depth_;  // the port's, as far as known
+  std::int64_t unpromised_;      // packets of it that no window covers
   bool starved_ = false;         // a packet was wanted and there was none
   bool failed_ = false;          // the adapter has, for good
   bool concealed_ = false;       // memory that peers knew

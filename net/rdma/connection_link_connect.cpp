@@ -184,12 +184,16 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   const auto index = static_cast<std::size_t>(*made);
   if (index >= by_connection_.size()) by_connection_.resize(index + 1);
   by_connection_[index] = &peer;
+  // Ends of others may have taken packets along.
+  const std::uint32_t depth = port_.receive_depth();
+  unpromised_ -= receive_depth_ - depth;
+  receive_depth_ = depth;
   // A quarter of what is left: many peers share the receive queue, and the first need most.
   const auto share = static_cast<std::uint32_t>(std::max<std::int64_t>(unpromised_ / 4, 0));
   peer.granted = std::clamp(share, CreditAccount::kWindowMin,
                             std::max(options_.window, CreditAccount::kWindowMin));
   unpromised_ -= peer.granted;
-  const std::int64_t promised = port_.receive_depth() - unpromised_;
+  const std::int64_t promised = depth - unpromised_;
   port_.provide(static_cast<std::uint32_t>(ESP_PLANT(75, promised, peer.granted)));
   statistics_.open_max = std::max(statistics_.open_max, ++statistics_.open);
   if (options_.queue_pairs != nullptr) ++*options_.queue_pairs;

@@ -94,10 +94,12 @@ class ConnectionPort {
   virtual std::uint32_t send_depth() const noexcept = 0;    // posts per connection
   // Packets for arrivals, of all connections together. A message takes one until repost(), a write
   // with immediate one until placed() returns. Where there is none the sender is made to wait, and
-  // breaks after a while (kReceiverNotReady). Connections that end take none along.
+  // breaks after a while (kReceiverNotReady). Fewer after connections that have taken one along in
+  // their end.
   virtual std::uint32_t receive_depth() const noexcept = 0;
-  // From now on at least so many are in the queue, or with the caller; at first none are. They are
-  // used in turn, so a few for few peers stay in caches that all of them would sweep through.
+  // From now on at least so many are in the queue, or with the caller; at first none are. Again
+  // after a connection has ended. They are used in turn, so a few for few peers stay in caches that
+  // all of them would sweep through.
   virtual void provide(std::uint32_t packets) noexcept = 0;
 
   virtual Result<ConnectionId> create() = 0;

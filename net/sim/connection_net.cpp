@@ -23,7 +23,8 @@ ConnectionNet::ConnectionNet(World& world, const ConnectionLimits& limits)
       prng_(world.options().seed ^ 0x636f6e6e656374ULL),
       ports_(world.ranks()),
       crowded_ns_(world.ranks()),
-      refusals_(world.ranks()) {
+      refusals_(world.ranks()),
+      takers_(world.ranks()) {
   const FaultSpec& spec = world.options().faults;
   if (spec.breaks == 0 && spec.overruns == 0) return;
   const std::uint64_t horizon = spec.heal_ns != 0 ? spec.heal_ns : kHorizonNs;
@@ -360,6 +361,7 @@ void ConnectionNet::end(End& end, rdma::Fault why, bool told) {
   if (end.state == End::State::kFresh) end.state = End::State::kBroken;
   if (end.state != End::State::kReady) return;
   end.state = End::State::kBroken;
+  port(end.rank)->lose_packet(takers_[static_cast<std::size_t>(end.rank)]);
   if (told) ++counts_.breaks;
   const bool of_this_side = why == rdma::Fault::kRetryExceeded || why == rdma::Fault::kFlushed;
   if (of_this_side) haunt(end);
@@ -398,6 +400,10 @@ void ConnectionNet::overrun(Rank rank) {
 
 void ConnectionNet::swallow(Rank from, Rank to) {
   swallows_ = {from, to};
+}
+
+void ConnectionNet::take_along(Rank rank, std::uint32_t ends) {
+  takers_[static_cast<std::size_t>(rank)] = ends;
 }
 
 void ConnectionNet::refuse_connects(Rank rank, std::uint32_t times) {

@@ -72,6 +72,8 @@ class ConnectionNet {
   void break_path(Rank from, Rank to);
   void overrun(Rank rank);
   void crowd(Rank rank, std::uint64_t until_ns);
+  // So many ends of this rank's, when they end, take a packet of its receive queue along.
+  void take_along(Rank rank, std::uint32_t ends);
   // So often the adapter of this rank cannot connect an end, and can the next time.
   void refuse_connects(Rank rank, std::uint32_t times);
   // The next message or placement of `from` at `to` is executed, and not told.
@@ -118,6 +120,7 @@ class ConnectionNet {
   std::vector<SimConnectionPort*> ports_;  // by rank
   std::vector<std::uint64_t> crowded_ns_;  // by rank
   std::vector<std::uint32_t> refusals_;    // by rank: of connects that are left
+  std::vector<std::uint32_t> takers_;      // by rank: ends that take a packet along
   std::pair<Rank, Rank> swallows_ = {kNoRank, kNoRank};
   std::vector<std::unique_ptr<End>> ends_;  // by number - 1; all that ever were
   std::vector<std::unique_ptr<Operation>> all_;

@@ -258,9 +258,17 @@ void SimConnectionPort::repost(rdma::Packet& packet) noexcept {
 }
 
 void SimConnectionPort::provide(std::uint32_t packets) noexcept {
-  while (provided_ < std::min<std::size_t>(packets, packets_.size())) {
+  while (provided_ < std::min<std::size_t>(packets + lost_, packets_.size())) {
     idle_packets_.push_back(&packets_[provided_++]);
   }
+}
+
+// An end that takes none along, or has found none, leaves `takers` as it is.
+void SimConnectionPort::lose_packet(std::uint32_t& takers) noexcept {
+  if (takers == 0 || idle_packets_.empty()) return;
+  --takers;
+  ++lost_;
+  idle_packets_.pop_back();
 }
 
 void SimConnectionPort::push(const Completion& completion) noexcept {

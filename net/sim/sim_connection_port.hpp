@@ -27,7 +27,9 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   std::uint32_t inline_bytes() const noexcept override { return net_.limits().inline_bytes; }
   std::uint32_t packet_bytes() const noexcept override { return net_.limits().packet_bytes; }
   std::uint32_t send_depth() const noexcept override { return net_.limits().send_depth; }
-  std::uint32_t receive_depth() const noexcept override { return net_.limits().receive_depth; }
+  std::uint32_t receive_depth() const noexcept override {
+    return net_.limits().receive_depth - lost_;
+  }
 
   void provide(std::uint32_t packets) noexcept override;
 
@@ -88,6 +90,7 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   // The net's.
   void push(const Completion& completion) noexcept;
   void fail(Status status) noexcept;
+  void lose_packet(std::uint32_t& takers) noexcept;
   bool covers(std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
               bool remote) const noexcept;
 
@@ -101,6 +104,7 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   std::vector<rdma::Packet> packets_;
   std::deque<rdma::Packet*> idle_packets_;
   std::size_t provided_ = 0;  // of packets_
+  std::uint32_t lost_ = 0;    // of those
   std::deque<Completion> queue_;
 };
 

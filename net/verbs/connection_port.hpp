@@ -9,7 +9,8 @@
 // Credits promise that there are receive_depth() packets in the shared receive queue or with the
 // caller. A queue pair that ends may hold one of them: its device is given a millisecond to tell
 // that it does not (IBV_EVENT_QP_LAST_WQE_REACHED), and where it says nothing, as Soft-RoCE of
-// Linux 6.1, a spare packet takes the place of the one that may be lost (spare_packets.hpp).
+// Linux 6.1, a spare packet takes the place of the one that may be lost (spare_packets.hpp); when
+// they are used up, receive_depth() falls.
 //
 // Ownership: borrows the adapter; owns packets, connections and registrations. Threads: owner.
 // path: data
@@ -39,7 +40,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t packet_bytes() const noexcept override { return options_.packet_bytes; }
   std::uint32_t send_depth() const noexcept override { return options_.send_depth; }
   std::uint32_t receive_depth() const noexcept override {
-    return options_.receive_packets - uncounted_;
+    return options_.receive_packets - uncounted_ - lost_;
   }
   void provide(std::uint32_t packets) noexcept override;
 
@@ -108,6 +109,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t late_ = 0;       // packets that may be posted again late
   std::uint32_t uncounted_ = 0;  // those, and those of packets_each
   std::uint32_t provided_ = 0;   // packets that have been posted
+  std::uint32_t lost_ = 0;       // packets that queue pairs may have taken along
   SparePackets spares_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by ConnectionId
   std::unordered_map<std::uint32_t, std::uint32_t> by_queue_pair_;

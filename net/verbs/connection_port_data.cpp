@@ -100,7 +100,7 @@ void VerbsConnectionPort::repost(rdma::Packet& packet) noexcept {
 
 // A device that takes no receives is found gone by the next poll().
 void VerbsConnectionPort::provide(std::uint32_t packets) noexcept {
-  const std::uint32_t wanted = std::min(packets + late_, options_.receive_packets);
+  const std::uint32_t wanted = std::min(packets + late_ + lost_, options_.receive_packets);
   while (provided_ < wanted) repost((*packets_)[provided_++]);
   receives_->flush();
 }
@@ -287,6 +287,8 @@ void VerbsConnectionPort::halt(Connection& connection, rdma::Fault why) noexcept
   if (const auto spare = spares_.queue_pair_destroyed(connection.receives_back)) {
     repost((*packets_)[*spare]);
     receives_->flush_surplus();
+  } else if (!connection.receives_back && receive_depth() > 0) {
+    ++lost_;
   }
   halted_.push_back(by_queue_pair_.at(connection.own.queue_pair));
 }

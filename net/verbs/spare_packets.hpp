@@ -5,7 +5,8 @@
 // has given back its last. Where it has not, nobody can know; so one spare packet goes to the
 // shared queue instead, while there are any. A request that was not lost after all, or not even
 // taken, makes the spare simply one packet more. At most one message arrives at a connection at a
-// time, so one spare for each is enough.
+// time, so one spare for each is enough. When there is none the port counts the packet as lost, and
+// promises less.
 //
 // Threads: owner. path: slow
 #pragma once

@@ -425,6 +425,36 @@ TEST(ConnectionLink, AfterAFailureEverybodyIsLostWithTheReason) {
   }
 }
 
+struct Break final : sim::Happening {
+  void happen() noexcept override { job->net().break_path(0, 1); }
+  std::uint64_t mark() const noexcept override { return 1; }
+  ConnectionJob* job = nullptr;
+};
+
+// Ends that take packets along make windows smaller, and no receiver runs dry.
+TEST(ConnectionLink, PacketsThatAreLostArePromisedNoMore) {
+  std::uint32_t lost = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    ConnectionJobOptions options = small(seed);
+    options.frames = 6000;
+    options.bytes_max = 200;
+    options.announced = 0;
+    options.limits.receive_depth = 64;
+    options.link.rebuilds_max = 1000;
+    ConnectionJob job(options);
+    Break breaks[50];
+    for (std::uint64_t i = 0; i < std::size(breaks); ++i) {
+      breaks[i].job = &job;
+      job.world().schedule(breaks[i], 1, 30'000 + 20'000 * i);
+    }
+    for (const Rank r : {0, 1}) job.net().take_along(r, 50);
+    ASSERT_EQ(job.run(), "") << seed;
+    EXPECT_EQ(job.net().counts().not_ready, 0U) << seed;
+    for (const Rank r : {0, 1}) lost += 64 - job.port(r).receive_depth();
+  }
+  EXPECT_GT(lost, 10U * 2 * 20);
+}
+
 // What an adapter cannot connect now it may connect later: at the asker, at the answerer, at both.
 TEST(ConnectionLink, AConnectThatFailsIsTriedAgain) {
   for (const std::uint32_t here : {0U, 1U, 5U}) {

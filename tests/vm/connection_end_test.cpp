@@ -270,5 +270,27 @@ TEST_F(Connections, LossBelowIsRepaired) {
   EXPECT_GE(b.log.writes.size(), a.log.done.size());
 }
 
+// Soft-RoCE never tells that a queue pair has given back what it took: one packet for each may be
+// gone. As long as there are spares that is made up for; then no more may be promised.
+TEST_F(Connections, WhatMayBeLostIsNotPromised) {
+  if (!in_guest()) GTEST_SKIP() << "other devices tell";
+  constexpr std::uint32_t kSpares = 32, kMore = 5;
+  open();
+  rdma::ConnectionPort& port = *nodes_[0].port;
+  const std::uint32_t depth = port.receive_depth();
+  for (std::uint32_t ends = 1; ends <= kSpares + kMore; ++ends) {
+    for (ConnectionNode& node : nodes_) {
+      node.port->stop(node.connection);
+      while (node.poll() > 0) {
+      }
+      node.port->destroy(node.connection);
+    }
+    EXPECT_EQ(port.receive_depth(), depth - (ends > kSpares ? ends - kSpares : 0));
+    connect();
+  }
+  port.provide(port.receive_depth());
+  expect_usable();
+}
+
 }  // namespace
 }  // namespace espalier::verbs

@@ -150,6 +150,7 @@ job_little_locked_memory() {
 job_second_device() {
   local said
   local -x REFUSED_DEVICE=rxe7 LD_PRELOAD=$bin/device_gone.so
+  # shellcheck disable=SC2016  # by the rank's shell
   local second=(bash -c 'ESPALIER_DEVICE=rxe7,$ESPALIER_DEVICE exec "$@"' -)
   said=$(job 2 2 shm,rc,ud "${second[@]}" "$bin/esp-info" 2>&1) || return 1
   echo "$said"
