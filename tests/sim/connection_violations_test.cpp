@@ -272,7 +272,7 @@ void act(Prng& prng, StrangerNet& net, double wrong) {
 TEST(StrangersAtRandom, AreBorneOrLost) {
   std::array<int, 2> ends = {};
   std::uint64_t frames = 0, connections = 0;
-  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Prng prng(seed);
     StrangerNet net;
@@ -292,9 +292,9 @@ TEST(StrangersAtRandom, AreBorneOrLost) {
     for (int i = 0; i < 10; ++i) act(prng, net, wrong);
   }
   EXPECT_GT(ends[0], 10);
-  EXPECT_GT(ends[1], 1000);
-  EXPECT_GT(frames, 5000U);
-  EXPECT_GT(connections, 4000U) << "some were made again";
+  EXPECT_GT(ends[1], 300);
+  EXPECT_GT(frames, 2000U);
+  EXPECT_GT(connections, 1200U) << "some were made again";
 }
 
 }  // namespace
