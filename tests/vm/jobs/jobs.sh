@@ -185,6 +185,10 @@ job_reordered_ud_16_ranks() { bad 16 8 shm,ud delay 1ms reorder 80%; }
 job_delayed_rc() { bad 2 2 shm,rc,ud delay 1ms; }
 job_delayed_ud() { bad 3 3 shm,ud delay 1ms; }
 job_delayed_rc_8_ranks() { bad 8 4 shm,rc,ud delay 1ms; }
+# TCP between namespaces, where the kernel of the machine has no netem.
+job_namespaces_netem_tcp() {
+  ESPALIER_WIRES=shm,tcp "$here/../../nodes/namespaces.sh" "$bin/nodes_probe" netem
+}
 job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
 job_stopped_rc() { ESPALIER_TIMEOUT=4 fault 3 4 2 shm,rc,ud stop small; }
