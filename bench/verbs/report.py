@@ -78,13 +78,12 @@ def bandwidth_table(rows):
 
 def least(task, side, over, memory, size):
     """The minimum of each count per segment: the payload without any header, nothing twice, and
-    whatever can be shared with other segments of a stream (doorbells, completions, credits) for
-    nothing. A segment is placed when its receiver has announced it: one message more, no copy."""
+    whatever can be shared with other segments of a stream (doorbells, completions, credits,
+    announcements) for nothing. A segment that its receiver has announced is not copied."""
     operations = 1 if over == "rc" else -(-size // MTU)
     announced = 1 if over == "rc" and memory == "registered" and size >= PLACED_MIN else 0
     copied = 0 if announced else size
-    sent = announced if side == "receiver" else operations
-    come = operations if side == "receiver" else announced
+    sent, come = (0, operations) if side == "receiver" else (operations, 0)
     found = dict.fromkeys(COUNTS, 0)
     if task == "latency":  # a rank is both, and nothing is to be shared with
         sent = come = operations + announced

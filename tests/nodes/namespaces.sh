@@ -82,7 +82,7 @@ case $part in
     command -v tc >/dev/null || skip "no tc command (package iproute2)"
     for space in "${spaces[@]}"; do
       ip netns exec "$space" tc qdisc add dev v root netem delay 2ms 1ms loss 1% 2>"$folder/why" ||
-        skip "no netem in this kernel: $(cat "$folder/why") (relays stand in: boot.unit.RelayedJob)"
+        skip "no netem in this kernel: $(cat "$folder/why") (see vm.Jobs.namespaces_netem_tcp)"
     done
     start files
     finish 6 "a job over a bad network"

@@ -98,11 +98,11 @@ expected() { ESPALIER_LEVEL_SHAPES=node:chain job 6 3 "$1" "$flows" expected "" 
 job_expected_rc() { expected shm,rc,ud; }
 job_expected_ud() { expected shm,ud; }
 pipeline() {
-  network rate 10mbit &&
+  network rate "$2" &&
     ESPALIER_WIRES=$1 python3 -B "$here/../../nodes/overlap.py" slow "$run" /tmp/node "$flows"
 }
-job_pipeline_rc() { pipeline shm,rc,ud; }
-job_pipeline_ud() { pipeline shm,ud; }
+job_pipeline_rc() { pipeline shm,rc,ud 16mbit; }
+job_pipeline_ud() { pipeline shm,ud 10mbit; }
 # Levels inside nodes, ranks all over the place, every root.
 levels() {
   MAP=random:3 ESPALIER_LEVELS=on ESPALIER_TOPOLOGY="pack:2 core:2 pu:1" job 8 2 "$1" "$probe" roots
@@ -209,10 +209,14 @@ job_reordered_ud_16_ranks() { bad 16 8 shm,ud delay 1ms reorder 80%; }
 job_delayed_rc() { bad 2 2 shm,rc,ud delay 1ms; }
 job_delayed_ud() { bad 3 3 shm,ud delay 1ms; }
 job_delayed_rc_8_ranks() { bad 8 4 shm,rc,ud delay 1ms; }
+# TCP between namespaces, where the kernel of the machine has no netem.
+job_namespaces_netem_tcp() {
+  ESPALIER_WIRES=shm,tcp "$here/../../nodes/namespaces.sh" "$bin/nodes_probe" netem
+}
 job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
-job_stopped_rc() { ESPALIER_TIMEOUT=2 fault 3 4 2 shm,rc,ud stop small; }
-job_stopped_ud() { ESPALIER_TIMEOUT=2 fault 3 4 4 shm,ud stop small; }
+job_stopped_rc() { ESPALIER_TIMEOUT=4 fault 3 4 2 shm,rc,ud stop small; }
+job_stopped_ud() { ESPALIER_TIMEOUT=4 fault 3 4 4 shm,ud stop small; }
 
 # begin COMMAND...: in the background, -> pid; back when the job calculates.
 begin() {
