@@ -14,9 +14,6 @@
 #include "net/rdma/connection_peer.hpp"
 
 namespace espalier::rdma {
-namespace {
-
-}  // namespace
 
 net::RemoteMemory ConnectionLink::expose(const std::byte* memory, std::uint64_t bytes) noexcept {
   RegisteredMemory& registered = memory_.registered();
