@@ -248,8 +248,9 @@ constexpr Knob kKnobs[] = {
                                           "free packet before the connection breaks.",
                                           {0, 6}),
     knob<&Config::rdma_connections>("RDMA_CONNECTIONS", "",
-                                    "Peers that get an RDMA connection from this rank: the first "
-                                    "that it sends to; the others get datagrams. Without ud in "
+                                    "Peers that get an RDMA connection from this rank: neighbours "
+                                    "in trees, and for half of them whom it sends messages to or "
+                                    "reaches over to; the others get datagrams. Without ud in "
                                     "WIRES all get one.",
                                     {1, 65536}),
     knob<&Config::rdma_cache_bytes>("RDMA_CACHE_BYTES", "bytes",
