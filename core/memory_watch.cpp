@@ -83,8 +83,8 @@ Result<std::unique_ptr<MemoryWatch>> MemoryWatch::create() {
 
 Outcome MemoryWatch::open() {
   // Allowed to everybody unless a container forbids it: no fault of the kernel's is asked for.
-  events_ = static_cast<int>(
-      ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
+  events_ =
+      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY));
   if (events_ < 0) return failed("userfaultfd", errno);
   uffdio_api api = {};
   api.api = UFFD_API;

@@ -334,9 +334,9 @@ ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* 
  * esp_send may wait until the peer receives. Today it does inside a node above 1 MiB, and below
  * when there is no room left to copy the message to or the receiver is to read it in place; between
  * nodes when the network has no room for it, and over RDMA connections when the message lies in
- * registered memory and has RDMA_PULL_BYTES and more. Two ranks that first send to each other and then
- * receive may therefore wait for ever (until the configured timeout): exchange with esp_send_start
- * or esp_recv_start. */
+ * registered memory and has RDMA_PULL_BYTES and more. Two ranks that first send to each other and
+ * then receive may therefore wait for ever (until the configured timeout): exchange with
+ * esp_send_start or esp_recv_start. */
 ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer,
                             unsigned channel);
 ESP_API esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel);

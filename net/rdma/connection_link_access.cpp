@@ -64,8 +64,8 @@ bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
   what.local = access.local + access.asked;
   what.bytes = std::min(rest, kPartBytes);
   if (!access.gets && rest <= inline_bytes_) return true;
-  what.region = access.lease ? &access.lease.region
-                             : memory_.registered().find(access.local, access.bytes);
+  what.region =
+      access.lease ? &access.lease.region : memory_.registered().find(access.local, access.bytes);
   if (what.region != nullptr) return true;
   record.packet = take_packet(peer);
   if (record.packet == nullptr) return false;

@@ -427,9 +427,8 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   peer.sent.clear(end);
   for (const Record& record : std::exchange(peer.resend, {})) end(record);
   while (!peer.posts.empty()) finish(peer.posts.pop_front(), status);
-  peer.readables.for_each([&](std::uint32_t index, const auto&) {
-    finish(*peer.readables.take(index), status);
-  });
+  peer.readables.for_each(
+      [&](std::uint32_t index, const auto&) { finish(*peer.readables.take(index), status); });
   peer.answers.clear();
   peer.reading = nullptr;
   peer.pulls.reset();

@@ -48,8 +48,8 @@ bool ConnectionLink::offer_reading(Peer& peer, Batch& batch) noexcept {
   return true;
 }
 
-// Of all that the peer does not know on this connection, as far as there are credits. Behind what is
-// sent again: small frames are not overtaken.
+// Of all that the peer does not know on this connection, as far as there are credits. Behind what
+// is sent again: small frames are not overtaken.
 void ConnectionLink::tell_readables(Peer& peer, Batch& batch) noexcept {
   if (!peer.resend.empty()) return;
   while (peer.readables.any_untold() && peer.credits.may_send() && !peer.sent.full()) {

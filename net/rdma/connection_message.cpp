@@ -22,7 +22,8 @@ Result<MessageHead> parse_head(std::span<const std::byte> message) noexcept {
   }
   const auto kind = static_cast<unsigned>(message[0]);
   const auto keep = static_cast<unsigned>(message[1]);
-  if (kind < 1 || kind > static_cast<unsigned>(MessageKind::kFetched)) return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
+  if (kind < 1 || kind > static_cast<unsigned>(MessageKind::kFetched))
+    return error(ESP_ERR_NETWORK, fmt::format("message kind {}", kind));
   MessageHead head;
   head.kind = static_cast<MessageKind>(kind);
   if (keep > (head.kind == MessageKind::kFrames ? KnownHeaders::kSlots : 0)) {

@@ -15,7 +15,8 @@
 //   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this
 //             frame may be placed
 //   retire    slot 4: the frame came otherwise
-//   readable  slot 4, serial 4, address 8, key 4, 0 4, frame header 28: this frame may be read there;
+//   readable  slot 4, serial 4, address 8, key 4, 0 4, frame header 28: this frame may be read
+//   there;
 //             address and key 0: it may be asked for (pulls.hpp)
 //   credits   the head alone
 //

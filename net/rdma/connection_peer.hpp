@@ -27,7 +27,7 @@ struct ConnectionLink::Post : FramePost {
   Post(const net::FrameHeader& header_, const void* data) noexcept
       : FramePost(header_, data), header(header_) {}
   net::FrameHeader header;
-  Lease lease;  // of the payload, when it is to be placed or read
+  Lease lease;              // of the payload, when it is to be placed or read
   bool unreadable = false;  // is sent, not offered
 };
 
@@ -120,8 +120,7 @@ struct ConnectionLink::Peer : Timer {
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
     return !posts.empty() || !resend.empty() || !accesses.empty() || goodbye_due || wants() ||
-           !retired.empty() || readables.any_untold() || !answers.empty() ||
-           credits.must_return();
+           !retired.empty() || readables.any_untold() || !answers.empty() || credits.must_return();
   }
   // A frame may go before anything else does.
   bool clear() const noexcept {

@@ -19,8 +19,7 @@ RegistrationCache::Table::iterator RegistrationCache::first_that_ends_after(
       [](std::uintptr_t value, const auto& entry) { return value < entry->end(); });
 }
 
-RegistrationCache::Entry* RegistrationCache::take(const void* begin,
-                                                  std::uint64_t bytes) noexcept {
+RegistrationCache::Entry* RegistrationCache::take(const void* begin, std::uint64_t bytes) noexcept {
   if (watch_.stirred()) forget_gone();
   const std::uintptr_t first = MemoryWatch::page_of(begin);
   const std::uintptr_t end = MemoryWatch::page_after(begin, bytes);

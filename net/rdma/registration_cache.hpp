@@ -33,9 +33,7 @@ class RegistrationCache {
     Region region;
     std::uint32_t users = 0;
     bool gone = false;  // not in the table any more, only its users have it
-    std::uintptr_t begin() const noexcept {
-      return reinterpret_cast<std::uintptr_t>(region.begin);
-    }
+    std::uintptr_t begin() const noexcept { return reinterpret_cast<std::uintptr_t>(region.begin); }
     std::uintptr_t end() const noexcept { return begin() + region.bytes; }
   };
 
@@ -68,7 +66,7 @@ class RegistrationCache {
   MemoryWatch& watch_;
   const std::uint64_t bytes_max_;
   std::uint64_t bytes_ = 0;
-  Table table_;               // by address, without overlap
+  Table table_;                // by address, without overlap
   IntrusiveList<Entry> idle_;  // without users, oldest use first
   Table parted_;               // gone, with users
   RegistrationCounts counts_;

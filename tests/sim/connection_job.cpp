@@ -23,7 +23,7 @@ struct ConnectionJob::Frame : Completion {
   net::FrameHeader header;
   std::uint64_t seed = 0;
   bool registered = false, announce = false, whim = false;
-  bool considered = false;  // it was announced, or would have been
+  bool considered = false;      // it was announced, or would have been
   std::byte* source = nullptr;  // at the sender
   std::byte* place = nullptr;   // at the receiver
   bool posted = false, pending = false, announced = false, withdrawn = false, begun = false;
@@ -86,8 +86,8 @@ struct ConnectionJob::Node final : net::FrameSink {
       ++stream.next_begin;
     }
     if (!(frame->header == header)) {
-      job->fail(fmt::format("rank {}: frame {} of {} has another header", rank, header.ordinal,
-                            from));
+      job->fail(
+          fmt::format("rank {}: frame {} of {} has another header", rank, header.ordinal, from));
     }
     stream.aside.assign(header.bytes + 1, std::byte{0});
     stream.payload = frame->announced ? frame->place : stream.aside.data();

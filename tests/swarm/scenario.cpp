@@ -361,8 +361,8 @@ std::string Scenario::describe() const {
         "completions at a time, places from {} bytes, read from {}, registered from {}{}\n",
         adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
         connections.window, connections.poll_budget, connections.place_from_bytes,
-        connections.pull_from_bytes,
-        connections.memory.register_from_bytes, odd_ranks_copy ? " by even ranks" : "");
+        connections.pull_from_bytes, connections.memory.register_from_bytes,
+        odd_ranks_copy ? " by even ranks" : "");
   }
   if (stage == StageKind::kRdma) {
     text += fmt::format(

@@ -28,7 +28,8 @@ class RegistrationCacheTest : public testing::Test {
     if (memory_ != nullptr) ::munmap(memory_, kBytes);
   }
   static std::byte* map() {
-    void* made = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* made =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
   }
   // Takes and gives at once. The registration that it was, 0: none.

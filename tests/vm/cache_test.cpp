@@ -85,9 +85,8 @@ class Cache : public testing::Test {
     send.done = world_->frames(0).send(what, send) == Posted::kDone;
     ASSERT_TRUE(verbs::eventually([&] { return progress(), receive.done && send.done; }));
     ASSERT_TRUE(receive.status.ok());
-    const auto wrong = std::count_if(to_.at, to_.at + kBytes, [&](std::byte b) {
-      return b != static_cast<std::byte>(number);
-    });
+    const auto wrong = std::count_if(
+        to_.at, to_.at + kBytes, [&](std::byte b) { return b != static_cast<std::byte>(number); });
     ASSERT_EQ(wrong, 0) << "message " << number;
   }
 

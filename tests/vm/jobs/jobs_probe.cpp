@@ -6,9 +6,11 @@
 //   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose        the same until one fails, which must name a rank
-//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go on
+//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go
+//   on
 //                          with each other, and sleep while they wait
-//   jobs_probe reach       half of the ranks put and get while the other half, each on another node,
+//   jobs_probe reach       half of the ranks put and get while the other half, each on another
+//   node,
 //                          looks at its own memory only
 #include <dlfcn.h>
 #include <sys/resource.h>
