@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -114,7 +115,7 @@ MemoryWatch::~MemoryWatch() {
     ::pthread_join(thread_, nullptr);
   }
   if (goodbye_ >= 0) ::close(goodbye_);
-  if (events_ >= 0) ::close(events_);  // Nothing is watched any more, nobody waits.
+  if (events_ >= 0) ::close(events_);  // There was no thread.
 }
 
 bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
@@ -130,11 +131,22 @@ bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
   return ::ioctl(events_, UFFDIO_REGISTER, &wanted) == 0;
 }
 
+bool MemoryWatch::settled() const noexcept {
+  constexpr int kTries = 10'000;  // yields: some milliseconds, or scheduler's quanta on a busy core
+  for (int i = 0; i < kTries; ++i) {
+    // Of nothing, so it is refused: for being under way, or for being nothing.
+    uffdio_writeprotect nothing = {};
+    if (::ioctl(events_, UFFDIO_WRITEPROTECT, &nothing) == 0 || errno != EAGAIN) return true;
+    ::sched_yield();
+  }
+  return false;
+}
+
 void MemoryWatch::read_events() noexcept {
   pollfd awaited[] = {{events_, POLLIN, 0}, {goodbye_, POLLIN, 0}};
   while (true) {
-    if (::poll(awaited, 2, -1) < 0 && errno != EINTR) return;
-    if (awaited[1].revents != 0) return;
+    if (::poll(awaited, 2, -1) < 0 && errno != EINTR) break;
+    if (awaited[1].revents != 0) break;
     const std::lock_guard guard(lock_);
     stirred_.store(true, std::memory_order_seq_cst);
     uffd_msg message = {};
@@ -147,6 +159,9 @@ void MemoryWatch::read_events() noexcept {
       }
     }
   }
+  // Here, not when it has ended: its own stack may lie in watched memory and goes with it, and who
+  // takes memory away would wait for a reader that is no more.
+  ::close(std::exchange(events_, -1));
 }
 
 void MemoryWatch::note(Range range) noexcept {

@@ -4,10 +4,13 @@
 // The kernel tells (userfaultfd, its events without faults; Linux 5.7 and newer). Nothing is
 // hooked, so no allocator, raw system call or other thread is missed, and no access to watched
 // memory is ever stopped or slowed. Who takes watched memory away waits, in its system call, until
-// the thread of this object has read the news (some 10 us); so whoever asks afterwards finds it:
+// the thread of this object has read the news (some 10 us). Another thread may be given the same
+// addresses meanwhile, so whoever asks waits first until nothing is under way (settled(), a system
+// call), and then finds the news:
 //
-//   reader:  lock; stirred = true; read the event (which lets the other go on); note it; unlock
-//   taker:   munmap() returns ... ask: stirred? lock (waits for the note); the memory has gone
+//   munmap:  the kernel notes "changing"; the memory goes; waits for the reader; no more changing
+//   reader:  lock; stirred = true; read the event, which lets munmap go on; note it; unlock
+//   asker:   changing? yield, ask again. Stirred? lock, which waits for the note: what has gone
 //
 // System V shared memory leaves without a word (shmdt()), so shared mappings are not watched.
 // Of memory that a child got by fork() nothing is told.
@@ -56,7 +59,9 @@ class MemoryWatch {
   // All pages of this memory (and of the mappings they belong to), for as long as they last. False:
   // not all of it is private memory without a file, and nobody would tell.
   bool watch(const void* begin, std::uint64_t bytes) noexcept;
-  // Watched memory may have gone since the last take(). Of what had gone when this was called.
+  // All that has gone until now has been noted. False: that takes unusually long.
+  bool settled() const noexcept;
+  // Watched memory may have gone since the last take(). Of what was noted when this was called.
   bool stirred() const noexcept { return stirred_.load(std::memory_order_seq_cst); }
   // What has gone since the last call, which may be nothing.
   Gone take() noexcept;

@@ -63,8 +63,9 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   }
   op.posted = true;
   matcher_.insert(op);
-  if (op.bytes > 0 &&
-      link_.announce(p.rank, expected_header(op, segment.total), static_cast<std::byte*>(op.dst))) {
+  // Of no bytes, too: its sender may wait with a segment of another size.
+  auto* memory = op.bytes > 0 ? static_cast<std::byte*>(op.dst) : nullptr;
+  if (link_.announce(p.rank, expected_header(op, segment.total), memory)) {
     op.token = kAnnounced | segment.total;
   }
   if (const std::uint32_t limit = grants_.posted(segment, window); limit > 0) {

@@ -187,7 +187,11 @@ void RemoteAccess::on_request_sent(Completion& completion, Status status) noexce
   auto& request = static_cast<Request&>(completion);
   request.in_link = false;
   if (request.direct && request.access.end_direct(request, status)) return;
-  if (!status.ok() && request.op != nullptr) request.op->failure = status;
+  if (!status.ok() && request.op != nullptr) {
+    // What the adapter of a peer that is lost has said is not the reason.
+    const Peer& p = request.access.peer(request.op->target);
+    request.op->failure = request.direct && p.lost ? p.why : status;
+  }
   if (request.answered) request.access.settle(request);
 }
 

@@ -194,7 +194,7 @@ Landing* ConnectionLink::open_landing(Peer& peer, const net::FrameHeader& expect
   if (peer.landings->awaits_end(expected.flow, expected.ordinal)) return nullptr;
   Landing* landing = peer.landings->open();
   if (landing == nullptr) return nullptr;
-  const Lease lease = memory_.lease(memory, expected.bytes);
+  const Lease lease = memory_.lease(memory, expected.bytes, Use::kWrite);
   if (!lease) return nullptr;
   landing->lease = lease;
   landing->frame = expected;

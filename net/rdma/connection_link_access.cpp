@@ -50,7 +50,9 @@ bool ConnectionLink::begin(Rank rank, bool gets, RemoteMemory remote, std::byte*
   if (!reachable) return false;
   Access* access = accesses_.allocate(*to, gets, remote, local, bytes, completion);
   if (access == nullptr) return false;
-  if (bytes >= options_.place_from_bytes) access->lease = memory_.lease(local, bytes);
+  if (bytes >= options_.place_from_bytes) {
+    access->lease = memory_.lease(local, bytes, gets ? Use::kWrite : Use::kRead);
+  }
   to->accesses.push_back(*access);
   reach(rank);
   pump_soon(*to);
@@ -82,7 +84,8 @@ bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
 // One operation more for the first that waits. False: it is not its turn, or something is missing.
 bool ConnectionLink::reach_over(Peer& peer, Batch& batch) noexcept {
   Access& access = *peer.accesses.front();
-  const bool alone = peer.posts.empty() || !peer.resend.empty() || !peer.credits.may_send();
+  const bool frames = !peer.posts.empty() || !peer.resend.empty();
+  const bool alone = !frames || !peer.credits.may_send();
   if (!alone && !std::exchange(peer.access_next, !peer.access_next)) return false;
   if (!access.gets && !peer.credits.may_send()) return false;
   Record record;

@@ -38,7 +38,7 @@ bool ConnectionLink::may_be_pulled(const Peer& peer, const Post& post) const noe
 // The front of the queue is offered instead of sent. False: it has to be sent.
 bool ConnectionLink::offer_reading(Peer& peer, Batch& batch) noexcept {
   Post& post = *peer.posts.front();
-  if (!post.lease) post.lease = memory_.lease(post.payload, post.bytes);
+  if (!post.lease) post.lease = memory_.lease(post.payload, post.bytes, Use::kRead);
   if (!post.lease || !peer.readables.put(post)) {
     post.unreadable = true;
     return false;
@@ -114,6 +114,10 @@ void ConnectionLink::take_readable(Peer& peer, std::span<const std::byte> body) 
     return violation(peer, fmt::format("slot {} offered twice", offer->slot));
   }
   if (again && !(pull.frame == frame)) return violation(peer, "another frame in its slot");
+  const auto unanswered = [&](const Peer::PullAnswer& one) { return one.slot == offer->slot; };
+  if (!again && std::any_of(peer.answers.begin(), peer.answers.end(), unanswered)) {
+    return violation(peer, fmt::format("slot {} offered before its answer", offer->slot));
+  }
   if (!again && peer.pulls->find(frame.flow, frame.ordinal) != nullptr) {
     return violation(peer, "a frame offered twice");
   }
@@ -200,10 +204,11 @@ void ConnectionLink::send_answers(Peer& peer, Batch& batch) noexcept {
                      peer.answers.begin() + static_cast<std::ptrdiff_t>(sent));
 }
 
-// Reads what is wanted, all parts of a frame in one go if the queue has room.
+// Reads what is wanted, a quarter of the queue at a time: other things want to go, too.
 void ConnectionLink::read_wanted(Peer& peer, Batch& batch) noexcept {
   if (peer.pulls == nullptr) return;
-  while (!peer.sent.full()) {
+  const std::uint32_t most = std::max(1U, port_.send_depth() / 4);
+  while (!peer.sent.full() && peer.reads_open < most) {
     if (peer.reading == nullptr) {
       peer.reading = peer.pulls->find(Pull::State::kWanted);
       if (peer.reading == nullptr) return;
@@ -223,7 +228,9 @@ void ConnectionLink::read_wanted(Peer& peer, Batch& batch) noexcept {
       record.pull = &pull;
       peer.reading = nullptr;
     }
-    track(peer, record, record.pull != nullptr, what);
+    ++peer.reads_open;
+    // The last that may be under way is reported, or nobody would go on.
+    track(peer, record, record.pull != nullptr || peer.reads_open == most, what);
     batch.read(what, from);
   }
 }
@@ -281,6 +288,7 @@ bool ConnectionLink::retract_pull(Peer& peer, Landing& landing) noexcept {
 void ConnectionLink::forget_reads(Peer& peer) noexcept {
   peer.readables.untell();
   peer.reading = nullptr;
+  peer.reads_open = 0;
   if (peer.pulls == nullptr) return;
   peer.pulls->for_each([](Pull& pull) {
     const bool waits = pull.state != Pull::State::kAnswered && pull.state != Pull::State::kRead;

@@ -253,7 +253,7 @@ void ConnectionLink::begin_placing(Peer& peer, Post& post) noexcept {
   peer.placing.offset = 0;
   const bool retired = peer.offers.retire(offer->slot);
   ESP_ASSERT(retired);
-  if (!post.lease) post.lease = memory_.lease(post.payload, post.bytes);
+  if (!post.lease) post.lease = memory_.lease(post.payload, post.bytes, Use::kRead);
 }
 
 // The next part of a placement; the last one tells the peer.
@@ -408,6 +408,7 @@ void ConnectionLink::complete(Peer& peer, Record& record) noexcept {
   if (record.access != nullptr) complete_access(record);
   if (record.packet != nullptr) packets_->give(*record.packet);
   if (record.what == Record::What::kPlacement) finish(*record.post, {});
+  if (record.what == Record::What::kRead) --peer.reads_open;
   if (record.pull != nullptr) has_been_read(peer, *record.pull);
 }
 

@@ -188,6 +188,7 @@ struct ConnectionLink::Peer : Timer {
   std::vector<PullAnswer> answers;
   Pull* reading = nullptr;  // has parts that are not posted
   std::uint64_t read_offset = 0;
+  std::uint32_t reads_open = 0;
   bool read_waits = false;  // pulls that have been read wait for the end of a frame
   KnownHeaders heard;
   FrameReader reader;

@@ -38,6 +38,7 @@ struct Region {
   std::uint64_t bytes = 0;
   std::uint32_t local_key = 0, remote_key = 0;
   std::uint64_t handle = 0;  // the port's
+  bool writable = true;      // by the adapter
 };
 using net::RemoteMemory;
 

@@ -42,14 +42,18 @@ class DirectMemory {
     }
   }
 
-  Lease lease(const void* begin, std::uint64_t bytes) noexcept {
+  Lease lease(const void* begin, std::uint64_t bytes, Use use) noexcept {
     if (const Region* region = registered_.find(begin, bytes)) return {.region = *region};
-    if (RegistrationCache::Entry* entry = cache_ ? cache_->take(begin, bytes) : nullptr) {
+    if (RegistrationCache::Entry* entry = cache_ ? cache_->take(begin, bytes, use) : nullptr) {
       return {.region = entry->region, .cached = entry};
     }
     if (bytes < register_from_bytes_) return {};
     auto made = port_.enroll(begin, bytes);
     if (!made) return {};
+    if (use == Use::kWrite && !made->writable) {
+      port_.withdraw(*made);
+      return {};
+    }
     ++own_;
     return {.region = *made, .own = true};
   }

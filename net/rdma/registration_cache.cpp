@@ -19,17 +19,24 @@ RegistrationCache::Table::iterator RegistrationCache::first_that_ends_after(
       [](std::uintptr_t value, const auto& entry) { return value < entry->end(); });
 }
 
-RegistrationCache::Entry* RegistrationCache::take(const void* begin, std::uint64_t bytes) noexcept {
+RegistrationCache::Entry* RegistrationCache::take(const void* begin, std::uint64_t bytes,
+                                                  Use use) noexcept {
+  const bool writes = use == Use::kWrite;
+  if (!watch_.settled()) {
+    ++counts_.refused;
+    return nullptr;
+  }
   if (watch_.stirred()) forget_gone();
   const std::uintptr_t first = MemoryWatch::page_of(begin);
   const std::uintptr_t end = MemoryWatch::page_after(begin, bytes);
   const auto found = first_that_ends_after(first);
   Entry* entry = nullptr;
-  if (found != table_.end() && (*found)->begin() <= first && end <= (*found)->end()) {
+  const bool there = found != table_.end() && (*found)->begin() <= first && end <= (*found)->end();
+  if (there && ((*found)->region.writable || !writes)) {
     entry = found->get();
     ++counts_.hits;
   } else {
-    entry = make(first, end);
+    entry = make(first, end, writes);
     if (entry == nullptr) {
       ++counts_.refused;
       return nullptr;
@@ -43,6 +50,7 @@ void RegistrationCache::give(Entry& entry) noexcept {
   ESP_ASSERT(entry.users > 0);
   if (--entry.users > 0) return;
   if (!entry.gone) return idle_.push_back(entry);
+  bytes_ -= entry.region.bytes;
   port_.withdraw(entry.region);
   std::erase_if(parted_, [&](const auto& one) { return one.get() == &entry; });
 }
@@ -50,11 +58,11 @@ void RegistrationCache::give(Entry& entry) noexcept {
 // What is in use goes with its last user.
 RegistrationCache::Table::iterator RegistrationCache::remove(Table::iterator at) noexcept {
   Entry& entry = **at;
-  bytes_ -= entry.region.bytes;
   if (entry.users > 0) {
     entry.gone = true;
     parted_.push_back(std::move(*at));
   } else {
+    bytes_ -= entry.region.bytes;
     if (entry.linked()) entry.unlink();
     port_.withdraw(entry.region);
   }
@@ -74,17 +82,21 @@ void RegistrationCache::forget_gone() noexcept {
   }
 }
 
-// Of these pages and those of the registrations that they meet.
-RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin,
-                                                  std::uintptr_t end) noexcept {
+// Of these pages and, if there is room, those of the registrations that they meet.
+RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin, std::uintptr_t end,
+                                                  bool writes) noexcept {
+  if (end - begin > bytes_max_) return nullptr;
+  std::uintptr_t all_begin = begin, all_end = end;
   auto at = first_that_ends_after(begin);
-  for (auto met = at; met != table_.end() && (*met)->begin() < end; ++met) {
-    begin = std::min(begin, (*met)->begin());
-    end = std::max(end, (*met)->end());
-  }
   while (at != table_.end() && (*at)->begin() < end) {
+    all_begin = std::min(all_begin, (*at)->begin());
+    all_end = std::max(all_end, (*at)->end());
     ++counts_.evicted;
     at = remove(at);
+  }
+  if (all_end - all_begin <= bytes_max_) {
+    begin = all_begin;
+    end = all_end;
   }
   if (!make_room(end - begin)) return nullptr;
   const auto* memory = reinterpret_cast<const std::byte*>(begin);
@@ -92,6 +104,10 @@ RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin,
   if (!watch_.watch(memory, end - begin)) return nullptr;
   auto region = port_.enroll(memory, end - begin);
   if (!region) return nullptr;
+  if (writes && !region->writable) {
+    port_.withdraw(*region);
+    return nullptr;
+  }
   auto entry = std::make_unique<Entry>();
   entry->region = *region;
   bytes_ += region->bytes;

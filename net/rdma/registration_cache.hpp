@@ -7,7 +7,7 @@
 // takes their place.
 //
 // Ownership: registrations, not memory; borrows port and watch. Threads: owner. path: short (a hit:
-// one load and a search among the registrations), slow (a miss: registers)
+// a system call of some 0.2 us and a search), slow (a miss: registers)
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,9 @@
 #include "net/rdma/connection_port.hpp"
 
 namespace espalier::rdma {
+
+// What the adapter does with memory. What a process may only read is no place to write.
+enum class Use : std::uint8_t { kRead, kWrite };
 
 struct RegistrationCounts {
   std::uint64_t hits = 0, made = 0;
@@ -44,8 +47,8 @@ class RegistrationCache {
   RegistrationCache(const RegistrationCache&) = delete;
   RegistrationCache& operator=(const RegistrationCache&) = delete;
 
-  // A registration of all of this memory, until give(). nullptr: none can be had.
-  Entry* take(const void* begin, std::uint64_t bytes) noexcept;
+  // A registration of all of this memory, for this use, until give(). nullptr: none can be had.
+  Entry* take(const void* begin, std::uint64_t bytes, Use use) noexcept;
   void give(Entry& entry) noexcept;
 
   std::size_t count() const noexcept { return table_.size(); }
@@ -58,7 +61,7 @@ class RegistrationCache {
   using Table = std::vector<std::unique_ptr<Entry>>;
   Table::iterator first_that_ends_after(std::uintptr_t at) noexcept;
   void forget_gone() noexcept;
-  Entry* make(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  Entry* make(std::uintptr_t begin, std::uintptr_t end, bool writes) noexcept;
   bool make_room(std::uint64_t bytes) noexcept;
   Table::iterator remove(Table::iterator at) noexcept;
 

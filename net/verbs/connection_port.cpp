@@ -213,6 +213,7 @@ Result<rdma::Region> VerbsConnectionPort::enroll(const void* begin, std::uint64_
   constexpr int kReadOnly = IBV_ACCESS_REMOTE_READ;
   void* memory = const_cast<void*>(begin);
   ibv_mr* made = ibv_reg_mr(adapter_.domain(), memory, bytes, kAll);
+  const bool writable = made != nullptr;
   // Memory that this process may only read is still good for sending.
   if (made == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM)) {
     made = ibv_reg_mr(adapter_.domain(), memory, bytes, kReadOnly);
@@ -226,7 +227,8 @@ Result<rdma::Region> VerbsConnectionPort::enroll(const void* begin, std::uint64_
                       .bytes = bytes,
                       .local_key = made->lkey,
                       .remote_key = made->rkey,
-                      .handle = reinterpret_cast<std::uint64_t>(made)};
+                      .handle = reinterpret_cast<std::uint64_t>(made),
+                      .writable = writable};
 }
 
 void VerbsConnectionPort::withdraw(const rdma::Region& region) noexcept {

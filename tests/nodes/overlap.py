@@ -21,7 +21,7 @@ WINDOWS = 4, 32
 # The next but one segment is asked for when one has come: so many come at once at most, however
 # seldom this rank gets a core.
 SMALL = 1, 2
-TRIES = 6
+TRIES = 15
 ROUNDS = 6, 2  # of fast, and of slow
 
 

@@ -35,6 +35,7 @@ class MemoryWatchTest : public testing::Test {
   }
   // Exactly this has been told, since the last look.
   void expect_gone(const std::byte* begin, std::size_t bytes) {
+    EXPECT_TRUE(watch_->settled());
     EXPECT_TRUE(watch_->stirred());
     const MemoryWatch::Gone gone = watch_->take();
     EXPECT_TRUE(gone.meets(number(begin), number(begin) + 1));
@@ -148,6 +149,26 @@ TEST_F(MemoryWatchTest, RefusesWhatNobodyWouldTellOf) {
   EXPECT_FALSE(watch_->watch(half, kBytes));
   ::munmap(half, kBytes);
   EXPECT_FALSE(watch_->watch(half, 0));
+}
+
+// The kernel gives the addresses away before the one who unmaps is told so. Whoever gets them finds
+// the news all the same.
+TEST_F(MemoryWatchTest, WhoGetsTheAddressesMeanwhileIsToldAsWell) {
+  std::byte* memory = map();
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(watch_->watch(memory, kBytes));
+    std::thread other([&] { ::munmap(memory, kBytes); });
+    void* again = MAP_FAILED;
+    while (again == MAP_FAILED) {
+      again = ::mmap(memory, kBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    }
+    ASSERT_TRUE(watch_->settled());
+    EXPECT_TRUE(watch_->stirred());
+    EXPECT_TRUE(watch_->take().meets(number(memory), number(memory) + kBytes));
+    other.join();
+  }
+  ::munmap(memory, kBytes);
 }
 
 // A child has no thread that reads, and must not wait for one.

@@ -21,6 +21,7 @@ struct Registrar final : ConnectionPort {
     region.begin = static_cast<const std::byte*>(begin);
     region.bytes = bytes;
     region.handle = ++enrolled;
+    region.writable = writable;
     ++live;
     return region;
   }
@@ -45,6 +46,7 @@ struct Registrar final : ConnectionPort {
   Status status;
   std::uint64_t enrolled = 0;
   int live = 0;
+  bool writable = true;
 };
 
 }  // namespace espalier::rdma

@@ -33,8 +33,8 @@ class RegistrationCacheTest : public testing::Test {
     return made == MAP_FAILED ? nullptr : static_cast<std::byte*>(made);
   }
   // Takes and gives at once. The registration that it was, 0: none.
-  std::uint64_t use(const std::byte* begin, std::size_t bytes) {
-    RegistrationCache::Entry* entry = cache_->take(begin, bytes);
+  std::uint64_t use(const std::byte* begin, std::size_t bytes, Use how = Use::kWrite) {
+    RegistrationCache::Entry* entry = cache_->take(begin, bytes, how);
     if (entry == nullptr) return 0;
     EXPECT_LE(entry->region.begin, begin);
     EXPECT_GE(entry->region.begin + entry->region.bytes, begin + bytes);
@@ -72,8 +72,8 @@ TEST_F(RegistrationCacheTest, ALargerOneTakesThePlaceOfThoseItMeets) {
 
 // Of a stream whose buffers share pages none is refused.
 TEST_F(RegistrationCacheTest, OneInUseLastsUntilItIsGivenBack) {
-  RegistrationCache::Entry* one = cache_->take(memory_, kPage + 1);
-  RegistrationCache::Entry* other = cache_->take(memory_ + kPage + 1, kPage);
+  RegistrationCache::Entry* one = cache_->take(memory_, kPage + 1, Use::kRead);
+  RegistrationCache::Entry* other = cache_->take(memory_ + kPage + 1, kPage, Use::kRead);
   ASSERT_TRUE(one != nullptr && other != nullptr);
   EXPECT_NE(one, other);
   EXPECT_EQ(cache_->count(), 1U);
@@ -110,7 +110,7 @@ TEST_F(RegistrationCacheTest, MovedMemoryIsRegisteredAnew) {
 }
 
 TEST_F(RegistrationCacheTest, WhatGoesWhileItIsUsedLastsUntilItIsGivenBack) {
-  RegistrationCache::Entry* entry = cache_->take(memory_, kPage);
+  RegistrationCache::Entry* entry = cache_->take(memory_, kPage, Use::kRead);
   ASSERT_NE(entry, nullptr);
   ::munmap(memory_, kPage);
   (void)use(memory_ + 8 * kPage, kPage);
@@ -140,6 +140,28 @@ TEST_F(RegistrationCacheTest, RefusesWhatNobodyWatches) {
   EXPECT_EQ(use(static_cast<std::byte*>(shared), kPage), 0U);
   EXPECT_EQ(cache_->counts().refused, 1U);
   ::munmap(shared, kBytes);
+}
+
+// Memory that could only be read when it was registered.
+TEST_F(RegistrationCacheTest, ReadersAndWritersDoNotShareWhatMayOnlyBeRead) {
+  port_.writable = false;
+  const std::uint64_t read_only = use(memory_, kPage, Use::kRead);
+  EXPECT_NE(read_only, 0U);
+  EXPECT_EQ(use(memory_, kPage, Use::kRead), read_only);
+  EXPECT_EQ(use(memory_, kPage, Use::kWrite), 0U);
+  port_.writable = true;
+  const std::uint64_t both = use(memory_, kPage, Use::kWrite);
+  EXPECT_NE(both, 0U);
+  EXPECT_EQ(use(memory_, kPage, Use::kRead), both);
+}
+
+TEST_F(RegistrationCacheTest, WhatFitsAloneIsNotRefusedForItsNeighbours) {
+  (void)use(memory_, kBytes - 8 * kPage);
+  std::byte* others = map();
+  EXPECT_NE(use(others, kBytes), 0U);
+  EXPECT_NE(use(others, 4 * kPage), 0U);
+  EXPECT_LE(cache_->bytes(), kBytes);
+  ::munmap(others, kBytes);
 }
 
 }  // namespace

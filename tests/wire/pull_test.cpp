@@ -91,12 +91,12 @@ TEST_F(PullTest, AReceiveWithoutMemoryGetsItAsWell) {
 TEST_F(PullTest, AnotherSizeIsAMismatch) {
   send(message_);
   message_.received.dst = message_.target.data();
-  for (const std::uint64_t wanted : {kBytes - 1, std::uint64_t{8}}) {
+  for (const std::uint64_t wanted : {kBytes - 1, std::uint64_t{8}, std::uint64_t{0}}) {
     RecvProbe receive;
     receive.dst = message_.target.data();
     receive.bytes = wanted;
-    if (wanted == 8) {
-      Message small(0, 1, FlowId(1, 0, 3), kBytes, 6);
+    if (wanted <= 8) {
+      Message small(0, 1, FlowId(1, 0, 3 + wanted), kBytes, 6);
       send(small);
       ASSERT_EQ(world_->wire(1).recv({0, small.flow}, 16, receive), Posted::kPending);
       ASSERT_TRUE(step_until(*world_, [&] { return receive.complete() && small.sent.complete(); }));

@@ -174,7 +174,6 @@ std::vector<WorldKind> all_worlds() {
       {"Connections", make_world<Connections>},
       faulty({"BrokenConnections", make_world<BrokenConnections>}),
       {"MixedPaths", make_world<MixedPaths>},
-      {"TcpRelayed", make_world<TcpRelayed>, 12, 7'000},
   };
 }
 
