@@ -102,8 +102,8 @@ TEST_F(Stranger, MayNotSayThatItPlacedWhereNothingIsAwaited) {
 TEST_F(Stranger, MayNotSayThatItPlacedInASlotThatThereIsNot) {
   ASSERT_TRUE(want(segment(90, 5000)));
   run();
-  place(127);
-  expect_refused("a placement in slot 127");
+  place(126);
+  expect_refused("a placement in slot 126");
 }
 
 TEST_F(Stranger, MayNotPlaceInsideAFrame) {
