@@ -257,6 +257,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void take_frames(Peer& peer, std::span<const std::byte> frames, std::uint32_t keep) noexcept;
   void take_offers(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
+  void deliver(Peer& peer, const net::FrameHeader& header, const std::byte* stands) noexcept;
   bool in_order(Peer& peer, int ahead) noexcept;
   bool heard(Peer& peer, std::uint32_t credits) noexcept;
   void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/copy.hpp"
 #include "core/plant.hpp"
 #include "net/rdma/connection_peer.hpp"
 
@@ -249,16 +248,11 @@ void ConnectionLink::deliver_read(Peer& peer) noexcept {
     Landing& landing = *std::exchange(pull->landing, nullptr);
     net::FrameHeader header = landing.frame;
     header.synchronous = pull->frame.synchronous;
-    std::byte* stands = landing.memory;
+    const std::byte* stands = landing.memory;
     close_landing(peer, landing);
     answer_pull(peer, *pull, kHasBeenRead);
     ++statistics_.pulled;
-    peer.arriving = true;
-    std::byte* payload = sink_->begin(peer.rank, header);
-    if (peer.verdict) return;
-    if (payload != stands) copy_bytes(payload, stands, header.bytes);
-    peer.arriving = false;
-    sink_->end(peer.rank, header, payload);
+    deliver(peer, header, stands);
   }
 }
 

@@ -217,6 +217,12 @@ void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uin
   const auto copy = std::move(landing->copy);
   close_landing(peer, *landing);
   if (peer.landings->due()) mark(peer);
+  deliver(peer, header, stands);
+}
+
+// A whole frame that the adapter has brought.
+void ConnectionLink::deliver(Peer& peer, const net::FrameHeader& header,
+                             const std::byte* stands) noexcept {
   peer.arriving = true;
   std::byte* payload = sink_->begin(peer.rank, header);
   if (peer.verdict) return;
