@@ -321,6 +321,7 @@ TEST_P(WireContract, ACanceledSendNeverFires) {
     send.synchronous = true;
     ASSERT_EQ(world.wire(0).publish(send, readers, m.sent), Posted::kPending);
     (void)m.receive(world.wire(1));
+    ASSERT_TRUE(step_until(world, [&] { return m.received.complete(); }));
     settle(world);  // One of the two has acknowledged.
     world.wire(0).cancel(m.sent);
     Message second(0, 2, m.flow, bytes, 5);
