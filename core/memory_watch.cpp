@@ -56,8 +56,7 @@ std::optional<MemoryWatch::Range> private_mappings(MemoryWatch::Range wanted) {
 }
 
 std::uintptr_t page_bytes() noexcept {
-  static const auto bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
+  return static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // no system call
 }
 
 }  // namespace

@@ -254,13 +254,13 @@ TEST(ConnectionMessage, NonsenseIsRefused) {
   std::array<std::byte, MessageHead::kBytes + Announcement::kBytes> bytes;
   for (int i = 0; i < 20'000; ++i) {
     for (std::byte& b : bytes) b = static_cast<std::byte>(prng.next());
-    if (prng.chance(0.5)) bytes[0] = static_cast<std::byte>(prng.below(7));
+    if (prng.chance(0.5)) bytes[0] = static_cast<std::byte>(prng.below(10));
     if (prng.chance(0.5)) bytes[1] = static_cast<std::byte>(prng.below(10));
     const std::size_t length = prng.below(bytes.size() + 1);
     const auto head = parse_head(std::span<const std::byte>(bytes).first(length));
     const auto kind = static_cast<unsigned>(bytes[0]);
     const auto keep = static_cast<unsigned>(bytes[1]);
-    EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 5 && keep <= (kind == 1 ? 8 : 0));
+    EXPECT_EQ(head.ok(), length >= 8 && kind >= 1 && kind <= 7 && keep <= (kind == 1 ? 8 : 0));
     const auto body = std::span<const std::byte, sizeof bytes>(bytes).subspan<8>();
     EXPECT_FALSE(parse_announcement(body, 1 << 20).ok());
   }
@@ -274,6 +274,7 @@ TEST(ConnectionMessage, DamagedAnnouncementsAreReadAsTheyStandOrRefused) {
   for (int i = 0; i < 50'000; ++i) {
     Announcement offer;
     offer.slot = static_cast<std::uint32_t>(prng.below(Placement::kSlotMax + 1));
+    offer.serial = static_cast<std::uint32_t>(prng.next());
     offer.memory = {prng.next(), static_cast<std::uint32_t>(prng.next())};
     offer.frame = frame(prng.next(), static_cast<std::uint32_t>(prng.below(100)),
                         1 + prng.below(kPayloadMax));
@@ -289,7 +290,8 @@ TEST(ConnectionMessage, DamagedAnnouncementsAreReadAsTheyStandOrRefused) {
     const auto body = std::span<const std::byte, sizeof bytes>(bytes);
     const auto header = net::parse_frame(body.subspan<24, net::kFrameHeaderBytes>(), kPayloadMax);
     const auto read = parse_announcement(body, kPayloadMax);
-    const bool right = header.ok() && words[0] <= Placement::kSlotMax && words[2] <= UINT32_MAX;
+    const bool slot = (words[0] & UINT32_MAX) <= Placement::kSlotMax;  // and a serial
+    const bool right = header.ok() && slot && words[2] <= UINT32_MAX;
     ASSERT_EQ(read.ok(), right) << i;
     if (flips == 0) {
       ASSERT_TRUE(read.ok());
