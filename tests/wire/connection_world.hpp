@@ -20,7 +20,8 @@ struct ConnectionWorldOptions {
   std::uint32_t connections_max = 64;  // per rank; the others get datagrams
   bool registers = false;              // large buffers, for one operation each
   std::uint64_t place_from_bytes = 16 << 10;
-  std::uint64_t pull_from_bytes = 256 << 10;
+  // A frame that waits at its sender for a receive keeps a world from settling.
+  std::uint64_t pull_from_bytes = kNever;
   sim::ConnectionLimits adapter;
   std::uint64_t give_up_ns = 200'000'000;
   Log log = Log();

@@ -16,7 +16,6 @@ constexpr std::byte kOther{0x11};
 ConnectionWorldOptions placing() {
   ConnectionWorldOptions options;
   options.registers = true;
-  options.pull_from_bytes = kNever;  // what comes before its place is not kept at the sender
   return options;
 }
 
