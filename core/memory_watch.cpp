@@ -111,10 +111,11 @@ MemoryWatch::~MemoryWatch() {
   if (reading_) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(goodbye_, &one, sizeof one);
-    ::pthread_join(thread_, nullptr);
+    ::pthread_join(thread_, nullptr);  // it has closed what it read from
+  } else if (events_ >= 0) {
+    ::close(events_);
   }
   if (goodbye_ >= 0) ::close(goodbye_);
-  if (events_ >= 0) ::close(events_);  // There was no thread.
 }
 
 bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
@@ -160,7 +161,9 @@ void MemoryWatch::read_events() noexcept {
   }
   // Here, not when it has ended: its own stack may lie in watched memory and goes with it, and who
   // takes memory away would wait for a reader that is no more.
-  ::close(std::exchange(events_, -1));
+  std::uint64_t one = 0;
+  [[maybe_unused]] const auto read = ::read(goodbye_, &one, sizeof one);
+  ::close(events_);
 }
 
 void MemoryWatch::note(Range range) noexcept {
