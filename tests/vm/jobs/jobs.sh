@@ -215,8 +215,8 @@ job_namespaces_netem_tcp() {
 }
 job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
-job_stopped_rc() { ESPALIER_TIMEOUT=10 fault 3 4 2 shm,rc,ud stop small; }
-job_stopped_ud() { ESPALIER_TIMEOUT=10 fault 3 4 4 shm,ud stop small; }
+job_stopped_rc() { ESPALIER_TIMEOUT=6 fault 3 4 2 shm,rc,ud stop small; }
+job_stopped_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop small; }
 
 # begin COMMAND...: in the background, -> pid; back when the job calculates.
 begin() {
