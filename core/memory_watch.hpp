@@ -4,7 +4,7 @@
 // The kernel tells (userfaultfd, its events without faults; Linux 5.7 and newer). Nothing is
 // hooked, so no allocator, raw system call or other thread is missed, and no access to watched
 // memory is ever stopped or slowed. Who takes watched memory away waits, in its system call, until
-// the thread of this object has read the news (some 10 us). Another thread may be given the same
+// the thread of this object has read the news. Another thread may be given the same
 // addresses meanwhile, so whoever asks waits first until nothing is under way (settled(), a system
 // call), and then finds the news:
 //

@@ -7,7 +7,7 @@
 // takes their place.
 //
 // Ownership: registrations, not memory; borrows port and watch. Threads: owner. path: short (a hit:
-// a system call of some 0.2 us and a search), slow (a miss: registers)
+// one system call and a search), slow (a miss: registers)
 #pragma once
 
 #include <cstdint>
