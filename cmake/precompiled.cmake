@@ -1,12 +1,18 @@
 # Precompiled headers of the standard library, {fmt} and GoogleTest: half the time of a build. They
-# are for the configurations that are built beside an ordinary one, which proves that sources
-# include what they use.
-option(ESPALIER_PRECOMPILED "Compile the headers of other libraries once per target" OFF)
-if(NOT ESPALIER_PRECOMPILED)
+# are for what is built beside an ordinary library, which proves that its sources include what they
+# use: everything with a sanitizer, and tests.
+set(ESPALIER_PRECOMPILED OFF CACHE STRING
+  "Compile the headers of other libraries once per target: OFF, TESTS or ON (sanitizers only)")
+set_property(CACHE ESPALIER_PRECOMPILED PROPERTY STRINGS OFF TESTS ON)
+if(NOT ESPALIER_PRECOMPILED MATCHES "^(OFF|TESTS|ON)$")
+  message(FATAL_ERROR "ESPALIER_PRECOMPILED is OFF, TESTS or ON, not '${ESPALIER_PRECOMPILED}'")
+endif()
+if(ESPALIER_PRECOMPILED STREQUAL "OFF" OR
+   (ESPALIER_PRECOMPILED STREQUAL "TESTS" AND NOT ESPALIER_TESTS))
   return()
 endif()
-if(NOT ESPALIER_SANITIZE)
-  message(FATAL_ERROR "ESPALIER_PRECOMPILED is for sanitizers: what users get is built without")
+if(ESPALIER_PRECOMPILED STREQUAL "ON" AND NOT ESPALIER_SANITIZE)
+  message(FATAL_ERROR "ESPALIER_PRECOMPILED=ON is for sanitizers: what users get is built without")
 endif()
 
 # The compiler cache compares what is precompiled by its content.
@@ -15,11 +21,10 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
     CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  set(ESPALIER_PRECOMPILED_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
 else()
   # g++ 12 suspects inlined code of the standard library when it comes from there.
-  add_compile_options(
-    "$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess;-Wno-array-bounds;-Wno-stringop-overflow>")
+  set(ESPALIER_PRECOMPILED_OPTIONS -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow)
 endif()
 
 set(ESPALIER_PRECOMPILED_HEADERS
@@ -51,6 +56,8 @@ function(espalier_precompile target)
   if("${links}" MATCHES "GTest")
     list(APPEND headers <gtest/gtest.h>)
   endif()
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${ESPALIER_PRECOMPILED_OPTIONS}>")
   target_precompile_headers(${target} PRIVATE ${headers})
 endfunction()
 
@@ -65,5 +72,8 @@ function(espalier_precompile_folder folder)
   endforeach()
 endfunction()
 
-cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR}
-  CALL espalier_precompile_folder ${CMAKE_SOURCE_DIR})
+set(folder ${CMAKE_SOURCE_DIR})
+if(ESPALIER_PRECOMPILED STREQUAL "TESTS")
+  cmake_path(APPEND folder tests)
+endif()
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL espalier_precompile_folder ${folder})

@@ -6,8 +6,9 @@
 // system call)
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 
 namespace espalier {
@@ -25,9 +26,11 @@ class Clock {
 class SteadyClock final : public Clock {
  public:
   std::uint64_t now_ns() noexcept override {
-    const auto since_origin = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(since_origin).count());
+    // What std::chrono::steady_clock asks, without a call in between.
+    timespec now;
+    (void)::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * kNanosecondsPerSecond +
+           static_cast<std::uint64_t>(now.tv_nsec);
   }
 };
 

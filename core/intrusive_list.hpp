@@ -46,6 +46,7 @@ class IntrusiveList {
   bool empty() const noexcept { return root_.next_ == &root_; }
   // nullptr when empty.
   T* front() noexcept { return empty() ? nullptr : static_cast<T*>(root_.next_); }
+  const T* front() const noexcept { return empty() ? nullptr : static_cast<const T*>(root_.next_); }
   T* back() noexcept { return empty() ? nullptr : static_cast<T*>(root_.previous_); }
   // The neighbour after `node`, nullptr at the end.
   T* after(T& node) noexcept {

@@ -25,10 +25,9 @@ FrameWire::~FrameWire() {
   }
 }
 
-FrameWire::Peer& FrameWire::peer(Rank rank) noexcept {
+FrameWire::Peer& FrameWire::meet(Rank rank) noexcept {
   auto& p = peers_[static_cast<std::size_t>(rank)];
-  if (p == nullptr) [[unlikely]]
-    p = std::make_unique<Peer>(rank, link_.caps(rank).inline_bytes);
+  p = std::make_unique<Peer>(rank, link_.caps(rank).inline_bytes);
   return *p;
 }
 

@@ -107,7 +107,11 @@ class FrameWire final : public Wire, private FrameSink {
   using Message = EarlySegment;
   using Peer = FramePeer;
 
-  Peer& peer(Rank rank) noexcept;
+  Peer& peer(Rank rank) noexcept {
+    Peer* known = peers_[static_cast<std::size_t>(rank)].get();
+    return known != nullptr ? *known : meet(rank);
+  }
+  Peer& meet(Rank rank) noexcept;
 
   // Sending (frame_wire_send.cpp).
   Posted send_inline(Peer& peer, const Send& send, SendOp& op) noexcept;

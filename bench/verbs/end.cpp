@@ -10,6 +10,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
+constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 30;
 
 template <typename T>
 T must(Result<T> made) {
@@ -36,8 +37,14 @@ End::End(const EndOptions& options) : options_(options) {
   const rdma::AddressBook& book = *this;
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock_, book, datagrams);
   if (connection_port_ != nullptr) {
-    connections_ = must(
-        rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock_, options.rank, kRanks));
+    rdma::ConnectionOptions connections;
+    if (options.cache) {
+      watch_ = must(MemoryWatch::create());
+      connections.memory = {.watch = watch_.get(), .cache_bytes = kCacheBytes};
+    }
+    if (!options.read) connections.pull_from_bytes = kNever;
+    connections_ = must(rdma::ConnectionLink::create(*connection_port_, *datagrams_, clock_,
+                                                     options.rank, kRanks, connections));
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), kRanks, kRanks);
   wire_ = std::make_unique<net::FrameWire>(*link_, static_cast<int>(kRanks),

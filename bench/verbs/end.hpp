@@ -10,6 +10,7 @@
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/memory_watch.hpp"
 #include "net/frame_wire.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
@@ -24,6 +25,8 @@ struct EndOptions {
   std::string device;              // "" : the nearest
   std::filesystem::path exchange;  // both processes see it
   Rank rank = 0;
+  bool cache = false;  // registrations are kept (RDMA_CACHE_BYTES)
+  bool read = true;    // large late segments are read by their receiver (RDMA_PULL_BYTES)
 };
 
 // Everything that is counted per segment; cumulative.
@@ -46,6 +49,8 @@ class End final : private rdma::AddressBook {
   Rank rank() const noexcept { return options_.rank; }
   Rank peer() const noexcept { return 1 - options_.rank; }
   net::FrameWire& wire() noexcept { return *wire_; }
+  net::Link& link() noexcept { return *link_; }
+  bool reads() const noexcept { return options_.read; }
   rdma::ConnectionLink* connections() noexcept { return connections_.get(); }
   rdma::ConnectionPort* connection_port() noexcept { return connection_port_.get(); }
   std::uint32_t packet_bytes() const noexcept { return datagram_port_->packet_bytes(); }
@@ -62,6 +67,7 @@ class End final : private rdma::AddressBook {
   SteadyClock clock_;
   Counters counters_;
   rdma::PortAddress addresses_[2];
+  std::unique_ptr<MemoryWatch> watch_;
   std::unique_ptr<verbs::Adapter> adapter_;
   std::unique_ptr<rdma::DatagramPort> datagram_port_;
   std::unique_ptr<rdma::ConnectionPort> connection_port_;

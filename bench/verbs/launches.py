@@ -12,6 +12,9 @@ import time
 
 LATENCY = {"rc": [2, 8, 64, 1024, 4096, 16384, 65536], "ud": [2, 8, 64, 1024, 4000]}
 BANDWIDTH = [16384, 65536, 1 << 20]
+ACCESS = {"latency": [8, 4096, 65536], "stream": [65536, 1 << 20]}  # puts and gets
+LATE = [256 << 10, 1 << 20]
+WINDOW = 16  # puts and gets of a stream, at a time
 STREAM_BYTES = 64 << 20  # of one launch
 UD_PACKET = 4096  # what perftest can send as one datagram
 MIB = 1 << 20
@@ -64,6 +67,7 @@ class Perftest:
         Perftest._port += 1
         common = [program, "-x", gid, "-s", str(size), "-n", str(count), "-F", "-c", over.upper(),
                   "-p", str(Perftest._port)]
+        latency = program.endswith("_lat")
         server = subprocess.Popen([*common, "-d", ends[1][0]], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
@@ -74,13 +78,13 @@ class Perftest:
         finally:
             server.kill()
         return {"program": program, "over": over, "task": task, "bytes": size,
-                **figures(text, task)}
+                **figures(text, latency)}
 
 
-def figures(text, task):
+def figures(text, latency):
     """From the last line of numbers that perftest prints."""
     numbers = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()][-1]
-    if task == "latency":  # size, iterations, min, max, typical, average, deviation, 99 %, 99.9 %
+    if latency:  # size, iterations, min, max, typical, average, deviation, 99 %, 99.9 %
         return {"min_us": float(numbers[2]), "median_us": float(numbers[4]),
                 "p99_us": float(numbers[7])}
     return {"mib_per_s": float(numbers[3])}  # size, iterations, peak, average, rate
@@ -90,9 +94,33 @@ def stream_length(size):
     return max(128, STREAM_BYTES // size)
 
 
+def accesses(program, perftest, sizes, iterations):
+    """Puts and gets: one at a time, and streams; perftest's `latency` of a read is one at a time,
+    too, and its reads and writes of a stream are more at a time than ours."""
+    for task, peer in (("put", "ib_write_bw"), ("get", "ib_read_bw")):
+        yield from esp_verbs(program, "rc", task, sizes["latency"], "--window", 1,
+                             "--iterations", iterations)
+        for size in sizes["stream"]:
+            count = stream_length(size)
+            yield from esp_verbs(program, "rc", task, [size], "--window", WINDOW,
+                                 "--iterations", count)
+            if perftest is not None:
+                yield perftest(peer, "rc", f"{task}-stream", size, count)
+    for size in sizes["latency"] if perftest is not None else []:
+        yield perftest("ib_read_lat", "rc", "get", size, iterations)
+
+
+def late(program, sizes):
+    """Large messages whose receives are late: read by their receiver, and as frames."""
+    for size in sizes:
+        count = ["--iterations", max(16, stream_length(size) // 4)]
+        yield from esp_verbs(program, "rc", "late", [size], *count)
+        yield from esp_verbs(program, "rc", "late", [size], "--no-read", *count)
+
+
 def one_round(program, perftest, sizes):
     """Every cell once: ours, then theirs."""
-    latency, bandwidth, iterations = sizes
+    latency, bandwidth, iterations, access, late_sizes = sizes
     for over in ("rc", "ud"):
         yield from esp_verbs(program, over, "latency", latency[over], "--iterations", iterations)
         if perftest is None:
@@ -102,7 +130,8 @@ def one_round(program, perftest, sizes):
                 yield perftest(peer, over, "latency", size, iterations)
     for size in bandwidth:
         count = ["--iterations", stream_length(size)]
-        for over, memory in (("rc", "registered"), ("rc", "copied"), ("ud", "copied")):
+        for over, memory in (("rc", "registered"), ("rc", "cached"), ("rc", "copied"),
+                             ("ud", "copied")):
             yield from esp_verbs(program, over, "bandwidth", [size], "--memory", memory, *count)
         if perftest is None:
             continue
@@ -110,15 +139,18 @@ def one_round(program, perftest, sizes):
             yield perftest(peer, "rc", "bandwidth", size, stream_length(size))
     if perftest is not None:
         yield perftest("ib_send_bw", "ud", "bandwidth", UD_PACKET, stream_length(UD_PACKET))
+    yield from accesses(program, perftest, access, iterations)
+    yield from late(program, late_sizes)
 
 
 def measure(program, settings):
     """All rows of all rounds."""
-    sizes, rounds = (LATENCY, BANDWIDTH, 1000), settings.rounds
+    sizes, rounds = (LATENCY, BANDWIDTH, 1000, ACCESS, LATE), settings.rounds
     if settings.quick or settings.smoke:
-        sizes, rounds = ({"rc": [8, 65536], "ud": [8, 4000]}, [65536], 500), 2
+        few = {"latency": [8], "stream": [65536]}
+        sizes, rounds = ({"rc": [8, 65536], "ud": [8, 4000]}, [65536], 500, few, LATE[:1]), 2
     if settings.smoke:
-        sizes, rounds = (*sizes[:2], 50), 1
+        sizes, rounds = (*sizes[:2], 50, *sizes[3:]), 1
     rows = []
     for number in range(rounds):
         for row in one_round(program, None if settings.smoke else Perftest(), sizes):

@@ -15,6 +15,19 @@
 
 #include "verbs/measure.hpp"
 
+namespace {
+
+nlohmann::json measure(const std::string& kind, espalier::bench::End& end,
+                       const espalier::bench::Task& task) {
+  using namespace espalier::bench;
+  if (kind == "latency") return measure_latency(end, task);
+  if (kind == "bandwidth") return measure_bandwidth(end, task);
+  if (kind == "late") return measure_late(end, task);
+  return measure_access(end, task, kind == "put");
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace espalier::bench;
   EndOptions options;
@@ -31,24 +44,28 @@ int main(int argc, char** argv) {
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Over>{{"rc", Over::kConnections}, {"ud", Over::kDatagrams}}));
   app.add_option("--task", kind, "what is measured")
-      ->check(CLI::IsMember({"latency", "bandwidth", "memory"}));
+      ->check(CLI::IsMember({"latency", "bandwidth", "put", "get", "late", "memory"}));
   app.add_option("--bytes", sizes, "of a segment")->delimiter(',')->check(CLI::Range(1, 1 << 26));
   app.add_option("--iterations", task.iterations, "segments")->check(CLI::Range(10, 1 << 24));
-  app.add_option("--window", task.window, "posted receives of a stream")->check(CLI::Range(1, 64));
-  app.add_option("--memory", task.memory, "registered or copied")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Memory>{
-          {"registered", Memory::kRegistered}, {"copied", Memory::kUnregistered}}));
+  app.add_option("--window", task.window, "posted receives of a stream, puts or gets at a time")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--memory", task.memory, "registered, copied or cached")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, Memory>{{"registered", Memory::kRegistered},
+                                                                {"copied", Memory::kUnregistered},
+                                                                {"cached", Memory::kCached}}));
+  app.add_flag("!--no-read", options.read, "late segments come as frames, not by RDMA reads");
   CLI11_PARSE(app, argc, argv);
   try {
     if (kind == "memory") {
       std::printf("%s\n", measure_memory(options.device).dump().c_str());
       return 0;
     }
+    options.cache = task.memory == Memory::kCached;
     End end(options);
     for (const std::uint64_t bytes : sizes) {
       task.bytes = bytes;
-      const nlohmann::json row =
-          kind == "latency" ? measure_latency(end, task) : measure_bandwidth(end, task);
+      const nlohmann::json row = measure(kind, end, task);
       if (options.rank == 0) std::printf("%s\n", row.dump().c_str());
     }
   } catch (const std::exception& failure) {

@@ -76,14 +76,58 @@ def bandwidth_table(rows):
                   "ib_write_bw", "ratio"], lines)
 
 
+def access_table(rows):
+    """Puts and gets, one at a time (us) and in streams (MiB/s)."""
+    lines = []
+    cells = sorted({(row["task"], row["bytes"]) for row in rows
+                    if row.get("task", "").startswith(("put", "get"))})
+    for task, size in cells:
+        stream = task.endswith("-stream")
+        figure = "mib_per_s" if stream else "median_us"
+        peer = {"get": "ib_read_lat", "get-stream": "ib_read_bw",
+                "put-stream": "ib_write_bw"}.get(task)
+        same = {"task": task, "bytes": size}
+        ours = median(rows, figure, program="esp-verbs", **same)
+        theirs = median(rows, figure, program=peer, **same)
+        line = [task.replace("-stream", "s, 16 at a time"), size_text(size),
+                f"{ours:.1f} {'MiB/s' if stream else 'us'}"]
+        if theirs is None:
+            lines.append([*line, "-", "-"])
+            continue
+        ratio = ours / theirs
+        good = ratio >= BANDWIDTH_MIN if stream else ratio <= LATENCY_MAX
+        lines.append([*line, f"{peer}: {theirs:.1f}", verdict(ratio, good)])
+    return table(["operation", "bytes", "esp-verbs", "perftest", "ratio"], lines)
+
+
+def late_table(rows):
+    """Large messages whose receives are late."""
+    lines = []
+    ours = [row for row in rows if row.get("task") == "late"]
+    for size in sorted({row["bytes"] for row in ours}):
+        read, sent = (median(ours, "mib_per_s", bytes=size, read=way) for way in (True, False))
+        copied = [statistics.median(row["per_segment"]["copied_bytes"] for row in ours
+                                    if row["bytes"] == size and row["read"] == way)
+                  for way in (True, False)]
+        lines.append([size_text(size), f"{read:.1f}", f"{sent:.1f}", f"{read / sent:.2f}",
+                      f"{copied[0]:.0f} / {copied[1]:.0f}"])
+    return table(["bytes", "read by the receiver, MiB/s", "sent, MiB/s", "ratio",
+                  "bytes copied by the sender"], lines)
+
+
 def least(task, side, over, memory, size):
     """The minimum of each count per segment: the payload without any header, nothing twice, and
     whatever can be shared with other segments of a stream (doorbells, completions, credits,
     announcements) for nothing. A segment that its receiver has announced is not copied."""
     operations = 1 if over == "rc" else -(-size // MTU)
-    announced = 1 if over == "rc" and memory == "registered" and size >= PLACED_MIN else 0
-    copied = 0 if announced else size
+    direct = memory in ("registered", "cached")
+    announced = 1 if over == "rc" and direct and size >= PLACED_MIN else 0
+    copied = 0 if announced or task.startswith(("put", "get")) else size
     sent, come = (0, operations) if side == "receiver" else (operations, 0)
+    if task.startswith(("put", "get")):  # of one at a time the end is a completion
+        single = 0 if task.endswith("-stream") else 1
+        return dict.fromkeys(COUNTS, 0) | {"sends": 1, "doorbells": single, "looks": single,
+                                           "send_completions": single}
     found = dict.fromkeys(COUNTS, 0)
     if task == "latency":  # a rank is both, and nothing is to be shared with
         sent = come = operations + announced
@@ -99,13 +143,16 @@ def count_text(value, minimum):
 def counts_table(rows):
     """Per segment, both sides: what a sender pays and what a receiver pays; minimum in brackets."""
     lines = []
-    ours = [row for row in rows if row["program"] == "esp-verbs" and "per_segment" in row]
+    ours = [row for row in rows if row["program"] == "esp-verbs" and "per_segment" in row
+            and row["task"] != "late"]
     cells = sorted({(row["task"], row["over"], row["memory"], row["bytes"]) for row in ours})
     for cell in cells:
         same = [row for row in ours
                 if (row["task"], row["over"], row["memory"], row["bytes"]) == cell]
         sides = [("", "per_segment")] if cell[0] == "latency" else \
             [("sender", "per_segment"), ("receiver", "per_segment_peer")]
+        if "per_segment_peer" not in same[0]:
+            sides = [("origin", "per_segment")]
         for side, key in sides:
             line = [cell[0], side, cell[1].upper(), cell[2], size_text(cell[3])]
             minima = least(cell[0], side, *cell[1:])
@@ -135,6 +182,8 @@ def markdown(rows):
     lines = [f"Medians over {rounds} launches of each, which took turns in one guest.", "",
              "### Latency: half a round trip", "", *latency_table(rows),
              "### Bandwidth: a stream one way", "", *bandwidth_table(rows),
+             "### Puts and gets by the adapter (RC)", "", *access_table(rows),
+             "### Messages whose receives are late (RC, registered)", "", *late_table(rows),
              "### Counts per segment, and their minimum", "", *counts_table(rows),
              "### Making a connection, and memory", "", *others(rows)]
     return "\n".join(lines)

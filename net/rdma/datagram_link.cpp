@@ -57,6 +57,7 @@ DatagramLink::~DatagramLink() {
   for (Peer* peer : known_) {
     if (peer->linked()) peer->unlink();
     timers_.cancel(peer->alarm);
+    if (peer->answer.linked()) peer->answer.unlink();
     while (FramePost* post = peer->posts) {
       peer->posts = post->next;
       posts_.release(post);
@@ -162,7 +163,8 @@ Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void*
 // RFC 896); others wait for company until the next progress().
 void DatagramLink::send_unless_in_company(Peer& peer) noexcept {
   if (peer.posts != nullptr || peer.send.idle()) {
-    (void)send_frames(peer);
+    // Most often one small frame.
+    (void)(peer.posts == nullptr && peer.send.open() ? send_filling(peer) : send_frames(peer));
     if (sink_ == nullptr) port_.flush();
   }
   if (peer.has_posts()) make_ready(peer);
@@ -212,7 +214,10 @@ int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexce
     events_ += polled;
   }
   // Answers that have come already count before the timers that wait for them.
-  if (polled < kPollBudget) events_ += static_cast<int>(timers_.run_expired(now_ns_));
+  if (polled < kPollBudget) {
+    events_ += static_cast<int>(timers_.run_expired(now_ns_));
+    run_answers();
+  }
   send_ready();
   if (complete_ != nullptr) run_completions();
   if (!dying_.empty()) bury(sink);
@@ -228,16 +233,16 @@ bool DatagramLink::arm() noexcept {
 
 std::uint64_t DatagramLink::deadline_ns() const noexcept {
   if (untried_ || !dying_.empty() || complete_ != nullptr) return 1;
-  const std::uint64_t next = timers_.next_deadline_ns();
-  return next == kNever ? 0 : next;
+  const Peer::Answer* answer = answers_.front();
+  const std::uint64_t answer_ns = answer != nullptr ? answer->peer.receive.answer_ns() : kNever;
+  const std::uint64_t next = std::min(timers_.next_deadline_ns(), answer_ns);
+  return next == kNever ? 0 : std::max<std::uint64_t>(next, 1);
 }
 
 // The alarm rings when anything is due; what is later now is looked at when it rings.
 void DatagramLink::set_alarm(Peer& peer) noexcept {
   if (peer.lost) return;
   std::uint64_t due = peer.reachable ? peer.send.deadline_ns() : peer.next_probe_ns;
-  // Whoever is ready waits for the port, not for time.
-  if (peer.reachable && !peer.linked()) due = std::min(due, peer.receive.answer_ns());
   if (peer.reachable && peer.send.idle() && peer.expected_to_live()) {
     due = std::min(due, peer.probing ? peer.next_probe_ns : peer.heard_ns + options_.keepalive_ns);
   }
@@ -270,9 +275,17 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     }
     make_ready(peer);
   }
-  if (peer.receive.answer_ns() <= now_ns) make_ready(peer);
   if (peer.send.idle() && peer.expected_to_live()) ask_whether_alive(peer, now_ns);
   set_alarm(peer);
+}
+
+// Acknowledgements that have found no company.
+void DatagramLink::run_answers() noexcept {
+  while (Peer::Answer* first = answers_.front()) {
+    if (first->peer.receive.answer_ns() > now_ns_) return;
+    first->unlink();
+    make_ready(first->peer);
+  }
 }
 
 // Nothing is under way to the peer whose acknowledgement would say that it lives.

@@ -130,6 +130,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void make_ready(Peer& peer) noexcept;
   void set_alarm(Peer& peer) noexcept;
   void on_alarm(Peer& peer, std::uint64_t now_ns) noexcept;
+  void run_answers() noexcept;
   std::uint64_t patience_ns(const Peer& peer) const noexcept;
   void ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept;
 
@@ -138,6 +139,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   bool send_all(Peer& peer) noexcept;
   bool send_lost(Peer& peer) noexcept;
   bool send_frames(Peer& peer) noexcept;
+  bool begin_packet(Peer& peer) noexcept;
   bool fill(Peer& peer) noexcept;
   bool pack_now(Peer& peer, const net::FrameHeader& header, const void* payload) noexcept;
   void send_unless_in_company(Peer& peer) noexcept;
@@ -146,6 +148,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   bool send_bare(Peer& peer, std::uint8_t flags, std::span<const std::byte> payload) noexcept;
   bool launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequence sequence,
               std::uint64_t now_ns) noexcept;
+  bool send_filling(Peer& peer) noexcept;
   bool send_new(Peer& peer, Packet& packet, std::uint8_t flags) noexcept;
   Packet* idle_spare() noexcept;
   void finish(FramePost& post) noexcept;
@@ -183,6 +186,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   std::vector<Peer*> known_;
   IntrusiveList<Peer> ready_;                 // have something to send
   IntrusiveList<Peer> dying_;                 // the sink is to be told
+  IntrusiveList<Peer::Answer> answers_;       // wait for company, the first due first
   std::array<Packet*, kSpares> spares_ = {};  // for acknowledgements, when there are no others
   Completion* complete_ = nullptr;            // posts whose bytes are in packets
   Completion* last_complete_ = nullptr;

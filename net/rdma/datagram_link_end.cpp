@@ -39,6 +39,7 @@ void DatagramLink::give_up(Peer& peer, Error why) noexcept {
   peer.unmissed = peer.left && !peer.sought && peer.owes_nothing() && code == ESP_ERR_PEER_DIED;
   peer.reader.stop();
   timers_.cancel(peer.alarm);
+  if (peer.answer.linked()) peer.answer.unlink();
   if (peer.linked()) peer.unlink();
   dying_.push_back(peer);
 }

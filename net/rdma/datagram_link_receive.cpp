@@ -79,7 +79,12 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
       break;
   }
   budget_.use(static_cast<std::uint32_t>(peer.receive.expected() - before));
-  if (!peer.lost && peer.receive.answer_ns() <= now_ns_) make_ready(peer);
+  if (peer.lost || peer.receive.answer_ns() == kNever) return;
+  if (peer.receive.answer_ns() <= now_ns_) {
+    make_ready(peer);
+  } else if (!peer.answer.linked()) {
+    answers_.push_back(peer.answer);
+  }
 }
 
 // A packet whose turn it is.

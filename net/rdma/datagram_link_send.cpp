@@ -51,22 +51,32 @@ bool DatagramLink::send_lost(Peer& peer) noexcept {
 
 bool DatagramLink::send_frames(Peer& peer) noexcept {
   while (peer.has_posts() && peer.send.open()) {
-    if (!fill(peer)) return false;
-    // Who sends the last that it may send waits for an acknowledgement, and asks for it.
-    const auto flags = static_cast<std::uint8_t>(peer.send.closing() ? kData | kProbe : kData);
-    if (!send_new(peer, *peer.filling, flags)) return false;
-    peer.filling = nullptr;
+    if (!fill(peer) || !send_filling(peer)) return false;
   }
+  return true;
+}
+
+// The packet that is being filled. Who sends the last that it may send waits for an
+// acknowledgement, and asks for it.
+bool DatagramLink::send_filling(Peer& peer) noexcept {
+  const auto flags = static_cast<std::uint8_t>(peer.send.closing() ? kData | kProbe : kData);
+  if (!send_new(peer, *peer.filling, flags)) return false;
+  peer.filling = nullptr;
+  return true;
+}
+
+// False: there is no packet to fill.
+bool DatagramLink::begin_packet(Peer& peer) noexcept {
+  if (peer.filling != nullptr) return true;
+  peer.filling = port_.take();
+  if (peer.filling == nullptr) return false;
+  peer.filling->bytes = kPacketHeaderBytes;
   return true;
 }
 
 // Packs what waits, as far as one packet goes. False: there is no packet.
 bool DatagramLink::fill(Peer& peer) noexcept {
-  if (peer.filling == nullptr) {
-    peer.filling = port_.take();
-    if (peer.filling == nullptr) return false;
-    peer.filling->bytes = kPacketHeaderBytes;
-  }
+  if (!begin_packet(peer)) return false;
   if (peer.posts == nullptr) return true;
   const std::uint32_t before = peer.filling->bytes;
   while (peer.posts != nullptr && peer.posts->pack(*peer.filling, sizeof(ArrivalBits))) {
@@ -83,7 +93,7 @@ bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
                             const void* payload) noexcept {
   if (peer.posts != nullptr || (peer.filling == nullptr && !peer.send.open())) return false;
   const std::uint64_t bytes = net::kFrameHeaderBytes + header.bytes;
-  if (kPacketOverhead + bytes > packet_bytes_ || !fill(peer)) return false;
+  if (kPacketOverhead + bytes > packet_bytes_ || !begin_packet(peer)) return false;
   Packet& packet = *peer.filling;
   if (packet.capacity - packet.bytes < bytes + sizeof(ArrivalBits)) return false;
   const net::FrameBytes head = net::frame_bytes(header);
@@ -187,6 +197,7 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequen
   }
   ++counts_.packets_sent;
   peer.receive.answered();
+  if (peer.answer.linked()) peer.answer.unlink();
   return true;
 }
 

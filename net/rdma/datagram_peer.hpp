@@ -17,14 +17,21 @@ namespace espalier::rdma {
 class DatagramLink;
 
 struct DatagramPeer final : ListNode {
-  // One timer for everything: it may ring too early, never too late.
+  // One timer for all but acknowledgements: it may ring too early, never too late.
   struct Alarm final : Timer {
     explicit Alarm(DatagramPeer& owner) noexcept;
     DatagramPeer& peer;
   };
 
+  // An acknowledgement that waits for company. All wait equally long, so the link keeps them in the
+  // order of their coming, which costs less than a timer for each packet.
+  struct Answer final : ListNode {
+    explicit Answer(DatagramPeer& owner) noexcept : peer(owner) {}
+    DatagramPeer& peer;
+  };
+
   DatagramPeer(DatagramLink& owner, Rank number, Sequence first) noexcept
-      : link(owner), rank(number), alarm(*this), send(first), receive(first) {}
+      : link(owner), rank(number), alarm(*this), answer(*this), send(first), receive(first) {}
 
   bool has_posts() const noexcept { return posts != nullptr || filling != nullptr; }
   // Nothing is unanswered but perhaps this side's goodbye.
@@ -56,6 +63,7 @@ struct DatagramPeer final : ListNode {
   bool refuse = false;        // it is told that it was given up
   std::uint8_t probes = 0;    // without an answer
   Alarm alarm;
+  Answer answer;
   SendWindow send;
   ReceiveWindow receive;
   FrameReader reader;

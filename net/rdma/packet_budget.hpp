@@ -23,10 +23,12 @@ class PacketBudget {
 
   void add_peer() noexcept {
     ++peers_;
+    share();
     promised_ += kFirstPermission;
   }
   void remove_peer(std::uint32_t outstanding) noexcept {
     --peers_;
+    share();
     use(outstanding);
   }
   // Packets have come that had permission.
@@ -36,17 +38,21 @@ class PacketBudget {
   }
   // A peer has permission for `outstanding` packets: for how many more, now?
   std::uint32_t renew(std::uint32_t outstanding) noexcept {
-    const std::uint32_t share = std::clamp(depth_ / peers_, kFirstPermission, kWindowMax);
-    if (outstanding >= share) return 0;
+    if (outstanding >= share_) return 0;
     const std::uint32_t unpromised = depth_ > promised_ ? depth_ - promised_ : 0;
     const std::uint32_t least = kFirstPermission > outstanding ? kFirstPermission - outstanding : 0;
-    const std::uint32_t more = std::max(std::min(share - outstanding, unpromised), least);
+    const std::uint32_t more = std::max(std::min(share_ - outstanding, unpromised), least);
     promised_ += more;
     return more;
   }
 
  private:
+  void share() noexcept {
+    share_ = std::clamp(depth_ / std::max(peers_, 1U), kFirstPermission, kWindowMax);
+  }
+
   const std::uint32_t depth_;
+  std::uint32_t share_ = kFirstPermission;  // of one peer
   std::uint32_t promised_ = 0;
   std::uint32_t peers_ = 0;
 };

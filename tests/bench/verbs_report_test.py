@@ -35,10 +35,49 @@ class Minimum(unittest.TestCase):
                    sends=1, arrivals=0, copied_bytes=64 * KIB)
         self.check("latency", "", "rc", "registered", 8, sends=1, copied_bytes=16, doorbells=1)
 
+    def test_puts_and_gets_are_one_operation_of_the_adapter(self):
+        self.check("put-stream", "origin", "rc", "registered", 64 * KIB,
+                   sends=1, doorbells=0, copied_bytes=0)
+        self.check("get", "origin", "rc", "registered", 8,
+                   sends=1, doorbells=1, send_completions=1, arrivals=0, copied_bytes=0)
+
+    def test_memory_of_the_cache_is_as_good_as_registered(self):
+        self.check("bandwidth", "sender", "rc", "cached", 64 * KIB, sends=1, copied_bytes=0)
+
     def test_datagrams_are_as_many_as_hold_it(self):
         self.check("bandwidth", "sender", "ud", "copied", 64 * KIB, sends=16, doorbells=0)
         self.check("bandwidth", "receiver", "ud", "copied", 64 * KIB, arrivals=16, sends=0)
         self.check("latency", "", "ud", "copied", 4097, sends=2)
+
+
+def access(program, task, **figures):
+    return {"program": program, "task": task, "over": "rc", "memory": "registered",
+            "bytes": 64 * KIB, **figures}
+
+
+class Access(unittest.TestCase):
+    def cells(self, rows):
+        return report.access_table(rows)[2].strip("| ").split(" | ")
+
+    def test_a_get_is_held_against_a_read(self):
+        rows = [access("esp-verbs", "get", median_us=30.0),
+                access("ib_read_lat", "get", median_us=20.0)]
+        self.assertEqual(self.cells(rows)[2:],
+                         ["30.0 us", "ib_read_lat: 20.0", "1.50 **missed**"])
+
+    def test_a_stream_of_puts_is_held_against_writes(self):
+        rows = [access("esp-verbs", "put-stream", mib_per_s=95.0, median_us=1.0),
+                access("ib_write_bw", "put-stream", mib_per_s=100.0)]
+        self.assertEqual(self.cells(rows)[2:], ["95.0 MiB/s", "ib_write_bw: 100.0", "0.95"])
+
+    def test_nothing_is_beside_a_single_put(self):
+        self.assertEqual(self.cells([access("esp-verbs", "put", median_us=9.0)])[3:], ["-", "-"])
+
+    def test_late_messages_are_read_or_sent(self):
+        rows = [access("esp-verbs", "late", read=way, mib_per_s=rate,
+                       per_segment={"copied_bytes": copied})
+                for way, rate, copied in ((True, 60.0, 0.0), (False, 40.0, 65536.0))]
+        self.assertIn("| 64 KiB | 60.0 | 40.0 | 1.50 | 0 / 65536 |", report.late_table(rows))
 
 
 class Table(unittest.TestCase):
