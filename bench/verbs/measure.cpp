@@ -1,3 +1,5 @@
+#include "verbs/measure.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
