@@ -15,11 +15,6 @@ if(ESPALIER_PRECOMPILED STREQUAL "ON" AND NOT ESPALIER_SANITIZE)
   message(FATAL_ERROR "ESPALIER_PRECOMPILED=ON is for sanitizers: what users get is built without")
 endif()
 
-# The compiler cache compares what is precompiled by its content.
-if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
-endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   set(ESPALIER_PRECOMPILED_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
 else()
@@ -59,6 +54,12 @@ function(espalier_precompile target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${ESPALIER_PRECOMPILED_OPTIONS}>")
   target_precompile_headers(${target} PRIVATE ${headers})
+  # The compiler cache compares what is precompiled by its content.
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+    set(sloppiness CCACHE_SLOPPINESS=pch_defines,time_macros)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;${sloppiness};${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
 endfunction()
 
 function(espalier_precompile_folder folder)
@@ -72,8 +73,9 @@ function(espalier_precompile_folder folder)
   endforeach()
 endfunction()
 
-set(folder ${CMAKE_SOURCE_DIR})
+set(ESPALIER_PRECOMPILED_FOLDER ${CMAKE_SOURCE_DIR})
 if(ESPALIER_PRECOMPILED STREQUAL "TESTS")
-  cmake_path(APPEND folder tests)
+  cmake_path(APPEND ESPALIER_PRECOMPILED_FOLDER tests)
 endif()
-cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL espalier_precompile_folder ${folder})
+cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR}
+  CALL espalier_precompile_folder ${ESPALIER_PRECOMPILED_FOLDER})

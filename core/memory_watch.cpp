@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -132,12 +133,18 @@ bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
 }
 
 bool MemoryWatch::settled() const noexcept {
-  constexpr int kTries = 10'000;  // yields: some milliseconds, or scheduler's quanta on a busy core
-  for (int i = 0; i < kTries; ++i) {
+  // Yields at first; where they give the core to nobody the reader needs it: naps.
+  constexpr int kYields = 1000, kNaps = 400;
+  constexpr timespec kNap = {.tv_sec = 0, .tv_nsec = 50'000};
+  for (int i = 0; i < kYields + kNaps; ++i) {
     // Of nothing, so it is refused: for being under way, or for being nothing.
     uffdio_writeprotect nothing = {};
     if (::ioctl(events_, UFFDIO_WRITEPROTECT, &nothing) == 0 || errno != EAGAIN) return true;
-    ::sched_yield();
+    if (i < kYields) {
+      ::sched_yield();
+    } else {
+      ::nanosleep(&kNap, nullptr);
+    }
   }
   return false;
 }

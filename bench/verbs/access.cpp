@@ -50,8 +50,8 @@ class Reach {
     std::byte* local = here_.at(place(number));
     const net::RemoteMemory remote = {there_.address + place(number), there_.key};
     op.done = false;
+    stamp(local, task_.bytes, put_ ? number : ~std::uint64_t{0});
     op.begin_ns = end_.now_ns();
-    if (put_) stamp(local, task_.bytes, number % task_.window);
     const auto begun = [&] {
       return put_ ? end_.link().put(end_.peer(), local, task_.bytes, remote, op)
                   : end_.link().get(end_.peer(), local, task_.bytes, remote, op);
@@ -79,11 +79,11 @@ class Reach {
   std::vector<double> times_;
 };
 
-// What rank 1 does: nothing but to answer for its adapter's packets, and to look at the memory.
-void be_reached(Talk& talk, const Task& task, Buffer& memory, bool put) {
-  talk.finish();
-  for (std::uint32_t slot = 0; put && slot < task.window; ++slot) {
-    require(stamped(memory.at(slot * task.bytes), task.bytes, slot), "a put is missing");
+// Rank 1 has answered for its adapter's packets alone. Each place has the last number put there.
+void look_at_puts(const Task& task, Buffer& memory, std::uint32_t count) {
+  for (std::uint32_t number = count - std::min(count, task.window); number < count; ++number) {
+    require(stamped(memory.at(number % task.window * task.bytes), task.bytes, number),
+            "a put is missing");
   }
 }
 
@@ -92,6 +92,7 @@ void be_reached(Talk& talk, const Task& task, Buffer& memory, bool put) {
 nlohmann::json measure_access(End& end, const Task& task, bool put) {
   require(end.connections() != nullptr, "puts and gets are for connections");
   Talk talk(end);
+  talk.connect();
   Buffer memory(end, task.bytes * task.window, Memory::kUnregistered);  // but for expose()
   for (std::uint32_t slot = 0; !put && slot < task.window; ++slot) {
     stamp(memory.at(slot * task.bytes), task.bytes, slot);
@@ -99,22 +100,21 @@ nlohmann::json measure_access(End& end, const Task& task, bool put) {
   const net::RemoteMemory mine = end.link().expose(memory.at(0), task.bytes * task.window);
   require(mine.address != 0, "memory cannot be exposed");
   const net::RemoteMemory there = talk.tell(kReady, mine);
+  const std::uint32_t warm_up = 4 * task.window;
   Tally before, after;
   std::vector<double> times;
   double seconds = 0;
   if (end.rank() == 0) {
     Reach reach(end, task, put, there);
-    const std::uint32_t warm_up = std::max(task.window, 64U);
-    (void)reach.run(0, warm_up / task.window * task.window);  // makes the connection
+    (void)reach.run(0, warm_up);
     before = end.tally();
     const std::uint64_t begin_ns = end.now_ns();
-    times = reach.run(0, task.iterations);
+    times = reach.run(warm_up, task.iterations);
     seconds = static_cast<double>(end.now_ns() - begin_ns) * 1e-9;
     after = end.tally();
-    talk.finish();
-  } else {
-    be_reached(talk, task, memory, put);
   }
+  (void)talk.say(kReady, 0);
+  if (end.rank() == 1 && put) look_at_puts(task, memory, warm_up + task.iterations);
   (void)talk.tell(kReady, 0);
   end.link().conceal(memory.at(0));
   const char* one = put ? "put" : "get";
@@ -122,6 +122,7 @@ nlohmann::json measure_access(End& end, const Task& task, bool put) {
   nlohmann::json result = begin_row(end, task, task.window == 1 ? one : stream);
   if (end.rank() == 1) return result;
   const Summary summary = summarize(std::move(times));
+  result["window"] = task.window;
   result["median_us"] = summary.median;
   result["min_us"] = summary.min;
   result["mib_per_s"] = static_cast<double>(task.bytes) * task.iterations / seconds / (1 << 20);
@@ -132,6 +133,7 @@ nlohmann::json measure_access(End& end, const Task& task, bool put) {
 // Each message is followed by a note, and its receive is posted when the note has come.
 nlohmann::json measure_late(End& end, const Task& task) {
   Talk talk(end);
+  talk.connect();
   Buffer memory(end, task.bytes, task.memory);
   const std::uint32_t warm_up = 4;
   std::uint64_t begin_ns = 0;

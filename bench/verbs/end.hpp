@@ -51,6 +51,10 @@ class End final : private rdma::AddressBook {
   net::FrameWire& wire() noexcept { return *wire_; }
   net::Link& link() noexcept { return *link_; }
   bool reads() const noexcept { return options_.read; }
+  // What is sent now goes by the connection, if there are to be any.
+  bool connected() const noexcept {
+    return connections_ == nullptr || (link_->connected(peer()) && !link_->holds());
+  }
   rdma::ConnectionLink* connections() noexcept { return connections_.get(); }
   rdma::ConnectionPort* connection_port() noexcept { return connection_port_.get(); }
   std::uint32_t packet_bytes() const noexcept { return datagram_port_->packet_bytes(); }

@@ -62,11 +62,11 @@ class Perftest:
 
     _port = 18515
 
-    def __call__(self, program, over, task, size, count):
+    def __call__(self, program, over, task, size, count, *more):
         ends, gid = devices()
         Perftest._port += 1
         common = [program, "-x", gid, "-s", str(size), "-n", str(count), "-F", "-c", over.upper(),
-                  "-p", str(Perftest._port)]
+                  "-p", str(Perftest._port), *more]
         latency = program.endswith("_lat")
         server = subprocess.Popen([*common, "-d", ends[1][0]], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
@@ -95,8 +95,8 @@ def stream_length(size):
 
 
 def accesses(program, perftest, sizes, iterations):
-    """Puts and gets: one at a time, and streams; perftest's `latency` of a read is one at a time,
-    too, and its reads and writes of a stream are more at a time than ours."""
+    """Puts and gets: one at a time, as perftest's `latency` of a read, and streams, with as many at
+    a time as perftest's."""
     for task, peer in (("put", "ib_write_bw"), ("get", "ib_read_bw")):
         yield from esp_verbs(program, "rc", task, sizes["latency"], "--window", 1,
                              "--iterations", iterations)
@@ -105,7 +105,7 @@ def accesses(program, perftest, sizes, iterations):
             yield from esp_verbs(program, "rc", task, [size], "--window", WINDOW,
                                  "--iterations", count)
             if perftest is not None:
-                yield perftest(peer, "rc", f"{task}-stream", size, count)
+                yield perftest(peer, "rc", f"{task}-stream", size, count, "-t", str(WINDOW))
     for size in sizes["latency"] if perftest is not None else []:
         yield perftest("ib_read_lat", "rc", "get", size, iterations)
 
@@ -122,10 +122,10 @@ def one_round(program, perftest, sizes):
     """Every cell once: ours, then theirs."""
     latency, bandwidth, iterations, access, late_sizes = sizes
     for over in ("rc", "ud"):
-        yield from esp_verbs(program, over, "latency", latency[over], "--iterations", iterations)
-        if perftest is None:
-            continue
-        for size in latency[over]:
+        for size in latency[over]:  # each beside its peers: machines are slower for seconds
+            yield from esp_verbs(program, over, "latency", [size], "--iterations", iterations)
+            if perftest is None:
+                continue
             for peer in ("ib_send_lat", "ib_write_lat")[: 2 if over == "rc" else 1]:
                 yield perftest(peer, over, "latency", size, iterations)
     for size in bandwidth:

@@ -82,38 +82,48 @@ nlohmann::json measure_latency(End& end, const Task& task) {
   return result;
 }
 
-nlohmann::json measure_bandwidth(End& end, const Task& task) {
-  Talk talk(end);
-  const std::uint64_t flow = Talk::next_flow();
-  SegmentId segment = talk.segment(flow, kData);
-  segment.total = task.iterations;
-  Buffer ring(end, task.bytes * task.window, task.memory);
-  (void)talk.tell(kReady, 0);
-  const Tally before = end.tally();
-  const std::uint64_t begin_ns = end.now_ns();
+namespace {
+
+// `count` segments from rank 0 to rank 1, in the places of `ring` in turn.
+void stream(End& end, Talk& talk, const Task& task, Buffer& ring, std::uint32_t count) {
+  SegmentId segment = talk.segment(Talk::next_flow(), kData);
+  segment.total = count;
   if (end.rank() == 0) {
     std::vector<Sending> ops(task.window);
-    for (; segment.ordinal < task.iterations; ++segment.ordinal) {
+    for (; segment.ordinal < count; ++segment.ordinal) {
       const std::uint32_t slot = segment.ordinal % task.window;
       talk.wait(ops[slot]);
       stamp(ring.at(slot * task.bytes), task.bytes, segment.ordinal);
       talk.send(segment, ops[slot], ring.at(slot * task.bytes), task.bytes);
     }
     for (const Sending& op : ops) talk.wait(op);
-  } else {
-    std::vector<Receive> ops(task.window);
-    std::uint32_t posted = 0;
-    for (std::uint32_t taken = 0; taken < task.iterations; ++taken) {
-      for (; posted < std::min(task.iterations, taken + task.window); ++posted) {
-        const std::uint32_t slot = posted % task.window;
-        segment.ordinal = posted;
-        talk.receive(segment, task.window, ops[slot], ring.at(slot * task.bytes), task.bytes);
-      }
-      const std::uint32_t slot = taken % task.window;
-      talk.wait(ops[slot]);
-      require(stamped(ring.at(slot * task.bytes), task.bytes, taken), "a segment is damaged");
-    }
+    return;
   }
+  std::vector<Receive> ops(task.window);
+  std::uint32_t posted = 0;
+  for (std::uint32_t taken = 0; taken < count; ++taken) {
+    for (; posted < std::min(count, taken + task.window); ++posted) {
+      const std::uint32_t slot = posted % task.window;
+      segment.ordinal = posted;
+      talk.receive(segment, task.window, ops[slot], ring.at(slot * task.bytes), task.bytes);
+    }
+    const std::uint32_t slot = taken % task.window;
+    talk.wait(ops[slot]);
+    require(stamped(ring.at(slot * task.bytes), task.bytes, taken), "a segment is damaged");
+  }
+}
+
+}  // namespace
+
+nlohmann::json measure_bandwidth(End& end, const Task& task) {
+  Talk talk(end);
+  Buffer ring(end, task.bytes * task.window, task.memory);
+  talk.connect();
+  stream(end, talk, task, ring, task.window);  // the cache of registrations knows its places now
+  (void)talk.tell(kReady, 0);
+  const Tally before = end.tally();
+  const std::uint64_t begin_ns = end.now_ns();
+  stream(end, talk, task, ring, task.iterations);
   (void)talk.tell(kReady, 0);
   const double seconds = static_cast<double>(end.now_ns() - begin_ns) * 1e-9;
   const Tally after = end.tally();

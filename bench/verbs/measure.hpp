@@ -34,7 +34,8 @@ nlohmann::json measure_bandwidth(End& end, const Task& task);
 // Rank 0 puts to or gets from rank 1's memory, `window` at a time: how long one takes (with a
 // window of 1: its time), and MiB/s. Connections only.
 nlohmann::json measure_access(End& end, const Task& task, bool put);
-// Single messages whose receives are posted when they have come; MiB/s.
+// Single messages, each followed by a note; their receives are posted when the note has come, and
+// the next message leaves when the one before is there: MiB/s of all that.
 nlohmann::json measure_late(End& end, const Task& task);
 // Memory of a peer: this process's heap and the queues of its connection, without any traffic.
 nlohmann::json measure_memory(const std::string& device);

@@ -22,6 +22,16 @@ def median(rows, figure, **wanted):
     return statistics.median(values) if values else None
 
 
+def ratio_of(rows, figure, theirs, **ours):
+    """Median over the rounds of our figure by theirs: the two stood side by side. None: no peer."""
+    def by_round(wanted):
+        return {row.get("round", 0): row[figure] for row in rows
+                if figure in row and all(row.get(key) == value for key, value in wanted.items())}
+    mine, others = by_round({"program": "esp-verbs", **ours}), by_round(theirs)
+    ratios = [mine[number] / others[number] for number in mine.keys() & others.keys()]
+    return statistics.median(ratios) if ratios else None
+
+
 def verdict(ratio, good):
     return f"{ratio:.2f}" + ("" if good else " **missed**")
 
@@ -32,7 +42,7 @@ def table(header, rows):
 
 
 def latency_table(rows):
-    """Ratios of the medians, and of the shortest of all launches, which others disturb least."""
+    """Ratios of medians, and of the shortest of all launches, which others disturb least."""
     lines = []
     cells = sorted({(row["over"], row["bytes"]) for row in rows if row.get("task") == "latency"})
     for over, size in cells:
@@ -48,7 +58,8 @@ def latency_table(rows):
             shortest = [min(row["min_us"] for row in rows if row["program"] == program and
                             all(row.get(key) == value for key, value in same.items()))
                         for program in ("esp-verbs", peer)]
-            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs <= LATENCY_MAX),
+            ratio = ratio_of(rows, "median_us", {"program": peer, **same}, **same)
+            line += [f"{theirs:.1f}", verdict(ratio, ratio <= LATENCY_MAX),
                      f"{shortest[0]:.1f} / {shortest[1]:.1f} = {shortest[0] / shortest[1]:.2f}"]
         lines.append(line)
     return table(["over", "bytes", "esp-verbs, us", "its p99", "ib_send_lat, us", "ratio",
@@ -70,7 +81,9 @@ def bandwidth_table(rows):
             if theirs is None:
                 line += ["-", "-"]
                 continue
-            line += [f"{theirs:.1f}", verdict(ours / theirs, ours / theirs >= BANDWIDTH_MIN)]
+            ratio = ratio_of(rows, "mib_per_s", of_peer, task="bandwidth", over=over,
+                             memory=memory, bytes=size)
+            line += [f"{theirs:.1f}", verdict(ratio, ratio >= BANDWIDTH_MIN)]
         lines.append(line)
     return table(["over", "memory", "bytes", "esp-verbs, MiB/s", "ib_send_bw", "ratio",
                   "ib_write_bw", "ratio"], lines)
@@ -89,12 +102,14 @@ def access_table(rows):
         same = {"task": task, "bytes": size}
         ours = median(rows, figure, program="esp-verbs", **same)
         theirs = median(rows, figure, program=peer, **same)
-        line = [task.replace("-stream", "s, 16 at a time"), size_text(size),
+        window = next(row["window"] for row in rows if row["program"] == "esp-verbs" and
+                      all(row.get(key) == value for key, value in same.items()))
+        line = [task.replace("-stream", "") + f", {window} at a time", size_text(size),
                 f"{ours:.1f} {'MiB/s' if stream else 'us'}"]
         if theirs is None:
             lines.append([*line, "-", "-"])
             continue
-        ratio = ours / theirs
+        ratio = ratio_of(rows, figure, {"program": peer, **same}, **same)
         good = ratio >= BANDWIDTH_MIN if stream else ratio <= LATENCY_MAX
         lines.append([*line, f"{peer}: {theirs:.1f}", verdict(ratio, good)])
     return table(["operation", "bytes", "esp-verbs", "perftest", "ratio"], lines)
@@ -119,15 +134,15 @@ def least(task, side, over, memory, size):
     """The minimum of each count per segment: the payload without any header, nothing twice, and
     whatever can be shared with other segments of a stream (doorbells, completions, credits,
     announcements) for nothing. A segment that its receiver has announced is not copied."""
-    operations = 1 if over == "rc" else -(-size // MTU)
-    direct = memory in ("registered", "cached")
-    announced = 1 if over == "rc" and direct and size >= PLACED_MIN else 0
-    copied = 0 if announced or task.startswith(("put", "get")) else size
-    sent, come = (0, operations) if side == "receiver" else (operations, 0)
     if task.startswith(("put", "get")):  # of one at a time the end is a completion
         single = 0 if task.endswith("-stream") else 1
         return dict.fromkeys(COUNTS, 0) | {"sends": 1, "doorbells": single, "looks": single,
                                            "send_completions": single}
+    operations = 1 if over == "rc" else -(-size // MTU)
+    direct = memory in ("registered", "cached")
+    announced = 1 if over == "rc" and direct and size >= PLACED_MIN else 0
+    copied = 0 if announced else size
+    sent, come = (0, operations) if side == "receiver" else (operations, 0)
     found = dict.fromkeys(COUNTS, 0)
     if task == "latency":  # a rank is both, and nothing is to be shared with
         sent = come = operations + announced
@@ -179,7 +194,8 @@ def others(rows):
 
 def markdown(rows):
     rounds = 1 + max(row.get("round", 0) for row in rows)
-    lines = [f"Medians over {rounds} launches of each, which took turns in one guest.", "",
+    lines = [f"Medians over {rounds} launches of each, which took turns in one guest; a ratio is "
+             "the median of those of the rounds.", "",
              "### Latency: half a round trip", "", *latency_table(rows),
              "### Bandwidth: a stream one way", "", *bandwidth_table(rows),
              "### Puts and gets by the adapter (RC)", "", *access_table(rows),

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <type_traits>
-#include <vector>
 
 #include "verbs/measure.hpp"
 
@@ -38,25 +39,37 @@ struct Sending : SendOp {
   bool done = true, failed = false;
 };
 
-// Memory that the links know, or not, while this lives.
+// Memory that the links know, or not, while this lives. Begins with a page: what shares one with
+// another place is registered together with it.
 class Buffer {
  public:
-  Buffer(End& end, std::uint64_t bytes, Memory kind) : end_(end), bytes_(bytes) {
+  Buffer(End& end, std::uint64_t bytes, Memory kind)
+      : end_(end), bytes_(static_cast<std::byte*>(std::aligned_alloc(kPage, whole_pages(bytes)))) {
+    require(bytes_ != nullptr, "no memory");
+    std::memset(bytes_.get(), 0, bytes);
     if (kind != Memory::kRegistered || end.connections() == nullptr) return;
-    const Outcome added = end.connections()->memory().add(bytes_.data(), bytes);
+    const Outcome added = end.connections()->memory().add(bytes_.get(), bytes);
     require(added.ok(), "memory cannot be registered");
     registered_ = true;
   }
   ~Buffer() {
-    if (registered_) end_.connections()->memory().remove(bytes_.data());
+    if (registered_) end_.connections()->memory().remove(bytes_.get());
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  std::byte* at(std::uint64_t offset) noexcept { return bytes_.data() + offset; }
+  std::byte* at(std::uint64_t offset) noexcept { return bytes_.get() + offset; }
 
  private:
+  static constexpr std::uint64_t kPage = 4096;
+  static constexpr std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
+    return (bytes + kPage - 1) / kPage * kPage;
+  }
+  struct Free {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+
   End& end_;
-  std::vector<std::byte> bytes_;
+  std::unique_ptr<std::byte, Free> bytes_;
   bool registered_ = false;
 };
 
@@ -112,10 +125,28 @@ class Talk {
   // Rank 1's answer, at rank 0; rank 1 gets its own back.
   template <typename T>
   T tell(Channel channel, const T& mine) {
+    return pass(1, channel, mine);
+  }
+  // Rank 0's, at rank 1.
+  template <typename T>
+  T say(Channel channel, const T& mine) {
+    return pass(0, channel, mine);
+  }
+  // Back when both send by their connections.
+  void connect() {
+    for (bool both = false; !both;) {
+      const bool theirs = tell(kReady, end_.connected());
+      both = say(kReady, theirs && end_.connected());
+    }
+  }
+
+ private:
+  template <typename T>
+  T pass(Rank from, Channel channel, const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
     const SegmentId id = segment(next_flow(), channel);
     T theirs = mine;
-    if (end_.rank() == 1) {
+    if (end_.rank() == from) {
       Sending op;
       send(id, op, reinterpret_cast<const std::byte*>(&mine), sizeof mine);
       wait(op);
@@ -126,22 +157,7 @@ class Talk {
     }
     return theirs;
   }
-  // Rank 1 is back when rank 0 has come here.
-  void finish() {
-    const SegmentId id = segment(next_flow(), kReady);
-    std::byte unused{};
-    if (end_.rank() == 0) {
-      Sending op;
-      send(id, op, &unused, sizeof unused);
-      wait(op);
-    } else {
-      Receive op;
-      receive(id, 1, op, &unused, sizeof unused);
-      wait(op);
-    }
-  }
 
- private:
   End& end_;
 };
 

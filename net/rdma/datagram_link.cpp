@@ -214,10 +214,8 @@ int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexce
     events_ += polled;
   }
   // Answers that have come already count before the timers that wait for them.
-  if (polled < kPollBudget) {
-    events_ += static_cast<int>(timers_.run_expired(now_ns_));
-    run_answers();
-  }
+  if (polled < kPollBudget) events_ += static_cast<int>(timers_.run_expired(now_ns_));
+  run_answers();
   send_ready();
   if (complete_ != nullptr) run_completions();
   if (!dying_.empty()) bury(sink);

@@ -60,18 +60,26 @@ class Access(unittest.TestCase):
         return report.access_table(rows)[2].strip("| ").split(" | ")
 
     def test_a_get_is_held_against_a_read(self):
-        rows = [access("esp-verbs", "get", median_us=30.0),
+        rows = [access("esp-verbs", "get", median_us=30.0, window=1),
                 access("ib_read_lat", "get", median_us=20.0)]
         self.assertEqual(self.cells(rows)[2:],
                          ["30.0 us", "ib_read_lat: 20.0", "1.50 **missed**"])
 
     def test_a_stream_of_puts_is_held_against_writes(self):
-        rows = [access("esp-verbs", "put-stream", mib_per_s=95.0, median_us=1.0),
+        rows = [access("esp-verbs", "put-stream", mib_per_s=95.0, window=16),
                 access("ib_write_bw", "put-stream", mib_per_s=100.0)]
         self.assertEqual(self.cells(rows)[2:], ["95.0 MiB/s", "ib_write_bw: 100.0", "0.95"])
 
+    def test_a_ratio_is_the_median_of_those_of_the_rounds(self):
+        """Each machine's slow minute is in both."""
+        rows = [access(program, "get", round=number, window=1, median_us=us)
+                for number, ours, theirs in ((0, 12.0, 10.0), (1, 33.0, 30.0), (2, 13.0, 10.0))
+                for program, us in (("esp-verbs", ours), ("ib_read_lat", theirs))]
+        self.assertEqual(self.cells(rows)[2:], ["13.0 us", "ib_read_lat: 10.0", "1.20"])
+
     def test_nothing_is_beside_a_single_put(self):
-        self.assertEqual(self.cells([access("esp-verbs", "put", median_us=9.0)])[3:], ["-", "-"])
+        rows = [access("esp-verbs", "put", median_us=9.0, window=1)]
+        self.assertEqual(self.cells(rows)[3:], ["-", "-"])
 
     def test_late_messages_are_read_or_sent(self):
         rows = [access("esp-verbs", "late", read=way, mib_per_s=rate,

@@ -26,6 +26,7 @@ END
 # Everything that rxe-run asks for is there, and the kernel.
 for tool in busybox cpio modprobe xz rdma apt-get dpkg-deb; do stand_in "$bin" $tool <<< true; done
 stand_in "$bin" ldd <<< false
+stand_in "$bin" uname <<< 'echo x86_64'
 cache=$folder/cache/$(cat "$source_folder"/tests/vm/{kernel_cache.sh,guest_init,unpack_kernel.py} |
   cksum | cut -d ' ' -f 1)
 mkdir -p "$cache"

@@ -33,9 +33,16 @@ class MemoryWatchTest : public testing::Test {
     if (!made) GTEST_SKIP() << made.error().text;
     watch_ = std::move(*made);
   }
+  // On a machine that is busy with other tests the reader's turn may come late.
+  bool settled() {
+    for (int i = 0; i < 1000; ++i) {
+      if (watch_->settled()) return true;
+    }
+    return false;
+  }
   // Exactly this has been told, since the last look.
   void expect_gone(const std::byte* begin, std::size_t bytes) {
-    EXPECT_TRUE(watch_->settled());
+    EXPECT_TRUE(settled());
     EXPECT_TRUE(watch_->stirred());
     const MemoryWatch::Gone gone = watch_->take();
     EXPECT_TRUE(gone.meets(number(begin), number(begin) + 1));
@@ -163,7 +170,7 @@ TEST_F(MemoryWatchTest, WhoGetsTheAddressesMeanwhileIsToldAsWell) {
       again = ::mmap(memory, kBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     }
-    ASSERT_TRUE(watch_->settled());
+    EXPECT_TRUE(settled());  // else the thread is to be joined all the same
     EXPECT_TRUE(watch_->stirred());
     EXPECT_TRUE(watch_->take().meets(number(memory), number(memory) + kBytes));
     other.join();
