@@ -62,6 +62,21 @@ void log_counters(const esp_job& job) {
   espalier::Log(espalier::LogLevel::kInfo, job.rank).info("counters: {}", text);
 }
 
+// To sleep on; -1: a reported error.
+int descriptor(esp_job& job, const char* caller) {
+  if (job.threaded) {
+    (void)api::fail(job, ESP_ERR_STATE,
+                    fmt::format("{}: the library's own thread drives this job", caller));
+    return -1;
+  }
+  espalier::Status failure;
+  const int fd = job.worker->descriptor(failure);
+  if (fd < 0) {
+    (void)api::fail(job, failure.code(), fmt::format("{}: no descriptor for the doorbell", caller));
+  }
+  return fd;
+}
+
 }  // namespace
 
 extern "C" {
@@ -129,19 +144,11 @@ int esp_progress(esp_job* job) {
 }
 
 int esp_job_fd(esp_job* job) {
-  if (job == nullptr) return -1;
-  if (job->threaded) {
-    (void)api::fail(*job, ESP_ERR_STATE, "esp_job_fd: the library's own thread drives this job");
-    return -1;
-  }
-  espalier::Status failure;
-  const int fd = job->worker->descriptor(failure);
-  if (fd < 0) (void)api::fail(*job, failure.code(), "no descriptor for the doorbell");
-  return fd;
+  return job != nullptr ? descriptor(*job, __func__) : -1;
 }
 
 int esp_job_arm(esp_job* job) {
-  if (job == nullptr || !api::may_block(*job) || esp_job_fd(job) < 0) return -1;
+  if (job == nullptr || !api::may_block(*job) || descriptor(*job, __func__) < 0) return -1;
   if (job->requests.in_use() > 0) api::look_around(*job);
   return job->worker->arm();
 }

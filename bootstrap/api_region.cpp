@@ -241,9 +241,10 @@ esp_status fill(esp_region& region, const std::vector<std::uint64_t>& words) {
 extern "C" {
 
 esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region) {
-  if (team == nullptr || region == nullptr) return ESP_ERR_ARGUMENT;
-  *region = nullptr;
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
   esp_job& job = *team->job;
+  if (region == nullptr) return api::bad_argument(job, __func__, "no place for the region");
+  *region = nullptr;
   if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
   auto made = std::make_unique<esp_region>();
   made->team = team;

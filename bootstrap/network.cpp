@@ -50,6 +50,10 @@ Outcome Network::open_rdma(const Config& config, const std::vector<WireKind>& al
     for (const WireKind kind : {WireKind::kRc, WireKind::kUd}) {
       if (allows(allowed, kind)) closed_.push_back({kind, stack.error().text});
     }
+    // Who chooses a device or an address of it wants it.
+    if (!config.device.empty() || config.gid_index >= 0) {
+      log_.warn("RDMA cannot be used: {}", stack.error().text);
+    }
     return Unit{};
   }
   rdma_ = std::move(*stack);

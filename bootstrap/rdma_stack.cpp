@@ -81,7 +81,14 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
 }
 
 void RdmaStack::watch_memory(const Config& config, const Log& log) {
-  if (config.rdma_cache_bytes == 0 || connection_port_ == nullptr) return;
+  if (config.rdma_cache_bytes == 0) return;
+  if (connection_port_ == nullptr) {
+    if (!why_no_connections_.empty()) {
+      log.warn("{} has no effect: {}", config.written_name("RDMA_CACHE_BYTES"),
+               why_no_connections_);
+    }
+    return;
+  }
   auto watch = MemoryWatch::create();
   if (watch) {
     watch_ = std::move(*watch);
@@ -148,6 +155,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   rdma::DatagramLinkOptions options;
   options.me = {epoch_of(cards), me, ranks};
   options.give_up_ns = silence_ns(config);
+  options.counters = &counters;
   const rdma::AddressBook& book = *this;
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
   int descriptor = datagrams_->descriptor();
@@ -166,7 +174,8 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
 Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t ranks,
                                     Clock& clock, Counters& counters) {
   rdma::ConnectionOptions options;
-  options.queue_pairs = &counters.queue_pairs;
+  options.counters = &counters;
+  options.memory.registrations = &counters.registrations;
   options.no_room_ns = silence_ns(config);
   options.memory.watch = watch_.get();
   options.memory.cache_bytes = config.rdma_cache_bytes;

@@ -64,6 +64,11 @@ struct Counters {
   Counter messages_refused;
   Counter connections;
   Counter queue_pairs;
+  Counter registrations;
+  Counter segments_placed;
+  Counter segments_read;
+  Counter adapter_accesses;
+  Counter packet_bytes;
   Counter frames_sent;
   Counter socket_calls;
   Counter strangers;

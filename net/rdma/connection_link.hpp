@@ -60,7 +60,7 @@ struct ConnectionOptions {
   DirectMemoryOptions memory;
   // Registered ones from here on that nobody has announced a place for are read by their receiver.
   std::uint64_t pull_from_bytes = 256 << 10;
-  std::uint64_t letter_ns = 2'000'000;  // first repetition; doubles up to 16 times that
+  std::uint64_t letter_ns = 2'000'000;  // first repetition; doubles up to 256 times that
   // A handshake takes so long at most. No constant would do: where datagrams carry the letters it
   // is they that find out who is dead, and a rank that only computes answers nothing; a link on its
   // own (tests, the swarm) has nobody else to find out.
@@ -72,7 +72,7 @@ struct ConnectionOptions {
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
   double latency_ns = 2000, bytes_per_ns = 10;
-  Counter* queue_pairs = nullptr;  // counts those that are made, for people
+  Counters* counters = nullptr;  // of the job, for people: what has a counter there is in both
 };
 
 struct ConnectionStatistics {
@@ -203,6 +203,17 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void send_frame(Peer& peer, Packet& packet, const net::FrameHeader& header,
                   Batch& batch) noexcept;
   void send_counted(Peer& peer, Packet& packet, MessageHead head, Batch& batch) noexcept;
+  void tell(Counter Counters::*which, std::uint64_t more = 1) noexcept {
+    if (options_.counters != nullptr) options_.counters->*which += more;
+  }
+  void copied_in(std::uint64_t bytes) noexcept {
+    statistics_.copied_bytes += bytes;
+    tell(&Counters::packet_bytes, bytes);
+  }
+  void copied_out(std::uint64_t bytes) noexcept {
+    statistics_.copied_out_bytes += bytes;
+    tell(&Counters::packet_bytes, bytes);
+  }
   std::uint64_t count(Peer& peer, Packet& packet, MessageKind kind, Transfer& what) noexcept;
   void set_bytes(Transfer& what, const Packet& packet, std::size_t begin) const noexcept;
   void send_small(Peer& peer, std::span<std::byte> message, MessageKind kind,

@@ -74,7 +74,7 @@ bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
   what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
   if (!access.gets) {
     copy_bytes(record.packet->data, what.local, what.bytes);
-    statistics_.copied_bytes += what.bytes;
+    copied_in(what.bytes);
   }
   what.local = record.packet->data;
   what.region = &packets_->region();
@@ -123,7 +123,7 @@ void ConnectionLink::complete_access(Record& record) noexcept {
   if (access.gets && access.completion != nullptr) {
     if (record.packet != nullptr) {
       copy_bytes(access.local + access.come, record.packet->data, record.bytes);
-      statistics_.copied_out_bytes += record.bytes;
+      copied_out(record.bytes);
     }
     access.come += record.bytes;
   }
@@ -132,6 +132,7 @@ void ConnectionLink::complete_access(Record& record) noexcept {
   drop_access(record);
   if (!ends) return;
   ++(access.gets ? statistics_.gets : statistics_.puts);
+  tell(&Counters::adapter_accesses);
   finish(access, {});
 }
 

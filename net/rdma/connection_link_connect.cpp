@@ -12,7 +12,7 @@ namespace espalier::rdma {
 namespace {
 
 constexpr std::size_t kLettersMax = 1024;  // waiting; more are lost, as letters may be
-constexpr std::uint64_t kSlowest = 16;     // times the first interval
+constexpr std::uint64_t kSlowest = 256;    // times the first interval
 constexpr std::uint64_t kLongestPause = 256;
 
 const char* fault_text(Fault fault) noexcept {
@@ -196,7 +196,7 @@ bool ConnectionLink::make_end(Peer& peer) noexcept {
   const std::int64_t promised = depth - unpromised_;
   port_.provide(static_cast<std::uint32_t>(ESP_PLANT(75, promised, peer.granted)));
   statistics_.open_max = std::max(statistics_.open_max, ++statistics_.open);
-  if (options_.queue_pairs != nullptr) ++*options_.queue_pairs;
+  tell(&Counters::queue_pairs);
   return true;
 }
 

@@ -252,6 +252,7 @@ void ConnectionLink::deliver_read(Peer& peer) noexcept {
     close_landing(peer, landing);
     answer_pull(peer, *pull, kHasBeenRead);
     ++statistics_.pulled;
+    tell(&Counters::segments_read);
     deliver(peer, header, stands);
   }
 }

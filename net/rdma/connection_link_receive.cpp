@@ -131,7 +131,7 @@ void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames,
   Intake intake(*this, peer);
   if (peer.left) return violation(peer, "a frame after its goodbye");
   const bool begins = !peer.arriving;
-  statistics_.copied_out_bytes += frames.size();
+  copied_out(frames.size());
   if (auto wrong = peer.reader.take(peer.rank, frames, options_.payload_max, intake)) {
     return violation(peer, std::move(wrong->text));
   }
@@ -158,7 +158,7 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   }
   header->bytes = payload.size();
   header->synchronous = what.synchronous;
-  statistics_.copied_out_bytes += payload.size();
+  copied_out(payload.size());
   Intake intake(*this, peer);
   std::byte* to = intake.begin(peer.rank, *header);
   if (peer.verdict) return;

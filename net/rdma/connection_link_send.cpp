@@ -108,7 +108,7 @@ bool ConnectionLink::send_now(Peer& peer, const net::FrameHeader& header,
   std::memcpy(packet->data + MessageHead::kBytes, head.data(), head.size());
   if (header.bytes > 0) std::memcpy(packet->data + kFrameAt, payload, header.bytes);
   packet->bytes = static_cast<std::uint32_t>(kFrameAt + header.bytes);
-  statistics_.copied_bytes += header.bytes;
+  copied_in(header.bytes);
   ++statistics_.frames;
   peer.sought = true;
   Batch batch(port_, *peer.connection);
@@ -232,7 +232,7 @@ bool ConnectionLink::pack(Peer& peer, PostQueue& queue, bool alone, Batch& batch
     if (!alone && !post.begun && begins_alone) break;
     const std::uint64_t before = post.packed;
     const bool whole = post.pack(*packet);
-    statistics_.copied_bytes += post.packed - before;
+    copied_in(post.packed - before);
     if (!whole) break;
     ++statistics_.frames;
     (void)queue.pop_front();
@@ -273,7 +273,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
     if (record.packet == nullptr) return false;
     what.bytes = std::min<std::uint64_t>(rest, record.packet->capacity);
     copy_bytes(record.packet->data, from, what.bytes);
-    statistics_.copied_bytes += what.bytes;
+    copied_in(what.bytes);
     what.local = record.packet->data;
     what.region = &packets_->region();
   }
@@ -294,6 +294,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   }
   peer.credits.spend();
   ++statistics_.placed;
+  tell(&Counters::segments_placed);
   ++statistics_.frames;
   const Placement placement(placing.at.slot, record.number, post.header.synchronous,
                             peer.credits.take_owed());

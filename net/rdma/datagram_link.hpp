@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/counters.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
 #include "net/link.hpp"
@@ -56,6 +57,7 @@ struct DatagramLinkOptions {
   std::uint32_t posts_max = 4096;                      // frames that wait for room
   double latency_ns = 5000, bytes_per_ns = 1;          // for Link::caps()
   Sequence first;                                      // of every stream; equal on all ranks
+  Counters* counters = nullptr;                        // of the job, for people: packet_bytes
 };
 
 struct DatagramLinkCounts {
@@ -122,6 +124,10 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   static constexpr int kPollBudget = 64;
   static constexpr std::size_t kSpares = 4;
 
+  void copied(std::uint64_t& of, std::uint64_t bytes) noexcept {
+    of += bytes;
+    if (options_.counters != nullptr) options_.counters->packet_bytes += bytes;
+  }
   std::uint64_t now() noexcept { return sink_ != nullptr ? now_ns_ : clock_.now_ns(); }
   Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
   Peer& peer_of(Rank rank) noexcept;

@@ -95,7 +95,7 @@ void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
     peer.receive.answer_at_once();
   } else {
     const std::span<const std::byte> payload = payload_of(bytes);
-    counts_.copied_out_bytes += payload.size();
+    copied(counts_.copied_out_bytes, payload.size());
     const auto wrong = peer.reader.take(peer.rank, payload, options_.payload_max, *sink_);
     if (wrong) lose(peer.rank, *wrong);
   }

@@ -83,7 +83,7 @@ bool DatagramLink::fill(Peer& peer) noexcept {
     FramePost& post = *std::exchange(peer.posts, peer.posts->next);
     finish(post);
   }
-  counts_.copied_bytes += peer.filling->bytes - before;
+  copied(counts_.copied_bytes, peer.filling->bytes - before);
   return true;
 }
 
@@ -102,7 +102,7 @@ bool DatagramLink::pack_now(Peer& peer, const net::FrameHeader& header,
     std::memcpy(packet.data + packet.bytes + head.size(), payload, header.bytes);
   }
   packet.bytes += static_cast<std::uint32_t>(bytes);
-  counts_.copied_bytes += bytes;
+  copied(counts_.copied_bytes, bytes);
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/clock.hpp"
+#include "core/counters.hpp"
 #include "net/rdma/registered_memory.hpp"
 #include "net/rdma/registration_cache.hpp"
 
@@ -31,12 +32,16 @@ struct DirectMemoryOptions {
   // Both or none: a cache of at most so many bytes.
   MemoryWatch* watch = nullptr;
   std::uint64_t cache_bytes = 0;
+  Counter* registrations = nullptr;  // those of made(), for people
 };
 
 class DirectMemory {
  public:
   DirectMemory(ConnectionPort& port, const DirectMemoryOptions& options)
-      : port_(port), register_from_bytes_(options.register_from_bytes), registered_(port) {
+      : port_(port),
+        register_from_bytes_(options.register_from_bytes),
+        counter_(options.registrations),
+        registered_(port) {
     if (options.watch != nullptr && options.cache_bytes > 0) {
       cache_.emplace(port, *options.watch, options.cache_bytes);
     }
@@ -45,6 +50,7 @@ class DirectMemory {
   Lease lease(const void* begin, std::uint64_t bytes, Use use) noexcept {
     if (const Region* region = registered_.find(begin, bytes)) return {.region = *region};
     if (RegistrationCache::Entry* entry = cache_ ? cache_->take(begin, bytes, use) : nullptr) {
+      count();
       return {.region = entry->region, .cached = entry};
     }
     if (bytes < register_from_bytes_) return {};
@@ -55,6 +61,7 @@ class DirectMemory {
       return {};
     }
     ++own_;
+    count();
     return {.region = *made, .own = true};
   }
   void end(Lease& lease) noexcept {
@@ -70,8 +77,16 @@ class DirectMemory {
   std::uint64_t made() const noexcept { return own_ + (cache_ ? cache_->counts().made : 0); }
 
  private:
+  void count() noexcept {
+    if (counter_ == nullptr || made() == counted_) return;
+    *counter_ += made() - counted_;
+    counted_ = made();
+  }
+
   ConnectionPort& port_;
   const std::uint64_t register_from_bytes_;
+  Counter* const counter_;
+  std::uint64_t counted_ = 0;
   RegisteredMemory registered_;
   std::optional<RegistrationCache> cache_;
   std::uint64_t own_ = 0;

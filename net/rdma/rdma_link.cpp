@@ -121,12 +121,18 @@ void RdmaLink::redirect(Rank from, std::byte* payload) noexcept {
   (connection ? static_cast<net::Link&>(*connections_) : datagrams_).redirect(from, payload);
 }
 
-void RdmaLink::note_loss(Rank peer, const std::string& why) noexcept {
-  if (!std::exchange(route(peer).noted, true)) log_.info("rank {} is lost: {}", peer, why);
+// `given_up`: by this side, and it may live.
+void RdmaLink::note_loss(Rank peer, const std::string& why, bool given_up) noexcept {
+  if (std::exchange(route(peer).noted, true)) return;
+  if (given_up) {
+    log_.warn("rank {} is lost: {}", peer, why);
+  } else {
+    log_.info("rank {} is lost: {}", peer, why);
+  }
 }
 
 void RdmaLink::lose(Rank peer, Error why) noexcept {
-  note_loss(peer, why.text);
+  note_loss(peer, why.text, false);
   if (connections_ != nullptr) connections_->lose(peer, why);
   datagrams_.lose(peer, std::move(why));
 }
@@ -194,7 +200,7 @@ void RdmaLink::Tap::lost(Rank peer, const Status& why) noexcept {
   const bool connection = way_ == Way::kConnection;
   const net::Link& by =
       connection ? static_cast<net::Link&>(*link_.connections_) : link_.datagrams_;
-  link_.note_loss(peer, by.describe(peer));
+  link_.note_loss(peer, by.describe(peer), !connection && why.code() == ESP_ERR_PEER_DIED);
   // First: who is told gives memory back that a connection may still write to.
   if (!ESP_PLANT(73, false, true)) {
     link_.lose(peer, error(why.code(), "lost by the other path of this adapter", peer));

@@ -31,7 +31,8 @@ class RdmaLink final : public net::Link {
   // `connections` nullptr: datagrams alone. `connections_max`: peers that get one from this side;
   // none is kept for trees if that is enough for all.
   // `descriptor`: of both links together; -1: there is none (of datagrams alone: theirs).
-  // `log` is told of each peer that is lost, once, with the reason.
+  // `log` is told of each peer that is lost, once, with the reason; loudly where this side alone
+  // has given it up.
   RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
            std::uint32_t connections_max, int descriptor = -1, const Log& log = Log());
   // A peer that cannot have a connection. Before anything is sent to it.
@@ -112,7 +113,7 @@ class RdmaLink final : public net::Link {
   bool goes_directly(Rank peer, net::FrameKind kind) noexcept;
   bool is_worth_a_connection(const net::FrameHeader& header) const noexcept;
   void release_held() noexcept;
-  void note_loss(Rank peer, const std::string& why) noexcept;
+  void note_loss(Rank peer, const std::string& why, bool given_up) noexcept;
   const net::Link& likely(Rank peer) const noexcept;
 
   DatagramLink& datagrams_;

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "net/verbs/verbs.hpp"
+
 namespace espalier::verbs {
 namespace {
 
@@ -65,9 +67,10 @@ Result<std::vector<PortInfo>> named(std::span<const PortInfo> all, std::string_v
   if (!reasons.empty()) return error(ESP_ERR_CONFIG, fmt::format("DEVICE: {}", reasons));
   std::string known;
   for (const PortInfo& info : all) known += " " + info.name();
-  return error(ESP_ERR_CONFIG,
-               fmt::format("DEVICE: there is no RDMA device \"{}\" here; there are:{}", text,
-                           known.empty() ? " none" : known));
+  if (known.empty()) known = " none (" + why_no_device() + ")";
+  return error(
+      ESP_ERR_CONFIG,
+      fmt::format("DEVICE: there is no RDMA device \"{}\" here; there are:{}", text, known));
 }
 
 }  // namespace

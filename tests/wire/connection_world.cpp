@@ -15,11 +15,15 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
     node.datagram_port =
         std::make_unique<sim::SimDatagramPort>(datagram_net_, r, sim::PortOptions{});
     node.connection_port = std::make_unique<sim::SimConnectionPort>(connection_net_, r);
+    auto counters = std::make_unique<Counters>();
     rdma::DatagramLinkOptions datagrams = datagram_options(r, ranks);
+    datagrams.counters = counters.get();
     datagrams.give_up_ns = options.give_up_ns;
     node.datagrams = std::make_unique<rdma::DatagramLink>(*node.datagram_port, world_.clock(r),
                                                           book(), datagrams);
     rdma::ConnectionOptions connections;
+    connections.counters = counters.get();
+    connections.memory.registrations = &counters->registrations;
     connections.letter_ns = 200'000;
     connections.keepalive_ns = 20'000'000;
     connections.rebuilds_max = 1000;
@@ -28,7 +32,7 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
     connections.pull_from_bytes = options.pull_from_bytes;
     node.connections = std::move(*rdma::ConnectionLink::create(
         *node.connection_port, *node.datagrams, world_.clock(r), r, count, connections));
-    add(std::make_unique<Counters>(),
+    add(std::move(counters),
         std::make_unique<rdma::RdmaLink>(*node.datagrams, node.connections.get(), count,
                                          options.connections_max, -1, options.log),
         ranks);

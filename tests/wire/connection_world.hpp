@@ -36,6 +36,9 @@ class ConnectionWorld : public SimFrameWorld {
   void close(Rank r) noexcept override;
   // Connections that broke under frames.
   std::uint64_t faults() override;
+  rdma::DatagramLink& datagrams(Rank r) noexcept {
+    return *nodes_[static_cast<std::size_t>(r)].datagrams;
+  }
   rdma::ConnectionLink& connections(Rank r) noexcept {
     return *nodes_[static_cast<std::size_t>(r)].connections;
   }

@@ -101,6 +101,7 @@ TEST(DirectAccess, TheTargetNeedNotLook) {
   }
   EXPECT_EQ(two.statistics(0).puts, puts);
   EXPECT_EQ(two.statistics(0).gets, puts);
+  EXPECT_EQ(two.links().counters(0).adapter_accesses.value(), 2 * puts);
   EXPECT_EQ(two.statistics(1).puts_taken, 0U) << "it has not looked";
   EXPECT_TRUE(two.until([&] { return two.statistics(1).puts_taken == puts; }));
   EXPECT_EQ(two.statistics(0).frames, frames);

@@ -72,6 +72,7 @@ TEST_F(Placements, ComeInPartsOfAMebibyte) {
     EXPECT_EQ(world_.connections(0).registrations() - registrations, 1U);
     EXPECT_EQ(sender().copied_bytes, before.copied_bytes);
   }
+  EXPECT_EQ(world_.counters(0).segments_placed.value(), sender().placed);
   expect_all_places();
 }
 

@@ -61,6 +61,24 @@ TEST_F(PullTest, ALateReceiveCostsNoCopy) {
   EXPECT_EQ(counts(0).copied_bytes, in);
   EXPECT_EQ(counts(1).copied_out_bytes, out);
   EXPECT_EQ(world_->counters(1).unexpected.value(), 0U);
+  EXPECT_EQ(world_->counters(1).segments_read.value(), 1U);
+}
+
+// What people see of it is what the links count.
+TEST_F(PullTest, CountersTellOfCopiesAndRegistrations) {
+  send(message_);
+  (void)message_.receive(world_->wire(1));
+  ASSERT_TRUE(until(message_));
+  for (const Rank r : {0, 1}) {
+    const rdma::DatagramLinkCounts& datagrams = world_->datagrams(r).counts();
+    const Counters& told = world_->counters(r);
+    EXPECT_EQ(told.packet_bytes.value(), counts(r).copied_bytes + counts(r).copied_out_bytes +
+                                             datagrams.copied_bytes + datagrams.copied_out_bytes);
+    EXPECT_GT(told.packet_bytes.value(), 0U);
+    EXPECT_EQ(told.registrations.value(), world_->connections(r).registrations());
+    EXPECT_GT(told.registrations.value(), 0U);
+    EXPECT_EQ(told.queue_pairs.value(), 1U);
+  }
 }
 
 TEST_F(PullTest, OthersGoOnMeanwhile) {

@@ -161,8 +161,9 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
     world.pass(1'000'000);
     (void)world.frames(0).progress();
     ASSERT_EQ(said.all.size(), 1U);
-    EXPECT_EQ(said.all[0], told ? "rank 1 is lost: the launcher says so"
-                                : "rank 1 is lost: datagrams, lost: it does not answer");
+    const std::string silent = "rank 1 is lost: datagrams, lost: it has answered nothing for ";
+    EXPECT_EQ(said.all[0].substr(0, silent.size()),
+              told ? "rank 1 is lost: the launcher says so" : silent);
   }
 }
 

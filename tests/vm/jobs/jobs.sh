@@ -217,6 +217,32 @@ job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
 job_stopped_rc() { ESPALIER_TIMEOUT=6 fault 3 4 2 shm,rc,ud stop small; }
 job_stopped_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop small; }
+# To this side a rank that is silent for longer than it may is dead; why stands in the log.
+job_silence_is_warned_of() {
+  local said
+  said=$(NODES=4 ESPALIER_WIRES=shm,ud ESPALIER_TIMEOUT=25 ESPALIER_RDMA_SILENCE=1 "$run" \
+    --timeout 60 -n 4 --nodes 4 /tmp/node "$fault" stop small 2>&1)
+  echo "$said"
+  grep -q "warning: rank 1 is lost: .*it has answered nothing for 1 s (RDMA_SIL" <<< "$said"
+}
+# Who asks for an address that no port has goes on without, and is told.
+job_wrong_gid_is_warned_of() {
+  local said
+  said=$(ESPALIER_GID_INDEX=77 ESPALIER_WIRES=shm,rc,ud,tcp "$run" --timeout 60 -n 2 --nodes 2 \
+    "$bin/esp-info" 2>&1) || return 1
+  echo "$said"
+  grep -q "warning: RDMA cannot be used: rxe0:1: .*77" <<< "$said" &&
+    grep -q "rank 1 .* tcp" <<< "$said"
+}
+# The counters say what the settings did.
+job_counters_of_the_cache() {
+  local said cached copied
+  cached=$(ESPALIER_COUNTERS=1 ESPALIER_RDMA_CACHE_BYTES=64M job 2 2 rc,ud "$probe" collect 2>&1) &&
+    copied=$(ESPALIER_COUNTERS=1 job 2 2 rc,ud "$probe" collect 2>&1) || return 1
+  said=$(grep "^espalier" <<< "$cached"; grep "^espalier" <<< "$copied")
+  echo "$said"
+  (($(grep -c " registrations [1-9].* segments_placed [1-9]" <<< "$said") == 2))
+}
 
 # begin COMMAND...: in the background, -> pid; back when the job calculates.
 begin() {
