@@ -234,14 +234,15 @@ job_wrong_gid_is_warned_of() {
   grep -q "warning: RDMA cannot be used: rxe0:1: .*77" <<< "$said" &&
     grep -q "rank 1 .* tcp" <<< "$said"
 }
-# The counters say what the settings did.
+# The counters say what the settings did: of the ranks of both jobs those of the first register.
 job_counters_of_the_cache() {
   local said cached copied
   cached=$(ESPALIER_COUNTERS=1 ESPALIER_RDMA_CACHE_BYTES=64M job 2 2 rc,ud "$probe" collect 2>&1) &&
     copied=$(ESPALIER_COUNTERS=1 job 2 2 rc,ud "$probe" collect 2>&1) || return 1
   said=$(grep "^espalier" <<< "$cached"; grep "^espalier" <<< "$copied")
   echo "$said"
-  (($(grep -c " registrations [1-9].* segments_placed [1-9]" <<< "$said") == 2))
+  (($(grep -c " packet_bytes [1-9]" <<< "$said") == 4)) &&
+    (($(grep -c " registrations [1-9]" <<< "$said") == 2)) && [[ $copied != *registrations* ]]
 }
 
 # begin COMMAND...: in the background, -> pid; back when the job calculates.
