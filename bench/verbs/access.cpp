@@ -9,13 +9,7 @@
 namespace espalier::bench {
 namespace {
 
-struct Access : Completion {
-  Access() noexcept
-      : Completion([](Completion& self, Status how) noexcept {
-          static_cast<Access&>(self).done = true;
-          static_cast<Access&>(self).failed = !how.ok();
-        }) {}
-  bool done = true, failed = false;
+struct Access : Noted<Completion> {
   std::uint64_t begin_ns = 0;
 };
 

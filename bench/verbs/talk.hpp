@@ -30,14 +30,16 @@ struct Receive : RecvOp {
         }) {}
   bool done = true;
 };
-struct Sending : SendOp {
-  Sending() noexcept
-      : SendOp([](Completion& self, Status how) noexcept {
-          static_cast<Sending&>(self).done = true;
-          static_cast<Sending&>(self).failed = !how.ok();
+template <typename Op>
+struct Noted : Op {
+  Noted() noexcept
+      : Op([](Completion& self, Status how) noexcept {
+          static_cast<Noted&>(self).done = true;
+          static_cast<Noted&>(self).failed = !how.ok();
         }) {}
   bool done = true, failed = false;
 };
+using Sending = Noted<SendOp>;
 
 // Memory that the links know, or not, while this lives. Begins with a page: what shares one with
 // another place is registered together with it.
