@@ -80,9 +80,10 @@ void expected(const Rank& r, const std::string& folder, const esp_coll_options& 
   }
   const std::uint64_t early = counter(r, "unexpected") - before;
   // Receivers that have posted less than what may travel without permission meet more.
-  const bool all_posted = options.variant == ESP_VARIANT_EVENT && options.window_recv > 16;
+  const bool all_posted =
+      rounds > 1 && options.variant == ESP_VARIANT_EVENT && options.window_recv > 16;
   expect(r, early == 0 || !all_posted, "segments came unexpected: " + std::to_string(early));
-  expect(r, counter(r, "plans_built") == built, "plans were made again");
+  expect(r, rounds < 2 || counter(r, "plans_built") == built, "plans were made again");
   if (folder.empty()) return;
   const std::string path = folder + "/" + std::to_string(r.rank) + ".json";
   expect(r, esp_trace_write(r.job, path.c_str()) == ESP_OK, "trace");

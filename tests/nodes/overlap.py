@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""overlap.py fast|slow ESP_RUN COMMAND...: what the traces of large broadcasts show (pipeline.py).
+"""overlap.py fast|slow|slow_waits ESP_RUN COMMAND...: what traces of large broadcasts show.
 
 COMMAND starts flows_probe. fast: over 3 nodes, and over 2 nodes of 2 emulated sockets each. slow:
-the network between the nodes is so slow that segments come one by one (tests/vm/jobs).
+the network between the nodes is slow, so that segments come one by one, and long, so that several
+are on their way at once however seldom a rank gets a core (tests/vm/jobs). slow_waits: there, too,
+a variant that waits is found out.
 
 Never are more sends or receives of a vertex in flight than its window. Of leaders: what they send
 to other nodes, to other sockets and inside their own socket is under way at the same time, and
@@ -21,6 +23,8 @@ WINDOWS = 4, 32
 # The next but one segment is asked for when one has come: so many come at once at most, however
 # seldom this rank gets a core.
 SMALL = 1, 2
+# More than what a long network holds: whoever hands on never waits for its window.
+LONG = 16, 32
 TRIES = 15
 ROUNDS = 6, 2  # of fast, and of slow
 
@@ -44,8 +48,8 @@ def check_windows(ranks, windows):
         assert receives == windows[1] or not spans["recv"], "receives are not those of their window"
 
 
-def under_way(found, children):
-    most = pipeline.most_overlapping(found)
+def under_way(found, children, several=all):
+    most = pipeline.most_overlapping(found, several)
     print(f"a leader's segments are under way to {most} children at the same time")
     return most >= children
 
@@ -69,14 +73,16 @@ def hands_on_early(command, ranks, levels):
 
 
 def both(command, ranks, levels):
-    found = traces(command, ranks, WINDOWS, mode="broadcasts", rounds=ROUNDS[1])
-    check_windows(found, WINDOWS)
-    return serves_early(found, levels, 1) and under_way(found, levels)
+    """Publications are read before the next segment has come: several at once are only on the way
+    to other nodes."""
+    found = traces(command, ranks, LONG, mode="broadcasts", rounds=ROUNDS[1])
+    check_windows(found, LONG)
+    return serves_early(found, levels, 1) and under_way(found, levels, any)
 
 
-def waits(command, ranks, variant):
+def waits(command, ranks, variant, windows=WINDOWS, several=all, **how):
     """A variant that waits looks as if it did."""
-    most = pipeline.most_overlapping(traces(command, ranks, WINDOWS, variant))
+    most = pipeline.most_overlapping(traces(command, ranks, windows, variant, **how), several)
     print(f"variant {variant}: {most} children at the same time")
     return most < 2
 
@@ -103,10 +109,18 @@ def slow(run, probe):
     return shown(both, [*run, "-n", "6", "--nodes", "3", *probe], 6, 2)
 
 
+def slow_waits(run, probe):
+    nodes = [*run, "-n", "6", "--nodes", "3", *probe]
+    return waits(nodes, 6, WAITALL, LONG, any, mode="broadcasts", rounds=1)
+
+
+MODES = {"fast": fast, "slow": slow, "slow_waits": slow_waits}
+
+
 def main(mode, esp_run, *probe):
     os.environ.update(ESPALIER_TRACE="1", ESPALIER_LEVEL_SHAPES="node:chain")
     run = [esp_run, "--timeout", "100"]
-    return 0 if (slow if mode == "slow" else fast)(run, probe) else 1
+    return 0 if MODES[mode](run, probe) else 1
 
 
 if __name__ == "__main__":

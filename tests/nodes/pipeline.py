@@ -89,10 +89,10 @@ def touching(edge, other):
     )
 
 
-def overlapping(children):
+def overlapping(children, several=all):
     """Are most segments of each child under way while others are on the way to each other child,
-    and several for each child?"""
-    return all(most_at_once(edge.values()) >= SEVERAL for edge in children.values()) and all(
+    and several at once for each child (`several`: all) or for one at least (any)?"""
+    return several(most_at_once(edge.values()) >= SEVERAL for edge in children.values()) and all(
         min(touching(a, b), touching(b, a)) >= MOST
         for a, b in itertools.combinations(children.values(), 2)
     )
@@ -117,13 +117,13 @@ def look(folder):
     return {int(path.stem): read(path) for path in pathlib.Path(folder).glob("*.json")}
 
 
-def most_overlapping(ranks):
+def most_overlapping(ranks, several=all):
     """To how many children a leader's segments are under way at the same time, at most."""
     most = 0
     for leader, (_, broadcasts) in ranks.items():
         for sequence in broadcasts:
             children = edges(ranks, leader, sequence)
-            if len(children) > most and overlapping(children):
+            if len(children) > most and overlapping(children, several):
                 most = len(children)
     return most
 

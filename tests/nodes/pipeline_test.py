@@ -34,8 +34,8 @@ class Job:
             self.add(LEADER, "publish", begin, begin, 2, index, -1)
         self.add(child, "recv", 0, end, 0, index, LEADER)
 
-    def overlaps(self):
-        return pipeline.most_overlapping(self.ranks)
+    def overlaps(self, several=all):
+        return pipeline.most_overlapping(self.ranks, several)
 
     def early(self, ahead=1):
         return pipeline.most_early(self.ranks, ahead)
@@ -63,20 +63,26 @@ class Accepts(unittest.TestCase):
         self.assertEqual((job.overlaps(), job.early(2)), (2, 2))
 
 
+    def test_a_long_way_to_one_child(self):
+        """The other child has each segment at once."""
+        job = fill(lambda i: (10 * i, (10 * i + 1, 10 * i + 41), (10 * i + 2, 10 * i + 3)))
+        self.assertEqual((job.overlaps(), job.overlaps(any), job.early()), (0, 2, 2))
+
+
 class Refuses(unittest.TestCase):
     def test_one_child_after_the_other_per_segment(self):
         job = fill(lambda i: (10 * i, (10 * i, 10 * i + 4), (10 * i + 4, 10 * i + 8)))
-        self.assertEqual((job.overlaps(), job.early()), (0, 2))
+        self.assertEqual((job.overlaps(), job.overlaps(any), job.early()), (0, 0, 2))
 
     def test_both_children_and_then_the_next_segment(self):
         job = fill(lambda i: (10 * i, (10 * i, 10 * i + 10), (10 * i, 10 * i + 10)))
-        self.assertEqual((job.overlaps(), job.early()), (0, 2))
+        self.assertEqual((job.overlaps(), job.overlaps(any), job.early()), (0, 0, 2))
 
     def test_one_level_after_the_other(self):
         """Each is a pipeline in itself."""
         job = fill(lambda i: (10 * i, (1000 + 10 * i, 1040 + 10 * i),
                               (2000 + 10 * i, 2040 + 10 * i)))
-        self.assertEqual((job.overlaps(), job.early()), (0, 0))
+        self.assertEqual((job.overlaps(), job.overlaps(any), job.early()), (0, 0, 0))
 
     def test_levels_that_meet_at_their_ends_only(self):
         job = fill(lambda i: (10 * i, (10 * i, 10 * i + 40), (600 + 10 * i, 640 + 10 * i)))

@@ -97,12 +97,14 @@ job_flows_ud() { job 2 2 ud "$bin/api_tests" flows; }
 expected() { ESPALIER_LEVEL_SHAPES=node:chain job 6 3 "$1" "$flows" expected "" 0 4 32 2; }
 job_expected_rc() { expected shm,rc,ud; }
 job_expected_ud() { expected shm,ud; }
+# Five segments of 16 KiB are on their way at once.
 pipeline() {
-  network rate "$2" &&
-    ESPALIER_WIRES=$1 python3 -B "$here/../../nodes/overlap.py" slow "$run" /tmp/node "$flows"
+  network rate "$3" delay "$4" &&
+    ESPALIER_WIRES=$1 python3 -B "$here/../../nodes/overlap.py" "$2" "$run" /tmp/node "$flows"
 }
-job_pipeline_rc() { pipeline shm,rc,ud 16mbit; }
-job_pipeline_ud() { pipeline shm,ud 10mbit; }
+job_pipeline_rc() { pipeline shm,rc,ud slow 16mbit 32ms; }
+job_pipeline_ud() { pipeline shm,ud slow 10mbit 50ms; }
+job_pipeline_that_waits() { pipeline shm,rc,ud slow_waits 16mbit 32ms; }
 # Levels inside nodes, ranks all over the place, every root.
 levels() {
   MAP=random:3 ESPALIER_LEVELS=on ESPALIER_TOPOLOGY="pack:2 core:2 pu:1" job 8 2 "$1" "$probe" roots
