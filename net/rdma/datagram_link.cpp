@@ -24,11 +24,12 @@ constexpr std::uint64_t kLeftNs = 10'000'000'000;
 constexpr std::uint64_t kPathFirstNs = 1'000'000, kPathDoublings = 10;
 
 // A job sets the limit by RDMA_SILENCE.
-Error silent(Rank rank, std::uint64_t limit_ns) {
-  return error(ESP_ERR_PEER_DIED,
-               fmt::format("it has answered nothing for {} s (RDMA_SILENCE)",
-                           static_cast<double>(limit_ns) * 1e-9),
-               rank);
+Error silent(Rank rank, std::uint64_t limit_ns, bool left) {
+  return error(
+      ESP_ERR_PEER_DIED,
+      fmt::format("it has answered nothing for {} s ({})", static_cast<double>(limit_ns) * 1e-9,
+                  left && limit_ns == kLeftNs ? "it had left the job" : "RDMA_SILENCE"),
+      rank);
 }
 
 }  // namespace
@@ -273,7 +274,7 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= patience_ns(peer);
     if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
       peer.refuse = true;
-      return give_up(peer, silent(peer.rank, patience_ns(peer)));
+      return give_up(peer, silent(peer.rank, patience_ns(peer), peer.left));
     }
     make_ready(peer);
   }
@@ -303,7 +304,7 @@ void DatagramLink::ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept 
   const std::uint64_t patience = patience_ns(peer);
   if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= patience) {
     peer.refuse = true;
-    return give_up(peer, silent(peer.rank, patience_ns(peer)));
+    return give_up(peer, silent(peer.rank, patience_ns(peer), peer.left));
   }
   if (peer.probes < UINT8_MAX) ++peer.probes;
   peer.next_probe_ns = now_ns + patience / kProbesPerGiveUp + 1;
