@@ -235,26 +235,4 @@ esp_status esp_request_wait_all(esp_request** requests, size_t count) {
   return first;
 }
 
-esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
-                            double timeout_seconds) {
-  if (job == nullptr || counter == nullptr || !(timeout_seconds >= 0)) return ESP_ERR_ARGUMENT;
-  if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
-  const double limit = timeout_seconds > 0 ? timeout_seconds : job->config.timeout;
-  const double end = limit > 0 ? esp_time() + limit : 0;
-  const auto reached = [&] { return __atomic_load_n(counter, __ATOMIC_ACQUIRE) <= value; };
-  bool late = false;
-  api::wait_until(
-      *job,
-      [&] {
-        if (reached()) return true;
-        late = end > 0 && esp_time() > end;
-        return late;
-      },
-      nullptr);
-  api::flush(*job);
-  if (reached()) return ESP_OK;
-  return api::fail(*job, ESP_ERR_TIMEOUT,
-                   fmt::format("a counter has not come down to {} within {} s", value, limit));
-}
-
 }  // extern "C"

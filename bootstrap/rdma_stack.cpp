@@ -155,6 +155,8 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   rdma::DatagramLinkOptions options;
   options.me = {epoch_of(cards), me, ranks};
   options.give_up_ns = silence_ns(config);
+  // Who is not to be silent for long is asked as soon.
+  options.keepalive_ns = std::min(options.keepalive_ns, options.give_up_ns);
   options.counters = &counters;
   const rdma::AddressBook& book = *this;
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);

@@ -266,9 +266,11 @@ constexpr Knob kKnobs[] = {
                                    "copied.",
                                    {0, kTiB}),
     knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
-                                "A peer that answers no datagram for so long is given up. A rank "
-                                "that computes and calls nothing of the library does not answer. "
-                                "0: 120 s, or TIMEOUT if that is longer (never, if TIMEOUT is 0).",
+                                "A peer that answers no datagram for so long is given up. One "
+                                "with which nothing is under way is asked first when as long "
+                                "(10 s at most) has passed. A rank that computes and calls "
+                                "nothing of the library does not answer. 0: 120 s, or TIMEOUT if "
+                                "that is longer (never, if TIMEOUT is 0).",
                                 {0, kYear}),
     knob<&Config::counters>("COUNTERS", "",
                             "Write this rank's counters that are not 0 to the standard error when "

@@ -136,6 +136,13 @@ ESP_API int esp_job_fd(esp_job* job);
  * lateness of other ranks ring no bell. Negative on failure. */
 ESP_API int esp_job_arm(esp_job* job);
 
+/* Local, for a loop of one's own in which no operation waits for a certain rank, as one that waits
+ * for active messages: ESP_OK, or how the first of the job's ranks that are lost was lost, which
+ * esp_job_error names it for (ESP_ERR_PEER_DIED; ESP_ERR_NETWORK: it cannot be reached any more).
+ * Looks at every rank, with a system call for each of this node: a few times a second is often
+ * enough. */
+ESP_API esp_status esp_job_check(esp_job* job);
+
 /* Monotonic seconds. */
 ESP_API double esp_time(void);
 
@@ -433,7 +440,8 @@ ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, in
 /* Returns the first status that is not ESP_OK; all requests are complete and freed in any case. */
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
 /* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0:
- * the configured limit). */
+ * the configured limit). When a rank of the job is lost and the counter has stood still for a
+ * second, the wait ends as esp_job_check would. */
 ESP_API esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
                                     double timeout_seconds);
 

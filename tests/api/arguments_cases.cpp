@@ -170,6 +170,8 @@ void flows_and_requests(const Context& context) {
   REFUSED(esp_request_wait_all(nullptr, 1), ESP_ERR_ARGUMENT);
   CHECK_OK(esp_request_wait_all(nullptr, 0), world, "none");
   REFUSED(esp_counter_wait(context.job, nullptr, 0, 0.1), ESP_ERR_ARGUMENT);
+  REFUSED(esp_job_check(nullptr), ESP_ERR_ARGUMENT);
+  CHECK_OK(esp_job_check(context.job), world, "all are there");
 }
 
 // What `work` writes to stderr.

@@ -17,6 +17,8 @@
 //   fault_probe remote HOW               HOW: kill or stop (of itself): the victim, while the
 //   others
 //                                        send it messages and get from its memory
+//   fault_probe await HOW                HOW: kill, exit or stop (where silence is death): the
+//                                        victim, while the others wait for a word of it
 //   fault_probe slow target              one that answers seldom is asked for much
 //   fault_probe mismatch KIND            root, count, type, op, order, kind, form
 #include <unistd.h>
@@ -233,6 +235,45 @@ void reach_out(const Rank& r, const std::string& how) {
   ::kill(victim_pid, SIGKILL);
 }
 
+// Nothing is under way to the victim: the others wait for a message that it will never send.
+void wait_for_word(const Rank& r, const std::string& how) {
+  std::int64_t left = 1;
+  const esp_am_handler count_down = [](void* counter, int, uint64_t, const void*, size_t) {
+    --*static_cast<std::int64_t*>(counter);
+  };
+  expect(r, esp_am_register(r.job, 1, count_down, &left) == ESP_OK, "setup");
+  expect(r, esp_job_check(r.job) == ESP_OK, "all are there");
+  int pid = r.rank == kVictim ? static_cast<int>(::getpid()) : 0, victim_pid = 0;
+  expect(r, esp_allreduce(r.world, &pid, &victim_pid, 1, ESP_INT32, ESP_SUM) == ESP_OK, "setup");
+  if (r.rank == kVictim) {
+    ::usleep(100'000);
+    if (how == "exit") std::_Exit(0);
+    ::raise(how == "kill" ? SIGKILL : SIGSTOP);
+    return;
+  }
+  const double begin = esp_time();
+  esp_status status = ESP_OK;
+  if (r.rank % 2 == 0) {
+    status = esp_counter_wait(r.job, &left, 0, 0);
+  } else {
+    for (; status == ESP_OK && esp_time() < begin + 30; ::usleep(50'000)) {
+      (void)esp_progress(r.job);
+      status = esp_job_check(r.job);
+    }
+  }
+  const double took = esp_time() - begin;
+  const std::string text = esp_job_error(r.job);
+  expect(r, status == ESP_ERR_PEER_DIED, std::string("status: ") + esp_status_text(status));
+  expect(r, took < kEndSeconds, "took " + std::to_string(took) + " s");
+  expect(r, text.find("rank 1 died") == 0, "does not name the victim: " + text);
+  // Words of the living still come, and what is not there yet is waited for.
+  expect(r, left == 1 && esp_am_send(r.job, r.rank, 1, 0, nullptr, 0) == ESP_OK, "a word");
+  expect(r, esp_counter_wait(r.job, &left, 0, 0) == ESP_OK, "a word came");
+  expect(r, esp_job_check(r.job) == ESP_ERR_PEER_DIED, "the victim is still lost");
+  std::printf("OK rank %d: %.2f s, %s\n", r.rank, took, text.c_str());
+  if (how == "stop" && r.rank == 0) ::kill(victim_pid, SIGKILL);
+}
+
 // Much is asked of a rank that answers seldom: what waits its turn is not late.
 void ask_slow_one(const Rank& r) {
   constexpr std::uint64_t kAsked = 6000;
@@ -428,6 +469,8 @@ int main(int argc, char** argv) {
     come_late(r, argv[2]);
   } else if (mode == "remote") {
     reach_out(r, argv[2]);
+  } else if (mode == "await") {
+    wait_for_word(r, argv[2]);
   } else if (mode == "slow") {
     ask_slow_one(r);
   } else if (mode == "mismatch") {

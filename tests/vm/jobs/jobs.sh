@@ -227,6 +227,10 @@ job_silence_is_warned_of() {
   echo "$said"
   grep -q "warning: rank 1 is lost: .*it has answered nothing for 1 s (RDMA_SIL" <<< "$said"
 }
+job_silence_ends_waits_for_words() {
+  ESPALIER_RDMA_SILENCE=1 fault 1 2 2 shm,ud await stop &&
+    ESPALIER_RDMA_SILENCE=1 fault 1 2 2 shm,rc,ud await stop
+}
 # Who asks for an address that no port has goes on without, and is told.
 job_wrong_gid_is_warned_of() {
   local said
