@@ -31,6 +31,11 @@ struct ConnectionJobOptions {
   std::uint32_t accesses = 0;  // puts and gets of each rank to each other
   std::uint64_t limit_ns = 1'000'000'000;
 };
+inline ConnectionJobOptions seeded(std::uint64_t seed) {
+  ConnectionJobOptions options;
+  options.seed = seed;
+  return options;
+}
 
 class ConnectionJob {
  public:
