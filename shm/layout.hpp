@@ -22,16 +22,21 @@ inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
 inline constexpr std::uint32_t kMailWords = kMaxLocalRanks / 64;
 inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
-// In Cell::ticket: the send is synchronous, so nothing but its receive may acknowledge it.
-inline constexpr std::uint16_t kSynchronousTicket = 0x8000;
+// In Cell::ticket: the send is synchronous, its receive answers kTaken.
+inline constexpr std::uint16_t kSynchronous = 0x8000;
 
 enum class CellKind : std::uint8_t {
   kInline,  // payload in the cell
   kArena,   // payload in the sender's arena at `where`; acknowledged
   kDirect,  // payload in the sender's heap at `where`; acknowledged
   kPull,    // payload in the sender's private memory at `where`: process_vm_readv; acknowledged
-  kGrant,   // no payload: segments with ordinal < `where` of the reverse flow may be sent
+  // Answers to the reverse flow, without a payload:
+  kGrant,  // segments with ordinal < `where` may be sent
+  kTaken,  // the receive of the synchronous segment `where` has found it
 };
+constexpr bool is_answer(CellKind kind) noexcept {
+  return kind >= CellKind::kGrant;
+}
 
 // One message from one rank to another. Written by the sender, `turn` last (release); the receiver
 // reads `turn` (acquire) and then the rest. Re-used when the receiver's `drained` has passed it.

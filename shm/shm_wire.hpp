@@ -73,6 +73,19 @@ class ShmWire final : public Wire {
     SendOp* op = nullptr;
     bool open = false;
   };
+  // A synchronous segment whose receive has not found it.
+  struct Untaken {
+    Rank to = kNoRank;
+    std::uint64_t flow = 0;
+    std::uint32_t ordinal = 0;
+    SendOp* op = nullptr;
+  };
+  // What a receiver has to say and has no cell for.
+  struct Answer {
+    CellKind kind = CellKind::kGrant;
+    std::uint64_t flow = 0;
+    std::uint32_t where = 0;
+  };
   struct Unexpected;
   struct Grant;
   // A segment larger than the quantum, on its way from a peer's private memory.
@@ -92,12 +105,12 @@ class ShmWire final : public Wire {
     std::uint64_t ticket_next = 0, ticket_oldest = 0;  // tickets; never wrap, so laps alternate
     std::uint32_t ops_open = 0;                        // tickets with an op
     std::uint32_t received = 0;                        // cells
-    std::uint32_t interest = 0;                        // posted receives, open ops, awaited grant
-    std::uint32_t active_at = 0;                       // position in active_ while interest > 0
+    // Posted receives, open ops, untaken segments, awaited grant.
+    std::uint32_t interest = 0;
+    std::uint32_t active_at = 0;  // position in active_ while interest > 0
     bool awaits_grant = false;
     std::unique_ptr<Ticket[]> tickets;
-    std::vector<std::pair<std::uint64_t, std::uint32_t>>
-        owed_grants;  // (flow, limit): no cell free
+    std::vector<Answer> owed;
   };
   // The part of a cell that depends on how the segment travels.
   struct Carriage {
@@ -146,9 +159,10 @@ class ShmWire final : public Wire {
   void unhold(RecvOp& op) noexcept;
   void drop_grants() noexcept;
   void note_grant(Peer& peer, const Cell& cell) noexcept;
-  void send_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
-  void flush_grants(Peer& peer) noexcept;
-  bool put_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
+  void note_taken(Peer& peer, const Cell& cell) noexcept;
+  void answer(Peer& peer, const Answer& what) noexcept;
+  void flush_answers(Peer& peer) noexcept;
+  bool put_answer(Peer& peer, const Answer& what) noexcept;
   void press() noexcept;
   void relax() noexcept;
   void evacuate(RecvOp& op) noexcept;
@@ -167,8 +181,9 @@ class ShmWire final : public Wire {
   RecvOp* held_ = nullptr;  // views into the segment, for idle()
   std::vector<Unexpected*> free_unexpected_;
   std::vector<SendOp*>
-      finished_;                // completions still to be called; they must not run inside a post
-  std::vector<Pulling> pulls_;  // served in turn, a quantum per progress()
+      finished_;                  // completions still to be called; they must not run inside a post
+  std::vector<Untaken> untaken_;  // few: of the controls of a comparison, one at a time each
+  std::vector<Pulling> pulls_;    // served in turn, a quantum per progress()
   std::size_t pull_turn_ = 0;
   std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event
   bool pressed_ = false;

@@ -100,7 +100,7 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   const std::uint32_t step = std::clamp(window / 2, 1U, 8U);
   const std::uint32_t limit = segment.ordinal + 1;
   if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
-    send_grant(p, segment.flow.key, limit);
+    answer(p, {CellKind::kGrant, segment.flow.key, limit});
   }
   if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
     ESP_ASSERT(!found->posted);
@@ -129,7 +129,7 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   }
   Cell& cell = p.in->cells[p.received % kRingCells];
   const bool here = cell.turn.load(std::memory_order_acquire) == p.received / kRingCells + 1;
-  if (!here || cell.kind == CellKind::kGrant || cell.flow != segment.flow.key ||
+  if (!here || is_answer(cell.kind) || cell.flow != segment.flow.key ||
       cell.ordinal != segment.ordinal) {
     return Posted::kRetry;
   }
@@ -169,6 +169,8 @@ void ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
 Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += cell.bytes;
+  if ((cell.ticket & kSynchronous) != 0) [[unlikely]]
+    answer(p, {CellKind::kTaken, cell.flow, cell.ordinal});
   op.status = check(p, cell, op);
   if (!op.status.ok()) {
     if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
@@ -184,13 +186,15 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
   if (message.evacuated == nullptr) {
     posted = deliver(p, message.cell, op);
   } else {
+    const Cell& cell = message.cell;
     ++counters_.segments_received;
-    counters_.bytes_received += message.cell.bytes;
-    op.status = check(p, message.cell, op);
+    counters_.bytes_received += cell.bytes;
+    if ((cell.ticket & kSynchronous) != 0) answer(p, {CellKind::kTaken, cell.flow, cell.ordinal});
+    op.status = check(p, cell, op);
     if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
     } else {
-      if (op.status.ok()) copy_bytes(op.dst, message.evacuated, message.cell.bytes);
+      if (op.status.ok()) copy_bytes(op.dst, message.evacuated, cell.bytes);
       std::free(message.evacuated);
     }
     message.evacuated = ESP_PLANT(23, nullptr, message.evacuated);
@@ -201,8 +205,8 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
 
 // False: no memory for an unexpected segment; it stays in the ring.
 bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
-  if (cell.kind == CellKind::kGrant) {
-    note_grant(p, cell);
+  if (is_answer(cell.kind)) {
+    cell.kind == CellKind::kGrant ? note_grant(p, cell) : note_taken(p, cell);
     return true;
   }
   if (MatchNode* found = matcher_.find(p.rank, cell.flow, cell.ordinal)) [[likely]] {
@@ -256,8 +260,8 @@ int ShmWire::progress() noexcept {
   for (std::size_t i = active_.size(); i-- > 0;) {
     if (i >= active_.size()) continue;
     Peer& p = peers_[active_[i]];
-    if (!p.owed_grants.empty()) [[unlikely]]
-      flush_grants(p);
+    if (!p.owed.empty()) [[unlikely]]
+      flush_answers(p);
     events += drain(p);
     if (p.ops_open > 0) (void)reap(p);
   }
@@ -280,7 +284,7 @@ int ShmWire::progress() noexcept {
 }
 
 void ShmWire::acknowledge(Peer& p, std::uint32_t ticket, std::uint8_t lap) noexcept {
-  p.in->acks[ticket & ~std::uint32_t{kSynchronousTicket}].store(lap, std::memory_order_release);
+  p.in->acks[ticket & ~std::uint32_t{kSynchronous}].store(lap, std::memory_order_release);
   wake(p);
 }
 
@@ -329,7 +333,7 @@ void ShmWire::cancel(RecvOp& op) noexcept {
 int ShmWire::keep_house() noexcept {
   int events = 0;
   for (Peer& p : peers_) {
-    if (!p.owed_grants.empty()) flush_grants(p);
+    if (!p.owed.empty()) flush_answers(p);
     events += drain(p);
   }
   const auto pressed = [&](Rank rank) {
@@ -357,8 +361,7 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 
 void ShmWire::evacuate(Unexpected& message) noexcept {
   const Cell& cell = message.cell;
-  const bool synchronous = (cell.ticket & kSynchronousTicket) != 0;
-  if (cell.kind == CellKind::kInline || synchronous || message.evacuated != nullptr) return;
+  if (cell.kind == CellKind::kInline || message.evacuated != nullptr) return;
   void* copy = std::malloc(cell.bytes);
   if (copy == nullptr) return;
   if (cell.kind == CellKind::kPull) {

@@ -17,9 +17,9 @@ struct ShmWire::Grant : MatchNode {
 
 namespace {
 
-// The last cells of a ring are kept for grants: a receiver must be able to let its sender go on
+// The last cells of a ring are kept for answers: a receiver must be able to let its sender go on
 // whatever else it has queued towards it.
-constexpr std::uint32_t kGrantReserve = 8;
+constexpr std::uint32_t kAnswerReserve = 8;
 // Of the next chunk; more would only queue up before the loads that the caller waits for.
 constexpr std::uint64_t kPrefetchBytes = 4096;
 
@@ -43,6 +43,7 @@ Posted ShmWire::send_inline(Peer& p, const Send& send) noexcept {
   Cell& cell = next_cell(p);
   cell.kind = CellKind::kInline;
   cell.lap = 0;
+  cell.ticket = 0;
   cell.flow = send.segment.flow.key;
   cell.ordinal = send.segment.ordinal;
   cell.signature = send.segment.signature;
@@ -63,7 +64,7 @@ Posted ShmWire::publish(const Send& send, std::span<const Rank> peers, SendOp& o
 
 // All or nothing: room is checked for every peer before the first cell is written.
 Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
-  const bool needs_ticket = send.bytes > Cell::kPayloadBytes || send.synchronous;
+  const bool needs_ticket = send.bytes > Cell::kPayloadBytes;
   for (const Rank to : peers) {
     Peer& p = peer(to);
     if (!granted(p, send) || !has_room(p, needs_ticket)) {
@@ -78,17 +79,22 @@ Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
   }
   if (pressed_) [[unlikely]]
     relax();
-  const bool wait =
-      send.synchronous || carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
-  if (wait) {
-    carriage.op = &op;
-    op.readers = static_cast<std::uint32_t>(peers.size());
+  // What is read in the sender's memory is waited for, and what is synchronous.
+  const bool read = carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
+  const std::uint32_t waits = (read ? 1 : 0) + (send.synchronous ? 1 : 0);
+  if (read) carriage.op = &op;
+  op.readers = waits * static_cast<std::uint32_t>(peers.size());
+  for (const Rank to : peers) {
+    if (send.synchronous) [[unlikely]] {
+      untaken_.push_back({to, send.segment.flow.key, send.segment.ordinal, &op});
+      add_interest(peer(to));
+    }
+    put_cell(peer(to), send, carriage);
   }
-  for (const Rank to : peers) put_cell(peer(to), send, carriage);
   if (carriage.kind == CellKind::kArena) prefetch_next(send.bytes);
   counters_.segments_sent += peers.size();
   counters_.bytes_sent += send.bytes * peers.size();
-  return wait ? Posted::kPending : Posted::kDone;
+  return waits > 0 ? Posted::kPending : Posted::kDone;
 }
 
 // The lines of the next chunk still lie with those who read them last. Asked for now, they come
@@ -131,9 +137,9 @@ void ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
 }
 
 bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
-  if (p.sent - p.drained_seen >= kRingCells - kGrantReserve) {
+  if (p.sent - p.drained_seen >= kRingCells - kAnswerReserve) {
     p.drained_seen = p.out->drained.load(std::memory_order_acquire);
-    if (p.sent - p.drained_seen >= kRingCells - kGrantReserve) return false;
+    if (p.sent - p.drained_seen >= kRingCells - kAnswerReserve) return false;
   }
   if (!ticket) return true;
   if (p.tickets == nullptr) p.tickets = std::make_unique<Ticket[]>(kTickets);
@@ -239,11 +245,11 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
     std::memcpy(cell.payload, send.data, send.bytes);
   }
   cell.lap = 0;  // No acknowledgement wanted.
-  if (carriage.kind != CellKind::kInline || carriage.op != nullptr) {
+  cell.ticket = send.synchronous ? kSynchronous : 0;
+  if (carriage.kind != CellKind::kInline) {
     const std::uint64_t number = p.ticket_next++;
     p.tickets[number % kTickets] = {carriage.chunk, carriage.op, true};
-    cell.ticket = static_cast<std::uint16_t>(number % kTickets);
-    if (send.synchronous) cell.ticket |= kSynchronousTicket;
+    cell.ticket |= static_cast<std::uint16_t>(number % kTickets);
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
   }
@@ -292,48 +298,65 @@ void ShmWire::cancel(SendOp& op) noexcept {
       if (--p.ops_open == 0) drop_interest(p);
     }
   }
+  std::erase_if(untaken_, [&](const Untaken& untaken) {
+    if (untaken.op != &op) return false;
+    drop_interest(peer(untaken.to));
+    return true;
+  });
   std::erase(finished_, &op);
+}
+
+// Of one that was taken back nothing is known any more.
+void ShmWire::note_taken(Peer& p, const Cell& cell) noexcept {
+  const auto found = std::find_if(untaken_.begin(), untaken_.end(), [&](const Untaken& untaken) {
+    return untaken.to == p.rank && untaken.flow == cell.flow && untaken.ordinal == cell.where;
+  });
+  if (found == untaken_.end()) return;
+  SendOp* op = found->op;
+  untaken_.erase(found);
+  drop_interest(p);
+  if (--op->readers == 0) finished_.push_back(op);
 }
 
 // Grants of a flow keep their order: the sender forgets the flow with its last segment, and an
 // older grant that came after it would stay for ever.
-void ShmWire::send_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
-  if (p.owed_grants.empty() && put_grant(p, flow, limit)) [[likely]]
+void ShmWire::answer(Peer& p, const Answer& what) noexcept {
+  if (p.owed.empty() && put_answer(p, what)) [[likely]]
     return;
-  for (auto& [owed_flow, owed_limit] : p.owed_grants) {
-    if (owed_flow != flow) continue;
-    owed_limit = std::max(owed_limit, limit);
+  for (Answer& owed : p.owed) {
+    if (what.kind != CellKind::kGrant || owed.kind != what.kind || owed.flow != what.flow) continue;
+    owed.where = std::max(owed.where, what.where);
     return;
   }
-  p.owed_grants.emplace_back(flow, limit);
+  p.owed.push_back(what);
 }
 
 // False: no cell is free.
-bool ShmWire::put_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
+bool ShmWire::put_answer(Peer& p, const Answer& what) noexcept {
   if (p.sent - p.drained_seen >= kRingCells) {
     p.drained_seen = p.out->drained.load(std::memory_order_acquire);
     if (p.sent - p.drained_seen >= kRingCells) return false;
   }
   Cell& cell = next_cell(p);
-  cell.kind = CellKind::kGrant;
+  cell.kind = what.kind;
   cell.lap = 0;
-  cell.flow = flow;
+  cell.ticket = 0;
+  cell.flow = what.flow;
   cell.ordinal = 0;
   cell.bytes = 0;
-  cell.where = limit;
-  ++counters_.grants;
+  cell.where = what.where;
+  if (what.kind == CellKind::kGrant) ++counters_.grants;
   publish_cell(p, cell);
   return true;
 }
 
-void ShmWire::flush_grants(Peer& p) noexcept {
+void ShmWire::flush_answers(Peer& p) noexcept {
   std::size_t paid = 0;
-  for (const auto& [flow, limit] : p.owed_grants) {
-    if (!put_grant(p, flow, limit)) break;
+  for (const Answer& owed : p.owed) {
+    if (!put_answer(p, owed)) break;
     ++paid;
   }
-  p.owed_grants.erase(p.owed_grants.begin(),
-                      p.owed_grants.begin() + static_cast<std::ptrdiff_t>(paid));
+  p.owed.erase(p.owed.begin(), p.owed.begin() + static_cast<std::ptrdiff_t>(paid));
 }
 
 void ShmWire::wake(Peer& p) noexcept {
