@@ -76,11 +76,6 @@ void look_around(esp_job& job) noexcept;
 // operations end when a member dies or does not come.
 int poll_once(esp_job& job) noexcept;
 
-// How the first of the ranks that are lost was lost; ok: all are there. Owner. Slow.
-Status lost_rank(esp_job& job) noexcept;
-// fail() for it.
-esp_status fail_lost(esp_job& job, Status loss);
-
 // Blocking calls are not allowed inside callbacks.
 inline bool may_block(const esp_job& job) noexcept {
   return job.threaded ? !job.worker->on_thread() : !job.worker->in_progress();

@@ -151,10 +151,12 @@ WaitPolicy wait_policy(const esp_job& job) {
   policy.spins = 40 * looks_per_us;
   policy.spin_ns = 50'000;  // after the last arrival, in a wait that had some
   policy.yield_ns = 100'000;
-  // Who is alone on its node is woken by a network only, which costs the waker nothing (a rank of
-  // the same node would have to call the kernel for it). So where others want its core it sleeps
-  // soon (4 nodes x 1 rank on 2 cores, broadcast of 1 MiB: 0.8 of the time with the default).
-  if (job.nodes.locals.size() == 1) policy.shared_yield_ns = policy.yield_ns;
+  // Who is alone on its node is woken by a network only, which costs the waker no further call (a
+  // rank of the same node, or a thread that hands in work, would have to make one). So where others
+  // want its core it sleeps soon (4 nodes x 1 rank on 2 cores, broadcast of 1 MiB: 0.8 of the time
+  // with the default).
+  const bool alone = job.nodes.locals.size() == 1 && !job.threaded;
+  if (alone) policy.shared_yield_ns = policy.yield_ns;
   if (crowded) {
     policy.spins = policy.shared_spins;
     policy.spin_ns = 0;

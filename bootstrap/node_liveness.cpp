@@ -27,12 +27,20 @@ bool NodeLiveness::process_gone(const Card& card) const noexcept {
          state.start != card.pid_start;
 }
 
-bool NodeLiveness::is_dead(Rank rank) noexcept {
-  const auto r = static_cast<std::size_t>(rank);
+void NodeLiveness::take_reports() noexcept {
   for (const Rank reported : bootstrap_.poll_deaths()) {
     dead_[static_cast<std::size_t>(reported)] = true;
   }
-  if (dead_[r]) return true;
+}
+
+bool NodeLiveness::is_dead(Rank rank) noexcept {
+  take_reports();
+  return dead_[static_cast<std::size_t>(rank)] || has_died_here(rank);
+}
+
+// Of a rank of this node.
+bool NodeLiveness::has_died_here(Rank rank) noexcept {
+  const auto r = static_cast<std::size_t>(rank);
   // A rank of the own process ends with this one, and its lock cannot be seen from here.
   if (cards_[r].pid == cards_[static_cast<std::size_t>(me_)].pid &&
       cards_[r].pid_namespace == cards_[static_cast<std::size_t>(me_)].pid_namespace) {
@@ -42,6 +50,15 @@ bool NodeLiveness::is_dead(Rank rank) noexcept {
   if (local == shm::kMaxLocalRanks || segment_.holds_lock(local)) return false;
   dead_[r] = process_gone(cards_[r]);
   return dead_[r];
+}
+
+Status NodeLiveness::first_lost() noexcept {
+  take_reports();
+  for (Rank rank = 0; rank < static_cast<Rank>(dead_.size()); ++rank) {
+    if (rank == me_ || has_left(rank)) continue;
+    if (dead_[static_cast<std::size_t>(rank)] || has_died_here(rank)) return loss(rank);
+  }
+  return {};
 }
 
 Status NodeLiveness::loss(Rank rank) noexcept {

@@ -26,11 +26,16 @@ class NodeLiveness final : public Liveness {
   bool is_leaving(Rank rank) noexcept override;
   bool has_left(Rank rank) noexcept override;
   Status loss(Rank rank) noexcept override;
+  // How a rank was lost that has not left the job: of several, the lowest. Ok: there is none. Asks
+  // the kernel about each of this node.
+  Status first_lost() noexcept;
   // The network does not reach the rank any more. `why` names it.
   void note_lost(Rank rank, const Status& why) noexcept;
 
  private:
   bool process_gone(const Card& card) const noexcept;
+  bool has_died_here(Rank rank) noexcept;
+  void take_reports() noexcept;
 
   shm::Segment& segment_;
   const std::vector<Card>& cards_;

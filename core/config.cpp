@@ -268,7 +268,8 @@ constexpr Knob kKnobs[] = {
     knob<&Config::rdma_silence>("RDMA_SILENCE", "s",
                                 "A peer that answers no datagram for so long is given up. One "
                                 "with which nothing is under way is asked first when as long "
-                                "(10 s at most) has passed. A rank that computes and calls "
+                                "(10 s at most) has passed, so that takes up to twice as long. "
+                                "A rank that computes and calls "
                                 "nothing of the library does not answer. 0: 120 s, or TIMEOUT if "
                                 "that is longer (never, if TIMEOUT is 0).",
                                 {0, kYear}),

@@ -133,8 +133,8 @@ class Wire {
   virtual void release(RecvOp& op) noexcept = 0;
   // Takes a posted receive back; its completion will not fire, and nothing more is written to its
   // memory. No effect on one that completed. A segment that is on its way into it stays for the
-  // next receive of it; a wire that reads from the sender's memory may give it back to the sender
-  // instead. So who cancels gives the flow up.
+  // next receive of this segment; a wire that reads from the sender's memory may give it back to
+  // the sender instead. Which of the two is not told: who cancels gives the flow up.
   virtual void cancel(RecvOp& op) noexcept = 0;
   // Takes a pending send back: its completion will not fire, peers may still read the buffer until
   // they learn of the failure.

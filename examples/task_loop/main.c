@@ -152,6 +152,8 @@ static void sleep_on(Runtime* rt, int fd) {
     rt->woken += woken;
   }
   if (esp_progress(rt->job) > 0 && !woken) ++rt->deaf;
+  /* Nobody thanks for what a rank that is lost was given. */
+  if (!woken && esp_job_check(rt->job) != ESP_OK) esp_abort(rt->job, 1, esp_job_error(rt->job));
 }
 
 static void loop(Runtime* rt, int fd) {

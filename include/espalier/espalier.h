@@ -136,11 +136,13 @@ ESP_API int esp_job_fd(esp_job* job);
  * lateness of other ranks ring no bell. Negative on failure. */
 ESP_API int esp_job_arm(esp_job* job);
 
-/* Local, for a loop of one's own in which no operation waits for a certain rank, as one that waits
- * for active messages: ESP_OK, or how the first of the job's ranks that are lost was lost, which
- * esp_job_error names it for (ESP_ERR_PEER_DIED; ESP_ERR_NETWORK: it cannot be reached any more).
- * Looks at every rank, with a system call for each of this node: a few times a second is often
- * enough. */
+/* Local, for a loop of one's own that waits for what others do without an operation of this rank,
+ * as for active messages: ESP_OK, or how a rank of the job was lost, of several the lowest, which
+ * esp_job_error names. ESP_ERR_PEER_DIED: it ended, or was given up for its silence;
+ * ESP_ERR_NETWORK: it cannot be reached any more. One that has left by esp_job_finalize is not
+ * lost. Says what this rank knows: progress brings the news, of ranks on other nodes only about
+ * those that it has exchanged something with, unless the launcher tells of deaths. Looks at every
+ * rank, with a system call for each of this node: a few times a second is often enough. */
 ESP_API esp_status esp_job_check(esp_job* job);
 
 /* Monotonic seconds. */
@@ -440,8 +442,10 @@ ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, in
 /* Returns the first status that is not ESP_OK; all requests are complete and freed in any case. */
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
 /* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0:
- * the configured limit). When a rank of the job is lost and the counter has stood still for a
- * second, the wait ends as esp_job_check would. */
+ * the configured limit): operations that count it down are still under way then. Where this rank
+ * has no operation under way at all, a rank of the job is lost and the counter has stood still for
+ * more than a second, the wait ends as esp_job_check would. With ESP_THREAD_PROGRESS, who else
+ * writes the counter does so atomically (release). */
 ESP_API esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
                                     double timeout_seconds);
 

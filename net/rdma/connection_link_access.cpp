@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/copy.hpp"
+#include "core/plant.hpp"
 #include "net/rdma/connection_peer.hpp"
 
 namespace espalier::rdma {
@@ -127,7 +128,8 @@ void ConnectionLink::complete_access(Record& record) noexcept {
     }
     access.come += record.bytes;
   }
-  const bool all = access.gets ? access.come == access.bytes : record.number != 0;
+  const bool all = access.gets ? ESP_PLANT(79, access.come == access.bytes, access.come > 0)
+                               : record.number != 0;
   const bool ends = all && access.completion != nullptr;
   drop_access(record);
   if (!ends) return;
@@ -204,7 +206,7 @@ void ConnectionLink::rewind_accesses(Peer& peer) noexcept {
       ++statistics_.turned_away;
       finish(*access, Status(ESP_ERR_STATE, peer.rank));
     } else {
-      access->asked = access->come;
+      access->asked = ESP_PLANT(78, access->come, access->gets ? access->come : access->asked);
     }
     access = next;
   }

@@ -8,12 +8,12 @@ import sys
 import tempfile
 
 ROWS = {
-    *((task, over, memory) for task in ("latency", "bandwidth")
+    *((task, over, memory, None) for task in ("latency", "bandwidth")
       for over, memory in (("rc", "registered"), ("ud", "copied"))),
-    *(("bandwidth", "rc", memory) for memory in ("cached", "copied")),
-    *((task, "rc", "registered")
-      for task in ("put", "put-stream", "get", "get-stream", "late")),
-    ("memory", None, None),
+    *(("bandwidth", "rc", memory, None) for memory in ("cached", "copied")),
+    *((task, "rc", "registered", None) for task in ("put", "put-stream", "get", "get-stream")),
+    *(("late", "rc", "registered", read) for read in (False, True)),
+    ("memory", None, None, None),
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def main(source, build):
         if done.returncode != 0:
             return done.returncode
         rows = json.loads(kept.read_text(encoding="utf-8"))
-    found = {(row["task"], row.get("over"), row.get("memory")) for row in rows}
+    found = {(row["task"], *map(row.get, ("over", "memory", "read"))) for row in rows}
     complaints = [f"no row: {missing}" for missing in sorted(ROWS - found, key=str)]
     complaints += filter(None, map(wrong, rows))
     print(*complaints, sep="\n")

@@ -82,7 +82,9 @@ def both(command, ranks, levels):
 
 def waits(command, ranks, variant, windows=WINDOWS, several=all, **how):
     """A variant that waits looks as if it did."""
-    most = pipeline.most_overlapping(traces(command, ranks, windows, variant, **how), several)
+    found = traces(command, ranks, windows, variant, **how)
+    assert pipeline.most_children(found) > 1, "the traces show no leader with two children"
+    most = pipeline.most_overlapping(found, several)
     print(f"variant {variant}: {most} children at the same time")
     return most < 2
 

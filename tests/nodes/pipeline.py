@@ -128,6 +128,13 @@ def most_overlapping(ranks, several=all):
     return most
 
 
+def most_children(ranks):
+    """Of a leader, whose whole broadcast the traces show."""
+    return max((len(edges(ranks, leader, sequence))
+                for leader, (_, broadcasts) in ranks.items() for sequence in broadcasts),
+               default=0)  # fmt: skip
+
+
 def most_early(ranks, ahead):
     """Of how many vertices a leader hands on most segments early, at most."""
     return max(

@@ -69,6 +69,14 @@ class Accepts(unittest.TestCase):
         self.assertEqual((job.overlaps(), job.overlaps(any), job.early()), (0, 2, 2))
 
 
+class Counts(unittest.TestCase):
+    def test_children_that_got_all(self):
+        job = fill(lambda i: (10 * i, (10 * i, 10 * i + 4), (10 * i + 4, 10 * i + 8)))
+        self.assertEqual(pipeline.most_children(job.ranks), 2)
+        del job.ranks[3][0]["recv"][0]
+        self.assertEqual(pipeline.most_children(job.ranks), 1)
+
+
 class Refuses(unittest.TestCase):
     def test_one_child_after_the_other_per_segment(self):
         job = fill(lambda i: (10 * i, (10 * i, 10 * i + 4), (10 * i + 4, 10 * i + 8)))

@@ -10,6 +10,10 @@ echo "$output"
 echo "exit code of the job: $code"
 ok=$(grep -c '^OK ' <<<"$output")
 bad=$(grep -c '^BAD ' <<<"$output")
+if grep -q "WARNING: ThreadSanitizer" <<<"$output"; then
+  echo "FAILED: a data race"
+  exit 1
+fi
 if [ "$code" = 124 ] || [ "$bad" != 0 ] || [ "$ok" != "$expected" ]; then
   echo "FAILED: $ok ranks OK (expected $expected), $bad BAD"
   exit 1

@@ -239,18 +239,24 @@ void reach_out(const Rank& r, const std::string& how) {
 void wait_for_word(const Rank& r, const std::string& how) {
   std::int64_t left = 1;
   const esp_am_handler count_down = [](void* counter, int, uint64_t, const void*, size_t) {
-    --*static_cast<std::int64_t*>(counter);
+    __atomic_fetch_sub(static_cast<std::int64_t*>(counter), 1, __ATOMIC_RELEASE);
   };
   expect(r, esp_am_register(r.job, 1, count_down, &left) == ESP_OK, "setup");
   expect(r, esp_job_check(r.job) == ESP_OK, "all are there");
   int pid = r.rank == kVictim ? static_cast<int>(::getpid()) : 0, victim_pid = 0;
   expect(r, esp_allreduce(r.world, &pid, &victim_pid, 1, ESP_INT32, ESP_SUM) == ESP_OK, "setup");
+  // Everybody is out of that when the victim goes.
+  char word = 0;
+  for (int other = 0; r.rank == kVictim && other < r.size; ++other) {
+    if (other == kVictim) continue;
+    expect(r, esp_recv(r.world, &word, 1, other, 0) == ESP_OK, "setup");
+  }
   if (r.rank == kVictim) {
-    ::usleep(100'000);
     if (how == "exit") std::_Exit(0);
     ::raise(how == "kill" ? SIGKILL : SIGSTOP);
     return;
   }
+  expect(r, esp_send(r.world, &word, 1, kVictim, 0) == ESP_OK, "setup");
   const double begin = esp_time();
   esp_status status = ESP_OK;
   if (r.rank % 2 == 0) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/wire/traffic.hpp"
+#include "tests/wire/payload.hpp"
 
 namespace espalier::test {
 namespace {
@@ -27,7 +27,7 @@ struct ConnectionAccesses::Lane : Completion {
 
 ConnectionAccesses::ConnectionAccesses(std::uint32_t ranks, std::uint32_t count, double whims,
                                        std::uint64_t seed)
-    : ranks_(ranks), whims_(whims), prng_(seed) {
+    : ranks_(ranks), whims_(whims), prng_(seed), registered_(ranks) {
   for (std::uint32_t i = 0; i < ranks * ranks; ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     Lane& lane = *lanes_.back();
@@ -53,9 +53,11 @@ void ConnectionAccesses::expose(const std::vector<rdma::ConnectionLink*>& links)
       lane.there = target.expose(lane.place.data(), kBytesMax);
     }
     ESP_ASSERT(lane.there.address != 0);
+    ++registered_[static_cast<std::size_t>(lane.to)];
     // Where it cannot be registered it is copied.
     rdma::ConnectionLink& origin = *links[static_cast<std::size_t>(lane.from)];
-    if (prng_.chance(0.5)) (void)origin.memory().add(lane.local.data(), kBytesMax);
+    const bool adds = prng_.chance(0.5) && origin.memory().add(lane.local.data(), kBytesMax).ok();
+    registered_[static_cast<std::size_t>(lane.from)] += adds ? 1 : 0;
   }
 }
 
@@ -90,6 +92,13 @@ void ConnectionAccesses::end(Rank from, Rank to) {
 
 bool ConnectionAccesses::done(Rank from, Rank to) const {
   return lane(from, to).left == 0 && !lane(from, to).pending;
+}
+
+bool ConnectionAccesses::open(Rank from) const {
+  for (std::uint32_t to = 0; to < ranks_; ++to) {
+    if (lane(from, static_cast<Rank>(to)).pending) return true;
+  }
+  return false;
 }
 
 void ConnectionAccesses::on_end(Completion& completion, Status status) noexcept {

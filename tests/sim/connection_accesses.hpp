@@ -26,6 +26,12 @@ class ConnectionAccesses {
   // The target is lost: no more is started.
   void end(Rank from, Rank to);
   bool done(Rank from, Rank to) const;
+  // Is one of `from` under way?
+  bool open(Rank from) const;
+  // Pieces of memory of `rank` that are registered for all this time.
+  std::size_t registered(Rank rank) const noexcept {
+    return registered_[static_cast<std::size_t>(rank)];
+  }
   // The first thing that was wrong.
   const std::string& failure() const noexcept { return failure_; }
 
@@ -42,6 +48,7 @@ class ConnectionAccesses {
   Prng prng_;
   std::vector<rdma::ConnectionLink*> links_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by origin and target
+  std::vector<std::size_t> registered_;       // by rank
   std::string failure_;
 };
 

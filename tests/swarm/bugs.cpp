@@ -66,6 +66,8 @@ constexpr Bug kBugs[] = {
     {76, "read twice", "a frame that was read before a break is read again after it", kConnections},
     {77, "one inside another", "a frame that has been read is delivered inside another",
      kConnections},
+    {78, "half a put", "after a break a put goes on behind what had been asked for", kConnections},
+    {79, "early report", "a get ends with its first part", kConnections},
     {75, "one peer's packets", "packets for arrivals are provided for the last connection alone",
      kConnections},
 };

@@ -1,15 +1,17 @@
 // The connection stage: the library's FrameWires over ConnectionLinks, over simulated adapters
 // whose connections break and whose receivers run dry; letters are lost, repeated and overtaken.
 //
-// Beside what the job checks: no rank gives up one that lives, no receiver runs dry but by chance,
-// and when all is quiet everything is complete, all packets are posted and nothing is registered
-// any more that was so for one operation.
+// Beside what the job checks: ranks put into each other's memory and get from it, and every byte is
+// right; no rank gives up one that lives, no receiver runs dry but by chance, and when all is quiet
+// everything is complete, all packets are posted and nothing is registered any more that was so for
+// one operation.
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "net/frame_wire.hpp"
 #include "net/sim/sim_connection_port.hpp"
+#include "tests/sim/connection_accesses.hpp"
 #include "tests/sim/letters.hpp"
 #include "tests/swarm/network_options.hpp"
 #include "tests/swarm/world_stage.hpp"
@@ -24,6 +26,7 @@ class ConnectionStage final : public WorldStage {
         scenario_(scenario),
         net_(world_, scenario.adapter),
         letters_(world_),
+        accesses_(scenario.ranks, scenario.accesses, scenario.whims, ~scenario.seed),
         nodes_(scenario.ranks) {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
       const auto rank = static_cast<Rank>(r);
@@ -38,6 +41,9 @@ class ConnectionStage final : public WorldStage {
       node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
                                                    net::FrameWireOptions{}, node.counters);
     }
+    std::vector<rdma::ConnectionLink*> links;
+    for (const Node& n : nodes_) links.push_back(n.link.get());
+    accesses_.expose(links);
   }
   ~ConnectionStage() override { take_down(); }
 
@@ -53,12 +59,14 @@ class ConnectionStage final : public WorldStage {
     if (net_.under_way() > 0) return fmt::format("{} operations are under way", net_.under_way());
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
       const Node& n = nodes_[r];
+      if (accesses_.open(static_cast<Rank>(r))) return fmt::format("an access of rank {} hangs", r);
       if (!n.link->drained()) return fmt::format("rank {} waits for completions", r);
       if (n.port->packets_posted() != n.port->packets_provided()) {
         return fmt::format("rank {} holds packets", r);
       }
       // Of the link's own packets.
-      if (n.port->regions() > 1) return fmt::format("rank {} holds registrations", r);
+      if (n.port->regions() > 1 + accesses_.registered(static_cast<Rank>(r)))
+        return fmt::format("rank {} holds registrations", r);
       if (n.wire->held_bytes() > 0) return fmt::format("the wire of rank {} holds segments", r);
     }
     return {};
@@ -84,12 +92,26 @@ class ConnectionStage final : public WorldStage {
     for (int events = 1; events > 0;) {
       events = n.wire->progress();
       events += self.turn_(self.context_, rank);
+      events += self.reach_over(rank);
     }
     const std::uint64_t due = n.link->deadline_ns();
     if (due > 0 && due < self.world_.now_ns() + kFarNs) self.world_.wake_at(rank, due);
   }
 
+  // The next put or get to each rank that this one has a connection with.
+  int reach_over(Rank rank) {
+    int started = 0;
+    for (std::size_t to = 0; to < nodes_.size() && scenario_.accesses > 0; ++to) {
+      const auto target = static_cast<Rank>(to);
+      if (target == rank || accesses_.done(rank, target)) continue;
+      const auto turn = accesses_.turn(rank, target);
+      started += turn == test::ConnectionAccesses::Turn::kDone ? 1 : 0;
+    }
+    return started;
+  }
+
   std::string misconduct() {
+    if (!accesses_.failure().empty()) return accesses_.failure();
     std::string wrong = ran_dry(scenario_, net_);
     const auto lives = [this](Rank rank) { return !crashed(rank); };
     for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
@@ -109,6 +131,7 @@ class ConnectionStage final : public WorldStage {
   const Scenario& scenario_;
   sim::ConnectionNet net_;
   test::Letters letters_;
+  test::ConnectionAccesses accesses_;
   std::vector<Node> nodes_;
   Turn turn_ = nullptr;
   void* context_ = nullptr;

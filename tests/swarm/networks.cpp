@@ -64,6 +64,13 @@ void draw_connections(Prng prng, Scenario& scenario) {
   if (prng.chance(0.3)) faults.echo = 0.2 * prng.unit();
 }
 
+// Each pair of ranks has memory for them.
+void draw_accesses(Prng prng, Scenario& scenario) {
+  if (scenario.stage != StageKind::kConnections || scenario.ranks > 6 || prng.chance(0.3)) return;
+  scenario.accesses = static_cast<std::uint32_t>(1 + prng.below(8));
+  if (prng.chance(0.3)) scenario.whims = 0.3 * prng.unit();
+}
+
 // Some peers have connections, others do not.
 void draw_paths(Prng prng, Scenario& scenario) {
   if (scenario.stage != StageKind::kRdma) return;
@@ -98,6 +105,7 @@ void draw_network(Scenario& scenario) {
   draw_datagrams(network_prng(scenario.seed), scenario);
   draw_connections(network_prng(scenario.seed ^ other << 16), scenario);
   draw_paths(network_prng(scenario.seed ^ other << 32), scenario);
+  draw_accesses(network_prng(scenario.seed ^ 0x707574), scenario);
 }
 
 }  // namespace espalier::swarm

@@ -102,8 +102,9 @@ class RdmaStage final : public WorldStage {
                                        scenario_.ranks, connection_options(scenario_, rank));
       if (made) n.connections = std::move(*made);
     }
+    // Ranks are lost on purpose: nobody wants to read that.
     n.link = std::make_unique<rdma::RdmaLink>(*n.datagrams, n.connections.get(), scenario_.ranks,
-                                              scenario_.connections_max);
+                                              scenario_.connections_max, -1, Log(LogLevel::kError));
     n.wire = std::make_unique<net::FrameWire>(*n.link, static_cast<int>(scenario_.ranks),
                                               net::FrameWireOptions{}, n.counters);
   }

@@ -364,6 +364,7 @@ std::string Scenario::describe() const {
         connections.pull_from_bytes, connections.memory.register_from_bytes,
         odd_ranks_copy ? " by even ranks" : "");
   }
+  if (accesses > 0) text += fmt::format("  {} accesses each, {:.2f} taken back\n", accesses, whims);
   if (stage == StageKind::kRdma) {
     text += fmt::format(
         "  {} connections for a rank's sends, adapters have {}, {} pairs of ranks have none\n",

@@ -103,6 +103,9 @@ struct Scenario {
   sim::ConnectionLimits adapter;
   rdma::ConnectionOptions connections;
   bool odd_ranks_copy = false;  // they register nothing for one operation
+  // kConnections: puts and gets of each rank to each other, and the share that is taken back.
+  std::uint32_t accesses = 0;
+  double whims = 0;
   // kRdma.
   std::uint32_t connections_max = 0;         // of a rank, in one direction
   std::vector<std::pair<Rank, Rank>> apart;  // who must not have one

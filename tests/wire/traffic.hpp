@@ -1,5 +1,5 @@
-// What the wire tests send and receive: operations that remember what happened to them, payload
-// that says who wrote it, and helpers that step a world until it is quiet.
+// What the wire tests send and receive: operations that remember what happened to them, and
+// helpers that step a world until it is quiet.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,27 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/prng.hpp"
 #include "core/wire.hpp"
+#include "payload.hpp"
 #include "world.hpp"
 
 namespace espalier::test {
-
-// Payload of one segment: different for every (seed, offset).
-inline void fill(void* data, std::uint64_t bytes, std::uint64_t seed) {
-  auto* out = static_cast<std::byte*>(data);
-  std::uint64_t state = seed;
-  for (std::uint64_t i = 0; i < bytes; i += 8) {
-    const std::uint64_t word = splitmix64(state);
-    std::memcpy(out + i, &word, std::min<std::uint64_t>(8, bytes - i));
-  }
-}
-
-inline bool holds(const void* data, std::uint64_t bytes, std::uint64_t seed) {
-  std::vector<std::byte> expected(bytes);
-  fill(expected.data(), bytes, seed);
-  return bytes == 0 || std::memcmp(data, expected.data(), bytes) == 0;
-}
 
 // Where it does not hold, by whole words, and where what stands there should stand:
 // " [4096, 8192) holds what belongs to 8192".

@@ -91,12 +91,13 @@ class Job {
 
   // Drives progress once; callbacks run from here. The number of events handled.
   int progress() const noexcept { return esp_progress(job_); }
-  // Is a rank of the job lost? Slow; for loops of one's own (esp_job_check).
-  Status check() const noexcept {
+  // How a rank of the job was lost; ok: none is. Slow; for loops of one's own (esp_job_check).
+  Status lost() const noexcept {
     const esp_status status = esp_job_check(job_);
     return status == ESP_OK ? Status() : Status(status, error());
   }
   // Drives progress until counter <= value; zero: the configured limit.
+  // Ends early when only a rank that is lost could bring it down (esp_counter_wait).
   Status wait_until(std::int64_t& counter, std::int64_t value,
                     std::chrono::duration<double> timeout = {}) const noexcept {
     const esp_status status = esp_counter_wait(job_, &counter, value, timeout.count());
