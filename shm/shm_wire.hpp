@@ -61,6 +61,7 @@ class ShmWire final : public Wire {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
+  bool flush() noexcept override;
   void idle() noexcept override { (void)keep_house(); }
 
   std::uint32_t local(Rank rank) const noexcept {
@@ -105,7 +106,7 @@ class ShmWire final : public Wire {
     std::uint64_t ticket_next = 0, ticket_oldest = 0;  // tickets; never wrap, so laps alternate
     std::uint32_t ops_open = 0;                        // tickets with an op
     std::uint32_t received = 0;                        // cells
-    // Posted receives, open ops, untaken segments, awaited grant.
+    // Posted receives, open ops, untaken segments, awaited grant, owed answers.
     std::uint32_t interest = 0;
     std::uint32_t active_at = 0;  // position in active_ while interest > 0
     bool awaits_grant = false;
@@ -160,6 +161,7 @@ class ShmWire final : public Wire {
   void drop_grants() noexcept;
   void note_grant(Peer& peer, const Cell& cell) noexcept;
   void note_taken(Peer& peer, const Cell& cell) noexcept;
+  void tell_taken(Peer& peer, const Cell& cell) noexcept;
   void answer(Peer& peer, const Answer& what) noexcept;
   void flush_answers(Peer& peer) noexcept;
   bool put_answer(Peer& peer, const Answer& what) noexcept;
@@ -185,6 +187,7 @@ class ShmWire final : public Wire {
   std::vector<Untaken> untaken_;  // few: of the controls of a comparison, one at a time each
   std::vector<Pulling> pulls_;    // served in turn, a quantum per progress()
   std::size_t pull_turn_ = 0;
+  std::uint32_t owing_ = 0;        // peers that answers are owed to
   std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event
   bool pressed_ = false;
 };

@@ -165,20 +165,28 @@ void ShmWire::fetch(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
 }
 
+// Its receive has it, or is about to pull it.
+void ShmWire::tell_taken(Peer& p, const Cell& cell) noexcept {
+  if ((cell.ticket & kSynchronous) == 0) [[likely]]
+    return;
+  answer(p, {CellKind::kTaken, cell.flow, cell.ordinal});
+}
+
 // The segment for a posted (or just posting) receive is here. kDone: op.status says how it went.
 Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += cell.bytes;
-  if ((cell.ticket & kSynchronous) != 0) [[unlikely]]
-    answer(p, {CellKind::kTaken, cell.flow, cell.ordinal});
+  Posted posted = Posted::kDone;
   op.status = check(p, cell, op);
   if (!op.status.ok()) {
     if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
-    return Posted::kDone;
+  } else if (cell.kind == CellKind::kPull) {
+    posted = start_pull(p, cell, op);
+  } else {
+    fetch(p, cell, op);
   }
-  if (cell.kind == CellKind::kPull) return start_pull(p, cell, op);
-  fetch(p, cell, op);
-  return Posted::kDone;
+  tell_taken(p, cell);
+  return posted;
 }
 
 Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
@@ -189,7 +197,6 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
     const Cell& cell = message.cell;
     ++counters_.segments_received;
     counters_.bytes_received += cell.bytes;
-    if ((cell.ticket & kSynchronous) != 0) answer(p, {CellKind::kTaken, cell.flow, cell.ordinal});
     op.status = check(p, cell, op);
     if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
@@ -197,6 +204,7 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
       if (op.status.ok()) copy_bytes(op.dst, message.evacuated, cell.bytes);
       std::free(message.evacuated);
     }
+    tell_taken(p, cell);
     message.evacuated = ESP_PLANT(23, nullptr, message.evacuated);
   }
   free_unexpected_.push_back(&message);

@@ -266,10 +266,9 @@ TEST(ShmWire, SendersOfSynchronousSegmentsLearnOfThemThroughAFullRing) {
   }
   while (!all.back()->received.complete()) (void)world.wire(1).progress();
   for (auto& m : all) EXPECT_EQ(m->sent.fired, 0);
-  ASSERT_TRUE(step_until(world, [&] {
-    world.wire(1).idle();
-    return std::all_of(all.begin(), all.end(), [](auto& m) { return m->sent.complete(); });
-  }));
+  // By progress() alone: housekeeping would hide an answer that is forgotten.
+  for (int i = 0; i < 1000; ++i) (void)step(world);
+  for (auto& m : all) ASSERT_TRUE(m->sent.complete());
   for (auto& m : all) m->check();
   receive_all(world, back);
 }
