@@ -70,7 +70,7 @@ struct Send {
 
 struct SendOp : Completion {
   using Completion::Completion;
-  std::uint32_t readers = 0;  // the wire's: acknowledgements still missing
+  std::uint32_t readers = 0;  // the wire's: answers still missing
   SendOp* chain = nullptr;    // the wire's
 };
 

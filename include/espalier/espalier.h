@@ -264,9 +264,7 @@ typedef enum esp_shape {
 
 /* The three variants of the ADAPT paper (Luo et al., HPDC '18, Algorithms 1-3): the same tree and
  * segments, with more or fewer synchronisation dependencies. BLOCKING and WAITALL exist as controls
- * of experiments. At most 256 of their segments are on the way from one rank to another; then
- * everything above 88 bytes that goes there, of any operation, waits until the receiver has entered
- * one of theirs and taken a segment. */
+ * of experiments: their transfers are complete when the receiver has taken the segment. */
 typedef enum esp_variant {
   ESP_VARIANT_EVENT = 0,
   ESP_VARIANT_WAITALL,
