@@ -23,15 +23,6 @@ constexpr std::uint64_t kLeftNs = 10'000'000'000;
 // Between looks for a path: doubled each time.
 constexpr std::uint64_t kPathFirstNs = 1'000'000, kPathDoublings = 10;
 
-// A job sets the limit by RDMA_SILENCE.
-Error silent(Rank rank, std::uint64_t limit_ns, bool left) {
-  return error(
-      ESP_ERR_PEER_DIED,
-      fmt::format("it has answered nothing for {} s ({})", static_cast<double>(limit_ns) * 1e-9,
-                  left && limit_ns == kLeftNs ? "it had left the job" : "RDMA_SILENCE"),
-      rank);
-}
-
 }  // namespace
 
 DatagramPeer::Alarm::Alarm(DatagramPeer& owner) noexcept
@@ -260,6 +251,18 @@ std::uint64_t DatagramLink::patience_ns(const Peer& peer) const noexcept {
   return peer.left ? std::min(options_.give_up_ns, kLeftNs) : options_.give_up_ns;
 }
 
+// A job sets the limit by RDMA_SILENCE.
+void DatagramLink::give_up_silent(Peer& peer) noexcept {
+  const std::uint64_t limit_ns = patience_ns(peer);
+  std::string why =
+      fmt::format("it has answered nothing for {} s ({})", static_cast<double>(limit_ns) * 1e-9,
+                  peer.left && limit_ns == kLeftNs ? "it had left the job" : "RDMA_SILENCE");
+  // Whose fault that is.
+  if (!port_.link_up()) why += "; this rank's own port is down";
+  peer.refuse = true;
+  give_up(peer, error(ESP_ERR_PEER_DIED, std::move(why), peer.rank));
+}
+
 void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
   if (!peer.reachable) {
     if (now_ns < peer.next_probe_ns) return set_alarm(peer);
@@ -273,8 +276,7 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     const bool last_word = peer.left && peer.goodbye_sent && peer.send.reach() == 1;
     const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= patience_ns(peer);
     if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
-      peer.refuse = true;
-      return give_up(peer, silent(peer.rank, patience_ns(peer), peer.left));
+      return give_up_silent(peer);
     }
     make_ready(peer);
   }
@@ -303,8 +305,7 @@ void DatagramLink::ask_whether_alive(Peer& peer, std::uint64_t now_ns) noexcept 
   }
   const std::uint64_t patience = patience_ns(peer);
   if (peer.probes >= kAttemptsMin && now_ns - peer.probing_since_ns >= patience) {
-    peer.refuse = true;
-    return give_up(peer, silent(peer.rank, patience_ns(peer), peer.left));
+    return give_up_silent(peer);
   }
   if (peer.probes < UINT8_MAX) ++peer.probes;
   peer.next_probe_ns = now_ns + patience / kProbesPerGiveUp + 1;

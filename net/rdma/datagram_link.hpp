@@ -167,6 +167,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void release(Flight* done) noexcept;
 
   // Ends (datagram_link_end.cpp).
+  void give_up_silent(Peer& peer) noexcept;
   void give_up(Peer& peer, Error why) noexcept;
   void give_up_all() noexcept;
   Error adapter_failed() const;

@@ -86,6 +86,8 @@ class DatagramPort {
   // negative: the adapter is gone, fault() says why.
   virtual int poll(DatagramSink& sink, int budget) noexcept = 0;
   virtual const Status& fault() const noexcept = 0;
+  // Whether the network's port works, as far as the adapter has told; it may come back.
+  virtual bool link_up() const noexcept { return true; }
 
   // Sleeping: as in net/link.hpp.
   virtual int descriptor() const noexcept = 0;

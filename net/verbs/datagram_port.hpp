@@ -38,6 +38,7 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
   void flush() noexcept override { ring(); }
   int poll(rdma::DatagramSink& sink, int budget) noexcept override;
   const Status& fault() const noexcept override { return adapter_.fault(); }
+  bool link_up() const noexcept override { return adapter_.link_up(); }
   int descriptor() const noexcept override { return completions_->descriptor(); }
   bool arm() noexcept override;
 

@@ -55,4 +55,9 @@ std::vector<WorldKind> random_worlds() {
           on_bad_network("RcWorseNetwork", worse<Over::kConnections>)};
 }
 
+std::vector<WorldKind> plain_links() {
+  return {on_good_network("Ud", good<Over::kDatagrams>),
+          on_good_network("Rc", good<Over::kConnections>)};
+}
+
 }  // namespace espalier::test

@@ -51,9 +51,9 @@ struct Slot {
     ASSERT_EQ(op->fired, 0) << "inside a post";
     ++rounds;
   }
-  void look() const {
+  void look(Parties& parties) const {
     ASSERT_EQ(op->fired, 1);
-    ASSERT_TRUE(op->status.ok());
+    ASSERT_TRUE(op->status.ok()) << parties.world().link(from).describe(to);
     if (op->kind == RemoteKind::kGet) {
       ASSERT_TRUE(holds(buffer.data(), bytes, seed));
     }
@@ -115,13 +115,14 @@ TEST_P(Access, PutsGetsAtomicsAndMessagesAtOnce) {
   for (Slot& slot : slots) slot.start(parties, prng);
   constexpr int kRounds = 12;
   const auto done = [&] {
+    if (HasFatalFailure()) return true;
     bool all = true;
     for (Slot& slot : slots) {
       if (slot.op->fired == 0) {
         all = false;
         continue;
       }
-      slot.look();
+      slot.look(parties);
       if (slot.rounds < kRounds) slot.start(parties, prng);
       all = all && slot.rounds == kRounds && slot.op->fired == 1;
     }

@@ -4,44 +4,19 @@
 
 #include <algorithm>
 
-#include "connection_world.hpp"
-#include "datagram_world.hpp"
-#include "relay_world.hpp"
+#include "frame_world.hpp"
 #include "traffic.hpp"
+#include "world_kind.hpp"
 
 namespace espalier::test {
 namespace {
 
-struct Kind {
-  const char* name;
-  std::unique_ptr<FrameWorld> (*make)();
-
-  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
-};
 constexpr int kRanks = 3;
 
-// In small pieces, so that payloads can be met half-way.
-std::unique_ptr<FrameWorld> tcp() {
-  RelayPolicy policy;
-  policy.chunk_bytes = 20'000;
-  return std::make_unique<RelayWorld>(kRanks, tcp_options("127.0.0.1"), policy);
-}
-std::unique_ptr<FrameWorld> datagrams() {
-  return std::make_unique<DatagramWorld>(kRanks, "");
-}
-std::unique_ptr<FrameWorld> connections() {
-  return std::make_unique<ConnectionWorld>(kRanks, ConnectionWorldOptions{});
-}
-std::unique_ptr<FrameWorld> placing_connections() {
-  ConnectionWorldOptions options;
-  options.registers = true;
-  return std::make_unique<ConnectionWorld>(kRanks, options);
-}
-
 // Rank 1 has little memory, rank 0 sends, rank 2 is another.
-class LittleMemory : public ::testing::TestWithParam<Kind> {
+class LittleMemory : public ::testing::TestWithParam<WorldKind> {
  protected:
-  LittleMemory() : world_(GetParam().make()) {
+  LittleMemory() : world_(static_cast<FrameWorld*>(GetParam().make(kRanks).release())) {
     for (const Rank from : {0, 2}) exchange(from, 8);
   }
   std::unique_ptr<Message> message(Rank from, std::uint64_t bytes) {
@@ -83,11 +58,7 @@ class LittleMemory : public ::testing::TestWithParam<Kind> {
  private:
   std::uint64_t number_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Of, LittleMemory,
-                         ::testing::Values(Kind{"Tcp", tcp}, Kind{"Datagrams", datagrams},
-                                           Kind{"Connections", connections},
-                                           Kind{"PlacingConnections", placing_connections}),
-                         [](const auto& kind) { return std::string(kind.param.name); });
+INSTANTIATE_TEST_SUITE_P(Of, LittleMemory, ::testing::ValuesIn(plain_links()), name_of_world);
 
 // What came whole before is there for its receives.
 TEST_P(LittleMemory, ForSegmentsThatNobodyExpects) {

@@ -41,6 +41,9 @@ std::unique_ptr<World> make_world(int ranks) {
 // For the cases of the contract, and for random traffic.
 std::vector<WorldKind> all_worlds();
 std::vector<WorldKind> random_worlds();
+// FrameWorlds of one kind of link each, which lose nothing. A message of 500,000 bytes takes more
+// than one look.
+std::vector<WorldKind> plain_links();
 
 inline std::string name_of_world(const ::testing::TestParamInfo<WorldKind>& info) {
   return info.param.name;

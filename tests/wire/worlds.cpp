@@ -146,6 +146,24 @@ struct TcpRelayed : RelayWorld {
   explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
 };
 
+// In small pieces, so that payloads can be met half-way.
+struct TcpInPieces : RelayWorld {
+  static RelayPolicy policy() {
+    RelayPolicy policy;
+    policy.chunk_bytes = 20'000;
+    return policy;
+  }
+  explicit TcpInPieces(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
+};
+struct PlacingConnections : ConnectionWorld {
+  static ConnectionWorldOptions options() {
+    ConnectionWorldOptions options;
+    options.registers = true;
+    return options;
+  }
+  explicit PlacingConnections(int ranks) : ConnectionWorld(ranks, options()) {}
+};
+
 // Links that have no room every other time.
 struct TcpStingy : TcpWorld {
   explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
@@ -184,6 +202,13 @@ std::vector<WorldKind> random_worlds() {
   worlds.push_back({"TcpStingy", make_world<TcpStingy>});
   worlds.push_back({"SimHindered", make_world<SimHindered>});
   return worlds;
+}
+
+std::vector<WorldKind> plain_links() {
+  return {{"Tcp", make_world<TcpInPieces>},
+          {"Datagrams", make_world<Datagrams>},
+          {"Connections", make_world<Connections>},
+          {"PlacingConnections", make_world<PlacingConnections>}};
 }
 
 }  // namespace espalier::test

@@ -81,17 +81,30 @@ bad() {
 }
 link_up() { ip link set "n$1" up && ip -batch "/run/routes-n$1"; }
 
-job_rc_and_ud_2_ranks_2_nodes() { job 2 2 shm,rc,ud "$probe" collect; }
-job_rc_and_ud_8_ranks_4_nodes() { job 8 4 shm,rc,ud,tcp "$probe" collect; }
-job_rc_and_ud_16_ranks_8_nodes() { job 16 8 shm,rc,ud "$probe" collect; }
+# ready_job: a job in which no packet finds its receiver without a place for it, as credits promise.
+# Adapters count them.
+not_ready() {
+  awk '{ sum += $1 } END { print sum }' /sys/class/infiniband/rxe*/ports/1/hw_counters/*_rnr_err
+}
+ready_job() {
+  local before
+  before=$(not_ready)
+  job "$@" || return 1
+  echo "packets for which a receiver was not ready: $(($(not_ready) - before))"
+  (($(not_ready) == before))
+}
+
+job_rc_and_ud_2_ranks_2_nodes() { ready_job 2 2 shm,rc,ud "$probe" collect; }
+job_rc_and_ud_8_ranks_4_nodes() { ready_job 8 4 shm,rc,ud,tcp "$probe" collect; }
+job_rc_and_ud_16_ranks_8_nodes() { ready_job 16 8 shm,rc,ud "$probe" collect; }
 job_ud_alone_4_ranks_2_nodes() { job 4 2 shm,ud "$probe" collect; }
 job_ud_alone_8_ranks_8_nodes() { job 8 8 shm,ud "$probe" collect; }
-job_rc_alone_4_ranks_4_nodes() { job 4 4 shm,rc "$probe" collect; }
-job_rc_without_shared_memory_4_ranks() { job 4 2 rc,ud "$probe" collect; }
+job_rc_alone_4_ranks_4_nodes() { ready_job 4 4 shm,rc "$probe" collect; }
+job_rc_without_shared_memory_4_ranks() { ready_job 4 2 rc,ud "$probe" collect; }
 job_few_connections_6_ranks_6_nodes() {
   ESPALIER_RDMA_CONNECTIONS=1 job 6 6 shm,rc,ud "$probe" collect
 }
-job_flows_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" flows; }
+job_flows_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" flows; }
 job_flows_ud() { job 2 2 ud "$bin/api_tests" flows; }
 # Nothing unexpected, windows kept, segments handed on one by one (tests/nodes).
 expected() { ESPALIER_LEVEL_SHAPES=node:chain job 6 3 "$1" "$flows" expected "" 0 4 32 2; }
@@ -115,15 +128,17 @@ job_random_map_8_ranks_4_nodes() { MAP=random:5 job 8 4 shm,rc,ud "$probe" roots
 # A descriptor to sleep on.
 job_events_rc() { job 4 4 rc,ud "$bin/api_tests" events; }
 job_events_ud() { job 4 4 ud "$bin/api_tests" events; }
+job_events_shm_and_rc() { job 4 2 shm,rc,ud "$bin/api_tests" events; }
+job_events_shm_and_ud() { job 4 2 shm,ud "$bin/api_tests" events; }
 job_task_loop_rc() { job 4 2 shm,rc,ud "$bin/task_loop"; }
 job_task_loop_ud() { job 4 4 ud "$bin/task_loop"; }
 job_pgas_array_rc() { job 4 2 shm,rc,ud "$bin/pgas_array"; }
 job_pgas_array_ud() { job 2 2 ud "$bin/pgas_array"; }
 # One-sided operations and active messages.
-job_regions_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" regions; }
+job_regions_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" regions; }
 job_reach_ranks_that_compute() { job 4 2 shm,rc,ud "$probe" reach; }
 job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
-job_messages_4_ranks_2_nodes() { job 4 2 shm,rc,ud "$bin/api_tests" messages; }
+job_messages_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" messages; }
 job_messages_ud() { job 4 4 ud "$bin/api_tests" messages; }
 job_remote_killed_rc() { fault 3 4 4 rc,ud remote kill; }
 # Whoever waits sleeps at once, on both ports.
@@ -159,6 +174,15 @@ job_second_device() {
   grep -q "rxe0:1 instead of: rxe7: ibv_create_qp (UD): " <<< "$said" &&
     grep -q "^rdma  *rxe0:1 RoCE, active" <<< "$said" &&
     job 2 2 shm,rc,ud "${second[@]}" "$probe" collect
+}
+# Nobody names a device: each rank takes one of the nearest, ranks of a node different ones.
+job_devices_chosen_automatically() {
+  local said
+  local -x ESPALIER_WIRES=rc,ud ESPALIER_TIMEOUT=20
+  said=$("$run" --timeout 60 --tag -n 4 "$bin/esp-info" --every-rank) || return 1
+  echo "$said"
+  (($(sed -n 's/.*rdma  *\(rxe[0-7]\):1 RoCE, active.*/\1/p' <<< "$said" | sort -u | wc -l) == 4)) &&
+    "$run" --timeout 60 -n 4 "$probe" collect
 }
 job_esp_info() {
   local said
@@ -217,8 +241,13 @@ job_namespaces_netem_tcp() {
 }
 job_killed_rc() { fault 3 4 2 shm,rc,ud die small kill; }
 job_killed_ud() { fault 3 4 4 shm,ud die small kill; }
+job_killed_large_rc() { fault 3 4 4 rc,ud die bcast kill; }
+job_killed_large_reduce_rc() { fault 3 4 4 rc,ud die reduce kill; }
+job_killed_large_ud() { fault 3 4 4 ud die allreduce kill; }
+job_killed_between_nodes_and_memory() { fault 3 4 2 shm,rc,ud die allreduce kill; }
+job_stopped_inside_rc() { ESPALIER_TIMEOUT=6 fault 3 4 4 rc,ud stop allreduce inside; }
 job_stopped_rc() { ESPALIER_TIMEOUT=6 fault 3 4 2 shm,rc,ud stop small; }
-job_stopped_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop small; }
+job_stopped_inside_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop bcast inside; }
 # To this side a rank that is silent for longer than it may is dead; why stands in the log.
 job_silence_is_warned_of() {
   local said
@@ -270,30 +299,35 @@ end() {
 # cut WIRES: the link of node 1 goes down under a job, for good; all of its ranks end by themselves.
 cut() {
   local code=0
-  ESPALIER_TIMEOUT=3 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" lose
+  ESPALIER_RDMA_SILENCE=2 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" lose 1
   ip link set n1 down
   end || code=$?
   link_up 1
+  grep -q "espalier\[1\].* rank [02] is lost: .*; this rank's own port is down" /tmp/said || return 1
   return "$code"
 }
 job_link_down_rc() { cut shm,rc,ud; }
 job_link_down_ud() { cut shm,ud; }
 # The device of rank 0 goes, for good, and nothing else: the ranks of each node go on.
 gone() {
-  ESPALIER_SPIN_US=0 ESPALIER_YIELD_US=0 ESPALIER_TIMEOUT=5 LD_PRELOAD=$bin/device_gone.so \
+  ESPALIER_SPIN_US=0 ESPALIER_YIELD_US=0 ESPALIER_RDMA_SILENCE=4 LD_PRELOAD=$bin/device_gone.so \
     job 4 2 "$1" "$probe" gone
 }
 job_device_gone_rc() { gone shm,rc,ud; }
 job_device_gone_ud() { gone shm,ud; }
-# The same for a second; the job goes on.
+# The same for a second; the job goes on, and its connections are made anew.
 flap() {
-  ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4
+  ESPALIER_COUNTERS=1 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4
   ip link set n1 down
   sleep 1
   link_up 1
   end
 }
-job_link_down_and_up_rc() { flap shm,rc,ud; }
+job_link_down_and_up_rc() {
+  flap shm,rc,ud || return 1
+  # Node 1 has two peers.
+  (($(sed -n 's/^espalier\[1\].* queue_pairs \([0-9]*\).*/\1/p' /tmp/said) > 2))
+}
 job_link_down_and_up_ud() { flap shm,ud; }
 
 filter=${ESPALIER_VM_FILTER:-*} failed=0

@@ -5,19 +5,20 @@
 //   jobs_probe roots       broadcasts and reductions from and to every rank
 //   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
-//   jobs_probe lose        the same until one fails, which must name a rank
-//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp); the ranks of each node go
-//   on
-//                          with each other, and sleep while they wait
+//   jobs_probe lose LOST   the same until one fails, which must name LOST, to LOST itself one of
+//                          the others; those go on with each other
+//   jobs_probe gone        the device of rank 0 goes (device_gone.cpp), and the same; the ranks of
+//                          each node go on with each other, too, and sleep while they wait
 //   jobs_probe reach       half of the ranks put and get while the other half, each on another
-//   node,
-//                          looks at its own memory only
+//                          node, looks at its own memory only
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <regex>
+#include <string>
 
 #include "tests/support/collectives.hpp"
 
@@ -110,18 +111,40 @@ void last(const Context& context, double seconds) {
   }
 }
 
-void lose(const Context& context) {
-  esp_status status = ESP_OK;
-  for (std::uint32_t number = 1; status == ESP_OK; ++number) {
-    status = round(context, number);
-    if (number == 1) tell_begun(context);
-  }
+bool names(const std::string& text, int rank) {
+  return std::regex_search(text, std::regex("\\brank " + std::to_string(rank) + "\\b"));
+}
+
+// `go`: what the lost one does so that it is lost. The adapters find it out, not the job's limit of
+// time.
+void lose(
+    const Context& context, int lost, void (*go)() = [] {}) {
+  const bool mine = context.rank == lost;
+  Context others = context;
+  CHECK_OK(esp_team_split(context.world, mine ? ESP_NO_TEAM : 0, context.rank, &others.world),
+           context.world, "split");
+  others.size = context.size - 1;
+  others.rank = context.rank - (context.rank > lost ? 1 : 0);
+  esp_status status = round(context, 1);
+  CHECK_OK(status, context.world, "before");
+  tell_begun(context);
+  if (mine) go();
+  for (std::uint32_t number = 2; status == ESP_OK; ++number) status = round(context, number);
   const std::string text = esp_team_error(context.world);
-  CHECK(status == ESP_ERR_TIMEOUT || status == ESP_ERR_NETWORK || status == ESP_ERR_PEER_DIED, "{}",
-        esp_status_text(status));
-  CHECK(text.find("rank ") != std::string::npos || text.find("ranks ") != std::string::npos,
-        "names nobody: {}", text);
   fmt::print("rank {}: {}\n", context.rank, text);
+  CHECK(status == ESP_ERR_NETWORK || status == ESP_ERR_PEER_DIED, "{}", esp_status_text(status));
+  bool right = !mine && names(text, lost);
+  for (int other = 0; mine && other < context.size; ++other) {
+    right |= other != lost && names(text, other);
+  }
+  CHECK(right, "names another, or nobody: {}", text);
+  if (!mine) CHECK_OK(round(others, 1), others.world, "the others");
+}
+
+void lose_device() {
+  auto* flag = static_cast<int*>(::dlsym(RTLD_DEFAULT, "device_gone"));
+  CHECK(flag != nullptr, "device_gone.so is not there");
+  if (flag != nullptr) *flag = 1;
 }
 
 // Two ranks per node.
@@ -133,14 +156,8 @@ void gone(const Context& context) {
   pair.world = node;
   pair.rank = context.rank % 2;
   pair.size = 2;
-  CHECK_OK(round(context, 1), context.world, "before");
   CHECK_OK(round(pair, 1), node, "before, on the node");
-  if (context.rank == 0) {
-    auto* flag = static_cast<int*>(::dlsym(RTLD_DEFAULT, "device_gone"));
-    CHECK(flag != nullptr, "device_gone.so is not there");
-    if (flag != nullptr) *flag = 1;
-  }
-  lose(context);
+  lose(context, 0, lose_device);
   CHECK_OK(round(pair, 2), node, "after");
   const long before = sleeps();
   timespec rest = {2, 0};
@@ -208,7 +225,7 @@ void reach(const Context& context) {
   esp_free(context.job, heap);
 }
 
-int run(const std::string& mode, double seconds) {
+int run(const std::string& mode, double number) {
   const Opened opened = open_job();
   if (opened.status != ESP_OK) {
     fmt::print(stderr, "esp_job_init: {}\n", opened.text);
@@ -228,11 +245,11 @@ int run(const std::string& mode, double seconds) {
   } else if (mode == "reach") {
     reach(context);
   } else if (mode == "last") {
-    last(context, seconds);
+    last(context, number);
   } else if (mode == "gone") {
     gone(context);
   } else {
-    lose(context);
+    lose(context, static_cast<int>(number));
   }
   const esp_status end = esp_job_finalize(context.job);
   const bool lossy = mode == "lose" || mode == "gone";
