@@ -244,9 +244,10 @@ void ConnectionLink::lose(Rank rank, Error why) noexcept {
   trouble(from);
 }
 
-// From now on nothing is written to this rank's memory through its connection.
+// From now on nothing is written to this rank's memory through its connection. One that has no
+// other end yet does that anyway, and will be good.
 void ConnectionLink::stop(Peer& peer) noexcept {
-  if (!peer.connection || peer.broken) return;
+  if (!peer.joined || peer.broken) return;
   port_.stop(*peer.connection);
   peer.broken = true;
   peer.why = Fault::kFlushed;

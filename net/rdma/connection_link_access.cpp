@@ -65,7 +65,7 @@ bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
                           Transfer& what) noexcept {
   const std::uint64_t rest = access.bytes - access.asked;
   what.local = access.local + access.asked;
-  what.bytes = std::min(rest, kPartBytes);
+  what.bytes = std::min(rest, peer.part.bytes());
   if (!access.gets && rest <= inline_bytes_) return true;
   what.region =
       access.lease ? &access.lease.region : memory_.registered().find(access.local, access.bytes);

@@ -130,6 +130,7 @@ bool ConnectionLink::join(Peer& peer, const Letter& letter) noexcept {
     not_joined(peer, joined.error());
     return false;
   }
+  peer.joined = true;
   peer.credits = CreditAccount(letter.window, peer.granted);
   peer.no_room_ns = 0;
   ++statistics_.connections;
@@ -295,7 +296,7 @@ void ConnectionLink::close(Peer& peer) noexcept {
   by_connection_[static_cast<std::size_t>(*peer.connection)] = nullptr;
   peer.connection.reset();
   --statistics_.open;
-  peer.broken = false;
+  peer.joined = peer.broken = false;
   unpromised_ += peer.granted;
   peer.granted = 0;
   if (ESP_PLANT(68, true, false)) peer.offers.clear();
@@ -385,7 +386,9 @@ void ConnectionLink::renew(Peer& peer) noexcept {
   close(peer);
   peer.handshake.rest();
   if (peer.verdict) return trouble(peer);
-  if (peer.left && (!peer.has_work() || (peer.goodbye_said && peer.owes_nothing()))) return;
+  // Who has left is asked for what is owed to it. The probe that has found it out is nothing owed.
+  const bool speaks = peer.goodbye_due && !peer.goodbye_said;
+  if (peer.left && !speaks && peer.answers.empty() && peer.owes_nothing()) return;
   ++statistics_.rebuilds;
   if (++peer.rebuilds > options_.rebuilds_max) {
     return lose(peer.rank, error(ESP_ERR_NETWORK,

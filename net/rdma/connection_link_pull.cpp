@@ -216,7 +216,7 @@ void ConnectionLink::read_wanted(Peer& peer, Batch& batch) noexcept {
     }
     Pull& pull = *peer.reading;
     Transfer what;
-    what.bytes = std::min(pull.frame.bytes - peer.read_offset, kPartBytes);
+    what.bytes = std::min(pull.frame.bytes - peer.read_offset, peer.part.bytes());
     what.local = pull.landing->memory + peer.read_offset;
     what.region = &pull.landing->lease.region;
     const RemoteMemory from = {pull.memory.address + peer.read_offset, pull.memory.key};

@@ -235,6 +235,7 @@ void ConnectionLink::completed(ConnectionId on_connection, std::uint64_t cookie)
   Peer* peer = on(on_connection);
   if (peer == nullptr) return;
   peer->rebuilds = 0;
+  peer->part.passed();
   mark(*peer);
   const bool known_cookie = peer->sent.complete(cookie, [&](Record record) {
     if (record.number != 0) peer->acknowledged = record.number + 1;
@@ -249,6 +250,7 @@ void ConnectionLink::broken(ConnectionId which, Fault why) noexcept {
   peer->broken = true;
   peer->why = why;
   statistics_.not_ready += why == Fault::kReceiverNotReady ? 1 : 0;
+  peer->part.broke();
   trouble(*peer);
 }
 

@@ -265,7 +265,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   Record record;
   Transfer what;
   if (post.lease) {
-    what.bytes = std::min(rest, kPartBytes);
+    what.bytes = std::min(rest, peer.part.bytes());
     what.local = from;
     what.region = &post.lease.region;
   } else {

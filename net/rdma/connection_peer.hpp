@@ -22,6 +22,29 @@ namespace espalier::rdma {
 // The largest read or write in one piece: adapters have limits, and a break repeats less.
 inline constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 
+// How much goes in one piece now. An adapter counts what it repeats until a piece is through, and
+// gives up: where connections break pieces become smaller, where many pass larger again.
+class PartSize {
+ public:
+  static constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
+  static constexpr std::uint32_t kTrusted = 64;
+
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  void broke() noexcept {
+    bytes_ = std::max(bytes_ / 4, kLeast);
+    passed_ = 0;
+  }
+  void passed() noexcept {
+    if (bytes_ == kPartBytes || ++passed_ < kTrusted) return;
+    bytes_ *= 2;
+    passed_ = 0;
+  }
+
+ private:
+  std::uint64_t bytes_ = kPartBytes;
+  std::uint32_t passed_ = 0;  // since it changed
+};
+
 // A frame that has been posted.
 struct ConnectionLink::Post : FramePost {
   Post(const net::FrameHeader& header_, const void* data) noexcept
@@ -148,7 +171,8 @@ struct ConnectionLink::Peer : Timer {
   std::uint32_t granted = 0;  // of the receive queue
 
   // What every frame asks for stands together.
-  bool broken = false;    // the connection is good for close() only
+  bool joined = false;    // the connection has the peer's end
+  bool broken = false;    // ... and is good for close() only
   bool lost = false;      // see `story`
   bool held = false;      // until release()
   bool arriving = false;  // between begin() and end()
@@ -168,7 +192,8 @@ struct ConnectionLink::Peer : Timer {
   std::uint64_t tail_count = 0;  // operations when the timer was set for the tail
   std::uint32_t remarks = 0;     // messages that are not counted, on this connection
   KnownHeaders told;             // on this connection
-  Readables<Post> readables;     // posts that the peer may read
+  PartSize part;
+  Readables<Post> readables;  // posts that the peer may read
 
   // Puts and gets: see Access.
   IntrusiveList<Access> accesses, asked;
