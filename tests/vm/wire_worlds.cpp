@@ -21,6 +21,12 @@ std::unique_ptr<World> worse(int ranks) {
   return std::make_unique<VerbsWorld>(ranks, kOver, kManyFaults);
 }
 
+// Nothing is placed: that takes one look.
+std::unique_ptr<World> copying_connections(int ranks) {
+  const rdma::DirectMemoryOptions memory = {.register_from_bytes = std::uint64_t{1} << 40};
+  return std::make_unique<VerbsWorld>(ranks, Over::kConnections, "", memory);
+}
+
 std::string why_no_faults() {
   return verbs::Netem(0, kSomeFaults).works() ? "" : "the network cannot be made bad here (tc)";
 }
@@ -57,7 +63,7 @@ std::vector<WorldKind> random_worlds() {
 
 std::vector<WorldKind> plain_links() {
   return {on_good_network("Ud", good<Over::kDatagrams>),
-          on_good_network("Rc", good<Over::kConnections>)};
+          on_good_network("RcCopies", copying_connections)};
 }
 
 }  // namespace espalier::test
