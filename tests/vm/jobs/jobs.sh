@@ -181,7 +181,8 @@ job_devices_chosen_automatically() {
   local -x ESPALIER_WIRES=rc,ud ESPALIER_TIMEOUT=20
   said=$("$run" --timeout 60 --tag -n 4 "$bin/esp-info" --every-rank) || return 1
   echo "$said"
-  (($(sed -n 's/.*rdma  *\(rxe[0-7]\):1 RoCE, active.*/\1/p' <<< "$said" | sort -u | wc -l) == 4)) &&
+  (($(sed -n 's/.*rdma  *\(rxe[0-7]\):1 RoCE, active.*/\1/p' <<< "$said" |
+    sort -u | wc -l) == 4)) &&
     "$run" --timeout 60 -n 4 "$probe" collect
 }
 job_esp_info() {
@@ -303,7 +304,8 @@ cut() {
   ip link set n1 down
   end || code=$?
   link_up 1
-  grep -q "espalier\[1\].* rank [02] is lost: .*; this rank's own port is down" /tmp/said || return 1
+  grep -q "espalier\[1\].* rank [02] is lost: .*; this rank's own port is down" /tmp/said ||
+    return 1
   return "$code"
 }
 job_link_down_rc() { cut shm,rc,ud; }
