@@ -131,6 +131,10 @@ int esp_job_rank(const esp_job* job) {
 int esp_job_size(const esp_job* job) {
   return job != nullptr ? job->size : 0;
 }
+int esp_job_node(const esp_job* job, int rank) {
+  if (job == nullptr || rank < 0 || rank >= job->size) return -1;
+  return job->nodes.node_of[static_cast<std::size_t>(rank)];
+}
 esp_team* esp_job_world(esp_job* job) {
   return job != nullptr ? job->teams.front().get() : nullptr;
 }
@@ -148,7 +152,12 @@ int esp_job_fd(esp_job* job) {
 }
 
 int esp_job_arm(esp_job* job) {
-  if (job == nullptr || !api::may_block(*job) || descriptor(*job, __func__) < 0) return -1;
+  if (job == nullptr) return -1;
+  if (!api::may_block(*job)) {
+    (void)api::fail(*job, ESP_ERR_STATE, "esp_job_arm: inside a callback");
+    return -1;
+  }
+  if (descriptor(*job, __func__) < 0) return -1;
   if (job->requests.in_use() > 0) api::look_around(*job);
   return job->worker->arm();
 }

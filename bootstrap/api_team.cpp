@@ -205,6 +205,14 @@ int esp_team_job_rank(const esp_team* team, int rank) {
   if (team == nullptr || rank < 0 || rank >= team->team.size()) return -1;
   return team->team.members[static_cast<std::size_t>(rank)];
 }
+int esp_team_rank_of(const esp_team* team, int job_rank) {
+  if (team == nullptr || job_rank < 0 || job_rank >= team->job->size) return -1;
+  const auto members = team->team.members;
+  const auto same = static_cast<std::size_t>(job_rank);
+  if (same < members.size() && members[same] == job_rank) return job_rank;  // world, and many more
+  const auto found = std::find(members.begin(), members.end(), job_rank);
+  return found != members.end() ? static_cast<int>(found - members.begin()) : -1;
+}
 const char* esp_team_error(const esp_team* team) {
   if (team == nullptr) return "";
   return team->team.failed() ? team->team.fault_text.c_str() : team->job->errors.last();

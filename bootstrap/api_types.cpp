@@ -1,5 +1,6 @@
 // C API: types and operators. Contracts in espalier.h.
 #include "bootstrap/api.hpp"
+#include "coll/instance.hpp"
 #include "core/datatype.hpp"
 
 namespace api = espalier::api;
@@ -7,6 +8,16 @@ namespace api = espalier::api;
 namespace {
 // Signatures have 8 bits for the operator.
 constexpr std::size_t kUserOperatorsMax = 200;
+
+bool is_used(const esp_job& job, esp_op op) noexcept {
+  for (const auto& handle : job.teams) {
+    const espalier::Instance* at_work = handle->team.active;
+    while (at_work != nullptr && at_work->call.op != op) at_work = at_work->active_next;
+    if (at_work != nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 extern "C" {
@@ -52,6 +63,10 @@ esp_status esp_op_free(esp_job* job, esp_op op) {
     const auto i = static_cast<std::size_t>(op - ESP_OP_BUILTIN_COUNT);
     if (op < ESP_OP_BUILTIN_COUNT || i >= table.size() || !table[i].has_value()) {
       status = api::fail(*job, ESP_ERR_ARGUMENT, "esp_op_free: not an operator of this job");
+      return;
+    }
+    if (is_used(*job, op)) {
+      status = api::fail(*job, ESP_ERR_STATE, "esp_op_free: operations that use it are under way");
       return;
     }
     table[i].reset();

@@ -117,13 +117,17 @@ ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
 
 ESP_API int esp_job_rank(const esp_job* job);
 ESP_API int esp_job_size(const esp_job* job);
+/* Number of the node that a rank is on, -1 when out of range: 0 to nodes - 1, in the order of their
+ * lowest ranks, equal on all ranks. A node is what shares memory (settings NODES and WIRES). So
+ * esp_team_split(world, esp_job_node(job, me), 0, &team) makes the team of one's node. */
+ESP_API int esp_job_node(const esp_job* job, int rank);
 ESP_API esp_team* esp_job_world(esp_job* job); /* owned by the job: never free it */
-/* Explanation of the most recent failure of a call on this job, "" when there was none. Valid until
- * the next call. */
+/* Explanation of the most recent failure of a call on this job, by whatever thread; "" when there
+ * was none. The text stays as it is until sixteen further calls have failed. */
 ESP_API const char* esp_job_error(const esp_job* job);
 
 /* Drives progress once, without blocking; callbacks fire from here. Returns the number of events
- * handled. */
+ * handled. Does nothing (0) inside callbacks and with ESP_THREAD_PROGRESS. */
 ESP_API int esp_progress(esp_job* job);
 
 /* For a runtime that sleeps in an event loop of its own: a descriptor that becomes readable when
@@ -133,7 +137,7 @@ ESP_API int esp_job_fd(esp_job* job);
 /* Before each sleep: arms the descriptor and looks once more. Returns the number of events handled;
  * 0 means that the caller may sleep until the descriptor is readable, and then calls esp_progress,
  * which disarms it. Sleep at most 0.1 s at a time while operations are under way: death and
- * lateness of other ranks ring no bell. Negative on failure. */
+ * lateness of other ranks ring no bell. Negative on failure, and inside callbacks. */
 ESP_API int esp_job_arm(esp_job* job);
 
 /* Local, for a loop of one's own that waits for what others do without an operation of this rank,
@@ -149,7 +153,9 @@ ESP_API esp_status esp_job_check(esp_job* job);
 ESP_API double esp_time(void);
 
 /* Memory that the job's other ranks on this node can read in place: sends from it cost one copy and
- * no system call. NULL when the region (setting HEAP_BYTES) is exhausted. 64-byte aligned. Freed by
+ * no system call, from segments of 1 KiB on. Over RDMA connections, segments of 16 KiB and more are
+ * sent from it and received into it without a copy: allocations of that size are registered with
+ * the adapter. NULL when the region (setting HEAP_BYTES) is exhausted. 64-byte aligned. Freed by
  * esp_free or with the job. */
 ESP_API void* esp_alloc(esp_job* job, size_t bytes);
 ESP_API void esp_free(esp_job* job, void* memory);
@@ -208,7 +214,8 @@ enum {
 };
 
 /* inout[i] = in[i] op inout[i] for i in [0, count). `in` holds the contribution of the lower ranks.
- */
+ * Runs on the thread that drives progress, also inside calls that start something. Must not call
+ * the library (not all such calls are refused) nor wait for anything. */
 typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_type type,
                                 void* context);
 /* Local. Operators that are not commutative are applied in rank order. Must be associative. Every
@@ -216,6 +223,7 @@ typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_t
  * commutativity alone. */
 ESP_API esp_status esp_op_create(esp_job* job, esp_op_function function, void* context,
                                  int commutative, esp_op* op);
+/* Local. ESP_ERR_STATE while operations of this rank that use it are under way. */
 ESP_API esp_status esp_op_free(esp_job* job, esp_op op);
 ESP_API const char* esp_op_name(esp_op op);
 /* 1 when the built-in operator is defined for the type. */
@@ -228,11 +236,14 @@ ESP_API int esp_team_size(const esp_team* team);
 ESP_API esp_job* esp_team_job(const esp_team* team);
 /* Rank in the job of a member of the team, -1 when out of range. */
 ESP_API int esp_team_job_rank(const esp_team* team, int rank);
-/* What broke the team; while it is whole, the explanation of the most recent call that was refused
- * on its job. "" when there was none. */
+/* The inverse: rank in the team of a rank of the job, -1 when that is not a member. May look at all
+ * members. */
+ESP_API int esp_team_rank_of(const esp_team* team, int job_rank);
+/* What broke the team, which stays until the team is freed; while it is whole, esp_job_error. */
 ESP_API const char* esp_team_error(const esp_team* team);
 
-/* Collective over `parent`. */
+/* Making teams is collective over `parent` and blocks: inside callbacks it is refused
+ * (ESP_ERR_STATE). */
 ESP_API esp_status esp_team_dup(esp_team* parent, esp_team** team);
 /* Members with the same color (>= 0, or ESP_NO_TEAM: *team is NULL) form a team, ordered by key,
  * then by rank in the parent. */
@@ -335,8 +346,8 @@ ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* 
                                        esp_request** request);
 
 /* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on
- * the same channel from here. No tags, no wildcards. Sizes must be equal. channel < 256. Peers
- * differ from the caller.
+ * the same channel from here. No tags, no wildcards. Sizes must be equal, else the receive fails
+ * with ESP_ERR_MISMATCH, and the team with it. channel < 256. Peers differ from the caller.
  *
  * esp_send may wait until the peer receives. Today it does inside a node above 1 MiB, and below
  * when there is no room left to copy the message to or the receiver is to read it in place; between
@@ -384,8 +395,10 @@ ESP_API size_t esp_region_bytes(const esp_region* region, int rank);
 /* Where a member's memory is for this process; NULL when the member is on another node. */
 ESP_API void* esp_region_pointer(const esp_region* region, int rank);
 
-/* Blocking forms; not inside callbacks. The 64-bit atomics are atomic with each other, by whatever
- * ranks on whatever nodes, and with C11 atomics of the target. `old` may be NULL. */
+/* Blocking forms; not inside callbacks. 0 bytes are allowed, of a NULL buffer too, at any offset up
+ * to the end. The 64-bit atomics are atomic with each other, by whatever ranks on whatever nodes,
+ * and with C11 atomics of the target; between nodes they always wait for the target to drive
+ * progress, over RDMA as well. `old` may be NULL. */
 ESP_API esp_status esp_put(esp_region* region, int rank, size_t offset, const void* buffer,
                            size_t bytes);
 ESP_API esp_status esp_get(esp_region* region, int rank, size_t offset, void* buffer, size_t bytes);
@@ -432,6 +445,9 @@ ESP_API esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t ar
 
 /* Requests are freed by the call that reports their completion, which also sets the handle to NULL.
  * A NULL handle counts as complete. */
+
+/* Drives progress once, as esp_progress does. *done = 0 and ESP_IN_PROGRESS while the operation is
+ * under way; then *done = 1 and its status. Never blocks; allowed inside callbacks. */
 ESP_API esp_status esp_request_test(esp_request** request, int* done);
 ESP_API esp_status esp_request_wait(esp_request** request);
 /* *index is the position of the completed request, -1 when all handles were NULL. Returns that
@@ -457,7 +473,8 @@ typedef struct esp_counter_value {
 /* Fills up to `capacity` entries and returns how many counters there are. */
 ESP_API size_t esp_counters(const esp_job* job, esp_counter_value* values, size_t capacity);
 
-/* Writes this rank's trace ring (setting TRACE=1) as Chrome/Perfetto JSON. */
+/* Writes this rank's trace ring as Chrome/Perfetto JSON. ESP_ERR_STATE without the setting TRACE=1,
+ * ESP_ERR_SYSTEM when the file cannot be written. */
 ESP_API esp_status esp_trace_write(esp_job* job, const char* path);
 /* Writes a human-readable report into `text` (always terminated): configuration, topology, peers
  * and why each path is used or not. Returns the bytes needed. */

@@ -152,6 +152,13 @@ void teams_and_operators(const esp::Job& job) {
   const esp::TeamRef world = job.world();
   esp::Team half = world.split({.color = world.rank() % 2, .key = -world.rank()}).value();
   CHECK_EQ(half.job_rank(half.rank()), world.rank(), "split");
+  CHECK_EQ(half.rank_of(world.rank()), half.rank(), "split");
+  CHECK_EQ(half.rank_of(world.size()), -1, "out of range");
+  const esp::Team node = world.split({.color = job.node(world.rank())}).value();
+  for (int r = 0; r < world.size(); ++r) {
+    CHECK_EQ(node.rank_of(r) >= 0, job.node(r) == job.node(world.rank()), "rank {}", r);
+  }
+  CHECK_EQ(job.node(-1), -1, "out of range");
   const esp::Team none = world.split({.color = ESP_NO_TEAM}).value();
   CHECK(!none, "no team");
   const esp::Team first = world.include(std::array{0}).value();
@@ -184,6 +191,10 @@ void looking_inside(const esp::Job& job) {
   for (const esp_counter_value& one : job.counters()) {
     CHECK(one.name != nullptr && one.doc != nullptr, "counter");
   }
+  const int fd = job.fd();
+  if (fd >= 0) CHECK(job.arm() >= 0, "{}", job.error());
+  (void)job.progress();  // disarms
+  if (fd < 0) CHECK_EQ(job.arm(), -1, "a progress thread drives it");
   CHECK(job.describe().size() > 40, "{}", job.describe());
   auto memory = job.allocate<double>(512);
   CHECK(memory.ok(), "{}", job.error());
@@ -203,6 +214,31 @@ void flows(esp::TeamRef world) {
   CHECK_S(world.send(mine, {.rank = other, .channel = 9}));
   CHECK_S(receive->wait());
   CHECK_EQ(theirs[2999], static_cast<float>(other), "flow");
+}
+
+// On a word of the next rank's that nobody else touches.
+void atomics_under_way(const esp::Job& job, const esp::Region<long>& region) {
+  const esp::TeamRef world = job.world();
+  const int next = (world.rank() + 1) % world.size();
+  long first = -1, second = -1, third = -1, fourth = -1;
+  CHECK_S(world.barrier());
+  CHECK_S(region.put({next, 3}, std::array{7L}));
+  CHECK_S(region.fetch_add_start({next, 3}, -2, first).value().wait());
+  CHECK_EQ(first, 7L, "the old value");
+  std::int64_t pending = 1;
+  CHECK_S(region.fetch_add_start({next, 3}, 0, second, esp::Notify::count_down(pending)));
+  CHECK_S(job.wait_until(pending, 0));
+  CHECK_EQ(second, 5L, "the old value");
+  CHECK_S(region.compare_swap_start({next, 3}, 5, -6, third).value().wait());
+  CHECK_EQ(third, 5L, "it was as expected");
+  pending = 1;
+  CHECK_S(region.compare_swap_start({next, 3}, 5, 9, fourth, esp::Notify::count_down(pending)));
+  CHECK_S(job.wait_until(pending, 0));
+  CHECK_EQ(fourth, -6L, "it was not");
+  CHECK_S(region.add_start({next, 3}, 1).value().wait());
+  CHECK_EQ(*region.fetch_add({next, 3}, 0), -5L, "in the end");
+  CHECK_EQ(region.fetch_add_start({next, 10}, 1, first).code(), ESP_ERR_ARGUMENT, "outside");
+  CHECK_EQ(region.compare_swap_start({-1, 0}, 1, 1, first).code(), ESP_ERR_ARGUMENT, "no rank");
 }
 
 void regions(const esp::Job& job) {
@@ -227,6 +263,7 @@ void regions(const esp::Job& job) {
   CHECK_EQ(region.local()[4], static_cast<long>(before), "by the rank before");
   CHECK_EQ(*region.fetch_add({0, 0}, 0), -2L * world.size(), "of all ranks");
   CHECK_EQ(*region.compare_swap({next, 9}, 3, 5), 3L, "the old value");
+  atomics_under_way(job, region);
   CHECK_EQ(region.put({next, 8}, three).code(), ESP_ERR_ARGUMENT, "outside");
   constexpr std::size_t kWraps = std::size_t{1} << 61;  // times 8: 0
   CHECK_EQ(region.put({next, kWraps}, three).code(), ESP_ERR_ARGUMENT, "far outside");
@@ -238,7 +275,7 @@ void regions(const esp::Job& job) {
 
 void messages(const esp::Job& job) {
   const esp::TeamRef world = job.world();
-  std::int64_t missing = 2;
+  std::int64_t missing = 3;
   std::atomic<int> wrong{0};
   const auto note = [&](const esp::Message& m) {
     if (m.argument != 42 || m.payload.size() != 3 || m.source >= job.size()) ++wrong;
@@ -251,10 +288,12 @@ void messages(const esp::Job& job) {
   const esp::Address to = {.rank = (world.rank() + 1) % world.size(), .id = 5, .argument = 42};
   CHECK_S(esp::send_message(job, to, payload));
   CHECK_S(esp::send_message_start(job, to, payload, esp::Notify::count_down(sending)));
+  CHECK_S(esp::send_message_start(job, to, payload).value().wait());
   CHECK_S(job.wait_until(sending, 0));
   CHECK_S(job.wait_until(missing, 0));
   CHECK_EQ(wrong.load(), 0, "");
   CHECK_EQ(esp::send_message(job, {.rank = -1, .id = 5}).code(), ESP_ERR_ARGUMENT, "");
+  CHECK_EQ(esp::send_message_start(job, {.rank = 0, .id = -1}).code(), ESP_ERR_ARGUMENT, "");
   CHECK_S(world.barrier());
 }
 

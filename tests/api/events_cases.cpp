@@ -86,10 +86,32 @@ int message(const Context& c, int target, int other, const int& come) {
   return 0;
 }
 
+// Who is called by progress cannot drive it.
+struct Inside {
+  const Context& c;
+  bool called = false;
+};
+void drive_inside(void* context, int, uint64_t, const void*, size_t) {
+  auto& inside = *static_cast<Inside*>(context);
+  CHECK_EQ(esp_progress(inside.c.job), 0, "progress inside a function");
+  CHECK(esp_job_arm(inside.c.job) < 0, "armed inside a function");
+  const std::string text = esp_job_error(inside.c.job);
+  CHECK(text.starts_with("esp_job_arm: "), "{}", text);
+  inside.called = true;
+}
+
+void inside_a_callback(const Context& c) {
+  Inside inside{c};
+  CHECK_OK(esp_am_register(c.job, 1, drive_inside, &inside), c.world, "");
+  CHECK_OK(esp_am_send(c.job, c.rank, 1, 0, nullptr, 0), c.world, "");
+  while (!inside.called) (void)esp_progress(c.job);
+}
+
 }  // namespace
 
 void events(const Context& c) {
   CHECK(c.size > 1 && esp_job_fd(c.job) >= 0, "{}", esp_job_error(c.job));
+  inside_a_callback(c);
   int come = 0;
   CHECK_OK(esp_am_register(c.job, 0, count, &come), c.world, "");
   for (int target = 0; target < c.size && c.size > 1; ++target) {

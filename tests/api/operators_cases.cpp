@@ -1,5 +1,8 @@
 // Operators of the user, and the promise that the order of combination does not depend on arrival.
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -107,6 +110,44 @@ void commutative(const Context& context) {
   CHECK_OK(esp_op_free(context.job, op), context.world, "free");
 }
 
+// An operator stays while an operation may call it, and may go as soon as that reports its end.
+struct Freed {
+  esp_job* job;
+  esp_op op = -1;
+  std::atomic<esp_status> status{ESP_IN_PROGRESS};
+};
+
+void free_at_the_end(void* context, esp_status) {
+  auto& freed = *static_cast<Freed*>(context);
+  freed.status = esp_op_free(freed.job, freed.op);
+}
+
+void freed_while_used(const Context& context) {
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_dup(context.world, &team), context.world, "");
+  if (team == nullptr) return;
+  Freed freed{context.job};
+  CHECK_OK(esp_op_create(context.job, apply_xor, nullptr, 1, &freed.op), context.world, "create");
+  const esp_notify notify{free_at_the_end, &freed, nullptr};
+  std::uint64_t value = 1;
+  // The others come when rank 0 has tried.
+  if (context.rank != 0) CHECK_OK(esp_barrier(context.world), context.world, "");
+  CHECK_OK(esp_allreduce_start(team, ESP_IN_PLACE, &value, 1, ESP_UINT64, freed.op, nullptr,
+                               &notify, nullptr),
+           team, "");
+  if (context.rank == 0 && context.size > 1) {
+    CHECK_STATUS(esp_op_free(context.job, freed.op), ESP_ERR_STATE, context.world, "in use");
+  }
+  if (context.rank == 0) CHECK_OK(esp_barrier(context.world), context.world, "");
+  while (freed.status == ESP_IN_PROGRESS) {
+    if (esp_progress(context.job) == 0) sched_yield();
+  }
+  CHECK_OK(freed.status, context.world, "at the end");
+  CHECK_EQ(value, static_cast<std::uint64_t>(context.size % 2), "xor");
+  CHECK_STATUS(esp_op_free(context.job, freed.op), ESP_ERR_ARGUMENT, context.world, "it is gone");
+  CHECK_OK(esp_team_free(team), context.world, "");
+}
+
 // Sums of numbers that round differently in every order, many times, with ranks arriving in
 // changing order: always the same bits, on every rank.
 void floats_bit_identical(const Context& context) {
@@ -185,6 +226,7 @@ void operators(const Context& context) {
   non_commutative(context);
   non_commutative_in_every_shape(context);
   commutative(context);
+  freed_while_used(context);
   floats_bit_identical(context);
 }
 

@@ -1,4 +1,6 @@
 // Teams: who is in them, that they do not disturb each other, and that they can be had in number.
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -20,6 +22,21 @@ void check_works(esp_team* team, const char* what) {
   check_reduce(team, {.type = ESP_DOUBLE, .count = 77, .root = size / 2});
 }
 
+// Ranks of the job and of the team, there and back.
+void check_inverse(const Context& context, const esp_team* team) {
+  int members = 0;
+  for (int r = 0; r < context.size; ++r) {
+    const int inside = esp_team_rank_of(team, r);
+    if (inside < 0) continue;
+    ++members;
+    CHECK_EQ(esp_team_job_rank(team, inside), r, "member {}", inside);
+  }
+  CHECK_EQ(members, esp_team_size(team), "others are not members");
+  for (const int outside : {-1, context.size, -context.size - 1}) {
+    CHECK_EQ(esp_team_rank_of(team, outside), -1, "{} is no rank of the job", outside);
+  }
+}
+
 void identity(const Context& context) {
   CHECK_EQ(esp_team_rank(context.world), context.rank, "world");
   CHECK_EQ(esp_team_size(context.world), context.size, "world");
@@ -27,6 +44,8 @@ void identity(const Context& context) {
   for (int r = 0; r < context.size; ++r) CHECK_EQ(esp_team_job_rank(context.world, r), r, "world");
   CHECK_EQ(esp_team_job_rank(context.world, context.size), -1, "out of range");
   CHECK_EQ(esp_team_job_rank(context.world, -1), -1, "out of range");
+  CHECK_EQ(esp_team_rank_of(nullptr, 0), -1, "no team");
+  check_inverse(context, context.world);
   CHECK_EQ(std::string(esp_team_error(context.world)), std::string(), "no failure yet");
 }
 
@@ -56,6 +75,7 @@ void split(const Context& context) {
     CHECK_EQ(esp_team_job_rank(team, static_cast<int>(i)), expected[i], "color {}", color);
   }
   CHECK_EQ(esp_team_job_rank(team, esp_team_rank(team)), context.rank, "own rank");
+  check_inverse(context, team);
   check_works(team, "split");
   // A team of a team.
   esp_team* half = nullptr;
@@ -77,6 +97,45 @@ void include(const Context& context) {
   CHECK_EQ(esp_team_size(team), count, "include");
   CHECK_EQ(esp_team_rank(team), (context.size - 1 - context.rank) / 2, "include");
   check_works(team, "include");
+  CHECK_OK(esp_team_free(team), context.world, "");
+}
+
+// Nodes are numbered by their lowest ranks, alike on all ranks, and are those that share memory.
+void nodes(const Context& context) {
+  std::vector<int> node_of;
+  int count = 0;
+  for (int r = 0; r < context.size; ++r) {
+    node_of.push_back(esp_job_node(context.job, r));
+    CHECK(node_of.back() >= 0 && node_of.back() <= count, "rank {} is on {}", r, node_of.back());
+    count = std::max(count, node_of.back() + 1);
+  }
+  for (const int outside : {-1, context.size}) {
+    CHECK_EQ(esp_job_node(context.job, outside), -1, "{} is no rank", outside);
+  }
+  CHECK_EQ(esp_job_node(nullptr, 0), -1, "no job");
+  const char* expected = std::getenv("API_NODES");
+  if (expected != nullptr) CHECK_EQ(count, std::atoi(expected), "nodes");
+  for (const esp_op op : {ESP_MIN, ESP_MAX}) {
+    std::vector<int> agreed = node_of;
+    CHECK_OK(
+        esp_allreduce(context.world, ESP_IN_PLACE, agreed.data(), agreed.size(), ESP_INT32, op),
+        context.world, "");
+    CHECK(agreed == node_of, "ranks do not agree");
+  }
+  const int here = node_of[static_cast<std::size_t>(context.rank)];
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_split(context.world, here, 0, &team), context.world, "");
+  esp_region* region = nullptr;
+  CHECK_OK(esp_region_create(context.world, 8, &region), context.world, "");
+  if (team == nullptr || region == nullptr) return;
+  for (int r = 0; r < context.size; ++r) {
+    const bool together = node_of[static_cast<std::size_t>(r)] == here;
+    CHECK_EQ(esp_team_rank_of(team, r) >= 0, together, "rank {} in the team of a node", r);
+    CHECK_EQ(esp_region_pointer(region, r) != nullptr, together, "memory of rank {}", r);
+  }
+  check_inverse(context, team);
+  check_works(team, "of a node");
+  CHECK_OK(esp_region_free(region), context.world, "");
   CHECK_OK(esp_team_free(team), context.world, "");
 }
 
@@ -127,6 +186,7 @@ void teams(const Context& context) {
   dup(context);
   split(context);
   include(context);
+  nodes(context);
   many_at_once(context);
   remade(context);
 }

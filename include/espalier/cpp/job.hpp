@@ -86,11 +86,17 @@ class Job {
   esp_job* get() const noexcept { return job_; }
   int rank() const noexcept { return esp_job_rank(job_); }
   int size() const noexcept { return esp_job_size(job_); }
+  // Number of the node that a rank is on, -1 when out of range; the color of a split by nodes.
+  int node(int rank) const noexcept { return esp_job_node(job_, rank); }
   TeamRef world() const noexcept { return TeamRef(esp_job_world(job_)); }
   const char* error() const noexcept { return esp_job_error(job_); }
 
   // Drives progress once; callbacks run from here. The number of events handled.
   int progress() const noexcept { return esp_progress(job_); }
+  // For an event loop of one's own: a descriptor to sleep on, and what comes before each sleep,
+  // which is for 0 alone (esp_job_arm). Negative: error() says why.
+  int fd() const noexcept { return esp_job_fd(job_); }
+  int arm() const noexcept { return esp_job_arm(job_); }
   // How a rank of the job was lost; ok: none is. Slow; for loops of one's own (esp_job_check).
   Status lost() const noexcept {
     const esp_status status = esp_job_check(job_);

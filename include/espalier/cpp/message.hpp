@@ -15,6 +15,7 @@
 
 #include "espalier/cpp/job.hpp"
 #include "espalier/cpp/notify.hpp"
+#include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 
 namespace esp {
@@ -53,6 +54,16 @@ inline Status send_message(const Job& job, Address to,
   const esp_status status =
       esp_am_send(job.get(), to.rank, to.id, to.argument, payload.data(), payload.size());
   return status == ESP_OK ? Status() : Status(status, job.error());
+}
+
+// Non-blocking: a request, or a callback or counter.
+inline Result<Request> send_message_start(const Job& job, Address to,
+                                          std::span<const std::byte> payload = {}) {
+  esp_request* handle = nullptr;
+  const esp_status status = esp_am_send_start(job.get(), to.rank, to.id, to.argument,
+                                              payload.data(), payload.size(), nullptr, &handle);
+  if (status != ESP_OK) return Result<Request>(Status(status, job.error()));
+  return Request(handle, job.world().get());
 }
 
 inline Status send_message_start(const Job& job, Address to, std::span<const std::byte> payload,

@@ -84,8 +84,7 @@ class Region {
     requires Countable<T>
   {
     std::uint64_t old = 0;
-    const esp_status status =
-        esp_fetch_add(region_, at.rank, offset(at), static_cast<std::uint64_t>(value), &old);
+    const esp_status status = esp_fetch_add(region_, at.rank, offset(at), word(value), &old);
     return status == ESP_OK ? Result<T>(static_cast<T>(old)) : Result<T>(explain(status));
   }
   Result<T> compare_swap(At at, T expected, T desired) const
@@ -93,8 +92,7 @@ class Region {
   {
     std::uint64_t old = 0;
     const esp_status status =
-        esp_compare_swap(region_, at.rank, offset(at), static_cast<std::uint64_t>(expected),
-                         static_cast<std::uint64_t>(desired), &old);
+        esp_compare_swap(region_, at.rank, offset(at), word(expected), word(desired), &old);
     return status == ESP_OK ? Result<T>(static_cast<T>(old)) : Result<T>(explain(status));
   }
 
@@ -120,13 +118,36 @@ class Region {
     return started(notify, get_call(from, elements));
   }
   // Nobody asks for the old value.
+  Result<Request> add_start(At at, T value) const
+    requires Countable<T>
+  {
+    return request(add_call(at, value, nullptr));
+  }
   Status add_start(At at, T value, Notify notify) const noexcept
     requires Countable<T>
   {
-    return started(notify, [&](const esp_notify* how, esp_request** out) {
-      return esp_fetch_add_start(region_, at.rank, offset(at), static_cast<std::uint64_t>(value),
-                                 nullptr, how, out);
-    });
+    return started(notify, add_call(at, value, nullptr));
+  }
+  // `old` is a buffer: the library's until the operation has ended.
+  Result<Request> fetch_add_start(At at, T value, T& old) const
+    requires Countable<T>
+  {
+    return request(add_call(at, value, &old));
+  }
+  Status fetch_add_start(At at, T value, T& old, Notify notify) const noexcept
+    requires Countable<T>
+  {
+    return started(notify, add_call(at, value, &old));
+  }
+  Result<Request> compare_swap_start(At at, T expected, T desired, T& old) const
+    requires Countable<T>
+  {
+    return request(swap_call(at, expected, desired, old));
+  }
+  Status compare_swap_start(At at, T expected, T desired, T& old, Notify notify) const noexcept
+    requires Countable<T>
+  {
+    return started(notify, swap_call(at, expected, desired, old));
   }
 
  private:
@@ -150,6 +171,19 @@ class Region {
     return [this, from, &elements](const esp_notify* notify, esp_request** out) {
       return esp_get_start(region_, from.rank, offset(from), std::ranges::data(elements),
                            bytes(std::ranges::size(elements)), notify, out);
+    };
+  }
+  static std::uint64_t word(T value) noexcept { return static_cast<std::uint64_t>(value); }
+  auto add_call(At at, T value, T* old) const noexcept {
+    return [this, at, value, old](const esp_notify* notify, esp_request** out) {
+      return esp_fetch_add_start(region_, at.rank, offset(at), word(value),
+                                 reinterpret_cast<std::uint64_t*>(old), notify, out);
+    };
+  }
+  auto swap_call(At at, T expected, T desired, T& old) const noexcept {
+    return [this, at, expected, desired, &old](const esp_notify* notify, esp_request** out) {
+      return esp_compare_swap_start(region_, at.rank, offset(at), word(expected), word(desired),
+                                    reinterpret_cast<std::uint64_t*>(&old), notify, out);
     };
   }
   Result<Request> request(auto&& call) const { return detail::request(team_, call); }

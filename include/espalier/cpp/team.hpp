@@ -68,6 +68,8 @@ class TeamRef {
   int size() const noexcept { return esp_team_size(team_); }
   // Rank in the job of a member, -1 when out of range.
   int job_rank(int rank) const noexcept { return esp_team_job_rank(team_, rank); }
+  // The inverse; -1: not a member.
+  int rank_of(int job_rank) const noexcept { return esp_team_rank_of(team_, job_rank); }
   // Of the most recent failure, "" when there was none.
   const char* error() const noexcept { return esp_team_error(team_); }
 
