@@ -90,14 +90,18 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
 // A packet whose turn it is.
 void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
   const std::span<const std::byte> bytes(packet.data, packet.bytes);
-  if (says_goodbye(bytes)) {
-    peer.left = true;
-    peer.receive.answer_at_once();
-  } else {
+  if (peer.left) {
+    lose(peer.rank, error(ESP_ERR_NETWORK, "bad packet: it follows a goodbye", peer.rank));
+  } else if (!says_goodbye(bytes)) {
     const std::span<const std::byte> payload = payload_of(bytes);
     copied(counts_.copied_out_bytes, payload.size());
     const auto wrong = peer.reader.take(peer.rank, payload, options_.payload_max, *sink_);
     if (wrong) lose(peer.rank, *wrong);
+  } else if (peer.reader.inside()) {
+    lose(peer.rank, error(ESP_ERR_NETWORK, "bad packet: a goodbye inside a frame", peer.rank));
+  } else {
+    peer.left = true;
+    peer.receive.answer_at_once();
   }
   port_.give(packet);
 }

@@ -57,6 +57,8 @@ class FrameReader {
   void redirect(std::byte* payload) noexcept;
   void stop() noexcept { stopped_ = true; }
   bool stopped() const noexcept { return stopped_; }
+  // A frame has begun and not ended.
+  bool inside() const noexcept { return inside_; }
   // The header that was read last.
   const net::FrameHeader& last() const noexcept { return header_; }
 
@@ -64,7 +66,7 @@ class FrameReader {
   net::FrameHeader header_;
   std::byte* payload_ = nullptr;
   std::uint64_t come_ = 0;
-  bool inside_ = false;  // a frame has begun and not ended
+  bool inside_ = false;
   bool stopped_ = false;
 };
 

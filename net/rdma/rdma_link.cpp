@@ -184,7 +184,14 @@ bool RdmaLink::drained() const noexcept {
 }
 
 std::byte* RdmaLink::Tap::begin(Rank from, const net::FrameHeader& header) noexcept {
-  link_.route(from).arriving = way_;
+  Route& route = link_.route(from);
+  // Each path brings whole frames one after another, and the two take turns at frames' ends.
+  if (route.inside && route.arriving != way_) {
+    link_.lose(from, error(ESP_ERR_NETWORK, "a frame inside one of the other path", from));
+    return nullptr;
+  }
+  route.arriving = way_;
+  route.inside = true;
   if (ESP_PLANT(72, way_ == Way::kDatagrams && link_.connections_ != nullptr, false)) {
     link_.connections_->came_otherwise(from, header);
   }
@@ -192,6 +199,7 @@ std::byte* RdmaLink::Tap::begin(Rank from, const net::FrameHeader& header) noexc
 }
 
 void RdmaLink::Tap::end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept {
+  link_.route(from).inside = false;
   sink_.end(from, header, payload);
 }
 

@@ -85,6 +85,7 @@ class RdmaLink final : public net::Link {
   struct Route {
     Way way = Way::kOpen;       // of what this rank sends
     Way arriving = Way::kOpen;  // of the frame that is arriving
+    bool inside = false;        // ... and has not ended
     bool wanted = false;        // a connection was asked for
     bool lost = false;
     bool noted = false;  // ... in the log

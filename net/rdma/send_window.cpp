@@ -142,7 +142,9 @@ void SendWindow::lose(Flight& flight) noexcept {
 }
 
 void SendWindow::time_out(std::uint64_t now_ns, const RoundTripLimits& limits) noexcept {
-  if (std::exchange(sent_since_time_out_, false)) ++attempts_;
+  // A packet that the adapter does not let go of has had its attempt, too: silence ends there.
+  const bool stuck = head_ != nullptr && head_->packet->in_flight > 0;
+  if (std::exchange(sent_since_time_out_, false) || stuck) ++attempts_;
   // What has not left the adapter cannot be lost, and must not be changed.
   for (Flight* flight = head_; flight != nullptr; flight = flight->next) {
     if (!flight->lost && flight->packet->in_flight == 0) lose(*flight);

@@ -73,7 +73,8 @@ class SendWindow {
   // At the deadline: everything that has left is lost, and the next time-out is longer.
   void time_out(std::uint64_t now_ns, const RoundTripLimits& limits) noexcept;
 
-  // Time-outs in a row in which something was sent and nothing was acknowledged, and since when.
+  // Time-outs in a row in which something was sent, or stayed with the adapter, and nothing was
+  // acknowledged, and since when.
   std::uint32_t attempts() const noexcept { return attempts_; }
   std::uint64_t unanswered_since_ns() const noexcept { return unanswered_since_ns_; }
 

@@ -126,6 +126,117 @@ TEST_F(Stranger, MayNotPlaceTwice) {
   expect_refused("a placement in slot 0");
 }
 
+// ---- Frames to be read
+
+class Reader : public Stranger {
+ protected:
+  Reader() : Stranger(1500) {}
+};
+
+TEST_F(Reader, IsOfferedAFrameAndAnswers) {
+  post(segment(1, 2000));
+  run();
+  EXPECT_EQ(seen_, std::vector<std::string>{"readable"});
+  answer(readable_.at(0), 2);
+  EXPECT_EQ(seen_.back(), "segment");
+  post(segment(2, 2000));
+  run();
+  answer(readable_.at(1), 1);
+  EXPECT_EQ(lost_, ESP_OK);
+}
+
+TEST_F(Reader, MayNotAnswerWhatWasNotOffered) {
+  answer(0, 1);
+  expect_refused("answer 1 for slot 0");
+}
+
+TEST_F(Reader, MayNotAnswerForASlotThatThereIsNot) {
+  post(segment(1, 2000));
+  run();
+  answer(rdma::kPullSlots, 2);
+  expect_refused("answer 2 for slot 32");
+}
+
+TEST_F(Reader, MayNotAnswerTwice) {
+  post(segment(1, 2000));
+  run();
+  answer(readable_.at(0), 1);
+  EXPECT_EQ(lost_, ESP_OK);
+  answer(readable_.at(0), 1);
+  expect_refused("answer 1 for slot 0");
+}
+
+TEST_F(Reader, MayNotGiveAnAnswerThatThereIsNot) {
+  post(segment(1, 2000));
+  run();
+  answer(readable_.at(0), 3);
+  expect_refused("answer 3 for slot 0");
+}
+
+TEST_F(Reader, MayNotAnswerByAnotherLength) {
+  send(MessageKind::kFetched, Bytes(7));
+  expect_refused("an answer of another length");
+}
+
+TEST_F(Stranger, IsReadWhenTheReceiveIsPosted) {
+  offer_to_read(segment(90, 5000), 3, 1);
+  EXPECT_EQ(frames_.size(), 0U);
+  ASSERT_TRUE(want(segment(90, 5000)));
+  send(MessageKind::kCredits, {});
+  ASSERT_EQ(frames_.size(), 1U);
+  EXPECT_EQ(frames_[0], segment(90, 5000));
+  EXPECT_EQ(seen_.back(), "answer 1");
+  offer_to_read(segment(91, 5000), 3, 2);
+  EXPECT_EQ(lost_, ESP_OK) << "the slot is free again";
+}
+
+TEST_F(Stranger, MayNotOfferASlotThatThereIsNot) {
+  offer_to_read(segment(90, 5000), rdma::kPullSlots, 1);
+  expect_refused("an offer in slot 32");
+}
+
+TEST_F(Stranger, MayNotOfferNothing) {
+  offer_to_read(segment(90, 0), 3, 1);
+  expect_refused("an offer in slot 3");
+}
+
+TEST_F(Stranger, MayNotOfferWhatIsNoSegment) {
+  FrameHeader control;
+  control.kind = FrameKind::kControl;
+  control.bytes = 100;
+  offer_to_read(control, 3, 1);
+  expect_refused("an offer in slot 3");
+}
+
+TEST_F(Stranger, MayNotOfferAfterItsGoodbye) {
+  send(MessageKind::kGoodbye, {});
+  offer_to_read(segment(90, 5000), 3, 1);
+  expect_refused("an offer in slot 3");
+}
+
+TEST_F(Stranger, MayNotOfferByAnotherLength) {
+  send(MessageKind::kReadable, Bytes(rdma::Announcement::kBytes + 1));
+  expect_refused("an offer of another length");
+}
+
+TEST_F(Stranger, MayNotOfferASlotThatIsNotAnswered) {
+  offer_to_read(segment(90, 5000), 3, 1);
+  offer_to_read(segment(91, 5000), 3, 2);
+  expect_refused("slot 3 offered twice");
+}
+
+TEST_F(Stranger, MayNotOfferAnotherFrameInItsPlace) {
+  offer_to_read(segment(90, 5000), 3, 1);
+  offer_to_read(segment(91, 5000), 3, 1);
+  expect_refused("another frame in its slot");
+}
+
+TEST_F(Stranger, MayNotOfferAFrameTwice) {
+  offer_to_read(segment(90, 5000), 3, 1);
+  offer_to_read(segment(90, 5000), 4, 1);
+  expect_refused("a frame offered twice");
+}
+
 TEST_F(Stranger, MayNotAskWithAWindowThatIsTooSmall) {
   Letter letter = request();
   letter.window = 3;
@@ -200,7 +311,7 @@ std::uint32_t below(Prng& prng, std::uint64_t bound) {
 // A message; with this chance each of its parts is wrong, perhaps.
 void send_some(Prng& prng, StrangerNet& net, double wrong) {
   const bool bad = prng.chance(wrong);
-  const auto kind = static_cast<MessageKind>(1 + (bad ? prng.below(5) : 2 * prng.below(3)));
+  const auto kind = static_cast<MessageKind>(1 + (bad ? prng.below(7) : 2 * prng.below(3)));
   Bytes body;
   std::uint8_t keep = 0;
   if (kind == MessageKind::kFrames) {
@@ -214,6 +325,11 @@ void send_some(Prng& prng, StrangerNet& net, double wrong) {
   } else if (kind == MessageKind::kRetire) {
     body.resize(4);
     body[0] = static_cast<std::byte>(prng.below(66));
+  } else if (kind == MessageKind::kReadable) {
+    body = net.offer_of(segment(300 + prng.below(12), 1000 + prng.below(5000)), below(prng, 34),
+                        below(prng, 3));
+  } else if (kind == MessageKind::kFetched) {
+    body = net.answer_of(below(prng, 34), below(prng, 4));
   }
   const auto credits = static_cast<std::uint16_t>(prng.chance(wrong) ? prng.below(40) : 0);
   Bytes bytes = net.message(kind, body, keep, credits);
@@ -227,6 +343,18 @@ void write_some(Prng& prng, StrangerNet& net, double wrong) {
   const std::uint32_t slot = net.slots_.back();
   net.slots_.pop_back();
   net.place(slot);
+}
+
+// Offers and answers that are right, for the most part.
+void read_some(Prng& prng, StrangerNet& net, double wrong) {
+  if (net.readable_.empty() || prng.chance(0.3)) {
+    // What is offered is awaited sooner or later.
+    const std::uint64_t flow = 300 + prng.below(12);
+    return net.offer_to_read(segment(flow, 1000 + flow), below(prng, 32), below(prng, 50));
+  }
+  const std::uint32_t slot = net.readable_.back();
+  net.readable_.pop_back();
+  net.answer(slot, 1 + below(prng, prng.chance(wrong) ? 3 : 2));
 }
 
 void write_a_letter(Prng& prng, StrangerNet& net, double wrong) {
@@ -243,7 +371,7 @@ void write_a_letter(Prng& prng, StrangerNet& net, double wrong) {
 }
 
 void act(Prng& prng, StrangerNet& net, double wrong) {
-  switch (prng.below(10)) {
+  switch (prng.below(11)) {
     case 0:
     case 1:
     case 2:
@@ -259,10 +387,14 @@ void act(Prng& prng, StrangerNet& net, double wrong) {
       return write_some(prng, net, wrong);
     case 7:
       return prng.chance(0.2) ? write_a_letter(prng, net, wrong) : void();
-    case 8:
-      (void)net.want(segment(300 + prng.below(100), 1000 + prng.below(5000)));
+    case 8: {
+      const std::uint64_t flow = 300 + prng.below(12);
+      (void)net.want(segment(flow, prng.chance(0.8) ? 1000 + flow : 1000 + prng.below(5000)));
       // Announced with the next progress().
       return net.send(MessageKind::kCredits, {});
+    }
+    case 9:
+      return read_some(prng, net, wrong);
     default:
       net.post(segment(200 + prng.below(4), prng.chance(0.5) ? 2000 : 8));
       return net.run();
@@ -271,16 +403,19 @@ void act(Prng& prng, StrangerNet& net, double wrong) {
 
 TEST(StrangersAtRandom, AreBorneOrLost) {
   std::array<int, 2> ends = {};
-  std::uint64_t frames = 0, connections = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  std::uint64_t frames = 0, connections = 0, pulled = 0, offered = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Prng prng(seed);
-    StrangerNet net;
+    StrangerNet net(seed % 2 == 0 ? 1500 : kNever);
     const double wrong = seed % 3 == 0 ? 0.2 : seed % 3 == 1 ? 0.05 : 0.01;
     for (int i = 0; i < 60 && net.lost_ == ESP_OK; ++i) act(prng, net, wrong);
     ++ends[net.lost_ == ESP_OK ? 0 : 1];
     frames += net.frames_.size();
     connections += net.connections();
+    pulled += net.pulled();
+    offered +=
+        static_cast<std::uint64_t>(std::count(net.seen_.begin(), net.seen_.end(), "readable"));
     if (net.lost_ != ESP_OK) {
       EXPECT_THAT(net.story(),
                   AnyOf(StartsWith("lost: rank 1 sent what no rank of this version sends: "),
@@ -295,6 +430,8 @@ TEST(StrangersAtRandom, AreBorneOrLost) {
   EXPECT_GT(ends[1], 300);
   EXPECT_GT(frames, 2000U);
   EXPECT_GT(connections, 1200U) << "some were made again";
+  EXPECT_GT(pulled, 100U);
+  EXPECT_GT(offered, 300U);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 
 #include "letters.hpp"
 #include "net/rdma/connection_link.hpp"
+#include "net/rdma/pulls.hpp"
 #include "net/sim/sim_connection_port.hpp"
 #include "sim_world.hpp"
 
@@ -42,7 +45,8 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
  public:
   static constexpr std::uint64_t kPayloadMax = 1 << 16;
 
-  StrangerNet()
+  // `pull_from_bytes`: rank 0 offers frames of so many bytes to be read.
+  explicit StrangerNet(std::uint64_t pull_from_bytes = kNever)
       : machine_(device_machine()),
         map_(*sim::Map::create(machine_, 2, 1, sim::Placement::kByCore, 1)),
         world_(machine_, map_, {}),
@@ -61,6 +65,7 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     rdma::ConnectionOptions options;
     options.payload_max = kPayloadMax;
     options.place_from_bytes = 1000;
+    options.pull_from_bytes = pull_from_bytes;
     link_ = std::move(
         *rdma::ConnectionLink::create(here_, letters_.postman(0), world_.clock(0), 0, 2, options));
     letters_.postman(1).deliver_to(this);
@@ -81,7 +86,8 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
   // As rank 1 sends them: counted messages, and others.
   std::vector<std::byte> message(rdma::MessageKind kind, const std::vector<std::byte>& body,
                                  std::uint8_t keep = 0, std::uint16_t credits = 0) {
-    const bool counted = kind == rdma::MessageKind::kFrames || kind == rdma::MessageKind::kGoodbye;
+    using Kind = rdma::MessageKind;
+    const bool counted = kind == Kind::kFrames || kind == Kind::kGoodbye || kind == Kind::kFetched;
     std::vector<std::byte> head(rdma::MessageHead::kBytes);
     rdma::write_head({kind, keep, credits, counted ? next_++ : remark_++}, head.data());
     return head + body;
@@ -113,9 +119,11 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     ASSERT_TRUE(port_.write(*connection_, transfer(bytes_), {}, true, immediate));
     world_.run();
   }
-  std::vector<std::byte> offer_of(const net::FrameHeader& header, std::uint32_t slot) {
+  std::vector<std::byte> offer_of(const net::FrameHeader& header, std::uint32_t slot,
+                                  std::uint32_t serial = 0) {
     rdma::Announcement announcement;
     announcement.slot = slot;
+    announcement.serial = serial;
     announcement.memory = {reinterpret_cast<std::uint64_t>(theirs_.data()), region_.remote_key};
     announcement.frame = header;
     std::vector<std::byte> body(rdma::Announcement::kBytes);
@@ -130,6 +138,20 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     std::vector<std::byte> body(sizeof slot);
     std::memcpy(body.data(), &slot, sizeof slot);
     send(rdma::MessageKind::kRetire, body);
+  }
+  // This may be read there.
+  void offer_to_read(const net::FrameHeader& header, std::uint32_t slot, std::uint32_t serial) {
+    send(rdma::MessageKind::kReadable, offer_of(header, slot, serial));
+  }
+  std::vector<std::byte> answer_of(std::uint32_t slot, std::uint32_t how) {
+    const std::array<std::uint32_t, 2> answer = {slot, how};
+    std::vector<std::byte> body(sizeof answer);
+    std::memcpy(body.data(), answer.data(), sizeof answer);
+    return body;
+  }
+  // What rank 0 has offered has been read (1), or is to be sent (2).
+  void answer(std::uint32_t slot, std::uint32_t how) {
+    send(rdma::MessageKind::kFetched, answer_of(slot, how));
   }
   // A request for the connection after the present one, as it should be.
   rdma::Letter request() {
@@ -159,12 +181,14 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
   void run() { world_.run(); }
   std::string story() const { return link_->describe(1); }
   std::uint64_t connections() const { return link_->statistics().connections; }
+  std::uint64_t pulled() const { return link_->statistics().pulled; }
 
   std::function<void()> on_frame_;        // in end()
   std::vector<std::string> seen_;         // by rank 1
   std::vector<net::FrameHeader> frames_;  // that came whole, to rank 0
   esp_status lost_ = ESP_OK;
-  std::vector<std::uint32_t> slots_;  // that rank 0 has announced
+  std::vector<std::uint32_t> slots_;     // that rank 0 has announced
+  std::vector<std::uint32_t> readable_;  // ... has offered to be read
 
  private:
   rdma::Transfer transfer(const std::vector<std::byte>& bytes) {
@@ -184,6 +208,7 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     ASSERT_TRUE(port_.connect(*connection_, letter->end).ok());
     remark_ = 0;
     slots_.clear();
+    readable_.clear();
     rdma::Letter reply = *letter;
     reply.kind = rdma::LetterKind::kReply;
     reply.expected = got_ + 1;
@@ -195,6 +220,7 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     ASSERT_TRUE(port_.connect(*connection_, reply.end).ok());
     remark_ = 0;
     slots_.clear();
+    readable_.clear();
     rdma::Letter ready;
     ready.kind = rdma::LetterKind::kReady;
     ready.epoch = reply.epoch;
@@ -211,6 +237,13 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
         const std::size_t at = rdma::MessageHead::kBytes + i * rdma::Announcement::kBytes;
         slots_.push_back(static_cast<std::uint32_t>(packet.data[at]));
       }
+    } else if (head->kind == rdma::MessageKind::kReadable) {
+      seen_.emplace_back("readable");
+      readable_.push_back(static_cast<std::uint32_t>(packet.data[rdma::MessageHead::kBytes]));
+    } else if (head->kind == rdma::MessageKind::kFetched) {
+      ++got_;
+      const auto how = static_cast<unsigned>(packet.data[rdma::MessageHead::kBytes + 4]);
+      seen_.push_back("answer " + std::to_string(how));
     } else if (head->kind == rdma::MessageKind::kFrames) {
       ++got_;
       const std::span<const std::byte> body(packet.data + rdma::MessageHead::kBytes,
@@ -235,6 +268,8 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
   void broken(rdma::ConnectionId, rdma::Fault) noexcept override {}
   void failed(rdma::ConnectionId, std::uint64_t, rdma::Fault) noexcept override {}
 
+  // No receive is posted that want() has not announced.
+  bool expects(Rank, const net::FrameHeader&) const noexcept override { return false; }
   std::byte* begin(Rank, const net::FrameHeader& header) noexcept override {
     EXPECT_LE(header.bytes, kPayloadMax);
     return memory_.data();
@@ -263,6 +298,7 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
 
 class Stranger : public ::testing::Test, protected StrangerNet {
  protected:
+  using StrangerNet::StrangerNet;
   void expect_refused(const char* why) {
     EXPECT_EQ(lost_, ESP_ERR_NETWORK);
     EXPECT_THAT(story(), ::testing::HasSubstr("rank 1 sent what no rank of this version sends: "));

@@ -191,6 +191,20 @@ TEST(SendWindow, TimeOutsDoubleUpToALimitAndAreCounted) {
   EXPECT_EQ(s.window.attempts(), 0U);
 }
 
+// An adapter whose cable is pulled may keep a packet for ever.
+TEST(SendWindow, WhatStaysWithTheAdapterIsAnAttempt) {
+  Sender s;
+  s.send(1);
+  s.packets[0].in_flight = 1;
+  for (std::uint32_t i = 1; i <= 6; ++i) {
+    s.now = s.window.deadline_ns();
+    s.window.time_out(s.now, kLimits);
+    EXPECT_EQ(s.repeat(), Numbers{});
+    EXPECT_EQ(s.window.attempts(), i);
+  }
+  EXPECT_EQ(s.window.unanswered_since_ns(), 1'000'000U);
+}
+
 TEST(SendWindow, OnlyPacketsSentOnceAreMeasured) {
   Sender s;
   s.send(1);

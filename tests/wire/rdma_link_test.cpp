@@ -167,6 +167,44 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
   }
 }
 
+// A peer that does not keep to the protocol: on one path a frame, inside one of the other.
+TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
+  ConnectionWorld world(2, {});
+  for (std::uint64_t flow : {0, 1}) {
+    Messages first = one(1, 0, flow, 100);
+    carry(world, first);
+    settle(world);
+  }
+  ASSERT_TRUE(world.rdma(1).connected(0));
+  Message large(1, 0, FlowId(1, 0, 2), 300'000, 2), small(1, 0, FlowId(1, 0, 3), 8, 3);
+  (void)large.receive(world.wire(0));
+  (void)small.receive(world.wire(0));
+  const auto header = [](const Message& m) {
+    net::FrameHeader frame;
+    frame.flow = m.flow.key;
+    frame.total = 1;
+    frame.bytes = m.bytes;
+    return frame;
+  };
+  Completion nobody([](Completion&, Status) noexcept {});
+  const std::uint64_t before = world.datagrams(0).counts().copied_out_bytes;
+  (void)world.datagrams(1).post(0, header(large), large.source.data(), nobody);
+  ASSERT_TRUE(
+      step_until(world, [&] { return world.datagrams(0).counts().copied_out_bytes > before; }));
+  ASSERT_FALSE(large.received.complete());
+  (void)world.connections(1).post(0, header(small), small.source.data(), nobody);
+  ASSERT_TRUE(
+      step_until(world, [&] { return large.received.complete() && small.received.complete(); }));
+  EXPECT_EQ(world.frames(0).state(1).code(), ESP_ERR_NETWORK);
+  EXPECT_EQ(large.received.status.code(), ESP_ERR_NETWORK);
+  EXPECT_EQ(small.received.status.code(), ESP_ERR_NETWORK);
+  EXPECT_NE(world.connections(0).describe(1).find("a frame inside one of the other path"),
+            std::string::npos)
+      << world.connections(0).describe(1);
+  world.datagrams(1).withdraw(0, nobody);
+  world.connections(1).withdraw(0, nobody);
+}
+
 // A rank that computes for half a minute at first contact, and again when its connection breaks.
 TEST(RdmaLink, ARankThatComputesIsNotLost) {
   ConnectionWorldOptions options;
