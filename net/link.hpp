@@ -136,7 +136,8 @@ class Link {
   virtual int progress(FrameSink& sink) noexcept = 0;
 
   // Sends what is queued, as far as there is room, and nothing else. False: frames whose owner has
-  // been told that they are done wait for a connection, which progress() has yet to make.
+  // been told that they are done wait for a connection, which progress() has yet to make, or for
+  // frames that went before them by another way.
   virtual bool flush() noexcept { return true; }
 
   // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be

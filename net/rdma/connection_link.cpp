@@ -130,6 +130,8 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   posting_ = small ? nullptr : post;
   reach(rank);
   pump_soon(to);
+  const bool waits = small && (!to.may_post() || to.held);
+  if (waits && !std::exchange(to.early, true)) early_.push_back(&to);
   const bool gone = posting_ == nullptr;
   if (gone) return Posted::kDone;
   std::exchange(posting_, nullptr)->completion = &completion;
@@ -225,6 +227,18 @@ void ConnectionLink::retract(Rank rank, const net::FrameHeader& expected) noexce
 
 Error ConnectionLink::adapter_failed(Rank rank) const {
   return error(ESP_ERR_NETWORK, "the adapter has failed", rank, port_.fault().error_number());
+}
+
+bool ConnectionLink::flush() noexcept {
+  if (!ready_.empty() && sink_ == nullptr) pump_ready();
+  if (!early_.empty()) [[unlikely]] {
+    std::erase_if(early_, [](Peer* p) {
+      const bool waits = (!p->may_post() || p->held) && !p->verdict && !p->lost;
+      p->early = waits && !p->posts.empty();
+      return !p->early;
+    });
+  }
+  return early_.empty();
 }
 
 // What is kept of a peer is not made for one that is lost.

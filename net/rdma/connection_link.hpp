@@ -130,10 +130,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void reach(Rank rank) noexcept override;
   void lose(Rank rank, Error why) noexcept override;
   int progress(net::FrameSink& sink) noexcept override;
-  bool flush() noexcept override {
-    if (!ready_.empty() && sink_ == nullptr) pump_ready();
-    return true;
-  }
+  bool flush() noexcept override;
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
@@ -327,6 +324,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::vector<Peer*> ready_, pumping_;        // with something to do, as far as known
   std::vector<Peer*> thirsty_;                // ... for which there was no packet
   std::vector<Peer*> tailed_;                 // with operations that nobody will report
+  std::vector<Peer*> early_;                  // with copied frames that cannot leave yet
   std::vector<Peer*> by_connection_;          // by id
   std::vector<bool> barred_;                  // by rank: lost before anything was said or heard
   std::vector<Status> barred_news_;           // the sink is to be told

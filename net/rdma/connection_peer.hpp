@@ -179,10 +179,11 @@ struct ConnectionLink::Peer : Timer {
   bool sought = false;    // somebody has waited for it since it was heard: left is not enough
   bool left = false;      // the peer has said goodbye
   bool goodbye_due = false, goodbye_said = false;
-  bool ready = false, thirsty = false, tailed = false;  // in the link's lists of the same name
-  bool troubled = false;                                // in that of the broken ones
-  bool tail_holds = false;                              // packets
-  std::uint32_t rebuilds = 0;                           // since a message arrived anywhere
+  // In the link's lists of the same name.
+  bool ready = false, thirsty = false, tailed = false, early = false;
+  bool troubled = false;       // in that of the broken ones
+  bool tail_holds = false;     // packets
+  std::uint32_t rebuilds = 0;  // since a message arrived anywhere
 
   // Sending. Messages are numbered from 1; those below `acknowledged` are complete.
   std::uint64_t next = 1, acknowledged = 1;

@@ -42,8 +42,8 @@ class RdmaLink final : public net::Link {
   Posted post(Rank peer, const net::FrameHeader& header, const void* payload,
               Completion& completion) noexcept override;
   bool flush() noexcept override {
-    if (connections_ != nullptr) (void)connections_->flush();
-    return datagrams_.flush();
+    const bool gone = connections_ == nullptr || connections_->flush();
+    return datagrams_.flush() && gone;
   }
   bool announce(Rank from, const net::FrameHeader& expected, std::byte* memory) noexcept override;
   void retract(Rank from, const net::FrameHeader& expected) noexcept override;

@@ -167,6 +167,45 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
   }
 }
 
+// Small frames whose owner goes on while they wait.
+TEST(RdmaLink, FlushTellsWhetherFramesWait) {
+  ConnectionWorld world(2, {});
+  Messages first = one(0, 1, 0, 100);
+  carry(world, first);
+  settle(world);
+  // One goes by datagrams, whose acknowledgement the first of the connection waits for.
+  net::FrameHeader message;
+  message.kind = net::FrameKind::kControl;
+  Completion nobody([](Completion&, Status) noexcept {});
+  (void)world.datagrams(0).post(1, message, nullptr, nobody);
+  Message second(0, 1, FlowId(1, 0, 1), 8, 1), third(0, 1, FlowId(1, 0, 2), 8, 2);
+  (void)second.receive(world.wire(1));
+  (void)third.receive(world.wire(1));
+  ASSERT_EQ(second.send(world.wire(0)), Posted::kDone);
+  ASSERT_TRUE(world.rdma(0).connected(1));
+  EXPECT_FALSE(world.frames(0).flush());
+  ASSERT_TRUE(step_until(world, [&] { return world.frames(0).flush(); }));
+  ASSERT_TRUE(step_until(world, [&] { return second.received.complete(); }));
+  second.check();
+  settle(world);
+  // One meets a connection that is broken, and is made anew.
+  world.connection_net().break_path(0, 1);
+  ASSERT_TRUE(step_until(world, [&] { return !world.connections(0).up(1); }));
+  ASSERT_EQ(third.send(world.wire(0)), Posted::kDone);
+  EXPECT_FALSE(world.frames(0).flush());
+  ASSERT_TRUE(step_until(world, [&] { return world.frames(0).flush(); }));
+  ASSERT_TRUE(step_until(world, [&] { return third.received.complete(); }));
+  third.check();
+  // Who is lost is waited for no longer.
+  world.connection_net().break_path(0, 1);
+  ASSERT_TRUE(step_until(world, [&] { return !world.connections(0).up(1); }));
+  Message fourth(0, 1, FlowId(1, 0, 3), 8, 3);
+  ASSERT_EQ(fourth.send(world.wire(0)), Posted::kDone);
+  EXPECT_FALSE(world.frames(0).flush());
+  world.rdma(0).lose(1, error(ESP_ERR_PEER_DIED, "the launcher says so", 1));
+  EXPECT_TRUE(world.frames(0).flush());
+}
+
 // A peer that does not keep to the protocol: on one path a frame, inside one of the other.
 TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
   ConnectionWorld world(2, {});
