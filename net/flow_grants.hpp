@@ -3,12 +3,14 @@
 // The first kEagerSegments of a flow need no grant. For the others the receiver's posts grant, a
 // step at a time; what it has granted is its promise to have memory, so an arrival that it has not
 // granted is an error of the sender. An entry lives from the first grant to the last segment that
-// needed one, or until its peer is lost.
+// needed one, or until its peer is lost: that of a flow which is cancelled stays, for its segments
+// may come yet.
 //
 // Threads: owner. path: data
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/matcher.hpp"
@@ -19,7 +21,8 @@ namespace espalier::net {
 
 class FlowGrants {
  public:
-  FlowGrants() = default;
+  explicit FlowGrants(std::size_t flows_max = std::size_t{1} << 20) noexcept
+      : entries_({64, flows_max}) {}
   ~FlowGrants() {
     table_.for_each([&](MatchNode& node) { entries_.release(static_cast<Entry*>(&node)); });
   }
@@ -44,14 +47,16 @@ class FlowGrants {
   }
 
   // Receiver: a receive is posted of a segment that has not come. The limit to tell the sender, 0:
-  // nothing. Grants are gathered: one for up to half a window.
+  // nothing; kNoMemory: it would wait for ever. Grants are gathered: one for up to half a window.
+  static constexpr std::uint32_t kNoMemory = ~std::uint32_t{0};
   std::uint32_t posted(const SegmentId& segment, std::uint32_t window) noexcept {
     const std::uint32_t limit = segment.ordinal + 1;
     if (limit <= kEagerSegments) return 0;
     const std::uint32_t step = std::clamp(window / 2, 1U, kStepMax);
     if (limit % step != 0 && limit != segment.total) return 0;
     Entry* entry = find_or_make(segment.peer, segment.flow.key, Side::kReceiver);
-    if (entry == nullptr || entry->limit >= limit) return 0;
+    if (entry == nullptr) return kNoMemory;
+    if (entry->limit >= limit) return 0;
     return entry->limit = limit;
   }
   // Whether the segment that has come was allowed to.

@@ -68,7 +68,10 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   if (link_.announce(p.rank, expected_header(op, segment.total), memory)) {
     op.token = kAnnounced | segment.total;
   }
-  if (const std::uint32_t limit = grants_.posted(segment, window); limit > 0) {
+  const std::uint32_t limit = grants_.posted(segment, window);
+  if (limit == FlowGrants::kNoMemory) [[unlikely]] {
+    link_.lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for the grants of a flow", p.rank));
+  } else if (limit > 0) {
     FrameHeader grant;
     grant.kind = FrameKind::kGrant;
     grant.flow = op.flow;

@@ -59,8 +59,10 @@ class Handshake {
   void give_verdict(bool go) noexcept;
 
   bool decides() const noexcept { return me_ < peer_; }
-  // This rank has picked this connection: it decides, began it and has proven itself.
-  bool committed() const noexcept { return initiator_ && decides() && state_ == State::kVerdict; }
+  // This rank began it and waits for the verdict.
+  bool has_proven_itself() const noexcept { return initiator_ && state_ == State::kVerdict; }
+  // This rank has picked this connection.
+  bool committed() const noexcept { return decides() && has_proven_itself(); }
   Rank peer() const noexcept { return peer_; }  // kNoRank: not known yet; not proven before kProven
   const char* why() const noexcept { return why_; }
 

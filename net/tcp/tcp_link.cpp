@@ -289,12 +289,17 @@ void TcpLink::reach(Rank rank) noexcept {
 void TcpLink::say_goodbye(Rank rank) noexcept {
   Peer& p = peer(rank);
   p.goodbye = true;
-  if (p.state == Peer::State::kConnecting && p.writer.empty()) {
-    drop_attempt(p);
-    p.state = Peer::State::kApart;
-    std::erase(unsettled_, &p);
-  }
+  // Once this rank has proven itself the peer may have taken the connection, and is told goodbye.
+  const bool proven = p.attempt != nullptr && p.attempt->handshake.has_proven_itself();
+  if (p.state == Peer::State::kConnecting && p.writer.empty() && !proven) stay_apart(p);
   wish_goodbye(p);
+}
+
+// Nothing is to be said to a peer that knows no connection to hear goodbye by.
+void TcpLink::stay_apart(Peer& p) noexcept {
+  drop_attempt(p);
+  p.state = Peer::State::kApart;
+  std::erase(unsettled_, &p);
 }
 
 bool TcpLink::drained() const noexcept {

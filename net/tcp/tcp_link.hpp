@@ -132,6 +132,7 @@ class TcpLink final : public Link {
   void attempt_failed(Peer& peer, const std::string& why) noexcept;
   void attempt_silent(Peer& peer) noexcept;
   void drop_attempt(Peer& peer) noexcept;
+  void stay_apart(Peer& peer) noexcept;
   void adopt(Meeting& meeting) noexcept;
   void accept(std::size_t listener) noexcept;
   void pause_accepting(std::uint64_t for_ns) noexcept;

@@ -67,6 +67,7 @@ void TcpLink::retry_later(Peer& p, std::uint64_t now_ns) noexcept {
 
 // This address is not the peer's, or nobody answers there.
 void TcpLink::attempt_failed(Peer& p, const std::string& why) noexcept {
+  if (p.goodbye && p.writer.empty()) return stay_apart(p);
   p.tried += fmt::format("{}{}: {}", p.tried.empty() ? "" : "; ",
                          text(p.contact.addresses[p.address]), why);
   ++p.address;
@@ -254,6 +255,7 @@ void TcpLink::meeting_broke(Meeting& meeting, const std::string& why) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   const std::uint64_t now = clock_.now_ns();
   const bool at_once = now - meeting.begin_ns < options_.stranger_ns;
+  if (p.goodbye && p.writer.empty()) return stay_apart(p);
   drop_attempt(p);
   if (at_once && ++p.tries >= kTries) return attempt_failed(p, why);
   retry_later(p, now);

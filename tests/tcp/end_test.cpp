@@ -106,5 +106,40 @@ TEST(TcpEnd, AGoodbyeOfOneSideLetsTheOtherFinish) {
   EXPECT_EQ(world.tcp(0).describe(1), "lost: it has left the job");
 }
 
+// Who leaves while a connection is being made, at any moment of that, is not taken for dead: the
+// peer may have taken the connection already.
+TEST(TcpEnd, AGoodbyeDuringTheHandshakeIsNotALoss) {
+  int met = 0, apart = 0;
+  for (const Rank leaves : {0, 1}) {
+    for (const bool both_reach : {false, true}) {
+      for (int moment = 0; moment < 24; ++moment) {
+        SCOPED_TRACE("rank " + std::to_string(leaves) + ", moment " + std::to_string(moment));
+        const Rank stays = 1 - leaves;
+        TcpWorld world(2, loopback());
+        world.link(leaves).reach(stays);
+        if (both_reach) world.link(stays).reach(leaves);
+        // One of the two looks at a time, so that each moment is between other messages.
+        for (int i = 0; i < moment; ++i) {
+          (void)world.wire(i % 2 == 0 ? leaves : stays).progress();
+          ::usleep(100);
+        }
+        world.link(leaves).say_goodbye(stays);
+        ASSERT_TRUE(step_until(world, [&] { return world.link(leaves).drained(); }));
+        world.link(stays).say_goodbye(leaves);
+        ASSERT_TRUE(step_until(world, [&] { return world.link(stays).drained(); }));
+        for (int i = 0; i < 10; ++i) {
+          if (step(world) == 0) world.rest();
+        }
+        for (const Rank r : {leaves, stays}) {
+          EXPECT_TRUE(world.frames(r).state(1 - r).ok()) << world.tcp(r).describe(1 - r);
+        }
+        ++(world.tcp(stays).describe(leaves) == "has left the job" ? met : apart);
+      }
+    }
+  }
+  EXPECT_GT(met, 10);
+  EXPECT_GT(apart, 1);
+}
+
 }  // namespace
 }  // namespace espalier::test

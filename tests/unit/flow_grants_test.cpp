@@ -62,6 +62,18 @@ TEST(FlowGrants, AReceivePostedAgainGrantsNothingNew) {
   EXPECT_FALSE(grants.arrived(3, key(), 17, 18)) << "more came than were granted";
 }
 
+TEST(FlowGrants, WithoutMemoryBothSidesSaySo) {
+  FlowGrants grants(64);
+  for (std::uint64_t flow = 0; flow < 64; ++flow) {
+    EXPECT_EQ(grants.posted(segment(17, 18, flow), 8), 18U);
+  }
+  EXPECT_EQ(grants.posted(segment(17, 18, 64), 8), FlowGrants::kNoMemory);
+  EXPECT_FALSE(grants.note(3, key(64), 18));
+  EXPECT_EQ(grants.posted(segment(17, 18, 5), 8), 0U) << "it is known";
+  grants.forget(3);
+  EXPECT_EQ(grants.posted(segment(17, 18, 64), 8), 18U);
+}
+
 TEST(FlowGrants, WhatWasPromisedToALostPeerIsForgotten) {
   FlowGrants grants;
   for (std::uint64_t flow = 0; flow < 100; ++flow) {
