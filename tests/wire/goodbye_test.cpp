@@ -33,13 +33,16 @@ class Goodbye : public ::testing::TestWithParam<Kind> {
   // Rank 1 has sent and got a message, and goes.
   void SetUp() override {
     world_ = GetParam().make();
-    Message there(0, 1, FlowId(1, 0, 0), 1000, 1), back(1, 0, FlowId(1, 0, 1), 1000, 2);
-    for (Message* m : {&there, &back}) {
-      (void)m->receive(world_->wire(m->to));
-      ASSERT_TRUE(
-          step_until(*world_, [&] { return m->send(world_->wire(m->from)) != Posted::kRetry; }));
-      ASSERT_TRUE(
-          step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
+    for (std::uint64_t round = 0; round < 3; ++round) {  // first by datagrams, if there are any
+      Message there(0, 1, FlowId(1, 1, round), 1000, 1), back(1, 0, FlowId(1, 2, round), 1000, 2);
+      for (Message* m : {&there, &back}) {
+        (void)m->receive(world_->wire(m->to));
+        ASSERT_TRUE(
+            step_until(*world_, [&] { return m->send(world_->wire(m->from)) != Posted::kRetry; }));
+        ASSERT_TRUE(
+            step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
+      }
+      if (GetParam().simulated) static_cast<SimFrameWorld&>(*world_).pass(100'000);
     }
     world_->link(1).say_goodbye(0);
     ASSERT_TRUE(step_until(*world_, [&] { return world_->link(1).drained(); }));
@@ -63,6 +66,16 @@ class Goodbye : public ::testing::TestWithParam<Kind> {
 
   std::unique_ptr<FrameWorld> world_;
 };
+
+// However long it has been gone (half a minute, where time is simulated): nobody asks for it.
+TEST_P(Goodbye, WhoNeedsNobodyIsNotTold) {
+  for (int i = 0; i < 3000; ++i) {
+    while (world_->frames(0).progress() > 0) {
+    }
+    if (GetParam().simulated) static_cast<SimFrameWorld&>(*world_).pass(10'000'000);
+  }
+  EXPECT_TRUE(world_->frames(0).state(1).ok()) << world_->link(0).describe(1);
+}
 
 TEST_P(Goodbye, WhoPostsToAPeerThatHasGoneIsToldSo) {
   Message late(0, 1, FlowId(1, 0, 2), 1000, 3), waits(1, 0, FlowId(1, 0, 3), 1000, 4);

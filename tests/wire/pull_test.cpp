@@ -143,6 +143,29 @@ TEST_F(PullTest, ASenderMayTakeItsMemoryBack) {
   }
 }
 
+// ... at any moment: also while the connection has no other end yet.
+TEST_F(PullTest, ASenderMayTakeItsMemoryBackWhileTheConnectionIsMadeAnew) {
+  int unmade = 0;
+  for (std::uint64_t moment = 0; moment < 12; ++moment) {
+    Message m(0, 1, FlowId(1, 0, 30 + moment), kBytes, moment);
+    send(m);
+    world_->connection_net().break_path(0, 1);
+    for (std::uint64_t i = 0; i < moment; ++i) {
+      (void)world_->frames(i % 3 == 2 ? 1 : 0).progress();
+      world_->pass(5'000);
+    }
+    unmade += world_->connections(0).up(1) ? 0 : 1;
+    world_->wire(0).cancel(m.sent);
+    std::memset(m.source.data(), 0xEE, m.source.size());
+    (void)m.receive(world_->wire(1));
+    ASSERT_TRUE(step_until(*world_, [&] { return m.received.complete(); })) << moment;
+    m.check();
+    go_on();
+    EXPECT_EQ(m.sent.fired, 0);
+  }
+  EXPECT_GE(unmade, 4);
+}
+
 TEST_F(PullTest, AReceiverMayTakeItsMemoryBack) {
   for (const bool reading : {false, true}) {
     Message m(0, 1, FlowId(1, 0, reading ? 20 : 21), kBytes, 8);
