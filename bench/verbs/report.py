@@ -1,10 +1,12 @@
 """The tables of bench/verbs/verbs.py, from the rows of all launches."""
 
+import re
 import statistics
 
 LATENCY_MAX, BANDWIDTH_MIN = 1.25, 0.9  # the aims, as ratios to perftest
 COUNTS = ["sends", "doorbells", "send_completions", "arrivals", "refills", "looks", "packets",
           "answers", "copied_bytes", "registrations"]
+MISSED = " **missed**"
 MTU, PLACED_MIN = 4096, 16 << 10  # of the path; segments that the adapter writes into their place
 
 
@@ -33,7 +35,15 @@ def ratio_of(rows, figure, theirs, **ours):
 
 
 def verdict(ratio, good):
-    return f"{ratio:.2f}" + ("" if good else " **missed**")
+    return f"{ratio:.2f}" + ("" if good else MISSED)
+
+
+def aims(lines):
+    """How many cells with an aim meet it."""
+    text = "\n".join(lines)
+    missed = text.count(MISSED)
+    met = len(re.findall(r"\| \d+\.\d\d (?=\|)", text))
+    return f"Aims met in {met} of {met + missed} cells."
 
 
 def table(header, rows):
@@ -192,13 +202,17 @@ def others(rows):
             f"letters); UD {memory['ud_heap_bytes']} bytes.", ""]
 
 
-def markdown(rows):
+def markdown(found):
+    rows, origin, place = found["rows"], found["origin"], found["place"]
     rounds = 1 + max(row.get("round", 0) for row in rows)
-    lines = [f"Medians over {rounds} launches of each, which took turns in one guest; a ratio is "
-             "the median of those of the rounds.", "",
-             "### Latency: half a round trip", "", *latency_table(rows),
-             "### Bandwidth: a stream one way", "", *bandwidth_table(rows),
-             "### Puts and gets by the adapter (RC)", "", *access_table(rows),
+    compared = ["### Latency: half a round trip", "", *latency_table(rows),
+                "### Bandwidth: a stream one way", "", *bandwidth_table(rows),
+                "### Puts and gets by the adapter (RC)", "", *access_table(rows)]
+    lines = [f"Source {origin['source']}, {origin['date']}; {origin['host_cpu']}, "
+             f"{origin['host_cpus']} CPUs, Linux {origin['host_kernel']}; measured on "
+             f"{place['cpus']} CPUs, Linux {place['kernel']}; perftest {place['perftest']}.", "",
+             f"Medians over {rounds} launches of each, which took turns in one guest; a ratio is "
+             "the median of those of the rounds.", "", aims(compared), "", *compared,
              "### Messages whose receives are late (RC, registered)", "", *late_table(rows),
              "### Counts per segment, and their minimum", "", *counts_table(rows),
              "### Making a connection, and memory", "", *others(rows)]

@@ -10,9 +10,11 @@ launches. --publish writes docs/results/verbs.md. Needs perftest and a build wit
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 
@@ -33,12 +35,39 @@ def arguments():
     parser.add_argument("--smoke", action="store_true", help="esp-verbs alone, once: does it work?")
     parser.add_argument("--publish", action="store_true", help=f"writes {RESULTS.name}")
     parser.add_argument("--inside", action="store_true", help="no guest: on the devices of here")
-    parser.add_argument("--json", type=pathlib.Path, help="keeps the rows of all launches")
+    parser.add_argument("--json", type=pathlib.Path,
+                        help="keeps the rows of all launches, and where they were measured")
     return parser.parse_args()
 
 
+def said_by(*command):
+    """The output of a command, whatever its exit code, on one line; nothing: unknown."""
+    try:
+        done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        return " ".join(done.stdout.split()) or "unknown"
+    except OSError:
+        return "unknown"
+
+
+def place():
+    """What the measuring machine, mostly a guest, is."""
+    return {"kernel": platform.release(), "cpus": os.cpu_count(),
+            "perftest": said_by("ib_send_lat", "--version").removeprefix("Version: ")}
+
+
+def origin():
+    """What was measured, when, and the machine of the guest."""
+    models = [line.split(": ")[1] for line in
+              pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+              if line.startswith("model name")]
+    return {"source": said_by("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
+            "date": datetime.date.today().isoformat(), "host_kernel": platform.release(),
+            "host_cpu": models[0] if models else platform.machine(), "host_cpus": os.cpu_count()}
+
+
 def measure_in_guest(settings):
-    """The rows, measured by this script in a guest."""
+    """As main() prints it with --json -, by this script in a guest."""
     inside = [sys.executable, "-B", __file__, "--inside", "--json", "-", "--build",
               settings.build.resolve(), "--rounds", settings.rounds]
     inside += ["--quick"] if settings.quick else []
@@ -56,14 +85,16 @@ def main():
     settings = arguments()
     if settings.inside:
         rows = launches.measure(settings.build / "bin" / "esp-verbs", settings)
+        found = {"place": place(), "rows": rows}
     else:
-        rows = measure_in_guest(settings)
+        found = measure_in_guest(settings)
     if settings.json is not None and str(settings.json) == "-":
-        json.dump(rows, sys.stdout)
+        json.dump(found, sys.stdout)
         return
+    found = {"origin": origin(), **found}
     if settings.json is not None:
-        settings.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    text = report.markdown(rows)
+        settings.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = report.markdown(found)
     if settings.publish:
         head = (pathlib.Path(__file__).parent / "report.md").read_text(encoding="utf-8")
         RESULTS.write_text(head.replace("TABLES\n", text), encoding="utf-8")

@@ -19,6 +19,13 @@ def row(task, over, memory, size, **counts):
             "per_segment_peer": dict.fromkeys(report.COUNTS, 0.0) | {"arrivals": 17.0}}
 
 
+class Aims(unittest.TestCase):
+    def test_cells_with_an_aim_are_counted(self):
+        lines = ["| RC | 8 B | 28.3 | 117.5 | 24.9 | 1.19 | 26.3 / 22.0 = 1.19 | - | - | - |",
+                 f"| put | 8 B | 52.6 us | - | {report.verdict(1.31, False)} | 0.93 |"]
+        self.assertEqual(report.aims(lines), "Aims met in 2 of 3 cells.")
+
+
 class Minimum(unittest.TestCase):
     def check(self, *cell, **expected):
         found = report.least(*cell)

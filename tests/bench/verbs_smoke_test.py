@@ -36,10 +36,14 @@ def main(source, build):
                                "--build", build, "--json", kept], check=False)  # fmt: skip
         if done.returncode != 0:
             return done.returncode
-        rows = json.loads(kept.read_text(encoding="utf-8"))
+        all_found = json.loads(kept.read_text(encoding="utf-8"))
+    rows = all_found["rows"]
     found = {(row["task"], *map(row.get, ("over", "memory", "read"))) for row in rows}
     complaints = [f"no row: {missing}" for missing in sorted(ROWS - found, key=str)]
     complaints += filter(None, map(wrong, rows))
+    unknown = [name for part in ("origin", "place") for name, value in all_found[part].items()
+               if not value]
+    complaints += [f"not said: {name}" for name in unknown]
     print(*complaints, sep="\n")
     return 1 if complaints else 0
 

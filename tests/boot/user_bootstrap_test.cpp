@@ -5,6 +5,7 @@
 
 #include <barrier>
 #include <cstring>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -117,6 +118,27 @@ TEST(CardDeck, EveryTruncationIsRefused) {
   longer.push_back(std::byte{0});
   EXPECT_FALSE(unpack_deck(longer, 2).ok());
   EXPECT_FALSE(unpack_deck(deck, 3).ok());
+}
+
+// Whatever comes: a deck of so many cards, or an error.
+TEST(CardDeck, AlteredBytesAreBorne) {
+  std::mt19937 random(7);
+  std::vector<OptionalCard> cards(3);
+  cards[0] = card_of(1);
+  cards[2] = card_of(2);
+  const std::vector<std::byte> good = pack_deck(cards);
+  int refused = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    auto deck = good;
+    if (round % 7 == 0) deck.resize(random() % (good.size() + 9));
+    for (unsigned flips = 1 + random() % 4; flips > 0 && !deck.empty(); --flips) {
+      deck[random() % deck.size()] = static_cast<std::byte>(random());
+    }
+    const auto back = unpack_deck(deck, 3);
+    refused += back.ok() ? 0 : 1;
+    EXPECT_TRUE(!back.ok() || back.value().size() == 3);
+  }
+  EXPECT_GT(refused, 3000);
 }
 
 }  // namespace
