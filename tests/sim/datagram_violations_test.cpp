@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/crc32c.hpp"
 #include "core/prng.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/sim/sim_datagram_port.hpp"
@@ -96,11 +100,17 @@ class Net : private rdma::DatagramSink, private net::FrameSink {
     if ((flags & kData) != 0) header.sequence.value = sent_++;
     return header;
   }
+  // Flags are set behind write_packet(), which writes none that are impossible.
   Bytes packet(rdma::PacketHeader header, const Bytes& payload) {
+    constexpr std::size_t kFlagsAt = 5;
+    const auto flags = static_cast<std::byte>(std::exchange(header.flags, std::uint8_t{kData}));
     header.bytes = static_cast<std::uint16_t>(payload.size());
     Bytes all(rdma::packet_length(header));
     std::copy(payload.begin(), payload.end(), all.begin() + rdma::kPacketHeaderBytes);
     rdma::write_packet(header, all);
+    all[kFlagsAt] = (all[kFlagsAt] & std::byte{rdma::kSelective}) | flags;
+    const std::uint32_t sum = crc32c(std::span<const std::byte>(all).subspan(sizeof sum));
+    std::memcpy(all.data(), &sum, sizeof sum);
     return all;
   }
   void send(int flags, const Bytes& payload) { send_bytes(packet(next(flags), payload)); }
