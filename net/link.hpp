@@ -53,6 +53,8 @@ struct LinkCaps {
   double bytes_per_ns = 0;
 };
 
+inline constexpr std::uint64_t kFlushPatienceNs = 1'000'000'000;
+
 class Link {
  public:
   virtual ~Link() = default;
@@ -135,9 +137,10 @@ class Link {
   // number of events.
   virtual int progress(FrameSink& sink) noexcept = 0;
 
-  // Sends what is queued, as far as there is room, and nothing else. False: frames whose owner has
-  // been told that they are done wait for a connection, which progress() has yet to make, or for
-  // frames that went before them by another way.
+  // Sends what is queued, as far as there is room, and nothing else. False: frames whose owner may
+  // have been told that they are done wait for a connection, which progress() has yet to make, or
+  // for frames that went before them by another way. It is not said for longer than
+  // kFlushPatienceNs of a peer in a row: a connection needs both of its ranks inside the library.
   virtual bool flush() noexcept { return true; }
 
   // Sleeping: readable (poll, epoll) after arm() when progress() has work; -1: the link must be

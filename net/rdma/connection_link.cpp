@@ -130,8 +130,7 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   posting_ = small ? nullptr : post;
   reach(rank);
   pump_soon(to);
-  const bool waits = small && (!to.may_post() || to.held);
-  if (waits && !std::exchange(to.early, true)) early_.push_back(&to);
+  if (small && (!to.may_post() || to.held)) note_early(to);
   const bool gone = posting_ == nullptr;
   if (gone) return Posted::kDone;
   std::exchange(posting_, nullptr)->completion = &completion;
@@ -231,14 +230,24 @@ Error ConnectionLink::adapter_failed(Rank rank) const {
 
 bool ConnectionLink::flush() noexcept {
   if (!ready_.empty() && sink_ == nullptr) pump_ready();
-  if (!early_.empty()) [[unlikely]] {
-    std::erase_if(early_, [](Peer* p) {
-      const bool waits = (!p->may_post() || p->held) && !p->verdict && !p->lost;
-      p->early = waits && !p->posts.empty();
-      return !p->early;
-    });
-  }
-  return early_.empty();
+  if (early_.empty()) [[likely]]
+    return true;
+  const std::uint64_t now_ns = clock_.now_ns();
+  bool worth_it = false;
+  std::erase_if(early_, [&](Peer* p) {
+    const bool waits = (!p->may_post() || p->held) && !p->verdict && !p->lost;
+    p->early = waits && !p->owes_nothing();
+    worth_it = worth_it || (p->early && elapsed_ns(p->early_ns, now_ns) < net::kFlushPatienceNs);
+    return !p->early;
+  });
+  return !worth_it;
+}
+
+// Frames of its owners, some of whom go on, wait for a connection, or for datagrams before them.
+void ConnectionLink::note_early(Peer& peer) noexcept {
+  if (std::exchange(peer.early, true)) return;
+  peer.early_ns = clock_.now_ns();
+  early_.push_back(&peer);
 }
 
 // What is kept of a peer is not made for one that is lost.

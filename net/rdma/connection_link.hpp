@@ -184,6 +184,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void finish(Post& post, Status status) noexcept;
   void pump_soon(Peer& peer) noexcept;
   void mark(Peer& peer) noexcept;
+  void note_early(Peer& peer) noexcept;
   bool may_pump() const noexcept { return !ready_.empty() || !thirsty_.empty() || starved_; }
   void pump_ready() noexcept;
   void pump(Peer& peer) noexcept;
@@ -263,6 +264,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void take(Peer& peer, std::span<const std::byte> message) noexcept;
   void take_headless(Peer& peer, const Headless& what, std::span<const std::byte> payload) noexcept;
   void take_frames(Peer& peer, std::span<const std::byte> frames, std::uint32_t keep) noexcept;
+  void take_goodbye(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_offers(Peer& peer, std::span<const std::byte> body) noexcept;
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
   void deliver(Peer& peer, const net::FrameHeader& header, const std::byte* stands) noexcept;
@@ -293,6 +295,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void drain() noexcept;
   int handle_troubles() noexcept;
   void trouble(Peer& peer) noexcept;
+  void complete_got(Peer& peer) noexcept;
   void renew(Peer& peer) noexcept;
   void give_up(Peer& peer, const Error& why) noexcept;
   void miss(Peer& peer) noexcept;
@@ -324,7 +327,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::vector<Peer*> ready_, pumping_;        // with something to do, as far as known
   std::vector<Peer*> thirsty_;                // ... for which there was no packet
   std::vector<Peer*> tailed_;                 // with operations that nobody will report
-  std::vector<Peer*> early_;                  // with copied frames that cannot leave yet
+  std::vector<Peer*> early_;                  // with frames that cannot leave yet
   std::vector<Peer*> by_connection_;          // by id
   std::vector<bool> barred_;                  // by rank: lost before anything was said or heard
   std::vector<Status> barred_news_;           // the sink is to be told

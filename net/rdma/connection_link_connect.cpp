@@ -268,6 +268,10 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
     return link.wake_at(peer, peer.probed_ns + options.keepalive_ns);
   }
   if (peer.asked_ns == 0) return;
+  if (peer.done_with()) {
+    peer.asked_ns = 0;
+    return;
+  }
   if (elapsed_ns(peer.asked_ns, now_ns) >= options.answer_ns) {
     return link.lose(
         peer.rank,
@@ -382,13 +386,31 @@ int ConnectionLink::handle_troubles() noexcept {
   return handled;
 }
 
+// What the peer had got when it said goodbye. The connection is closed; a shell of each record
+// stays, which settle() finds complete.
+void ConnectionLink::complete_got(Peer& peer) noexcept {
+  peer.sent.for_each([&](Record& record) {
+    if (record.number == 0 || record.number >= peer.got || record.access != nullptr) return;
+    Record done = std::exchange(record, {});
+    record.what = Record::What::kMessage;
+    record.kind = MessageKind::kGoodbye;
+    record.number = done.number;
+    complete(peer, done);
+  });
+  peer.acknowledged = std::max(peer.acknowledged, peer.got);
+}
+
 void ConnectionLink::renew(Peer& peer) noexcept {
   close(peer);
   peer.handshake.rest();
   if (peer.verdict) return trouble(peer);
-  // Who has left is asked for what is owed to it. The probe that has found it out is nothing owed.
-  const bool speaks = peer.goodbye_due && !peer.goodbye_said;
-  if (peer.left && !speaks && peer.answers.empty() && peer.owes_nothing()) return;
+  // Who has left is asked for what is owed to it: neither what it had got, nor the probe that has
+  // found out that it is gone.
+  if (peer.left) complete_got(peer);
+  if (peer.done_with()) {
+    peer.asked_ns = 0;
+    return;
+  }
   ++statistics_.rebuilds;
   if (++peer.rebuilds > options_.rebuilds_max) {
     return lose(peer.rank, error(ESP_ERR_NETWORK,

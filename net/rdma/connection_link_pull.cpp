@@ -223,6 +223,7 @@ void ConnectionLink::read_wanted(Peer& peer, Batch& batch) noexcept {
     peer.read_offset += what.bytes;
     Record record;
     record.what = Record::What::kRead;
+    record.bytes = static_cast<std::uint32_t>(what.bytes);
     if (peer.read_offset == pull.frame.bytes) {
       record.pull = &pull;
       peer.reading = nullptr;

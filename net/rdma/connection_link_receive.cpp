@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/copy.hpp"
@@ -109,9 +110,7 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
     case MessageKind::kFrames:
       return take_frames(peer, body, head->keep);
     case MessageKind::kGoodbye:
-      if (peer.arriving) return violation(peer, "a goodbye inside a frame");
-      peer.left = true;
-      return;
+      return take_goodbye(peer, body);
     case MessageKind::kAnnounce:
       return take_offers(peer, body);
     case MessageKind::kRetire:
@@ -123,6 +122,18 @@ void ConnectionLink::take(Peer& peer, std::span<const std::byte> message) noexce
     case MessageKind::kCredits:
       return;
   }
+}
+
+void ConnectionLink::take_goodbye(Peer& peer, std::span<const std::byte> body) noexcept {
+  if (peer.arriving) return violation(peer, "a goodbye inside a frame");
+  if (body.size() != sizeof peer.got) return violation(peer, "a goodbye of another length");
+  std::uint64_t got = 0;
+  std::memcpy(&got, body.data(), sizeof got);
+  if (got == 0 || got > peer.next) {
+    return violation(peer, fmt::format("a goodbye that awaits message {} of {}", got, peer.next));
+  }
+  peer.left = true;
+  peer.got = got;
 }
 
 // `keep`: as in a head.
@@ -235,10 +246,10 @@ void ConnectionLink::completed(ConnectionId on_connection, std::uint64_t cookie)
   Peer* peer = on(on_connection);
   if (peer == nullptr) return;
   peer->rebuilds = 0;
-  peer->part.passed();
   mark(*peer);
   const bool known_cookie = peer->sent.complete(cookie, [&](Record record) {
     if (record.number != 0) peer->acknowledged = record.number + 1;
+    peer->part.passed(record.bytes);
     complete(*peer, record);
   });
   ESP_ASSERT(known_cookie);
@@ -250,7 +261,10 @@ void ConnectionLink::broken(ConnectionId which, Fault why) noexcept {
   peer->broken = true;
   peer->why = why;
   statistics_.not_ready += why == Fault::kReceiverNotReady ? 1 : 0;
-  peer->part.broke();
+  bool large = false;
+  peer->sent.for_each([&](const Record& one) { large = large || one.bytes > PartSize::kLeast; });
+  if (large) peer->part.broke();
+  if (!peer->owes_nothing()) note_early(*peer);
   trouble(*peer);
 }
 

@@ -194,7 +194,9 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
   if (!peer.goodbye_due || !answered) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
-  packet->bytes = MessageHead::kBytes;
+  // What it has come to know of the other's: a connection that ends now may not tell any more.
+  std::memcpy(packet->data + MessageHead::kBytes, &peer.expected, sizeof peer.expected);
+  packet->bytes = MessageHead::kBytes + sizeof peer.expected;
   peer.goodbye_due = false;
   peer.goodbye_said = true;
   send_message(peer, *packet, MessageKind::kGoodbye, batch);
@@ -279,6 +281,7 @@ bool ConnectionLink::place(Peer& peer, Batch& batch) noexcept {
   }
   const RemoteMemory to = {placing.at.memory.address + placing.offset, placing.at.memory.key};
   placing.offset += what.bytes;
+  record.bytes = static_cast<std::uint32_t>(what.bytes);
   const bool last = placing.offset == post.bytes;
   record.what = last ? Record::What::kPlacement : Record::What::kPart;
   if (last) {

@@ -9,7 +9,8 @@
 //   4  number      of a counted message, modulo 2^32; others have numbers of their own, from 0
 //
 // Counted are messages that must arrive once, whatever becomes of connections: frames, with a head
-// or without, goodbyes, placements and puts (of the number immediate data have 8 bits), and
+// or without, placements and puts (of the number immediate data have 8 bits), and
+//   goodbye   expected 8: the sender has got the counted messages before this one
 //   fetched   slot 4, how 4: 1: the frame that could be read has been read; 2: send it
 // The others speak of one connection and end with it, and so do their numbers:
 //   announce  once to four times: slot 4, 0 4, address 8, key 4, 0 4, frame header 28: where this

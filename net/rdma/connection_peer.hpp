@@ -14,36 +14,11 @@
 #include "net/rdma/credit_account.hpp"
 #include "net/rdma/frame_stream.hpp"
 #include "net/rdma/landings.hpp"
+#include "net/rdma/part_size.hpp"
 #include "net/rdma/pulls.hpp"
 #include "net/rdma/send_queue.hpp"
 
 namespace espalier::rdma {
-
-// The largest read or write in one piece: adapters have limits, and a break repeats less.
-inline constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
-
-// How much goes in one piece now. An adapter counts what it repeats until a piece is through, and
-// gives up: where connections break pieces become smaller, where many pass larger again.
-class PartSize {
- public:
-  static constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
-  static constexpr std::uint32_t kTrusted = 64;
-
-  std::uint64_t bytes() const noexcept { return bytes_; }
-  void broke() noexcept {
-    bytes_ = std::max(bytes_ / 4, kLeast);
-    passed_ = 0;
-  }
-  void passed() noexcept {
-    if (bytes_ == kPartBytes || ++passed_ < kTrusted) return;
-    bytes_ *= 2;
-    passed_ = 0;
-  }
-
- private:
-  std::uint64_t bytes_ = kPartBytes;
-  std::uint32_t passed_ = 0;  // since it changed
-};
 
 // A frame that has been posted.
 struct ConnectionLink::Post : FramePost {
@@ -112,7 +87,7 @@ struct ConnectionLink::Record {
   };
   What what = What::kControl;
   MessageKind kind = MessageKind::kFrames;
-  std::uint32_t bytes = 0;  // of a get
+  std::uint32_t bytes = 0;  // that the adapter moves alone: of a placement, a read, a put or get
   Packet* packet = nullptr;
   Post* post = nullptr;
   Pull* pull = nullptr;
@@ -150,6 +125,11 @@ struct ConnectionLink::Peer : Timer {
     return may_post() && !held && posts.empty() && resend.empty() && retired.empty() &&
            !goodbye_due && !goodbye_said && credits.may_send() && !sent.full();
   }
+  // It has left, and there is nothing to ask it for.
+  bool done_with() noexcept {
+    const bool speaks = goodbye_due && !goodbye_said;
+    return left && !speaks && answers.empty() && owes_nothing();
+  }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
     bool owes = !posts.empty() || !accesses.empty() || !readables.empty();
@@ -178,9 +158,11 @@ struct ConnectionLink::Peer : Timer {
   bool arriving = false;  // between begin() and end()
   bool sought = false;    // somebody has waited for it since it was heard: left is not enough
   bool left = false;      // the peer has said goodbye
+  std::uint64_t got = 0;  // ... and had got the counted messages before this one
   bool goodbye_due = false, goodbye_said = false;
   // In the link's lists of the same name.
   bool ready = false, thirsty = false, tailed = false, early = false;
+  std::uint64_t early_ns = 0;  // since when
   bool troubled = false;       // in that of the broken ones
   bool tail_holds = false;     // packets
   std::uint32_t rebuilds = 0;  // since a message arrived anywhere

@@ -37,7 +37,8 @@ bool possible(PacketHeader header) noexcept {
   if (header.flags == kRefusal) return bare;
   if ((header.flags & ~(kData | kGoodbye | kProbe)) != 0) return false;
   const bool data = (header.flags & kData) != 0;
-  return data || (bare && (header.flags & kGoodbye) == 0);
+  const bool goodbye = (header.flags & kGoodbye) != 0;
+  return data ? bare || !goodbye : bare && !goodbye;
 }
 
 bool among(Rank rank, std::uint32_t ranks) noexcept {

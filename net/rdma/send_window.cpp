@@ -59,7 +59,6 @@ void SendWindow::sent_again(Flight& flight, std::uint64_t now_ns) noexcept {
   flight.sent_ns = now_ns;
   flight.order = order_next_++;
   if (flight.sends < UINT16_MAX) ++flight.sends;
-  sent_since_time_out_ = true;
 }
 
 Flight* SendWindow::acknowledge(const Acknowledgement& ack, std::uint64_t now_ns,
@@ -142,9 +141,7 @@ void SendWindow::lose(Flight& flight) noexcept {
 }
 
 void SendWindow::time_out(std::uint64_t now_ns, const RoundTripLimits& limits) noexcept {
-  // A packet that the adapter does not let go of has had its attempt, too: silence ends there.
-  const bool stuck = head_ != nullptr && head_->packet->in_flight > 0;
-  if (std::exchange(sent_since_time_out_, false) || stuck) ++attempts_;
+  ++attempts_;  // Also if nothing could be sent: an adapter may keep what it was given for ever.
   // What has not left the adapter cannot be lost, and must not be changed.
   for (Flight* flight = head_; flight != nullptr; flight = flight->next) {
     if (!flight->lost && flight->packet->in_flight == 0) lose(*flight);

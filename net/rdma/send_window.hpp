@@ -73,8 +73,7 @@ class SendWindow {
   // At the deadline: everything that has left is lost, and the next time-out is longer.
   void time_out(std::uint64_t now_ns, const RoundTripLimits& limits) noexcept;
 
-  // Time-outs in a row in which something was sent, or stayed with the adapter, and nothing was
-  // acknowledged, and since when.
+  // Time-outs in a row in which nothing was acknowledged, and since when.
   std::uint32_t attempts() const noexcept { return attempts_; }
   std::uint64_t unanswered_since_ns() const noexcept { return unanswered_since_ns_; }
 
@@ -98,7 +97,6 @@ class SendWindow {
   std::uint32_t order_arrived_ = 0;  // one after the latest transmission known to have arrived
   std::uint32_t attempts_ = 0;
   std::uint32_t fast_ = 0;
-  bool sent_since_time_out_ = false;
   std::uint64_t deadline_ns_ = kNever;
   std::uint64_t unanswered_since_ns_ = 0;
   RoundTrip round_trip_;

@@ -147,7 +147,10 @@ Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
   if (p.state == Peer::State::kLost) return Posted::kDone;
   const Posted posted = p.writer.keep(completion);
   const bool waits = posted == Posted::kDone && p.state == Peer::State::kConnecting;
-  if (waits && !std::exchange(p.early, true)) early_.push_back(&p);
+  if (waits && !std::exchange(p.early, true)) {
+    p.early_ns = clock_.now_ns();
+    early_.push_back(&p);
+  }
   return posted;
 }
 
@@ -303,7 +306,16 @@ void TcpLink::stay_apart(Peer& p) noexcept {
 }
 
 bool TcpLink::drained() const noexcept {
-  return std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
+  // Who is about to prove to whom it speaks has a connection to be told goodbye by.
+  const bool meets = std::any_of(meetings_.begin(), meetings_.end(), [&](const auto& meeting) {
+    if (meeting == nullptr || meeting->ours || meeting->stage != Meeting::Stage::kTalking) {
+      return false;
+    }
+    const Rank rank = meeting->handshake.peer();
+    const Peer* p = rank != kNoRank ? peers_[static_cast<std::size_t>(rank)].get() : nullptr;
+    return p != nullptr && p->goodbye && p->state < Peer::State::kLive;
+  });
+  return !meets && std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
     if (!p->writer.empty() || (p->goodbye && !p->goodbye_said)) return false;
     return p->state != Peer::State::kLive || unacknowledged_bytes(p->socket.fd()) == 0;
   });
@@ -333,13 +345,16 @@ bool TcpLink::flush() noexcept {
     }
     writing_.clear();
   }
-  if (!early_.empty()) [[unlikely]] {
-    std::erase_if(early_, [](Peer* p) {
-      p->early = p->state == Peer::State::kConnecting;
-      return !p->early;
-    });
-  }
-  return early_.empty();
+  if (early_.empty()) [[likely]]
+    return true;
+  const std::uint64_t now_ns = clock_.now_ns();
+  bool worth_it = false;
+  std::erase_if(early_, [&](Peer* p) {
+    p->early = p->state == Peer::State::kConnecting;
+    worth_it = worth_it || (p->early && elapsed_ns(p->early_ns, now_ns) < kFlushPatienceNs);
+    return !p->early;
+  });
+  return !worth_it;
 }
 
 int TcpLink::progress(FrameSink& sink) noexcept {

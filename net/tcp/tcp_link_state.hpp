@@ -25,6 +25,7 @@ struct TcpLink::Peer {
 
   bool dirty = false;
   bool early = false;
+  std::uint64_t early_ns = 0;          // since when
   bool full = false;                   // the socket takes nothing more until epoll says so
   int write_failure = 0;               // errno
   bool goodbye = false;                // asked for

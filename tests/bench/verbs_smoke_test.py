@@ -42,7 +42,7 @@ def main(source, build):
     complaints = [f"no row: {missing}" for missing in sorted(ROWS - found, key=str)]
     complaints += filter(None, map(wrong, rows))
     unknown = [name for part in ("origin", "place") for name, value in all_found[part].items()
-               if not value]
+               if value in ("", "unknown") and name != "perftest"]
     complaints += [f"not said: {name}" for name in unknown]
     print(*complaints, sep="\n")
     return 1 if complaints else 0

@@ -34,15 +34,25 @@ TEST_F(Stranger, MayNotSendMoreThanItWasGranted) {
 
 TEST_F(Stranger, MayNotSayGoodbyeInsideAFrame) {
   send(MessageKind::kFrames, frame(segment(5, 30), 10));
-  send(MessageKind::kGoodbye, {});
+  say_goodbye();
   expect_refused("a goodbye inside a frame");
 }
 
 TEST_F(Stranger, MayNotSpeakAfterItsGoodbye) {
-  send(MessageKind::kGoodbye, {});
+  say_goodbye();
   EXPECT_EQ(lost_, ESP_OK);
   send(MessageKind::kFrames, frame(segment(5, 3), 3));
   expect_refused("a frame after its goodbye");
+}
+
+TEST_F(Stranger, MayNotSayGoodbyeByAnotherLength) {
+  send(MessageKind::kGoodbye, {});
+  expect_refused("a goodbye of another length");
+}
+
+TEST_F(Stranger, MayNotHaveGotWhatWasNotSent) {
+  send(MessageKind::kGoodbye, expected_of(2));
+  expect_refused("a goodbye that awaits message 2 of 1");
 }
 
 TEST_F(Stranger, MayNotSayGoodbyeAmongFrames) {
@@ -209,7 +219,7 @@ TEST_F(Stranger, MayNotOfferWhatIsNoSegment) {
 }
 
 TEST_F(Stranger, MayNotOfferAfterItsGoodbye) {
-  send(MessageKind::kGoodbye, {});
+  say_goodbye();
   offer_to_read(segment(90, 5000), 3, 1);
   expect_refused("an offer in slot 3");
 }
@@ -325,6 +335,8 @@ void send_some(Prng& prng, StrangerNet& net, double wrong) {
   } else if (kind == MessageKind::kRetire) {
     body.resize(4);
     body[0] = static_cast<std::byte>(prng.below(66));
+  } else if (kind == MessageKind::kGoodbye) {
+    body = net.expected_of(prng.chance(0.8) ? net.got() + 1 : prng.below(4));
   } else if (kind == MessageKind::kReadable) {
     body = net.offer_of(segment(300 + prng.below(12), 1000 + prng.below(5000)), below(prng, 34),
                         below(prng, 3));

@@ -149,6 +149,13 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
     std::memcpy(body.data(), answer.data(), sizeof answer);
     return body;
   }
+  std::vector<std::byte> expected_of(std::uint64_t expected) {
+    std::vector<std::byte> body(sizeof expected);
+    std::memcpy(body.data(), &expected, sizeof expected);
+    return body;
+  }
+  std::uint64_t got() const { return got_; }
+  void say_goodbye() { send(rdma::MessageKind::kGoodbye, expected_of(got_ + 1)); }
   // What rank 0 has offered has been read (1), or is to be sent (2).
   void answer(std::uint32_t slot, std::uint32_t how) {
     send(rdma::MessageKind::kFetched, answer_of(slot, how));

@@ -141,5 +141,33 @@ TEST(TcpEnd, AGoodbyeDuringTheHandshakeIsNotALoss) {
   EXPECT_GT(apart, 1);
 }
 
+// ... on a connection that the other has begun, if it was accepted before. The leaver ends at once.
+TEST(TcpEnd, WhoIsReachedWhileItLeavesSaysGoodbye) {
+  int met = 0;
+  for (const Rank leaves : {0, 1}) {
+    for (int moment = 0; moment < 24; ++moment) {
+      SCOPED_TRACE("rank " + std::to_string(leaves) + ", moment " + std::to_string(moment));
+      const Rank stays = 1 - leaves;
+      TcpWorld world(2, loopback());
+      world.link(stays).reach(leaves);
+      for (int i = 0; i < moment; ++i) {
+        (void)world.wire(i % 2 == 0 ? stays : leaves).progress();
+        ::usleep(200);
+      }
+      world.link(leaves).say_goodbye(stays);
+      ASSERT_TRUE(step_until(world, [&] { return world.link(leaves).drained(); }));
+      world.close(leaves);
+      for (int i = 0; i < 10; ++i) {
+        if (world.wire(stays).progress() == 0) world.rest();
+      }
+      // Nobody can say anything by a connection that was never accepted.
+      const bool lost = !world.frames(stays).state(leaves).ok();
+      EXPECT_TRUE(!lost || moment < 12) << world.tcp(stays).describe(leaves);
+      met += lost ? 0 : 1;
+    }
+  }
+  EXPECT_GE(met, 36);
+}
+
 }  // namespace
 }  // namespace espalier::test

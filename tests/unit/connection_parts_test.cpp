@@ -11,6 +11,7 @@
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/credit_account.hpp"
 #include "net/rdma/landings.hpp"
+#include "net/rdma/part_size.hpp"
 #include "net/rdma/registered_memory.hpp"
 #include "net/rdma/send_packets.hpp"
 #include "net/rdma/send_queue.hpp"
@@ -18,6 +19,35 @@
 
 namespace espalier::rdma {
 namespace {
+
+TEST(PartSize, ShrinksWhereConnectionsBreakAndGrowsWhereLargePiecesPass) {
+  PartSize part;
+  EXPECT_EQ(part.bytes(), kPartBytes);
+  for (int i = 0; i < 5; ++i) part.broke();
+  EXPECT_EQ(part.bytes(), PartSize::kLeast);
+  for (int i = 0; i < 100'000; ++i) part.passed(PartSize::kLeast - 1);
+  EXPECT_EQ(part.bytes(), PartSize::kLeast) << "small ones say nothing";
+  std::uint64_t pieces = 0;
+  for (; part.bytes() < kPartBytes; ++pieces) part.passed(part.bytes());
+  EXPECT_EQ(pieces, 6U * (PartSize::kTrusted << 4));
+}
+
+// What is begun anew by each break, in pieces that the network lets through up to 32 KiB: it ends.
+TEST(PartSize, LongTransfersThatBeginAnewEnd) {
+  PartSize part;
+  std::uint64_t come = 0;
+  int breaks = 0;
+  while (come < std::uint64_t{256} << 20) {
+    if (part.bytes() > std::uint64_t{32} << 10) {
+      part.broke();
+      come = 0;
+      ASSERT_LT(++breaks, 20);
+      continue;
+    }
+    come += part.bytes();
+    part.passed(part.bytes());
+  }
+}
 
 // Two sides with much to say and messages that are late as it pleases: packets never run out, and
 // they never stop.

@@ -166,7 +166,8 @@ TEST(PacketHeader, OnlyPossibleFlagsAreTaken) {
       const unsigned kind = flags & ~unsigned{kSelective};
       const bool stream = (kind & ~7U) == 0;
       const bool right = kind == kLetter || (kind == kRefusal && bare) ||
-                         (stream && ((flags & kData) != 0 || (bare && (flags & kGoodbye) == 0)));
+                         (stream && ((flags & kGoodbye) != 0 ? bare && (flags & kData) != 0
+                                                             : bare || (flags & kData) != 0));
       const Refused wrong = (flags & kUnsummed) != 0 ? Refused::kChecksum : Refused::kFlags;
       EXPECT_EQ(parse(packet), right ? Refused::kNo : wrong) << flags << " " << bare;
     }

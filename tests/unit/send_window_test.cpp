@@ -183,10 +183,6 @@ TEST(SendWindow, TimeOutsDoubleUpToALimitAndAreCounted) {
     EXPECT_EQ(s.repeat(), Numbers{0});
   }
   EXPECT_EQ(s.window.unanswered_since_ns(), 1'000'000U);
-  // Nothing was sent since: no further attempt.
-  s.window.time_out(s.now, kLimits);
-  s.window.time_out(s.now, kLimits);
-  EXPECT_EQ(s.window.attempts(), 13U);
   (void)s.acknowledge(1);
   EXPECT_EQ(s.window.attempts(), 0U);
 }
@@ -194,8 +190,9 @@ TEST(SendWindow, TimeOutsDoubleUpToALimitAndAreCounted) {
 // An adapter whose cable is pulled may keep a packet for ever.
 TEST(SendWindow, WhatStaysWithTheAdapterIsAnAttempt) {
   Sender s;
-  s.send(1);
-  s.packets[0].in_flight = 1;
+  s.send(4);
+  // Perhaps some had left before.
+  s.packets[2].in_flight = s.packets[3].in_flight = 1;
   for (std::uint32_t i = 1; i <= 6; ++i) {
     s.now = s.window.deadline_ns();
     s.window.time_out(s.now, kLimits);

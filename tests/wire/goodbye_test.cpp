@@ -107,6 +107,45 @@ TEST_P(Goodbye, WhoWaitsForAPeerThatHasGoneIsToldSo) {
   EXPECT_EQ(waits.received.status, Status(ESP_ERR_PEER_DIED, 1));
 }
 
+// Who has sent the last frame need not know yet, when the other leaves, that it has come.
+TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
+  for (const std::uint64_t bytes : {8, 1000, 40'000}) {
+    for (const Rank last : {0, 1}) {
+      for (const std::uint64_t rest_ns : {0, 1'000, 100'000}) {
+        SCOPED_TRACE(std::to_string(bytes) + " bytes, rank " + std::to_string(last) + ", " +
+                     std::to_string(rest_ns) + " ns");
+        ConnectionWorld world(2, {});
+        for (std::uint64_t round = 0; round < 7; ++round) {
+          const Rank from = round % 2 == 0 ? last : 1 - last;
+          Message m(from, 1 - from, FlowId(1, 1, round), bytes, round);
+          (void)m.receive(world.wire(m.to));
+          ASSERT_TRUE(
+              step_until(world, [&] { return m.send(world.wire(m.from)) != Posted::kRetry; }));
+          ASSERT_TRUE(
+              step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+          world.pass(rest_ns);
+        }
+        ASSERT_TRUE(world.rdma(0).connected(1));
+        world.link(1).say_goodbye(0);
+        ASSERT_TRUE(step_until(world, [&] { return world.link(1).drained(); }));
+        world.close(1);
+        const auto rank_0_goes_on = [&](int times) {
+          for (int i = 0; i < times; ++i) {
+            while (world.frames(0).progress() > 0) {
+            }
+            world.pass(10'000'000);
+          }
+        };
+        rank_0_goes_on(300);
+        EXPECT_TRUE(world.frames(0).state(1).ok()) << world.link(0).describe(1);
+        world.link(0).say_goodbye(1);
+        rank_0_goes_on(300);
+        EXPECT_TRUE(world.link(0).drained());
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, Goodbye,
                          ::testing::Values(Kind{"Datagrams", datagrams, true},
                                            Kind{"Connections", connections, true},

@@ -55,8 +55,10 @@ class UserOp {
         op_(std::exchange(other.op_, Op{-1})),
         function_(std::move(other.function_)) {}
   UserOp& operator=(UserOp&&) = delete;
+  // Outlives the operations that use it. If not, it stays with its function until the job ends.
   ~UserOp() {
-    if (op_.value >= 0) esp_op_free(job_, op_.value);
+    const bool used = op_.value >= 0 && esp_op_free(job_, op_.value) == ESP_ERR_STATE;
+    if (used) (void)function_.release();
   }
 
   operator Op() const noexcept { return op_; }
