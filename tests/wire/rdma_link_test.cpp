@@ -206,6 +206,33 @@ TEST(RdmaLink, FlushTellsWhetherFramesWait) {
   EXPECT_TRUE(world.frames(0).flush());
 }
 
+// A connection needs both of its ranks inside the library: one that computes is waited for once.
+TEST(RdmaLink, FlushIsPatientOnceForAPeer) {
+  ConnectionWorldOptions options;
+  options.give_up_ns = 60'000'000'000;
+  ConnectionWorld world(2, options);
+  for (std::uint64_t flow : {0, 1}) {
+    Messages first = one(0, 1, flow, 100);
+    carry(world, first);
+    settle(world);
+  }
+  world.connection_net().break_path(0, 1);
+  ASSERT_TRUE(step_until(world, [&] { return !world.connections(0).up(1); }));
+  Messages more;
+  for (std::uint64_t flow = 2; flow < 5; ++flow) {
+    more.push_back(std::move(one(0, 1, flow, 8).front()));
+    (void)more.back()->receive(world.wire(1));
+    ASSERT_EQ(more.back()->send(world.wire(0)), Posted::kDone);
+    EXPECT_EQ(world.frames(0).flush(), flow > 2) << flow;
+    world.pass(net::kFlushPatienceNs + 1);
+    EXPECT_TRUE(world.frames(0).flush());
+  }
+  for (auto& m : more) {
+    ASSERT_TRUE(step_until(world, [&] { return m->received.complete(); }));
+    m->check();
+  }
+}
+
 // A peer that does not keep to the protocol: on one path a frame, inside one of the other.
 TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
   ConnectionWorld world(2, {});
