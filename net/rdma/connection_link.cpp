@@ -274,6 +274,7 @@ void ConnectionLink::stop(Peer& peer) noexcept {
   port_.stop(*peer.connection);
   peer.broken = true;
   peer.why = Fault::kFlushed;
+  if (!peer.owes_nothing()) note_early(peer);
 }
 
 int ConnectionLink::progress(net::FrameSink& sink) noexcept {
