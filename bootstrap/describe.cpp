@@ -63,6 +63,21 @@ std::string peer_text(const esp_job& job, Rank rank) {
   return others.empty() ? text : text + " (" + others + ")";
 }
 
+std::string node_text(const esp_job& job) {
+  if (!job.config.node_name.empty()) {
+    return fmt::format(" (node {}, by NODE_NAME)", job.config.node_name);
+  }
+  const std::string node = job.bootstrap->node_name();
+  return node.empty() ? "" : fmt::format(" (node {})", node);
+}
+
+// What has made the nodes.
+std::string node_rule_text(const esp_job& job) {
+  auto wires = parse_wires(job.config.wires);
+  if (wires && !allows(*wires, WireKind::kShm)) return "no shm in WIRES";
+  return job.config.nodes == NodeRule::kMachine ? "NODES=machine" : "NODES=launcher";
+}
+
 }  // namespace
 
 std::string describe(const esp_job& job) {
@@ -70,12 +85,11 @@ std::string describe(const esp_job& job) {
   add(text, "espalier {}.{}.{}", ESP_VERSION_MAJOR, ESP_VERSION_MINOR, ESP_VERSION_PATCH);
   add(text, "job          {}", job.bootstrap->job_id());
   add(text, "bootstrap    {}", job.bootstrap->name());
-  const std::string node = job.bootstrap->node_name();
   add(text, "rank         {} of {} on {}{}", job.rank, job.size,
-      job.cards[static_cast<std::size_t>(job.rank)].host,
-      node.empty() ? "" : fmt::format(" (node {})", node));
-  add(text, "nodes        {}, {} ranks on this one (NODES={})", job.nodes.count(),
-      job.nodes.locals.size(), job.config.nodes == NodeRule::kMachine ? "machine" : "launcher");
+      job.cards[static_cast<std::size_t>(job.rank)].host, node_text(job));
+  add(text, "nodes        {}, {} ranks on this one, which is number {} ({})", job.nodes.count(),
+      job.nodes.locals.size(), job.nodes.node_of[static_cast<std::size_t>(job.rank)],
+      node_rule_text(job));
   add(text, "levels       {}", levels_text(job));
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
       job.nodes.usable_cpus, job.nodes.machine_ranks,

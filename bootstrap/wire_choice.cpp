@@ -125,7 +125,9 @@ Result<std::vector<WireKind>> parse_wires(std::string_view text) {
   std::vector<WireKind> wires;
   while (true) {
     const std::size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
+    std::string_view name = text.substr(0, comma);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
     const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                      [&](const Known& k) { return name == k.name; });
     if (known == std::end(kKnown)) {

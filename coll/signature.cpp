@@ -24,6 +24,16 @@ const char* purpose_name(Purpose purpose) noexcept {
   return nullptr;
 }
 
+namespace {
+
+// Of a user's operator all that members can compare.
+const char* operator_text(std::uint8_t op) noexcept {
+  if (op < ESP_OP_BUILTIN_COUNT) return op_name(op);
+  return op == ESP_OP_BUILTIN_COUNT ? "user, not commutative" : "user";
+}
+
+}  // namespace
+
 std::string CallSignature::to_text() const {
   if (const char* function = purpose_name(static_cast<Purpose>(options))) return function;
   const char* name = collective_name(static_cast<Collective>(collective));
@@ -34,11 +44,12 @@ std::string CallSignature::to_text() const {
     case Collective::kBcast:
       return fmt::format("{} of {} {} from root {}", name, count, type_text, root);
     case Collective::kReduce:
-      return fmt::format("{} ({}) of {} {} to root {}", name, op_name(op), count, type_text, root);
+      return fmt::format("{} ({}) of {} {} to root {}", name, operator_text(op), count, type_text,
+                         root);
     case Collective::kPointToPoint:
       return fmt::format("point-to-point of {} bytes with team rank {}", count, root);
     default:
-      return fmt::format("{} ({}) of {} {}", name, op_name(op), count, type_text);
+      return fmt::format("{} ({}) of {} {}", name, operator_text(op), count, type_text);
   }
 }
 

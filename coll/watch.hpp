@@ -90,6 +90,7 @@ class TeamWatch final : public Watchdog, public Agent {
   Rank waits_for(const Team& team, Rank rank) const noexcept;
   std::vector<Rank> late(const Team& team, const Pending& what) const;
   std::vector<Rank> culprits(const Team& team, const Pending& what) const;
+  bool is_silent(const Team& team, int member) const noexcept;
   const char* state_text(const Team& team, Rank rank) const noexcept;
   std::string describe(const Team& team, const Pending& what, std::uint64_t waited_ns, Rank& first);
 
@@ -100,6 +101,7 @@ class TeamWatch final : public Watchdog, public Agent {
   TeamNews* news_;
   Awaited awaited_ = [](const Finish&) noexcept { return false; };
   std::vector<Watched> watched_;
+  std::uint64_t looked_ns_ = 0;
 };
 
 }  // namespace espalier

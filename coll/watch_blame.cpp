@@ -38,12 +38,23 @@ std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const
   return what.instance == nullptr ? std::vector<int>() : partners(*what.instance);
 }
 
-// Whom that rank has blamed for its own wait; kNoRank: it has not said.
+// It was asked and has answered nothing for long: what it said before is of no use.
+bool TeamWatch::is_silent(const Team& team, int member) const noexcept {
+  const auto known = team.remote.find(member);
+  return known != team.remote.end() &&
+         known->second.asked_ns > known->second.answered_ns + 2 * TeamNews::kAskMostNs;
+}
+
+// Whom that rank has blamed for its own wait; kNoRank: it has not said so of late. What it said
+// before it fell silent would lead back to those who wait for it.
 Rank TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   const auto at = std::find(team.members.begin(), team.members.end(), rank);
   const auto member = static_cast<int>(at - team.members.begin());
   if (team.is_remote(member)) {
-    return team.has_answered(member) ? team.remote.at(member).waits_for : kNoRank;
+    if (!team.has_answered(member)) return kNoRank;
+    const RemoteMember& known = team.remote.at(member);
+    const bool lately = elapsed_ns(known.answered_ns, looked_ns_) < 4 * TeamNews::kAskMostNs;
+    return lately ? known.waits_for : kNoRank;
   }
   // In its last operation, which may be an earlier one than this rank's.
   std::uint64_t last = team.sequence;
@@ -87,10 +98,7 @@ std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) con
 const char* TeamWatch::state_text(const Team& team, Rank rank) const noexcept {
   if (liveness_.is_stopped(rank)) return " (stopped)";
   const auto at = std::find(team.members.begin(), team.members.end(), rank);
-  const auto known = team.remote.find(static_cast<int>(at - team.members.begin()));
-  const bool silent = known != team.remote.end() &&
-                      known->second.asked_ns > known->second.answered_ns + 2 * TeamNews::kAskMostNs;
-  return silent ? " (does not answer)" : "";
+  return is_silent(team, static_cast<int>(at - team.members.begin())) ? " (does not answer)" : "";
 }
 
 std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint64_t waited_ns,

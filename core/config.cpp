@@ -135,7 +135,8 @@ constexpr Knob kKnobs[] = {
                             "taken for bound to its cores, one after the other."),
     knob<&Config::nodes>("NODES", "",
                          "Which ranks of a machine share memory: those on a node of the same name "
-                         "by the launcher, or all of the machine."),
+                         "by the launcher, or all of the machine. Without shm in WIRES every rank "
+                         "is a node of its own."),
     knob<&Config::node_name>("NODE_NAME", "",
                              "Name of this rank's node, instead of the launcher's; ranks of one "
                              "machine and one name share memory."),
@@ -150,7 +151,8 @@ constexpr Knob kKnobs[] = {
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "
-                         "not listed is not used."),
+                         "not listed is not used. A list of names with commas; without shm every "
+                         "rank is a node of its own."),
     knob<&Config::tcp_interface>("TCP_INTERFACE", "",
                                  "Interfaces, addresses or networks (10.1.0.0/16) that tcp uses, "
                                  "best first, separated by commas. Empty: all but loopback."),
@@ -294,12 +296,17 @@ std::string unknown_name_warning(std::string_view name, ConfigSource source) {
       nearest = &knob;
     }
   }
-  const char* prefix = source == ConfigSource::kEnvironment ? "ESPALIER_" : "";
-  const char* kind = source == ConfigSource::kEnvironment ? "environment variable" : "setting";
-  return fmt::format(
-      "unknown {} {}{} is ignored; the nearest known name is {}{} (list: esp-info "
-      "--config)",
-      kind, prefix, name, prefix, nearest->name);
+  const bool environment = source == ConfigSource::kEnvironment;
+  const char* prefix = environment ? "ESPALIER_" : "";
+  const char* kind = environment ? "environment variable" : "setting";
+  std::string hint;
+  if (!environment && name.starts_with("ESPALIER_")) {
+    hint = "; settings are written without ESPALIER_";
+  } else if (distance_min <= 1 + name.size() / 3) {  // else it says nothing
+    hint = fmt::format("; the nearest known name is {}{}", prefix, nearest->name);
+  }
+  return fmt::format("unknown {} {}{} is ignored{} (list: esp-info --config)", kind, prefix, name,
+                     hint);
 }
 
 // Applies one "NAME=value".

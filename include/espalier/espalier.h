@@ -436,7 +436,8 @@ ESP_API size_t esp_am_bytes_max(const esp_job* job);
 /* To a rank of the job, also to the caller itself. Complete when `payload` may be used again, which
  * waits while the target does not keep up. Messages of one rank to another come in the order of
  * their sending; with operations on regions there is no order. What comes after the target has
- * called esp_job_finalize is dropped. */
+ * called esp_job_finalize is dropped. ESP_OK says nothing of delivery: a message to a rank that has
+ * died may go, too, on one's own node as long as there is room for it (esp_job_check). */
 ESP_API esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument,
                                const void* payload, size_t bytes);
 ESP_API esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument,

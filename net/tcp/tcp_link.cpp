@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -21,6 +22,14 @@ constexpr int kEventsMax = 64;  // of one look at epoll
 constexpr std::uint32_t kLonelyLooks = 4;
 // guess(): after so many arrivals of one peer; so often between two looks at all.
 constexpr std::uint32_t kGuessFrom = 8, kGuesses = 3;
+
+// A write that fails so finds a connection that is over, which the reader sees as well. After any
+// other failure it would wait for ever.
+bool ends_connection(int failure) noexcept {
+  constexpr std::array kEnds = {EPIPE,        ECONNRESET, ECONNABORTED, ETIMEDOUT,
+                                EHOSTUNREACH, EHOSTDOWN,  ENETUNREACH,  ENETDOWN};
+  return std::find(kEnds.begin(), kEnds.end(), failure) != kEnds.end();
+}
 
 }  // namespace
 
@@ -174,6 +183,11 @@ void TcpLink::write(Peer& p) noexcept {
       p.full = true;
       break;
     case FrameWriter::Wrote::kBroken:
+      if (!ends_connection(failure)) {
+        const char* hint = failure == EFAULT ? " (the memory of a send cannot be read)" : "";
+        const std::string text = fmt::format("write: {}{}", std::strerror(failure), hint);
+        return fail(p, error(ESP_ERR_NETWORK, text, p.rank, failure));
+      }
       // What the peer wrote before it broke is read first; that ends the connection.
       p.write_failure = failure;
       p.full = true;
@@ -287,38 +301,6 @@ void TcpLink::reach(Rank rank) noexcept {
   if (p.goodbye) return;
   if (p.state == Peer::State::kApart) connect(p);
   if (p.state == Peer::State::kLeft) fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
-}
-
-void TcpLink::say_goodbye(Rank rank) noexcept {
-  Peer& p = peer(rank);
-  p.goodbye = true;
-  // Once this rank has proven itself the peer may have taken the connection, and is told goodbye.
-  const bool proven = p.attempt != nullptr && p.attempt->handshake.has_proven_itself();
-  if (p.state == Peer::State::kConnecting && p.writer.empty() && !proven) stay_apart(p);
-  wish_goodbye(p);
-}
-
-// Nothing is to be said to a peer that knows no connection to hear goodbye by.
-void TcpLink::stay_apart(Peer& p) noexcept {
-  drop_attempt(p);
-  p.state = Peer::State::kApart;
-  std::erase(unsettled_, &p);
-}
-
-bool TcpLink::drained() const noexcept {
-  // Who is about to prove to whom it speaks has a connection to be told goodbye by.
-  const bool meets = std::any_of(meetings_.begin(), meetings_.end(), [&](const auto& meeting) {
-    if (meeting == nullptr || meeting->ours || meeting->stage != Meeting::Stage::kTalking) {
-      return false;
-    }
-    const Rank rank = meeting->handshake.peer();
-    const Peer* p = rank != kNoRank ? peers_[static_cast<std::size_t>(rank)].get() : nullptr;
-    return p != nullptr && p->goodbye && p->state < Peer::State::kLive;
-  });
-  return !meets && std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
-    if (!p->writer.empty() || (p->goodbye && !p->goodbye_said)) return false;
-    return p->state != Peer::State::kLive || unacknowledged_bytes(p->socket.fd()) == 0;
-  });
 }
 
 bool TcpLink::arm() noexcept {

@@ -1,4 +1,5 @@
-// TcpLink: how connections are made. Attempts of this rank, connections of others, deadlines.
+// TcpLink: how connections are made. Attempts of this rank, connections of others, leaving,
+// deadlines.
 // path: setup
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -324,6 +325,40 @@ Nonce TcpLink::draw_nonce() noexcept {
   while (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size())) {
   }
   return nonce;
+}
+
+// ---- leaving ----
+
+void TcpLink::say_goodbye(Rank rank) noexcept {
+  Peer& p = peer(rank);
+  p.goodbye = true;
+  // Once this rank has proven itself the peer may have taken the connection, and is told goodbye.
+  const bool proven = p.attempt != nullptr && p.attempt->handshake.has_proven_itself();
+  if (p.state == Peer::State::kConnecting && p.writer.empty() && !proven) stay_apart(p);
+  wish_goodbye(p);
+}
+
+// Nothing is to be said to a peer that knows no connection to hear goodbye by.
+void TcpLink::stay_apart(Peer& p) noexcept {
+  drop_attempt(p);
+  p.state = Peer::State::kApart;
+  std::erase(unsettled_, &p);
+}
+
+bool TcpLink::drained() const noexcept {
+  // Who is about to prove to whom it speaks has a connection to be told goodbye by.
+  const bool meets = std::any_of(meetings_.begin(), meetings_.end(), [&](const auto& meeting) {
+    if (meeting == nullptr || meeting->ours || meeting->stage != Meeting::Stage::kTalking) {
+      return false;
+    }
+    const Rank rank = meeting->handshake.peer();
+    const Peer* p = rank != kNoRank ? peers_[static_cast<std::size_t>(rank)].get() : nullptr;
+    return p != nullptr && p->goodbye && p->state < Peer::State::kLive;
+  });
+  return !meets && std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
+    if (!p->writer.empty() || (p->goodbye && !p->goodbye_said)) return false;
+    return p->state != Peer::State::kLive || unacknowledged_bytes(p->socket.fd()) == 0;
+  });
 }
 
 // ---- deadlines ----

@@ -71,6 +71,19 @@ void what_the_library_calls(const Context& context) {
       "esp_region_free");
 }
 
+// All that is compared of operators of the user's.
+void commutativity(const Context& context) {
+  static std::int32_t words[4];
+  esp_op op = -1;
+  const auto keeps = [](const void*, void*, size_t, esp_type, void*) {};
+  CHECK_OK(esp_op_create(context.job, keeps, nullptr, context.rank % 2, &op), context.world, "");
+  const auto combines = [&](esp_team* t) {
+    return esp_allreduce(t, ESP_IN_PLACE, words, std::size(words), ESP_INT32, op);
+  };
+  disagree(context, "commutativity", combines, combines, "allreduce (user, not commutative) of 4");
+  CHECK_OK(esp_op_free(context.job, op), context.world, "");
+}
+
 // Messages of different sizes that begin with equal segments.
 void sizes_of_a_message(const Context& context) {
   static char data[40'000];
@@ -104,6 +117,7 @@ void mismatch(const Context& context) {
   disagree(
       context, "type", [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
       [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_INT64, ESP_SUM); });
+  commutativity(context);
   disagree(
       context, "operator",
       [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },

@@ -60,6 +60,12 @@ expect 1 'ESPALIER_TCP_INTERFACE on rank [0-2]: no network interface matches "no
 # shellcheck disable=SC2016  # the inner shell expands it
 expect 1 'the limit of open files, ulimit -n, is 8' \
   env ASAN_OPTIONS=detect_leaks=0 "${nodes[@]}" sh -c 'ulimit -n 8; exec "$0"' "$program"
+expect 0 'nodes +2, [12] ranks on this one, which is number [01] .NODES=launcher.' \
+  "${nodes[@]}" "$program"
+expect 0 'nodes +3, 1 ranks on this one, which is number 0 .no shm in WIRES.' \
+  env ESPALIER_WIRES=' tcp ' "${nodes[@]}" "$program"
+expect 0 'rank +0 of 3 on .*\(node x, by NODE_NAME\)' \
+  env ESPALIER_NODE_NAME=x "${nodes[@]}" "$program"
 unset ESPALIER_WIRES ESPALIER_TCP_INTERFACE
 
 echo '{"traceEvents":[{"ph":"i","pid":0}],"otherData":{"dropped_events":2}}' > "$folder/0.json"

@@ -2,6 +2,7 @@
 // costs in system calls, copies and allocations.
 #include "tests/wire/traffic.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +85,29 @@ TEST(TcpTraffic, FlushTellsOfFramesThatWaitForAConnection) {
 
 // A receive is cancelled while its payload arrives in the user's memory (or for a view): nothing
 // more is written there, and the segment is whole for the next receive.
+// A user's error, which is told at once: nobody waits for a peer that has done nothing wrong.
+TEST(TcpTraffic, MemoryThatCannotBeReadEndsTheSend) {
+  TcpWorld world(2, loopback());
+  Message first(0, 1, FlowId(5, 1, 0), 100, 1);
+  exchange(world, first);
+  constexpr std::uint64_t kBytes = 1 << 20;
+  void* memory = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Send request;
+  request.segment = {1, FlowId(5, 0, 0), 0, 1, 0};
+  request.data = memory;
+  request.bytes = request.flow_bytes = kBytes;
+  SendProbe sent;
+  sent.posted = world.wire(0).send(request, sent);
+  ASSERT_TRUE(step_until(world, [&] { return !world.frames(0).state(1).ok(); }));
+  ASSERT_TRUE(step_until(world, [&] { return sent.complete(); }));
+  EXPECT_EQ(world.frames(0).state(1).code(), ESP_ERR_NETWORK);
+  EXPECT_EQ(world.tcp(0).describe(1),
+            "lost: write: Bad address (the memory of a send cannot be read)");
+  EXPECT_TRUE(step_until(world, [&] { return !world.frames(1).state(0).ok(); }));
+  ::munmap(memory, kBytes);
+}
+
 TEST(TcpTraffic, AReceiveCancelledHalfWay) {
   for (const bool in_place : {false, true}) {
     for (const bool claimed : {false, true}) {

@@ -178,6 +178,16 @@ TEST(Config, UnknownNamesWarnWithTheNearest) {
   EXPECT_NE(config.value().warnings[1].find("nearest known name is SHAPE"), std::string::npos);
 }
 
+TEST(Config, UnknownNamesThatAreLikeNoneHaveAnotherHint) {
+  const auto config = Config::load({}, Strings{"ESPALIER_TIMEOUT=3", "FOO=1"});
+  ASSERT_TRUE(config.ok());
+  ASSERT_EQ(config.value().warnings.size(), 2u);
+  EXPECT_EQ(config.value().warnings[0],
+            "unknown setting ESPALIER_TIMEOUT is ignored; settings are written without ESPALIER_ "
+            "(list: esp-info --config)");
+  EXPECT_EQ(config.value().warnings[1], "unknown setting FOO is ignored (list: esp-info --config)");
+}
+
 TEST(Config, TextShowsEveryKnobWithItsSource) {
   const auto config = Config::load(Strings{"RADIX=3"});
   ASSERT_TRUE(config.ok());

@@ -1,8 +1,9 @@
 // Job: this process's membership in the set of processes that were started together.
 //
 // Move-only. init() and finalize() are collective over the job. The destructor finalizes if nobody
-// did, so that a program may simply end; call finalize() to learn how it went. Any number of jobs
-// may live in one process. path: setup
+// did, so that a program may simply end; call finalize() to learn how it went, after all that was
+// made from the job has gone: teams, regions, memory, requests, operators (an inner block). Any
+// number of jobs may live in one process. path: setup
 #ifndef ESPALIER_CPP_JOB_HPP
 #define ESPALIER_CPP_JOB_HPP
 
@@ -76,6 +77,7 @@ class Job {
   ~Job() {
     if (job_ != nullptr) (void)finalize();
   }
+  // After the destructors of all that was made from it: they use the job.
   Status finalize() noexcept { return Status(esp_job_finalize(std::exchange(job_, nullptr))); }
   // Ends all processes of the job.
   [[noreturn]] void abort(int exit_code, const char* message) const noexcept {

@@ -97,9 +97,9 @@ class Region {
   }
 
   // ---- non-blocking: a request, or a callback or counter ----
-  template <Readable R>
+  template <ReadableLater R>
     requires BufferOfTheRegionsElements<R, T>
-  Result<Request> put_start(At to, const R& elements) const {
+  Result<Request> put_start(At to, R&& elements) const {
     return request(put_call(to, elements));
   }
   template <Writable R>
@@ -107,9 +107,9 @@ class Region {
   Result<Request> get_start(At from, R&& elements) const {
     return request(get_call(from, elements));
   }
-  template <Readable R>
+  template <ReadableLater R>
     requires BufferOfTheRegionsElements<R, T>
-  Status put_start(At to, const R& elements, Notify notify) const noexcept {
+  Status put_start(At to, R&& elements, Notify notify) const noexcept {
     return started(notify, put_call(to, elements));
   }
   template <Writable R>

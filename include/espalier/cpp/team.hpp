@@ -70,7 +70,7 @@ class TeamRef {
   int job_rank(int rank) const noexcept { return esp_team_job_rank(team_, rank); }
   // The inverse; -1: not a member.
   int rank_of(int job_rank) const noexcept { return esp_team_rank_of(team_, job_rank); }
-  // Of the most recent failure, "" when there was none.
+  // What broke the team; while it is whole, of the most recent failure on its job; "": none.
   const char* error() const noexcept { return esp_team_error(team_); }
 
   // ---- new teams; collective over this one ----
@@ -133,18 +133,18 @@ class TeamRef {
   Result<Request> bcast_start(R&& buffer, int root, const CollOptions& options = {}) const {
     return request(bcast_call(buffer, root, options));
   }
-  template <Readable In, Writable Out>
+  template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
-  Result<Request> reduce_start(const In& input, Out&& output, Op op, int root,
+  Result<Request> reduce_start(In&& input, Out&& output, Op op, int root,
                                const CollOptions& options = {}) const {
     if (rank() == root && size_of(input) != size_of(output)) {
       return Result<Request>(length_mismatch());
     }
     return request(reduce_call(data(input), output, size_of(input), op, root, options));
   }
-  template <Readable In, Writable Out>
+  template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
-  Result<Request> allreduce_start(const In& input, Out&& output, Op op,
+  Result<Request> allreduce_start(In&& input, Out&& output, Op op,
                                   const CollOptions& options = {}) const {
     if (size_of(input) != size_of(output)) return Result<Request>(length_mismatch());
     return request(allreduce_call(data(input), output, op, options));
@@ -154,8 +154,8 @@ class TeamRef {
                                            const CollOptions& options = {}) const {
     return request(allreduce_call(ESP_IN_PLACE, buffer, op, options));
   }
-  template <Readable R>
-  Result<Request> send_start(const R& buffer, Peer to) const {
+  template <ReadableLater R>
+  Result<Request> send_start(R&& buffer, Peer to) const {
     return request(send_call(buffer, to));
   }
   template <Writable R>
@@ -175,22 +175,22 @@ class TeamRef {
                      const CollOptions& options = {}) const noexcept {
     return started(notify, bcast_call(buffer, root, options));
   }
-  template <Readable In, Writable Out>
+  template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
-  Status reduce_start(const In& input, Out&& output, Op op, int root, Notify notify,
+  Status reduce_start(In&& input, Out&& output, Op op, int root, Notify notify,
                       const CollOptions& options = {}) const noexcept {
     if (rank() == root && size_of(input) != size_of(output)) return length_mismatch();
     return started(notify, reduce_call(data(input), output, size_of(input), op, root, options));
   }
-  template <Readable In, Writable Out>
+  template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
-  Status allreduce_start(const In& input, Out&& output, Op op, Notify notify,
+  Status allreduce_start(In&& input, Out&& output, Op op, Notify notify,
                          const CollOptions& options = {}) const noexcept {
     if (size_of(input) != size_of(output)) return length_mismatch();
     return started(notify, allreduce_call(data(input), output, op, options));
   }
-  template <Readable R>
-  Status send_start(const R& buffer, Peer to, Notify notify) const noexcept {
+  template <ReadableLater R>
+  Status send_start(R&& buffer, Peer to, Notify notify) const noexcept {
     return started(notify, send_call(buffer, to));
   }
   template <Writable R>

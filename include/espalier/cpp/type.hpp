@@ -109,6 +109,9 @@ concept Readable = RangeOrUseEspOneForASingleValue<R> && Element<std::ranges::ra
 template <typename R>
 concept Writable = Readable<R> && std::ranges::borrowed_range<R> &&
                    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+// What is read later than the call: no container that ends with it.
+template <typename R>
+concept ReadableLater = Readable<R> && std::ranges::borrowed_range<R>;
 template <typename A, typename B>
 concept SameElement = std::same_as<std::ranges::range_value_t<A>, std::ranges::range_value_t<B>>;
 
