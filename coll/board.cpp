@@ -1,12 +1,16 @@
 #include "coll/board.hpp"
 
+#include <algorithm>
+
 namespace espalier {
 
 void Board::clear() noexcept {
   fault().word.store(0, std::memory_order_relaxed);
   for (int member = 0; member < members_; ++member) {
-    for (std::uint32_t i = 0; i < kCalls; ++i)
+    for (std::uint32_t i = 0; i < kCalls; ++i) {
       call(member, i).turn.store(0, std::memory_order_relaxed);
+      call(member, i).blame.store(0, std::memory_order_relaxed);
+    }
     for (std::uint32_t i = 0; has_slots_ && i < kSlots; ++i)
       slot(member, i).turn.store(0, std::memory_order_relaxed);
   }
@@ -27,23 +31,32 @@ bool Board::read(int member, std::uint64_t sequence, CallSignature& signature) c
 
 namespace {
 
-// waits_for of a call: operation and rank in one word, so that neither is taken for another's.
-constexpr unsigned kRankBits = 32;
-constexpr std::uint64_t kRankMask = (std::uint64_t{1} << kRankBits) - 1;
+// A blame in one word, so that none of its parts is taken for another's: the operation's turn (the
+// last word of this place is sixteen operations older), milliseconds, rank + 1.
+constexpr unsigned kTurnBits = 12, kTimeBits = 24, kRankBits = 28;
+static_assert(kTurnBits + kTimeBits + kRankBits == 64);
+constexpr std::uint64_t kUnitNs = 1'000'000;
+
+constexpr std::uint64_t low(std::uint64_t value, unsigned bits) noexcept {
+  return value & ((std::uint64_t{1} << bits) - 1);
+}
 
 }  // namespace
 
-void Board::set_waits_for(int me, std::uint64_t sequence, Rank rank) noexcept {
-  call(me, sequence)
-      .waits_for.store(
-          turn(sequence) << kRankBits | (static_cast<std::uint64_t>(rank + 1) & kRankMask),
-          std::memory_order_relaxed);
+void Board::set_blame(int me, std::uint64_t sequence, const Blame& blame) noexcept {
+  const std::uint64_t word = low(turn(sequence), kTurnBits) << (kTimeBits + kRankBits) |
+                             low(blame.found_ns / kUnitNs, kTimeBits) << kRankBits |
+                             low(static_cast<std::uint64_t>(blame.rank) + 1, kRankBits);
+  call(me, sequence).blame.store(word, std::memory_order_relaxed);
 }
 
-Rank Board::waits_for(int member, std::uint64_t sequence) const noexcept {
-  const std::uint64_t word = call(member, sequence).waits_for.load(std::memory_order_relaxed);
-  if (word >> kRankBits != (turn(sequence) & kRankMask)) return kNoRank;
-  return static_cast<Rank>(word & kRankMask) - 1;
+Blame Board::blame(int member, std::uint64_t sequence, std::uint64_t now_ns) const noexcept {
+  const std::uint64_t word = call(member, sequence).blame.load(std::memory_order_relaxed);
+  const auto rank = static_cast<Rank>(low(word, kRankBits)) - 1;
+  const bool is_of_it = word >> (kTimeBits + kRankBits) == low(turn(sequence), kTurnBits);
+  if (!is_of_it || rank == kNoRank) return {};
+  const std::uint64_t age = low(now_ns / kUnitNs - low(word >> kRankBits, kTimeBits), kTimeBits);
+  return {rank, now_ns - std::min(age * kUnitNs, now_ns)};
 }
 
 bool Board::report(Status status) noexcept {

@@ -22,6 +22,14 @@
 
 namespace espalier {
 
+// Whom a member waits for, at the end of the chain of those who wait for another, and when that was
+// last found by one to whom that rank owes something itself. What members only tell each other in
+// circles grows older, so of several the latest is true.
+struct Blame {
+  Rank rank = kNoRank;  // nobody
+  std::uint64_t found_ns = 0;
+};
+
 class Board {
  public:
   static constexpr std::uint32_t kSlots = 32;
@@ -38,8 +46,8 @@ class Board {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the signature
     // A CallSignature, in words because it may be overwritten while it is read.
     std::array<std::atomic<std::uint64_t>, 2> signature;
-    // Slow path, by the member itself: whom it waits for in this operation; 0: it has not said.
-    std::atomic<std::uint64_t> waits_for;
+    // Slow path, by the member itself: its blame in this operation, packed; 0: it has not said.
+    std::atomic<std::uint64_t> blame;
   };
   // Set once, by the first member that finds the team broken; read by everybody who waits.
   struct alignas(128) Fault {
@@ -111,9 +119,9 @@ class Board {
   }
   // What the member called as this operation; false when it has not, or too long ago.
   bool read(int member, std::uint64_t sequence, CallSignature& signature) const noexcept;
-  // In `sequence`; kNoRank: it has not said.
-  Rank waits_for(int member, std::uint64_t sequence) const noexcept;
-  void set_waits_for(int me, std::uint64_t sequence, Rank rank) noexcept;
+  // In `sequence`; of nobody: it has not said. Its time is exact to a millisecond, for hours.
+  Blame blame(int member, std::uint64_t sequence, std::uint64_t now_ns) const noexcept;
+  void set_blame(int me, std::uint64_t sequence, const Blame& blame) noexcept;
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
     return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
   }

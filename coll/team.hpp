@@ -64,7 +64,7 @@ struct Membership {
 // What is known of a member on another node, by its answers (coll/team_news.hpp).
 struct RemoteMember {
   CallRing ring;
-  Rank waits_for = kNoRank;
+  Blame blame;
   bool leaving = false;
   std::uint64_t asked_about = 0;  // operation
   std::uint64_t first_asked_ns = 0, asked_ns = 0, interval_ns = 0, answered_ns = 0;

@@ -65,7 +65,10 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   news.flags = static_cast<std::uint8_t>(flags | (leaving_ ? News::kLeaving : 0));
   news.team = team.id;
   news.rings[0] = ring_of(team, team.rank);
-  news.waits_for = team.board.waits_for(team.rank, team.sequence);
+  const std::uint64_t now = clock_.now_ns();
+  const Blame blame = team.board.blame(team.rank, team.sequence, now);
+  news.waits_for = blame.rank;
+  news.blame_age_ns = elapsed_ns(blame.found_ns, now);
   const Status fault = team.board.reported();
   news.fault_code = static_cast<std::uint16_t>(fault.code());
   news.fault_rank = fault.rank();
@@ -129,7 +132,8 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
   if (ring.last >= known.ring.last) known.ring = ring;
   if (!is_sender) return;
   known.answered_ns = clock_.now_ns();
-  known.waits_for = news.waits_for;
+  known.blame = {news.waits_for,
+                 known.answered_ns - std::min(news.blame_age_ns, known.answered_ns)};
   known.leaving = (news.flags & News::kLeaving) != 0;
   if (known.inquired_ns != 0) changed_.push_back(&team);
 }

@@ -205,8 +205,8 @@ bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {
   return known != team.remote.end() && known->second.leaving;
 }
 
-// Across nodes: asks those of other nodes on whom this rank waits, and says whom it blames, for
-// those who wait for this rank.
+// Across nodes: asks those of other nodes on whom this rank waits, and those it would name (all
+// asked before), and says whom it blames, for those who wait for this rank.
 void TeamWatch::ask(Team& team, const Pending& what) noexcept {
   for (const int member : debtors(team, what)) {
     if (team.is_remote(member)) news_->ask(team, member);
@@ -214,8 +214,11 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
   for_each_awaited_flow(team, [&](const Flow& flow) {
     if (team.is_remote(flow.peer)) news_->ask(team, flow.peer);
   });
-  const std::vector<Rank> ranks = culprits(team, what);
-  team.board.set_waits_for(team.rank, team.sequence, ranks.empty() ? kNoRank : ranks.front());
+  for (int member = 0; is_collective(what) && member < team.size(); ++member) {
+    if (team.is_remote(member) && is_missing(team, what, member)) news_->ask(team, member);
+  }
+  const std::vector<Blame> blames = culprits(team, what);
+  team.board.set_blame(team.rank, team.sequence, blames.empty() ? Blame{} : blames.front());
 }
 
 }  // namespace espalier

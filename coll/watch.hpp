@@ -86,10 +86,10 @@ class TeamWatch final : public Watchdog, public Agent {
   bool is_missing(const Team& team, const Pending& what, int member) const noexcept;
   std::vector<int> debtors(const Team& team, const Pending& what) const;
   void ask(Team& team, const Pending& what) noexcept;
-  Rank blamed_by(const Team& team, Rank rank) const noexcept;
-  Rank waits_for(const Team& team, Rank rank) const noexcept;
+  Blame blamed_by(const Team& team, Rank rank) const noexcept;
+  Blame end_of_chain(const Team& team, Rank rank) const noexcept;
   std::vector<Rank> late(const Team& team, const Pending& what) const;
-  std::vector<Rank> culprits(const Team& team, const Pending& what) const;
+  std::vector<Blame> culprits(const Team& team, const Pending& what) const;
   bool is_silent(const Team& team, int member) const noexcept;
   const char* state_text(const Team& team, Rank rank) const noexcept;
   std::string describe(const Team& team, const Pending& what, std::uint64_t waited_ns, Rank& first);

@@ -3,11 +3,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "coll/watch.hpp"
 
 namespace espalier {
+namespace {
+
+// One blame of each rank, the latest found first.
+std::vector<Blame> latest_of_each(std::vector<Blame> blames) {
+  const auto by_rank = [](const Blame& a, const Blame& b) {
+    return std::pair(a.rank, b.found_ns) < std::pair(b.rank, a.found_ns);
+  };
+  const auto same = [](const Blame& a, const Blame& b) { return a.rank == b.rank; };
+  std::sort(blames.begin(), blames.end(), by_rank);
+  blames.erase(std::unique(blames.begin(), blames.end(), same), blames.end());
+  std::stable_sort(blames.begin(), blames.end(),
+                   [](const Blame& a, const Blame& b) { return a.found_ns > b.found_ns; });
+  return blames;
+}
+
+}  // namespace
 
 // Members that have not entered the operation; when all have, those that owe a segment.
 std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
@@ -45,54 +61,56 @@ bool TeamWatch::is_silent(const Team& team, int member) const noexcept {
          known->second.asked_ns > known->second.answered_ns + 2 * TeamNews::kAskMostNs;
 }
 
-// Whom that rank has blamed for its own wait; kNoRank: it has not said so of late. What it said
+// Whom that rank has blamed for its own wait; nobody: it has not said so of late. What it said
 // before it fell silent would lead back to those who wait for it.
-Rank TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
+Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   const auto at = std::find(team.members.begin(), team.members.end(), rank);
   const auto member = static_cast<int>(at - team.members.begin());
   if (team.is_remote(member)) {
-    if (!team.has_answered(member)) return kNoRank;
+    if (!team.has_answered(member)) return {};
     const RemoteMember& known = team.remote.at(member);
     const bool lately = elapsed_ns(known.answered_ns, looked_ns_) < 4 * TeamNews::kAskMostNs;
-    return lately ? known.waits_for : kNoRank;
+    return lately ? known.blame : Blame{};
   }
   // In its last operation, which may be an earlier one than this rank's.
   std::uint64_t last = team.sequence;
   while (last > 0 && !team.has_entered(member, last)) --last;
-  return team.board.waits_for(member, last);
+  return team.board.blame(member, last, looked_ns_);
 }
 
 // The end of the chain of those who wait for another, beginning with `rank`: this rank itself, when
-// it comes back here.
-Rank TeamWatch::waits_for(const Team& team, Rank rank) const noexcept {
+// it comes back here. As late as its oldest link; `rank` itself is found to be late now.
+Blame TeamWatch::end_of_chain(const Team& team, Rank rank) const noexcept {
   constexpr int kHops = 8;
   const Rank me = team.members[static_cast<std::size_t>(team.rank)];
-  for (int hop = 0; hop < kHops && rank != me && !liveness_.is_stopped(rank); ++hop) {
-    const Rank next = blamed_by(team, rank);
-    if (next == kNoRank) break;
-    rank = next;
+  Blame end = {rank, looked_ns_};
+  for (int hop = 0; hop < kHops && end.rank != me && !liveness_.is_stopped(end.rank); ++hop) {
+    const Blame next = blamed_by(team, end.rank);
+    if (next.rank == kNoRank) break;
+    end = {next.rank, std::min(end.found_ns, next.found_ns)};
   }
-  return rank;
+  return end;
 }
 
-// Whom to name. A member that is stopped holds up ranks to which it owes nothing directly: through
-// others, or because it does not read what they send.
-std::vector<Rank> TeamWatch::culprits(const Team& team, const Pending& what) const {
-  const auto stopped = [&](Rank rank) { return liveness_.is_stopped(rank); };
-  std::vector<Rank> ranks = late(team, what);
-  if (team.nodes() != nullptr) {
-    std::vector<Rank> ends;
-    for (const Rank rank : ranks) ends.push_back(waits_for(team, rank));
-    std::sort(ends.begin(), ends.end());
-    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-    // Who waits for this rank is to blame only if nobody else is.
-    std::erase(ends, team.members[static_cast<std::size_t>(team.rank)]);
-    if (!ends.empty()) ranks = std::move(ends);
+// Whom to name, the latest found first. A member that is stopped holds up ranks to which it owes
+// nothing directly: through others, or because it does not read what they send.
+std::vector<Blame> TeamWatch::culprits(const Team& team, const Pending& what) const {
+  const auto is_stopped = [&](const Blame& blame) { return liveness_.is_stopped(blame.rank); };
+  std::vector<Blame> blames, ends;
+  for (const Rank rank : late(team, what)) {
+    blames.push_back({rank, looked_ns_});
+    if (team.nodes() != nullptr) ends.push_back(end_of_chain(team, rank));
   }
-  if (std::any_of(ranks.begin(), ranks.end(), stopped)) return ranks;
-  std::vector<Rank> held_up;
-  std::copy_if(team.members.begin(), team.members.end(), std::back_inserter(held_up), stopped);
-  return held_up.empty() ? ranks : held_up;
+  // Who waits for this rank is to blame only if nobody else is.
+  const Rank me = team.members[static_cast<std::size_t>(team.rank)];
+  std::erase_if(ends, [&](const Blame& end) { return end.rank == me; });
+  if (!ends.empty()) blames = latest_of_each(std::move(ends));
+  if (std::any_of(blames.begin(), blames.end(), is_stopped)) return blames;
+  std::vector<Blame> held_up;
+  for (const Rank rank : team.members) {
+    if (liveness_.is_stopped(rank)) held_up.push_back({rank, looked_ns_});
+  }
+  return held_up.empty() ? blames : held_up;
 }
 
 const char* TeamWatch::state_text(const Team& team, Rank rank) const noexcept {
@@ -103,16 +121,16 @@ const char* TeamWatch::state_text(const Team& team, Rank rank) const noexcept {
 
 std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint64_t waited_ns,
                                 Rank& first) {
-  const std::vector<Rank> ranks = culprits(team, what);
+  const std::vector<Blame> blames = culprits(team, what);
   std::vector<std::string> names;
-  for (const Rank rank : ranks) {
-    names.push_back(fmt::format("{}{}", rank, state_text(team, rank)));
-    if (names.size() == 16 && ranks.size() > 16) {
-      names.push_back(fmt::format("and {} more", ranks.size() - 16));
+  for (const Blame& blame : blames) {
+    names.push_back(fmt::format("{}{}", blame.rank, state_text(team, blame.rank)));
+    if (names.size() == 16 && blames.size() > 16) {
+      names.push_back(fmt::format("and {} more", blames.size() - 16));
       break;
     }
   }
-  if (!ranks.empty()) first = ranks.front();
+  if (!blames.empty()) first = blames.front().rank;
   // Zero: it is not known, the news of another's failure came first.
   const double seconds = static_cast<double>(waited_ns) * 1e-9;
   return fmt::format("{} (operation {} on team {}) {} for rank{} {}", what.signature.to_text(),

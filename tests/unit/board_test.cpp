@@ -120,6 +120,27 @@ TEST_F(BoardTest, TheFirstReportStays) {
   EXPECT_EQ(board.reported().rank(), 2);
 }
 
+TEST_F(BoardTest, ABlameIsOfOneOperationAndKnowsItsTime) {
+  constexpr std::uint64_t kMs = 1'000'000, kMonthMs = std::uint64_t{30} * 24 * 3600 * 1000;
+  Board board(aligned(), kMembers, kShort, 0);
+  EXPECT_EQ(board.blame(1, 5, kMonthMs * kMs).rank, kNoRank);
+  for (const std::uint64_t found : {std::uint64_t{0}, std::uint64_t{1}, kMonthMs}) {
+    for (const Rank rank : {0, 1, 200'000'000}) {
+      for (const std::uint64_t age :
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{9'000'000}}) {
+        board.set_blame(1, 5, {rank, found * kMs});
+        const Blame blame = board.blame(1, 5, (found + age) * kMs);
+        EXPECT_EQ(blame.rank, rank);
+        EXPECT_EQ(blame.found_ns, found * kMs) << found << " and " << age << " ms later";
+      }
+    }
+    EXPECT_EQ(board.blame(1, 5 + Board::kCalls, found * kMs).rank, kNoRank);
+    EXPECT_EQ(board.blame(0, 5, found * kMs).rank, kNoRank);
+  }
+  board.set_blame(1, 5, {});
+  EXPECT_EQ(board.blame(1, 5, 0).rank, kNoRank);
+}
+
 TEST_F(BoardTest, OldMemoryIsClearedOrHasOlderTurns) {
   Board old(aligned(), kMembers, kShort, std::uint64_t{1} << 40);
   old.enter(0, 7, {});

@@ -10,68 +10,10 @@
 #include <memory>
 #include <random>
 
-#include "coll/watch.hpp"
-#include "core/trace.hpp"
+#include "news_node.hpp"
 
 namespace espalier {
 namespace {
-
-class Everybody final : public Liveness {
- public:
-  bool is_dead(Rank) noexcept override { return false; }
-  bool is_stopped(Rank) noexcept override { return false; }
-  bool is_leaving(Rank) noexcept override { return false; }
-  bool has_left(Rank) noexcept override { return false; }
-};
-
-struct HandClock final : Clock {
-  std::uint64_t now_ns() noexcept override { return now; }
-  std::uint64_t now = 1;
-};
-
-struct Post final : Messenger {
-  bool tell(Rank to, std::span<const std::byte> message) noexcept override {
-    if (full) return false;
-    sent.push_back({to, {message.begin(), message.end()}});
-    return true;
-  }
-  void reach(Rank) noexcept override {}
-  struct Letter {
-    Rank to;
-    std::vector<std::byte> bytes;
-  };
-  std::deque<Letter> sent;
-  bool full = false;
-};
-
-struct Node {
-  explicit Node(Rank rank)
-      : news(post, everybody, clock, 2, rank), memory(Board::bytes_of_calls(2) + 128) {
-    auto membership = std::make_shared<Membership>();
-    membership->ranks = {0, 1};
-    membership->nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1});
-    team.set_membership(membership);
-    team.id = 9;
-    team.rank = rank;
-    void* at = memory.data();
-    std::size_t room = memory.size();
-    team.board = Board::of_calls(
-        static_cast<std::byte*>(std::align(128, Board::bytes_of_calls(2), at, room)), 2, 0);
-    news.add(team);
-  }
-  void call(std::uint64_t count) {
-    CallSignature signature;
-    signature.count = count;
-    team.enter(signature);
-  }
-
-  Everybody everybody;
-  HandClock clock;
-  Post post;
-  TeamNews news;
-  std::vector<std::byte> memory;
-  Team team;
-};
 
 void deliver(Node& from, Node& to, Rank sender) {
   while (!from.post.sent.empty()) {

@@ -249,6 +249,7 @@ job_killed_between_nodes_and_memory() { fault 3 4 2 shm,rc,ud die allreduce kill
 job_stopped_inside_rc() { ESPALIER_TIMEOUT=6 fault 3 4 4 rc,ud stop allreduce inside; }
 job_stopped_rc() { ESPALIER_TIMEOUT=6 fault 3 4 2 shm,rc,ud stop small; }
 job_stopped_inside_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop allreduce inside; }
+job_stopped_inside_bcast_ud() { ESPALIER_TIMEOUT=6 fault 3 4 4 shm,ud stop bcast inside; }
 # To this side a rank that is silent for longer than it may is dead; why stands in the log.
 job_silence_is_warned_of() {
   local said
