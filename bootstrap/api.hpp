@@ -44,9 +44,9 @@ void on_owner(esp_job& job, Work&& work) {
 void wait_for_connections(esp_job& job) noexcept;
 
 // Before a blocking call leaves the library: what it has posted goes now, without the next call. In
-// threaded mode the progress thread sees to that.
+// threaded mode the progress thread sees to that, and after a callback its caller.
 inline void flush(esp_job& job) noexcept {
-  if (!job.threaded && !job.worker->flush()) [[unlikely]] {
+  if (!job.threaded && !job.worker->flush() && !job.worker->in_progress()) [[unlikely]] {
     wait_for_connections(job);
   }
 }

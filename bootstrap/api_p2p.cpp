@@ -107,7 +107,10 @@ void begin_wait(const Message& message) noexcept {
   team.flow_sequence = message.sequence;
 }
 void end_wait(const Message& message) noexcept {
-  ++message.handle.team.flow_waits;
+  Team& team = message.handle.team;
+  ++team.flow_waits;
+  if (team.blamed_at != Team::kNoBlame) [[unlikely]]
+    team.withdraw_blame();
 }
 
 // The operations of one call that have not completed.
@@ -272,8 +275,11 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow) {
     send.segment = message.first();
     send.data = flow.buffer;
     send.bytes = send.flow_bytes = flow.bytes;
-    SendOp unused;
-    if (message.wire().send(send, unused) != Posted::kDone) return false;
+    SendOp op;
+    const Posted posted = message.wire().send(send, op);
+    // It fails later, as does that of the operation which is made for it now.
+    if (posted == Posted::kPending) message.wire().cancel(op);
+    if (posted != Posted::kDone) return false;
     ++count;
     ++job.counters.operations;
     return true;

@@ -1,7 +1,11 @@
 // C API: requests, notification, counters. Contracts in espalier.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "bootstrap/api.hpp"
+#include "net/link.hpp"
 
 using espalier::Result;
 namespace api = espalier::api;
@@ -53,8 +57,12 @@ void finish_request(void* context, Status status) noexcept {
 }
 
 bool is_awaited(const Finish& finish) noexcept {
-  return finish.function == &finish_request &&
-         static_cast<const esp_request*>(finish.context)->awaited.load(std::memory_order_relaxed);
+  if (finish.function != &finish_request) return false;
+  const auto& request = *static_cast<const esp_request*>(finish.context);
+  if (request.awaited.load(std::memory_order_relaxed)) return true;
+  const std::vector<const int64_t*>& counters = request.job->awaited_counters;
+  return request.notify.counter != nullptr &&
+         std::find(counters.begin(), counters.end(), request.notify.counter) != counters.end();
 }
 
 void release_request(esp_job& job, esp_request& request) noexcept {
@@ -98,30 +106,33 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
 // A connection needs both of its ranks inside the library. One that computes is not waited for any
 // longer: it may depend on what this rank does outside.
 [[gnu::noinline]] void wait_for_connections(esp_job& job) noexcept {
-  constexpr std::uint64_t kPatienceNs = 1'000'000'000;
   const std::uint64_t begin = job.clock.now_ns();
-  job.worker->wait([&] { return job.worker->flush() || job.clock.now_ns() - begin > kPatienceNs; });
+  job.worker->wait(
+      [&] { return job.worker->flush() || job.clock.now_ns() - begin > net::kFlushPatienceNs; });
 }
 
 [[gnu::noinline]] void look_around(esp_job& job) noexcept {
-  IdlePolls& idle = job.idle_polls;
+  Polls& polls = job.polls;
   const std::uint64_t now = job.clock.now_ns();
-  if (idle.since_ns == 0) {
-    idle.since_ns = now;
-    idle.watched_ns = now;
-  } else if (now - idle.watched_ns >= kWatchNs) {
-    idle.watched_ns = now;
+  if (polls.idle_since_ns == 0) polls.idle_since_ns = now;
+  if (polls.watched_ns == 0) {
+    polls.watched_ns = now;
+  } else if (now - polls.watched_ns >= kWatchNs) {
+    polls.watched_ns = now;
     job.shm_wire->idle();
     if (job.network != nullptr) job.network->idle();
-    job.watch->look(idle.since_ns, now);
+    job.watch->look(polls.idle_since_ns, now);
   }
 }
 
 int poll_once(esp_job& job) noexcept {
   const int events = job.worker->progress();
-  if (events > 0 || job.requests.in_use() == 0) {
-    job.idle_polls = {};
-  } else if (++job.idle_polls.turns % kPollsPerLook == 0) {
+  // Late is what is waited for in a row of polls that find nothing; who has died, and what failed,
+  // is looked for all the same: of all that arrives nothing may be what is waited for.
+  if (events > 0) job.polls.idle_since_ns = 0;
+  if (job.requests.in_use() == 0) {
+    job.polls = {};
+  } else if (++job.polls.turns % kPollsPerLook == 0) {
     look_around(job);
   }
   if (events == 0 && job.nodes.crowded()) sched_yield();
@@ -162,6 +173,13 @@ esp_status collect(esp_request** handle) {
   if (request == &job.completed) return ESP_OK;
   api::on_owner(job, [&] { api::release_request(job, *request); });
   return status;
+}
+
+void set_awaited(esp_request** requests, size_t count, bool awaited) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == nullptr || requests[i] == &requests[i]->job->completed) continue;
+    requests[i]->awaited.store(awaited, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
@@ -217,7 +235,9 @@ esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index
   if (!any_done()) {
     if (job == nullptr) return ESP_OK;
     if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
+    set_awaited(requests, count, true);
     api::wait_until(*job, any_done, nullptr);
+    set_awaited(requests, count, false);  // The others may stay open as long as the user likes.
   }
   api::flush(*job);
   *index = static_cast<int>(found);

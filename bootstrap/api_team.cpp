@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -21,8 +20,6 @@ using espalier::Team;
 namespace api = espalier::api;
 
 namespace {
-
-constexpr std::uint32_t kTeamIdMax = (1U << espalier::FlowId::kTeamBits) - 1;
 
 struct Wish {
   std::int64_t color = ESP_NO_TEAM;
@@ -39,23 +36,6 @@ struct Agreement {
   std::uint32_t first_id = 0;
 };
 
-// The power of two from the number of ranks on.
-std::uint32_t id_step(const esp_job& job) noexcept {
-  return std::bit_ceil(static_cast<std::uint32_t>(job.size));
-}
-
-// Ids must differ between any two teams that share two ranks. The parent's first member gives them
-// out: numbers of its own, with its rank in the job in the low bits. 0 when it has run out.
-std::uint32_t reserve_ids(esp_job& job, std::uint32_t count, std::uint32_t step) {
-  std::uint32_t first = 0;
-  api::on_owner(job, [&] {
-    if (job.next_team_number + count > kTeamIdMax / step) return;
-    first = job.next_team_number * step + static_cast<std::uint32_t>(job.rank);
-    job.next_team_number += count;
-  });
-  return first;
-}
-
 esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
                  Agreement& agreed) {
   const auto n = static_cast<std::size_t>(parent.team.size());
@@ -63,7 +43,9 @@ esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, std::uint3
   std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
-  if (parent.team.rank == 0) own[2] = reserve_ids(*parent.job, ids, id_step(*parent.job));
+  if (parent.team.rank == 0) {
+    api::on_owner(*parent.job, [&] { own[2] = parent.job->team_ids.reserve(ids); });
+  }
   const esp_status status = api::sum_words(parent, words, purpose);
   if (status != ESP_OK) return status;
   std::vector<std::pair<std::uint64_t, int>> by_key;
@@ -156,7 +138,13 @@ esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::
   Agreement agreed;
   esp_status status = agree(parent, purpose, mine, ids, agreed);
   if (status != ESP_OK) return status;
-  if (agreed.first_id == 0) {
+  const std::size_t groups = agreed.groups.size();
+  const bool numbered = groups == 0 || job.team_ids.has(agreed.first_id, groups);
+  if (parent.team.rank == 0 && agreed.first_id != 0) {
+    const auto needed = static_cast<std::uint32_t>(numbered ? groups : 0);
+    api::on_owner(job, [&] { job.team_ids.return_unused(agreed.first_id, ids, needed); });
+  }
+  if (!numbered) {
     return api::fail(job, ESP_ERR_NO_MEMORY, "the job has made all the teams it can number");
   }
   void* own_memory = nullptr;
@@ -177,7 +165,7 @@ esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::
         for (const int m : members) {
           ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
         }
-        esp_team& team = espalier::add_team(job, agreed.first_id + position * id_step(job),
+        esp_team& team = espalier::add_team(job, job.team_ids.id(agreed.first_id, position),
                                             std::move(ranks), board_of(job, places, boards, color));
         team.board_memory = own_memory;
         *made = &team;
@@ -277,16 +265,16 @@ esp_status esp_team_free(esp_team* team) {
       return;
     }
     job.watch->remove(team->team);
-    // Entering one operation more tells the owner of the board that this member is done with it.
+    if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);
+    // Tells the owner of the board that this member is done with it.
     Team& gone = team->team;
-    if (gone.board) gone.board.enter(gone.rank, gone.sequence + 1, {});
+    if (gone.board) gone.board.enter(gone.rank, Board::kFreed, {});
     if (team->board_memory != nullptr) {
       std::vector<int> sharing;
       for (int member = 0; member < gone.size(); ++member) {
         if (!gone.is_remote(member)) sharing.push_back(member);
       }
-      job.old_boards.push_back(
-          {gone.board, std::move(sharing), gone.sequence + 1, team->board_memory});
+      job.old_boards.push_back({gone.board, std::move(sharing), team->board_memory});
     }
     const auto owned = std::find_if(job.teams.begin(), job.teams.end(),
                                     [&](const auto& t) { return t.get() == team; });

@@ -236,8 +236,9 @@ void make_correspondence(esp_job& job) {
                                           job.clock, job.rank);
   job.network->attach(MessageKind::kNews, *job.news);
   job.network->attach(MessageKind::kLeaving, *job.leaving);
-  job.network->on_lost(
-      [&liveness = *job.liveness](Rank rank, const Status& why) { liveness.note_lost(rank, why); });
+  job.network->on_lost([&liveness = *job.liveness](Rank rank, bool left, const Status& why) {
+    liveness.note_lost(rank, left, why);
+  });
   job.engine->set_listener(job.news.get());
 }
 
@@ -346,6 +347,7 @@ void find_levels(const esp_job& job, Membership& membership) {
 Board board_of_nodes(const esp_job& job, esp_team& handle, std::byte* board) {
   const int size = static_cast<int>(handle.team.wires.size());
   if (board == nullptr) {
+    handle.team.board_is_own = true;
     handle.private_board.resize(board_bytes(job, size, 2) + alignof(Board::Fault));
     void* memory = handle.private_board.data();
     std::size_t room = handle.private_board.size();
@@ -396,7 +398,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
 void bury_boards(esp_job& job) {
   std::erase_if(job.old_boards, [&](const OldBoard& old) {
     for (const int member : old.members) {
-      if (!old.board.has_entered(member, old.last)) return false;
+      if (!old.board.has_entered(member, Board::kFreed)) return false;
     }
     return job.heap->release(old.memory);
   });
@@ -430,6 +432,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   job->bootstrap = std::move(*bootstrap);
   job->rank = job->bootstrap->rank();
   job->size = job->bootstrap->size();
+  job->team_ids = TeamIds(job->rank, job->size);
   job->log = Log(job->config.log_level, job->rank);
   if (job->config.trace) {
     auto trace = Trace::create(job->config.trace_events, job->clock);

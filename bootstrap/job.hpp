@@ -22,6 +22,7 @@
 #include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
 #include "bootstrap/one_sided.hpp"
+#include "bootstrap/team_ids.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "coll/engine.hpp"
 #include "coll/short_path.hpp"
@@ -66,7 +67,6 @@ class ErrorTexts {
 struct OldBoard {
   Board board;
   std::vector<int> members;  // that share it
-  std::uint64_t last = 0;    // the operation that nobody makes: entered by esp_team_free
   void* memory = nullptr;
 };
 
@@ -103,10 +103,10 @@ struct esp_region {
 
 namespace espalier {
 
-// A row of polls that found nothing, for the watchdog.
-struct IdlePolls {
+// Since there is something to wait for, for the watchdog.
+struct Polls {
   std::uint32_t turns = 0;
-  std::uint64_t since_ns = 0;
+  std::uint64_t idle_since_ns = 0;  // the last that found something; 0: just now
   std::uint64_t watched_ns = 0;
 };
 
@@ -164,15 +164,16 @@ struct esp_job {
   std::unique_ptr<espalier::TeamWatch> watch;
   std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
-  espalier::IdlePolls idle_polls;
-  esp_request* open_requests = nullptr;  // handles that nobody has completed yet
+  espalier::Polls polls;
+  esp_request* open_requests = nullptr;               // handles that nobody has completed yet
+  std::vector<const std::int64_t*> awaited_counters;  // of waits under way; threads: owner
   espalier::Pool<esp_request> requests;
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first
   std::vector<std::unique_ptr<esp_region>> regions;
   std::vector<espalier::OldBoard> old_boards;
-  std::uint32_t next_team_number = 1;  // of the teams whose ids this rank gives out
+  espalier::TeamIds team_ids{0, 1};  // of the teams that this rank numbers
   espalier::ErrorTexts errors;
   std::string description;
 };

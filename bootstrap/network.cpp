@@ -137,6 +137,10 @@ void Network::lose(Rank rank) noexcept {
   way(rank).link.lose(rank, error(ESP_ERR_PEER_DIED, "it is dead, as others have told", rank));
 }
 
+void Network::forget_team(std::uint32_t team) {
+  for (const auto& way : ways_) way->wire.forget_team(team);
+}
+
 void Network::say_goodbye() noexcept {
   for (Rank rank = 0; rank < identity_.job_size; ++rank) {
     if (Way* way = way_of_[static_cast<std::size_t>(rank)]) way->link.say_goodbye(rank);
@@ -188,7 +192,8 @@ void Network::control(Rank from, std::span<const std::byte> message) noexcept {
 }
 
 void Network::lost(Rank peer, const Status& why) noexcept {
-  if (lost_) lost_(peer, why);
+  const bool left = why.code() == ESP_ERR_PEER_DIED && way(peer).link.has_left(peer);
+  if (lost_) lost_(peer, left, why);
 }
 
 }  // namespace espalier

@@ -58,7 +58,7 @@ class Network final : public Messenger, private net::ControlHandler {
   void attach(MessageKind kind, MessageHandler& handler) noexcept {
     handlers_[static_cast<std::size_t>(kind)] = &handler;
   }
-  using Lost = std::function<void(Rank, const Status&)>;
+  using Lost = std::function<void(Rank, bool left, const Status&)>;
   void on_lost(Lost lost) { lost_ = std::move(lost); }
 
   bool tell(Rank to, std::span<const std::byte> message) noexcept override;
@@ -66,6 +66,8 @@ class Network final : public Messenger, private net::ControlHandler {
 
   // Somebody else knows that it is dead.
   void lose(Rank rank) noexcept;
+  // Of a team that is freed here.
+  void forget_team(std::uint32_t team);
   void say_goodbye() noexcept;
   bool drained() const noexcept;
   std::string describe(Rank rank) const;

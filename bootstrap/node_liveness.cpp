@@ -12,6 +12,7 @@ NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards
       cards_(cards),
       local_of_rank_(cards.size(), shm::kMaxLocalRanks),
       dead_(cards.size(), false),
+      left_(cards.size(), false),
       losses_(cards.size()),
       me_(me),
       bootstrap_(bootstrap) {
@@ -66,8 +67,9 @@ Status NodeLiveness::loss(Rank rank) noexcept {
   return loss.ok() ? Status(ESP_ERR_PEER_DIED, rank) : loss;
 }
 
-void NodeLiveness::note_lost(Rank rank, const Status& why) noexcept {
+void NodeLiveness::note_lost(Rank rank, bool left, const Status& why) noexcept {
   const auto r = static_cast<std::size_t>(rank);
+  left_[r] = left && !dead_[r];
   dead_[r] = true;
   if (losses_[r].ok()) losses_[r] = Status(why.code(), rank, why.error_number());
 }
@@ -88,8 +90,8 @@ bool NodeLiveness::is_leaving(Rank rank) noexcept {
 
 bool NodeLiveness::has_left(Rank rank) noexcept {
   const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
-  return local != shm::kMaxLocalRanks &&
-         segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
+  if (local == shm::kMaxLocalRanks) return left_[static_cast<std::size_t>(rank)];
+  return segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
 }
 
 }  // namespace espalier

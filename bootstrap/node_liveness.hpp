@@ -29,8 +29,8 @@ class NodeLiveness final : public Liveness {
   // How a rank was lost that has not left the job: of several, the lowest. Ok: there is none. Asks
   // the kernel about each of this node.
   Status first_lost() noexcept;
-  // The network does not reach the rank any more. `why` names it.
-  void note_lost(Rank rank, const Status& why) noexcept;
+  // The network does not reach the rank any more: it has left the job, or else why, which names it.
+  void note_lost(Rank rank, bool left, const Status& why) noexcept;
 
  private:
   bool process_gone(const Card& card) const noexcept;
@@ -41,6 +41,7 @@ class NodeLiveness final : public Liveness {
   const std::vector<Card>& cards_;
   std::vector<std::uint32_t> local_of_rank_;
   std::vector<bool> dead_;
+  std::vector<bool> left_;      // of other nodes
   std::vector<Status> losses_;  // ok: it just died
   Rank me_;
   Bootstrap& bootstrap_;

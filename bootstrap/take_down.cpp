@@ -175,9 +175,11 @@ Outcome take_down(esp_job& job) {
     if (fault == ESP_ERR_MISMATCH) differing.push_back(&handle->team);
     job.engine->cancel(handle->team);
   }
-  job.one_sided->close();
-  while (job.engine->progress() + job.deferred.progress() > 0) {
-  }
+  job.worker->call_back([&] {
+    job.one_sided->close();
+    while (job.engine->progress() + job.deferred.progress() > 0) {
+    }
+  });
   while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);
   // A job that has lost a member, or waited for one that did not come, does not wait again.
   const bool whole = std::none_of(job.teams.begin(), job.teams.end(), [](const auto& handle) {

@@ -31,8 +31,9 @@ bool Board::read(int member, std::uint64_t sequence, CallSignature& signature) c
 
 namespace {
 
-// A blame in one word, so that none of its parts is taken for another's: the operation's turn (the
-// last word of this place is sixteen operations older), milliseconds, rank + 1.
+// A blame in one word, so that none of its parts is taken for another's: the operation's turn, so
+// that a word which its writer has not taken back (it has failed) is not taken for that of a later
+// operation in the same place; milliseconds; rank + 1.
 constexpr unsigned kTurnBits = 12, kTimeBits = 24, kRankBits = 28;
 static_assert(kTurnBits + kTimeBits + kRankBits == 64);
 constexpr std::uint64_t kUnitNs = 1'000'000;

@@ -35,6 +35,8 @@ class Board {
   static constexpr std::uint32_t kSlots = 32;
   static constexpr std::uint32_t kPages = 8;
   static constexpr std::uint32_t kCalls = 16;
+  // "Entered" by a member that has freed the team: an operation that nobody calls.
+  static constexpr std::uint64_t kFreed = (std::uint64_t{1} << 40) - 1;
 
   struct Slot {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest

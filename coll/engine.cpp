@@ -131,9 +131,16 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   return cached.get();
 }
 
+// Before anything is entered: the same call may be made once more.
+Error Engine::no_memory() {
+  return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+}
+
 Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
   auto entry = plan_for(team, call);
   if (!entry) return entry.error();
+  Instance* instance = (*entry)->take();
+  if (instance == nullptr) return no_memory();
   team.enter(call.signature());
   Instance prototype;
   prototype.team = &team;
@@ -141,12 +148,14 @@ Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish
   prototype.sequence = team.sequence;
   prototype.signature = static_cast<std::uint32_t>(team.history);
   prototype.finish = finish;
-  return launch(**entry, prototype);
+  return launch(*instance, prototype);
 }
 
 Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
   auto entry = plan_for_flow(team, flow);
   if (!entry) return entry.error();
+  Instance* instance = (*entry)->take();
+  if (instance == nullptr) return no_memory();
   PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
   Instance prototype;
   prototype.team = &team;
@@ -158,12 +167,11 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   prototype.signature = flow_signature(flow.bytes);
   prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
   prototype.finish = finish;
-  return launch(**entry, prototype);
+  return launch(*instance, prototype);
 }
 
-Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototype) {
-  Instance* instance = entry.take();
-  if (instance == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+Engine::Started Engine::launch(Instance& taken, const Instance& prototype) noexcept {
+  Instance* instance = &taken;
   instance->engine = this;
   instance->team = prototype.team;
   instance->call = prototype.call;
@@ -199,8 +207,9 @@ Result<Engine::Started> Engine::launch(PlanEntry& entry, const Instance& prototy
   if (instance->status.ok() && instance->unfinished > 0) return Started{};
   if (!instance->status.ok() && inquires(*instance)) return Started{};
   instance->finish = {};
-  (void)settle(*instance);
-  return Started{true, team.fault};
+  if (settle(*instance)) return Started{true, team.fault};
+  instance->finish = prototype.finish;
+  return Started{};
 }
 
 // Ends an instance that has nothing left to do or has failed. A member that has given up has its
@@ -389,6 +398,9 @@ void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index)
 
 void Engine::end(Instance& instance) noexcept {
   Team& team = *instance.team;
+  if (team.blamed_at != Team::kNoBlame) [[unlikely]] {
+    team.withdraw_blame();
+  }
   if (trace_.enabled()) trace_.end(trace_kind(instance.call.collective), subject(instance));
   if (instance.active_prev != nullptr) {
     instance.active_prev->active_next = instance.active_next;

@@ -109,7 +109,8 @@ class Engine final : public Agent {
  private:
   Result<PlanEntry*> plan_for(Team& team, const Call& call);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
-  Result<Started> launch(PlanEntry& entry, const Instance& prototype);
+  static Error no_memory();
+  Started launch(Instance& instance, const Instance& prototype) noexcept;
   void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
   static void queue_last(Instance& instance, std::uint16_t vertex) noexcept;
   void make_ready(Instance& instance) noexcept;

@@ -129,6 +129,10 @@ Team::~Team() {
   ESP_ASSERT(active == nullptr);
 }
 
+void Team::withdraw_blame() noexcept {
+  board.set_blame(rank, std::exchange(blamed_at, kNoBlame), {});
+}
+
 bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
   if (!is_remote(member)) return board && board.read(member, at, signature);
   const auto known = remote.find(member);
@@ -136,7 +140,10 @@ bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) con
 }
 
 bool Team::has_entered(int member, std::uint64_t at) const noexcept {
-  if (!is_remote(member)) return board && board.has_entered(member, at);
+  if (!is_remote(member)) {
+    const bool unknown = board_is_own && member != rank;
+    return unknown || (board && board.has_entered(member, at));
+  }
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.last >= at;
 }

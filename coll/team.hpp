@@ -86,6 +86,7 @@ struct Team {
   Wire* wire = nullptr;        // to every member, unless `wires` knows better
   std::vector<Wire*> wires;    // per member; empty when one wire reaches all
   Board board;                 // of the members on this node; false when there is no common memory
+  bool board_is_own = false;   // of several nodes, without common memory: others' rows stay empty
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
@@ -99,6 +100,10 @@ struct Team {
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;  // blocking small operations take it; off for good after a failure
+
+  // The operation under which its blame stands on the board.
+  static constexpr std::uint64_t kNoBlame = ~std::uint64_t{0};
+  std::uint64_t blamed_at = kNoBlame;
 
   // The first failure is final: the members no longer agree on what they do.
   Status fault;
@@ -139,7 +144,9 @@ struct Team {
   }
   // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
   bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
-  bool has_entered(int member, std::uint64_t at) const noexcept;
+  bool has_entered(int member, std::uint64_t at) const noexcept;  // or it cannot be known
+  // Whom this rank waits for has come.
+  void withdraw_blame() noexcept;
   // Has the member answered a question since this rank has first asked about its last operation?
   bool has_answered(int member) const noexcept;
   PointToPointCounter& flow(int member, unsigned channel);

@@ -7,6 +7,8 @@ namespace {
 
 // Of teams that this rank does not know. More are forgotten: their members find out by themselves.
 constexpr std::size_t kEarlyMax = 4096;
+// Teams that were freed and are remembered, the last ones.
+constexpr std::size_t kFreedMax = 1024;
 
 CallRing ring_of(const Team& team, int member) noexcept {
   CallRing ring;
@@ -57,6 +59,7 @@ void TeamNews::add(Team& team) {
 
 void TeamNews::remove(Team& team) {
   teams_.erase(team.id);
+  note_freed(team);
   std::erase(changed_, &team);
 }
 
@@ -77,12 +80,25 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   return news;
 }
 
+// A rank that frees a team may have called all that the others wait for, and not be asked until
+// then.
+void TeamNews::note_freed(const Team& team) {
+  if (freed_.size() < kFreedMax) {
+    freed_.push_back({team.id, team.sequence});
+  } else {
+    freed_[freed_next_++ % kFreedMax] = {team.id, team.sequence};
+  }
+}
+
 // A team that this rank has freed, or not made yet: it has called nothing that would be news.
 News TeamNews::about_unknown(std::uint32_t team) const noexcept {
   News news;
   news.flags = leaving_ ? News::kLeaving : 0;
   news.team = team;
   news.rings[0].rank = me_;
+  const auto freed =
+      std::find_if(freed_.begin(), freed_.end(), [&](const Freed& f) { return f.team == team; });
+  if (freed != freed_.end()) news.rings[0].last = freed->last;
   return news;
 }
 

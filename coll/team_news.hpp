@@ -61,6 +61,7 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
 
   News about(const Team& team, std::uint8_t flags) const noexcept;
   News about_unknown(std::uint32_t team) const noexcept;
+  void note_freed(const Team& team);
   void send(Rank to, const News& news) noexcept;
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
   void learn_fault(Team& team, Status fault) noexcept;
@@ -74,6 +75,12 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   std::map<std::uint32_t, Team*> teams_;
   // Failures of teams that this rank has not made yet (or has freed).
   std::map<std::uint32_t, Status> early_;
+  struct Freed {
+    std::uint32_t team;
+    std::uint64_t last;  // operation that this rank called there
+  };
+  std::vector<Freed> freed_;  // a ring, when it is full
+  std::size_t freed_next_ = 0;
   std::vector<Letter> outbox_;
   std::vector<Team*> changed_;
 };

@@ -218,7 +218,10 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
     if (team.is_remote(member) && is_missing(team, what, member)) news_->ask(team, member);
   }
   const std::vector<Blame> blames = culprits(team, what);
-  team.board.set_blame(team.rank, team.sequence, blames.empty() ? Blame{} : blames.front());
+  if (team.blamed_at != Team::kNoBlame) team.withdraw_blame();
+  if (blames.empty()) return;
+  team.board.set_blame(team.rank, team.sequence, blames.front());
+  team.blamed_at = team.sequence;
 }
 
 }  // namespace espalier

@@ -72,9 +72,9 @@ Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
     const bool lately = elapsed_ns(known.answered_ns, looked_ns_) < 4 * TeamNews::kAskMostNs;
     return lately ? known.blame : Blame{};
   }
-  // In its last operation, which may be an earlier one than this rank's.
-  std::uint64_t last = team.sequence;
-  while (last > 0 && !team.has_entered(member, last)) --last;
+  // In its last operation, which may be an earlier one than this rank's, or a later.
+  std::uint64_t last = team.sequence + Board::kCalls - 1;
+  while (last > 0 && !team.board.has_entered(member, last)) --last;
   return team.board.blame(member, last, looked_ns_);
 }
 

@@ -45,6 +45,9 @@ struct FlowId {
   static constexpr std::uint32_t channel_of(std::uint64_t key) noexcept {
     return static_cast<std::uint32_t>(key >> kSequenceBits) & ((1U << kChannelBits) - 1);
   }
+  static constexpr std::uint32_t team_of(std::uint64_t key) noexcept {
+    return static_cast<std::uint32_t>(key >> (kChannelBits + kSequenceBits));
+  }
   friend constexpr bool operator==(FlowId, FlowId) noexcept = default;
 
   std::uint64_t key = 0;

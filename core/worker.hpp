@@ -32,6 +32,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/assert.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/descriptor_alarm.hpp"
@@ -145,6 +146,14 @@ class Worker {
   Clock& clock() noexcept { return clock_; }
   Counters& counters() noexcept { return counters_; }
   bool in_progress() const noexcept { return in_progress_; }
+  // Calls what may run callbacks outside progress(): for them it is as inside.
+  template <typename Work>
+  void call_back(Work&& work) {
+    ESP_ASSERT(!in_progress_);
+    in_progress_ = true;
+    work();
+    in_progress_ = false;
+  }
 
   static void pause() noexcept {
 #if defined(__x86_64__)

@@ -16,6 +16,9 @@ constexpr std::uint64_t kParkNs = 100'000'000;
 constexpr std::uint64_t kBlindParkNs = 1'000'000;
 // How often a yielding waiter does its housekeeping.
 constexpr std::uint64_t kWatchNs = 20'000'000;
+// And one that always finds something to do, which need not be what it waits for, looks at the
+// clock after so many rounds.
+constexpr std::uint32_t kBusyRounds = 1024;
 // A yield that comes back at once, for nobody else wants the core, takes less than this; one that
 // gives it away takes two switches between processes.
 constexpr std::uint64_t kShortYieldNs = 2'500;
@@ -34,12 +37,13 @@ void Worker::wait_slow(Look done, void* context) noexcept {
   const std::uint64_t begin = clock_.now_ns();
   std::uint64_t idle_since = begin;
   std::uint64_t watched = begin;
+  std::uint32_t busy_rounds = 0;
   while (!done(context)) {
     const bool busy = progress() > 0;
     if (done(context)) return;
     if (busy) {
-      idle_since = 0;  // Read the clock again only when there is nothing to do.
-      continue;
+      idle_since = 0;  // Read the clock again only when there is nothing to do, or seldom.
+      if (++busy_rounds % kBusyRounds != 0) continue;
     }
     const std::uint64_t now = clock_.now_ns();
     if (idle_since == 0) idle_since = now;

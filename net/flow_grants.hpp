@@ -3,8 +3,8 @@
 // The first kEagerSegments of a flow need no grant. For the others the receiver's posts grant, a
 // step at a time; what it has granted is its promise to have memory, so an arrival that it has not
 // granted is an error of the sender. An entry lives from the first grant to the last segment that
-// needed one, or until its peer is lost: that of a flow which is cancelled stays, for its segments
-// may come yet.
+// needed one, or until its peer is lost or its team is freed: that of a flow which is cancelled
+// stays, for its segments may come yet.
 //
 // Threads: owner. path: data
 #pragma once
@@ -71,6 +71,11 @@ class FlowGrants {
   void forget(Rank peer) noexcept {
     table_.for_each([&](MatchNode& node) {
       if (node.peer == peer) drop(static_cast<Entry&>(node));
+    });
+  }
+  void forget_team(std::uint32_t team) noexcept {
+    table_.for_each([&](MatchNode& node) {
+      if (FlowId::team_of(node.flow) == team) drop(static_cast<Entry&>(node));
     });
   }
   std::size_t count() const noexcept { return table_.count(); }

@@ -85,6 +85,9 @@ class FrameWire final : public Wire, private FrameSink {
   // At most kControlBytes. False: no room, try again after progress() returned events. A message
   // to a peer that is lost goes nowhere.
   bool send_control(Rank to, std::span<const std::byte> message) noexcept;
+  // Nobody receives anything of this team any more: drops what came before its receive, and what
+  // comes yet. The number is not used again.
+  void forget_team(std::uint32_t team);
   // Ok while the peer is not lost.
   Status state(Rank rank) const noexcept;
 
@@ -152,6 +155,10 @@ class FrameWire final : public Wire, private FrameSink {
   void fail_receives(Peer& peer) noexcept;
   void fail_later(RecvOp& op, const Status& why) noexcept;
   void discard(Message& message) noexcept;
+  bool is_forgotten(std::uint64_t flow) const noexcept {
+    const std::uint32_t team = FlowId::team_of(flow);
+    return team < forgotten_.size() && forgotten_[team];
+  }
   int complete_failed() noexcept;
 
   Link& link_;
@@ -166,6 +173,7 @@ class FrameWire final : public Wire, private FrameSink {
   Matcher matcher_;           // posted receives and unexpected segments
   Matcher untaken_;           // synchronous parts that wait for kTaken
   FlowGrants grants_;
+  std::vector<bool> forgotten_;        // teams, by number
   std::vector<Peer*> backlog_;         // peers with something the link had no room for
   Completion unused_;                  // of notices, which have no payload
   std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post

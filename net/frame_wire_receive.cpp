@@ -98,7 +98,6 @@ Posted FrameWire::take(const SegmentId& segment, RecvOp& op) noexcept {
 
 // The whole segment is here. op.status says how it went.
 void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
-  matcher_.erase(message);
   count_and_answer(p, message.header);
   op.status = check(p.rank, message.header, op);
   if (op.status.ok() && op.dst == nullptr) {
@@ -127,7 +126,20 @@ void FrameWire::count_and_answer(Peer& p, const FrameHeader& header) noexcept {
   send_notice(p, taken);
 }
 
+void FrameWire::forget_team(std::uint32_t team) {
+  if (forgotten_.size() <= team) forgotten_.resize(team + std::size_t{1});
+  forgotten_[team] = true;
+  grants_.forget_team(team);
+  matcher_.for_each([&](MatchNode& node) {
+    if (node.posted || FlowId::team_of(node.flow) != team) return;
+    auto& message = static_cast<Message&>(node);
+    if (message.whole) discard(message);  // else when it is
+  });
+}
+
+// One that is in the table.
 void FrameWire::discard(Message& message) noexcept {
+  matcher_.erase(message);
   if (message.payload != nullptr) buffers_.give(message.payload);
   messages_.release(&message);
 }
@@ -165,6 +177,7 @@ std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
 
 std::byte* FrameWire::begin_segment(Peer& p, const FrameHeader& header) noexcept {
   if (!grants_.arrived(p.rank, header.flow, header.ordinal, header.total)) [[unlikely]] {
+    if (is_forgotten(header.flow)) return land(p, header.bytes);
     return refuse(p, "came without permission", header);
   }
   MatchNode* found = matcher_.find(p.rank, header.flow, header.ordinal);
@@ -190,6 +203,8 @@ std::byte* FrameWire::begin_posted(Peer& p, RecvOp& op, const FrameHeader& heade
 }
 
 std::byte* FrameWire::begin_unexpected(Peer& p, const FrameHeader& header) noexcept {
+  if (is_forgotten(header.flow)) [[unlikely]]
+    return land(p, header.bytes);
   std::byte* payload = header.bytes > 0 ? buffers_.take(header.bytes) : nullptr;
   if ((payload == nullptr && header.bytes > 0) || !keep_arriving(p, header, payload)) {
     if (payload != nullptr) buffers_.give(payload);
@@ -240,9 +255,11 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
   switch (header.kind) {
     case FrameKind::kSegment:
       if (p.receiving != nullptr) return end_posted(p, header);
-      if (p.arriving != nullptr) end_unexpected(p);
+      if (p.arriving != nullptr) return end_unexpected(p);
+      if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);
       return;
     case FrameKind::kGrant:
+      if (is_forgotten(header.flow)) return;
       if (!grants_.note(from, header.flow, header.ordinal)) {
         link_.lose(from, error(ESP_ERR_NO_MEMORY, "no memory for its grants", from));
       }
@@ -275,7 +292,10 @@ void FrameWire::end_unexpected(Peer& p) noexcept {
   Message& message = *std::exchange(p.arriving, nullptr);
   message.whole = true;
   RecvOp* op = message.claimed;
-  if (op == nullptr) return;
+  if (op == nullptr) {
+    if (is_forgotten(message.flow)) discard(message);
+    return;
+  }
   deliver(p, message, *op);
   op->complete(op->status);
 }
@@ -332,7 +352,6 @@ void FrameWire::fail_receives(Peer& p) noexcept {
   if (RecvOp* op = std::exchange(p.receiving, nullptr)) fail_later(*op, p.why);
   if (Message* message = std::exchange(p.arriving, nullptr)) {
     if (message->claimed != nullptr) fail_later(*message->claimed, p.why);
-    matcher_.erase(*message);
     discard(*message);
   }
   if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);

@@ -126,6 +126,11 @@ class Link {
     (void)payload;
     ESP_ASSERT(false);
   }
+  // It has said goodbye: how it was lost, if it was, is no fault of it.
+  virtual bool has_left(Rank peer) const noexcept {
+    (void)peer;
+    return false;
+  }
   // Makes the connection if there is none yet, so that the peer's death is noticed by a rank that
   // waits for a frame. A peer that has gone after its goodbye is lost by that, and by a post to it.
   virtual void reach(Rank peer) noexcept = 0;

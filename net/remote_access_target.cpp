@@ -35,9 +35,12 @@ void RemoteAccess::retract(std::uint32_t region) noexcept {
   for (const auto& one : peers_) {
     if (one == nullptr) continue;
     Peer& p = *one;
-    if (p.coming && p.header.kind == FrameKind::kPut && p.header.ordinal == region && !p.stale) {
-      p.stale = true;
-      if (std::byte* elsewhere = land(p, p.header.bytes)) link(p.rank).redirect(p.rank, elsewhere);
+    // Its payload is on its way; that of an atomic lands beside the region.
+    const bool writes = p.header.kind == FrameKind::kPut || p.header.kind == FrameKind::kAtomic;
+    if (p.coming && writes && p.header.ordinal == region && !std::exchange(p.stale, true)) {
+      const bool put = p.header.kind == FrameKind::kPut;
+      if (std::byte* elsewhere = put ? land(p, p.header.bytes) : nullptr)
+        link(p.rank).redirect(p.rank, elsewhere);
     }
     for (Reply* r = p.unsent.front(); r != nullptr; r = p.unsent.after(*r)) {
       if (r->region != region + 1) continue;

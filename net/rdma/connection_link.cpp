@@ -340,6 +340,11 @@ void ConnectionLink::say_goodbye(Rank rank) noexcept {
   pump_soon(*to);
 }
 
+bool ConnectionLink::has_left(Rank rank) const noexcept {
+  const Peer* to = known(rank);
+  return to != nullptr && to->left;
+}
+
 bool ConnectionLink::drained() const noexcept {
   // Who has said goodbye does not wait for this side's, and may be gone.
   return std::none_of(active_.begin(), active_.end(), [](Peer* peer) {

@@ -136,6 +136,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
+  bool has_left(Rank rank) const noexcept override;
   std::string describe(Rank rank) const override;
 
   // The connection carries what is posted.

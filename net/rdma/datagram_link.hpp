@@ -101,6 +101,10 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
+  bool has_left(Rank rank) const noexcept override {
+    const DatagramPeer* to = known(rank);
+    return to != nullptr && to->left;
+  }
   std::string describe(Rank rank) const override;
 
   void post(Rank to, std::span<const std::byte> letter) noexcept override;

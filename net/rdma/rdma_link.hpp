@@ -68,6 +68,9 @@ class RdmaLink final : public net::Link {
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank peer) noexcept override;
   bool drained() const noexcept override;
+  bool has_left(Rank peer) const noexcept override {
+    return datagrams_.has_left(peer) || (connections_ != nullptr && connections_->has_left(peer));
+  }
   std::string describe(Rank peer) const override { return likely(peer).describe(peer); }
 
   // Do frames wait for datagrams before them?

@@ -248,6 +248,7 @@ void TcpLink::ended(Peer& p) noexcept {
 void TcpLink::broke(Peer& p, const Error& failure) noexcept {
   const bool protocol = failure.status.code() == ESP_ERR_NETWORK;
   if (!protocol && p.reader.peer_said_goodbye()) {
+    p.left = true;
     if (p.writer.count() <= (p.goodbye_said ? 1U : 0U)) return leave(p);
     return fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
   }
@@ -258,6 +259,7 @@ void TcpLink::broke(Peer& p, const Error& failure) noexcept {
 // Nothing more goes either way.
 void TcpLink::leave(Peer& p) noexcept {
   p.state = Peer::State::kLeft;
+  p.left = true;
   p.socket.close();
   p.writer.clear();
   std::erase(unsettled_, &p);

@@ -87,6 +87,7 @@ class TcpLink final : public Link {
   }
   void say_goodbye(Rank rank) noexcept override;
   bool drained() const noexcept override;
+  bool has_left(Rank rank) const noexcept override;
   std::string describe(Rank rank) const override;
   // "10.1.2.3:4711 (eth0), ...": for people.
   std::string listeners_text() const;

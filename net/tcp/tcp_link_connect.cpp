@@ -345,6 +345,11 @@ void TcpLink::stay_apart(Peer& p) noexcept {
   std::erase(unsettled_, &p);
 }
 
+bool TcpLink::has_left(Rank rank) const noexcept {
+  const Peer* p = find(rank);
+  return p != nullptr && p->left;
+}
+
 bool TcpLink::drained() const noexcept {
   // Who is about to prove to whom it speaks has a connection to be told goodbye by.
   const bool meets = std::any_of(meetings_.begin(), meetings_.end(), [&](const auto& meeting) {

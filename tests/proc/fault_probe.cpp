@@ -4,18 +4,17 @@
 //   fault_probe die   OPERATION HOW      HOW: kill (SIGKILL inside an operation), exit (without
 //                                        finalize) or between (SIGKILL), both between two
 //   fault_probe stop  OPERATION [inside] the victim stops itself, before an operation or inside
-//   one;
-//                                        the others time out and name it
+//                                        one; the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe leave KIND           ... while the others wait for a message of it: recv, large,
-//                                    started, older (with a receive from another rank open); or
+//                                    started, any, counted (the same, waited for otherwise),
+//                                    older (with a receive from another rank open); or
 //                                    send it one that it does not receive: send; or have a receive
 //                                    from it open and do other things: open
 //   fault_probe late  MEMORY             a sender gives up, its receiver comes late; MEMORY of the
 //                                        message: heap (esp_alloc) or private
 //   fault_probe last  KIND               a mismatch in the last call of all: finalize tells
-//   fault_probe remote HOW               HOW: kill or stop (of itself): the victim, while the
-//   others
+//   fault_probe remote HOW               HOW: kill or stop (of itself): the victim, while others
 //                                        send it messages and get from its memory
 //   fault_probe await HOW                HOW: kill, exit or stop (where silence is death): the
 //                                        victim, while the others wait for a word of it
@@ -389,6 +388,21 @@ void gather_those_that_stay(const Rank& r) {
   }
 }
 
+// A receive from the victim that was started is waited for.
+esp_status wait_for_started(const Rank& r, void* data, const std::string& kind) {
+  esp_request* request = nullptr;
+  std::int64_t left = 1;
+  const esp_notify counts = {nullptr, nullptr, &left};
+  const bool counted = kind == "counted";
+  const esp_status status = esp_recv_start(
+      r.world, data, 100, kVictim, 0, counted ? &counts : nullptr, counted ? nullptr : &request);
+  if (status != ESP_OK) return status;
+  if (kind == "started") return esp_request_wait(&request);
+  int index = -1;
+  if (kind == "any") return esp_request_wait_any(&request, 1, &index);
+  return esp_counter_wait(r.job, &left, 0, 0) == ESP_OK ? esp_barrier(r.world) : ESP_ERR_TIMEOUT;
+}
+
 // The victim has nothing more to do while the others call once more.
 void leave_early(const Rank& r, const std::string& kind) {
   std::vector<char> small(100), large(std::size_t{32} << 20);
@@ -422,10 +436,8 @@ void leave_early(const Rank& r, const std::string& kind) {
       status = esp_recv_start(r.world, small.data(), 100, late, 7, nullptr, &other);
     }
     if (status == ESP_OK) status = esp_request_wait(&gone);
-  } else if (kind == "started") {
-    esp_request* request = nullptr;
-    status = esp_recv_start(r.world, small.data(), 100, kVictim, 0, nullptr, &request);
-    if (status == ESP_OK) status = esp_request_wait(&request);
+  } else {
+    status = wait_for_started(r, small.data(), kind);
   }
   const std::string text = esp_team_error(r.world);
   expect(r, status == ESP_ERR_MISMATCH, std::string("status: ") + esp_status_text(status));

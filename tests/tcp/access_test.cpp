@@ -159,5 +159,64 @@ TEST(TcpAccess, NoiseTouchesNothingOutsideTheRegion) {
   }
 }
 
+// Its region goes between header and operands.
+TEST(TcpAccess, AnAtomicThatIsUnderWayDoesNotOutlastItsRegion) {
+  Scene scene;
+  const FrameHeader header = request(FrameKind::kAtomic, scene.region, 8, 8);
+  Bytes bytes = bytes_of(header);
+  bytes.resize(bytes.size() + header.bytes, std::byte{0xFF});
+  const std::size_t half = net::kFrameHeaderBytes + 4;
+  scene.member.send(std::span(bytes).first(half));
+  scene.rank.look();
+  scene.access->retract(scene.region);
+  scene.member.send(std::span(bytes).subspan(half));
+  const FrameHeader answer = scene.answer();
+  EXPECT_EQ(answer.kind, FrameKind::kAnswer);
+  EXPECT_EQ(answer.total, 1u) << "refused";
+  EXPECT_EQ(answer.bytes, 0u);
+  EXPECT_TRUE(scene.untouched());
+}
+
+// Of a team that was freed: what has come is dropped, and what comes yet costs nothing, its sender
+// included.
+TEST(TcpForgotten, SegmentsOfAFreedTeamAreDropped) {
+  LoneRank rank;
+  RawPeer member(rank);
+  member.shake_hands();
+  // A link waits a moment for the receive of a frame that has none.
+  const auto settle = [&] {
+    for (int i = 0; i < 5; ++i, rank.clock.advance_ns(1'000'000)) rank.look();
+  };
+  const auto send = [&](std::uint32_t team, std::uint32_t ordinal, std::size_t part) {
+    FrameHeader header;
+    header.kind = FrameKind::kSegment;
+    header.flow = FlowId(team, 1, 1).key;
+    header.ordinal = ordinal;
+    header.total = 100;
+    header.bytes = 500;
+    Bytes bytes = bytes_of(header);
+    bytes.resize(bytes.size() + header.bytes);
+    member.send(std::span(bytes).first(bytes.size() - part));
+    settle();
+    return bytes;
+  };
+  send(7, 0, 0);
+  send(8, 0, 0);
+  const Bytes half = send(7, 1, 300);
+  const std::uint64_t held = rank.wire->held_bytes();
+  rank.wire->forget_team(7);
+  EXPECT_LT(rank.wire->held_bytes(), held);
+  member.send(std::span(half).last(300));
+  settle();
+  const std::uint64_t of_other = rank.wire->held_bytes();
+  EXPECT_GT(of_other, 0u);
+  send(7, 2, 0);
+  send(7, 50, 0);  // which nobody had granted
+  EXPECT_EQ(rank.wire->held_bytes(), of_other);
+  EXPECT_TRUE(rank.wire->state(1).ok());
+  send(8, 50, 0);
+  EXPECT_FALSE(rank.wire->state(1).ok()) << "of a team that lives";
+}
+
 }  // namespace
 }  // namespace espalier::test

@@ -120,5 +120,22 @@ TEST(Blame, EndsAtWhoFellSilent) {
   }
 }
 
+// What was said of an operation does not outlast it: rank 1 has waited for rank 2, which has come,
+// and now is the late one itself.
+TEST(Blame, IsWithdrawnWithTheOperation) {
+  Members team({{1}, {0, 2}, {1}}, 1);
+  team.live(400 * kMs, 2);
+  Waiting &first = *team.members[0], &late = *team.members[1];
+  ASSERT_EQ(first.blames(), 2);
+  late.team.withdraw_blame();
+  EXPECT_EQ(late.blames(), kNoRank);
+  late.team.active = nullptr;  // It computes, but answers.
+  first.team.withdraw_blame();
+  first.call(1);
+  first.instance.sequence = first.team.sequence;
+  team.live(2'000 * kMs, 2);
+  EXPECT_EQ(first.blames(), 1);
+}
+
 }  // namespace
 }  // namespace espalier

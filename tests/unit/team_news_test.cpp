@@ -31,6 +31,8 @@ TEST(TeamNews, AQuestionAboutATeamThatWasFreedIsAnswered) {
   deliver(a, b, 0);
   deliver(b, a, 1);
   EXPECT_TRUE(a.team.has_answered(1));
+  EXPECT_TRUE(a.team.has_entered(1, 1)) << "it had called what it was asked about";
+  EXPECT_FALSE(a.team.has_entered(1, 2));
 }
 
 TEST(TeamNews, AQuestionTellsBothSides) {

@@ -84,6 +84,7 @@ TEST_P(Goodbye, WhoPostsToAPeerThatHasGoneIsToldSo) {
   EXPECT_TRUE(until([&] { return late.sent.complete() && waits.received.complete(); }));
   EXPECT_EQ(waits.received.status, Status(ESP_ERR_PEER_DIED, 1));
   EXPECT_EQ(world_->frames(0).state(1), Status(ESP_ERR_PEER_DIED, 1));
+  EXPECT_TRUE(world_->link(0).has_left(1));
 }
 
 // Nobody waits for anything: all posts end, and the loss is known.

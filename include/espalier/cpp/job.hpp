@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -120,7 +121,8 @@ class Job {
   // ESP_ERR_NO_MEMORY when the region (setting HEAP_BYTES) is exhausted.
   template <Element T>
   Result<Memory<T>> allocate(std::size_t count) const {
-    void* memory = esp_alloc(job_, count * sizeof(T));
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    void* memory = esp_alloc(job_, count <= kMost / sizeof(T) ? count * sizeof(T) : kMost);
     if (memory == nullptr) return Result<Memory<T>>(Status(ESP_ERR_NO_MEMORY, error()));
     return Memory<T>(job_, std::span<T>(static_cast<T*>(memory), count));
   }
@@ -132,8 +134,9 @@ class Job {
   }
   // A report for people: configuration, topology, and which path is used to whom and why.
   std::string describe() const {
-    std::string text(esp_job_describe(job_, nullptr, 0) + 1, '\0');
-    text.resize(std::min(text.size() - 1, esp_job_describe(job_, text.data(), text.size())));
+    std::string text(esp_job_describe(job_, nullptr, 0), '\0');
+    text.resize(std::min(text.size(), esp_job_describe(job_, text.data(), text.size())));
+    while (!text.empty() && text.back() == '\0') text.pop_back();  // the C text's end
     return text;
   }
   Status write_trace(const std::string& path) const noexcept {
