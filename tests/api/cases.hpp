@@ -30,6 +30,7 @@ void flows(const Context& context);        // send and receive
 void regions(const Context& context);      // put, get, atomics
 void messages(const Context& context);     // active messages
 void events(const Context& context);       // a descriptor to sleep on
+void completions(const Context& context);  // callbacks and barriers, whatever is started
 void arguments(const Context& context);    // each wrong argument has its status
 void mismatch(const Context& context);     // ranks that disagree
 void cpp(const Context& context);          // the C++ layer

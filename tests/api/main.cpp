@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       {"teams", test::teams},
       {"flows", test::flows},
       {"regions", test::regions},
+      {"completions", test::completions},
       {"messages", test::messages},
       {"events", test::events},
       {"arguments", test::arguments},

@@ -180,18 +180,6 @@ void mixed(const Context& context) {
   }
 }
 
-// No rank leaves a barrier before the last has entered: each rank publishes how many barriers it
-// has entered through a sum that follows.
-void barrier_order(const Context& context) {
-  for (int turn = 0; turn < 50; ++turn) {
-    int entered = turn, lowest = -1;
-    CHECK_OK(esp_barrier(context.world), context.world, "turn {}", turn);
-    CHECK_OK(esp_allreduce(context.world, &entered, &lowest, 1, ESP_INT32, ESP_MIN), context.world,
-             "turn {}", turn);
-    CHECK_EQ(lowest, turn, "turn {}", turn);
-  }
-}
-
 }  // namespace
 
 void nonblocking(const Context& context) {
@@ -202,7 +190,6 @@ void nonblocking(const Context& context) {
   callbacks_that_start(context);
   counters(context);
   mixed(context);
-  barrier_order(context);
 }
 
 }  // namespace test

@@ -139,6 +139,9 @@ job_regions_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" regions
 job_reach_ranks_that_compute() { job 4 2 shm,rc,ud "$probe" reach; }
 job_regions_ud() { job 4 4 ud "$bin/api_tests" regions; }
 job_messages_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" messages; }
+job_completions_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" completions; }
+job_completions_rc() { ready_job 3 3 rc,ud "$bin/api_tests" completions; }
+job_completions_ud() { job 3 3 ud "$bin/api_tests" completions; }
 job_messages_ud() { job 4 4 ud "$bin/api_tests" messages; }
 job_remote_killed_rc() { fault 3 4 4 rc,ud remote kill; }
 # Whoever waits sleeps at once, on both ports.
