@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Without ESPALIER_PLANTED_BUGS planted bugs leave no trace.
 
-Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is compiled as the
-library compiles it, but for debug information and optimisation, and again with each
-ESP_PLANT(number, normal, buggy) replaced by hand by (normal). The two objects must be equal, byte
-for byte.
+Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is preprocessed as the
+library's compiler does it, and again with each ESP_PLANT(number, normal, buggy) replaced by hand by
+(normal). What comes out must be the same program, word for word.
 """
 import json
 import pathlib
@@ -12,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 
 FOLDERS = ("core", "shm", "net", "coll", "bootstrap")
 PLANT = "ESP_PLANT("
@@ -60,15 +58,14 @@ def compile_command(entry):
             skip = True
         elif word not in ("-c", "-MD", entry["file"]):
             kept.append(word)
-    return kept + ["-g0", "-O0", "-fno-lto", "-x", "c++", "-c", "-"]
+    return kept + ["-x", "c++", "-E", "-P", "-"]
 
 
-def compiled(entry, text, folder, name):
-    target = pathlib.Path(folder) / name
+def preprocessed(entry, text):
     source = f'#line 1 "{entry["file"]}"\n{text}'
-    subprocess.run(compile_command(entry) + ["-o", str(target)], input=source.encode(),
-                   cwd=entry["directory"], check=True)
-    return target.read_bytes()
+    done = subprocess.run(compile_command(entry), input=source.encode(), stdout=subprocess.PIPE,
+                          cwd=entry["directory"], check=True)
+    return b"".join(done.stdout.split())
 
 
 def main():
@@ -86,11 +83,10 @@ def main():
                 print(f"{path}: plants belong into .cpp files")
                 return 1
             plain = without_plants(text)
-            with tempfile.TemporaryDirectory() as scratch:
-                entry = library[path]
-                if compiled(entry, text, scratch, "a.o") != compiled(entry, plain, scratch, "b.o"):
-                    print(f"{path}: the object differs from one without plants")
-                    return 1
+            entry = library[path]
+            if preprocessed(entry, text) != preprocessed(entry, plain):
+                print(f"{path}: the program differs from one without plants")
+                return 1
             checked += 1
             plants += text.count(PLANT)
     print(f"{plants} plants in {checked} files leave no trace")
