@@ -86,7 +86,8 @@ def rule_include(source):
         if not found:
             continue
         target = found.group(2)
-        if target.startswith(("infiniband/", "rdma/")) and not source.path.startswith(MAY_USE_VERBS):
+        of_verbs = target.startswith(("infiniband/", "rdma/"))
+        if of_verbs and not source.path.startswith(MAY_USE_VERBS):
             yield target, 1, f"includes <{target}>, which only net/verbs may"
         folder = included_folder(source, target) if found.group(1) == '"' else None
         if allowed and folder and folder not in allowed:
