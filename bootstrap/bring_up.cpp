@@ -55,6 +55,18 @@ Outcome open_network(esp_job& job, const std::vector<WireKind>& allowed) {
   return Unit{};
 }
 
+// Why this rank has none.
+std::vector<ClosedWire> without_network(const std::vector<WireKind>& allowed) {
+  std::vector<ClosedWire> closed;
+  for (const WireKind kind : allowed) {
+    if (kind == WireKind::kShm) continue;
+    closed.push_back({kind,
+                      "all ranks are on one node, as the launcher says; NODE_NAME is for all "
+                      "ranks or for none"});
+  }
+  return closed;
+}
+
 // Who shares memory with this rank, and how the others are reached.
 Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   job.any_threaded = std::any_of(job.cards.begin(), job.cards.end(),
@@ -63,7 +75,7 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   auto places = inner_places(job.config, job.cards, job.nodes);
   if (!places) return places.error();
   job.places = std::move(*places);
-  const auto closed = job.network != nullptr ? job.network->closed() : std::vector<ClosedWire>();
+  const auto closed = job.network != nullptr ? job.network->closed() : without_network(allowed);
   auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed, closed);
   if (!wires) return wires.error();
   job.peer_wires = std::move(*wires);

@@ -139,7 +139,7 @@ constexpr Knob kKnobs[] = {
                          "is a node of its own."),
     knob<&Config::node_name>("NODE_NAME", "",
                              "Name of this rank's node, instead of the launcher's; ranks of one "
-                             "machine and one name share memory."),
+                             "machine and one name share memory. For all ranks or none."),
     knob<&Config::levels>(
         "LEVELS", "",
         "Whether trees follow the sockets, NUMA nodes and outer caches to which "
