@@ -23,17 +23,7 @@ class CounterWait {
     const double begin_s = esp_time();
     end_s_ = limit_s > 0 ? begin_s + limit_s : kNever;
     next_look_s_ = begin_s + kStillSeconds;
-    if (!reached()) await();
   }
-  ~CounterWait() {
-    if (!awaits_) return;
-    on_owner(job_, [&] {
-      auto& counters = job_.awaited_counters;
-      counters.erase(std::find(counters.begin(), counters.end(), counter_));
-    });
-  }
-  CounterWait(const CounterWait&) = delete;
-  CounterWait& operator=(const CounterWait&) = delete;
 
   bool reached() const noexcept { return now() <= value_; }
   // Until it is time for a look, at the latest. Only reads.
@@ -60,11 +50,6 @@ class CounterWait {
  private:
   static constexpr double kStillSeconds = 1.0, kLookSeconds = 0.2, kNever = 1e300;
 
-  // For the watchdog: flows that count there are waited for, and end when they are in vain.
-  void await() {
-    awaits_ = true;
-    on_owner(job_, [&] { job_.awaited_counters.push_back(counter_); });
-  }
   int64_t now() const noexcept { return __atomic_load_n(counter_, __ATOMIC_ACQUIRE); }
 
   esp_job& job_;
@@ -72,7 +57,6 @@ class CounterWait {
   int64_t value_, seen_;
   double end_s_, next_look_s_;
   Status loss_;
-  bool awaits_ = false;
 };
 
 esp_status fail_lost(esp_job& job, Status loss) {

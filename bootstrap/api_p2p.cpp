@@ -109,7 +109,7 @@ void begin_wait(const Message& message) noexcept {
 void end_wait(const Message& message) noexcept {
   Team& team = message.handle.team;
   ++team.flow_waits;
-  if (team.blamed_at != Team::kNoBlame) [[unlikely]]
+  if (team.blames_for == &team.flow_waits) [[unlikely]]
     team.withdraw_blame();
 }
 

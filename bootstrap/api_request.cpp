@@ -1,9 +1,6 @@
 // C API: requests, notification, counters. Contracts in espalier.h.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "bootstrap/api.hpp"
 #include "net/link.hpp"
 
@@ -57,12 +54,8 @@ void finish_request(void* context, Status status) noexcept {
 }
 
 bool is_awaited(const Finish& finish) noexcept {
-  if (finish.function != &finish_request) return false;
-  const auto& request = *static_cast<const esp_request*>(finish.context);
-  if (request.awaited.load(std::memory_order_relaxed)) return true;
-  const std::vector<const int64_t*>& counters = request.job->awaited_counters;
-  return request.notify.counter != nullptr &&
-         std::find(counters.begin(), counters.end(), request.notify.counter) != counters.end();
+  return finish.function == &finish_request &&
+         static_cast<const esp_request*>(finish.context)->awaited.load(std::memory_order_relaxed);
 }
 
 void release_request(esp_job& job, esp_request& request) noexcept {
@@ -175,11 +168,15 @@ esp_status collect(esp_request** handle) {
   return status;
 }
 
-void set_awaited(esp_request** requests, size_t count, bool awaited) noexcept {
+// The only one that is open; nullptr: there are several, of which any may end the wait.
+esp_request* only_one(esp_request** requests, size_t count) noexcept {
+  esp_request* only = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    if (requests[i] == nullptr || requests[i] == &requests[i]->job->completed) continue;
-    requests[i]->awaited.store(awaited, std::memory_order_relaxed);
+    if (requests[i] == nullptr) continue;
+    if (only != nullptr) return nullptr;
+    only = requests[i];
   }
+  return only;
 }
 
 }  // namespace
@@ -235,9 +232,10 @@ esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index
   if (!any_done()) {
     if (job == nullptr) return ESP_OK;
     if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
-    set_awaited(requests, count, true);
+    if (esp_request* only = only_one(requests, count)) {
+      only->awaited.store(true, std::memory_order_relaxed);  // until its end
+    }
     api::wait_until(*job, any_done, nullptr);
-    set_awaited(requests, count, false);  // The others may stay open as long as the user likes.
   }
   api::flush(*job);
   *index = static_cast<int>(found);

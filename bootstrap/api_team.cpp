@@ -268,7 +268,7 @@ esp_status esp_team_free(esp_team* team) {
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);
     // Tells the owner of the board that this member is done with it.
     Team& gone = team->team;
-    if (gone.board) gone.board.enter(gone.rank, Board::kFreed, {});
+    if (gone.board) gone.board.leave(gone.rank, gone.sequence);
     if (team->board_memory != nullptr) {
       std::vector<int> sharing;
       for (int member = 0; member < gone.size(); ++member) {

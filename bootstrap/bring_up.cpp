@@ -410,7 +410,7 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
 void bury_boards(esp_job& job) {
   std::erase_if(job.old_boards, [&](const OldBoard& old) {
     for (const int member : old.members) {
-      if (!old.board.has_entered(member, Board::kFreed)) return false;
+      if (!old.board.has_freed(member)) return false;
     }
     return job.heap->release(old.memory);
   });

@@ -165,8 +165,7 @@ struct esp_job {
   std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
   espalier::Polls polls;
-  esp_request* open_requests = nullptr;               // handles that nobody has completed yet
-  std::vector<const std::int64_t*> awaited_counters;  // of waits under way; threads: owner
+  esp_request* open_requests = nullptr;  // handles that nobody has completed yet
   espalier::Pool<esp_request> requests;
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;

@@ -56,7 +56,8 @@ Blame Board::blame(int member, std::uint64_t sequence, std::uint64_t now_ns) con
   const auto rank = static_cast<Rank>(low(word, kRankBits)) - 1;
   const bool is_of_it = word >> (kTimeBits + kRankBits) == low(turn(sequence), kTurnBits);
   if (!is_of_it || rank == kNoRank) return {};
-  const std::uint64_t age = low(now_ns / kUnitNs - low(word >> kRankBits, kTimeBits), kTimeBits);
+  std::uint64_t age = low(now_ns / kUnitNs - low(word >> kRankBits, kTimeBits), kTimeBits);
+  if (age >> (kTimeBits - 1) != 0) age = 0;  // found since `now`
   return {rank, now_ns - std::min(age * kUnitNs, now_ns)};
 }
 

@@ -35,8 +35,6 @@ class Board {
   static constexpr std::uint32_t kSlots = 32;
   static constexpr std::uint32_t kPages = 8;
   static constexpr std::uint32_t kCalls = 16;
-  // "Entered" by a member that has freed the team: an operation that nobody calls.
-  static constexpr std::uint64_t kFreed = (std::uint64_t{1} << 40) - 1;
 
   struct Slot {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest
@@ -124,11 +122,23 @@ class Board {
   // In `sequence`; of nobody: it has not said. Its time is exact to a millisecond, for hours.
   Blame blame(int member, std::uint64_t sequence, std::uint64_t now_ns) const noexcept;
   void set_blame(int me, std::uint64_t sequence, const Blame& blame) noexcept;
+  // A member that has freed the team after `sequence` says so in the place of its oldest call, as
+  // an operation that nobody calls.
+  void leave(int me, std::uint64_t sequence) noexcept {
+    enter(me, kFreed + (sequence + 1) % kCalls, {});
+  }
+  bool has_freed(int member) const noexcept {
+    for (std::uint32_t i = 0; i < kCalls; ++i) {
+      if (has_entered(member, kFreed + i)) return true;
+    }
+    return false;
+  }
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
     return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
   }
 
  private:
+  static constexpr std::uint64_t kFreed = (std::uint64_t{1} << 40) - kCalls;
   static constexpr std::uint64_t kSlotsAt = sizeof(Call) * kCalls;
   static constexpr std::uint64_t kLines = kSlotsAt + sizeof(Slot) * kSlots;
   static std::uint64_t page_bytes(std::uint64_t short_bytes) noexcept {

@@ -398,7 +398,7 @@ void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index)
 
 void Engine::end(Instance& instance) noexcept {
   Team& team = *instance.team;
-  if (team.blamed_at != Team::kNoBlame) [[unlikely]] {
+  if (team.blames_for == &instance) [[unlikely]] {
     team.withdraw_blame();
   }
   if (trace_.enabled()) trace_.end(trace_kind(instance.call.collective), subject(instance));

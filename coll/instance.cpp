@@ -130,7 +130,7 @@ Team::~Team() {
 }
 
 void Team::withdraw_blame() noexcept {
-  board.set_blame(rank, std::exchange(blamed_at, kNoBlame), {});
+  if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(rank, blamed_at, {});
 }
 
 bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
@@ -140,10 +140,7 @@ bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) con
 }
 
 bool Team::has_entered(int member, std::uint64_t at) const noexcept {
-  if (!is_remote(member)) {
-    const bool unknown = board_is_own && member != rank;
-    return unknown || (board && board.has_entered(member, at));
-  }
+  if (!is_remote(member)) return !is_known(member) || (board && board.has_entered(member, at));
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.last >= at;
 }

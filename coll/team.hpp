@@ -101,9 +101,10 @@ struct Team {
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;  // blocking small operations take it; off for good after a failure
 
-  // The operation under which its blame stands on the board.
-  static constexpr std::uint64_t kNoBlame = ~std::uint64_t{0};
-  std::uint64_t blamed_at = kNoBlame;
+  // Its blame stands on the board under this operation, for what it waits for (an instance, or
+  // flow_waits). nullptr: it has none.
+  const void* blames_for = nullptr;
+  std::uint64_t blamed_at = 0;
 
   // The first failure is final: the members no longer agree on what they do.
   Status fault;
@@ -145,6 +146,9 @@ struct Team {
   // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
   bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
   bool has_entered(int member, std::uint64_t at) const noexcept;  // or it cannot be known
+  bool is_known(int member) const noexcept {
+    return !board_is_own || member == rank || is_remote(member);
+  }
   // Whom this rank waits for has come.
   void withdraw_blame() noexcept;
   // Has the member answered a question since this rank has first asked about its last operation?

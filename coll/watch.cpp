@@ -133,12 +133,21 @@ bool TeamWatch::find_dead(Team& team, std::uint64_t waited_ns) noexcept {
   return false;
 }
 
+// Of a member of this node without common memory it cannot be known what it has called: it has not,
+// if it owes a segment, or does not take one, for long.
+bool TeamWatch::has_done_its_part(const Team& team, const Pending& what, int member,
+                                  std::uint64_t waited_ns) const {
+  if (team.is_known(member)) return team.has_entered(member, what.sequence);
+  const std::vector<int> owing = debtors(team, what);
+  return waited_ns < kGoneNs || std::find(owing.begin(), owing.end(), member) == owing.end();
+}
+
 // A member that waits to leave the job will not call what it has not called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
   for (int member = 0; team.board && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
     if (member == team.rank || !is_leaving(team, member)) continue;
-    if (team.has_entered(member, what.sequence)) continue;
+    if (has_done_its_part(team, what, member, waited_ns)) continue;
     if (find_report(team, waited_ns)) return true;
     engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
                  fmt::format("operation {} on team {}: rank {} finalizes its job where this rank "
@@ -218,10 +227,11 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
     if (team.is_remote(member) && is_missing(team, what, member)) news_->ask(team, member);
   }
   const std::vector<Blame> blames = culprits(team, what);
-  if (team.blamed_at != Team::kNoBlame) team.withdraw_blame();
+  team.withdraw_blame();
   if (blames.empty()) return;
   team.board.set_blame(team.rank, team.sequence, blames.front());
   team.blamed_at = team.sequence;
+  team.blames_for = what.identity;
 }
 
 }  // namespace espalier

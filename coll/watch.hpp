@@ -79,6 +79,8 @@ class TeamWatch final : public Watchdog, public Agent {
                std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team, std::uint64_t waited_ns) noexcept;
   bool find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept;
+  bool has_done_its_part(const Team& team, const Pending& what, int member,
+                         std::uint64_t waited_ns) const;
   bool find_gone(Watched& watched, std::uint64_t now_ns) noexcept;
   bool find_mismatch(Team& team) noexcept;
   bool find_report(Team& team, std::uint64_t waited_ns) noexcept;

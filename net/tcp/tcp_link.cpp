@@ -272,6 +272,7 @@ void TcpLink::fail(Peer& p, Error why) noexcept {
   p.state = Peer::State::kLost;
   p.why = Status(why.status.code(), p.rank, why.status.error_number());
   p.text = std::move(why.text);
+  p.left = p.left || p.reader.peer_said_goodbye();
   p.socket.close();
   p.reader.stop();
   p.writer.fail(p.why, finished_);

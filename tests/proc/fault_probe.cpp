@@ -7,7 +7,7 @@
 //                                        one; the others time out and name it
 //   fault_probe leave early          the victim finalizes while the others call once more
 //   fault_probe leave KIND           ... while the others wait for a message of it: recv, large,
-//                                    started, any, counted (the same, waited for otherwise),
+//                                    started, any (the same, waited for otherwise),
 //                                    older (with a receive from another rank open); or
 //                                    send it one that it does not receive: send; or have a receive
 //                                    from it open and do other things: open
@@ -391,16 +391,10 @@ void gather_those_that_stay(const Rank& r) {
 // A receive from the victim that was started is waited for.
 esp_status wait_for_started(const Rank& r, void* data, const std::string& kind) {
   esp_request* request = nullptr;
-  std::int64_t left = 1;
-  const esp_notify counts = {nullptr, nullptr, &left};
-  const bool counted = kind == "counted";
-  const esp_status status = esp_recv_start(
-      r.world, data, 100, kVictim, 0, counted ? &counts : nullptr, counted ? nullptr : &request);
+  const esp_status status = esp_recv_start(r.world, data, 100, kVictim, 0, nullptr, &request);
   if (status != ESP_OK) return status;
-  if (kind == "started") return esp_request_wait(&request);
   int index = -1;
-  if (kind == "any") return esp_request_wait_any(&request, 1, &index);
-  return esp_counter_wait(r.job, &left, 0, 0) == ESP_OK ? esp_barrier(r.world) : ESP_ERR_TIMEOUT;
+  return kind == "any" ? esp_request_wait_any(&request, 1, &index) : esp_request_wait(&request);
 }
 
 // The victim has nothing more to do while the others call once more.

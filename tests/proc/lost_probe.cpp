@@ -8,6 +8,7 @@
 //                        messages of another come all the time
 //   lost_probe handlers  a handler sends to a rank that is not connected yet, and waits for the
 //                        request
+//   lost_probe either    one of two that could end a wait is in finalize, the other comes late
 #include <unistd.h>
 
 #include <csignal>
@@ -121,6 +122,25 @@ void wait_in_a_handler(const Rank& r) {
   std::printf("OK rank %d\n", r.rank);
 }
 
+void wait_for_either(const Rank& r) {
+  char words[2] = {};
+  expect(r, esp_barrier(r.world) == ESP_OK, "setup");
+  if (r.rank == 2) {
+    ::usleep(1'500'000);
+    expect(r, esp_send(r.world, words, 1, 0, 5) == ESP_OK, "a word of who comes late");
+  } else if (r.rank == 0) {
+    esp_request* requests[2] = {};
+    for (const int i : {0, 1}) {
+      expect(r, esp_recv_start(r.world, &words[i], 1, i + 1, 5, nullptr, &requests[i]) == ESP_OK,
+             "setup");
+    }
+    int index = -1;
+    const esp_status status = esp_request_wait_any(requests, 2, &index);
+    expect(r, status == ESP_OK && index == 1, std::string("status: ") + esp_status_text(status));
+  }
+  std::printf("OK rank %d\n", r.rank);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -133,6 +153,7 @@ int main(int argc, char** argv) {
   r.size = esp_job_size(r.job);
   if (mode == "posts") post_to_the_lost(r);
   if (mode == "flood") poll_in_a_flood(r);
+  if (mode == "either") wait_for_either(r);
   if (mode == "handlers") wait_in_a_handler(r);
   std::fflush(stdout);
   (void)esp_job_finalize(r.job);

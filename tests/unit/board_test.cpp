@@ -127,7 +127,7 @@ TEST_F(BoardTest, ABlameIsOfOneOperationAndKnowsItsTime) {
   for (const std::uint64_t found : {std::uint64_t{0}, std::uint64_t{1}, kMonthMs}) {
     for (const Rank rank : {0, 1, 200'000'000}) {
       for (const std::uint64_t age :
-           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{9'000'000}}) {
+           {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{8'000'000}}) {
         board.set_blame(1, 5, {rank, found * kMs});
         const Blame blame = board.blame(1, 5, (found + age) * kMs);
         EXPECT_EQ(blame.rank, rank);
@@ -139,6 +139,25 @@ TEST_F(BoardTest, ABlameIsOfOneOperationAndKnowsItsTime) {
   }
   board.set_blame(1, 5, {});
   EXPECT_EQ(board.blame(1, 5, 0).rank, kNoRank);
+}
+
+TEST_F(BoardTest, WhoFreesItsTeamLeavesItsLastCallsReadable) {
+  Board board(aligned(), kMembers, kShort, 0);
+  for (std::uint64_t s = 1; s <= 40; ++s) {
+    board.enter(0, s, {});
+    EXPECT_FALSE(board.has_freed(0)) << s;
+  }
+  board.leave(0, 40);
+  EXPECT_TRUE(board.has_freed(0));
+  EXPECT_FALSE(board.has_freed(1));
+  CallSignature call;
+  for (std::uint64_t s = 26; s <= 40; ++s) EXPECT_TRUE(board.read(0, s, call)) << s;
+}
+
+TEST_F(BoardTest, ABlameMayBeLaterThanWhoReadsIt) {
+  Board board(aligned(), kMembers, kShort, 0);
+  board.set_blame(1, 5, {2, 7'000'000});
+  EXPECT_EQ(board.blame(1, 5, 4'000'000).found_ns, 4'000'000u);
 }
 
 TEST_F(BoardTest, OldMemoryIsClearedOrHasOlderTurns) {
