@@ -453,7 +453,8 @@ ESP_API esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t ar
 ESP_API esp_status esp_request_test(esp_request** request, int* done);
 ESP_API esp_status esp_request_wait(esp_request** request);
 /* *index is the position of the completed request, -1 when all handles were NULL. Returns that
- * request's status. */
+ * request's status. While several are open, one whose other side has gone to finalize does not end
+ * the wait: another may. */
 ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index);
 /* Returns the first status that is not ESP_OK; all requests are complete and freed in any case. */
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
