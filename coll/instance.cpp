@@ -129,7 +129,9 @@ Team::~Team() {
   ESP_ASSERT(active == nullptr);
 }
 
+// A failure leaves it: the others may be looking for whom to name at the same moment.
 void Team::withdraw_blame() noexcept {
+  if (failed()) return;
   if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(rank, blamed_at, {});
 }
 

@@ -227,7 +227,8 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
     if (team.is_remote(member) && is_missing(team, what, member)) news_->ask(team, member);
   }
   const std::vector<Blame> blames = culprits(team, what);
-  team.withdraw_blame();
+  // What stands there is replaced in one go: others read it meanwhile.
+  if (blames.empty() || team.blamed_at != team.sequence) team.withdraw_blame();
   if (blames.empty()) return;
   team.board.set_blame(team.rank, team.sequence, blames.front());
   team.blamed_at = team.sequence;
