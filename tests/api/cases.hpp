@@ -18,6 +18,15 @@ inline std::uint64_t counter(const Context& context, std::string_view name) {
   return 0;
 }
 
+// Bytes that show whose they are and where they stood.
+inline std::vector<unsigned char> pattern(int seed, std::size_t bytes) {
+  std::vector<unsigned char> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<unsigned char>(static_cast<std::size_t>(seed) * 31 + i * 7 + i / 251);
+  }
+  return data;
+}
+
 void bcast(const Context& context);        // every type and root, many counts
 void types(const Context& context);        // every operator on every type it is defined for
 void sizes(const Context& context);        // up to tens of MiB

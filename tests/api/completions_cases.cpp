@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::size_t kSizes[] = {8, 3000, 40'000, (1 << 20) + 3};
 
-std::vector<unsigned char> bytes_from(int rank, std::size_t bytes) {
-  std::vector<unsigned char> data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    data[i] = static_cast<unsigned char>(static_cast<std::size_t>(rank) * 41 + i * 5 + i / 253);
-  }
-  return data;
-}
-
 // An operation whose callback looks at what it has brought.
 struct Watched {
   std::vector<unsigned char> buffer, expected;
@@ -84,11 +76,11 @@ void flows_with_callbacks(const Context& c) {
   for (const std::size_t bytes : kSizes) {
     for (int peer = 0; peer < c.size; ++peer) {
       if (peer == c.rank) continue;
-      all.add("receive", std::vector<unsigned char>(bytes), bytes_from(peer, bytes),
+      all.add("receive", std::vector<unsigned char>(bytes), pattern(peer, bytes),
               [&](void* data, std::size_t n, const esp_notify* notify) {
                 return esp_recv_start(c.world, data, n, peer, 3, notify, nullptr);
               });
-      all.add("send", bytes_from(c.rank, bytes), bytes_from(c.rank, bytes),
+      all.add("send", pattern(c.rank, bytes), pattern(c.rank, bytes),
               [&](void* data, std::size_t n, const esp_notify* notify) {
                 return esp_send_start(c.world, data, n, peer, 3, notify, nullptr);
               });
@@ -112,13 +104,13 @@ void accesses_with_callbacks(const Context& c) {
   const std::size_t all_bytes = kWords + 64 * static_cast<std::size_t>(c.size);
   CHECK_OK(esp_region_create(c.world, all_bytes, &region), c.world, "create");
   if (region == nullptr) return;
-  const auto mine = bytes_from(c.rank, kRead);
+  const auto mine = pattern(c.rank, kRead);
   std::memcpy(esp_region_memory(region), mine.data(), mine.size());
   CHECK_OK(esp_barrier(c.world), c.world, "filled");
   All all(c);
   for (int peer = 0; peer < c.size; ++peer) {
     for (const std::size_t bytes : kSizes) {
-      all.add("get", std::vector<unsigned char>(bytes), bytes_from(peer, bytes),
+      all.add("get", std::vector<unsigned char>(bytes), pattern(peer, bytes),
               [&](void* data, std::size_t n, const esp_notify* notify) {
                 return esp_get_start(region, peer, 0, data, n, notify, nullptr);
               });
@@ -154,7 +146,7 @@ void messages_with_callbacks(const Context& c) {
   heard = 0;
   const esp_am_handler hear = [](void*, int from, std::uint64_t argument, const void* payload,
                                  std::size_t bytes) {
-    const auto expected = bytes_from(from, bytes);
+    const auto expected = pattern(from, bytes);
     const bool same = bytes == 0 || std::memcmp(payload, expected.data(), bytes) == 0;
     heard += same && argument == bytes ? 1 : -1000;
   };
@@ -164,7 +156,7 @@ void messages_with_callbacks(const Context& c) {
   for (int round = 0; round < kTold; ++round) {
     const auto bytes = static_cast<std::size_t>(round) * 400;
     for (int peer = 0; peer < c.size; ++peer) {
-      all.add("message", bytes_from(c.rank, bytes), bytes_from(c.rank, bytes),
+      all.add("message", pattern(c.rank, bytes), pattern(c.rank, bytes),
               [&](const void* data, std::size_t n, const esp_notify* notify) {
                 return esp_am_send_start(c.job, peer, 4, n, data, n, notify, nullptr);
               });

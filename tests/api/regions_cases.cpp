@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::size_t kBytes = (3 << 20) + 512;
 
-std::vector<unsigned char> pattern(int seed, std::size_t bytes) {
-  std::vector<unsigned char> data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    data[i] = static_cast<unsigned char>(static_cast<std::size_t>(seed) * 31 + i * 7 + i / 251);
-  }
-  return data;
-}
-
 struct Ring {
   int next, before;
 };

@@ -156,11 +156,7 @@ void degree(const Rank& r, std::uint64_t children) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  Rank r;
-  if (esp_job_init(nullptr, &r.job) != ESP_OK) bad(r, "no job");
-  r.world = esp_job_world(r.job);
-  r.rank = esp_job_rank(r.job);
-  r.size = esp_job_size(r.job);
+  const Rank r = join();
   if (mode == "expected" || mode == "broadcasts") {
     const auto number = [&](int at, int otherwise) {
       return argc > at ? std::atoi(argv[at]) : otherwise;

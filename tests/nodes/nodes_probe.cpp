@@ -119,7 +119,6 @@ void lose(const Rank& r, const std::vector<int>& lost) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::string mode = argv[1];
-  Rank r;
   Folder folder;
   esp_bootstrap files = {&folder, 0, 0, &Folder::allgather, nullptr};
   esp_job_options options = ESP_JOB_OPTIONS_INIT;
@@ -127,14 +126,11 @@ int main(int argc, char** argv) {
   if (alone) {
     if (argc < 5) return 2;
     folder.path = argv[2];
-    folder.rank = files.rank = r.rank = std::atoi(argv[3]);
+    folder.rank = files.rank = std::atoi(argv[3]);
     folder.size = files.size = std::atoi(argv[4]);
     options.bootstrap = &files;
   }
-  if (esp_job_init(&options, &r.job) != ESP_OK) bad(r, "no job");
-  r.world = esp_job_world(r.job);
-  r.rank = esp_job_rank(r.job);
-  r.size = esp_job_size(r.job);
+  const Rank r = join(&options);
   if (mode == "freed") {
     // Freeing is local: who left the team to finalize asks about one that its first member has not.
     esp_team* team = nullptr;

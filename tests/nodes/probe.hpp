@@ -26,6 +26,16 @@ inline void expect(const Rank& r, bool condition, const std::string& what) {
   if (!condition) bad(r, what);
 }
 
+// Ends the process where there is no job.
+inline Rank join(const esp_job_options* options = nullptr) {
+  Rank r;
+  if (esp_job_init(options, &r.job) != ESP_OK) bad(r, "no job");
+  r.world = esp_job_world(r.job);
+  r.rank = esp_job_rank(r.job);
+  r.size = esp_job_size(r.job);
+  return r;
+}
+
 inline std::uint64_t counter(const Rank& r, const char* name) {
   std::vector<esp_counter_value> values(esp_counters(r.job, nullptr, 0));
   esp_counters(r.job, values.data(), values.size());

@@ -14,28 +14,13 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
-#include "espalier/espalier.h"
+#include "tests/nodes/probe.hpp"
 
 namespace {
 
 constexpr int kVictim = 1;
-
-struct Rank {
-  esp_job* job = nullptr;
-  esp_team* world = nullptr;
-  int rank = 0, size = 0;
-};
-
-void expect(const Rank& r, bool condition, const std::string& what) {
-  if (condition) return;
-  std::printf("BAD rank %d: %s [%s]\n", r.rank, what.c_str(), esp_job_error(r.job));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
 
 // The sends complete at once while the peer is there.
 void post_to_the_lost(const Rank& r) {
@@ -146,11 +131,7 @@ void wait_for_either(const Rank& r) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::string mode = argv[1];
-  Rank r;
-  if (esp_job_init(nullptr, &r.job) != ESP_OK) return 3;
-  r.world = esp_job_world(r.job);
-  r.rank = esp_job_rank(r.job);
-  r.size = esp_job_size(r.job);
+  Rank r = join();
   if (mode == "posts") post_to_the_lost(r);
   if (mode == "flood") poll_in_a_flood(r);
   if (mode == "either") wait_for_either(r);
