@@ -170,45 +170,44 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   return launch(*instance, prototype);
 }
 
-Engine::Started Engine::launch(Instance& taken, const Instance& prototype) noexcept {
-  Instance* instance = &taken;
-  instance->engine = this;
-  instance->team = prototype.team;
-  instance->call = prototype.call;
-  instance->sequence = prototype.sequence;
-  instance->signature = prototype.signature;
-  instance->channel = prototype.channel;
-  instance->finish = prototype.finish;
-  instance->status = {};
-  instance->ended = instance->ready = instance->stalled = false;
-  instance->queued = 0;
-  instance->serial = ++started_;
-  instance->unfinished = 0;
-  Team& team = *instance->team;
-  instance->active_prev = nullptr;
-  instance->active_next = team.active;
-  if (team.active != nullptr) team.active->active_prev = instance;
-  team.active = instance;
+Engine::Started Engine::launch(Instance& instance, const Instance& prototype) noexcept {
+  instance.engine = this;
+  instance.team = prototype.team;
+  instance.call = prototype.call;
+  instance.sequence = prototype.sequence;
+  instance.signature = prototype.signature;
+  instance.channel = prototype.channel;
+  instance.finish = prototype.finish;
+  instance.status = {};
+  instance.ended = instance.ready = instance.stalled = false;
+  instance.queued = 0;
+  instance.serial = ++started_;
+  instance.unfinished = 0;
+  Team& team = *instance.team;
+  instance.active_prev = nullptr;
+  instance.active_next = team.active;
+  if (team.active != nullptr) team.active->active_prev = &instance;
+  team.active = &instance;
   ++counters_.operations;
-  if (trace_.enabled()) trace_.begin(trace_kind(instance->call.collective), subject(*instance));
-  const auto vertices = static_cast<std::uint16_t>(instance->states.size());
+  if (trace_.enabled()) trace_.begin(trace_kind(instance.call.collective), subject(instance));
+  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
   for (std::uint16_t v = 0; v < vertices; ++v) {
-    VertexState& state = instance->states[v];
+    VertexState& state = instance.states[v];
     state.base = 0;
     state.done = state.posted = 0;
     state.queued = state.stalled = false;
-    if (instance->plan->vertices[v].count > 0) ++instance->unfinished;
+    if (instance.plan->vertices[v].count > 0) ++instance.unfinished;
   }
   // Receives were listed first by the plan makers; the stack is worked from its top.
   for (std::uint16_t v = vertices; v-- > 0;) {
-    queue_vertex(*instance, v);
+    queue_vertex(instance, v);
   }
-  (void)run(*instance);
-  if (instance->status.ok() && instance->unfinished > 0) return Started{};
-  if (!instance->status.ok() && inquires(*instance)) return Started{};
-  instance->finish = {};
-  if (settle(*instance)) return Started{true, team.fault};
-  instance->finish = prototype.finish;
+  (void)run(instance);
+  if (instance.status.ok() && instance.unfinished > 0) return Started{};
+  if (!instance.status.ok() && inquires(instance)) return Started{};
+  instance.finish = {};
+  if (settle(instance)) return Started{true, team.fault};
+  instance.finish = prototype.finish;
   return Started{};
 }
 

@@ -83,11 +83,8 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
 // A rank that frees a team may have called all that the others wait for, and not be asked until
 // then.
 void TeamNews::note_freed(const Team& team) {
-  if (freed_.size() < kFreedMax) {
-    freed_.push_back({team.id, team.sequence});
-  } else {
-    freed_[freed_next_++ % kFreedMax] = {team.id, team.sequence};
-  }
+  freed_.push_back({team.id, team.sequence});
+  if (freed_.size() > kFreedMax) freed_.pop_front();
 }
 
 // A team that this rank has freed, or not made yet: it has called nothing that would be news.

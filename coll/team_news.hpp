@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
@@ -79,8 +80,7 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
     std::uint32_t team;
     std::uint64_t last;  // operation that this rank called there
   };
-  std::vector<Freed> freed_;  // a ring, when it is full
-  std::size_t freed_next_ = 0;
+  std::deque<Freed> freed_;
   std::vector<Letter> outbox_;
   std::vector<Team*> changed_;
 };

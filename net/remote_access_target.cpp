@@ -35,12 +35,12 @@ void RemoteAccess::retract(std::uint32_t region) noexcept {
   for (const auto& one : peers_) {
     if (one == nullptr) continue;
     Peer& p = *one;
-    // Its payload is on its way; that of an atomic lands beside the region.
-    const bool writes = p.header.kind == FrameKind::kPut || p.header.kind == FrameKind::kAtomic;
+    const bool puts = p.header.kind == FrameKind::kPut;
+    const bool writes = puts || p.header.kind == FrameKind::kAtomic;
     if (p.coming && writes && p.header.ordinal == region && !std::exchange(p.stale, true)) {
-      const bool put = p.header.kind == FrameKind::kPut;
-      if (std::byte* elsewhere = put ? land(p, p.header.bytes) : nullptr)
-        link(p.rank).redirect(p.rank, elsewhere);
+      // What an atomic brings lands beside the region.
+      std::byte* elsewhere = puts ? land(p, p.header.bytes) : nullptr;
+      if (elsewhere != nullptr) link(p.rank).redirect(p.rank, elsewhere);
     }
     for (Reply* r = p.unsent.front(); r != nullptr; r = p.unsent.after(*r)) {
       if (r->region != region + 1) continue;

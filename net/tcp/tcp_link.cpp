@@ -248,7 +248,6 @@ void TcpLink::ended(Peer& p) noexcept {
 void TcpLink::broke(Peer& p, const Error& failure) noexcept {
   const bool protocol = failure.status.code() == ESP_ERR_NETWORK;
   if (!protocol && p.reader.peer_said_goodbye()) {
-    p.left = true;
     if (p.writer.count() <= (p.goodbye_said ? 1U : 0U)) return leave(p);
     return fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
   }
@@ -259,7 +258,6 @@ void TcpLink::broke(Peer& p, const Error& failure) noexcept {
 // Nothing more goes either way.
 void TcpLink::leave(Peer& p) noexcept {
   p.state = Peer::State::kLeft;
-  p.left = true;
   p.socket.close();
   p.writer.clear();
   std::erase(unsettled_, &p);
@@ -272,7 +270,6 @@ void TcpLink::fail(Peer& p, Error why) noexcept {
   p.state = Peer::State::kLost;
   p.why = Status(why.status.code(), p.rank, why.status.error_number());
   p.text = std::move(why.text);
-  p.left = p.left || p.reader.peer_said_goodbye();
   p.socket.close();
   p.reader.stop();
   p.writer.fail(p.why, finished_);

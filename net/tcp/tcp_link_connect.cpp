@@ -347,7 +347,7 @@ void TcpLink::stay_apart(Peer& p) noexcept {
 
 bool TcpLink::has_left(Rank rank) const noexcept {
   const Peer* p = find(rank);
-  return p != nullptr && p->left;
+  return p != nullptr && p->reader.peer_said_goodbye();
 }
 
 bool TcpLink::drained() const noexcept {

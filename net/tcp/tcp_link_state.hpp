@@ -31,7 +31,6 @@ struct TcpLink::Peer {
   bool goodbye = false;                // asked for
   bool goodbye_said = false;           // queued
   bool ended = false;                  // the peer has closed its side, after a goodbye
-  bool left = false;                   // both have said all, or it takes nothing more
   std::uint32_t watched = 0;           // events
   bool answered = true;                // something was written to it since it was heard
   std::uint64_t wrote_at = 0;          // round in which a post wrote
