@@ -152,10 +152,8 @@ esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::
   const std::vector<BoardPlace> places = board_places(parent, agreed.groups);
   if (!places.empty()) {
     status = place_boards(parent, purpose, places, own_memory, boards);
-    if (status != ESP_OK) {
-      if (own_memory != nullptr) esp_free(&job, own_memory);
-      return status;
-    }
+    // Others may know the board and use it though this member fails: the memory stays theirs.
+    if (status != ESP_OK) return status;
   }
   api::on_owner(job, [&] {
     std::uint32_t position = 0;
@@ -255,7 +253,7 @@ esp_status esp_team_free(esp_team* team) {
     return api::fail(job, ESP_ERR_STATE, "esp_team_free: the world team belongs to the job");
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
-    if (team->team.active != nullptr) {
+    if (team->team.active != nullptr || team->team.is_waited_for()) {
       status = api::fail(job, ESP_ERR_STATE, "esp_team_free: operations are under way");
       return;
     }
@@ -265,6 +263,7 @@ esp_status esp_team_free(esp_team* team) {
       return;
     }
     job.watch->remove(team->team);
+    job.shm_wire->forget_team(team->team.id);
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);
     // Tells the owner of the board that this member is done with it.
     Team& gone = team->team;

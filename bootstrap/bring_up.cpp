@@ -193,6 +193,8 @@ WaitPolicy wait_policy(const esp_job& job) {
 }
 
 void make_wires(esp_job& job) {
+  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals, job.rank,
+                                                *job.bootstrap);
   std::vector<shm::ShmPeer> peers;
   for (const Rank r : job.nodes.locals) {
     peers.push_back({r, static_cast<pid_t>(job.cards[static_cast<std::size_t>(r)].pid)});
@@ -200,12 +202,11 @@ void make_wires(esp_job& job) {
   shm::ShmOptions options;
   options.quantum_bytes = job.config.cma_quantum_bytes;
   options.crowded = job.nodes.crowded();
+  options.liveness = job.liveness.get();
   options.measure_pull = job.config.cma_threshold_bytes == 0;
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
                                                 *job.doorbell, job.counters);
-  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals, job.rank,
-                                                *job.bootstrap);
 }
 
 static_assert(static_cast<int>(FollowLevels::kOff) == static_cast<int>(LevelRule::kOff));

@@ -129,12 +129,17 @@ class Board {
   }
   bool has_freed(int member) const noexcept {
     for (std::uint32_t i = 0; i < kCalls; ++i) {
-      if (has_entered(member, kFreed + i)) return true;
+      if (turn_of(member, i) >= turn(kFreed)) return true;
     }
     return false;
   }
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
-    return call(member, sequence).turn.load(std::memory_order_acquire) >= turn(sequence);
+    const std::uint64_t found = turn_of(member, sequence);
+    if (found < turn(kFreed)) [[likely]]
+      return found >= turn(sequence);
+    // It has freed the team: it called what stood here, but not what would have come next. Which
+    // of them is asked for, the place before tells, where its last call stands.
+    return turn_of(member, sequence - 1) > turn(sequence - 1);
   }
 
  private:
@@ -146,6 +151,9 @@ class Board {
   }
   static std::uint64_t member_stride(std::uint64_t short_bytes) noexcept {
     return kLines + kPages * page_bytes(short_bytes);
+  }
+  std::uint64_t turn_of(int member, std::uint64_t sequence) const noexcept {
+    return call(member, sequence).turn.load(std::memory_order_acquire);
   }
   std::byte* block(int member) const noexcept {
     return memory_ + sizeof(Fault) + static_cast<std::uint64_t>(member) * member_stride_;

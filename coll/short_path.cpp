@@ -24,8 +24,8 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
 
 // Slots and pages are used again some operations later, and only when every member has entered an
 // operation after their last use.
-bool ShortPath::make_room(Team& team, std::uint64_t depth) noexcept {
-  const std::uint64_t needed = team.sequence - depth + 1;
+bool ShortPath::make_room(Team& team, Call call, std::uint64_t depth) noexcept {
+  const std::uint64_t needed = call.sequence - depth + 1;
   for (int member = 0; member < team.size(); ++member) {
     if (team.board.has_entered(member, needed)) continue;
     team.short_wait = needed;
@@ -34,7 +34,7 @@ bool ShortPath::make_room(Team& team, std::uint64_t depth) noexcept {
     if (team.failed()) return false;
   }
   // The others may be further: ask again as late as possible.
-  std::uint64_t safe = team.sequence;
+  std::uint64_t safe = call.sequence;
   for (int member = 0; member < team.size(); ++member) {
     while (safe > needed && !team.board.has_entered(member, safe)) --safe;
   }
@@ -49,87 +49,85 @@ void ShortPath::wake(Team& team) noexcept {
   }
 }
 
-[[gnu::always_inline]] inline bool ShortPath::put(Team& team, const void* data,
+[[gnu::always_inline]] inline bool ShortPath::put(Team& team, Call call, const void* data,
                                                   std::uint64_t bytes) noexcept {
-  // Locals, because the compiler must assume that stores to the board change the team.
-  const std::uint64_t sequence = team.sequence, turn = team.board.turn(sequence);
   const std::uint64_t depth = Board::depth(bytes);
-  if (sequence - team.safe >= depth && !make_room(team, depth)) [[unlikely]] {
+  if (call.sequence - team.safe >= depth && !make_room(team, call, depth)) [[unlikely]] {
     return false;
   }
-  Board::Slot& slot = team.board.slot(team.rank, sequence);
-  slot.history = team.history;
-  copy(team.board.payload(slot, team.rank, sequence, bytes), data, bytes);
-  slot.turn.store(turn, std::memory_order_release);
+  Board::Slot& slot = team.board.slot(team.rank, call.sequence);
+  slot.history = call.history;
+  copy(team.board.payload(slot, team.rank, call.sequence, bytes), data, bytes);
+  slot.turn.store(call.turn, std::memory_order_release);
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     wake(team);
   }
   return true;
 }
 
-bool ShortPath::await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept {
-  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
-  team.short_wait = team.sequence;
+bool ShortPath::await(Team& team, Call call, const Board::Slot& slot) noexcept {
+  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == call.turn; };
+  team.short_wait = call.sequence;
   worker_.wait<4>([&] { return arrived() || team.failed(); });
   team.short_wait = 0;
   return arrived();
 }
 
 // The payload of the member's slot of this operation; nullptr when the team has failed.
-[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, int member,
+[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, Call call, int member,
                                                               std::uint64_t bytes) noexcept {
-  const std::uint64_t sequence = team.sequence, turn = team.board.turn(sequence);
-  const std::uint64_t history = team.history;
-  Board::Slot& slot = team.board.slot(member, sequence);
-  if (slot.turn.load(std::memory_order_acquire) != turn && !await(team, slot, turn)) {
+  Board::Slot& slot = team.board.slot(member, call.sequence);
+  if (slot.turn.load(std::memory_order_acquire) != call.turn && !await(team, call, slot)) {
     return nullptr;
   }
-  if (slot.history != history) [[unlikely]] {
-    mismatch(team, member);
+  if (slot.history != call.history) [[unlikely]] {
+    mismatch(team, call, member);
     return nullptr;
   }
-  return team.board.payload(slot, member, sequence, bytes);
+  return team.board.payload(slot, member, call.sequence, bytes);
 }
 
 // The histories differ: at this operation or at an earlier one.
-void ShortPath::mismatch(Team& team, int member) noexcept {
+void ShortPath::mismatch(Team& team, Call call, int member) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
   CallSignature mine;
-  (void)team.board.read(team.rank, team.sequence, mine);
+  (void)team.board.read(team.rank, call.sequence, mine);
   engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
 }
 
 bool ShortPath::barrier(Team& team) noexcept {
-  if (!put(team, nullptr, 0)) return false;
+  const Call call(team);
+  if (!put(team, call, nullptr, 0)) return false;
   for (int member = 0; member < team.size(); ++member) {
-    if (member != team.rank && get(team, member, 0) == nullptr) return false;
+    if (member != team.rank && get(team, call, member, 0) == nullptr) return false;
   }
-  team.safe = team.sequence;
+  team.safe = call.sequence;
   return true;
 }
 
 bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
-  if (team.rank == root) return put(team, buffer, bytes);
+  const Call call(team);
+  if (team.rank == root) return put(team, call, buffer, bytes);
   announce(team);
-  const std::byte* payload = get(team, root, bytes);
+  const std::byte* payload = get(team, call, root, bytes);
   if (payload == nullptr) return false;
   copy(buffer, payload, bytes);
   return true;
 }
 
 // Combines everybody's slot, and `own` as this rank's, into what.output, in rank order.
-[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, const void* own,
+[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Call call, const void* own,
                                                       const Reduction& what) noexcept {
   const int size = team.size(), rank = team.rank;
   if (size > static_cast<int>(kBatch)) [[unlikely]] {
-    return combine_many(team, own, what);
+    return combine_many(team, call, own, what);
   }
   const void* operands[kBatch];
   operands[rank] = own;
   // From the neighbour on, so that not everybody begins with the same member's line.
   for (int member = rank + 1 == size ? 0 : rank + 1; member != rank;
        member = member + 1 == size ? 0 : member + 1) {
-    operands[member] = get(team, member, what.bytes);
+    operands[member] = get(team, call, member, what.bytes);
     if (operands[member] == nullptr) [[unlikely]]
       return false;
   }
@@ -139,12 +137,13 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   return true;
 }
 
-bool ShortPath::combine_many(Team& team, const void* own, const Reduction& what) noexcept {
+bool ShortPath::combine_many(Team& team, Call call, const void* own,
+                             const Reduction& what) noexcept {
   const void* operands[kBatch];
   std::size_t k = 0;
   const int size = team.size();
   for (int member = 0; member < size; ++member) {
-    const void* operand = member == team.rank ? own : get(team, member, what.bytes);
+    const void* operand = member == team.rank ? own : get(team, call, member, what.bytes);
     if (operand == nullptr && member != team.rank) return false;
     operands[k++] = operand;
     if (k < kBatch && member + 1 < size) continue;
@@ -157,28 +156,32 @@ bool ShortPath::combine_many(Team& team, const void* own, const Reduction& what)
   return true;
 }
 
-const std::byte* ShortPath::own_payload(Team& team, std::uint64_t bytes) const noexcept {
-  return team.board.payload(team.board.slot(team.rank, team.sequence), team.rank, team.sequence,
+const std::byte* ShortPath::own_payload(Team& team, Call call, std::uint64_t bytes) const noexcept {
+  return team.board.payload(team.board.slot(team.rank, call.sequence), team.rank, call.sequence,
                             bytes);
 }
 
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
-  if (team.rank != root) return put(team, what.input, what.bytes);
+  const Call call(team);
+  if (team.rank != root) return put(team, call, what.input, what.bytes);
   announce(team);
-  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, what.input, what);
+  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, call, what.input, what);
   // With several combining steps the output is written before the own input is read, which may be
   // the same memory.
-  return put(team, what.input, what.bytes) && combine(team, own_payload(team, what.bytes), what);
+  return put(team, call, what.input, what.bytes) &&
+         combine(team, call, own_payload(team, call, what.bytes), what);
 }
 
 bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
-  if (!put(team, what.input, what.bytes)) [[unlikely]]
+  const Call call(team);
+  if (!put(team, call, what.input, what.bytes)) [[unlikely]]
     return false;
   // Up to kBatch members the output is written after everything has been read.
   const bool once = static_cast<std::size_t>(team.size()) <= kBatch;
-  if (!combine(team, once ? what.input : own_payload(team, what.bytes), what)) [[unlikely]]
+  if (!combine(team, call, once ? what.input : own_payload(team, call, what.bytes), what))
+      [[unlikely]]
     return false;
-  team.safe = team.sequence;
+  team.safe = call.sequence;
   return true;
 }
 

@@ -48,16 +48,24 @@ class ShortPath {
   bool allreduce(Team& team, const Reduction& what) noexcept;
 
  private:
-  bool put(Team& team, const void* data, std::uint64_t bytes) noexcept;
-  const std::byte* get(Team& team, int member, std::uint64_t bytes) noexcept;
-  bool combine(Team& team, const void* own, const Reduction& what) noexcept;
-  const std::byte* own_payload(Team& team, std::uint64_t bytes) const noexcept;
+  // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
+  struct Call {
+    explicit Call(const Team& team) noexcept
+        : sequence(team.sequence), turn(team.board.turn(sequence)), history(team.history) {}
+    const std::uint64_t sequence, turn, history;
+  };
 
-  [[gnu::noinline]] bool combine_many(Team& team, const void* own, const Reduction& what) noexcept;
+  bool put(Team& team, Call call, const void* data, std::uint64_t bytes) noexcept;
+  const std::byte* get(Team& team, Call call, int member, std::uint64_t bytes) noexcept;
+  bool combine(Team& team, Call call, const void* own, const Reduction& what) noexcept;
+  const std::byte* own_payload(Team& team, Call call, std::uint64_t bytes) const noexcept;
+
+  [[gnu::noinline]] bool combine_many(Team& team, Call call, const void* own,
+                                      const Reduction& what) noexcept;
   // What happens when the data is not there yet, or is somebody else's.
-  [[gnu::noinline]] bool make_room(Team& team, std::uint64_t depth) noexcept;
-  [[gnu::noinline]] bool await(Team& team, const Board::Slot& slot, std::uint64_t turn) noexcept;
-  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, int member) noexcept;
+  [[gnu::noinline]] bool make_room(Team& team, Call call, std::uint64_t depth) noexcept;
+  [[gnu::noinline]] bool await(Team& team, Call call, const Board::Slot& slot) noexcept;
+  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, Call call, int member) noexcept;
   [[gnu::noinline]] void wake(Team& team) noexcept;
 
   Worker& worker_;

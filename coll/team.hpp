@@ -118,6 +118,8 @@ struct Team {
 
   int size() const noexcept { return static_cast<int>(members.size()); }
   bool failed() const noexcept { return !fault.ok(); }
+  // A blocking call that has no instance waits for members.
+  bool is_waited_for() const noexcept { return short_wait != 0 || flow_waits % 2 == 1; }
   // Numbers the operation and shows it to the other members.
   void enter(const CallSignature& signature) noexcept {
     ++sequence;

@@ -52,7 +52,7 @@ class Doorbell {
   }
   // Wakes the owner of `bell` if it is armed. Returns whether it was.
   static bool ring(Bell& bell) noexcept {
-    const Armed armed = bell.armed.load(std::memory_order_relaxed);
+    const Armed armed = bell.armed.load(std::memory_order_acquire);  // and the mailbox
     if (armed == Armed::kNo) return false;
     bell.ticks.fetch_add(1, std::memory_order_release);
     if (armed == Armed::kFutex) {
@@ -93,7 +93,7 @@ class Doorbell {
 
  private:
   void arm(Armed how) noexcept {
-    bell_->armed.store(how, std::memory_order_relaxed);
+    bell_->armed.store(how, std::memory_order_release);
     sleepers_->value.fetch_add(1, std::memory_order_relaxed);
     asymmetric_fence_heavy(asymmetric_);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/counters.hpp"
+#include "core/forgotten_teams.hpp"
 #include "core/matcher.hpp"
 #include "core/pool.hpp"
 #include "core/wire.hpp"
@@ -155,10 +156,6 @@ class FrameWire final : public Wire, private FrameSink {
   void fail_receives(Peer& peer) noexcept;
   void fail_later(RecvOp& op, const Status& why) noexcept;
   void discard(Message& message) noexcept;
-  bool is_forgotten(std::uint64_t flow) const noexcept {
-    const std::uint32_t team = FlowId::team_of(flow);
-    return team < forgotten_.size() && forgotten_[team];
-  }
   int complete_failed() noexcept;
 
   Link& link_;
@@ -173,7 +170,7 @@ class FrameWire final : public Wire, private FrameSink {
   Matcher matcher_;           // posted receives and unexpected segments
   Matcher untaken_;           // synchronous parts that wait for kTaken
   FlowGrants grants_;
-  std::vector<bool> forgotten_;        // teams, by number
+  ForgottenTeams forgotten_;
   std::vector<Peer*> backlog_;         // peers with something the link had no room for
   Completion unused_;                  // of notices, which have no payload
   std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post

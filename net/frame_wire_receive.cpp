@@ -127,8 +127,7 @@ void FrameWire::count_and_answer(Peer& p, const FrameHeader& header) noexcept {
 }
 
 void FrameWire::forget_team(std::uint32_t team) {
-  if (forgotten_.size() <= team) forgotten_.resize(team + std::size_t{1});
-  forgotten_[team] = true;
+  forgotten_.add(team);
   grants_.forget_team(team);
   matcher_.for_each([&](MatchNode& node) {
     if (node.posted || FlowId::team_of(node.flow) != team) return;
@@ -177,7 +176,7 @@ std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
 
 std::byte* FrameWire::begin_segment(Peer& p, const FrameHeader& header) noexcept {
   if (!grants_.arrived(p.rank, header.flow, header.ordinal, header.total)) [[unlikely]] {
-    if (is_forgotten(header.flow)) return land(p, header.bytes);
+    if (forgotten_.has(header.flow)) return land(p, header.bytes);
     return refuse(p, "came without permission", header);
   }
   MatchNode* found = matcher_.find(p.rank, header.flow, header.ordinal);
@@ -203,7 +202,7 @@ std::byte* FrameWire::begin_posted(Peer& p, RecvOp& op, const FrameHeader& heade
 }
 
 std::byte* FrameWire::begin_unexpected(Peer& p, const FrameHeader& header) noexcept {
-  if (is_forgotten(header.flow)) [[unlikely]]
+  if (forgotten_.has(header.flow)) [[unlikely]]
     return land(p, header.bytes);
   std::byte* payload = header.bytes > 0 ? buffers_.take(header.bytes) : nullptr;
   if ((payload == nullptr && header.bytes > 0) || !keep_arriving(p, header, payload)) {
@@ -259,7 +258,7 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
       if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);
       return;
     case FrameKind::kGrant:
-      if (is_forgotten(header.flow)) return;
+      if (forgotten_.has(header.flow)) return;
       if (!grants_.note(from, header.flow, header.ordinal)) {
         link_.lose(from, error(ESP_ERR_NO_MEMORY, "no memory for its grants", from));
       }
@@ -293,7 +292,7 @@ void FrameWire::end_unexpected(Peer& p) noexcept {
   message.whole = true;
   RecvOp* op = message.claimed;
   if (op == nullptr) {
-    if (is_forgotten(message.flow)) discard(message);
+    if (forgotten_.has(message.flow)) discard(message);
     return;
   }
   deliver(p, message, *op);

@@ -45,7 +45,9 @@ class Arena {
   void release(std::uint32_t id) noexcept {
     ESP_ASSERT(id < kChunks && chunks_[id].readers > 0);
     --chunks_[id].readers;
-    while (!empty() && chunks_[oldest_ % kChunks].readers == 0) ++oldest_;
+    while (!empty() && chunks_[oldest_ % kChunks].readers == 0) {
+      if (++oldest_ == grown_at_) grew_wrapped_ = false;
+    }
   }
 
   // Where the next chunk will lie, if there is room.
@@ -70,29 +72,30 @@ class Arena {
     const bool wrapped = head_ < tail || (head_ == tail && !empty());
     if (head_ + need <= (wrapped ? tail : ring_)) return true;
     // No chunk wraps around: on from the begin, or further than the ring was so far.
-    const bool begin_is_free = !wrapped && need <= (empty() ? ring_ : tail) && !grew_wrapped();
+    const bool begin_is_free = !wrapped && need <= (empty() ? ring_ : tail) && !grew_wrapped_;
     if (begin_is_free) {
       head_ = 0;
       return true;
     }
     const std::uint64_t begin = empty() ? 0 : wrapped ? ring_ : head_;
     if (!may_grow || begin + need > bytes_) return false;
-    if (wrapped) grown_at_ = next_;
+    if (wrapped) {
+      grown_at_ = next_;
+      grew_wrapped_ = true;
+    }
     ring_ = std::min(bytes_, std::max(2 * ring_, begin + need));
     head_ = begin;
     return true;
-  }
-  // There are chunks from before the ring grew with its head behind them: the begin may be taken,
-  // whatever the oldest one's place says.
-  bool grew_wrapped() const noexcept {
-    return !empty() && static_cast<std::int32_t>(oldest_ - grown_at_) < 0;
   }
 
   std::uint64_t bytes_;
   std::uint64_t ring_;                   // what is in use of it: offsets below
   std::uint64_t head_ = 0;               // offset of the next chunk
   std::uint32_t next_ = 0, oldest_ = 0;  // chunk numbers that only grow
-  std::uint32_t grown_at_ = 0;           // next_ when the ring last grew wrapped around
+  // There are chunks from before the ring grew with its head behind them (those before grown_at_):
+  // the begin may be taken, whatever the oldest one's place says.
+  bool grew_wrapped_ = false;
+  std::uint32_t grown_at_ = 0;
   std::array<Record, kChunks> chunks_{};
 };
 

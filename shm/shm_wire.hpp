@@ -22,6 +22,8 @@
 
 #include "core/counters.hpp"
 #include "core/doorbell.hpp"
+#include "core/forgotten_teams.hpp"
+#include "core/liveness.hpp"
 #include "core/matcher.hpp"
 #include "core/wire.hpp"
 #include "shm/arena.hpp"
@@ -42,6 +44,7 @@ struct ShmOptions {
   bool crowded = false;                     // fewer cores than ranks
   std::uint64_t direct_threshold = 1024;    // segments in the heap from here on go direct
   std::uint64_t quantum_bytes = 512 << 10;  // most bytes pulled by one progress()
+  Liveness* liveness = nullptr;             // outlives the wire; nullptr: nobody is ever gone
 };
 
 class ShmWire final : public Wire {
@@ -64,6 +67,9 @@ class ShmWire final : public Wire {
   bool flush() noexcept override;
   void idle() noexcept override { (void)keep_house(); }
 
+  // Nobody receives anything of this team any more: lets go of what came before its receive, and
+  // drops what comes yet. The number is not used again.
+  void forget_team(std::uint32_t team);
   std::uint32_t local(Rank rank) const noexcept {
     return local_of_rank_[static_cast<std::size_t>(rank)];
   }
@@ -87,7 +93,13 @@ class ShmWire final : public Wire {
     std::uint64_t flow = 0;
     std::uint32_t where = 0;
   };
-  struct Unexpected;
+  // A segment that came before its receive was posted: a copy of its cell. Inline payload is safe
+  // with it, everything else stays with the sender until matched (or evacuated).
+  struct Unexpected : MatchNode {
+    Cell cell;
+    void* evacuated = nullptr;
+    Status failure;  // its bytes could not be had; the sender has been told that nobody reads them
+  };
   struct Grant;
   // A segment larger than the quantum, on its way from a peer's private memory.
   struct Pulling {
@@ -148,7 +160,6 @@ class ShmWire final : public Wire {
   bool cancel_pull(RecvOp& op) noexcept;
 
   // Receiving (shm_wire_receive.cpp).
-  int keep_house() noexcept;
   int drain(Peer& peer) noexcept;
   bool handle(Peer& peer, Cell& cell) noexcept;
   Posted deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
@@ -159,6 +170,7 @@ class ShmWire final : public Wire {
   void hold(RecvOp& op) noexcept;
   void unhold(RecvOp& op) noexcept;
   void drop_grants() noexcept;
+  void forget_grants(std::uint32_t team) noexcept;
   void note_grant(Peer& peer, const Cell& cell) noexcept;
   void note_taken(Peer& peer, const Cell& cell) noexcept;
   void tell_taken(Peer& peer, const Cell& cell) noexcept;
@@ -167,8 +179,13 @@ class ShmWire final : public Wire {
   bool put_answer(Peer& peer, const Answer& what) noexcept;
   void press() noexcept;
   void relax() noexcept;
+
+  // Housekeeping (shm_wire_house.cpp).
+  int keep_house() noexcept;
   void evacuate(RecvOp& op) noexcept;
   void evacuate(Unexpected& message) noexcept;
+  void discard(Unexpected& message) noexcept;
+  void take_back() noexcept;
 
   Segment& segment_;
   Doorbell& doorbell_;
@@ -180,6 +197,7 @@ class ShmWire final : public Wire {
   std::vector<std::uint32_t> active_;  // local indices with interest
   Matcher matcher_;
   Matcher grants_;
+  ForgottenTeams forgotten_;
   RecvOp* held_ = nullptr;  // views into the segment, for idle()
   std::vector<Unexpected*> free_unexpected_;
   std::vector<SendOp*>

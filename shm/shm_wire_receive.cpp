@@ -1,4 +1,4 @@
-// ShmWire, the receiver's half: draining rings, matching, views, housekeeping.
+// ShmWire, the receiver's half: draining rings, matching, views.
 // path: data
 #include <algorithm>
 #include <cstdlib>
@@ -23,13 +23,6 @@ std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t
 }
 
 }  // namespace
-
-// A segment that came before its receive was posted: a copy of its cell. Inline payload is safe
-// with it, everything else stays with the sender until matched (or evacuated).
-struct ShmWire::Unexpected : MatchNode {
-  Cell cell;
-  void* evacuated = nullptr;
-};
 
 ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size,
                  const ShmOptions& options, Doorbell& doorbell, Counters& counters)
@@ -191,13 +184,14 @@ Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
 
 Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
   Posted posted = Posted::kDone;
-  if (message.evacuated == nullptr) {
+  if (message.evacuated == nullptr && message.failure.ok()) [[likely]] {
     posted = deliver(p, message.cell, op);
   } else {
     const Cell& cell = message.cell;
     ++counters_.segments_received;
     counters_.bytes_received += cell.bytes;
     op.status = check(p, cell, op);
+    if (op.status.ok()) op.status = message.failure;
     if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
     } else {
@@ -226,6 +220,10 @@ bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
     if (deliver(p, cell, op) == Posted::kDone) op.complete(op.status);
     return true;
   }
+  if (forgotten_.has(cell.flow)) [[unlikely]] {
+    if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
+    return true;
+  }
   Unexpected* message = nullptr;
   if (!free_unexpected_.empty()) {
     message = free_unexpected_.back();
@@ -238,6 +236,7 @@ bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
   message->flow = cell.flow;
   message->ordinal = cell.ordinal;
   message->posted = false;
+  message->failure = {};
   std::memcpy(static_cast<void*>(&message->cell), &cell, sizeof cell);
   matcher_.insert(*message);
   ++counters_.unexpected;
@@ -333,58 +332,6 @@ void ShmWire::cancel(RecvOp& op) noexcept {
   matcher_.erase(op);
   op.posted = false;
   drop_interest(peer(op.peer));
-}
-
-// The owner has had nothing to do for a while. Looks at every ring, and if a peer cannot send
-// because this rank holds segments in its arena, moves them to private memory: flows of different
-// operations share an arena and must not be able to block each other for ever.
-int ShmWire::keep_house() noexcept {
-  int events = 0;
-  for (Peer& p : peers_) {
-    if (!p.owed.empty()) flush_answers(p);
-    events += drain(p);
-  }
-  const auto pressed = [&](Rank rank) {
-    return segment_.rank_block(local(rank)).flags.pressure.load(std::memory_order_relaxed) != 0;
-  };
-  for (RecvOp* op = held_; op != nullptr;) {
-    RecvOp* next = op->held_next;
-    if (pressed(op->peer)) evacuate(*op);
-    op = next;
-  }
-  matcher_.for_each([&](MatchNode& node) {
-    if (!node.posted && pressed(node.peer)) evacuate(static_cast<Unexpected&>(node));
-  });
-  return events;
-}
-
-void ShmWire::evacuate(RecvOp& op) noexcept {
-  void* copy = std::malloc(op.bytes);
-  if (copy == nullptr) return;  // It stays where it is; the next idle() tries again.
-  copy_bytes(copy, op.view, op.bytes);
-  release(op);
-  op.view = op.evacuated = copy;
-  ++counters_.evacuations;
-}
-
-void ShmWire::evacuate(Unexpected& message) noexcept {
-  const Cell& cell = message.cell;
-  if (cell.kind == CellKind::kInline || message.evacuated != nullptr) return;
-  void* copy = std::malloc(cell.bytes);
-  if (copy == nullptr) return;
-  if (cell.kind == CellKind::kPull) {
-    CmaCopy pull = CmaCopy::pull(peer(message.peer).pid, cell.where, copy, cell.bytes);
-    std::uint64_t calls = 0;
-    while (!pull.done() && pull.advance(cell.bytes, calls).ok()) {
-    }
-    counters_.cma_calls += calls;
-    if (!pull.done()) return std::free(copy);  // The receive will tell what is wrong.
-  } else {
-    copy_bytes(copy, segment_.at(cell.where), cell.bytes);
-  }
-  message.evacuated = copy;
-  acknowledge(peer(message.peer), cell.ticket, cell.lap);
-  ++counters_.evacuations;
 }
 
 }  // namespace espalier::shm

@@ -385,6 +385,14 @@ void ShmWire::wake(Peer& p) noexcept {
   }
 }
 
+void ShmWire::forget_grants(std::uint32_t team) noexcept {
+  grants_.for_each([&](MatchNode& node) {
+    if (FlowId::team_of(node.flow) != team) return;
+    grants_.erase(node);
+    delete static_cast<Grant*>(&node);
+  });
+}
+
 void ShmWire::drop_grants() noexcept {
   grants_.for_each([&](MatchNode& node) { delete static_cast<Grant*>(&node); });
 }

@@ -154,6 +154,19 @@ TEST_F(BoardTest, WhoFreesItsTeamLeavesItsLastCallsReadable) {
   for (std::uint64_t s = 26; s <= 40; ++s) EXPECT_TRUE(board.read(0, s, call)) << s;
 }
 
+// Whatever it was that it called last: it has called everything up to there and nothing more.
+TEST_F(BoardTest, WhoFreesItsTeamHasEnteredNothingMore) {
+  for (std::uint64_t last = 0; last <= 40; ++last) {
+    Board board(aligned(), kMembers, kShort, 0);
+    board.clear();
+    for (std::uint64_t s = 1; s <= last; ++s) board.enter(0, s, {});
+    board.leave(0, last);
+    for (std::uint64_t s = 1; s <= 2 * last + Board::kCalls; ++s) {
+      EXPECT_EQ(board.has_entered(0, s), s <= last) << s << " of " << last;
+    }
+  }
+}
+
 TEST_F(BoardTest, ABlameMayBeLaterThanWhoReadsIt) {
   Board board(aligned(), kMembers, kShort, 0);
   board.set_blame(1, 5, {2, 7'000'000});

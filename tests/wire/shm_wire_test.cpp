@@ -1,5 +1,7 @@
 // What only the shared-memory wire has: an arena, tickets and rings that can be full, memory that
 // is given back under pressure, and the paths a segment can take.
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "shm_world.hpp"
@@ -227,6 +229,87 @@ TEST(ShmWire, TicketsOfUnexpectedPulledSegmentsAreGivenBackUnderPressure) {
   // The copies are what is received, not the senders' buffers, which are free to change.
   for (auto& m : early) std::fill(m->source.begin(), m->source.end(), std::byte{0});
   receive_all(world, early);
+}
+
+// The sender has taken a segment back and its memory is gone; nobody may ever receive it.
+TEST(ShmWire, PulledSegmentsWhoseMemoryIsGoneKeepNoTickets) {
+  ShmWorldOptions options;
+  options.wire.pull.threshold = 0;
+  ShmWorld world(2, options);
+  constexpr std::uint64_t kBytes = 100'000;
+  void* memory = ::mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  SendOp gone([](Completion&, Status) noexcept { ADD_FAILURE() << "it was taken back"; });
+  const Send lost = {.segment = {.peer = 1, .flow = FlowId(1, 0, 0)},
+                     .data = memory,
+                     .bytes = kBytes,
+                     .flow_bytes = kBytes};
+  ASSERT_EQ(world.wire(0).send(lost, gone), Posted::kPending);
+  world.wire(1).idle();
+  world.wire(0).cancel(gone);
+  ::munmap(memory, kBytes);
+  for (std::uint64_t i = 0; i < 2 * shm::kTickets; ++i) {
+    Message next(0, 1, FlowId(2, 0, i), 100, i);
+    (void)next.receive(world.wire(1));
+    ASSERT_TRUE(step_until(world, [&] { return next.send(world.wire(0)) != Posted::kRetry; })) << i;
+    settle(world);
+    next.check();
+  }
+  // Who asks for it after all is told.
+  Message late(0, 1, FlowId(1, 0, 0), kBytes, 0);
+  EXPECT_EQ(late.receive(world.wire(1)), Posted::kDone);
+  EXPECT_EQ(late.received.status.code(), ESP_ERR_SYSTEM);
+  EXPECT_EQ(late.received.status.rank(), 0);
+}
+
+// A team that this rank has freed: what came for it, and comes yet, holds nothing of its sender's.
+TEST(ShmWire, SegmentsOfForgottenTeamsAreLetGo) {
+  ShmWorld world(2, small_arena());
+  const auto look = [&] {  // One ring a turn, where nothing is expected.
+    for (int turn = 0; turn < world.size(); ++turn) (void)world.wire(1).progress();
+  };
+  auto early = send_until_retry(world, 0, 1, 8000, 5);
+  look();
+  world.wire(1).forget_team(5);
+  EXPECT_EQ(world.counters(1).evacuations.value(), 0U);
+  auto again = send_until_retry(world, 0, 1, 8000, 6);
+  EXPECT_EQ(again.size(), early.size());
+  receive_all(world, again);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    Message late(0, 1, FlowId(5, 1, i), 8000, i);
+    ASSERT_NE(late.send(world.wire(0)), Posted::kRetry) << i;
+    look();
+  }
+  again = send_until_retry(world, 0, 1, 8000, 7);
+  EXPECT_EQ(again.size(), early.size());
+  receive_all(world, again);
+}
+
+// One that is gone has not read what was sent to it. The arena is there for the others.
+TEST(ShmWire, WhoIsGoneKeepsNothingOfTheArena) {
+  struct : Liveness {
+    bool is_dead(Rank rank) noexcept override { return rank == 1 && dead; }
+    bool is_stopped(Rank) noexcept override { return false; }
+    bool is_leaving(Rank) noexcept override { return false; }
+    bool has_left(Rank rank) noexcept override { return rank == 1 && left; }
+    bool dead = false, left = false;
+  } liveness;
+  for (bool* gone : {&liveness.dead, &liveness.left}) {
+    liveness.dead = liveness.left = false;
+    ShmWorldOptions options = small_arena();
+    options.wire.liveness = &liveness;
+    ShmWorld world(3, options);
+    const auto unread = send_until_retry(world, 0, 1, 8000, 1);
+    ASSERT_GE(unread.size(), 7U);
+    Message to_another(0, 2, FlowId(2, 0, 0), 8000, 5);
+    world.wire(0).idle();
+    ASSERT_EQ(to_another.send(world.wire(0)), Posted::kRetry) << "it may read yet";
+    *gone = true;
+    world.wire(0).idle();
+    auto after = send_until_retry(world, 0, 2, 8000, 3);
+    EXPECT_EQ(after.size(), unread.size());
+    receive_all(world, after);
+  }
 }
 
 TEST(ShmWire, ManySynchronousSegmentsHoldUpNothing) {

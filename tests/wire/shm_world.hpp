@@ -26,7 +26,7 @@ class ShmWorld : public World {
   ShmWorld(int ranks, const ShmWorldOptions& options);
 
   int size() const noexcept override { return static_cast<int>(nodes_.size()); }
-  Wire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)].wire; }
+  shm::ShmWire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)].wire; }
   Counters& counters(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].counters; }
   // Memory of rank r from which peers can read without a copy.
   std::byte* shared(Rank r, std::uint64_t bytes) override;
