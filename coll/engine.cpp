@@ -361,6 +361,7 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
   for (const Dependency& need : vertex.needs) {
     if (possible == 0) break;
     if (ESP_PLANT(2, false, need.shift > 1)) continue;
+    if (ESP_PLANT(27, false, instance.call.collective == Collective::kBarrier)) continue;
     possible &=
         complete_from(static_cast<std::int64_t>(state.base) - need.shift,
                       instance.states[need.vertex], instance.plan->vertices[need.vertex].count);

@@ -26,9 +26,9 @@ class Arena {
     std::uint64_t offset = 0;  // from the begin of the arena
   };
 
-  // Of `bytes`, a multiple of kAlign.
-  explicit Arena(std::uint64_t bytes) noexcept
-      : bytes_(bytes), ring_(std::min(bytes, kFirstRing)) {}
+  // Of `bytes`, a multiple of kAlign; `first_ring` of them are used until traffic needs more.
+  explicit Arena(std::uint64_t bytes, std::uint64_t first_ring = kFirstRing) noexcept
+      : bytes_(bytes), ring_(std::min(bytes, first_ring)) {}
 
   // `readers` releases give the chunk back. The ring grows only if it may: a sender looks first
   // whether releases have come that it does not know yet.

@@ -44,7 +44,9 @@ struct ShmOptions {
   bool crowded = false;                     // fewer cores than ranks
   std::uint64_t direct_threshold = 1024;    // segments in the heap from here on go direct
   std::uint64_t quantum_bytes = 512 << 10;  // most bytes pulled by one progress()
-  Liveness* liveness = nullptr;             // outlives the wire; nullptr: nobody is ever gone
+  // Of the arena, what is used until traffic finds it full: less costs fewer page faults.
+  std::uint64_t first_ring_bytes = 128 << 10;
+  Liveness* liveness = nullptr;  // outlives the wire; nullptr: nobody is ever gone
 };
 
 class ShmWire final : public Wire {
@@ -70,6 +72,8 @@ class ShmWire final : public Wire {
   // Nobody receives anything of this team any more: lets go of what came before its receive, and
   // drops what comes yet. The number is not used again.
   void forget_team(std::uint32_t team);
+  // Nothing is under way, and nothing is kept for anybody, as far as this end knows.
+  bool quiet() noexcept;
   std::uint32_t local(Rank rank) const noexcept {
     return local_of_rank_[static_cast<std::size_t>(rank)];
   }

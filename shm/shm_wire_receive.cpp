@@ -30,7 +30,7 @@ ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size,
       doorbell_(doorbell),
       counters_(counters),
       options_(options),
-      arena_(segment.layout().arena_bytes()),
+      arena_(segment.layout().arena_bytes(), options.first_ring_bytes),
       peers_(peers.size()),
       local_of_rank_(static_cast<std::size_t>(job_size), kMaxLocalRanks) {
   const std::uint32_t me = segment.index();

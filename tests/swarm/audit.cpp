@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kChannelMask = ((std::uint64_t{1} << FlowId::kChannelBits) - 1)
                                        << FlowId::kSequenceBits;
 constexpr std::byte kSpoiled{0xdd};
-constexpr Rank kPublished = 0x7fffffff;  // as the peer of a publication
+constexpr Rank kPublished = 1 << 30;  // as the peer of a publication
 
 // Messages between two ranks are numbered by themselves; all have the same windows.
 std::uint64_t call_of(std::uint64_t flow) noexcept {
@@ -201,7 +201,8 @@ Posted AuditedWire::post(const Send& send, std::span<const Rank> peers, SendOp& 
   record.data = send.data;
   record.bytes = send.bytes;
   record.sum = Audit::sum_of(send.data, send.bytes);
-  const Rank peer = publish ? kPublished : peers.front();
+  // A rank may have several publications, for different readers.
+  const Rank peer = publish ? kPublished | peers.front() : peers.front();
   audit_.count(record, Audit::key(rank_, true, send.segment, peer), send.segment.flow.key);
   return posted;
 }

@@ -33,6 +33,7 @@ constexpr Bug kBugs[] = {
     {24, "lost index", "the list of peers to look at forgets where a moved entry is", kShm},
     {25, "half a withdrawal", "a send that is taken back still completes for some readers", kShm},
     {26, "deadlock by memory", "nobody is asked to clear a full arena", kShm},
+    {27, "nobody is waited for", "a barrier's messages wait for nothing"},
     {40, "unchecked bytes", "packets are taken whatever their checksum", kDatagrams},
     {41, "unchecked origin", "packets of an earlier job are taken", kDatagrams},
     {42, "no restraint", "a time-out is as long as the one before", kDatagrams},

@@ -55,6 +55,7 @@ void Job::make_teams() {
   for (std::size_t t = 0; t < scenario_.teams.size(); ++t) {
     auto membership = std::make_shared<Membership>();
     membership->ranks = scenario_.teams[t];
+    if (const TeamNodes* layout = scenario_.layout(t)) membership->places = *layout;
     const auto size = static_cast<int>(membership->ranks.size());
     const auto id = static_cast<std::uint32_t>(t + 1);
     Board board;
@@ -88,7 +89,7 @@ void Job::make_agendas() {
       if (spec.flow() && member != spec.root && member != spec.peer) continue;
       Node& node = *nodes_[index(members[m])];
       node.calls.push_back(std::make_unique<CallState>());
-      *node.calls.back() = {this, &node, op, member, {}, {}, false};
+      *node.calls.back() = {this, &node, op, member, {}, {}, false, false};
       const std::uint64_t entry = scenario_.entries[op][index(node.rank)].not_before_ns;
       settled_ns_ = std::max(settled_ns_, entry);
     }
@@ -217,6 +218,7 @@ void Job::enter(Node& node, CallState& call) {
   const OpSpec& spec = scenario_.call(call.op, call.member);
   Team& team = *node.teams[spec.team];
   call.prepare(spec);
+  call.entered = true;
   if (team.failed()) return finish(call, team.fault);
   Result<Engine::Started> started{Engine::Started{}};
   if (spec.flow()) {

@@ -74,6 +74,7 @@ class Job {
   void run_stage();
   void check_status(const CallState& call, Status status);
   void check_result(CallState& call);
+  bool all_have_entered(std::size_t op) const;
   bool has_departed(std::size_t team) const;
   bool deviates(std::size_t team) const;
   void check_end();

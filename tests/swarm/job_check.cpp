@@ -56,6 +56,13 @@ const std::vector<std::byte>& Job::result_of(std::size_t op) {
   return results_[op];
 }
 
+bool Job::all_have_entered(std::size_t op) const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [op](const auto& node) {
+    return std::all_of(node->calls.begin(), node->calls.end(),
+                       [op](const auto& call) { return call->op != op || call->entered; });
+  });
+}
+
 void Job::check_result(CallState& call) {
   const OpSpec& spec = scenario_.call(call.op, call.member);
   const auto wrong = [&](const char* what) {
@@ -71,6 +78,10 @@ void Job::check_result(CallState& call) {
   }
   // What came of another call than the others' is nobody's business.
   if (&spec != &scenario_.ops[call.op]) return;
+  if (spec.collective == Collective::kBarrier && !deviates(spec.team) &&
+      !all_have_entered(call.op)) {
+    wrong("not all members have entered the barrier");
+  }
   if (call.gets(spec)) {
     if (!call.output.holds(result_of(call.op))) wrong("its result is not right");
   } else if (spec.in_place) {

@@ -17,7 +17,7 @@ struct Job::CallState {
   std::size_t op = 0;
   std::int32_t member = 0;
   Buffer input, output;
-  bool ended = false;
+  bool entered = false, ended = false;
 
   bool brings(const OpSpec& spec) const noexcept {  // the message of a broadcast or flow
     return !spec.reduces() && member == spec.root;

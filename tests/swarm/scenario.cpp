@@ -32,6 +32,7 @@ void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.stage = StageKind::kShm;
   scenario.ranks = 2 + (scenario.ranks - 2) % 9;
   scenario.arena_bytes = std::uint64_t{8192} << prng.below(5);
+  scenario.ring_bytes = std::uint64_t{1024} << Prng(scenario.seed ^ 0x72696e67).below(5);
   scenario.pulls = prng.chance(0.4);
 }
 
@@ -52,6 +53,37 @@ std::vector<std::vector<Rank>> draw_teams(Prng& prng, std::uint32_t ranks) {
     teams.push_back(std::move(members));
   }
   return teams;
+}
+
+// Nodes, and sockets and more inside them, which trees and exchanges follow. For all of them the
+// wire is the same.
+void draw_layouts(Scenario& scenario) {
+  Prng prng(scenario.seed ^ 0x6c61796f757473ULL);
+  if (!prng.chance(0.4)) return;
+  scenario.tuning.inner_levels = FollowLevels::kOn;
+  const std::uint64_t nodes = 1 + prng.below(5), sockets = 2 + prng.below(3);
+  const double scattered = pick(prng, {0.0, 0.2, 1.0}), unbound = pick(prng, {0.0, 0.0, 0.1});
+  std::vector<std::int32_t> node_of;
+  std::vector<InnerPlace> place_of;
+  for (std::uint64_t r = 0; r < scenario.ranks; ++r) {
+    const std::uint64_t in_block = r * nodes / scenario.ranks;
+    const auto node = prng.chance(scattered) ? prng.below(nodes) : in_block;
+    node_of.push_back(static_cast<std::int32_t>(node));
+    InnerPlace place;
+    for (std::int32_t& level : place) {
+      level = prng.chance(unbound) ? -1 : static_cast<std::int32_t>(prng.below(sockets));
+    }
+    place_of.push_back(place);
+  }
+  for (const std::vector<Rank>& members : scenario.teams) {
+    std::vector<std::int32_t> nodes_of_team;
+    std::vector<InnerPlace> places_of_team;
+    for (const Rank r : members) {
+      nodes_of_team.push_back(node_of[static_cast<std::size_t>(r)]);
+      places_of_team.push_back(place_of[static_cast<std::size_t>(r)]);
+    }
+    scenario.layouts.push_back(TeamNodes::of(nodes_of_team, places_of_team));
+  }
 }
 
 esp_coll_options draw_options(Prng& prng) {
@@ -282,6 +314,7 @@ Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std
   base.elements = op.count;
   base.element_bytes = static_cast<std::uint32_t>(type_size(op.type));
   base.commutative = !op.ordered;
+  base.nodes.nodes = scenario.layout(op.team);
   auto request = resolve(op.options, base, scenario.tuning);
   if (!request) return request.error();
   auto plan = make_plan(*request);
@@ -304,6 +337,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.start_in_callbacks = prng.chance(0.5);
   draw_tuning(prng, scenario);
   scenario.teams = draw_teams(prng, scenario.ranks);
+  draw_layouts(scenario);
   draw_ops(prng, scenario);
   draw_entries(prng, scenario);
   draw_faults(prng, scenario);
@@ -371,7 +405,10 @@ std::string Scenario::describe() const {
         connections_max, adapter.connections, apart.size());
   }
   for (std::size_t t = 0; t < teams.size(); ++t) {
-    text += fmt::format("  team {}: {} members\n", t, teams[t].size());
+    const TeamNodes* nodes = layout(t);
+    text += fmt::format("  team {}: {} members, {} nodes followed, {} levels inside\n", t,
+                        teams[t].size(), nodes != nullptr ? nodes->count() : 0,
+                        nodes != nullptr ? nodes->inner.size() : 0);
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
     text += fmt::format("  op {} on team {}: {}{}\n", i, ops[i].team, ops[i].describe(),

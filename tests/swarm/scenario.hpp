@@ -86,13 +86,14 @@ struct Scenario {
   bool board = true;               // the members have common memory
   bool start_in_callbacks = true;  // else in the rank's next turn
   std::vector<std::vector<Rank>> teams;
+  std::vector<TeamNodes> layouts;  // by team: the nodes and levels that its plans follow
   std::vector<OpSpec> ops;
   std::vector<std::vector<Entry>> entries;  // by op and rank
   std::optional<Deviation> deviation;
   std::optional<Departure> departure;
   std::vector<Look> looks;  // a watchdog that looks while there is nothing to complain about
   // kShm.
-  std::uint64_t arena_bytes = 0;
+  std::uint64_t arena_bytes = 0, ring_bytes = 0;
   bool pulls = false;
   // kDatagrams, kRdma.
   sim::PortOptions port;
@@ -117,6 +118,10 @@ struct Scenario {
     return stage == StageKind::kConnections || stage == StageKind::kRdma;
   }
 
+  // nullptr: the team's plans follow nothing.
+  const TeamNodes* layout(std::size_t team) const noexcept {
+    return team < layouts.size() && !layouts[team].inner.empty() ? &layouts[team] : nullptr;
+  }
   // Is any operation allowed to fail?
   bool troubled() const noexcept {
     return deviation.has_value() || departure.has_value() || world.faults.crashes > 0;

@@ -1,5 +1,7 @@
 // The shared-memory stage: the library's ShmWires, all ranks in one thread, in an order drawn at
 // random. Nothing here is simulated but time, which counts turns.
+#include <fmt/format.h>
+
 #include <queue>
 #include <vector>
 
@@ -17,6 +19,7 @@ test::ShmWorldOptions world_options(const Scenario& scenario) {
   test::ShmWorldOptions options;
   options.arena_bytes = scenario.arena_bytes;
   options.heap_bytes = 4096;
+  options.wire.first_ring_bytes = scenario.ring_bytes;
   if (scenario.pulls) {
     options.wire.pull.threshold = 0;
     options.wire.quantum_bytes = 200;
@@ -52,7 +55,12 @@ class ShmStage final : public Stage {
   std::uint64_t events() const override { return turns_; }
   std::uint64_t unseed() const override { return unseed_; }
   bool crashed(Rank rank) const override { return ranks_[static_cast<std::size_t>(rank)].crashed; }
-  std::string leftovers() override { return {}; }
+  std::string leftovers() override {
+    for (Rank r = 0; r < world_->size(); ++r) {
+      if (!world_->wire(r).quiet()) return fmt::format("the wire of rank {} keeps something", r);
+    }
+    return {};
+  }
   std::string close() override {
     world_.reset();
     return {};
