@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 
 #include "core/asymmetric_fence.hpp"
@@ -59,6 +60,14 @@ void note_place(Card& card) {
   card.place[2] = place.llc;
 }
 
+// A name that is too long ends in a hash of the whole, so that different ones stay different.
+std::string fitting_name(std::string_view name) {
+  constexpr std::size_t kCharsMax = sizeof(CardFields::node) - 1;
+  if (name.size() <= kCharsMax) return std::string(name);
+  const std::string hash = fmt::format("~{:016x}", hash_text(name));
+  return std::string(name.substr(0, kCharsMax - hash.size())) + hash;
+}
+
 }  // namespace
 
 Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
@@ -68,7 +77,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   if (!config.node_name.empty()) node_name = config.node_name;
   // By the machine alone: ranks without a name for their node.
   if (config.nodes == NodeRule::kMachine) node_name = {};
-  std::copy_n(node_name.begin(), std::min(node_name.size(), sizeof card.node - 1), card.node);
+  std::ranges::copy(fitting_name(node_name), card.node);
   (void)::gethostname(card.host, sizeof card.host - 1);
   const HostIdentity host = host_identity(card.host);
   card.machine = host.boot_hash;

@@ -32,7 +32,8 @@ struct CardFields {
   std::uint16_t version = kVersion;
   std::uint16_t bytes = 0;    // of these fields
   char host[64] = {};         // host name, for people
-  char node[64] = {};         // name of the node; part of what makes ranks share memory
+  char node[64] = {};         // name of the node (a long one: its begin and a hash of it); part of
+                              // what makes ranks share memory
   std::uint64_t machine = 0;  // hash of the kernel's boot id: equal on one machine only
   std::int64_t pid = 0;
   std::uint64_t pid_start = 0;  // start time of the process, so that a reused pid is noticed

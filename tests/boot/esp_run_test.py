@@ -63,6 +63,7 @@ def test_helpful_errors():
                       "--bind: 'socket' is not one of core, numa and none"),
                      (["--timeout", "-3", "true"], "--timeout: '-3' is not a number of seconds"),
                      (["--timeout", "nan", "true"], "--timeout: 'nan' is not a number of seconds"),
+                     (["--timeout", "9999999999", "true"], "--timeout: '9999999999' is not a"),
                      (["-nodes", "2", "true"], "unknown option '-nodes': is --nodes meant?"),
                      (["-n", "2", "-timeout=3", "true"], "is --timeout meant?"),
                      (["-n", "2"], "which program?"), ([], "which program?")):
@@ -272,9 +273,10 @@ def test_timeout():
                  "[ $PMIX_RANK = 2 ] || exec sleep 50") as job:
             job.expect(124, err="still running: ranks 0-1, 3")
             assert job.seconds < 10
-    with Job(ESP_RUN, "-n2", "--timeout", "40", "true") as job:
-        job.expect(0)
-        assert job.seconds < 20, "a limit that is not reached does not matter"
+    for limit in ("40", "31536000"):
+        with Job(ESP_RUN, "-n2", "--timeout", limit, "true") as job:
+            job.expect(0)
+            assert job.seconds < 20, "a limit that is not reached does not matter"
 
 
 def test_keep_going():

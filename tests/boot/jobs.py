@@ -100,7 +100,7 @@ class Job:
     def finish(self, timeout=60):
         out, err = self.process.communicate(timeout=timeout)
         self.seconds = time.monotonic() - self.started
-        self.out, self.err, self.code = out, err, self.process.returncode
+        self.out, self.err, self.code = out or "", err or "", self.process.returncode
         return self
 
     def expect(self, code, err="", out=""):
@@ -111,7 +111,7 @@ class Job:
         assert self.code != 0 if code is None else self.code == code, told
         assert err in self.err, f"'{err}' is not in stderr of {told}"
         assert out in self.out, f"'{out}' is not in stdout of {told}"
-        assert "probe failed" not in (self.err or ""), told
+        assert "probe failed" not in self.err, told
         eventually(lambda: not self.pids(), f"processes left by {told}", 5)
         return self
 

@@ -157,6 +157,18 @@ TEST(Cards, ComeBackAsTheyWere) {
   EXPECT_TRUE(parsed.value().addresses[1].bytes.empty());
 }
 
+// Host names may have 64 characters, and the launcher adds to them.
+TEST(Cards, LongNamesOfNodesStayDifferent) {
+  const std::uint64_t nonce = 1;
+  const std::string common(70, 'x');
+  const auto made = [&](const std::string& name) { return make_card(Config(), nonce, 3, name); };
+  const std::vector<Card> cards = {made(common + "0"), made(common + "1"), made(common + "0")};
+  EXPECT_EQ(JobNodes::of(cards, 0, true).node_of, (std::vector<std::int32_t>{0, 1, 0}));
+  EXPECT_TRUE(std::string(cards[0].node).starts_with(common.substr(0, 40))) << "for people";
+  const std::string longest(63, 'x');
+  EXPECT_EQ(made(longest).node, longest) << "as it is while it fits";
+}
+
 // Whatever comes, the parser answers, and what it accepts can be used.
 TEST(Cards, BytesOfStrangers) {
   std::mt19937 random(1);

@@ -108,6 +108,19 @@ TEST(Rendezvous, ASilentStrangerHoldsNobodyUp) {
   EXPECT_TRUE(is_cut_off(strangers.back()));
 }
 
+TEST(Rendezvous, AnyNumberOfNodesJoinsAtOnce) {
+  constexpr int kNodes = 100;
+  Rendezvous rendezvous(kNodes);
+  std::vector<Rendezvous::Joined> joined;
+  std::vector<FrameStream> nodes;
+  for (int node = 0; node < kNodes; ++node) {
+    nodes.push_back(join(rendezvous.port(), rendezvous.secret(), node));
+  }
+  progress_until_quiet(rendezvous, joined);
+  EXPECT_EQ(joined.size(), nodes.size());
+  EXPECT_TRUE(rendezvous.is_complete());
+}
+
 TEST(Rendezvous, ThePortClosesWhenAllHaveJoined) {
   Rendezvous rendezvous(1);
   std::vector<Rendezvous::Joined> joined;

@@ -2,7 +2,8 @@
 //
 //   node                                            root
 //    | -- kHello (secret) ---------------------------> |   once, before anything else is accepted
-//    | -- kRankEnded, kAbort, kFence, kLookup -------> |
+//    | -- kRankStarted, kRankEnded, kAbort ----------> |
+//    | -- kFence, kLookup ---------------------------> |
 //    | <- kFenceDone, kLookup, kLookupAnswer --------- |
 //    | -- kLookupAnswer -----------------------------> |
 //    | <- kRankDied, kSignal, kShutdown -------------- |
@@ -23,6 +24,7 @@ namespace esp_run {
 enum class FrameKind : std::uint32_t {
   kHello = 1,     // node; payload: the job's secret
   kNodeFailed,    // payload: why this node cannot go on
+  kRankStarted,   // rank; status: its pid, the number of its process group
   kRankEnded,     // rank; status: as from waitpid; id: RankLeft
   kAbort,         // rank; status: exit code the rank asked for; payload: its message
   kFence,         // id: the node's own number; status: FenceStatus; payload: FencePayload

@@ -67,10 +67,11 @@ std::string draw_job_name() {
   return fmt::format("esp-run-{}-{:016x}", getpid(), random);
 }
 
+// Above those of the standard streams, which are the ranks'.
 int lowest_free_fd() {
   const UniqueFd probe(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!probe.is_open()) fail_with_errno("cannot open /dev/null");
-  return probe.get();
+  return std::max(probe.get(), STDERR_FILENO + 1);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // esp-run: starts the ranks of a parallel job on this machine and serves them PMIx.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -10,10 +13,21 @@
 #include "job_plan.hpp"
 #include "options.hpp"
 #include "root.hpp"
+#include "say.hpp"
 #include "spawn.hpp"
 #include "stand_in.hpp"
 
 namespace {
+
+// However we were started. Ranks get the signals' defaults back, and keep these descriptors.
+void mend_what_was_inherited() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest that is free. If it fails, make_job_plan() finds out, too.
+    if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);
+  }
+  std::signal(SIGCHLD, SIG_DFL);  // Ignored, it would let no child be waited for.
+  std::signal(SIGPIPE, SIG_IGN);  // Who reads our messages may go away.
+}
 
 // Each rank costs the node daemon a connection, and with --tag two pipes.
 esp_run::Inherited record_and_raise_limits() {
@@ -42,6 +56,7 @@ void check_limits(const esp_run::JobPlan& plan) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mend_what_was_inherited();
   if (argc == 2 && std::strcmp(argv[1], esp_run::kStandInArgument) == 0) esp_run::run_stand_in();
   const esp_run::ParsedOptions parsed = esp_run::parse_options(argc, argv);
   if (!parsed.options) return parsed.exit_code;
@@ -51,7 +66,7 @@ int main(int argc, char** argv) {
     check_limits(plan);
     return esp_run::Root(plan, inherited).run();
   } catch (const esp_run::LaunchError& failure) {
-    fmt::print(stderr, "esp-run: {}\n", failure.what());
+    esp_run::say("{}", failure.what());
     return failure.code();
   } catch (const std::bad_alloc&) {
     std::fputs("esp-run: out of memory\n", stderr);

@@ -40,8 +40,8 @@ NodeDaemon::NodeDaemon(const JobPlan& plan, int node, const Inherited& inherited
       null_(open("/dev/null", O_RDWR | O_CLOEXEC)),
       root_(std::move(root)),
       // SIGTERM also comes when the root dies. The others are the root's business.
-      signals_({SIGTERM, SIGCHLD, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGPIPE}),
-      output_(output_lock),
+      signals_({SIGTERM, SIGCHLD, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP}),
+      output_(output_lock, root_),
       ranks_(plan.ranks_on(node).size()) {}
 
 void NodeDaemon::run() {
@@ -85,6 +85,7 @@ void NodeDaemon::start_rank(int rank) {
                                                    std::strerror(failure), hint));
   }
   process(rank) = {.pid = pid, .is_running = true};
+  root_.send({FrameKind::kRankStarted, rank, pid, 0, {}});
 }
 
 // The job is over before it began here. Ranks that were not started count as ended.

@@ -2,7 +2,8 @@
 //
 // One process with one main thread, which sleeps in poll; libpmix adds its own threads, which only
 // fill the mailbox. Leaves nothing behind: when the root goes away, its ranks and their process
-// groups are killed; when the daemon itself is killed, the kernel kills the ranks (PDEATHSIG).
+// groups are killed; when the daemon itself is killed, the kernel kills the ranks (PDEATHSIG) and
+// the root their groups.
 #pragma once
 
 #include <sys/types.h>

@@ -4,17 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <string_view>
 
 #include "espalier/espalier.h"
 #include "exit_codes.hpp"
+#include "say.hpp"
 
 namespace esp_run {
 namespace {
 
 constexpr int kRanksMax = 4096;
+constexpr int kTimeLimitSecondsMax = 365 * 24 * 3600;  // As for the setting TIMEOUT.
 
 constexpr const char* kFooter =
     R"(Exit code: that of the first rank that failed (128 + signal for a killed one), else 0;
@@ -77,8 +78,9 @@ std::string is_count(const std::string& text) {
 
 std::string is_time_limit(const std::string& text) {
   const auto seconds = number_in<double>(text);
-  if (seconds && *seconds > 0 && std::isfinite(*seconds)) return {};
-  return fmt::format("'{}' is not a number of seconds above 0", text);
+  if (seconds && *seconds > 0 && *seconds <= kTimeLimitSecondsMax) return {};
+  return fmt::format("'{}' is not a number of seconds above 0 and up to {}", text,
+                     kTimeLimitSecondsMax);
 }
 
 // "block", "round", "random" or "random:SEED".
@@ -176,13 +178,13 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     check(options);
     return {options, 0};
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    std::fputs(app.help().c_str(), stdout);
     return {std::nullopt, 0};
   } catch (const CLI::CallForVersion& version) {
-    fmt::print("{}\n", version.what());
+    std::puts(version.what());
     return {std::nullopt, 0};
   } catch (const std::runtime_error& failure) {  // CLI::ParseError and LaunchError.
-    fmt::print(stderr, "esp-run: {}\nTry 'esp-run --help'.\n", failure.what());
+    say("{}\nTry 'esp-run --help'.", failure.what());
     return {std::nullopt, kLauncherFailed};
   }
 }

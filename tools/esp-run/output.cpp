@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <string_view>
 
 #include "exit_codes.hpp"
@@ -13,28 +15,16 @@
 namespace esp_run {
 namespace {
 
+// What one call passes on before others get their turn: 1 MiB, the most that a pipe holds (of an
+// ordinary user), so for a rank that has ended it is all.
+constexpr int kReadsMax = (1 << 20) / kLineBytesMax;
+
 void set_lock(int fd, short type) {
   struct flock range {};
   range.l_type = type;
   range.l_whence = SEEK_SET;
   while (fcntl(fd, F_SETLKW, &range) != 0 && errno == EINTR) {
   }
-}
-
-// False when nobody reads any more.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && errno == EAGAIN) {  // Somebody made our terminal non-blocking.
-      pollfd writable{fd, POLLOUT, 0};
-      poll(&writable, 1, -1);
-      continue;
-    }
-    if (written < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace
@@ -83,30 +73,28 @@ void TaggedOutput::finish(int rank) {
 
 void TaggedOutput::pump(Channel& channel) {
   std::array<char, kLineBytesMax> buffer;
-  std::string lines;
-  bool at_end = false;
-  while (channel.pipe.is_open()) {
+  for (int reads = 0; reads < kReadsMax && channel.pipe.is_open(); ++reads) {
     const ssize_t count = ::read(channel.pipe.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    if (count <= 0) {
-      at_end = true;
-      break;
-    }
-    std::string_view rest(buffer.data(), static_cast<std::size_t>(count));
-    for (std::size_t end = 0; (end = rest.find('\n')) != std::string_view::npos;) {
-      lines += fmt::format("[{}] {}{}\n", channel.rank, channel.unfinished, rest.substr(0, end));
-      channel.unfinished.clear();
-      rest.remove_prefix(end + 1);
-    }
-    channel.unfinished += rest;
-    if (channel.unfinished.size() >= kLineBytesMax) {
-      lines += fmt::format("[{}] {}\n", channel.rank, std::exchange(channel.unfinished, {}));
-    }
-    if (lines.size() >= kLineBytesMax) write_lines(channel, std::exchange(lines, {}));
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) return end_line_and_close(channel);
+    write_lines(channel, take_lines(channel, {buffer.data(), static_cast<std::size_t>(count)}));
   }
-  if (!lines.empty()) write_lines(channel, lines);
-  if (at_end) end_line_and_close(channel);
+}
+
+// The lines that are complete with `text`, marked.
+std::string TaggedOutput::take_lines(Channel& channel, std::string_view text) {
+  std::string lines;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
+    lines += fmt::format("[{}] {}{}\n", channel.rank, channel.unfinished, text.substr(0, end));
+    channel.unfinished.clear();
+    text.remove_prefix(end + 1);
+  }
+  channel.unfinished += text;
+  if (channel.unfinished.size() >= kLineBytesMax) {
+    lines += fmt::format("[{}] {}\n", channel.rank, std::exchange(channel.unfinished, {}));
+  }
+  return lines;
 }
 
 void TaggedOutput::end_line_and_close(Channel& channel) {
@@ -123,6 +111,22 @@ void TaggedOutput::write_lines(Channel& channel, const std::string& lines) {
   lock_.unlock();
   // Closing passes it on: the rank's next write ends it with SIGPIPE, as without --tag.
   if (!is_read) channel.pipe.reset();
+}
+
+// False when nobody reads any more, or the root is gone: then the job ends, whoever has paused.
+bool TaggedOutput::write_all(int target, std::string_view text) {
+  while (!text.empty() && root_.is_open()) {
+    std::array<pollfd, 2> polled{{{target, POLLOUT, 0}, {root_.fd(), POLLRDHUP, 0}}};
+    poll(polled.data(), polled.size(), -1);
+    if (polled[1].revents != 0) return false;
+    // A pipe that is ready takes this much without blocking.
+    const std::size_t bytes = std::min<std::size_t>(text.size(), PIPE_BUF);
+    const ssize_t written = ::write(target, text.data(), bytes);
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return text.empty();
 }
 
 }  // namespace esp_run

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <list>
 #include <string>
+#include <string_view>
 
+#include "frame.hpp"
 #include "poll_set.hpp"
 #include "unique_fd.hpp"
 
@@ -34,7 +36,7 @@ class TaggedOutput {
     UniqueFd err;
   };
 
-  explicit TaggedOutput(SharedLock& lock) : lock_(lock) {}
+  TaggedOutput(SharedLock& lock, const FrameStream& root) : lock_(lock), root_(root) {}
 
   Pipes open(int rank);
   void add_to(PollSet& polls);
@@ -51,10 +53,13 @@ class TaggedOutput {
 
   UniqueFd open_channel(int rank, int target);
   void pump(Channel& channel);
+  static std::string take_lines(Channel& channel, std::string_view text);
   void end_line_and_close(Channel& channel);
   void write_lines(Channel& channel, const std::string& lines);
+  bool write_all(int target, std::string_view text);
 
   SharedLock& lock_;
+  const FrameStream& root_;
   std::list<Channel> channels_;  // A list: handlers of a PollSet keep references.
 };
 

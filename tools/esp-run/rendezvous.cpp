@@ -14,7 +14,7 @@ namespace esp_run {
 namespace {
 
 constexpr std::size_t kSecretBytes = 32;
-constexpr std::size_t kStrangersMax = 64;
+constexpr std::size_t kStrangersMax = 64;  // Besides the nodes, which begin as strangers.
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -76,7 +76,7 @@ void Rendezvous::accept_all() {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) return;  // No more, or one that went away again.
     send_small_frames_at_once(fd.get());
-    if (strangers_.size() == kStrangersMax) strangers_.pop_front();
+    if (strangers_.size() == kStrangersMax + has_joined_.size()) strangers_.pop_front();
     strangers_.emplace_back(std::move(fd), kSecretBytes);
   }
 }

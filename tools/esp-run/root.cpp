@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@
 
 #include "exit_codes.hpp"
 #include "node.hpp"
+#include "say.hpp"
 
 namespace esp_run {
 namespace {
@@ -25,11 +27,6 @@ std::vector<int> node_of_each_rank(const JobPlan& plan) {
   std::vector<int> nodes;
   for (int rank = 0; rank < plan.ranks(); ++rank) nodes.push_back(plan.node_of(rank));
   return nodes;
-}
-
-template <typename... Args>
-void say(fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(stderr, "esp-run: {}\n", fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace
@@ -50,6 +47,7 @@ Root::Root(const JobPlan& plan, const Inherited& inherited)
 }
 
 int Root::run() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // See rank_groups.hpp. Daemons do not inherit it.
   for (int node = 0; node < plan_.nodes(); ++node) start_node(node);
   while (!state_.all_ended()) poll_once();
   shut_down();
@@ -102,7 +100,7 @@ void Root::on_node_lost(int node) {
   if (state_.all_ended()) return;
   // A daemon that cannot be talked to any more serves nobody; its ranks die with it.
   if (lost.is_process_alive) kill(lost.pid, SIGKILL);
-  if (!lost.stream) {  // Never joined; it has said why.
+  if (!lost.stream) {  // Never joined; why has been said.
     state_.force_exit_code(kLauncherFailed);
     end_job(SIGTERM);
   } else if (end_step_ == EndStep::kNone) {
@@ -113,14 +111,34 @@ void Root::on_node_lost(int node) {
   }
 }
 
-void Root::reap_daemons() {
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = nodes_[i];
-    if (!node.is_process_alive || waitpid(node.pid, nullptr, WNOHANG) != node.pid) continue;
-    node.is_process_alive = false;
-    if (node.stream) on_frames(static_cast<int>(i));  // Its last words.
-    on_node_lost(static_cast<int>(i));
+// Daemons, and as we are a subreaper whatever lost its parent below us.
+void Root::reap() {
+  siginfo_t info{};
+  while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    const pid_t pid = info.si_pid;
+    groups_.before_reaping(pid);
+    int wait_status = 0;
+    waitpid(pid, &wait_status, 0);
+    const auto daemon = std::find_if(nodes_.begin(), nodes_.end(), [pid](const Node& node) {
+      return node.is_process_alive && node.pid == pid;
+    });
+    if (daemon != nodes_.end()) {
+      on_daemon_ended(static_cast<int>(daemon - nodes_.begin()), wait_status);
+    }
+    info = {};
   }
+}
+
+void Root::on_daemon_ended(int index, int wait_status) {
+  Node& node = nodes_[static_cast<std::size_t>(index)];
+  node.is_process_alive = false;
+  if (node.stream) on_frames(index);  // Its last words.
+  groups_.end_orphans(plan_.ranks_on(index));
+  const bool has_said_why = wait_status == W_EXITCODE(kLauncherFailed, 0);
+  if (!node.stream && !node.is_lost && !has_said_why) {
+    say("the daemon of node {} ended before it had joined the job", index);
+  }
+  on_node_lost(index);
 }
 
 // ---- the loop
@@ -193,7 +211,10 @@ void Root::on_frame(int node, Frame frame) {
       say("{}", frame.payload);
       state_.force_exit_code(kLauncherFailed);
       return end_job(SIGTERM);
+    case FrameKind::kRankStarted:
+      return groups_.started(frame.rank, frame.status);
     case FrameKind::kRankEnded:
+      groups_.ended(frame.rank);
       return on_rank_ended(frame.rank, {frame.status, static_cast<RankLeft>(frame.id)});
     case FrameKind::kAbort:
       return on_abort(frame);
@@ -292,7 +313,7 @@ const std::string& Root::node_name(int rank) const {
 void Root::on_signals() {
   for (const int signal : signals_.take()) {
     if (signal == SIGCHLD) {
-      reap_daemons();
+      reap();
     } else if (is_ending_signal(signal)) {
       // Whoever asks twice does not want to wait.
       const bool is_impatient = ending_signal_ != 0;
@@ -342,7 +363,7 @@ void Root::shut_down() {
     }
     polls.add(signals_.fd(), POLLIN, [this] {
       signals_.take();
-      reap_daemons();
+      reap();
     });
     polls.wait(limit);
   }

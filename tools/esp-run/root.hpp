@@ -17,6 +17,7 @@
 #include "lookups.hpp"
 #include "output.hpp"
 #include "poll_set.hpp"
+#include "rank_groups.hpp"
 #include "rendezvous.hpp"
 #include "signals.hpp"
 #include "spawn.hpp"
@@ -54,7 +55,8 @@ class Root {
   void on_node_lost(int node);
   void on_rank_ended(int rank, RankEnd end);
   void on_abort(const Frame& frame);
-  void reap_daemons();
+  void reap();
+  void on_daemon_ended(int node, int wait_status);
 
   void end_job(int signal);
   void take_next_end_step();
@@ -74,6 +76,7 @@ class Root {
   Collectives collectives_;
   Lookups lookups_;
   JobState state_;
+  RankGroups groups_;
   Deadline time_limit_;
   Deadline join_limit_;
   EndStep end_step_ = EndStep::kNone;
