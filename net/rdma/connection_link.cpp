@@ -105,8 +105,10 @@ void ConnectionLink::reach(Rank rank) noexcept {
   Peer& to = peer(rank);
   if (to.lost) return miss(to);
   to.sought = true;
-  if (to.verdict || to.connection || to.asked_ns != 0) return;
-  ask(to);
+  if (to.verdict || to.asked_ns != 0) return;
+  if (!to.connection) return ask(to);
+  // Half made, and given up when the peer had left: somebody wants it after all.
+  if (!to.handshake.up() && !to.broken) speak_again(to);
 }
 
 Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const void* payload,

@@ -38,6 +38,7 @@
 #include "core/counters.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
+#include "net/frame.hpp"
 #include "net/link.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/connection_port.hpp"
@@ -55,7 +56,7 @@ struct ConnectionOptions {
   std::uint32_t window = 32;         // messages under way per peer and direction, up to 127
   std::uint32_t send_packets = 512;  // of packet_bytes() each
   std::uint32_t posts_max = 1024;    // frames that wait, per peer
-  std::uint64_t payload_max = std::uint64_t{1} << 30;
+  std::uint64_t payload_max = net::kSegmentBytesMax;
   std::uint64_t place_from_bytes = 16 << 10;  // smaller frames are not worth an announcement
   DirectMemoryOptions memory;
   // Registered ones from here on that nobody has announced a place for are read by their receiver.
@@ -152,7 +153,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void came_otherwise(Rank from, const net::FrameHeader& header) noexcept;
 
   // Memory that stays registered until remove(); see registered_memory.hpp.
-  RegisteredMemory& memory() noexcept { return memory_.registered(); }
+  DirectMemory& memory() noexcept { return memory_; }
   const RegistrationCache* cache() const noexcept { return memory_.cache(); }
   std::uint64_t looked_ns() const noexcept { return looked_ns_; }  // the last progress()
   const ConnectionStatistics& statistics() const noexcept { return statistics_; }
@@ -287,6 +288,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void ask_later(Peer& peer, std::uint64_t pause_ns) noexcept;
   void go(Peer& peer) noexcept;
   void ask(Peer& peer) noexcept;
+  void speak_again(Peer& peer) noexcept;
+  void repeat_letter(Peer& peer) noexcept;
   void no_room(Peer& peer, const char* whose) noexcept;
   bool make_end(Peer& peer) noexcept;
   void write(Peer& peer, LetterKind kind) noexcept;

@@ -17,16 +17,15 @@
 namespace espalier::rdma {
 
 net::RemoteMemory ConnectionLink::expose(const std::byte* memory, std::uint64_t bytes) noexcept {
-  RegisteredMemory& registered = memory_.registered();
-  if (bytes == 0 || !registered.add(memory, bytes)) return {};
-  return {reinterpret_cast<std::uint64_t>(memory), registered.find(memory, bytes)->remote_key};
+  if (bytes == 0 || !memory_.add(memory, bytes)) return {};
+  return {reinterpret_cast<std::uint64_t>(memory), memory_.find(memory, bytes)->remote_key};
 }
 
 // Peers that still access it lose the connection by that, and are told why.
 void ConnectionLink::conceal(const std::byte* memory) noexcept {
-  const Region* region = memory_.registered().find(memory, 1);
+  const Region* region = memory_.find(memory, 1);
   if (region == nullptr || region->begin != memory) return;
-  memory_.registered().remove(memory);
+  memory_.remove(memory);
   concealed_ = true;
 }
 
@@ -67,8 +66,7 @@ bool ConnectionLink::load(Peer& peer, const Access& access, Record& record,
   what.local = access.local + access.asked;
   what.bytes = std::min(rest, peer.part.bytes());
   if (!access.gets && rest <= inline_bytes_) return true;
-  what.region =
-      access.lease ? &access.lease.region : memory_.registered().find(access.local, access.bytes);
+  what.region = access.lease ? &access.lease.region : memory_.find(access.local, access.bytes);
   if (what.region != nullptr) return true;
   record.packet = take_packet(peer);
   if (record.packet == nullptr) return false;
@@ -174,8 +172,7 @@ bool ConnectionLink::withdraw_access(Peer& peer, Completion& completion) noexcep
     return true;
   }
   const bool is_inline = !found->gets && found->bytes <= inline_bytes_;
-  const bool known_memory =
-      found->lease || memory_.registered().find(found->local, found->bytes) != nullptr;
+  const bool known_memory = found->lease || memory_.find(found->local, found->bytes) != nullptr;
   const bool direct = !is_inline && known_memory;
   if (direct && peer.may_post()) {
     stop(peer);

@@ -279,8 +279,18 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   }
   if (!peer.connection) return link.ask(peer);
   peer.letter_ns = std::min(2 * peer.letter_ns, kSlowest * options.letter_ns);
-  const Handshake::State state = peer.handshake.state();
-  link.write(peer, state == Handshake::State::kAsking ? LetterKind::kRequest : LetterKind::kReply);
+  link.repeat_letter(peer);
+}
+
+void ConnectionLink::repeat_letter(Peer& peer) noexcept {
+  const bool asks = peer.handshake.state() == Handshake::State::kAsking;
+  write(peer, asks ? LetterKind::kRequest : LetterKind::kReply);
+}
+
+void ConnectionLink::speak_again(Peer& peer) noexcept {
+  peer.asked_ns = std::max<std::uint64_t>(clock_.now_ns(), 1);
+  peer.letter_ns = options_.letter_ns;
+  repeat_letter(peer);
 }
 
 // ---- End

@@ -271,11 +271,8 @@ bool ConnectionLink::retract_pull(Peer& peer, Landing& landing) noexcept {
   pull->landing = nullptr;
   if (pull->state == State::kReading) pull->state = State::kStale;
   if (pull->state == State::kWanted) pull->state = State::kOffered;
-  if (pull->state == State::kRead) {
-    // It is asked for by its next receive: what was offered on another connection may be no more.
-    pull->state = State::kOffered;
-    pull->memory = {};
-  }
+  // Its sender may not wait for a next receive: what it has said of the offer since was not heeded.
+  if (pull->state == State::kRead) answer_pull(peer, *pull, kSendIt);
   close_landing(peer, landing);
   return true;
 }

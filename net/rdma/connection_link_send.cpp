@@ -190,7 +190,9 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
     if (may_be_pulled(peer, post) && offer_reading(peer, batch)) return true;
     return pack(peer, peer.posts, false, batch);
   }
-  const bool answered = peer.readables.empty() && peer.answers.empty() && peer.accesses.empty();
+  // A put that was under way when a connection broke is made again, behind what was said on it.
+  const bool reached = peer.accesses.empty() && peer.asked.empty();
+  const bool answered = peer.readables.empty() && peer.answers.empty() && reached;
   if (!peer.goodbye_due || !answered) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;

@@ -30,6 +30,7 @@
 #include "core/counters.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
+#include "net/frame.hpp"
 #include "net/link.hpp"
 #include "net/rdma/datagram_peer.hpp"
 #include "net/rdma/datagram_port.hpp"
@@ -50,14 +51,14 @@ class AddressBook {
 struct DatagramLinkOptions {
   Identity me;
   RoundTripLimits round_trip;
-  std::uint64_t answer_delay_ns = 50'000;              // an acknowledgement waits for company
-  std::uint64_t keepalive_ns = 10'000'000'000;         // of silence, before a peer is asked
-  std::uint64_t give_up_ns = 120'000'000'000;          // of silence, after it was asked
-  std::uint64_t payload_max = std::uint64_t{1} << 30;  // of a frame
-  std::uint32_t posts_max = 4096;                      // frames that wait for room
-  double latency_ns = 5000, bytes_per_ns = 1;          // for Link::caps()
-  Sequence first;                                      // of every stream; equal on all ranks
-  Counters* counters = nullptr;                        // of the job, for people: packet_bytes
+  std::uint64_t answer_delay_ns = 50'000;             // an acknowledgement waits for company
+  std::uint64_t keepalive_ns = 10'000'000'000;        // of silence, before a peer is asked
+  std::uint64_t give_up_ns = 120'000'000'000;         // of silence, after it was asked
+  std::uint64_t payload_max = net::kSegmentBytesMax;  // of a frame
+  std::uint32_t posts_max = 4096;                     // frames that wait for room
+  double latency_ns = 5000, bytes_per_ns = 1;         // for Link::caps()
+  Sequence first;                                     // of every stream; equal on all ranks
+  Counters* counters = nullptr;                       // of the job, for people: packet_bytes
 };
 
 struct DatagramLinkCounts {

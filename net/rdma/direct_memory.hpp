@@ -47,6 +47,20 @@ class DirectMemory {
     }
   }
 
+  // Memory that is registered for longer: see RegisteredMemory. What the cache keeps for nobody
+  // makes room where the system has none.
+  Outcome add(const void* begin, std::uint64_t bytes) {
+    Outcome added = registered_.add(begin, bytes);
+    while (!added && is_short_of_memory(added.error()) && cache_ && cache_->shed()) {
+      added = registered_.add(begin, bytes);
+    }
+    return added;
+  }
+  void remove(const void* begin) noexcept { registered_.remove(begin); }
+  const Region* find(const void* begin, std::uint64_t bytes) const noexcept {
+    return registered_.find(begin, bytes);
+  }
+
   Lease lease(const void* begin, std::uint64_t bytes, Use use) noexcept {
     if (const Region* region = registered_.find(begin, bytes)) return {.region = *region};
     if (RegistrationCache::Entry* entry = cache_ ? cache_->take(begin, bytes, use) : nullptr) {
@@ -70,7 +84,6 @@ class DirectMemory {
     if (ended.own) port_.withdraw(ended.region);
   }
 
-  RegisteredMemory& registered() noexcept { return registered_; }
   // nullptr: there is none.
   const RegistrationCache* cache() const noexcept { return cache_ ? &*cache_ : nullptr; }
   // Registrations, for one operation or for the cache.

@@ -102,7 +102,7 @@ RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin, std::uin
   const auto* memory = reinterpret_cast<const std::byte*>(begin);
   // Before it is registered: what goes in between is told, and found by the next take().
   if (!watch_.watch(memory, end - begin)) return nullptr;
-  auto region = port_.enroll(memory, end - begin);
+  auto region = enroll(memory, end - begin);
   if (!region) return nullptr;
   if (writes && !region->writable) {
     port_.withdraw(*region);
@@ -118,12 +118,26 @@ RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin, std::uin
 bool RegistrationCache::make_room(std::uint64_t bytes) noexcept {
   if (bytes > bytes_max_) return false;
   while (bytes_ + bytes > bytes_max_ || table_.size() >= kEntriesMax) {
-    if (idle_.empty()) return false;
-    const auto oldest = first_that_ends_after(idle_.front()->begin());
-    ++counts_.evicted;
-    (void)remove(oldest);
+    if (!shed()) return false;
   }
   return true;
+}
+
+bool RegistrationCache::shed() noexcept {
+  if (idle_.empty()) return false;
+  const auto oldest = first_that_ends_after(idle_.front()->begin());
+  ++counts_.evicted;
+  (void)remove(oldest);
+  return true;
+}
+
+// The system may allow less than bytes_max_ (ulimit -l).
+Result<Region> RegistrationCache::enroll(const std::byte* memory, std::uint64_t bytes) noexcept {
+  auto region = port_.enroll(memory, bytes);
+  while (!region && is_short_of_memory(region.error()) && shed()) {
+    region = port_.enroll(memory, bytes);
+  }
+  return region;
 }
 
 }  // namespace espalier::rdma

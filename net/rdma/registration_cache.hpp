@@ -10,6 +10,7 @@
 // one system call and a search), slow (a miss: registers)
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,6 +20,11 @@
 #include "net/rdma/connection_port.hpp"
 
 namespace espalier::rdma {
+
+// The system registers no more: of what nobody uses some may go.
+inline bool is_short_of_memory(const Error& why) noexcept {
+  return why.status.error_number() == ENOMEM;
+}
 
 // What the adapter does with memory. What a process may only read is no place to write.
 enum class Use : std::uint8_t { kRead, kWrite };
@@ -51,6 +57,8 @@ class RegistrationCache {
   Entry* take(const void* begin, std::uint64_t bytes, Use use) noexcept;
   void give(Entry& entry) noexcept;
 
+  // Gives up what has not been used for longest. False: all are in use, or there are none.
+  bool shed() noexcept;
   std::size_t count() const noexcept { return table_.size(); }
   std::uint64_t bytes() const noexcept { return bytes_; }
   const RegistrationCounts& counts() const noexcept { return counts_; }
@@ -61,6 +69,7 @@ class RegistrationCache {
   using Table = std::vector<std::unique_ptr<Entry>>;
   Table::iterator first_that_ends_after(std::uintptr_t at) noexcept;
   void forget_gone() noexcept;
+  Result<Region> enroll(const std::byte* memory, std::uint64_t bytes) noexcept;
   Entry* make(std::uintptr_t begin, std::uintptr_t end, bool writes) noexcept;
   bool make_room(std::uint64_t bytes) noexcept;
   Table::iterator remove(Table::iterator at) noexcept;

@@ -85,6 +85,20 @@ TEST_F(Stranger, HearsOfPlacesBeforeFrames) {
   EXPECT_THAT(seen_, ElementsAre("announce 1", "placed"));
 }
 
+// It has left, asks for a new connection, and is not heard of again until somebody posts.
+TEST_F(Stranger, IsAnsweredAgainWhenThereIsSomethingForIt) {
+  say_goodbye();
+  deaf_ = true;
+  renew();
+  for (int i = 0; i < 5; ++i) pass(1'000'000'000);
+  EXPECT_EQ(seen_.size(), 0U);
+  deaf_ = false;
+  post(segment(5, 500));
+  run();
+  EXPECT_THAT(seen_, ElementsAre("segment"));
+  EXPECT_EQ(lost_, ESP_OK);
+}
+
 // Places of one flow: the first at once, then four at a time; before a permission all there are.
 TEST_F(Stranger, HearsOfPlacesInTime) {
   FrameHeader header = segment(90, 5000, 100);

@@ -1,6 +1,8 @@
 // A connection port that registers memory and does nothing else.
 #pragma once
 
+#include <cerrno>
+
 #include "net/rdma/connection_port.hpp"
 
 namespace espalier::rdma {
@@ -17,15 +19,22 @@ struct Registrar final : ConnectionPort {
   void stop(ConnectionId) noexcept override {}
   void destroy(ConnectionId) noexcept override {}
   Result<Region> enroll(const void* begin, std::uint64_t bytes) override {
+    if (live_bytes + bytes > bytes_max) {
+      return error(ESP_ERR_SYSTEM, "more than this process may", kNoRank, ENOMEM);
+    }
     Region region;
     region.begin = static_cast<const std::byte*>(begin);
     region.bytes = bytes;
     region.handle = ++enrolled;
     region.writable = writable;
     ++live;
+    live_bytes += bytes;
     return region;
   }
-  void withdraw(const Region&) noexcept override { --live; }
+  void withdraw(const Region& region) noexcept override {
+    --live;
+    live_bytes -= region.bytes;
+  }
   bool send(ConnectionId, const Transfer&) noexcept override { return false; }
   bool send_immediate(ConnectionId, const Transfer&, std::uint32_t) noexcept override {
     return false;
@@ -46,6 +55,7 @@ struct Registrar final : ConnectionPort {
   Status status;
   std::uint64_t enrolled = 0;
   int live = 0;
+  std::uint64_t live_bytes = 0, bytes_max = ~std::uint64_t{0};
   bool writable = true;
 };
 

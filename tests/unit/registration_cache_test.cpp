@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "net/rdma/direct_memory.hpp"
 #include "registrar.hpp"
 
 namespace espalier::rdma {
@@ -68,6 +69,33 @@ TEST_F(RegistrationCacheTest, ALargerOneTakesThePlaceOfThoseItMeets) {
   EXPECT_EQ(use(memory_, kPage), wide);
   EXPECT_EQ(use(memory_ + 4 * kPage, kPage), wide);
   EXPECT_EQ(port_.live, 2);
+}
+
+// As with ulimit -l: what nobody uses makes room, also for memory that is registered for longer.
+TEST_F(RegistrationCacheTest, WhereTheSystemAllowsLessTheOldestGo) {
+  port_.bytes_max = 40 * kPage;
+  EXPECT_NE(use(memory_, 16 * kPage), 0U);
+  EXPECT_NE(use(memory_ + 16 * kPage, 16 * kPage), 0U);
+  EXPECT_NE(use(memory_ + 32 * kPage, 16 * kPage), 0U);
+  EXPECT_EQ(cache_->count(), 2U);
+  EXPECT_EQ(cache_->counts().evicted, 1U);
+  EXPECT_EQ(cache_->counts().refused, 0U);
+  RegistrationCache::Entry* kept = cache_->take(memory_ + 32 * kPage, 16 * kPage, Use::kRead);
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(use(memory_, 30 * kPage), 0U) << "what is used stays";
+  cache_->give(*kept);
+  EXPECT_EQ(cache_->count(), 1U);
+}
+
+TEST_F(RegistrationCacheTest, WhatIsKeptForNobodyMakesRoomForWhatIsRegisteredForLonger) {
+  DirectMemory memory(port_, {.watch = watch_.get(), .cache_bytes = kBytes});
+  port_.bytes_max = 40 * kPage;
+  Lease lease = memory.lease(memory_, 30 * kPage, Use::kRead);
+  ASSERT_TRUE(lease);
+  EXPECT_FALSE(memory.add(memory_ + 32 * kPage, 16 * kPage)) << "it is in use";
+  memory.end(lease);
+  EXPECT_TRUE(memory.add(memory_ + 32 * kPage, 16 * kPage));
+  EXPECT_NE(memory.find(memory_ + 33 * kPage, kPage), nullptr);
 }
 
 // Of a stream whose buffers share pages none is refused.

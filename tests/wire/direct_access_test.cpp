@@ -302,6 +302,27 @@ TEST(DirectAccess, LostTargetsAreNamed) {
   EXPECT_GT(ended_badly, 10);
 }
 
+// The connection breaks when the origin has said goodbye: the put is made again, and the goodbye
+// does not come before it.
+TEST(DirectAccess, AGoodbyeDoesNotOvertakeAPut) {
+  for (int steps = 0; steps < 40; ++steps) {
+    SCOPED_TRACE(steps);
+    Two<Plain> two;
+    std::byte* mine = two.registered(0, kBytes);
+    fill(mine, kBytes, 8);
+    Probe put;
+    two.start(put, RemoteKind::kPut, mine, 300'000, 0);
+    two.links().rdma(0).say_goodbye(1);
+    for (int i = 0; i < steps; ++i) (void)two.step();
+    two.links().connection_net().break_path(0, 1);
+    ASSERT_TRUE(two.until([&] { return put.fired > 0; }));
+    EXPECT_TRUE(put.status.ok());
+    EXPECT_TRUE(holds(two.memory(), 300'000, 8));
+    ASSERT_TRUE(two.until([&] { return two.links().rdma(0).drained(); }));
+    EXPECT_TRUE(two.links().frames(1).state(0).ok());
+  }
+}
+
 // One word, one arbiter: adapters keep away from it.
 TEST(DirectAccess, AtomicsAreTheProcessors) {
   Two<Plain> two;

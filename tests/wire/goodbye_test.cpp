@@ -147,6 +147,51 @@ TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
   }
 }
 
+// A connection that broke after the goodbye is being made anew when the peer goes. Nobody waits for
+// that, until somebody posts.
+TEST(GoodbyeOfConnections, APostToAPeerThatWentWhileTheyConnectedEnds) {
+  for (const std::uint64_t bytes : {100, 40'000}) {
+    SCOPED_TRACE(bytes);
+    ConnectionWorldOptions options;
+    ConnectionWorld world(2, options);
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      const Rank from = round % 2 == 0 ? 0 : 1;
+      Message m(from, 1 - from, FlowId(1, 1, round), 1000, round);
+      (void)m.receive(world.wire(m.to));
+      ASSERT_TRUE(step_until(world, [&] { return m.send(world.wire(from)) != Posted::kRetry; }));
+      ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+      world.pass(100'000);
+    }
+    ASSERT_TRUE(world.rdma(0).connected(1));
+    world.link(1).say_goodbye(0);
+    ASSERT_TRUE(step_until(world, [&] { return world.link(1).drained(); }));
+    world.connection_net().break_path(1, 0);
+    const auto made = [&] { return world.connections(0).statistics().connections; };
+    const std::uint64_t before = made();
+    for (int i = 0; i < 1000 && made() == before; ++i) {
+      (void)world.frames(1).progress();
+      world.pass(100'000);
+      while (world.frames(0).progress() > 0) {
+      }
+    }
+    ASSERT_GT(made(), before) << "rank 1 has asked for another connection";
+    world.close(1);
+    const auto rank_0_goes_on = [&](int times, auto&& done) {
+      for (int i = 0; i < times && !done(); ++i) {
+        while (world.frames(0).progress() > 0) {
+        }
+        world.pass(10'000'000);
+      }
+    };
+    rank_0_goes_on(10, [] { return false; });
+    Message late(0, 1, FlowId(1, 0, 9), bytes, 3);
+    (void)late.send(world.wire(0));
+    rank_0_goes_on(2000, [&] { return late.sent.complete() && !world.frames(0).state(1).ok(); });
+    EXPECT_TRUE(late.sent.complete());
+    EXPECT_EQ(world.frames(0).state(1), Status(ESP_ERR_PEER_DIED, 1));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Links, Goodbye,
                          ::testing::Values(Kind{"Datagrams", datagrams, true},
                                            Kind{"Connections", connections, true},

@@ -10,12 +10,13 @@ constexpr std::uint64_t kBytes = (3 << 20) + 1;  // read in four parts
 
 class PullTest : public testing::Test {
  protected:
-  PullTest() {
+  PullTest() { connect(); }
+  // A new world, whose connection is up.
+  void connect() {
     ConnectionWorldOptions options;
     options.registers = true;
     options.pull_from_bytes = 64 << 10;
     world_ = std::make_unique<ConnectionWorld>(2, options);
-    // The connection is up.
     for (std::uint64_t flow : {1000, 1001}) {
       Message first(0, 1, FlowId(1, 0, flow), 8, flow);
       EXPECT_EQ(first.receive(world_->wire(1)), Posted::kPending);
@@ -205,6 +206,48 @@ TEST_F(PullTest, WhoLeavesIsNotHeldUp) {
   ASSERT_TRUE(step_until(*world_, [&] { return message_.received.complete(); }));
   message_.check();
 }
+
+// It has been read and waits for the end of another frame when its sender leaves, or takes it back,
+// and its receiver wants it no more. The sender is done all the same.
+class PullOfNobody : public PullTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(PullOfNobody, EndsAtAnyMoment) {
+  const bool leaves = GetParam();
+  constexpr std::uint64_t kTimes = 10, kApart = 20;
+  const auto go_on_for = [&](std::uint64_t moments) {
+    for (; moments > 0; --moments) {
+      (void)world_->wire(0).progress();
+      (void)world_->wire(1).progress();
+      world_->pass(500);
+    }
+  };
+  for (std::uint64_t moment = 0; moment < 4 * kTimes * kTimes; ++moment) {
+    SCOPED_TRACE(moment);
+    connect();
+    // The other is a view, for which it takes many packets, in several rounds of credits.
+    Message unwanted(0, 1, FlowId(1, 0, 1), 70'000, 5), other(0, 1, FlowId(1, 0, 2), 800'000, 6);
+    other.in_place = true;
+    send(unwanted);
+    (void)other.receive(world_->wire(1));
+    ASSERT_NE(other.send(world_->wire(0)), Posted::kRetry);
+    go_on_for(kApart * (moment % kTimes));
+    (void)unwanted.receive(world_->wire(1));
+    go_on_for(kApart * (moment / kTimes % kTimes));
+    if (leaves) {
+      world_->link(0).say_goodbye(1);
+    } else if (!unwanted.sent.complete()) {
+      world_->wire(0).cancel(unwanted.sent);
+    }
+    go_on_for(kApart * (moment / kTimes / kTimes));
+    if (!unwanted.received.complete()) world_->wire(1).cancel(unwanted.received);
+    if (!leaves) world_->link(0).say_goodbye(1);
+    ASSERT_TRUE(step_until(*world_, [&] { return world_->link(0).drained(); }));
+    if (other.received.complete()) world_->wire(1).release(other.received);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sender, PullOfNobody, testing::Bool(),
+                         [](const auto& test) { return test.param ? "Leaves" : "TakesItBack"; });
 
 TEST_F(PullTest, ALostPeerEndsBothSides) {
   send(message_);
