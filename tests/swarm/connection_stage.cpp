@@ -60,6 +60,12 @@ class ConnectionStage final : public WorldStage {
     for (std::size_t r = 0; r < nodes_.size(); ++r) {
       const Node& n = nodes_[r];
       if (accesses_.open(static_cast<Rank>(r))) return fmt::format("an access of rank {} hangs", r);
+      for (Rank to = 0; to < static_cast<Rank>(nodes_.size()) && scenario_.accesses > 0; ++to) {
+        if (to == static_cast<Rank>(r) || !n.link->up(to)) continue;
+        if (!accesses_.done(static_cast<Rank>(r), to)) {
+          return fmt::format("rank {} never got to all its accesses to rank {}", r, to);
+        }
+      }
       if (!n.link->drained()) return fmt::format("rank {} waits for completions", r);
       if (n.port->packets_posted() != n.port->packets_provided()) {
         return fmt::format("rank {} holds packets", r);
