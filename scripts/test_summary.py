@@ -16,28 +16,33 @@ import xml.etree.ElementTree as xml
 REASON = re.compile(r"^SKIP: *(.+)$|: Skipped\n(.*)$", re.MULTILINE)
 
 
+def why_not_run(case):
+    """What ctest says of a test that it did not run, or that was skipped."""
+    skipped = case.find("skipped")
+    return "" if skipped is None else skipped.get("message", "")
+
+
 def reason(case):
     found = REASON.search(case.findtext("system-out") or "")
     if found:
         text = (found.group(1) or found.group(2) or "").strip()
         if text:
             return text
-    skipped = case.find("skipped")
-    message = "" if skipped is None else skipped.get("message", "")
-    return f"no reason given ({message})"
+    return f"no reason given ({why_not_run(case)})"
 
 
 def read(report):
-    """(passed, failed names, [(skipped name, reason)]) of one report."""
+    """(passed, [(failed name, why or "")], [(skipped name, reason)]) of one report."""
     passed, failed, skipped = 0, [], []
     for case in xml.parse(report).iter("testcase"):
-        status = case.get("status")
+        name, status, why = case.get("name"), case.get("status"), why_not_run(case)
         if status == "run":
             passed += 1
-        elif status == "notrun" and case.find("skipped") is not None:
-            skipped.append((case.get("name"), reason(case)))
+        # ctest calls skipped, too, what it could not run: no executable, no file, no fixture.
+        elif status == "notrun" and why.startswith("SKIP_"):
+            skipped.append((name, reason(case)))
         elif status != "disabled":
-            failed.append(case.get("name"))
+            failed.append((name, why))
     return passed, failed, skipped
 
 
@@ -46,33 +51,31 @@ def collect(folder, configurations):
     for name in configurations:
         report = folder / f"{name}.xml"
         if (folder / f"{name}.build-failed").exists():
-            failed.append(f"{name}: the build")
+            failed.append((f"{name}: the build", ""))
         elif not report.exists():
-            failed.append(f"{name}: the test run itself (no report)")
+            failed.append((f"{name}: the test run itself (no report)", ""))
         else:
             count, bad, left_out = read(report)
             passed += count
-            failed += [f"{name}: {test}" for test in bad]
+            failed += [(f"{name}: {test}", why) for test, why in bad]
             skipped += [(f"{name}: {test}", why) for test, why in left_out]
     return passed, failed, skipped
 
 
-def skipped_lines(skipped):
+def lines(verdict, tests):
     """One line a test, but one for all when several have the same reason."""
     by_reason = {}
-    for test, why in skipped:
-        by_reason.setdefault((test.split(":")[0], why), []).append(test)
-    for (_, why), tests in by_reason.items():
-        more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
-        yield f"skipped  {tests[0]}{more}: {why}"
+    for test, why in tests:
+        by_reason.setdefault((test.split(":")[0], why) if why else test, []).append((test, why))
+    for (test, why), *others in by_reason.values():
+        more = f" and {len(others)} more" if others else ""
+        yield f"{verdict:8} {test}{more}" + (f": {why}" if why else "")
 
 
 def main():
     passed, failed, skipped = collect(pathlib.Path(sys.argv[1]), sys.argv[2:])
     print()
-    for test in failed:
-        print(f"FAILED   {test}")
-    for line in skipped_lines(skipped):
+    for line in (*lines("FAILED", failed), *lines("skipped", skipped)):
         print(line)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     if not (passed or failed or skipped):

@@ -11,22 +11,31 @@
 namespace test {
 namespace {
 
+// What a rank calls, and how texts put it.
+struct Call {
+  std::function<esp_status(esp_team*)> make;
+  const char* text;
+};
+
 // Both ranks of a pair make their own call on a team made for the purpose.
-void disagree(const Context& context, const char* what,
-              const std::function<esp_status(esp_team*)>& even,
-              const std::function<esp_status(esp_team*)>& odd, const char* named = "") {
+void disagree(const Context& context, const char* what, const Call& even, const Call& odd) {
   esp_team* team = nullptr;
   CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "{}", what);
-  esp_status status = context.rank % 2 == 0 ? even(team) : odd(team);
+  const bool is_even = context.rank % 2 == 0;
+  const Call &mine = is_even ? even : odd, &other = is_even ? odd : even;
+  esp_status status = mine.make(team);
   // A root may be done with its part before anybody else has called: then the next call tells.
   if (status == ESP_OK) status = esp_barrier(team);
   CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "{}", what);
   const std::string text = esp_team_error(team);
+  const auto tells = [&](const char* called) {
+    return text.find(fmt::format("rank {} called {} where this rank called {}", context.rank ^ 1,
+                                 called, mine.text)) != text.npos;
+  };
   // What a member on another node has called may come too late to be told.
   const bool nodes = counter(context, "frames_sent") > 0;
-  const bool tells =
-      text.find(named) != text.npos || (nodes && text.find("at some time") != text.npos);
-  CHECK(!text.empty() && tells, "{}: {}", what, text);
+  CHECK(tells(other.text) || (nodes && tells("something else, at some time,")), "{}: {}", what,
+        text);
   int one = 1;
   CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &one, 1, ESP_INT32, ESP_SUM), context.world,
            "the world after {}", what);
@@ -52,23 +61,23 @@ void what_the_library_calls(const Context& context) {
     esp_team* part = nullptr;
     return esp_team_split(t, context.rank % 2, 0, &part);
   };
-  disagree(context, "a team and another", makes_team, splits, "esp_team_split");
-  disagree(context, "a region and a team", makes_region, makes_team, "esp_region_create");
-  disagree(context, "a sum and a team", sums, makes_team, "esp_team_dup");
-  disagree(context, "a region and a sum", makes_region, sums, "esp_region_create");
-  disagree(
-      context, "the end of a region and a barrier",
-      [&](esp_team* t) {
-        esp_region* region = nullptr;
-        const esp_status made = esp_region_create(t, 64, &region);
-        return made == ESP_OK ? esp_region_free(region) : made;
-      },
-      [&](esp_team* t) {
-        esp_region* region = nullptr;
-        const esp_status made = esp_region_create(t, 64, &region);
-        return made == ESP_OK ? esp_barrier(t) : made;
-      },
-      "esp_region_free");
+  const auto frees_region = [&](esp_team* t) {
+    esp_region* region = nullptr;
+    const esp_status made = esp_region_create(t, 64, &region);
+    return made == ESP_OK ? esp_region_free(region) : made;
+  };
+  const auto makes_region_and_meets = [&](esp_team* t) {
+    const esp_status made = makes_region(t);
+    return made == ESP_OK ? esp_barrier(t) : made;
+  };
+  const Call region = {makes_region, "esp_region_create"}, copy = {makes_team, "esp_team_dup"};
+  const Call sum = {sums, "allreduce (sum) of 6 uint64"};
+  disagree(context, "a team and another", copy, {splits, "esp_team_split"});
+  disagree(context, "a region and a team", region, copy);
+  disagree(context, "a sum and a team", sum, copy);
+  disagree(context, "a region and a sum", region, sum);
+  disagree(context, "the end of a region and a barrier", {frees_region, "esp_region_free"},
+           {makes_region_and_meets, "barrier"});
 }
 
 // All that is compared of operators of the user's.
@@ -80,7 +89,8 @@ void commutativity(const Context& context) {
   const auto combines = [&](esp_team* t) {
     return esp_allreduce(t, ESP_IN_PLACE, words, std::size(words), ESP_INT32, op);
   };
-  disagree(context, "commutativity", combines, combines, "allreduce (user, not commutative) of 4");
+  disagree(context, "commutativity", {combines, "allreduce (user, not commutative) of 4 int32"},
+           {combines, "allreduce (user) of 4 int32"});
   CHECK_OK(esp_op_free(context.job, op), context.world, "");
 }
 
@@ -105,27 +115,23 @@ void sizes_of_a_message(const Context& context) {
 
 void mismatch(const Context& context) {
   static double x[20'000], y[20'000];
-  disagree(
-      context, "root", [](esp_team* t) { return esp_bcast(t, x, 20'000, ESP_DOUBLE, 0); },
-      [](esp_team* t) { return esp_bcast(t, x, 20'000, ESP_DOUBLE, 1); });
-  disagree(
-      context, "count", [](esp_team* t) { return esp_bcast(t, x, 8, ESP_DOUBLE, 0); },
-      [](esp_team* t) { return esp_bcast(t, x, 9, ESP_DOUBLE, 0); });
-  disagree(
-      context, "large count", [](esp_team* t) { return esp_bcast(t, x, 20'000, ESP_DOUBLE, 0); },
-      [](esp_team* t) { return esp_bcast(t, x, 10, ESP_DOUBLE, 0); });
-  disagree(
-      context, "type", [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
-      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_INT64, ESP_SUM); });
+  const auto bcast = [](std::size_t count, int root) {
+    return [=](esp_team* t) { return esp_bcast(t, x, count, ESP_DOUBLE, root); };
+  };
+  const auto allreduce = [](esp_type type, esp_op op) {
+    return [=](esp_team* t) { return esp_allreduce(t, x, y, 8, type, op); };
+  };
+  const Call large = {bcast(20'000, 0), "bcast of 20000 double from root 0"};
+  const Call sum = {allreduce(ESP_DOUBLE, ESP_SUM), "allreduce (sum) of 8 double"};
+  disagree(context, "root", large, {bcast(20'000, 1), "bcast of 20000 double from root 1"});
+  disagree(context, "count", {bcast(8, 0), "bcast of 8 double from root 0"},
+           {bcast(9, 0), "bcast of 9 double from root 0"});
+  disagree(context, "large count", large, {bcast(10, 0), "bcast of 10 double from root 0"});
+  disagree(context, "type", sum, {allreduce(ESP_INT64, ESP_SUM), "allreduce (sum) of 8 int64"});
   commutativity(context);
-  disagree(
-      context, "operator",
-      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
-      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_MAX); });
-  disagree(
-      context, "collective",
-      [](esp_team* t) { return esp_allreduce(t, x, y, 8, ESP_DOUBLE, ESP_SUM); },
-      [](esp_team* t) { return esp_barrier(t); });
+  disagree(context, "operator", sum,
+           {allreduce(ESP_DOUBLE, ESP_MAX), "allreduce (max) of 8 double"});
+  disagree(context, "collective", sum, {esp_barrier, "barrier"});
   what_the_library_calls(context);
   sizes_of_a_message(context);
 }

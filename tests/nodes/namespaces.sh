@@ -2,8 +2,8 @@
 # namespaces.sh PROBE work|faults|netem: jobs of 6 ranks on three network namespaces that hang on a
 # bridge. work: they calculate. faults: a rank is killed; then the link of a namespace goes down;
 # every survivor must end with a status that names one of those lost. netem: they calculate while
-# packets are late and lost. Needs root, ip(8) and tc(8); without, 77 and the reason. Leaves nothing
-# behind.
+# packets are late and lost. All but those killed must end well, in time. Needs root, ip(8) and
+# tc(8); without, 77 and the reason. Leaves nothing behind.
 set -u
 probe=$1 part=$2
 skip() { echo "SKIP: $*"; exit 77; }
@@ -11,7 +11,7 @@ skip() { echo "SKIP: $*"; exit 77; }
 command -v ip >/dev/null || skip "no ip command (package iproute2)"
 switch=esp-$$-s spaces=(esp-$$-a esp-$$-b esp-$$-c) folder=$(mktemp -d) pids=()
 cleanup() {
-  for pid in "${pids[@]}"; do kill -9 "$pid" 2>/dev/null; done
+  kill "${pids[@]}" 2>/dev/null  # What they are timeout(1) hands on.
   wait 2>/dev/null
   for space in "$switch" "${spaces[@]}"; do ip netns del "$space" 2>/dev/null; done
   rm -rf "$folder"
@@ -38,45 +38,54 @@ start() {
     local space=${spaces[rank / 2]} lost=${2:-}
     [ $rank -lt 2 ] || lost=${3:-}
     # shellcheck disable=SC2086  # a list
-    ESPALIER_NODE_NAME=$space ip netns exec "$space" "$probe" "$1" "$folder/meet" $rank 6 $lost \
-      >"$folder/$rank.out" 2>&1 &
+    ESPALIER_NODE_NAME=$space timeout -k 5 50 ip netns exec "$space" "$probe" "$1" "$folder/meet" \
+      $rank 6 $lost >"$folder/$rank.out" 2>&1 &
     pids+=($!)
   done
 }
-met() {
+fail() {
+  cat "$folder"/?.out
+  echo "FAILED: $*"
+  exit 1
+}
+# Waits until every rank calculates: only then is there something to disturb.
+begun() {
   for ((tries = 0; tries < 500; ++tries)); do
-    local cards=("$folder"/meet/2.[0-5])
-    [ ${#cards[@]} = 6 ] && break
+    local told=("$folder"/meet/begun.[0-5])
+    [ ${#told[@]} = 6 ] && return
     sleep 0.02
   done
-  sleep 0.5
+  fail "the job did not begin"
 }
-# finish OK TEXT: so many ranks have ended with an OK, and nobody with a BAD.
+# finish TEXT [KILLED]: all ranks but KILLED have ended well, with an OK.
 finish() {
-  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null; done
+  local rank code wrong=()
+  for rank in "${!pids[@]}"; do
+    code=0
+    wait "${pids[rank]}" 2>/dev/null || code=$?
+    [ "$rank" = "${2:-}" ] && continue
+    [ $code = 0 ] && grep -q '^OK' "$folder/$rank.out" || wrong+=("rank $rank (exit code $code)")
+  done
   pids=()
+  [ ${#wrong[@]} = 0 ] || fail "$1: ${wrong[*]}"
   cat "$folder"/?.out
-  if [ "$(cat "$folder"/?.out | grep -c '^OK')" != "$1" ] || grep -q '^BAD' "$folder"/?.out; then
-    echo "FAILED: $2"
-    exit 1
-  fi
 }
 
 case $part in
   work)
     start files
-    finish 6 "a job over three namespaces"
+    finish "a job over three namespaces"
     ;;
   faults)
     export ESPALIER_TIMEOUT=2
     start lose 3 3
-    met
-    kill -9 "${pids[3]}"
-    finish 5 "survivors of a rank that was killed"
+    begun
+    kill -9 "$(<"$folder/meet/begun.3")"
+    finish "survivors of a rank that was killed" 3
     start lose "2 3 4 5" "0 1"
-    met
+    begun
     ip -n "${spaces[0]}" link set v down
-    finish 6 "survivors of a link that is down"
+    finish "survivors of a link that is down"
     ;;
   netem)
     command -v tc >/dev/null || skip "no tc command (package iproute2)"
@@ -85,7 +94,7 @@ case $part in
         skip "no netem in this kernel: $(cat "$folder/why") (see vm.Jobs.namespaces_netem_tcp)"
     done
     start files
-    finish 6 "a job over a bad network"
+    finish "a job over a bad network"
     for space in "${spaces[@]}"; do
       ip netns exec "$space" tc -s qdisc show dev v | tee -a "$folder/struck"
     done

@@ -5,7 +5,8 @@
 //                                         end
 //   nodes_probe files FOLDER RANK SIZE    without a launcher: ranks meet in a folder; calculates
 //   nodes_probe lose  FOLDER RANK SIZE LOST...    sums until one fails, which must name one of the
-//                                                 ranks LOST
+//                                                 ranks LOST; FOLDER/begun.RANK comes after the
+//                                                 first, and holds the number of the process
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,7 +104,16 @@ bool names(const std::string& text, int rank) {
   return std::regex_search(text, std::regex(others + std::to_string(rank) + "\\b"));
 }
 
-void lose(const Rank& r, const std::vector<int>& lost) {
+// For who waits outside: complete as soon as it is there.
+void tell_begun(const Folder& folder) {
+  const std::string name = folder.path + "/begun." + std::to_string(folder.rank);
+  std::ofstream(name + ".draft") << ::getpid() << "\n";
+  (void)std::rename((name + ".draft").c_str(), name.c_str());
+}
+
+void lose(const Rank& r, const Folder& folder, const std::vector<int>& lost) {
+  expect(r, calculate(r, 1) == ESP_OK, "the first sum failed");
+  tell_begun(folder);
   const double begin = esp_time();
   const esp_status status = calculate(r, 100'000'000);
   const std::string text = esp_team_error(r.world);
@@ -140,7 +150,7 @@ int main(int argc, char** argv) {
   } else if (mode == "lose") {
     std::vector<int> lost;
     for (int i = 5; i < argc; ++i) lost.push_back(std::atoi(argv[i]));
-    lose(r, lost);
+    lose(r, folder, lost);
   } else {
     expect(r, calculate(r, mode == "start" ? 1 : 30) == ESP_OK, "a sum failed");
     if (mode != "start") every_root(r);

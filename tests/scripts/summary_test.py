@@ -13,6 +13,7 @@ FAILED = '<testcase name="{}" status="fail"><failure/></testcase>'
 DISABLED = '<testcase name="{}" status="disabled"/>'
 SKIPPED = ('<testcase name="{}" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>'
            '<system-out>{}</system-out></testcase>')
+NOT_RUN = '<testcase name="{}" status="notrun"><skipped message="{}"/></testcase>'
 
 
 class Summary(unittest.TestCase):
@@ -50,6 +51,24 @@ class Summary(unittest.TestCase):
             "skipped  release: a: no mpirun", "skipped  release: b: no membarrier here",
             "skipped  release: c: no reason given (SKIP_RETURN_CODE=77)",
             "0 passed, 0 failed, 3 skipped"]))
+
+    def test_what_matches_a_regular_expression_is_skipped_too(self):
+        self.report("release", NOT_RUN.format("a", "SKIP_REGULAR_EXPRESSION_MATCHED"))
+        self.assertEqual(self.summary("release"), (0, [
+            "skipped  release: a: no reason given (SKIP_REGULAR_EXPRESSION_MATCHED)",
+            "0 passed, 0 failed, 1 skipped"]))
+
+    def test_what_could_not_be_run_has_failed(self):
+        self.report("release", NOT_RUN.format("a_NOT_BUILT", "Unable to find executable"),
+                    NOT_RUN.format("b", "Required Files Missing"),
+                    *(NOT_RUN.format(name, "Fixture dependency failed") for name in "cd"),
+                    FAILED.format("e"), FAILED.format("f"))
+        self.assertEqual(self.summary("release"), (1, [
+            "FAILED   release: a_NOT_BUILT: Unable to find executable",
+            "FAILED   release: b: Required Files Missing",
+            "FAILED   release: c and 1 more: Fixture dependency failed",
+            "FAILED   release: e", "FAILED   release: f",
+            "0 passed, 6 failed, 0 skipped"]))
 
     def test_reasons_stand_just_above_the_closing_line(self):
         self.report("release", FAILED.format("b"), SKIPPED.format("a", "SKIP: no guest\n"))

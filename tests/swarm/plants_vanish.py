@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Without ESPALIER_PLANTED_BUGS planted bugs leave no trace.
+"""Without ESPALIER_PLANTED_BUGS planted bugs leave no trace; and each is one that the swarm knows.
 
 Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is preprocessed as the
 library's compiler does it, and again with each ESP_PLANT(number, normal, buggy) replaced by hand by
-(normal). What comes out must be the same program, word for word.
+(normal). What comes out must be the same program, word for word. The numbers are those of bugs.cpp.
 """
 import json
 import pathlib
@@ -73,7 +73,9 @@ def main():
     database = json.loads((pathlib.Path(sys.argv[2]) / "compile_commands.json").read_text())
     library = {pathlib.Path(e["file"]).resolve(): e for e in database
                if "swarm_planted" not in e.get("output", e["command"])}
-    checked = plants = 0
+    bugs = (source / "tests/swarm/bugs.cpp").read_text()
+    described = set(re.findall(r"^ *\{(\d+), ", bugs, re.MULTILINE))
+    checked, planted = 0, []
     for folder in FOLDERS:
         for path in sorted((source / folder).rglob("*.?pp")):
             text = path.read_text()
@@ -88,9 +90,11 @@ def main():
                 print(f"{path}: the program differs from one without plants")
                 return 1
             checked += 1
-            plants += text.count(PLANT)
-    print(f"{plants} plants in {checked} files leave no trace")
-    return 0 if plants > 0 else 1
+            planted += re.findall(re.escape(PLANT) + r"\s*(\d+)", text)
+    for number in sorted(described.symmetric_difference(planted)):
+        print(f"bug {number} is {'not planted' if number in described else 'not in bugs.cpp'}")
+    print(f"{len(planted)} plants in {checked} files leave no trace")
+    return 0 if planted and described == set(planted) else 1
 
 
 if __name__ == "__main__":

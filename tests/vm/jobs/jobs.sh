@@ -190,7 +190,7 @@ job_devices_chosen_automatically() {
 }
 job_esp_info() {
   local said
-  said=$(WITHOUT="2" job 3 3 shm,rc,ud,tcp "$bin/esp-info")
+  said=$(WITHOUT="2" job 3 3 shm,rc,ud,tcp "$bin/esp-info") || return 1
   echo "$said"
   grep -q "^rdma  *rxe0:1 RoCE, active" <<< "$said" &&
     grep -q "rank 1 .* rc by rxe0:1.*ud: not needed, tcp: not needed" <<< "$said" &&
@@ -199,7 +199,7 @@ job_esp_info() {
 # One connection for three peers: exactly what is said of the others.
 job_esp_info_few_connections() {
   local said beyond
-  said=$(ESPALIER_RDMA_CONNECTIONS=1 job 4 4 shm,rc,ud "$bin/esp-info")
+  said=$(ESPALIER_RDMA_CONNECTIONS=1 job 4 4 shm,rc,ud "$bin/esp-info") || return 1
   echo "$said"
   beyond=$(grep "^  rank [123] .* ud by rxe0:1, " <<< "$said")
   # The one may be the partner of another by now.
@@ -211,9 +211,10 @@ job_esp_info_few_connections() {
 # Connections of a tree over the nodes, counted at the end: two ends per edge between heads, at most
 # as many as a head has neighbours (the root: 3), and none of anybody else.
 job_connections_16_ranks_8_nodes() {
-  local said
-  said=$(ESPALIER_COUNTERS=1 job 16 8 shm,rc,ud "$probe" tree 2>&1)
+  local said code=0
+  said=$(ESPALIER_COUNTERS=1 job 16 8 shm,rc,ud "$probe" tree 2>&1) || code=$?
   echo "$said"
+  ((code == 0)) || return 1
   sed -n 's/^espalier\[\([0-9]*\)\].* queue_pairs \([0-9]*\).*/\1 \2/p' <<< "$said" | sort -n |
     awk '{ print "rank " $1 ": " $2 " queue pairs"; sum += $2 }
     $1 % 2 == 0 && ($2 < 1 || $2 > degree[$1 / 2]) || $1 % 2 == 1 && $2 > 0 { wrong = 1 }
@@ -321,13 +322,20 @@ gone() {
 }
 job_device_gone_rc() { gone shm,rc,ud; }
 job_device_gone_ud() { gone shm,ud; }
-# The same for a second; the job goes on, and its connections are made anew.
+# The same for a second, which the job cannot end in; it goes on, and its connections are made anew.
 flap() {
+  local flaps code=0
+  flaps=$(< /sys/class/net/n1/carrier_down_count)
   ESPALIER_COUNTERS=1 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4
   ip link set n1 down
   sleep 1
-  link_up 1
-  end
+  kill -0 "$pid" || code=1
+  link_up 1 || code=1
+  end || code=$?
+  flaps=$(($(< /sys/class/net/n1/carrier_down_count) - flaps))
+  echo "node 1 lost its link $flaps times"
+  ((flaps > 0)) || code=1
+  return "$code"
 }
 job_link_down_and_up_rc() {
   flap shm,rc,ud || return 1
