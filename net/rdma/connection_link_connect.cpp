@@ -107,6 +107,8 @@ void ConnectionLink::answer(Peer& peer, const Letter& request) noexcept {
   if (peer.verdict || peer.lost) return;
   if (!settle(peer, request.expected)) return;
   if (!make_end(peer)) {
+    // No want of room, and not to be told as one: the datagrams tell that this rank gives up.
+    if (!port_.fault().ok()) return lose(peer.rank, adapter_failed(peer.rank));
     peer.handshake.refuse();
     write(peer, LetterKind::kNoRoom);
     return peer.has_work() ? no_room(peer, "this rank has") : void();

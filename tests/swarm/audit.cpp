@@ -161,7 +161,7 @@ void Audit::on_recv(Completion& op, Status status) noexcept {
 }
 
 void Audit::check_granted(Rank from, Rank to, const SegmentId& segment) {
-  if (segment.ordinal < kEagerSegments || is_dead_(to)) return;
+  if (segment.ordinal < kEagerSegments || is_dead_(to) || is_dead_(from)) return;
   const auto posted = posted_.find(key(to, false, segment, from));
   if (posted != posted_.end() && segment.ordinal < posted->second) return;
   fail(fmt::format("rank {} sends segment {} to rank {}, which has not asked for it", from,

@@ -49,6 +49,9 @@ class ConnectionStage final : public WorldStage {
 
   Wire& wire(Rank rank) override { return *node(rank).wire; }
   Counters& counters(Rank rank) override { return node(rank).counters; }
+  bool cut_off(Rank rank) const override {
+    return !nodes_[static_cast<std::size_t>(rank)].port->fault().ok();
+  }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;
@@ -119,7 +122,7 @@ class ConnectionStage final : public WorldStage {
   std::string misconduct() {
     if (!accesses_.failure().empty()) return accesses_.failure();
     std::string wrong = ran_dry(scenario_, net_);
-    const auto lives = [this](Rank rank) { return !crashed(rank); };
+    const auto lives = [this](Rank rank) { return !crashed(rank) && !cut_off(rank); };
     for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
       wrong = swarm::misconduct(scenario_, static_cast<Rank>(r), *nodes_[r].link, lives);
     }

@@ -14,7 +14,7 @@ namespace {
 
 // A rank that has found nothing for so long looks round, as a worker's waits do.
 constexpr std::uint64_t kLookAfterNs = 20'000'000;
-constexpr std::uint32_t kRoundsMax = 64;
+constexpr std::uint32_t kRoundsMax = 128;
 constexpr std::uint64_t kTimeoutNs = 200'000'000;
 constexpr std::uint64_t kEventsMax = 5'000'000;
 
@@ -37,7 +37,7 @@ Job::Job(const Scenario& scenario)
       liveness_(std::make_unique<JobLiveness>(*this)),
       results_(scenario.ops.size()),
       has_result_(scenario.ops.size(), false) {
-  audit_.tell_dead([this](Rank rank) { return stage_->crashed(rank); });
+  audit_.tell_dead([this](Rank rank) { return stage_->crashed(rank) || stage_->cut_off(rank); });
   const bool may_time_out = scenario.deviation.has_value() || scenario.departure.has_value();
   const WatchLimits limits = {0, may_time_out ? kTimeoutNs : 0};
   for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
@@ -183,7 +183,10 @@ int Job::take_turn(Node& node) {
   if (std::erase_if(node.look_times, [&](std::uint64_t at) { return at <= now; }) > 0) {
     node.looks = true;
   }
-  if (std::exchange(node.looks, false) && !node.departed) node.watch.look(0, now);
+  if (std::exchange(node.looks, false) && !node.departed) {  // as Worker does
+    stage_->wire(node.rank).idle();
+    node.watch.look(0, now);
+  }
   int events = 0;
   do {
     events += node.engine.progress();

@@ -25,9 +25,14 @@ void Job::check_status(const CallState& call, Status status) {
   const bool names_member =
       std::find(members.begin(), members.end(), status.rank()) != members.end();
   bool right = false;
+  const bool cut_off = std::any_of(members.begin(), members.end(),
+                                   [this](Rank member) { return stage_->cut_off(member); });
   switch (status.code()) {
     case ESP_ERR_PEER_DIED:
-      right = names_member && stage_->crashed(status.rank());
+      right = names_member && (stage_->crashed(status.rank()) || cut_off);
+      break;
+    case ESP_ERR_NETWORK:
+      right = names_member && cut_off;
       break;
     case ESP_ERR_CANCELED:  // nobody is to blame for it
       right = has_departed(team);

@@ -64,6 +64,15 @@ void draw_connections(Prng prng, Scenario& scenario) {
   if (prng.chance(0.3)) faults.echo = 0.2 * prng.unit();
 }
 
+// An adapter that fails, with everything on it. Only a board tells those who have nothing to do
+// with its rank.
+void draw_failing_adapters(Prng prng, Scenario& scenario) {
+  if (!scenario.has_connections() || !scenario.board || scenario.troubled()) return;
+  if (prng.chance(0.1)) {
+    scenario.world.faults.overruns = static_cast<std::uint32_t>(1 + prng.below(2));
+  }
+}
+
 // Each pair of ranks has memory for them.
 void draw_accesses(Prng prng, Scenario& scenario) {
   if (scenario.stage != StageKind::kConnections || scenario.ranks > 6 || prng.chance(0.3)) return;
@@ -106,6 +115,7 @@ void draw_network(Scenario& scenario) {
   draw_connections(network_prng(scenario.seed ^ other << 16), scenario);
   draw_paths(network_prng(scenario.seed ^ other << 32), scenario);
   draw_accesses(network_prng(scenario.seed ^ 0x707574), scenario);
+  draw_failing_adapters(network_prng(scenario.seed ^ 0x6f766572), scenario);
 }
 
 }  // namespace espalier::swarm

@@ -43,6 +43,9 @@ class RdmaStage final : public WorldStage {
 
   Wire& wire(Rank rank) override { return *node(rank).wire; }
   Counters& counters(Rank rank) override { return node(rank).counters; }
+  bool cut_off(Rank rank) const override {
+    return !nodes_[static_cast<std::size_t>(rank)].connection_port->fault().ok();
+  }
   void set_turn(Turn turn, void* context) override {
     turn_ = turn;
     context_ = context;
@@ -123,7 +126,7 @@ class RdmaStage final : public WorldStage {
   }
 
   std::string misconduct() {
-    const auto lives = [this](Rank rank) { return !crashed(rank); };
+    const auto lives = [this](Rank rank) { return !crashed(rank) && !cut_off(rank); };
     std::string wrong = ran_dry(scenario_, connection_net_);
     for (std::size_t r = 0; r < nodes_.size() && wrong.empty(); ++r) {
       const auto rank = static_cast<Rank>(r);
@@ -138,7 +141,8 @@ class RdmaStage final : public WorldStage {
   std::string broken_promises(Rank rank) {
     const Node& n = node(rank);
     std::uint32_t connected = 0;
-    for (Rank p = 0; p < static_cast<Rank>(scenario_.ranks) && !crashed(rank); ++p) {
+    for (Rank p = 0; p < static_cast<Rank>(scenario_.ranks) && !crashed(rank) && !cut_off(rank);
+         ++p) {
       connected += n.link->connected(p) ? 1 : 0;
       if (has_lost(*n.datagrams, p) != has_lost(*n.connections, p)) {
         return fmt::format("rank {} has lost rank {} by one path only", rank, p);

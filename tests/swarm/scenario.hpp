@@ -124,7 +124,8 @@ struct Scenario {
   }
   // Is any operation allowed to fail?
   bool troubled() const noexcept {
-    return deviation.has_value() || departure.has_value() || world.faults.crashes > 0;
+    return deviation.has_value() || departure.has_value() || world.faults.crashes > 0 ||
+           world.faults.overruns > 0;
   }
   // The call of a member (its team rank).
   const OpSpec& call(std::size_t op, std::int32_t member) const noexcept {

@@ -29,6 +29,8 @@ class Stage {
   virtual std::uint64_t events() const = 0;
   virtual std::uint64_t unseed() const = 0;
   virtual bool crashed(Rank rank) const = 0;
+  // Its adapter has failed; the rank lives.
+  virtual bool cut_off(Rank) const { return false; }
   // Sent by connections where there are datagrams, too. Before close().
   virtual std::uint64_t connection_frames() const { return 0; }
 
