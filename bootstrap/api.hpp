@@ -40,6 +40,26 @@ void on_owner(esp_job& job, Work&& work) {
   }
 }
 
+// A blocking call that touches its team after it has waited: no callback frees that meanwhile.
+class Caller {
+ public:
+  explicit Caller(esp_team& team) noexcept : team_(team) { count(1); }
+  ~Caller() { count(~std::uint32_t{0}); }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+ private:
+  void count(std::uint32_t more) noexcept {
+    std::atomic<std::uint32_t>& callers = team_.team.callers;
+    if (team_.job->threaded) {
+      callers.fetch_add(more, std::memory_order_relaxed);
+    } else {  // There is but one thread, and this is on the way of every message.
+      callers.store(callers.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
+  }
+  esp_team& team_;
+};
+
 // For frames to ranks that are not connected yet, a moment.
 void wait_for_connections(esp_job& job) noexcept;
 

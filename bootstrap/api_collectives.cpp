@@ -41,6 +41,7 @@ struct BlockingWait {
 }
 
 [[gnu::noinline]] esp_status run_engine(esp_team& handle, const Call& call) {
+  const api::Caller caller(handle);
   esp_job& job = *handle.job;
   Team& team = handle.team;
   BlockingWait wait;
@@ -199,6 +200,8 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
 
 esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
   ++handle.job->counters.short_operations;
+  if (!handle.team.held_calls.empty()) [[unlikely]]
+    handle.team.show_held_calls();
   if (completed) [[likely]]
     return ESP_OK;
   return api::fail_team(handle, handle.team.fault);

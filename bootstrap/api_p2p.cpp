@@ -133,6 +133,7 @@ struct Counted : Op {
 // kMost: 1, or as many as travel without a grant. A single segment should not pay for sixteen.
 template <std::size_t kMost>
 esp_status send_segments(const Message& message, const void* buffer) {
+  const api::Caller caller(message.handle);
   esp_job& job = *message.handle.job;
   Team& team = message.handle.team;
   espalier::Wire& wire = message.wire();
@@ -238,6 +239,7 @@ void fail_receive(const Message& message, Status own, Status status) {
 }
 
 esp_status receive_segments(const Message& message, void* buffer) {
+  const api::Caller caller(message.handle);
   Team& team = message.handle.team;
   Counted<RecvOp> op;
   auto id = message.first();
@@ -319,6 +321,7 @@ esp_status start_flow(esp_team& handle, const Engine::Flow& flow, const esp_noti
 }
 
 esp_status run_flow(esp_team& handle, const Engine::Flow& flow) {
+  const api::Caller caller(handle);
   esp_request* request = nullptr;
   const esp_status started = start_flow(handle, flow, nullptr, &request);
   if (started != ESP_OK) return started;

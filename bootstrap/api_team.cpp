@@ -134,6 +134,7 @@ std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
 
 esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
                       esp_team** made) {
+  const api::Caller caller(parent);
   esp_job& job = *parent.job;
   Agreement agreed;
   esp_status status = agree(parent, purpose, mine, ids, agreed);
@@ -201,7 +202,12 @@ int esp_team_rank_of(const esp_team* team, int job_rank) {
 }
 const char* esp_team_error(const esp_team* team) {
   if (team == nullptr) return "";
-  return team->team.failed() ? team->team.fault_text.c_str() : team->job->errors.last();
+  const char* text = nullptr;
+  // Written by the owner, once and for good.
+  api::on_owner(*team->job, [&] {
+    text = team->team.failed() ? team->team.fault_text.c_str() : team->job->errors.last();
+  });
+  return text;
 }
 
 esp_status esp_team_dup(esp_team* parent, esp_team** team) {
@@ -253,7 +259,7 @@ esp_status esp_team_free(esp_team* team) {
     return api::fail(job, ESP_ERR_STATE, "esp_team_free: the world team belongs to the job");
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
-    if (team->team.active != nullptr || team->team.is_waited_for()) {
+    if (team->team.active != nullptr || team->team.is_in_use()) {
       status = api::fail(job, ESP_ERR_STATE, "esp_team_free: operations are under way");
       return;
     }

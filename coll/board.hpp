@@ -7,7 +7,7 @@
 // for ever), a hash of what its writer has called and the payload, all in the same lines: one
 // transfer brings everything. A member's calls ring says which operations it has entered; entering
 // operation s+1 means that everything of operation s has been read, so the ring is also what frees
-// slots.
+// slots. (What a callback enters while its owner reads is shown when that is done: Team::enter.)
 //
 // Ownership: borrows the memory, which all members have mapped. Threads: owner. path: short
 #pragma once

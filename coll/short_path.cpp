@@ -24,11 +24,12 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
 
 // Slots and pages are used again some operations later, and only when every member has entered an
 // operation after their last use.
-bool ShortPath::make_room(Team& team, Call call, std::uint64_t depth) noexcept {
+bool ShortPath::make_room(Team& team, Entered call, std::uint64_t depth) noexcept {
   const std::uint64_t needed = call.sequence - depth + 1;
   for (int member = 0; member < team.size(); ++member) {
     if (team.board.has_entered(member, needed)) continue;
     team.short_wait = needed;
+    team.short_call = call.sequence;
     worker_.wait<4>([&] { return team.board.has_entered(member, needed) || team.failed(); });
     team.short_wait = 0;
     if (team.failed()) return false;
@@ -49,7 +50,7 @@ void ShortPath::wake(Team& team) noexcept {
   }
 }
 
-[[gnu::always_inline]] inline bool ShortPath::put(Team& team, Call call, const void* data,
+[[gnu::always_inline]] inline bool ShortPath::put(Team& team, Entered call, const void* data,
                                                   std::uint64_t bytes) noexcept {
   const std::uint64_t depth = Board::depth(bytes);
   if (call.sequence - team.safe >= depth && !make_room(team, call, depth)) [[unlikely]] {
@@ -65,16 +66,16 @@ void ShortPath::wake(Team& team) noexcept {
   return true;
 }
 
-bool ShortPath::await(Team& team, Call call, const Board::Slot& slot) noexcept {
+bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcept {
   const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == call.turn; };
-  team.short_wait = call.sequence;
+  team.short_wait = team.short_call = call.sequence;
   worker_.wait<4>([&] { return arrived() || team.failed(); });
   team.short_wait = 0;
   return arrived();
 }
 
 // The payload of the member's slot of this operation; nullptr when the team has failed.
-[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, Call call, int member,
+[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, Entered call, int member,
                                                               std::uint64_t bytes) noexcept {
   Board::Slot& slot = team.board.slot(member, call.sequence);
   if (slot.turn.load(std::memory_order_acquire) != call.turn && !await(team, call, slot)) {
@@ -88,7 +89,7 @@ bool ShortPath::await(Team& team, Call call, const Board::Slot& slot) noexcept {
 }
 
 // The histories differ: at this operation or at an earlier one.
-void ShortPath::mismatch(Team& team, Call call, int member) noexcept {
+void ShortPath::mismatch(Team& team, Entered call, int member) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
   CallSignature mine;
   (void)team.board.read(team.rank, call.sequence, mine);
@@ -96,7 +97,7 @@ void ShortPath::mismatch(Team& team, Call call, int member) noexcept {
 }
 
 bool ShortPath::barrier(Team& team) noexcept {
-  const Call call(team);
+  const Entered call(team);
   if (!put(team, call, nullptr, 0)) return false;
   for (int member = 0; member < team.size(); ++member) {
     if (member != team.rank && get(team, call, member, 0) == nullptr) return false;
@@ -106,7 +107,7 @@ bool ShortPath::barrier(Team& team) noexcept {
 }
 
 bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
-  const Call call(team);
+  const Entered call(team);
   if (team.rank == root) return put(team, call, buffer, bytes);
   announce(team);
   const std::byte* payload = get(team, call, root, bytes);
@@ -116,7 +117,7 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
 }
 
 // Combines everybody's slot, and `own` as this rank's, into what.output, in rank order.
-[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Call call, const void* own,
+[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Entered call, const void* own,
                                                       const Reduction& what) noexcept {
   const int size = team.size(), rank = team.rank;
   if (size > static_cast<int>(kBatch)) [[unlikely]] {
@@ -137,7 +138,7 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   return true;
 }
 
-bool ShortPath::combine_many(Team& team, Call call, const void* own,
+bool ShortPath::combine_many(Team& team, Entered call, const void* own,
                              const Reduction& what) noexcept {
   const void* operands[kBatch];
   std::size_t k = 0;
@@ -156,13 +157,14 @@ bool ShortPath::combine_many(Team& team, Call call, const void* own,
   return true;
 }
 
-const std::byte* ShortPath::own_payload(Team& team, Call call, std::uint64_t bytes) const noexcept {
+const std::byte* ShortPath::own_payload(Team& team, Entered call,
+                                        std::uint64_t bytes) const noexcept {
   return team.board.payload(team.board.slot(team.rank, call.sequence), team.rank, call.sequence,
                             bytes);
 }
 
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
-  const Call call(team);
+  const Entered call(team);
   if (team.rank != root) return put(team, call, what.input, what.bytes);
   announce(team);
   if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, call, what.input, what);
@@ -173,7 +175,7 @@ bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
 }
 
 bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
-  const Call call(team);
+  const Entered call(team);
   if (!put(team, call, what.input, what.bytes)) [[unlikely]]
     return false;
   // Up to kBatch members the output is written after everything has been read.

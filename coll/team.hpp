@@ -90,13 +90,17 @@ struct Team {
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
-  std::uint64_t short_wait =
-      0;  // the operation that the short path waits for members to enter, or 0
-  std::uint64_t flow_waits = 0;     // odd while a blocking send or receive waits
-  int flow_peer = -1;               // for this member,
-  std::uint64_t flow_bytes = 0;     // for a message of this size
-  std::uint64_t flow_sequence = 0;  // and number
-  Instance* active = nullptr;       // list of instances under way
+  // The operation that the short path waits for members to enter, or 0; and whose own it is for.
+  std::uint64_t short_wait = 0, short_call = 0;
+  std::vector<CallSignature::Words> held_calls;  // entered meanwhile: see enter()
+  std::uint64_t flow_waits = 0;                  // odd while a blocking send or receive waits
+  int flow_peer = -1;                            // for this member,
+  std::uint64_t flow_bytes = 0;                  // for a message of this size
+  std::uint64_t flow_sequence = 0;               // and number
+  Instance* active = nullptr;                    // list of instances under way
+  // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
+  // reader: the owner, which does not free the team under them. Publishes nothing.
+  std::atomic<std::uint32_t> callers{0};
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;  // blocking small operations take it; off for good after a failure
@@ -118,15 +122,29 @@ struct Team {
 
   int size() const noexcept { return static_cast<int>(members.size()); }
   bool failed() const noexcept { return !fault.ok(); }
-  // A blocking call that has no instance waits for members.
-  bool is_waited_for() const noexcept { return short_wait != 0 || flow_waits % 2 == 1; }
-  // Numbers the operation and shows it to the other members.
+  // A blocking call is under way, whether its operation has ended or not.
+  bool is_in_use() const noexcept {
+    return short_wait != 0 || callers.load(std::memory_order_relaxed) != 0;
+  }
+  // Numbers the operation and shows it to the other members. Not yet, if a callback enters it while
+  // the short path waits: they would take it that everything of that operation had been read.
   void enter(const CallSignature& signature) noexcept {
     ++sequence;
     const CallSignature::Words words = signature.words();
     const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
     history = mixed ^ mixed >> 29;
-    if (board) board.enter(rank, sequence, words);
+    if (!board) return;
+    if (short_wait == 0) [[likely]] {
+      board.enter(rank, sequence, words);
+    } else {
+      held_calls.push_back(words);
+    }
+  }
+  // Everything of the operation that waited has been read, or the team has failed.
+  void show_held_calls() noexcept {
+    const std::uint64_t first = sequence + 1 - held_calls.size();
+    for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(rank, first + i, held_calls[i]);
+    held_calls.clear();
   }
   Wire& wire_to(std::size_t member) const noexcept {
     return wires.empty() ? *wire : *wires[member];

@@ -53,7 +53,7 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   if (team.short_wait != 0) {
     what.identity = &team.short_wait;
     what.sequence = team.short_wait;
-    (void)team.board.read(team.rank, team.sequence, what.signature);
+    (void)team.board.read(team.rank, team.short_call, what.signature);
   } else if (team.flow_waits % 2 == 1) {
     what.identity = &team.flow_waits;
     what.sequence = team.flow_sequence;
@@ -142,17 +142,20 @@ bool TeamWatch::has_done_its_part(const Team& team, const Pending& what, int mem
   return waited_ns < kGoneNs || std::find(owing.begin(), owing.end(), member) == owing.end();
 }
 
-// A member that waits to leave the job will not call what it has not called.
+// A member that waits to leave the job, or has freed the team, will not call what it has not
+// called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
   for (int member = 0; team.board && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
-    if (member == team.rank || !is_leaving(team, member)) continue;
+    const bool freed = !team.is_remote(member) && team.board.has_freed(member);
+    if (member == team.rank || (!freed && !is_leaving(team, member))) continue;
     if (has_done_its_part(team, what, member, waited_ns)) continue;
     if (find_report(team, waited_ns)) return true;
-    engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
-                 fmt::format("operation {} on team {}: rank {} finalizes its job where this rank "
-                             "called {}",
-                             what.sequence, team.id, rank, what.signature.to_text()));
+    engine_.fail(
+        team, Status(ESP_ERR_MISMATCH, rank),
+        fmt::format("operation {} on team {}: rank {} {} where this rank called {}", what.sequence,
+                    team.id, rank, freed ? "has freed the team" : "finalizes its job",
+                    what.signature.to_text()));
     return true;
   }
   return false;

@@ -72,7 +72,8 @@ class ShmWire final : public Wire {
   // Nobody receives anything of this team any more: lets go of what came before its receive, and
   // drops what comes yet. The number is not used again.
   void forget_team(std::uint32_t team);
-  // Nothing is under way, and nothing is kept for anybody, as far as this end knows.
+  // Looks what has been acknowledged; then: is nothing under way, and nothing kept for anybody, as
+  // far as this end knows?
   bool quiet() noexcept;
   std::uint32_t local(Rank rank) const noexcept {
     return local_of_rank_[static_cast<std::size_t>(rank)];

@@ -121,6 +121,11 @@ bool ShmWire::granted(Peer& p, const Send& send) noexcept {
 }
 
 void ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
+  if (p.awaits_grant) {
+    p.awaits_grant = false;
+    drop_interest(p);
+  }
+  if (forgotten_.has(cell.flow)) return;
   const auto limit = static_cast<std::uint32_t>(cell.where);
   auto* grant = static_cast<Grant*>(grants_.find(p.rank, cell.flow, 0));
   if (grant == nullptr) {
@@ -130,10 +135,6 @@ void ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
     grants_.insert(*grant);
   }
   grant->limit = std::max(grant->limit, limit);
-  if (p.awaits_grant) {
-    p.awaits_grant = false;
-    drop_interest(p);
-  }
 }
 
 bool ShmWire::has_room(Peer& p, bool ticket) noexcept {

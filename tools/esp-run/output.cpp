@@ -3,11 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <climits>
+#include <string>
 #include <string_view>
 
 #include "exit_codes.hpp"
@@ -15,9 +16,8 @@
 namespace esp_run {
 namespace {
 
-// What one call passes on before others get their turn: 1 MiB, the most that a pipe holds (of an
-// ordinary user), so for a rank that has ended it is all.
-constexpr int kReadsMax = (1 << 20) / kLineBytesMax;
+// 1 MiB, the most that a pipe holds (of an ordinary user): all that a rank leaves when it ends.
+constexpr int kReadsOfAll = (1 << 20) / kLineBytesMax;
 
 void set_lock(int fd, short type) {
   struct flock range {};
@@ -25,6 +25,14 @@ void set_lock(int fd, short type) {
   range.l_whence = SEEK_SET;
   while (fcntl(fd, F_SETLKW, &range) != 0 && errno == EINTR) {
   }
+}
+
+// A description of our own that does not block: a terminal that has been stopped may say that it is
+// ready for the sake of a byte. The user's description stays as it is.
+UniqueFd open_terminal(int fd) {
+  if (isatty(fd) == 0) return {};
+  const std::string path = fmt::format("/proc/self/fd/{}", fd);
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 }  // namespace
@@ -40,6 +48,11 @@ void SharedLock::lock() {
 void SharedLock::unlock() {
   set_lock(file_.get(), F_UNLCK);
 }
+
+TaggedOutput::TaggedOutput(SharedLock& lock, const FrameStream& root)
+    : lock_(lock),
+      root_(root),
+      terminals_{open_terminal(STDOUT_FILENO), open_terminal(STDERR_FILENO)} {}
 
 TaggedOutput::Pipes TaggedOutput::open(int rank) {
   return {open_channel(rank, STDOUT_FILENO), open_channel(rank, STDERR_FILENO)};
@@ -59,21 +72,21 @@ UniqueFd TaggedOutput::open_channel(int rank, int target) {
 void TaggedOutput::add_to(PollSet& polls) {
   std::erase_if(channels_, [](const Channel& channel) { return !channel.pipe.is_open(); });
   for (Channel& channel : channels_) {
-    polls.add(channel.pipe.get(), POLLIN, [this, &channel] { pump(channel); });
+    polls.add(channel.pipe.get(), POLLIN, [this, &channel] { pump(channel, 1); });
   }
 }
 
 void TaggedOutput::finish(int rank) {
   for (Channel& channel : channels_) {
     if (channel.rank != rank) continue;
-    pump(channel);
+    pump(channel, kReadsOfAll);
     end_line_and_close(channel);
   }
 }
 
-void TaggedOutput::pump(Channel& channel) {
+void TaggedOutput::pump(Channel& channel, int reads_max) {
   std::array<char, kLineBytesMax> buffer;
-  for (int reads = 0; reads < kReadsMax && channel.pipe.is_open(); ++reads) {
+  for (int reads = 0; reads < reads_max && channel.pipe.is_open(); ++reads) {
     const ssize_t count = ::read(channel.pipe.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
@@ -115,13 +128,15 @@ void TaggedOutput::write_lines(Channel& channel, const std::string& lines) {
 
 // False when nobody reads any more, or the root is gone: then the job ends, whoever has paused.
 bool TaggedOutput::write_all(int target, std::string_view text) {
+  const UniqueFd& terminal = terminals_[target == STDOUT_FILENO ? 0 : 1];
+  const int to = terminal.is_open() ? terminal.get() : target;
   while (!text.empty() && root_.is_open()) {
-    std::array<pollfd, 2> polled{{{target, POLLOUT, 0}, {root_.fd(), POLLRDHUP, 0}}};
+    std::array<pollfd, 2> polled{{{to, POLLOUT, 0}, {root_.fd(), POLLRDHUP, 0}}};
     poll(polled.data(), polled.size(), -1);
     if (polled[1].revents != 0) return false;
     // A pipe that is ready takes this much without blocking.
     const std::size_t bytes = std::min<std::size_t>(text.size(), PIPE_BUF);
-    const ssize_t written = ::write(target, text.data(), bytes);
+    const ssize_t written = ::write(to, text.data(), bytes);
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (written < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));

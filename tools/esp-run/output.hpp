@@ -5,6 +5,7 @@
 // than kLineBytesMax is broken.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <list>
 #include <string>
@@ -36,7 +37,7 @@ class TaggedOutput {
     UniqueFd err;
   };
 
-  TaggedOutput(SharedLock& lock, const FrameStream& root) : lock_(lock), root_(root) {}
+  TaggedOutput(SharedLock& lock, const FrameStream& root);
 
   Pipes open(int rank);
   void add_to(PollSet& polls);
@@ -52,7 +53,7 @@ class TaggedOutput {
   };
 
   UniqueFd open_channel(int rank, int target);
-  void pump(Channel& channel);
+  void pump(Channel& channel, int reads_max);
   static std::string take_lines(Channel& channel, std::string_view text);
   void end_line_and_close(Channel& channel);
   void write_lines(Channel& channel, const std::string& lines);
@@ -60,7 +61,8 @@ class TaggedOutput {
 
   SharedLock& lock_;
   const FrameStream& root_;
-  std::list<Channel> channels_;  // A list: handlers of a PollSet keep references.
+  std::array<UniqueFd, 2> terminals_;  // Of stdout and stderr, where they are terminals.
+  std::list<Channel> channels_;        // A list: handlers of a PollSet keep references.
 };
 
 }  // namespace esp_run
