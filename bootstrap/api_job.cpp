@@ -136,7 +136,7 @@ int esp_job_node(const esp_job* job, int rank) {
   return job->nodes.node_of[static_cast<std::size_t>(rank)];
 }
 esp_team* esp_job_world(esp_job* job) {
-  return job != nullptr ? job->teams.front().get() : nullptr;
+  return job != nullptr ? job->world : nullptr;
 }
 const char* esp_job_error(const esp_job* job) {
   return job != nullptr ? job->errors.last() : "";

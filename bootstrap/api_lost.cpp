@@ -19,16 +19,23 @@ namespace {
 class CounterWait {
  public:
   CounterWait(esp_job& job, const int64_t* counter, int64_t value, double limit_s)
-      : job_(job), counter_(counter), value_(value), seen_(now()) {
+      : job_(job), counter_(counter), value_(value), begin_ns_(job.clock.now_ns()), seen_(now()) {
     const double begin_s = esp_time();
     end_s_ = limit_s > 0 ? begin_s + limit_s : kNever;
     next_look_s_ = begin_s + kStillSeconds;
   }
 
   bool reached() const noexcept { return now() <= value_; }
-  // Until it is time for a look, at the latest. Only reads.
-  bool pauses() const noexcept { return reached() || esp_time() > std::min(end_s_, next_look_s_); }
-  // After a pause. True: it has ended, reached or not.
+  // Until it is time for a look, at the latest.
+  void go_on() {
+    const auto pauses = [&] { return reached() || esp_time() > std::min(end_s_, next_look_s_); };
+    if (job_.threaded) {
+      wait_until(job_, pauses, nullptr);
+    } else {
+      job_.worker->wait(pauses, begin_ns_);  // For the watchdog all of it is one wait.
+    }
+  }
+  // After that. True: it has ended, reached or not.
   bool over() {
     if (reached()) return true;
     const double time_s = esp_time();
@@ -54,7 +61,9 @@ class CounterWait {
 
   esp_job& job_;
   const int64_t* counter_;
-  int64_t value_, seen_;
+  const int64_t value_;
+  const std::uint64_t begin_ns_;
+  int64_t seen_;
   double end_s_, next_look_s_;
   Status loss_;
 };
@@ -84,8 +93,7 @@ esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
   const double limit = timeout_seconds > 0 ? timeout_seconds : job->config.timeout;
   api::CounterWait wait(*job, counter, value, limit);
   do {
-    api::wait_until(
-        *job, [&] { return wait.pauses(); }, nullptr);
+    wait.go_on();
   } while (!wait.over());
   api::flush(*job);
   if (wait.reached()) return ESP_OK;

@@ -157,6 +157,8 @@ esp_status start(const Access& access, const esp_notify* notify, esp_request** r
   esp_job& job = access.job();
   const esp_status reports = api::check_report(job, access.caller, notify, request);
   if (reports != ESP_OK) return reports;
+  if (job.one_sided->is_closed()) [[unlikely]]
+    return api::fail(job, ESP_ERR_CANCELED, "the job is being finalized");
   const auto begin = [&](esp_request* pending) {
     auto started = job.one_sided->start(access.call, Finish{api::finish_request, pending});
     return api::conclude(job, pending, started, request);
@@ -246,6 +248,7 @@ esp_status esp_region_create(esp_team* team, size_t bytes, esp_region** region) 
   if (region == nullptr) return api::bad_argument(job, __func__, "no place for the region");
   *region = nullptr;
   if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
+  const api::Caller caller(*team);
   auto made = std::make_unique<esp_region>();
   made->team = team;
   const Part part = make_part(job, bytes);
@@ -270,6 +273,7 @@ esp_status esp_region_free(esp_region* region) {
   esp_team& team = *region->team;
   esp_job& job = *team.job;
   if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
+  const api::Caller caller(team);
   const esp_status status = api::meet(team, Purpose::kRegionEnd);
   const esp_region::Member own = region->members[static_cast<std::size_t>(team.team.rank)];
   api::on_owner(job, [&] {

@@ -120,6 +120,7 @@ Outcome map_segment(esp_job& job, shm::MemoryFile own) {
       [&](Rank rank) { return job.cards[static_cast<std::size_t>(rank)].asymmetric_fence != 0; });
   job.doorbell.emplace(job.segment->rank_block(job.nodes.local_index).bell,
                        job.segment->header().sleepers, asymmetric);
+  prepare_to_ring();
   return Unit{};
 }
 
@@ -324,7 +325,8 @@ void add_world(esp_job& job) {
       board_bytes(job, job.size, static_cast<std::size_t>(job.nodes.count()));
   std::byte* board = bytes <= job.config.heap_bytes ? job.segment->heap(0) : nullptr;
   if (board != nullptr && job.nodes.local_index == 0) (void)job.heap->allocate(bytes);
-  add_team(job, 0, std::move(members), board).is_world = true;
+  job.world = &add_team(job, 0, std::move(members), board);
+  job.world->is_world = true;
 }
 
 // Members on several nodes: the network to those of others.

@@ -169,7 +169,8 @@ struct esp_job {
   espalier::Pool<esp_request> requests;
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
-  std::vector<std::unique_ptr<esp_team>> teams;  // world first
+  std::vector<std::unique_ptr<esp_team>> teams;  // world first; the owner's
+  esp_team* world = nullptr;                     // set before there are other threads, for all
   std::vector<std::unique_ptr<esp_region>> regions;
   std::vector<espalier::OldBoard> old_boards;
   espalier::TeamIds team_ids{0, 1};  // of the teams that this rank numbers

@@ -78,6 +78,7 @@ class OneSided final : public Agent, private MessageTaker {
   // The job ends: what is under way is cancelled, nothing is started any more, and messages that
   // still come are dropped. Regions are served until the network is closed.
   void close() noexcept;
+  bool is_closed() const noexcept { return closed_; }
 
   // Explains how an operation of its ended that did not end well; for the job's error texts.
   void on_failure(void (*note)(void* context, std::string text), void* context) noexcept {

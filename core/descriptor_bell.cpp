@@ -35,7 +35,19 @@ int open_socket() noexcept {
   return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+bool send_to(int fd, const Address& address) noexcept {
+  const char byte = 1;
+  return ::sendto(fd, &byte, sizeof byte, MSG_NOSIGNAL, address.get(), address.bytes) > 0;
+}
+
 }  // namespace
+
+// By which rings go, of any thread; -1: there was no descriptor for it. Not a job's: a Bell, which
+// is all that ringers know, lies in memory of several processes.
+static int sender() noexcept {
+  static const int fd = open_socket();
+  return fd;
+}
 
 Result<std::unique_ptr<DescriptorBell>> DescriptorBell::create() {
   std::uint64_t mailbox = 0;
@@ -65,12 +77,18 @@ void DescriptorBell::drain() noexcept {
   }
 }
 
+void prepare_to_ring() noexcept {
+  (void)sender();
+}
+
 void ring_mailbox(std::uint64_t mailbox) noexcept {
+  const Address address(mailbox);
+  if (send_to(sender(), address) || errno == ECONNREFUSED) return;
+  // It holds what sleepers have not read yet, and may be full of that; or the program has closed
+  // what it did not know. A new one is not, and when the mailbox is full, that is as good.
   const int fd = open_socket();
   if (fd < 0) return;  // The sleeper looks around by itself now and then.
-  const Address address(mailbox);
-  const char byte = 1;
-  (void)::sendto(fd, &byte, sizeof byte, MSG_NOSIGNAL, address.get(), address.bytes);
+  (void)send_to(fd, address);
   ::close(fd);
 }
 

@@ -33,5 +33,8 @@ class DescriptorBell {
 
 // Makes the descriptor of that name readable; nothing happens when it is gone.
 void ring_mailbox(std::uint64_t mailbox) noexcept;
+// Setup: opens what ring_mailbox() sends by, for when there are no descriptors left. One for the
+// process, which stays; a child made by fork() may go on using it.
+void prepare_to_ring() noexcept;
 
 }  // namespace espalier

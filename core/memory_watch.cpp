@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -22,6 +21,7 @@
 #include <utility>
 
 #include "core/assert.hpp"
+#include "core/quiet_thread.hpp"
 
 namespace espalier {
 namespace {
@@ -37,6 +37,19 @@ Error failed(const char* what, int number) {
                fmt::format("memory cannot be watched: {}: {}", what, std::strerror(number)));
 }
 
+struct Mapping {
+  MemoryWatch::Range range;
+  bool is_private = false;
+};
+
+// A line of the process's map.
+std::optional<Mapping> parse_mapping(const std::string& line) {
+  unsigned long from = 0, to = 0;
+  char rights[5] = {};
+  if (std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, rights) != 3) return {};
+  return Mapping{{from, to}, rights[3] == 'p'};
+}
+
 // The mappings that it lies in, if all of it is mapped, and privately. Reads the process's map, a
 // line for each mapping.
 std::optional<MemoryWatch::Range> private_mappings(MemoryWatch::Range wanted) {
@@ -44,12 +57,12 @@ std::optional<MemoryWatch::Range> private_mappings(MemoryWatch::Range wanted) {
   std::ifstream maps("/proc/self/maps");
   std::uintptr_t at = wanted.begin;
   for (std::string line; at < wanted.end && std::getline(maps, line);) {
-    unsigned long from = 0, to = 0;
-    char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &from, &to, rights) != 3) return {};
+    const auto mapping = parse_mapping(line);
+    if (!mapping) return {};
+    const auto [from, to] = mapping->range;
     if (to <= at) continue;
-    if (from > at || rights[3] != 'p') return {};
-    if (!found) found = {from, to};
+    if (from > at || !mapping->is_private) return {};
+    if (!found) found = mapping->range;
     found->end = at = to;
   }
   if (at < wanted.end) return {};
@@ -58,6 +71,15 @@ std::optional<MemoryWatch::Range> private_mappings(MemoryWatch::Range wanted) {
 
 std::uintptr_t page_bytes() noexcept {
   return static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // no system call
+}
+
+// For writes to protected pages, of which there are none: so no access is ever stopped. False: also
+// where another descriptor watches.
+bool start_watching(int events, MemoryWatch::Range pages) noexcept {
+  uffdio_register wanted = {};
+  wanted.range = {pages.begin, pages.end - pages.begin};
+  wanted.mode = UFFDIO_REGISTER_MODE_WP;
+  return ::ioctl(events, UFFDIO_REGISTER, &wanted) == 0;
 }
 
 }  // namespace
@@ -71,7 +93,19 @@ std::uintptr_t MemoryWatch::page_after(const void* begin, std::uint64_t bytes) n
   return (end + page_bytes() - 1) & ~(page_bytes() - 1);
 }
 
-bool MemoryWatch::Gone::meets(std::uintptr_t from, std::uintptr_t to) const noexcept {
+void MemoryWatch::Ranges::add(Range range) noexcept {
+  const auto covers = [&](const Range& one) {
+    return one.begin <= range.begin && range.end <= one.end;
+  };
+  if (all || std::any_of(ranges.begin(), ranges.begin() + count, covers)) return;
+  if (count == kMax) {
+    all = true;
+  } else {
+    ranges[count++] = range;
+  }
+}
+
+bool MemoryWatch::Ranges::meets(std::uintptr_t from, std::uintptr_t to) const noexcept {
   const auto meets = [&](const Range& range) { return range.meets(from, to); };
   return all || std::any_of(ranges.begin(), ranges.begin() + count, meets);
 }
@@ -93,16 +127,11 @@ Outcome MemoryWatch::open() {
   if (::ioctl(events_, UFFDIO_API, &api) != 0) return failed("UFFDIO_API", errno);
   goodbye_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (goodbye_ < 0) return failed("eventfd", errno);
-  // Signals are for the program's threads.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const auto read = [](void* self) -> void* {
+  const auto read = [](void* self) noexcept -> void* {
     static_cast<MemoryWatch*>(self)->read_events();
     return nullptr;
   };
-  const int failure = ::pthread_create(&thread_, nullptr, read, this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int failure = start_quiet_thread(thread_, read, this);
   if (failure != 0) return failed("a thread", failure);
   reading_ = true;
   return Unit{};
@@ -110,6 +139,7 @@ Outcome MemoryWatch::open() {
 
 MemoryWatch::~MemoryWatch() {
   if (reading_) {
+    watch_nothing();
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(goodbye_, &one, sizeof one);
     ::pthread_join(thread_, nullptr);  // it has closed what it read from
@@ -125,11 +155,33 @@ bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
   // Whole mappings: one of which a part is watched is two, and mremap() does not move two.
   const std::optional<Range> all = private_mappings(pages);
   if (!all) return false;
-  // For writes to protected pages, of which there are none: so no access is ever stopped.
-  uffdio_register wanted = {};
-  wanted.range = {all->begin, all->end - all->begin};
-  wanted.mode = UFFDIO_REGISTER_MODE_WP;
-  return ::ioctl(events_, UFFDIO_REGISTER, &wanted) == 0;
+  if (!start_watching(events_, *all)) return false;
+  const std::lock_guard guard(lock_);
+  watched_.add(*all);
+  return true;
+}
+
+// Closing is not enough: a child that fork() has made may hold the descriptor, and who takes memory
+// away would wait for its news to be read. The kernel would also let one stop what another has
+// begun, but not begin there: so beginning again shows whose a mapping is.
+void MemoryWatch::watch_nothing() noexcept {
+  (void)settled();
+  const Ranges watched = [&] {
+    const std::lock_guard guard(lock_);
+    return watched_;
+  }();
+  if (watched.count == 0) return;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const auto mapping = parse_mapping(line);
+    if (!mapping || !mapping->is_private) continue;
+    const Range pages = mapping->range;
+    if (!watched.meets(pages.begin, pages.end) || !start_watching(events_, pages)) continue;
+    uffdio_range own = {pages.begin, pages.end - pages.begin};
+    (void)::ioctl(events_, UFFDIO_UNREGISTER, &own);
+  }
+  // Who had begun to take memory away before waits for the reader still.
+  (void)settled();
 }
 
 bool MemoryWatch::settled() const noexcept {
@@ -151,18 +203,19 @@ bool MemoryWatch::settled() const noexcept {
 
 void MemoryWatch::read_events() noexcept {
   pollfd awaited[] = {{events_, POLLIN, 0}, {goodbye_, POLLIN, 0}};
-  while (true) {
+  // What there is to read is read before it ends, too: somebody waits for that.
+  while (awaited[1].revents == 0) {
     if (::poll(awaited, 2, -1) < 0 && errno != EINTR) break;
-    if (awaited[1].revents != 0) break;
     const std::lock_guard guard(lock_);
     stirred_.store(true, std::memory_order_seq_cst);
     uffd_msg message = {};
     while (::read(events_, &message, sizeof message) == sizeof message) {
       if (message.event == UFFD_EVENT_REMAP) {
         const auto& moved = message.arg.remap;
-        note({moved.from, moved.from + moved.len});
+        gone_.add({moved.from, moved.from + moved.len});
+        watched_.add({moved.to, moved.to + moved.len});
       } else {  // UNMAP and REMOVE look alike; others were not asked for
-        note({message.arg.remove.start, message.arg.remove.end});
+        gone_.add({message.arg.remove.start, message.arg.remove.end});
       }
     }
   }
@@ -171,14 +224,6 @@ void MemoryWatch::read_events() noexcept {
   std::uint64_t one = 0;
   [[maybe_unused]] const auto read = ::read(goodbye_, &one, sizeof one);
   ::close(events_);
-}
-
-void MemoryWatch::note(Range range) noexcept {
-  if (gone_.count == Gone::kMax) {
-    gone_.all = true;
-  } else {
-    gone_.ranges[gone_.count++] = range;
-  }
 }
 
 MemoryWatch::Gone MemoryWatch::take() noexcept {

@@ -13,7 +13,8 @@
 //   asker:   changing? yield, ask again. Stirred? lock, which waits for the note: what has gone
 //
 // System V shared memory leaves without a word (shmdt()), so shared mappings are not watched.
-// Of memory that a child got by fork() nothing is told.
+// Of memory that a child got by fork() nothing is told. The child has the descriptor, too, so
+// before this object goes it has the kernel watch nothing more: nobody would read the news.
 //
 // Ownership: a descriptor and a thread, which allocates nothing: what it waits for might wait for
 // it. Threads: watch() and take() the owner's; the thread of its own reads. path: short (stirred),
@@ -41,14 +42,16 @@ class MemoryWatch {
       return begin < to && from < end;
     }
   };
-  struct Gone {
+  struct Ranges {
     static constexpr std::size_t kMax = 64;
     std::array<Range, kMax> ranges;
     std::size_t count = 0;
-    bool all = false;  // there were more: everything may have gone
+    bool all = false;  // there were more: any memory may be meant
 
+    void add(Range range) noexcept;
     bool meets(std::uintptr_t from, std::uintptr_t to) const noexcept;
   };
+  using Gone = Ranges;
 
   // The error says why it cannot be had (denied in a container, an old kernel).
   static Result<std::unique_ptr<MemoryWatch>> create();
@@ -72,8 +75,8 @@ class MemoryWatch {
  private:
   MemoryWatch() = default;
   Outcome open();
+  void watch_nothing() noexcept;
   void read_events() noexcept;
-  void note(Range range) noexcept;
 
   int events_ = -1;   // of the kernel
   int goodbye_ = -1;  // ends the thread
@@ -81,7 +84,8 @@ class MemoryWatch {
   // Readers: the owner. Publishes nothing: what has gone is under the lock.
   std::atomic<bool> stirred_{false};
   std::mutex lock_;
-  Gone gone_;  // under the lock
+  Gone gone_;       // under the lock
+  Ranges watched_;  // under the lock: where there may be watched memory
   pthread_t thread_ = {};
   bool reading_ = false;  // the thread lives
 };

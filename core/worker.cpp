@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/quiet_thread.hpp"
+
 namespace espalier {
 namespace {
 
@@ -142,7 +144,7 @@ Outcome Worker::start_thread() {
   ESP_ASSERT(!thread_.has_value());
   stop_.store(false, std::memory_order_relaxed);
   pthread_t thread{};
-  const int failure = ::pthread_create(&thread, nullptr, &thread_main, this);
+  const int failure = start_quiet_thread(thread, &thread_main, this);
   if (failure != 0) {
     // EAGAIN: no memory for the stack, or too many threads; the rest, a sandbox that forbids it.
     return error(failure == EAGAIN ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,

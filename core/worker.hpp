@@ -99,9 +99,10 @@ class Worker {
 
   // Owner. Returns when done() holds. done() must only look (or flush()); it is called very often.
   // kLooks: looks per round of progress(): 1 where progress() itself brings the news, more where
-  // done() reads shared memory directly.
+  // done() reads shared memory directly. `since_ns`: begin of a longer wait of which this is a
+  // part; 0: it begins here.
   template <unsigned kLooks = 1, typename Done>
-  void wait(Done&& done) noexcept {
+  void wait(Done&& done, std::uint64_t since_ns = 0) noexcept {
     for (std::uint32_t spin = spins() / kLooks; spin > 0; --spin) {
       for (unsigned look = 0; look < kLooks; ++look) {
         if (done()) return;
@@ -111,7 +112,7 @@ class Worker {
     }
     using Function = std::remove_reference_t<Done>;
     wait_slow([](void* f) noexcept { return static_cast<bool>((*static_cast<Function*>(f))()); },
-              const_cast<void*>(static_cast<const void*>(&done)));
+              const_cast<void*>(static_cast<const void*>(&done)), since_ns);
   }
 
   // Before the owner leaves the library for a while: nothing that it has posted waits for its next
@@ -165,7 +166,7 @@ class Worker {
 
  private:
   using Look = bool (*)(void*) noexcept;
-  [[gnu::noinline]] void wait_slow(Look done, void* context) noexcept;
+  [[gnu::noinline]] void wait_slow(Look done, void* context, std::uint64_t since_ns) noexcept;
   std::uint64_t patience_ns() const noexcept;
   void yield(std::uint64_t now_ns) noexcept;
   void nap(std::uint64_t now_ns) noexcept;

@@ -33,8 +33,9 @@ constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'00
 
 }  // namespace
 
-void Worker::wait_slow(Look done, void* context) noexcept {
+void Worker::wait_slow(Look done, void* context, std::uint64_t since_ns) noexcept {
   const std::uint64_t begin = clock_.now_ns();
+  const std::uint64_t waits_since = since_ns != 0 ? since_ns : begin;
   std::uint64_t idle_since = begin;
   std::uint64_t watched = begin;
   std::uint32_t busy_rounds = 0;
@@ -50,7 +51,7 @@ void Worker::wait_slow(Look done, void* context) noexcept {
     if (now - watched >= kWatchNs) {
       watched = now;
       for (Wire* wire : wires_) wire->idle();
-      if (watchdog_ != nullptr) watchdog_->look(begin, now);
+      if (watchdog_ != nullptr) watchdog_->look(waits_since, now);
     } else if (!shared_ && now - idle_since < policy_.spin_ns) {
       pause();
     } else if (now >= yields_again_ns_ && now - idle_since < patience_ns()) {

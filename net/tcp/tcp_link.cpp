@@ -41,7 +41,15 @@ TcpLink::TcpLink(const TcpOptions& options, Clock& clock, Counters& counters, co
       peers_(static_cast<std::size_t>(options.job_size)),
       staging_(std::make_unique<std::byte[]>(kStagingBytes)) {}
 
-TcpLink::~TcpLink() = default;
+TcpLink::~TcpLink() {
+  for (const auto& p : peers_) {
+    if (p != nullptr) close(p->socket);
+  }
+  for (const auto& meeting : meetings_) {
+    if (meeting != nullptr) close(meeting->socket);
+  }
+  for (Descriptor& listener : listeners_) close(listener);
+}
 
 Result<std::unique_ptr<TcpLink>> TcpLink::create(const TcpOptions& options, Clock& clock,
                                                  Counters& counters, const Log& log) {
@@ -131,6 +139,15 @@ void TcpLink::watch(int operation, int fd, std::uint32_t events, Watch kind,
   if (::epoll_ctl(epoll_.fd(), operation, fd, &event) != 0) {
     log_.error("epoll_ctl: {}", std::strerror(errno));
   }
+}
+
+// A child that fork() has made may hold the socket, too: then its descriptor's end alone is not the
+// connection's, and epoll goes on telling of it.
+void TcpLink::close(Descriptor& socket) noexcept {
+  if (!socket.is_open()) return;
+  watch(EPOLL_CTL_DEL, socket.fd(), 0, Watch::kPeer, 0);
+  (void)::shutdown(socket.fd(), SHUT_RDWR);
+  socket.close();
 }
 
 Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
@@ -258,7 +275,7 @@ void TcpLink::broke(Peer& p, const Error& failure) noexcept {
 // Nothing more goes either way.
 void TcpLink::leave(Peer& p) noexcept {
   p.state = Peer::State::kLeft;
-  p.socket.close();
+  close(p.socket);
   p.writer.clear();
   std::erase(unsettled_, &p);
 }
@@ -270,7 +287,7 @@ void TcpLink::fail(Peer& p, Error why) noexcept {
   p.state = Peer::State::kLost;
   p.why = Status(why.status.code(), p.rank, why.status.error_number());
   p.text = std::move(why.text);
-  p.socket.close();
+  close(p.socket);
   p.reader.stop();
   p.writer.fail(p.why, finished_);
   std::erase(unsettled_, &p);

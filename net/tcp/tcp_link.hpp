@@ -111,6 +111,7 @@ class TcpLink final : public Link {
   void watch(int operation, int fd, std::uint32_t events, Watch kind, std::size_t index) noexcept;
 
   // tcp_link.cpp
+  void close(Descriptor& socket) noexcept;
   void note_dirty(Peer& peer) noexcept;
   void write(Peer& peer) noexcept;
   void read(Peer& peer, FrameSink& sink, int& events) noexcept;

@@ -123,6 +123,7 @@ void TcpLink::meet(Descriptor socket, Handshake handshake, Rank rank, const TcpA
 
 void TcpLink::end_meeting(Meeting& meeting) noexcept {
   if (!meeting.ours) --strangers_;
+  close(meeting.socket);
   freed_meetings_.push_back(meeting.slot);
   // Events of this round may still name the slot: it is reused from the next one on.
   meetings_[meeting.slot].reset();

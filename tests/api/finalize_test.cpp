@@ -1,6 +1,8 @@
 // Leaving a job with operations under way: each is told once that it will not complete, whoever
 // drives progress, and the other members go on with what does not need the one that leaves. Every
 // rank is a thread.
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -184,12 +186,46 @@ void the_others_go_on() {
   }
 }
 
+// Puts on the own node, each started by the callback of the one before.
+struct Chain {
+  esp_region* region = nullptr;
+  int puts = 0;
+  esp_status next = ESP_OK;
+};
+
+void put_next(void* context, esp_status) {
+  auto& chain = *static_cast<Chain*>(context);
+  const std::uint64_t word = 7;
+  const esp_notify again{put_next, context, nullptr};
+  ++chain.puts;
+  chain.next = esp_put_start(chain.region, 0, 0, &word, sizeof word, &again, nullptr);
+}
+
+void a_chain_of_puts() {
+  for (const esp_thread_mode mode : {ESP_THREAD_OWNER, ESP_THREAD_PROGRESS}) {
+    g_case = mode == ESP_THREAD_OWNER ? "a chain of puts" : "a chain of puts, progress thread";
+    test::Meeting meeting(1);
+    esp_job* job = open(meeting, 0, mode);
+    if (job == nullptr) return;
+    Chain chain;
+    CHECK_OK(esp_region_create(esp_job_world(job), 8, &chain.region), esp_job_world(job), "");
+    put_next(&chain, ESP_OK);
+    CHECK_EQ(chain.next, ESP_OK, "");
+    ::alarm(10);
+    CHECK_EQ(esp_job_finalize(job), ESP_OK, "");
+    ::alarm(0);
+    CHECK(chain.puts > 1, "the last put was done, and told");
+    CHECK_EQ(chain.next, ESP_ERR_CANCELED, "nothing can be started any more");
+  }
+}
+
 }  // namespace
 
 int main() {
   open_requests_and_callbacks();
   messages_under_way();
   the_others_go_on();
+  a_chain_of_puts();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 30 ? 0 : 1;
 }

@@ -1,7 +1,13 @@
 // Several jobs in one process do not disturb each other: two jobs of three ranks, every rank a
 // thread, bootstrapped by callbacks alone; then a thread that is a rank of two jobs at once; then a
-// job with a progress thread that several threads use together, also to make teams; last, one for
-// which there is none.
+// job with a progress thread that several threads use together, also to make teams; one for which
+// there is none; last, what that thread leaves to the program.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -180,6 +186,46 @@ void teams_at_the_same_time() {
   }
 }
 
+// One thread asks for the world while another makes teams.
+void the_world_meanwhile() {
+  g_case = "the world meanwhile";
+  test::Meeting meeting(1);
+  esp_job* job = open(meeting, 0, ESP_THREAD_PROGRESS);
+  if (job == nullptr) return;
+  esp_team* world = esp_job_world(job);
+  std::atomic<bool> over{false};
+  int others = 0;
+  std::vector<esp_team*> made;
+  {
+    std::jthread asker([&] {
+      while (!over) others += esp_job_world(job) != world ? 1 : 0;
+    });
+    make_many(world, made);
+    over = true;
+  }
+  CHECK_EQ(others, 0, "");
+  for (esp_team* team : made) CHECK_OK(esp_team_free(team), world, "");
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "");
+}
+
+// A signal that all of the program's threads block waits for it.
+void signals_are_the_programs() {
+  g_case = "signals are the program's";
+  test::Meeting meeting(1);
+  esp_job* job = open(meeting, 0, ESP_THREAD_PROGRESS);
+  if (job == nullptr) return;
+  esp_free(job, esp_alloc(job, 8));  // by the thread, which runs then
+  sigset_t awaited, before;
+  ::sigemptyset(&awaited);
+  ::sigaddset(&awaited, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &awaited, &before);
+  CHECK_EQ(::kill(::getpid(), SIGUSR1), 0, "");
+  const timespec limit = {.tv_sec = 5, .tv_nsec = 0};
+  CHECK_EQ(::sigtimedwait(&awaited, nullptr, &limit), SIGUSR1, "");
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "");
+}
+
 }  // namespace
 
 int main() {
@@ -188,6 +234,8 @@ int main() {
   progress_threads();
   no_progress_thread();
   teams_at_the_same_time();
+  the_world_meanwhile();
+  signals_are_the_programs();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 100 ? 0 : 1;
 }

@@ -78,6 +78,14 @@ esp_status operate(const Rank& r, const std::string& operation, std::vector<int>
     for (int done = 0; request != nullptr && done == 0;) status = esp_request_test(&request, &done);
     return status;
   }
+  if (operation == "counted") {
+    std::int64_t left = 1;
+    const esp_notify notify = {nullptr, nullptr, &left};
+    esp_status status = esp_barrier_start(r.world, nullptr, &notify, nullptr);
+    // For longer than operations may take. How it ended is told by the next call.
+    if (status == ESP_OK) status = esp_counter_wait(r.job, &left, 0, 2 * kEndSeconds);
+    if (status != ESP_OK) return status;
+  }
   return esp_barrier(r.world);
 }
 

@@ -1,6 +1,9 @@
 // How connections end: by goodbye, by death, in the middle of a payload.
+#include <poll.h>
+
 #include "tests/tcp/connections.hpp"
 #include "tests/tcp/raw_peer.hpp"
+#include "tests/unit/child.hpp"
 
 namespace espalier::test {
 namespace {
@@ -40,6 +43,42 @@ TEST(TcpEnd, ACutInTheMiddleOfAPayload) {
       ASSERT_TRUE(step_until(world, [&] { return half.sent.complete(); }));
       EXPECT_EQ(half.sent.status.code(), ESP_ERR_PEER_DIED);
     }
+  }
+}
+
+// A child of the process has the sockets of both ranks, and does nothing with them.
+TEST(TcpEnd, WhatAChildHoldsIsOverAllTheSame) {
+  TcpWorld world(3, loopback());
+  connect_pair(world);
+  world.link(2).reach(0);
+  settle(world);
+  Child child([] { return ::pause(); });
+  for (const Rank gone : {1, 2}) {
+    Message from(gone, 0, FlowId(6, 0, 10), 1000, 1);
+    ASSERT_EQ(from.receive(world.wire(0)), Posted::kPending);
+    world.close(gone);
+    ASSERT_TRUE(step_first(world, [&] { return from.received.complete(); }));
+    EXPECT_EQ(from.received.status.code(), ESP_ERR_PEER_DIED);
+    pollfd asleep = {world.tcp(0).descriptor(), POLLIN, 0};
+    EXPECT_EQ(::poll(&asleep, 1, 100), 0) << "there is nothing more to be told of it";
+  }
+}
+
+// ... also connections that were being made: one that the other has begun, and one of its own.
+TEST(TcpEnd, MeetingsThatAChildHoldsAreOverAllTheSame) {
+  for (const bool ours : {false, true}) {
+    TcpWorld world(2, loopback());
+    world.link(ours ? 0 : 1).reach(ours ? 1 : 0);
+    while (!ours && world.tcp(0).strangers() == 0) (void)world.wire(0).progress();
+    Child child([] { return ::pause(); });
+    world.close(1);
+    if (ours) world.link(0).lose(1, error(ESP_ERR_PEER_DIED, "it has left", 1));
+    for (int i = 0; i < 50; ++i) {
+      if (world.wire(0).progress() == 0) world.rest();
+    }
+    EXPECT_EQ(world.tcp(0).strangers(), 0U);
+    pollfd asleep = {world.tcp(0).descriptor(), POLLIN, 0};
+    EXPECT_EQ(::poll(&asleep, 1, 100), 0);
   }
 }
 

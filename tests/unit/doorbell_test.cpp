@@ -3,6 +3,11 @@
 #include "core/doorbell.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <memory>
+#include <vector>
 
 #include "child.hpp"
 #include "core/clock.hpp"
@@ -73,6 +78,49 @@ TEST(Doorbell, NobodyIsRungWhoIsAwake) {
       kTimeoutNs);
   EXPECT_TRUE(looked);
   EXPECT_FALSE(doorbell.someone_sleeps());
+}
+
+// Somebody that sleeps on a descriptor.
+struct Sleeper {
+  Sleeper() : doorbell(bell, sleepers, false) {
+    auto made = DescriptorBell::create();
+    if (!made) return;
+    descriptor = std::move(*made);
+    doorbell.arm_descriptor(descriptor->mailbox());
+  }
+  bool is_woken() const {
+    pollfd awaited = {descriptor->fd(), POLLIN, 0};
+    return ::poll(&awaited, 1, 0) == 1;
+  }
+  Bell bell;
+  SleeperCount sleepers;
+  Doorbell doorbell;
+  std::unique_ptr<DescriptorBell> descriptor;
+};
+
+TEST(Doorbell, WhoHasNoDescriptorsLeftRingsAllTheSame) {
+  Sleeper sleeper;
+  ASSERT_NE(sleeper.descriptor, nullptr);
+  EXPECT_FALSE(sleeper.is_woken());
+  prepare_to_ring();
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_TRUE(Doorbell::ring(sleeper.bell));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(sleeper.is_woken());
+}
+
+// Rings that nobody has noted fill what one socket may send.
+TEST(Doorbell, WhoSleepsForLongKeepsNobodyElseAsleep) {
+  std::vector<std::unique_ptr<Sleeper>> sleepers;
+  for (int i = 0; i < 100; ++i) {
+    sleepers.push_back(std::make_unique<Sleeper>());
+    ASSERT_NE(sleepers.back()->descriptor, nullptr);
+    for (int ring = 0; ring < 100; ++ring) Doorbell::ring(sleepers.back()->bell);
+    EXPECT_TRUE(sleepers.back()->is_woken()) << i;
+  }
 }
 
 }  // namespace

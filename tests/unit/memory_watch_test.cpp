@@ -12,6 +12,8 @@
 #include <cstring>
 #include <thread>
 
+#include "child.hpp"
+
 namespace espalier {
 namespace {
 
@@ -200,6 +202,39 @@ TEST_F(MemoryWatchTest, NobodyWaitsWhenItHasEnded) {
   ASSERT_TRUE(watch_->watch(memory, kBytes));
   watch_.reset();
   EXPECT_EQ(::munmap(memory, kBytes), 0);
+}
+
+// A child that lives on has all that the kernel tells by, and reads nothing.
+TEST_F(MemoryWatchTest, NobodyWaitsWhenItHasEndedButForAChild) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  std::byte* moved = map();
+  ASSERT_TRUE(watch_->watch(moved, kBytes));
+  void* there = ::mremap(moved, kBytes, 4 * kBytes, MREMAP_MAYMOVE);
+  ASSERT_NE(there, MAP_FAILED);
+  test::Child child([] { return ::pause(); });
+  ::alarm(10);
+  watch_.reset();
+  EXPECT_EQ(::munmap(memory, kBytes), 0);
+  EXPECT_EQ(::munmap(there, 4 * kBytes), 0);
+  ::alarm(0);
+}
+
+// What another one watches is left to it.
+TEST_F(MemoryWatchTest, TheEndOfOneIsNotTheEndOfOthers) {
+  std::byte* memory = map();
+  ASSERT_TRUE(watch_->watch(memory, kBytes));
+  std::byte* others = map();  // not before, or both may be one mapping
+  {
+    auto second = MemoryWatch::create();
+    ASSERT_TRUE(second.ok());
+    EXPECT_TRUE((*second)->watch(others, kBytes));
+    EXPECT_FALSE((*second)->watch(memory, kBytes)) << "one watcher at a time";
+  }
+  ASSERT_EQ(::munmap(memory, kBytes), 0);
+  expect_gone(memory, kBytes);
+  ASSERT_EQ(::munmap(others, kBytes), 0);
+  EXPECT_FALSE(watch_->stirred());
 }
 
 }  // namespace

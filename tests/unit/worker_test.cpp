@@ -359,6 +359,22 @@ TEST(Worker, DescriptorBecomesReadableWhenATimerIsDue) {
   EXPECT_EQ(::poll(&waiting, 1, 0), 0);
 }
 
+// A wait in parts is a wait since its first began: for a warning, and for the limit.
+TEST(Worker, AWaitInPartsIsOneForTheWatchdog) {
+  struct Watching final : Watchdog {
+    void look(std::uint64_t since_ns, std::uint64_t) noexcept override { begin_ns = since_ns; }
+    std::uint64_t begin_ns = 0;
+  } watchdog;
+  Fixture f;
+  f.worker.set_watchdog(&watchdog);
+  const std::uint64_t first_ns = f.clock.now_ns() - 1'000'000'000;
+  f.worker.wait([&] { return watchdog.begin_ns != 0; }, first_ns);
+  EXPECT_EQ(watchdog.begin_ns, first_ns);
+  watchdog.begin_ns = 0;
+  f.worker.wait([&] { return watchdog.begin_ns != 0; });
+  EXPECT_GT(watchdog.begin_ns, first_ns + 1'000'000'000);
+}
+
 // Who parks sleeps with a limit, and has no alarm to be set.
 TEST(Worker, ParkingSetsNoAlarm) {
   Fixture f({.spins = 1, .yield_ns = 1000});

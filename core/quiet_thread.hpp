@@ -1,0 +1,14 @@
+// A thread of the library's own, which takes no signal that is meant for the program's threads: a
+// program that blocks a signal to wait for it need not know of other threads.
+// Threads: any. path: setup
+#pragma once
+
+#include <pthread.h>
+
+namespace espalier {
+
+// Signals that its own instructions raise (SIGSEGV and the like) are not blocked. 0, or the errno
+// for which there is no thread.
+int start_quiet_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
+
+}  // namespace espalier
