@@ -6,6 +6,7 @@
 
 #include "core/topology.hpp"
 #include "net/rdma/credit_account.hpp"
+#include "net/verbs/address.hpp"
 #include "net/verbs/verbs.hpp"
 
 namespace espalier {
@@ -105,6 +106,11 @@ Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options&
   auto datagrams = adapter_->open_datagrams({});
   if (!datagrams) return datagrams.error();
   datagram_port_ = std::move(*datagrams);
+  // Others check it, too, and then nobody could talk to anybody.
+  if (const auto own = verbs::parse_address(datagram_port_->address()); !own) {
+    return error(ESP_ERR_NETWORK,
+                 fmt::format("{}: it would have {}", port.name(), own.error().text));
+  }
   if (connections == 0) return Unit{};
   if (auto opened = open_connections(connections); !opened) {
     why_no_connections_ = opened.error().text;

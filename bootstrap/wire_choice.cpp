@@ -75,18 +75,40 @@ struct Chooser {
     if (!has_address(card(rank), kind)) return "not open there";
     if (!is_rdma(kind)) return "";
     if (!mine || !theirs) return "no datagrams, which carry its letters";
-    if (mine->link != theirs->link) {
-      return fmt::format("{} there, {} here", link_layer_name(theirs->link),
-                         link_layer_name(mine->link));
-    }
-    if (mine->mtu_bytes == theirs->mtu_bytes) return "";
-    return fmt::format("packets of {} bytes there, of {} here (RDMA_MTU)", theirs->mtu_bytes,
-                       mine->mtu_bytes);
+    return why_apart(*mine, *theirs);
   }
+
+  // Empty: as far as addresses tell these two ports reach each other.
+  static std::string why_apart(const verbs::Endpoint& mine, const verbs::Endpoint& theirs);
 
   // Empty `kind`: none reaches it.
   std::optional<WireKind> choose(Rank rank, const RdmaEnd& theirs, std::string& others) const;
 };
+
+std::string Chooser::why_apart(const verbs::Endpoint& mine, const verbs::Endpoint& theirs) {
+  if (mine.link != theirs.link) {
+    return fmt::format("{} there, {} here", link_layer_name(theirs.link),
+                       link_layer_name(mine.link));
+  }
+  if (mine.mtu_bytes != theirs.mtu_bytes) {
+    return fmt::format("packets of {} bytes there, of {} here (RDMA_MTU)", theirs.mtu_bytes,
+                       mine.mtu_bytes);
+  }
+  if (mine.partition != theirs.partition) {
+    return fmt::format("partition {:#06x} there, {:#06x} here (P_Key)", theirs.partition,
+                       mine.partition);
+  }
+  if (mine.limited && theirs.limited) {
+    return fmt::format("both are limited members of partition {:#06x} (P_Key)", mine.partition);
+  }
+  if (mine.link == verbs::LinkLayer::kInfiniband) {
+    return verbs::same_subnet(mine.gid, theirs.gid) ? "" : "another subnet";
+  }
+  const bool ipv4 = verbs::stands_for_ipv4(mine.gid);
+  if (verbs::stands_for_ipv4(theirs.gid) == ipv4) return "";
+  return fmt::format("its port has {} IPv4 address, the one here has {}", ipv4 ? "no" : "an",
+                     ipv4 ? "one" : "none");
+}
 
 std::optional<WireKind> Chooser::choose(Rank rank, const RdmaEnd& theirs,
                                         std::string& others) const {

@@ -1,9 +1,9 @@
 // Which wire connects this rank with each other one, and why not another.
 //
 // The setting WIRES lists what may be used, best first. Shared memory reaches the ranks of the same
-// node; a network reaches whoever has an address on it, and RDMA connections whoever has said that
-// it can have them. Both ranks of a pair come to the same answer, from the same cards. Values.
-// path: setup
+// node; a network reaches whoever has an address on it (RDMA: of a port that the own one can talk
+// to, as far as addresses tell), and RDMA connections whoever has said that it can have them. Both
+// ranks of a pair come to the same answer, from the same cards. Values. path: setup
 #pragma once
 
 #include <optional>

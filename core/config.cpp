@@ -223,8 +223,9 @@ constexpr Knob kKnobs[] = {
                               "Address range of each rank for esp_alloc; memory is taken when it "
                               "is touched.",
                               {0, kTiB}),
-    knob<&Config::device>("DEVICE", "",
-                          "RDMA devices to use, as name[:port],...; empty: the nearest."),
+    knob<&Config::device>(
+        "DEVICE", "",
+        "RDMA devices to use, as name[:port],...; empty: the nearest of the fastest."),
     knob<&Config::gid_index>("GID_INDEX", "",
                              "GID of the RDMA port. -1: for RoCE the first of version 2, those of "
                              "IPv4 addresses before others.",

@@ -74,19 +74,23 @@ net::LinkCaps DatagramLink::caps(Rank) const noexcept {
 }
 
 DatagramLink::Peer& DatagramLink::peer_of(Rank rank) noexcept {
+  if (Peer* peer = known(rank)) return *peer;
+  Peer& peer = add(rank);
+  open(peer);
+  return peer;
+}
+
+DatagramLink::Peer& DatagramLink::add(Rank rank) noexcept {
   std::unique_ptr<Peer>& peer = peers_[static_cast<std::size_t>(rank)];
-  if (peer == nullptr) {
-    peer = std::make_unique<Peer>(*this, rank, options_.first);
-    open(*peer);
-  }
+  peer = std::make_unique<Peer>(*this, rank, options_.first);
+  known_.push_back(peer.get());
+  budget_.add_peer();
+  peer->heard_ns = now();
+  peer->parting = parted_[static_cast<std::size_t>(rank)];
   return *peer;
 }
 
 void DatagramLink::open(Peer& peer) noexcept {
-  known_.push_back(&peer);
-  budget_.add_peer();
-  peer.heard_ns = now();
-  peer.parting = parted_[static_cast<std::size_t>(peer.rank)];
   if (!port_fault_.ok()) return give_up(peer, adapter_failed());
   peer.probing_since_ns = peer.heard_ns;
   find_path(peer);
@@ -96,12 +100,10 @@ void DatagramLink::open(Peer& peer) noexcept {
 // What the system refuses now it may grant later. Where no call has failed it is the address that
 // is wrong, and stays so.
 void DatagramLink::find_path(Peer& peer) noexcept {
-  const auto address = book_.address_of(peer.rank);
-  if (!address) return give_up(peer, error(ESP_ERR_NETWORK, address.error().text));
-  auto path = port_.open_path(address.value());
+  const auto path = path_to(peer.rank);
   const std::uint64_t now_ns = now();
   if (path) {
-    peer.path = *path;
+    peer.path = path.value();
     peer.reachable = true;
     peer.story.clear();
     peer.probes = 0;
@@ -119,6 +121,13 @@ void DatagramLink::find_path(Peer& peer) noexcept {
   if (peer.probes < kPathDoublings) ++peer.probes;
   peer.next_probe_ns = now_ns + (kPathFirstNs << (peer.probes - 1));
   set_alarm(peer);
+}
+
+Result<PathId> DatagramLink::path_to(Rank rank) noexcept {
+  peers_[static_cast<std::size_t>(rank)]->tried = true;
+  const auto address = book_.address_of(rank);
+  if (!address) return error(ESP_ERR_NETWORK, address.error().text);
+  return port_.open_path(address.value());
 }
 
 void DatagramLink::make_ready(Peer& peer) noexcept {

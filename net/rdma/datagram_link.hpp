@@ -136,8 +136,10 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   std::uint64_t now() noexcept { return sink_ != nullptr ? now_ns_ : clock_.now_ns(); }
   Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
   Peer& peer_of(Rank rank) noexcept;
+  Peer& add(Rank rank) noexcept;
   void open(Peer& peer) noexcept;
   void find_path(Peer& peer) noexcept;
+  Result<PathId> path_to(Rank rank) noexcept;
   void make_ready(Peer& peer) noexcept;
   void set_alarm(Peer& peer) noexcept;
   void on_alarm(Peer& peer, std::uint64_t now_ns) noexcept;
@@ -172,6 +174,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   void release(Flight* done) noexcept;
 
   // Ends (datagram_link_end.cpp).
+  void refuse(Peer& peer) noexcept;
   void give_up_silent(Peer& peer) noexcept;
   void give_up(Peer& peer, Error why) noexcept;
   void give_up_all() noexcept;

@@ -20,10 +20,25 @@ bool DatagramLink::drained() const noexcept {
                      [](const Peer* peer) { return peer->settled(); });
 }
 
+// No path is looked for: who is told to be dead answers nobody, and to find that out takes a second
+// per rank.
 void DatagramLink::lose(Rank rank, Error why) noexcept {
-  Peer& peer = peer_of(rank);
+  Peer* met = known(rank);
+  Peer& peer = met != nullptr ? *met : add(rank);
   peer.refuse = true;
   give_up(peer, std::move(why));
+}
+
+// A lost peer speaks: it does not know yet, and would wait.
+void DatagramLink::refuse(Peer& peer) noexcept {
+  if (!peer.tried) {
+    const auto path = path_to(peer.rank);
+    peer.reachable = path.ok();
+    if (path) peer.path = path.value();
+  }
+  if (!peer.reachable) return;
+  peer.refuse = true;
+  make_ready(peer);
 }
 
 Error DatagramLink::adapter_failed() const {

@@ -18,11 +18,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
   }
   Peer& peer = peer_of(header.from);
   if (peer.lost) {
-    // It does not know yet, and would wait.
-    if (header.flags != kRefusal && peer.reachable) {
-      peer.refuse = true;
-      make_ready(peer);
-    }
+    if (header.flags != kRefusal) refuse(peer);
     return port_.give(packet);
   }
   peer.heard_ns = now_ns_;

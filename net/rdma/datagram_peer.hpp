@@ -51,6 +51,7 @@ struct DatagramPeer final : ListNode {
   const Rank rank;
   PathId path = {};
   bool reachable = false;     // there is a path; else one is looked for, or it is lost
+  bool tried = false;         // a path has been looked for
   bool lost = false;          // given up, and the sink told or about to be
   bool buried = false;        // ... has been told
   bool parting = false;       // nothing more will be posted

@@ -1,5 +1,7 @@
 #include "net/rdma/send_packets.hpp"
 
+#include <utility>
+
 namespace espalier::rdma {
 
 namespace {
@@ -12,10 +14,11 @@ std::size_t stride(const ConnectionPort& port) noexcept {
 
 }  // namespace
 
-SendPackets::SendPackets(ConnectionPort& port, std::uint32_t count)
-    : port_(port), memory_(std::make_unique<std::byte[]>(count * stride(port))), packets_(count) {
+SendPackets::SendPackets(ConnectionPort& port, std::uint32_t count,
+                         std::unique_ptr<AdapterMemory> memory)
+    : port_(port), memory_(std::move(memory)), packets_(count) {
   for (std::size_t i = count; i-- > 0;) {
-    packets_[i].data = memory_.get() + i * stride(port);
+    packets_[i].data = memory_->begin() + i * stride(port);
     packets_[i].capacity = port.packet_bytes();
     give(packets_[i]);
   }
@@ -24,8 +27,10 @@ SendPackets::SendPackets(ConnectionPort& port, std::uint32_t count)
 Result<std::unique_ptr<SendPackets>> SendPackets::create(ConnectionPort& port,
                                                          std::uint32_t count) {
   ++count;
-  std::unique_ptr<SendPackets> made(new SendPackets(port, count));
-  auto region = port.enroll(made->memory_.get(), count * stride(port));
+  auto memory = AdapterMemory::create(count * stride(port));
+  if (!memory) return memory.error();
+  std::unique_ptr<SendPackets> made(new SendPackets(port, count, std::move(*memory)));
+  auto region = port.enroll(made->memory_->begin(), made->memory_->bytes());
   if (!region) return region.error();
   made->region_ = *region;
   return made;

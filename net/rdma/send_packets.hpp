@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "net/rdma/adapter_memory.hpp"
 #include "net/rdma/connection_port.hpp"
 
 namespace espalier::rdma {
@@ -42,10 +43,10 @@ class SendPackets {
   const Region& region() const noexcept { return region_; }
 
  private:
-  SendPackets(ConnectionPort& port, std::uint32_t count);
+  SendPackets(ConnectionPort& port, std::uint32_t count, std::unique_ptr<AdapterMemory> memory);
 
   ConnectionPort& port_;
-  std::unique_ptr<std::byte[]> memory_;
+  const std::unique_ptr<AdapterMemory> memory_;
   std::vector<Packet> packets_;
   Region region_;
   Packet* free_ = nullptr;

@@ -47,7 +47,8 @@ EventMeaning meaning(ibv_event_type event) noexcept {
 Error verbs_error(const std::string& device, const char* call, int error_number) {
   const bool limit = error_number == ENOMEM || error_number == EMFILE || error_number == ENOSPC;
   return error(limit ? ESP_ERR_NO_MEMORY : ESP_ERR_NETWORK,
-               fmt::format("{}: {}: {}{}", device, call, std::strerror(error_number),
+               fmt::format("{}: {}: {}{}", device, call,
+                           error_number != 0 ? std::strerror(error_number) : "no reason given",
                            error_number == ENOMEM ? " (is ulimit -l too small?)" : ""),
                kNoRank, error_number);
 }
@@ -104,12 +105,17 @@ Result<std::unique_ptr<Adapter>> VerbsAdapter::open(const PortInfo& port, const 
 }
 
 Endpoint VerbsAdapter::endpoint() const noexcept {
-  return {.link = info_.link, .mtu_bytes = mtu_bytes_, .lid = info_.lid, .gid = info_.gid.bytes};
+  return {.link = info_.link,
+          .mtu_bytes = mtu_bytes_,
+          .lid = info_.lid,
+          .partition = static_cast<std::uint16_t>(info_.partition_key & kPartitionMask),
+          .limited = (info_.partition_key & ~kPartitionMask) == 0,
+          .needs_grh = info_.needs_grh,
+          .gid = info_.gid.bytes};
 }
 
 Result<ibv_ah_attr> VerbsAdapter::route(const Endpoint& to) const {
   constexpr std::uint8_t kHopLimit = 64;
-  constexpr std::size_t kSubnetBytes = 8;
   if (to.link != info_.link) {
     return error(ESP_ERR_NETWORK,
                  fmt::format("{} is on {}, a peer on {}", info_.name(), link_layer_name(info_.link),
@@ -119,10 +125,10 @@ Result<ibv_ah_attr> VerbsAdapter::route(const Endpoint& to) const {
   route.port_num = port();
   route.sl = static_cast<std::uint8_t>(options_.service_level);
   route.dlid = to.lid;
-  // On InfiniBand only another subnet needs the long way of addressing.
-  const bool same_subnet =
-      std::equal(to.gid.begin(), to.gid.begin() + kSubnetBytes, info_.gid.bytes.begin());
-  if (info_.link == LinkLayer::kEthernet || !same_subnet) {
+  // On InfiniBand the long way of addressing is for another subnet, or where either port asks for
+  // it.
+  if (info_.link == LinkLayer::kEthernet || info_.needs_grh || to.needs_grh ||
+      !same_subnet(to.gid, info_.gid.bytes)) {
     route.is_global = 1;
     std::memcpy(route.grh.dgid.raw, to.gid.data(), to.gid.size());
     route.grh.sgid_index = static_cast<std::uint8_t>(info_.gid.index);

@@ -54,6 +54,7 @@ class VerbsAdapter final : public Adapter {
   const ibv_device_attr& limits() const noexcept { return limits_; }
   const Options& options() const noexcept { return options_; }
   std::uint8_t port() const noexcept { return static_cast<std::uint8_t>(info_.port); }
+  std::uint16_t partition_index() const noexcept { return info_.partition_index; }
   // Of packets: the link's, or less by option.
   std::uint32_t mtu_bytes() const noexcept { return mtu_bytes_; }
 

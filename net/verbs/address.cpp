@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kDatagrams = 'D';
 constexpr std::uint8_t kConnection = 'C';
+constexpr std::uint8_t kNeedsGrh = 1, kLimited = 2;
+constexpr std::size_t kSubnetBytes = 8;
 
 // The layout in the header comment; no padding, so it is copied as a whole.
 struct Layout {
@@ -19,13 +21,22 @@ struct Layout {
   std::uint32_t queue_pair, key;
   std::uint16_t lid;
   std::uint8_t reads;
-  std::uint8_t zero[9];
+  std::uint8_t zero;
+  std::uint16_t partition;
+  std::uint8_t flags;
+  std::uint8_t zeros[5];
   GidBytes gid;
 };
 static_assert(sizeof(Layout) == sizeof(rdma::PortAddress));
 static_assert(sizeof(Layout) == sizeof(rdma::ConnectionAddress));
-static_assert(offsetof(Layout, key) == 8 && offsetof(Layout, gid) == 24);
+static_assert(offsetof(Layout, key) == 8 && offsetof(Layout, partition) == 16);
+static_assert(offsetof(Layout, gid) == 24);
 static_assert(std::endian::native == std::endian::little, "numbers would need swapping");
+
+std::uint8_t flags_of(const Endpoint& endpoint) noexcept {
+  return static_cast<std::uint8_t>((endpoint.needs_grh ? kNeedsGrh : 0) |
+                                   (endpoint.limited ? kLimited : 0));
+}
 
 template <typename Address>
 Address make(const Endpoint& endpoint, std::uint8_t kind) noexcept {
@@ -38,7 +49,10 @@ Address make(const Endpoint& endpoint, std::uint8_t kind) noexcept {
                       .key = endpoint.key,
                       .lid = endpoint.lid,
                       .reads = endpoint.reads,
-                      .zero = {},
+                      .zero = 0,
+                      .partition = endpoint.partition,
+                      .flags = flags_of(endpoint),
+                      .zeros = {},
                       .gid = endpoint.gid};
   Address address;
   std::memcpy(address.bytes.data(), &layout, sizeof layout);
@@ -67,8 +81,11 @@ const char* flaw(const Layout& layout, std::uint8_t kind) noexcept {
     return "with a bad LID";
   }
   if (kind == kDatagrams && layout.reads != 0) return "with reads on datagrams";
-  if (!zero_only(layout.zero)) return "with bytes that mean nothing";
-  if (ethernet && zero_only(layout.gid)) return "without a GID";
+  if (layout.partition > kPartitionMask) return "with a bad partition";
+  if (layout.flags > (kNeedsGrh | kLimited)) return "with flags that mean nothing";
+  if (layout.zero != 0 || !zero_only(layout.zeros)) return "with bytes that mean nothing";
+  if ((ethernet || (layout.flags & kNeedsGrh) != 0) && zero_only(layout.gid))
+    return "without a GID";
   if (layout.gid[0] == kMulticastGid) return "with a multicast GID";
   return nullptr;
 }
@@ -78,7 +95,7 @@ Result<Endpoint> parse(const Address& address, std::uint8_t kind) {
   Layout layout;
   std::memcpy(&layout, address.bytes.data(), sizeof layout);
   if (const char* wrong = flaw(layout, kind)) {
-    return error(ESP_ERR_NETWORK, fmt::format("an RDMA address of a peer is {}", wrong));
+    return error(ESP_ERR_NETWORK, fmt::format("an RDMA address {}", wrong));
   }
   return Endpoint{.link = static_cast<LinkLayer>(layout.link),
                   .mtu_bytes = std::uint32_t{1} << layout.mtu_log2,
@@ -86,13 +103,33 @@ Result<Endpoint> parse(const Address& address, std::uint8_t kind) {
                   .key = layout.key,
                   .lid = layout.lid,
                   .reads = layout.reads,
+                  .partition = layout.partition,
+                  .limited = (layout.flags & kLimited) != 0,
+                  .needs_grh = (layout.flags & kNeedsGrh) != 0,
                   .gid = layout.gid};
 }
 
 }  // namespace
 
 const char* link_layer_name(LinkLayer link) noexcept {
-  return link == LinkLayer::kEthernet ? "RoCE" : "InfiniBand";
+  switch (link) {
+    case LinkLayer::kInfiniband:
+      return "InfiniBand";
+    case LinkLayer::kEthernet:
+      return "RoCE";
+    case LinkLayer::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+bool stands_for_ipv4(const GidBytes& gid) noexcept {
+  constexpr std::uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::equal(std::begin(kPrefix), std::end(kPrefix), gid.begin());
+}
+
+bool same_subnet(const GidBytes& a, const GidBytes& b) noexcept {
+  return std::equal(a.begin(), a.begin() + kSubnetBytes, b.begin());
 }
 
 rdma::PortAddress datagram_address(const Endpoint& endpoint) noexcept {

@@ -7,16 +7,12 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "net/verbs/verbs.hpp"
 
 namespace espalier::verbs {
 namespace {
-
-bool stands_for_ipv4(const GidBytes& gid) noexcept {
-  constexpr std::uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  return std::equal(std::begin(kPrefix), std::end(kPrefix), gid.begin());
-}
 
 bool link_local(const GidBytes& gid) noexcept {
   return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
@@ -28,6 +24,25 @@ std::optional<int> rank_of(const Gid& gid, LinkLayer link) noexcept {
   if (gid.type != GidType::kRoceV2) return std::nullopt;
   if (stands_for_ipv4(gid.bytes)) return 0;
   return link_local(gid.bytes) ? 2 : 1;
+}
+
+// Ports of one class reach each other, if any do. The smaller the better.
+struct PortClass {
+  LinkLayer link;
+  int gid_rank;
+  std::uint64_t subnet;  // InfiniBand; no order but the same everywhere
+  friend auto operator<=>(const PortClass&, const PortClass&) = default;
+};
+
+PortClass class_of(const PortInfo& info) noexcept {
+  constexpr int kAskedFor = 3;
+  PortClass made{info.link, rank_of(info.gid, info.link).value_or(kAskedFor), 0};
+  if (info.link == LinkLayer::kInfiniband) {
+    for (std::size_t i = 0; i < sizeof made.subnet; ++i) {
+      made.subnet = made.subnet << 8 | info.gid.bytes[i];
+    }
+  }
+  return made;
 }
 
 struct PortName {
@@ -97,8 +112,24 @@ Result<Gid> choose_gid(std::span<const Gid> table, LinkLayer link, int wanted) {
   return error(ESP_ERR_UNSUPPORTED, "it has no GID of RoCE version 2 (no IP address?)");
 }
 
+std::string why_not_kind(Transport transport, LinkLayer link) {
+  if (transport == Transport::kIwarp) return "it speaks iWARP, which has no datagrams";
+  if (transport == Transport::kInfiniband && link != LinkLayer::kUnknown) return "";
+  return "it is neither InfiniBand nor RoCE";
+}
+
+Result<std::uint16_t> choose_partition(std::span<const std::uint16_t> table) {
+  const auto is_full = [](std::uint16_t key) { return (key & ~kPartitionMask) != 0; };
+  const auto is_any = [](std::uint16_t key) { return (key & kPartitionMask) != 0; };
+  auto best = std::find_if(table.begin(), table.end(), is_full);
+  if (best == table.end()) best = std::find_if(table.begin(), table.end(), is_any);
+  if (best != table.end()) return static_cast<std::uint16_t>(best - table.begin());
+  return error(ESP_ERR_UNSUPPORTED, "it is in no partition (no P_Key)");
+}
+
 std::string describe(const PortInfo& info) {
-  std::string text = fmt::format("{} {}", info.name(), link_layer_name(info.link));
+  std::string text = info.name();
+  if (info.link != LinkLayer::kUnknown) text += fmt::format(" {}", link_layer_name(info.link));
   if (!info.why_not.empty()) return text + ": not usable, " + info.why_not;
   text += fmt::format(", {}, MTU {}, GID {} ({})", info.state, info.mtu_bytes, info.gid.index,
                       gid_text(info.gid.bytes));
@@ -124,14 +155,17 @@ Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const 
   const auto far = [&](const PortInfo& info) {
     return distance(common_locality(machine, info.cpus), asker.place);
   };
+  const auto merit = [&](const PortInfo& info) {
+    return std::tuple(class_of(info), -info.gbits, far(info));
+  };
   std::stable_sort(chosen.begin(), chosen.end(),
-                   [&](const PortInfo& a, const PortInfo& b) { return far(a) < far(b); });
+                   [&](const PortInfo& a, const PortInfo& b) { return merit(a) < merit(b); });
   if (chosen.empty()) return chosen;
-  const auto nearest_end = std::find_if(chosen.begin(), chosen.end(), [&](const PortInfo& info) {
-    return far(info) > far(chosen.front());
+  const auto best_end = std::find_if(chosen.begin(), chosen.end(), [&](const PortInfo& info) {
+    return merit(chosen.front()) < merit(info);
   });
-  const auto nearest = nearest_end - chosen.begin();
-  std::rotate(chosen.begin(), chosen.begin() + asker.node_rank % nearest, nearest_end);
+  const auto best = best_end - chosen.begin();
+  std::rotate(chosen.begin(), chosen.begin() + asker.node_rank % best, best_end);
   return chosen;
 }
 

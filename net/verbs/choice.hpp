@@ -31,6 +31,16 @@ std::string gid_text(const GidBytes& gid);
 // one. InfiniBand: the first.
 Result<Gid> choose_gid(std::span<const Gid> table, LinkLayer link, int wanted);
 
+// What a device says it speaks.
+enum class Transport : std::uint8_t { kInfiniband, kIwarp, kOther };
+// Why a port of this kind cannot be used; empty: it can. Queue pairs of other kinds than those of
+// InfiniBand and RoCE are other things (EFA, usNIC), or lack datagrams (iWARP).
+std::string why_not_kind(Transport transport, LinkLayer link);
+
+// Of a table of P_Keys: the index of the first that makes a full member, else of the first that is
+// one at all: limited members do not hear each other. An error when there is none.
+Result<std::uint16_t> choose_partition(std::span<const std::uint16_t> table);
+
 // One port of one device, as far as choosing needs it.
 struct PortInfo {
   std::string device;
@@ -38,7 +48,11 @@ struct PortInfo {
   LinkLayer link = LinkLayer::kEthernet;
   std::string state;            // "active", "down", ...
   std::uint32_t mtu_bytes = 0;  // in use on the link
+  double gbits = 0;             // per second, of the link; 0: unknown
   std::uint16_t lid = 0;
+  bool needs_grh = false;  // InfiniBand: packets without a global routing header do not arrive
+  // Of the partition that queue pairs join: its P_Key, and where that stands in the port's table.
+  std::uint16_t partition_key = 0xFFFF, partition_index = 0;
   Gid gid;
   std::vector<int> cpus;  // near the device; empty: unknown
   bool atomics = false;
@@ -51,15 +65,17 @@ struct PortInfo {
 std::string describe(const PortInfo& info);
 
 // Who asks: where it runs, and its number among the ranks there (spreads them over ports that are
-// equally near).
+// equally good).
 struct Asker {
   Locality place;
   int node_rank = 0;
 };
 
-// The usable ports, best first: those that options.device names, in its order, else all, the
-// nearest first. Empty when there is none; an error when one is named that cannot be used, or a
-// text is not of the form.
+// The usable ports, best first: those that options.device names, in its order, else all. Then
+// ports that reach each other stand together (InfiniBand before RoCE, by kind of address, and by
+// subnet), so that all ranks of a job come to the same ones: among those the faster, then the
+// nearer first, and those that are equally good are dealt out to the ranks. Empty when there is
+// none; an error when one is named that cannot be used, or a text is not of the form.
 Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const Options& options,
                                            const Machine& machine, const Asker& asker);
 

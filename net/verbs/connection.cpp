@@ -13,6 +13,7 @@ constexpr std::uint8_t kNotReadyTimer = 12;
 int to_init(const VerbsAdapter& adapter, ibv_qp* queue_pair) noexcept {
   ibv_qp_attr state = {};
   state.qp_state = IBV_QPS_INIT;
+  state.pkey_index = adapter.partition_index();
   state.port_num = adapter.port();
   state.qp_access_flags = kRemoteRights;
   return ibv_modify_qp(queue_pair, &state,

@@ -37,14 +37,18 @@ Outcome VerbsConnectionPort::fit_options() {
   };
   options_.send_depth = std::bit_ceil(options_.send_depth);  // Positions wrap around.
   options_.inline_bytes = std::min(options_.inline_bytes, kInlineMax);
-  at_most(options_.receive_packets, limits.max_srq_wr);
+  // Spare packets first, then those of the least windows: they are promised whatever else is.
+  const auto room = static_cast<std::uint32_t>(std::max(limits.max_srq_wr, 0));
+  const std::uint32_t spares = std::min(kSpares, room / 8);
+  options_.receive_packets = std::min(options_.receive_packets, room - spares);
   late_ = ReceivePoster::late_of(options_.receive_packets);
-  uncounted_ = late_ + options_.packets_each * options_.connections;
-  options_.receive_packets += options_.packets_each * options_.connections;
-  at_most(options_.receive_packets, limits.max_srq_wr);
-  uncounted_ = std::min(uncounted_, options_.receive_packets / 2);
-  const std::uint32_t spares =
-      std::min(kSpares, static_cast<std::uint32_t>(limits.max_srq_wr) - options_.receive_packets);
+  if (options_.packets_each > 0) {
+    options_.connections =
+        std::min(options_.connections, (room - spares - late_) / options_.packets_each);
+  }
+  const std::uint32_t least = options_.packets_each * options_.connections;
+  options_.receive_packets = std::min(options_.receive_packets + least, room - spares);
+  uncounted_ = late_ + least;
   spares_ = SparePackets(options_.receive_packets, spares);
   at_most(options_.connections,
           (limits.max_cqe - static_cast<int>(options_.receive_packets + spares)) /
@@ -88,7 +92,9 @@ Outcome VerbsConnectionPort::open() {
 // rely on it: later ones are made with as much, or not at all.
 Outcome VerbsConnectionPort::fit_inline_bytes() {
   auto trial = make_queue_pair();
-  while (!trial && trial.error().status.error_number() == EINVAL && options_.inline_bytes > 0) {
+  // Drivers do not agree on what is wrong then, if they say anything. Limits of the system are
+  // another matter.
+  while (!trial && trial.error().status.code() != ESP_ERR_NO_MEMORY && options_.inline_bytes > 0) {
     options_.inline_bytes = fewer_inline(options_.inline_bytes);
     trial = make_queue_pair();
   }
@@ -107,6 +113,7 @@ Result<QueuePair> VerbsConnectionPort::make_queue_pair() {
                 .max_send_sge = 1,
                 .max_recv_sge = 0,
                 .max_inline_data = options_.inline_bytes};
+  errno = 0;  // Not all drivers set it.
   QueuePair made(ibv_create_qp(adapter_.domain(), &wanted));
   if (made == nullptr) return adapter_.failed("ibv_create_qp (RC)", errno);
   options_.inline_bytes = std::min(options_.inline_bytes, wanted.cap.max_inline_data);

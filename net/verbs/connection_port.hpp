@@ -16,6 +16,7 @@
 // path: data
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <unordered_map>
@@ -40,7 +41,8 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   std::uint32_t packet_bytes() const noexcept override { return options_.packet_bytes; }
   std::uint32_t send_depth() const noexcept override { return options_.send_depth; }
   std::uint32_t receive_depth() const noexcept override {
-    return options_.receive_packets - uncounted_ - lost_;
+    const std::uint32_t others = std::min(uncounted_ + lost_, options_.receive_packets);
+    return options_.receive_packets - others;
   }
   void provide(std::uint32_t packets) noexcept override;
 

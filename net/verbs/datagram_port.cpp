@@ -6,6 +6,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "core/clock.hpp"
+
 namespace espalier::verbs {
 namespace {
 
@@ -79,6 +81,7 @@ Outcome VerbsDatagramPort::create_queue_pair() {
                   .max_send_sge = 1,
                   .max_recv_sge = 1,
                   .max_inline_data = inlined};
+    errno = 0;  // Not all drivers set it.
     queue_pair_.reset(ibv_create_qp(adapter_.domain(), &wanted));
     if (queue_pair_ != nullptr) {
       inline_bytes_ = std::min(wanted.cap.max_inline_data, kInlineWanted);
@@ -92,6 +95,7 @@ Outcome VerbsDatagramPort::create_queue_pair() {
 Outcome VerbsDatagramPort::start_queue_pair() {
   ibv_qp_attr state = {};
   state.qp_state = IBV_QPS_INIT;
+  state.pkey_index = adapter_.partition_index();
   state.port_num = adapter_.port();
   state.qkey = own_.key;
   if (const int failure =
@@ -129,19 +133,31 @@ Result<rdma::PathId> VerbsDatagramPort::open_path(const rdma::PortAddress& to) {
                              adapter_.info().name(), peer.value().mtu_bytes, own_.mtu_bytes,
                              peer.value().mtu_bytes));
   }
-  AddressHandle& handle = handles_[PortKey{peer.value().gid, peer.value().lid}];
-  if (handle == nullptr) {
-    auto route = adapter_.route(peer.value());
-    if (!route) return route.error();
-    handle.reset(ibv_create_ah(adapter_.domain(), &*route));
-    if (handle == nullptr) {
-      Error failure = adapter_.failed("ibv_create_ah", errno);
-      failure.text += " (to " + gid_text(peer.value().gid) + ")";
-      return failure;
-    }
-  }
-  paths_.push_back({handle.get(), peer.value().queue_pair, peer.value().key});
+  Destination& destination = destinations_[PortKey{peer.value().gid, peer.value().lid}];
+  Outcome found = find(destination, peer.value());
+  if (!found) return found.error();
+  paths_.push_back({destination.handle.get(), peer.value().queue_pair, peer.value().key});
   return static_cast<rdma::PathId>(paths_.size() - 1);
+}
+
+// The kernel looks for a RoCE port by ARP, and the call waits for the answer: a second, where there
+// is none. So a failure is the answer to everybody for some time.
+Outcome VerbsDatagramPort::find(Destination& destination, const Endpoint& peer) {
+  constexpr std::uint64_t kPausesPerTry = 4;
+  if (destination.handle != nullptr) return Unit{};
+  SteadyClock clock;
+  const std::uint64_t begin_ns = clock.now_ns();
+  if (begin_ns < destination.next_try_ns) return destination.refused;
+  auto route = adapter_.route(peer);
+  if (!route) return route.error();
+  errno = EHOSTUNREACH;  // Not all drivers set it.
+  destination.handle.reset(ibv_create_ah(adapter_.domain(), &*route));
+  if (destination.handle != nullptr) return Unit{};
+  destination.refused = adapter_.failed("ibv_create_ah", errno);
+  destination.refused.text += " (to " + gid_text(peer.gid) + ")";
+  const std::uint64_t end_ns = clock.now_ns();
+  destination.next_try_ns = end_ns + kPausesPerTry * (end_ns - begin_ns);
+  return destination.refused;
 }
 
 rdma::Packet* VerbsDatagramPort::take() noexcept {

@@ -49,7 +49,13 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
     ibv_ah* handle = nullptr;
     std::uint32_t queue_pair = 0, key = 0;
   };
-  // A port is the destination of several queue pairs, of all ranks of a node: one handle.
+  // A port is the destination of several queue pairs, of all ranks of a node: one handle. Where it
+  // could not be had: why, and when to ask again.
+  struct Destination {
+    AddressHandle handle;
+    Error refused;
+    std::uint64_t next_try_ns = 0;
+  };
   struct PortKey {
     GidBytes gid;
     std::uint16_t lid;
@@ -66,6 +72,7 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
   Outcome create_queue_pair();
   Outcome start_queue_pair();
   void post_receives();
+  Outcome find(Destination& destination, const Endpoint& peer);
 
   void queue_broken(std::uint32_t queue_pair) noexcept override;
   std::uint64_t send_id(std::uint32_t position) const noexcept;
@@ -83,7 +90,7 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
   std::unique_ptr<PacketMemory> packets_;  // for arrivals, then for sending
   QueuePair queue_pair_;
   std::unique_ptr<ReceivePoster> receives_;
-  std::map<PortKey, AddressHandle> handles_;
+  std::map<PortKey, Destination> destinations_;
   std::vector<Path> paths_;
 
   rdma::Packet* free_ = nullptr;

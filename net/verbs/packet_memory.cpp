@@ -1,8 +1,7 @@
 #include "net/verbs/packet_memory.hpp"
 
-#include <sys/mman.h>
-
 #include <cerrno>
+#include <utility>
 
 namespace espalier::verbs {
 namespace {
@@ -21,31 +20,21 @@ Result<std::unique_ptr<PacketMemory>> PacketMemory::create(const VerbsAdapter& a
                                                            const Shape& shape) {
   ESP_ASSERT(shape.count > 0 && shape.headroom <= kLine);
   std::unique_ptr<PacketMemory> made(new PacketMemory(shape));
-  made->mapped_bytes_ = stride(shape) * shape.count;
-  void* memory = ::mmap(nullptr, made->mapped_bytes_, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return adapter.failed("mmap of packets", errno);
-  made->memory_ = static_cast<std::byte*>(memory);
-  // After a fork the adapter would go on with pages that one of the two processes has left.
-  if (::madvise(memory, made->mapped_bytes_, MADV_DONTFORK) != 0) {
-    return adapter.failed("madvise of packets", errno);
-  }
+  auto memory = rdma::AdapterMemory::create(stride(shape) * shape.count);
+  if (!memory) return memory.error();
+  made->memory_ = std::move(*memory);
   constexpr int kRights = IBV_ACCESS_LOCAL_WRITE;
-  made->registration_.reset(ibv_reg_mr(adapter.domain(), memory, made->mapped_bytes_, kRights));
+  made->registration_.reset(
+      ibv_reg_mr(adapter.domain(), made->memory_->begin(), made->memory_->bytes(), kRights));
   if (made->registration_ == nullptr) return adapter.failed("ibv_reg_mr of packets", errno);
   made->packets_.resize(shape.count);
   for (std::size_t i = 0; i < shape.count; ++i) {
     rdma::Packet& packet = made->packets_[i];
-    packet.data = made->memory_ + i * stride(shape) + (shape.headroom > 0 ? kLine : 0);
+    packet.data = made->memory_->begin() + i * stride(shape) + (shape.headroom > 0 ? kLine : 0);
     packet.capacity = shape.bytes;
     packet.port_data = i;
   }
   return made;
-}
-
-PacketMemory::~PacketMemory() {
-  registration_.reset();
-  if (memory_ != nullptr) ::munmap(memory_, mapped_bytes_);
 }
 
 ibv_sge PacketMemory::payload(const rdma::Packet& packet) const noexcept {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "net/rdma/adapter_memory.hpp"
 #include "net/verbs/adapter.hpp"
 
 namespace espalier::verbs {
@@ -26,7 +27,6 @@ class PacketMemory {
   };
   static Result<std::unique_ptr<PacketMemory>> create(const VerbsAdapter& adapter,
                                                       const Shape& shape);
-  ~PacketMemory();
   PacketMemory(const PacketMemory&) = delete;
   PacketMemory& operator=(const PacketMemory&) = delete;
 
@@ -42,10 +42,9 @@ class PacketMemory {
   explicit PacketMemory(const Shape& shape) noexcept : shape_(shape) {}
 
   const Shape shape_;
-  std::byte* memory_ = nullptr;
-  std::size_t mapped_bytes_ = 0;
+  std::unique_ptr<rdma::AdapterMemory> memory_;
   std::vector<rdma::Packet> packets_;
-  Registration registration_;
+  Registration registration_;  // ends before the memory
 };
 
 // Posts packets for arrivals, several with one call. Either on a queue pair or on a shared queue.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "bootstrap/job_nodes.hpp"
 #include "bootstrap/wire_choice.hpp"
@@ -134,6 +135,56 @@ TEST(RdmaChoice, PortsThatDoNotFit) {
   EXPECT_EQ(choose(cards, 0, 1, "ud,tcp").value().others,
             "ud: packets of 1024 bytes there, of 4096 here (RDMA_MTU), shm: excluded by WIRES, "
             "rc: excluded by WIRES");
+}
+
+verbs::GidBytes prefixed(std::uint8_t first, std::uint8_t second) {
+  verbs::GidBytes gid = {first, second};
+  gid[15] = 1;
+  return gid;
+}
+
+// What both say of a pair for which there is TCP alone.
+void expect_tcp(const verbs::Endpoint& mine, const verbs::Endpoint& theirs, const char* why) {
+  const std::vector<Card> cards = {card("a", {}, mine), card("b", {}, theirs)};
+  for (const Rank me : {0, 1}) {
+    const PeerWire chosen = choose(cards, me, 1 - me, "shm,rc,ud,tcp").value();
+    EXPECT_EQ(chosen.kind, WireKind::kTcp) << why;
+    EXPECT_NE(chosen.others.find(why), std::string::npos) << chosen.others;
+  }
+}
+
+TEST(RdmaChoice, PortsThatCannotReachEachOther) {
+  verbs::Endpoint ipv4 = endpoint(), local = endpoint(), global = endpoint();
+  ipv4.gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1};
+  local.gid = prefixed(0xfe, 0x80);
+  global.gid = prefixed(0x20, 0x01);
+  expect_tcp(ipv4, local, "IPv4 address");
+  expect_tcp(ipv4, global, "IPv4 address");
+
+  verbs::Endpoint infiniband = endpoint();
+  infiniband.link = verbs::LinkLayer::kInfiniband;
+  infiniband.lid = 4;
+  infiniband.gid = prefixed(0xfe, 0x80);
+  verbs::Endpoint other = infiniband;
+  other.gid = prefixed(0xfe, 0xc0);
+  expect_tcp(infiniband, other, "another subnet");
+
+  other = infiniband;
+  other.partition = 1;
+  expect_tcp(infiniband, other, "(P_Key)");
+  verbs::Endpoint limited = infiniband;
+  limited.limited = true;
+  expect_tcp(limited, limited, "(P_Key)");
+
+  other = infiniband;
+  other.gid[15] = 2;
+  other.needs_grh = true;
+  other.lid = 5;
+  for (const auto& [a, b] :
+       {std::pair(infiniband, other), std::pair(limited, other), std::pair(local, global)}) {
+    const std::vector<Card> cards = {card("a", {}, a), card("b", {}, b)};
+    EXPECT_EQ(choose(cards, 0, 1, "shm,rc,ud,tcp").value().kind, WireKind::kRc);
+  }
 }
 
 TEST(RdmaChoice, ConnectionsAreWantedWhereDatagramsAreNotBetter) {

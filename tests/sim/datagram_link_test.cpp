@@ -276,6 +276,40 @@ TEST(SimLink, APathThatIsNeverThereIsTheEndWithItsReason) {
   EXPECT_EQ(net.leftovers(), "");
 }
 
+// Looking for a path to a dead host may take a second: who is told that a rank is dead does not.
+// One that lives all the same is told that it was given up, when it speaks.
+TEST(SimLink, WhoIsLostBeforeItWasMetIsNotLookedFor) {
+  for (const std::uint32_t refusals : {1000U, 0U}) {
+    LinkNetOptions options;
+    options.frames = 0;
+    LinkNet net(options);
+    net.net().refuse_paths(0, refusals);
+    net.link(0).lose(1, error(ESP_ERR_PEER_DIED, "it is said to be dead", 1));
+    (void)net.run_until(1'000'000);
+    ASSERT_EQ(net.lost(0).count(1), 1U);
+    EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
+    EXPECT_EQ(net.link(0).describe(1), "datagrams, lost: it is said to be dead");
+    EXPECT_EQ(net.link(0).counts().no_path, 0U);
+    EXPECT_EQ(net.net().counts().sent, 0U);
+    EXPECT_TRUE(net.link(0).drained());
+
+    net.link(1).reach(0);
+    const std::byte letter[8] = {};
+    net.link(1).post(0, letter);
+    net.world().schedule_turn(1, net.world().now_ns());
+    net.world().run(net.world().now_ns() + 100'000'000);
+    EXPECT_EQ(net.lost(1).count(0), 1U);
+    const bool told = net.lost(1).at(0) == Status(ESP_ERR_PEER_DIED, 0);
+    EXPECT_TRUE(told);
+    EXPECT_EQ(net.link(1).describe(0),
+              refusals == 0 ? "datagrams, lost: it has given this rank up, or has gone"
+                            : "datagrams, lost: it has answered nothing for 0.02 s "
+                              "(RDMA_SILENCE)");
+    EXPECT_LE(net.link(0).counts().no_path, 1U) << "one look, however often it speaks";
+    EXPECT_EQ(net.failure(), "");
+  }
+}
+
 TEST(SimLink, ABrokenPortLosesEverybody) {
   LinkNetOptions options;
   options.ranks = 3;

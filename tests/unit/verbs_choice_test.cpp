@@ -87,6 +87,33 @@ class VerbsPorts : public ::testing::Test {
   std::vector<PortInfo> ports_;
 };
 
+TEST(VerbsPort, OfAnotherKindIsNotUsable) {
+  EXPECT_EQ(why_not_kind(Transport::kInfiniband, LinkLayer::kInfiniband), "");
+  EXPECT_EQ(why_not_kind(Transport::kInfiniband, LinkLayer::kEthernet), "");
+  for (const Transport transport : {Transport::kInfiniband, Transport::kOther}) {
+    EXPECT_THAT(why_not_kind(transport, LinkLayer::kUnknown), HasSubstr("neither"));
+  }
+  EXPECT_THAT(why_not_kind(Transport::kOther, LinkLayer::kEthernet), HasSubstr("neither"));
+  EXPECT_THAT(why_not_kind(Transport::kIwarp, LinkLayer::kEthernet), HasSubstr("iWARP"));
+  PortInfo info = port("efa0", 1, {});
+  info.link = LinkLayer::kUnknown;
+  info.why_not = why_not_kind(Transport::kOther, info.link);
+  EXPECT_EQ(describe(info), "efa0:1: not usable, it is neither InfiniBand nor RoCE");
+}
+
+TEST(VerbsPort, GoesIntoThePartitionOfItsFirstFullKey) {
+  const auto index = [](const std::vector<std::uint16_t>& table) {
+    const auto chosen = choose_partition(table);
+    return chosen ? static_cast<int>(chosen.value()) : -1;
+  };
+  EXPECT_EQ(index({0xffff}), 0);
+  EXPECT_EQ(index({0x7fff, 0x8001}), 1);
+  EXPECT_EQ(index({0x7fff, 0, 0x8001, 0xffff}), 2);
+  EXPECT_EQ(index({0, 0x0001, 0x7fff}), 1);
+  EXPECT_EQ(index({0, 0}), -1);
+  EXPECT_EQ(index({}), -1);
+}
+
 TEST_F(VerbsPorts, TheNearestIsFirst) {
   EXPECT_THAT(chosen("", 0), ElementsAre("left0:1", "right0:1", "right0:2"));
   EXPECT_THAT(chosen("", 2), ElementsAre("right0:1", "right0:2", "left0:1"));
@@ -96,6 +123,43 @@ TEST_F(VerbsPorts, RanksSpreadOverThoseThatAreEquallyNear) {
   EXPECT_THAT(chosen("", 2, 1), ElementsAre("right0:2", "right0:1", "left0:1"));
   EXPECT_THAT(chosen("", 2, 2), ElementsAre("right0:1", "right0:2", "left0:1"));
   EXPECT_THAT(chosen("", 0, 1), ElementsAre("left0:1", "right0:1", "right0:2"));
+}
+
+TEST_F(VerbsPorts, AFasterOneIsBetterThanANearerOne) {
+  ports_[0].gbits = 25;
+  ports_[1].gbits = ports_[2].gbits = 200;
+  for (const int cpu : {0, 2}) {
+    EXPECT_THAT(chosen("", cpu, 0), ElementsAre("right0:1", "right0:2", "left0:1"));
+    EXPECT_THAT(chosen("", cpu, 1), ElementsAre("right0:2", "right0:1", "left0:1"));
+  }
+}
+
+// Ports that do not reach each other are not dealt out: one kind of link, of address and, on
+// InfiniBand, one subnet; whatever is near. The others are there if none of those can be opened.
+TEST_F(VerbsPorts, RanksSpreadOverPortsThatReachEachOther) {
+  ports_ = {port("local0", 1, {0, 1}), port("ipv4", 1, {0, 1}), port("global0", 1, {0, 1})};
+  ports_[0].gid.bytes = kLinkLocal;
+  ports_[2].gid.bytes = kGlobal;
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(chosen("", 0, rank), ElementsAre("ipv4:1", "global0:1", "local0:1"));
+  }
+  ports_[1].cpus = {2, 3};
+  EXPECT_THAT(chosen("", 0, 1), ElementsAre("ipv4:1", "global0:1", "local0:1"));
+
+  ports_ = {port("ethernet0", 1, {0, 1}), port("ib0", 1, {0, 1}), port("ib1", 1, {2, 3}),
+            port("ib2", 1, {0, 1})};
+  for (std::size_t i = 1; i < 4; ++i) {
+    ports_[i].link = LinkLayer::kInfiniband;
+    ports_[i].gid = {0, GidType::kInfiniband, kLinkLocal};
+  }
+  EXPECT_THAT(chosen("", 0, 0), ElementsAre("ib0:1", "ib2:1", "ib1:1", "ethernet0:1"));
+  EXPECT_THAT(chosen("", 0, 1), ElementsAre("ib2:1", "ib0:1", "ib1:1", "ethernet0:1"));
+  ports_[2].gid.bytes[1] = ports_[3].gid.bytes[1] = 0xC0;
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(chosen("", 0, rank), ElementsAre("ib0:1", "ib2:1", "ib1:1", "ethernet0:1"));
+    EXPECT_THAT(chosen("", 2, rank), ElementsAre("ib0:1", "ib1:1", "ib2:1", "ethernet0:1"));
+  }
+  EXPECT_THAT(chosen("ethernet0,ib1", 0, 1), ElementsAre("ethernet0:1", "ib1:1"));
 }
 
 TEST_F(VerbsPorts, NamedOnesAreTakenInTheirOrder) {

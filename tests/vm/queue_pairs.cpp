@@ -1,7 +1,9 @@
 #include "tests/vm/queue_pairs.hpp"
 
 #include <dlfcn.h>
+#include <endian.h>
 #include <infiniband/verbs.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,6 +27,35 @@ std::uint32_t bytes_of(ibv_mtu mtu) {
   return 128U << static_cast<unsigned>(mtu);
 }
 
+std::uint8_t code_of(espalier::verbs::LinkLayer link) {
+  using enum espalier::verbs::LinkLayer;
+  return link == kInfiniband ? IBV_LINK_LAYER_INFINIBAND
+         : link == kEthernet ? IBV_LINK_LAYER_ETHERNET
+                             : IBV_LINK_LAYER_UNSPECIFIED;
+}
+
+ibv_transport_type code_of(espalier::verbs::Transport transport) {
+  using enum espalier::verbs::Transport;
+  return transport == kInfiniband ? IBV_TRANSPORT_IB
+         : transport == kIwarp    ? IBV_TRANSPORT_IWARP
+                                  : IBV_TRANSPORT_UNSPECIFIED;
+}
+
+// Ports are asked through a table that belongs to the open device: the driver's function in it.
+decltype(verbs_context::query_port) g_query_port = nullptr;
+
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* told, std::size_t bytes) {
+  const int failure = g_query_port(context, port, told, bytes);
+  if (failure != 0 || g_watch == nullptr) return failure;
+  if (g_watch->link) told->link_layer = code_of(*g_watch->link);
+  if (g_watch->lid != 0) told->lid = g_watch->lid;
+  if (g_watch->wants_grh) told->flags = *g_watch->wants_grh ? IBV_QPF_GRH_REQUIRED : 0;
+  if (!g_watch->partitions.empty()) {
+    told->pkey_tbl_len = static_cast<std::uint16_t>(g_watch->partitions.size());
+  }
+  return 0;
+}
+
 }  // namespace
 
 // Before the library's, because the program's own symbols come first.
@@ -33,7 +64,7 @@ extern "C" ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   if (watched) {
     g_watch->inline_asked.push_back(wanted->cap.max_inline_data);
     if (wanted->cap.max_inline_data > g_watch->inline_max) {
-      errno = EINVAL;
+      if (g_watch->inline_errno != 0) errno = g_watch->inline_errno;
       return nullptr;
     }
   }
@@ -59,7 +90,73 @@ extern "C" int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* wanted, int mask) 
     if ((mask & IBV_QP_RETRY_CNT) != 0) one.asked.retries = wanted->retry_cnt;
     if ((mask & IBV_QP_RNR_RETRY) != 0) one.asked.not_ready_retries = wanted->rnr_retry;
   }
+  if (g_watch != nullptr && !g_watch->partitions.empty() && (mask & IBV_QP_PKEY_INDEX) != 0) {
+    g_watch->partitions_used.push_back(wanted->pkey_index);
+    wanted->pkey_index = 0;
+  }
   return next<decltype(ibv_modify_qp)>("ibv_modify_qp")(queue_pair, wanted, mask);
+}
+
+extern "C" ibv_device** ibv_get_device_list(int* count) {
+  ibv_device** all = next<decltype(ibv_get_device_list)>("ibv_get_device_list")(count);
+  for (ibv_device** one = all; g_watch != nullptr && g_watch->transport && *one != nullptr; ++one) {
+    (*one)->transport_type = code_of(*g_watch->transport);
+  }
+  return all;
+}
+
+extern "C" ibv_fork_status ibv_is_fork_initialized() {
+  if (g_watch != nullptr && g_watch->forks_matter) {
+    return *g_watch->forks_matter ? IBV_FORK_DISABLED : IBV_FORK_UNNEEDED;
+  }
+  return next<decltype(ibv_is_fork_initialized)>("ibv_is_fork_initialized")();
+}
+
+extern "C" int ibv_fork_init() {
+  if (g_watch == nullptr) return next<decltype(ibv_fork_init)>("ibv_fork_init")();
+  g_watch->calls += 'f';
+  return 0;
+}
+
+extern "C" ibv_context* ibv_open_device(ibv_device* device) {
+  if (g_watch != nullptr) g_watch->calls += 'o';
+  ibv_context* opened = next<decltype(ibv_open_device)>("ibv_open_device")(device);
+  verbs_context* table = opened != nullptr ? verbs_get_ctx(opened) : nullptr;
+  if (g_watch != nullptr && table != nullptr && table->query_port != query_port) {
+    g_query_port = table->query_port;
+    table->query_port = query_port;
+  }
+  return opened;
+}
+
+extern "C" int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* key) {
+  if (g_watch == nullptr || g_watch->partitions.empty()) {
+    return next<decltype(ibv_query_pkey)>("ibv_query_pkey")(context, port, index, key);
+  }
+  if (static_cast<std::size_t>(index) >= g_watch->partitions.size()) return -1;
+  *key = htobe16(g_watch->partitions[static_cast<std::size_t>(index)]);
+  return 0;
+}
+
+extern "C" int ibv_query_device(ibv_context* context, ibv_device_attr* told) {
+  const int failure = next<decltype(ibv_query_device)>("ibv_query_device")(context, told);
+  if (failure != 0 || g_watch == nullptr) return failure;
+  told->max_srq_wr = static_cast<int>(
+      std::min(static_cast<std::uint32_t>(told->max_srq_wr), g_watch->shared_receives_max));
+  return 0;
+}
+
+extern "C" ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* route) {
+  if (g_watch != nullptr) {
+    ++g_watch->paths_asked;
+    if (g_watch->path_errno != 0) {
+      const timespec pause = {.tv_sec = 0, .tv_nsec = g_watch->path_ms * 1'000'000L};
+      (void)::nanosleep(&pause, nullptr);
+      errno = g_watch->path_errno;
+      return nullptr;
+    }
+  }
+  return next<decltype(ibv_create_ah)>("ibv_create_ah")(domain, route);
 }
 
 extern "C" int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "net/verbs/choice.hpp"
 
 namespace espalier::test {
 
@@ -27,7 +31,29 @@ struct QueuePairWatch {
 
   bool device_gone = false;               // all devices tell so when they are asked for events
   std::uint32_t inline_max = UINT32_MAX;  // more is refused, as devices do
+  int inline_errno = 22;                  // EINVAL; 0: some give no reason
   std::vector<std::uint32_t> inline_asked;
+  std::uint32_t shared_receives_max = UINT32_MAX;
+
+  // What ports of devices that are opened from here on tell of themselves; nothing: the truth.
+  std::optional<verbs::LinkLayer> link;
+  std::optional<verbs::Transport> transport;
+  std::uint16_t lid = 0;
+  std::optional<bool> wants_grh;
+  std::vector<std::uint16_t> partitions;  // the table of P_Keys
+  // The indices in it that queue pairs of all kinds were asked to use; the device gets 0.
+  std::vector<int> partitions_used;
+
+  // Whether the kernel leaves it to libibverbs to keep children from memory of adapters; and what
+  // was called in which order: 'f' that it does, 'o' opening a device.
+  std::optional<bool> forks_matter;
+  std::string calls;
+
+  // Paths (address handles): refused with this errno after so long; and how often one was asked
+  // for.
+  int path_errno = 0;
+  unsigned path_ms = 0;
+  int paths_asked = 0;
 };
 
 }  // namespace espalier::test

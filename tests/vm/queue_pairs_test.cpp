@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
+
 #include "core/config.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "tests/vm/connection_nodes.hpp"
@@ -72,6 +74,20 @@ TEST_F(Connections, ADeviceThatTakesLittleInline) {
   expect_usable();
 }
 
+// Some drivers refuse without a word: what stood in errno before is not their reason.
+TEST_F(Connections, ADeviceThatTakesLittleInlineAndGivesNoReason) {
+  QueuePairWatch watch;
+  watch.inline_max = 64;
+  watch.inline_errno = 0;
+  errno = ENOMEM;
+  open();
+  for (ConnectionNode& node : nodes_) {
+    ASSERT_NE(node.port, nullptr);
+    EXPECT_EQ(node.port->inline_bytes(), 64u);
+  }
+  expect_usable();
+}
+
 TEST_F(Connections, ADeviceThatTakesNothingInlineIsTooSmall) {
   QueuePairWatch watch;
   watch.inline_max = 0;
@@ -101,6 +117,126 @@ TEST_F(Connections, APortWhoseDeviceHasGoneWakesNobody) {
   const auto made = b.port->create();
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().status.code(), ESP_ERR_NETWORK);
+}
+
+// No more connections than have their packets in a short shared queue, spare ones aside: each may
+// be sent what it was promised.
+TEST_F(TwoNodes, AShortSharedQueueIsForFewerConnections) {
+  QueuePairWatch watch;
+  watch.shared_receives_max = 256;
+  auto adapter = open_adapter(adapters_[0]->info(), {});
+  ASSERT_TRUE(adapter.ok()) << adapter.error().text;
+  auto port = (*adapter)->open_connections({.packets_each = 4, .connections = 128});
+  ASSERT_TRUE(port.ok()) << port.error().text;
+  std::vector<rdma::ConnectionId> all;
+  while (all.size() < 128) {
+    auto made = (*port)->create();
+    if (!made) break;
+    all.push_back(*made);
+  }
+  EXPECT_GE(all.size(), 40u);
+  EXPECT_LE(all.size(), 60u);
+  EXPECT_LE((*port)->receive_depth() + 4 * all.size(), 256u);
+  for (const rdma::ConnectionId one : all) (*port)->destroy(one);
+}
+
+// Elastic Fabric Adapters and the like speak a language of their own; iWARP has no datagrams.
+TEST_F(TwoNodes, DevicesOfOtherKindsAreNotUsed) {
+  if (!in_guest()) GTEST_SKIP() << "needs devices that are played";
+  QueuePairWatch watch;
+  for (const Transport transport : {Transport::kInfiniband, Transport::kIwarp, Transport::kOther}) {
+    for (const LinkLayer link :
+         {LinkLayer::kUnknown, LinkLayer::kInfiniband, LinkLayer::kEthernet}) {
+      watch.transport = transport;
+      watch.link = link;
+      const auto ports = list_ports({});
+      EXPECT_FALSE(ports.empty());
+      for (const PortInfo& info : ports) {
+        EXPECT_EQ(info.why_not, why_not_kind(transport, link)) << describe(info);
+      }
+    }
+  }
+  watch.transport = Transport::kInfiniband;  // libibverbs keeps what it says of devices.
+  (void)list_ports({});
+}
+
+// Before any device is opened.
+TEST_F(TwoNodes, ChildrenAreKeptFromMemoryWhereTheKernelDoesNotCareForThem) {
+  QueuePairWatch watch;
+  watch.forks_matter = true;
+  (void)list_ports({});
+  EXPECT_THAT(watch.calls, ::testing::StartsWith("fo"));
+  watch.forks_matter = false;
+  watch.calls.clear();
+  (void)list_ports({});
+  EXPECT_THAT(watch.calls, ::testing::StartsWith("o"));
+  EXPECT_THAT(watch.calls, ::testing::Not(::testing::HasSubstr("f")));
+}
+
+// The first key may be a limited one, whose members do not hear each other.
+TEST_F(TwoNodes, QueuePairsJoinThePartitionOfTheFirstFullKey) {
+  if (!in_guest()) GTEST_SKIP() << "needs devices that are played";
+  QueuePairWatch watch;
+  watch.partitions = {0x7fff, 0x8001};
+  const auto ports = list_ports({});
+  ASSERT_FALSE(ports.empty());
+  auto adapter = open_adapter(ports[0], {});
+  ASSERT_TRUE(adapter.ok()) << adapter.error().text;
+  auto datagrams = (*adapter)->open_datagrams({});
+  ASSERT_TRUE(datagrams.ok()) << datagrams.error().text;
+  auto connections = (*adapter)->open_connections({});
+  ASSERT_TRUE(connections.ok()) << connections.error().text;
+  auto one = (*connections)->create(), other = (*connections)->create();
+  ASSERT_TRUE(one.ok() && other.ok());
+  const Outcome connected = (*connections)->connect(*one, (*connections)->address(*other));
+  ASSERT_TRUE(connected.ok()) << connected.error().text;
+  EXPECT_THAT(watch.partitions_used, ElementsAre(1, 1));
+  for (const rdma::ConnectionId id : {*one, *other}) {
+    (*connections)->stop(id);
+    (*connections)->destroy(id);
+  }
+}
+
+// InfiniBand where addresses of one subnet need the long header, too. Soft-RoCE needs it always, so
+// it is a judge of that.
+TEST_F(TwoNodes, InfinibandThatNeedsTheLongHeader) {
+  if (!in_guest()) GTEST_SKIP() << "needs devices that are played";
+  QueuePairWatch watch;
+  watch.link = LinkLayer::kInfiniband;
+  watch.lid = 7;
+  Options options;
+  options.gid_index = adapters_[0]->info().gid.index;
+  for (const bool wanted : {false, true}) {
+    watch.wants_grh = wanted;
+    auto adapter = open_adapter(list_ports(options)[0], options);
+    ASSERT_TRUE(adapter.ok()) << adapter.error().text;
+    auto port = (*adapter)->open_datagrams({});
+    ASSERT_TRUE(port.ok()) << port.error().text;
+    EXPECT_EQ((*port)->open_path((*port)->address()).ok(), wanted);
+  }
+}
+
+// A host that does not answer costs a second for each question. It is asked once for all its ranks,
+// and again when several times as long has gone by.
+TEST_F(TwoNodes, AHostThatDoesNotAnswerIsNotAskedForEachOfItsRanks) {
+  const auto own = std::move(*adapters_[0]->open_datagrams({}));
+  const auto theirs = std::move(*adapters_[1]->open_datagrams({}));
+  const auto second = std::move(*adapters_[1]->open_datagrams({}));
+  QueuePairWatch watch;
+  watch.path_errno = ETIMEDOUT;
+  watch.path_ms = 50;
+  for (const auto* to : {&theirs, &second, &theirs}) {
+    const auto path = own->open_path((*to)->address());
+    ASSERT_FALSE(path.ok());
+    EXPECT_EQ(path.error().status.error_number(), ETIMEDOUT);
+    EXPECT_THAT(path.error().text, ::testing::HasSubstr("ibv_create_ah"));
+  }
+  EXPECT_EQ(watch.paths_asked, 1);
+  EXPECT_FALSE(own->open_path(own->address()).ok());
+  EXPECT_EQ(watch.paths_asked, 2) << "another host";
+  watch.path_errno = 0;
+  EXPECT_TRUE(eventually([&] { return own->open_path(theirs->address()).ok(); }));
+  EXPECT_TRUE(own->open_path(second->address()).ok());
 }
 
 }  // namespace

@@ -275,6 +275,19 @@ job_wrong_gid_is_warned_of() {
   grep -q "warning: RDMA cannot be used: rxe0:1: .*77" <<< "$said" &&
     grep -q "rank 1 .* tcp" <<< "$said"
 }
+# Devices that are neither InfiniBand nor RoCE, and ports whose address nobody could send to (0: no
+# known link layer; 1: InfiniBand, where these have no LID): the job goes on by TCP.
+played_link() {
+  local said
+  local -x PLAYED_LINK_LAYER=$1 LD_PRELOAD=$bin/device_gone.so
+  local -x ESPALIER_WIRES=shm,rc,ud,tcp
+  said=$("$run" --timeout 60 -n 2 --nodes 2 "$bin/esp-info" 2>&1) || return 1
+  echo "$said"
+  grep -q "rank 1 .* tcp, .*not here: .*rxe0:1: $2" <<< "$said" &&
+    "$run" --timeout 60 -n 4 --nodes 2 "$probe" collect
+}
+job_devices_of_another_kind() { played_link 0 "it is neither InfiniBand nor RoCE"; }
+job_addresses_without_sense() { played_link 1 "it would have an RDMA address with a bad LID"; }
 # The counters say what the settings did: of the ranks of both jobs those of the first register.
 job_counters_of_the_cache() {
   local said cached copied
