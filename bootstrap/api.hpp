@@ -43,16 +43,16 @@ void on_owner(esp_job& job, Work&& work) {
 // A blocking call that touches its team after it has waited: no callback frees that meanwhile.
 class Caller {
  public:
-  explicit Caller(esp_team& team) noexcept : team_(team) { count(1); }
-  ~Caller() { count(~std::uint32_t{0}); }
+  explicit Caller(esp_team& team) noexcept : team_(team) { count(1, std::memory_order_relaxed); }
+  ~Caller() { count(~std::uint32_t{0}, std::memory_order_release); }
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
  private:
-  void count(std::uint32_t more) noexcept {
+  void count(std::uint32_t more, std::memory_order order) noexcept {
     std::atomic<std::uint32_t>& callers = team_.team.callers;
     if (team_.job->threaded) {
-      callers.fetch_add(more, std::memory_order_relaxed);
+      callers.fetch_add(more, order);
     } else {  // There is but one thread, and this is on the way of every message.
       callers.store(callers.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }

@@ -200,8 +200,10 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
 
 esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
   ++handle.job->counters.short_operations;
-  if (!handle.team.held_calls.empty()) [[unlikely]]
+  if (!handle.team.held_calls.empty()) [[unlikely]] {
     handle.team.show_held_calls();
+    handle.job->short_path->announce(handle.team);
+  }
   if (completed) [[likely]]
     return ESP_OK;
   return api::fail_team(handle, handle.team.fault);

@@ -26,7 +26,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 4;
+  static constexpr std::uint16_t kVersion = 5;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;

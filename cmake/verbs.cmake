@@ -1,14 +1,14 @@
-# net/verbs needs libibverbs. Without it the library is built all the same: net/verbs/absent.cpp
+# net/verbs needs libibverbs (of rdma-core 35 or later, for IBV_FORK_UNNEEDED). Without it the library is built all the same: net/verbs/absent.cpp
 # answers in its place, and esp-info says so.
 set(ESPALIER_VERBS AUTO CACHE STRING "RDMA through libibverbs: AUTO (where it is found), ON or OFF")
 set_property(CACHE ESPALIER_VERBS PROPERTY STRINGS AUTO ON OFF)
 
 set(ESPALIER_HAVE_VERBS OFF)
 if(ESPALIER_VERBS STREQUAL "ON")
-  pkg_check_modules(IBVERBS REQUIRED IMPORTED_TARGET libibverbs)
+  pkg_check_modules(IBVERBS REQUIRED IMPORTED_TARGET libibverbs>=1.13)
   set(ESPALIER_HAVE_VERBS ON)
 elseif(ESPALIER_VERBS STREQUAL "AUTO")
-  pkg_check_modules(IBVERBS QUIET IMPORTED_TARGET libibverbs)
+  pkg_check_modules(IBVERBS QUIET IMPORTED_TARGET libibverbs>=1.13)
   set(ESPALIER_HAVE_VERBS ${IBVERBS_FOUND})
 elseif(NOT ESPALIER_VERBS STREQUAL "OFF")
   message(FATAL_ERROR "ESPALIER_VERBS is AUTO, ON or OFF, not '${ESPALIER_VERBS}'")

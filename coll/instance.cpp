@@ -1,6 +1,7 @@
 #include "coll/instance.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "coll/engine.hpp"
@@ -136,6 +137,10 @@ void Team::withdraw_blame() noexcept {
 }
 
 bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
+  if (member == rank && at <= sequence && sequence - at < held_calls.size()) {  // not on the board
+    signature = std::bit_cast<CallSignature>(held_calls[held_calls.size() - 1 - (sequence - at)]);
+    return true;
+  }
   if (!is_remote(member)) return board && board.read(member, at, signature);
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.read(at, signature);

@@ -18,7 +18,7 @@ std::optional<News> parse_news(std::span<const std::byte> bytes, int job_size) n
   std::memcpy(static_cast<void*>(&news), bytes.data(), sizeof news);
   const auto is_rank = [&](Rank rank) { return kNoRank <= rank && rank < job_size; };
   const bool known = news.kind == MessageKind::kNews &&
-                     (news.flags & ~(News::kQuestion | News::kLeaving)) == 0 &&
+                     (news.flags & ~(News::kQuestion | News::kLeaving | News::kFreed)) == 0 &&
                      news.fault_code < ESP_STATUS_COUNT && news.fault_code != ESP_IN_PROGRESS;
   const bool rings = std::all_of(news.rings.begin(), news.rings.end(), [&](const CallRing& ring) {
     return is_rank(ring.rank) && ring.count <= ring.calls.size() && ring.count <= ring.last;

@@ -34,6 +34,7 @@ struct CallRing {
 struct News {
   static constexpr std::uint8_t kQuestion = 1;  // please answer with yours
   static constexpr std::uint8_t kLeaving = 2;   // the sender calls nothing more
+  static constexpr std::uint8_t kFreed = 4;     // ... on this team, which it has freed
   static constexpr std::size_t kRings = 2;
 
   MessageKind kind = MessageKind::kNews;

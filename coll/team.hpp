@@ -65,8 +65,8 @@ struct Membership {
 struct RemoteMember {
   CallRing ring;
   Blame blame;
-  bool leaving = false;
-  std::uint64_t asked_about = 0;  // operation
+  bool leaving = false, freed = false;            // the job; the team
+  std::uint64_t asked_about = ~std::uint64_t{0};  // operation
   std::uint64_t first_asked_ns = 0, asked_ns = 0, interval_ns = 0, answered_ns = 0;
   std::uint64_t inquired_ns = 0;  // it has called something else: asked what
 };
@@ -99,7 +99,8 @@ struct Team {
   std::uint64_t flow_sequence = 0;               // and number
   Instance* active = nullptr;                    // list of instances under way
   // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
-  // reader: the owner, which does not free the team under them. Publishes nothing.
+  // reader: the owner, which does not free the team under them. Down: publishes that this call
+  // reads nothing of the team any more.
   std::atomic<std::uint32_t> callers{0};
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
@@ -124,7 +125,7 @@ struct Team {
   bool failed() const noexcept { return !fault.ok(); }
   // A blocking call is under way, whether its operation has ended or not.
   bool is_in_use() const noexcept {
-    return short_wait != 0 || callers.load(std::memory_order_relaxed) != 0;
+    return short_wait != 0 || callers.load(std::memory_order_acquire) != 0;
   }
   // Numbers the operation and shows it to the other members. Not yet, if a callback enters it while
   // the short path waits: they would take it that everything of that operation had been read.

@@ -95,12 +95,35 @@ News TeamNews::about_unknown(std::uint32_t team) const noexcept {
   news.rings[0].rank = me_;
   const auto freed =
       std::find_if(freed_.begin(), freed_.end(), [&](const Freed& f) { return f.team == team; });
-  if (freed != freed_.end()) news.rings[0].last = freed->last;
+  if (freed != freed_.end()) {
+    news.flags |= News::kFreed;
+    news.rings[0].last = freed->last;
+  }
   return news;
 }
 
+// What has no room waits, one letter for each team: to a rank that reads nothing for an hour they
+// must not pile up. What a letter says is looked up when it goes.
 void TeamNews::send(Rank to, const News& news) noexcept {
-  if (!messenger_.tell(to, news_bytes(news))) outbox_.push_back({to, news});
+  if (messenger_.tell(to, news_bytes(news))) return;
+  const bool question = (news.flags & News::kQuestion) != 0;
+  const auto waits = std::find_if(outbox_.begin(), outbox_.end(), [&](const Letter& letter) {
+    return letter.to == to && letter.team == news.team;
+  });
+  if (waits == outbox_.end()) return outbox_.push_back({to, news.team, question, news.fault()});
+  waits->question = waits->question || question;
+  if (waits->fault.ok()) waits->fault = news.fault();
+}
+
+News TeamNews::text_of(const Letter& letter) const noexcept {
+  const auto known = teams_.find(letter.team);
+  const std::uint8_t flags = letter.question ? News::kQuestion : 0;
+  News news = known != teams_.end() ? about(*known->second, flags) : about_unknown(letter.team);
+  if (news.fault().ok()) {  // The team may have been freed meanwhile.
+    news.fault_code = static_cast<std::uint16_t>(letter.fault.code());
+    news.fault_rank = letter.fault.rank();
+  }
+  return news;
 }
 
 void TeamNews::ask(Team& team, int member) noexcept {
@@ -145,9 +168,11 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
   if (ring.last >= known.ring.last) known.ring = ring;
   if (!is_sender) return;
   known.answered_ns = clock_.now_ns();
-  known.blame = {news.waits_for,
-                 known.answered_ns - std::min(news.blame_age_ns, known.answered_ns)};
+  const std::uint64_t age_ns = std::min(news.blame_age_ns, known.answered_ns);
+  const bool sense = member_of(team, news.waits_for) >= 0;
+  known.blame = sense ? Blame{news.waits_for, known.answered_ns - age_ns} : Blame{};
   known.leaving = (news.flags & News::kLeaving) != 0;
+  known.freed = (news.flags & News::kFreed) != 0;
   if (known.inquired_ns != 0) changed_.push_back(&team);
 }
 
@@ -194,9 +219,9 @@ bool TeamNews::inquire(Team& team, Rank rank) noexcept {
 
 int TeamNews::progress() noexcept {
   if (outbox_.empty()) return 0;
-  std::vector<Letter> letters = std::exchange(outbox_, {});
-  for (const Letter& letter : letters) send(letter.to, letter.news);
-  return static_cast<int>(letters.size() - outbox_.size());
+  return static_cast<int>(std::erase_if(outbox_, [this](const Letter& letter) {
+    return messenger_.tell(letter.to, news_bytes(text_of(letter)));
+  }));
 }
 
 }  // namespace espalier

@@ -57,11 +57,14 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
  private:
   struct Letter {
     Rank to;
-    News news;
+    std::uint32_t team;
+    bool question;
+    Status fault;  // that it is to tell
   };
 
   News about(const Team& team, std::uint8_t flags) const noexcept;
   News about_unknown(std::uint32_t team) const noexcept;
+  News text_of(const Letter& letter) const noexcept;
   void note_freed(const Team& team);
   void send(Rank to, const News& news) noexcept;
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;

@@ -142,12 +142,18 @@ bool TeamWatch::has_done_its_part(const Team& team, const Pending& what, int mem
   return waited_ns < kGoneNs || std::find(owing.begin(), owing.end(), member) == owing.end();
 }
 
+bool TeamWatch::has_freed(const Team& team, int member) noexcept {
+  if (!team.is_remote(member)) return team.board.has_freed(member);
+  const auto known = team.remote.find(member);
+  return known != team.remote.end() && known->second.freed;
+}
+
 // A member that waits to leave the job, or has freed the team, will not call what it has not
 // called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
   for (int member = 0; team.board && member < team.size(); ++member) {
     const Rank rank = team.members[static_cast<std::size_t>(member)];
-    const bool freed = !team.is_remote(member) && team.board.has_freed(member);
+    const bool freed = has_freed(team, member);
     if (member == team.rank || (!freed && !is_leaving(team, member))) continue;
     if (has_done_its_part(team, what, member, waited_ns)) continue;
     if (find_report(team, waited_ns)) return true;

@@ -65,6 +65,7 @@ bool TeamWatch::is_silent(const Team& team, int member) const noexcept {
 // before it fell silent would lead back to those who wait for it.
 Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   const auto at = std::find(team.members.begin(), team.members.end(), rank);
+  if (at == team.members.end()) return {};
   const auto member = static_cast<int>(at - team.members.begin());
   if (team.is_remote(member)) {
     if (!team.has_answered(member)) return {};

@@ -165,10 +165,10 @@ class FrameWire final : public Wire, private FrameSink {
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
   BufferPool buffers_;
   Pool<Part> parts_;
-  Pool<Message> messages_;
-  IntrusiveList<Part> open_;  // all parts
-  Matcher matcher_;           // posted receives and unexpected segments
-  Matcher untaken_;           // synchronous parts that wait for kTaken
+  Pool<Message> messages_{{64, ~std::size_t{0}}};  // memory is the bound
+  IntrusiveList<Part> open_;                       // all parts
+  Matcher matcher_;                                // posted receives and unexpected segments
+  Matcher untaken_;                                // synchronous parts that wait for kTaken
   FlowGrants grants_;
   ForgottenTeams forgotten_;
   std::vector<Peer*> backlog_;         // peers with something the link had no room for

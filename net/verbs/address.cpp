@@ -9,7 +9,7 @@
 namespace espalier::verbs {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::uint8_t kDatagrams = 'D';
 constexpr std::uint8_t kConnection = 'C';
 constexpr std::uint8_t kNeedsGrh = 1, kLimited = 2;

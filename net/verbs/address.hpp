@@ -44,6 +44,7 @@ struct Endpoint {
 };
 
 inline constexpr std::uint32_t kQueuePairMax = 0xFFFFFF;
+inline constexpr std::uint32_t kMtuMax = 4096;
 inline constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 inline constexpr std::uint32_t kQKeyMask = 0x7FFFFFFF;  // above: for privileged senders
 inline constexpr std::uint16_t kPartitionMask = 0x7FFF;

@@ -30,13 +30,20 @@ std::optional<int> rank_of(const Gid& gid, LinkLayer link) noexcept {
 struct PortClass {
   LinkLayer link;
   int gid_rank;
-  std::uint64_t subnet;  // InfiniBand; no order but the same everywhere
+  std::uint64_t subnet;  // InfiniBand; no order but the same everywhere, and so the partition
+  std::uint32_t short_of_mtu;
+  std::uint16_t partition;
   friend auto operator<=>(const PortClass&, const PortClass&) = default;
 };
 
-PortClass class_of(const PortInfo& info) noexcept {
+PortClass class_of(const PortInfo& info, const Options& options) noexcept {
   constexpr int kAskedFor = 3;
-  PortClass made{info.link, rank_of(info.gid, info.link).value_or(kAskedFor), 0};
+  const std::uint32_t most = options.mtu_bytes != 0 ? options.mtu_bytes : kMtuMax;
+  PortClass made{.link = info.link,
+                 .gid_rank = rank_of(info.gid, info.link).value_or(kAskedFor),
+                 .subnet = 0,
+                 .short_of_mtu = most - std::min(most, info.mtu_bytes),
+                 .partition = static_cast<std::uint16_t>(info.partition_key & kPartitionMask)};
   if (info.link == LinkLayer::kInfiniband) {
     for (std::size_t i = 0; i < sizeof made.subnet; ++i) {
       made.subnet = made.subnet << 8 | info.gid.bytes[i];
@@ -156,7 +163,7 @@ Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const 
     return distance(common_locality(machine, info.cpus), asker.place);
   };
   const auto merit = [&](const PortInfo& info) {
-    return std::tuple(class_of(info), -info.gbits, far(info));
+    return std::tuple(class_of(info, options), -info.gbits, far(info));
   };
   std::stable_sort(chosen.begin(), chosen.end(),
                    [&](const PortInfo& a, const PortInfo& b) { return merit(a) < merit(b); });

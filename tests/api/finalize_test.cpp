@@ -189,8 +189,9 @@ void the_others_go_on() {
 // Puts on the own node, each started by the callback of the one before.
 struct Chain {
   esp_region* region = nullptr;
-  int puts = 0;
-  esp_status next = ESP_OK;
+  // Writers: this thread, then that of callbacks; the reader waits for the job's end.
+  std::atomic<int> puts = 0;
+  std::atomic<esp_status> next = ESP_OK;
 };
 
 void put_next(void* context, esp_status) {
@@ -210,12 +211,12 @@ void a_chain_of_puts() {
     Chain chain;
     CHECK_OK(esp_region_create(esp_job_world(job), 8, &chain.region), esp_job_world(job), "");
     put_next(&chain, ESP_OK);
-    CHECK_EQ(chain.next, ESP_OK, "");
+    CHECK_EQ(chain.next.load(), ESP_OK, "");
     ::alarm(10);
     CHECK_EQ(esp_job_finalize(job), ESP_OK, "");
     ::alarm(0);
     CHECK(chain.puts > 1, "the last put was done, and told");
-    CHECK_EQ(chain.next, ESP_ERR_CANCELED, "nothing can be started any more");
+    CHECK_EQ(chain.next.load(), ESP_ERR_CANCELED, "nothing can be started any more");
   }
 }
 

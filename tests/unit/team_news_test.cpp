@@ -33,6 +33,76 @@ TEST(TeamNews, AQuestionAboutATeamThatWasFreedIsAnswered) {
   EXPECT_TRUE(a.team.has_answered(1));
   EXPECT_TRUE(a.team.has_entered(1, 1)) << "it had called what it was asked about";
   EXPECT_FALSE(a.team.has_entered(1, 2));
+  EXPECT_TRUE(a.team.remote.at(1).freed);
+}
+
+TEST(TeamNews, WhoHasNotMadeATeamHasNotFreedIt) {
+  Node a(0), other(1);
+  other.news.remove(other.team);
+  a.team.id = 11;
+  a.news.add(a.team);
+  a.news.ask(a.team, 1);
+  deliver(a, other, 0);
+  deliver(other, a, 1);
+  EXPECT_TRUE(a.team.has_answered(1));
+  EXPECT_FALSE(a.team.remote.at(1).freed);
+}
+
+// To one that does not read.
+TEST(TeamNews, WhatHasNoRoomDoesNotPileUp) {
+  Node a(0);
+  a.call(1);
+  a.post.full = true;
+  for (int i = 0; i < 100; ++i) {
+    a.news.ask(a.team, 1);
+    a.clock.now += TeamNews::kAskMostNs;
+    EXPECT_EQ(a.news.progress(), 0);
+  }
+  a.call(2);
+  a.post.full = false;
+  EXPECT_EQ(a.news.progress(), 1);
+  ASSERT_EQ(a.post.sent.size(), 1u);
+  EXPECT_TRUE(a.news.all_sent());
+  const auto news = parse_news(a.post.sent.front().bytes, 2);
+  ASSERT_TRUE(news);
+  EXPECT_EQ(news->flags, News::kQuestion);
+  EXPECT_EQ(news->rings[0].last, 2u) << "as it is when it goes";
+}
+
+// ... also of a team that was freed meanwhile.
+TEST(TeamNews, AFailureThatHadNoRoomIsTold) {
+  Node a(0), b(1);
+  a.call(1);
+  a.news.ask(a.team, 1);
+  a.post.sent.clear();
+  a.post.full = true;
+  a.news.ask_now(a.team, 1);
+  a.team.fault = Status(ESP_ERR_TIMEOUT, 1);
+  EXPECT_TRUE(a.team.board.report(a.team.fault));
+  a.news.failed(a.team, true);
+  a.news.remove(a.team);
+  a.post.full = false;
+  EXPECT_EQ(a.news.progress(), 1);
+  deliver(a, b, 0);
+  EXPECT_EQ(b.team.board.reported(), Status(ESP_ERR_TIMEOUT, 1));
+}
+
+TEST(TeamNews, WhoIsNoMemberIsNotBlamed) {
+  Node a(0, 3), liar(1, 3);
+  auto membership = std::make_shared<Membership>();
+  membership->ranks = {0, 1};
+  membership->nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1});
+  a.team.set_membership(membership);
+  a.call(1);
+  a.news.ask(a.team, 1);
+  News news;
+  news.team = a.team.id;
+  news.rings[0].rank = 1;
+  news.waits_for = 2;
+  const auto bytes = news_bytes(news);
+  a.news.heard(1, bytes);
+  EXPECT_TRUE(a.team.has_answered(1));
+  EXPECT_EQ(a.team.remote.at(1).blame.rank, kNoRank);
 }
 
 TEST(TeamNews, AQuestionTellsBothSides) {
@@ -57,19 +127,22 @@ TEST(TeamNews, AQuestionTellsBothSides) {
   }
 }
 
+// Also where only messages have gone, and no operation is counted.
 TEST(TeamNews, AsksSeldom) {
-  Node a(0);
-  a.call(1);
-  int asked = 0;
-  for (int look = 0; look < 100; ++look) {
-    a.news.ask(a.team, 1);
-    a.clock.now += TeamNews::kAskLeastNs;
-    asked += static_cast<int>(a.post.sent.size());
-    a.post.sent.clear();
+  for (const bool calls : {true, false}) {
+    Node a(0);
+    if (calls) a.call(1);
+    int asked = 0;
+    for (int look = 0; look < 100; ++look) {
+      a.news.ask(a.team, 1);
+      a.clock.now += TeamNews::kAskLeastNs;
+      asked += static_cast<int>(a.post.sent.size());
+      a.post.sent.clear();
+    }
+    // 2 s: after 0, 20, 60, 140 and 300 ms, then every 320 ms.
+    EXPECT_GE(asked, 8);
+    EXPECT_LE(asked, 11);
   }
-  // 2 s: after 0, 20, 60, 140 and 300 ms, then every 320 ms.
-  EXPECT_GE(asked, 8);
-  EXPECT_LE(asked, 11);
 }
 
 TEST(TeamNews, AFailureReachesTheOtherNode) {

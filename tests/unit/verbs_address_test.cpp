@@ -32,7 +32,7 @@ TEST(VerbsAddress, TheLayoutIsFixed) {
   endpoint.reads = 16;
   endpoint.lid = 0x0102;
   const rdma::ConnectionAddress address = connection_address(endpoint);
-  const std::uint8_t expected[40] = {1,    'C',  1,    12, 0x56, 0x34, 0x12, 0,   0xEF,
+  const std::uint8_t expected[40] = {2,    'C',  1,    12, 0x56, 0x34, 0x12, 0,   0xEF,
                                      0xCD, 0xAB, 0x00, 2,  1,    16,   0,    0,   0,
                                      0,    0,    0,    0,  0,    0,    0xFE, 0x80};
   for (std::size_t i = 0; i < 40; ++i) {
@@ -63,7 +63,7 @@ TEST(VerbsAddress, EveryFieldIsChecked) {
     const char* complaint;
   };
   for (const Damage& damage : {
-           Damage{0, 2, "version"},
+           Damage{0, 1, "version"},
            Damage{1, 'C', "kind"},
            Damage{2, 0, "link layer"},
            Damage{2, 3, "link layer"},

@@ -146,6 +146,15 @@ TEST_F(VerbsPorts, RanksSpreadOverPortsThatReachEachOther) {
   ports_[1].cpus = {2, 3};
   EXPECT_THAT(chosen("", 0, 1), ElementsAre("ipv4:1", "global0:1", "local0:1"));
 
+  // Packets of another size, or another partition, reach nobody there either.
+  ports_ = {port("short0", 1, {0, 1}), port("long0", 1, {0, 1}), port("other0", 1, {0, 1})};
+  ports_[0].mtu_bytes = 1024;
+  ports_[1].partition_key = 0xFFFE;
+  ports_[2].partition_key = 0xFFFF;
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(chosen("", 0, rank), ElementsAre("long0:1", "other0:1", "short0:1"));
+  }
+
   ports_ = {port("ethernet0", 1, {0, 1}), port("ib0", 1, {0, 1}), port("ib1", 1, {2, 3}),
             port("ib2", 1, {0, 1})};
   for (std::size_t i = 1; i < 4; ++i) {
