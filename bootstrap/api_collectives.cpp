@@ -198,15 +198,20 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
   return signature;
 }
 
-esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
-  ++handle.job->counters.short_operations;
-  if (!handle.team.held_calls.empty()) [[unlikely]] {
+// The team has failed, or callbacks have entered its next operations meanwhile.
+[[gnu::cold, gnu::noinline]] esp_status conclude_slowly(esp_team& handle, bool completed) noexcept {
+  if (!handle.team.held_calls.empty()) {
     handle.team.show_held_calls();
     handle.job->short_path->announce(handle.team);
   }
-  if (completed) [[likely]]
+  return completed ? ESP_OK : api::fail_team(handle, handle.team.fault);
+}
+
+inline esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
+  ++handle.job->counters.short_operations;
+  if (completed && handle.team.held_calls.empty()) [[likely]]
     return ESP_OK;
-  return api::fail_team(handle, handle.team.fault);
+  return conclude_slowly(handle, completed);
 }
 
 // In place or not: false when the buffers are not in order.

@@ -1,5 +1,5 @@
-# net/verbs needs libibverbs (of rdma-core 35 or later, for IBV_FORK_UNNEEDED). Without it the library is built all the same: net/verbs/absent.cpp
-# answers in its place, and esp-info says so.
+# net/verbs needs libibverbs (rdma-core 35 or later, for IBV_FORK_UNNEEDED). Without it the library
+# is built all the same: net/verbs/absent.cpp answers in its place, and esp-info says so.
 set(ESPALIER_VERBS AUTO CACHE STRING "RDMA through libibverbs: AUTO (where it is found), ON or OFF")
 set_property(CACHE ESPALIER_VERBS PROPERTY STRINGS AUTO ON OFF)
 

@@ -136,6 +136,17 @@ void Team::withdraw_blame() noexcept {
   if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(rank, blamed_at, {});
 }
 
+// Only where there is a board does anybody wait so.
+void Team::hold_call(const CallSignature::Words& words) noexcept {
+  held_calls.push_back(words);
+}
+
+void Team::show_held_calls() noexcept {
+  const std::uint64_t first = sequence + 1 - held_calls.size();
+  for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(rank, first + i, held_calls[i]);
+  held_calls.clear();
+}
+
 bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
   if (member == rank && at <= sequence && sequence - at < held_calls.size()) {  // not on the board
     signature = std::bit_cast<CallSignature>(held_calls[held_calls.size() - 1 - (sequence - at)]);

@@ -52,6 +52,8 @@ void ShortPath::wake(Team& team) noexcept {
 
 [[gnu::always_inline]] inline bool ShortPath::put(Team& team, Entered call, const void* data,
                                                   std::uint64_t bytes) noexcept {
+  // A local, because the compiler must assume that stores to the board change the team.
+  const std::uint64_t turn = team.board.turn(call.sequence);
   const std::uint64_t depth = Board::depth(bytes);
   if (call.sequence - team.safe >= depth && !make_room(team, call, depth)) [[unlikely]] {
     return false;
@@ -59,7 +61,7 @@ void ShortPath::wake(Team& team) noexcept {
   Board::Slot& slot = team.board.slot(team.rank, call.sequence);
   slot.history = call.history;
   copy(team.board.payload(slot, team.rank, call.sequence, bytes), data, bytes);
-  slot.turn.store(call.turn, std::memory_order_release);
+  slot.turn.store(turn, std::memory_order_release);
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     wake(team);
   }
@@ -67,7 +69,8 @@ void ShortPath::wake(Team& team) noexcept {
 }
 
 bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcept {
-  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == call.turn; };
+  const std::uint64_t turn = team.board.turn(call.sequence);
+  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
   team.short_wait = team.short_call = call.sequence;
   worker_.wait<4>([&] { return arrived() || team.failed(); });
   team.short_wait = 0;
@@ -77,8 +80,9 @@ bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcep
 // The payload of the member's slot of this operation; nullptr when the team has failed.
 [[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, Entered call, int member,
                                                               std::uint64_t bytes) noexcept {
+  const std::uint64_t turn = team.board.turn(call.sequence);
   Board::Slot& slot = team.board.slot(member, call.sequence);
-  if (slot.turn.load(std::memory_order_acquire) != call.turn && !await(team, call, slot)) {
+  if (slot.turn.load(std::memory_order_acquire) != turn && !await(team, call, slot)) {
     return nullptr;
   }
   if (slot.history != call.history) [[unlikely]] {
@@ -116,13 +120,11 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   return true;
 }
 
-// Combines everybody's slot, and `own` as this rank's, into what.output, in rank order.
+// Combines everybody's slot, and `own` as this rank's, into what.output, in rank order. Up to
+// kBatch members: written after everything has been read, so `own` may be the same memory.
 [[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Entered call, const void* own,
                                                       const Reduction& what) noexcept {
   const int size = team.size(), rank = team.rank;
-  if (size > static_cast<int>(kBatch)) [[unlikely]] {
-    return combine_many(team, call, own, what);
-  }
   const void* operands[kBatch];
   operands[rank] = own;
   // From the neighbour on, so that not everybody begins with the same member's line.
@@ -138,14 +140,17 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   return true;
 }
 
-bool ShortPath::combine_many(Team& team, Entered call, const void* own,
-                             const Reduction& what) noexcept {
+// In several steps: the output is written before this rank's input is read, which may be the same
+// memory. So it is read where it has been put.
+bool ShortPath::combine_many(Team& team, Entered call, const Reduction& what) noexcept {
   const void* operands[kBatch];
   std::size_t k = 0;
   const int size = team.size();
+  Board::Slot& mine = team.board.slot(team.rank, call.sequence);
+  const std::byte* own = team.board.payload(mine, team.rank, call.sequence, what.bytes);
   for (int member = 0; member < size; ++member) {
     const void* operand = member == team.rank ? own : get(team, call, member, what.bytes);
-    if (operand == nullptr && member != team.rank) return false;
+    if (operand == nullptr) return false;
     operands[k++] = operand;
     if (k < kBatch && member + 1 < size) continue;
     if (what.count > 0) {
@@ -157,31 +162,22 @@ bool ShortPath::combine_many(Team& team, Entered call, const void* own,
   return true;
 }
 
-const std::byte* ShortPath::own_payload(Team& team, Entered call,
-                                        std::uint64_t bytes) const noexcept {
-  return team.board.payload(team.board.slot(team.rank, call.sequence), team.rank, call.sequence,
-                            bytes);
-}
-
 bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
   const Entered call(team);
   if (team.rank != root) return put(team, call, what.input, what.bytes);
   announce(team);
   if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, call, what.input, what);
-  // With several combining steps the output is written before the own input is read, which may be
-  // the same memory.
-  return put(team, call, what.input, what.bytes) &&
-         combine(team, call, own_payload(team, call, what.bytes), what);
+  return put(team, call, what.input, what.bytes) && combine_many(team, call, what);
 }
 
 bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
   const Entered call(team);
   if (!put(team, call, what.input, what.bytes)) [[unlikely]]
     return false;
-  // Up to kBatch members the output is written after everything has been read.
-  const bool once = static_cast<std::size_t>(team.size()) <= kBatch;
-  if (!combine(team, call, once ? what.input : own_payload(team, call, what.bytes), what))
-      [[unlikely]]
+  const bool few = static_cast<std::size_t>(team.size()) <= kBatch;
+  const bool combined =
+      few ? combine(team, call, what.input, what) : combine_many(team, call, what);
+  if (!combined) [[unlikely]]
     return false;
   team.safe = call.sequence;
   return true;

@@ -49,19 +49,17 @@ class ShortPath {
 
  private:
   // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
+  // Two words, which travel in registers.
   struct Entered {
-    explicit Entered(const Team& team) noexcept
-        : sequence(team.sequence), turn(team.board.turn(sequence)), history(team.history) {}
-    const std::uint64_t sequence, turn, history;
+    explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
+    std::uint64_t sequence, history;
   };
 
   bool put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
   const std::byte* get(Team& team, Entered call, int member, std::uint64_t bytes) noexcept;
   bool combine(Team& team, Entered call, const void* own, const Reduction& what) noexcept;
-  const std::byte* own_payload(Team& team, Entered call, std::uint64_t bytes) const noexcept;
 
-  [[gnu::noinline]] bool combine_many(Team& team, Entered call, const void* own,
-                                      const Reduction& what) noexcept;
+  [[gnu::noinline]] bool combine_many(Team& team, Entered call, const Reduction& what) noexcept;
   // What happens when the data is not there yet, or is somebody else's.
   [[gnu::noinline]] bool make_room(Team& team, Entered call, std::uint64_t depth) noexcept;
   [[gnu::noinline]] bool await(Team& team, Entered call, const Board::Slot& slot) noexcept;

@@ -134,19 +134,12 @@ struct Team {
     const CallSignature::Words words = signature.words();
     const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
     history = mixed ^ mixed >> 29;
-    if (!board) return;
-    if (short_wait == 0) [[likely]] {
-      board.enter(rank, sequence, words);
-    } else {
-      held_calls.push_back(words);
-    }
+    if (short_wait != 0) [[unlikely]]
+      return hold_call(words);
+    if (board) board.enter(rank, sequence, words);
   }
   // Everything of the operation that waited has been read, or the team has failed.
-  void show_held_calls() noexcept {
-    const std::uint64_t first = sequence + 1 - held_calls.size();
-    for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(rank, first + i, held_calls[i]);
-    held_calls.clear();
-  }
+  [[gnu::cold, gnu::noinline]] void show_held_calls() noexcept;
   Wire& wire_to(std::size_t member) const noexcept {
     return wires.empty() ? *wire : *wires[member];
   }
@@ -183,6 +176,8 @@ struct Team {
   }
 
  private:
+  [[gnu::cold, gnu::noinline]] void hold_call(const CallSignature::Words& words) noexcept;
+
   std::shared_ptr<const Membership> membership_;
 };
 
