@@ -100,7 +100,7 @@ void DatagramLink::open(Peer& peer) noexcept {
 // What the system refuses now it may grant later. Where no call has failed it is the address that
 // is wrong, and stays so.
 void DatagramLink::find_path(Peer& peer) noexcept {
-  const auto path = path_to(peer.rank);
+  const auto path = path_to(peer);
   const std::uint64_t now_ns = now();
   if (path) {
     peer.path = path.value();
@@ -123,9 +123,9 @@ void DatagramLink::find_path(Peer& peer) noexcept {
   set_alarm(peer);
 }
 
-Result<PathId> DatagramLink::path_to(Rank rank) noexcept {
-  peers_[static_cast<std::size_t>(rank)]->tried = true;
-  const auto address = book_.address_of(rank);
+Result<PathId> DatagramLink::path_to(Peer& peer) noexcept {
+  peer.tried = true;
+  const auto address = book_.address_of(peer.rank);
   if (!address) return error(ESP_ERR_NETWORK, address.error().text);
   return port_.open_path(address.value());
 }

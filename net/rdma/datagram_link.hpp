@@ -139,7 +139,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   Peer& add(Rank rank) noexcept;
   void open(Peer& peer) noexcept;
   void find_path(Peer& peer) noexcept;
-  Result<PathId> path_to(Rank rank) noexcept;
+  Result<PathId> path_to(Peer& peer) noexcept;
   void make_ready(Peer& peer) noexcept;
   void set_alarm(Peer& peer) noexcept;
   void on_alarm(Peer& peer, std::uint64_t now_ns) noexcept;

@@ -32,7 +32,7 @@ void DatagramLink::lose(Rank rank, Error why) noexcept {
 // A lost peer speaks: it does not know yet, and would wait.
 void DatagramLink::refuse(Peer& peer) noexcept {
   if (!peer.tried) {
-    const auto path = path_to(peer.rank);
+    const auto path = path_to(peer);
     peer.reachable = path.ok();
     if (path) peer.path = path.value();
   }

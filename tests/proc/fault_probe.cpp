@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include "espalier/espalier.h"
+#include "tests/nodes/probe.hpp"
 
 namespace {
 
@@ -39,22 +39,6 @@ constexpr int kRounds = 1000;
 constexpr double kEndSeconds = 10.0;
 constexpr double kPromisedSeconds = 2.0;  // where nothing but the death is waited for
 constexpr std::size_t kElements = std::size_t{1} << 20;
-
-struct Rank {
-  esp_job* job = nullptr;
-  esp_team* world = nullptr;
-  int rank = 0, size = 0;
-};
-
-[[noreturn]] void bad(const Rank& r, const std::string& what) {
-  std::printf("BAD rank %d: %s [%s]\n", r.rank, what.c_str(), esp_team_error(r.world));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-void expect(const Rank& r, bool condition, const std::string& what) {
-  if (!condition) bad(r, what);
-}
 
 esp_status operate(const Rank& r, const std::string& operation, std::vector<int>& in,
                    std::vector<int>& out) {
@@ -471,11 +455,7 @@ void disagree(const Rank& r, const std::string& kind) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const std::string mode = argv[1];
-  Rank r;
-  if (esp_job_init(nullptr, &r.job) != ESP_OK) return 3;
-  r.world = esp_job_world(r.job);
-  r.rank = esp_job_rank(r.job);
-  r.size = esp_job_size(r.job);
+  const Rank r = join();
   if (mode == "die") {
     survive(r, argv[2], argc > 3 ? argv[3] : "kill");
   } else if (mode == "stop") {
