@@ -2,14 +2,13 @@
 //
 // Making teams is communication on the parent: one allreduce tells everybody what everybody wants
 // (a vector with a place for each member, zero elsewhere, summed), a second one where the boards of
-// the new teams lie. All members then compute the same teams.
+// the new teams lie, and whether all members could take the number. All members then compute the
+// same teams. Who has got through the second one knows that the others have got through the first.
 // path: setup
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
-#include <numeric>
 
 #include "bootstrap/api.hpp"
 
@@ -25,7 +24,8 @@ struct Wish {
   std::int64_t color = ESP_NO_TEAM;
   std::int64_t key = 0;
 };
-// What a member tells: three numbers, each shifted to be >= 0 for the sum.
+// What a member tells: color and key, each shifted to be >= 0 for the sum, and the number that it
+// offers for its new team (bootstrap/team_ids.hpp).
 constexpr std::size_t kWishWords = 3;
 
 // Members of the new teams, by color, in their new order (ranks in the parent).
@@ -33,25 +33,28 @@ using Groups = std::map<std::int64_t, std::vector<int>>;
 
 struct Agreement {
   Groups groups;
-  std::uint32_t first_id = 0;
+  std::uint32_t id = 0;  // of each of them
 };
 
-esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
-                 Agreement& agreed) {
+std::uint32_t offer_id(esp_job& job, const Wish& mine, std::uint32_t lead) {
+  std::uint32_t id = 0;
+  if (mine.color != ESP_NO_TEAM) api::on_owner(job, [&] { id = job.team_ids.offer(lead); });
+  return id;
+}
+
+esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, Agreement& agreed) {
   const auto n = static_cast<std::size_t>(parent.team.size());
   std::vector<std::uint64_t> words(n * kWishWords, 0);
   std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
-  if (parent.team.rank == 0) {
-    api::on_owner(*parent.job, [&] { own[2] = parent.job->team_ids.reserve(ids); });
-  }
+  own[2] = offer_id(*parent.job, mine, 0);
   const esp_status status = api::sum_words(parent, words, purpose);
   if (status != ESP_OK) return status;
   std::vector<std::pair<std::uint64_t, int>> by_key;
   for (std::size_t m = 0; m < n; ++m) {
     const std::uint64_t* w = &words[m * kWishWords];
-    agreed.first_id = std::max(agreed.first_id, static_cast<std::uint32_t>(w[2]));
+    agreed.id = std::max(agreed.id, static_cast<std::uint32_t>(w[2]));
     by_key.emplace_back(w[1], static_cast<int>(m));
   }
   std::stable_sort(by_key.begin(), by_key.end(),
@@ -109,17 +112,56 @@ void* give_board(esp_job& job, const BoardPlace& place) {
   return memory;
 }
 
-// Where the boards are: the offset in the segment of their node + 1, 0 for none.
-esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<BoardPlace>& places,
-                        void*& own_memory, std::vector<std::uint64_t>& boards) {
+// Spends the number. 1: this rank cannot, because it was spent in the meantime.
+std::uint64_t claim(esp_job& job, const Wish& mine, std::uint32_t id) {
+  bool claimed = true;
+  if (mine.color != ESP_NO_TEAM) api::on_owner(job, [&] { claimed = job.team_ids.claim(id); });
+  return claimed ? 0 : 1;
+}
+
+esp_status refuse_number(esp_job& job) {
+  return api::fail(job, ESP_ERR_NO_MEMORY,
+                   fmt::format("a member has been in all {} teams that can be numbered",
+                               espalier::TeamIds::kLast));
+}
+
+// Another number, as often as a member refuses it (`refused`: of how many members the last one).
+esp_status agree_again(esp_team& parent, Purpose purpose, const Wish& mine, std::uint64_t refused,
+                       std::uint32_t& id) {
   esp_job& job = *parent.job;
-  boards.assign(places.size(), 0);
+  for (unsigned attempt = 1; refused != 0; ++attempt) {
+    std::vector<std::uint64_t> offers(static_cast<std::size_t>(parent.team.size()), 0);
+    offers[static_cast<std::size_t>(parent.team.rank)] =
+        offer_id(job, mine, espalier::TeamIds::lead(parent.team.id, attempt));
+    esp_status status = api::sum_words(parent, offers, purpose);
+    if (status != ESP_OK) return status;
+    id = static_cast<std::uint32_t>(*std::max_element(offers.begin(), offers.end()));
+    if (id > espalier::TeamIds::kLast) return refuse_number(job);
+    std::vector<std::uint64_t> answer = {claim(job, mine, id)};
+    status = api::sum_words(parent, answer, purpose);
+    if (status != ESP_OK) return status;
+    refused = answer.front();
+  }
+  return ESP_OK;
+}
+
+// Where the boards are: the offset in the segment of their node + 1, 0 for none. One more word
+// counts the members that refuse the number.
+esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<BoardPlace>& places,
+                        void*& own_memory, std::vector<std::uint64_t>& boards,
+                        std::uint64_t& refused) {
+  esp_job& job = *parent.job;
+  boards.assign(places.size() + 1, 0);
+  boards.back() = refused;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].giver != parent.team.rank) continue;
     own_memory = give_board(job, places[i]);
     if (own_memory != nullptr) boards[i] = job.segment->offset_of(own_memory) + 1;
   }
-  return api::sum_words(parent, boards, purpose);
+  const esp_status status = api::sum_words(parent, boards, purpose);
+  refused = boards.back();
+  boards.pop_back();
+  return status;
 }
 
 std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
@@ -132,45 +174,32 @@ std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
   return nullptr;
 }
 
-esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, std::uint32_t ids,
-                      esp_team** made) {
+esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, esp_team** made) {
   const api::Caller caller(parent);
   esp_job& job = *parent.job;
   Agreement agreed;
-  esp_status status = agree(parent, purpose, mine, ids, agreed);
-  if (status != ESP_OK) return status;
-  const std::size_t groups = agreed.groups.size();
-  const bool numbered = groups == 0 || job.team_ids.has(agreed.first_id, groups);
-  if (parent.team.rank == 0 && agreed.first_id != 0) {
-    const auto needed = static_cast<std::uint32_t>(numbered ? groups : 0);
-    api::on_owner(job, [&] { job.team_ids.return_unused(agreed.first_id, ids, needed); });
-  }
-  if (!numbered) {
-    return api::fail(job, ESP_ERR_NO_MEMORY, "the job has made all the teams it can number");
-  }
+  esp_status status = agree(parent, purpose, mine, agreed);
+  if (status != ESP_OK || agreed.groups.empty()) return status;
+  if (agreed.id > espalier::TeamIds::kLast) return refuse_number(job);
   void* own_memory = nullptr;
   std::vector<std::uint64_t> boards;
+  std::uint64_t refused = claim(job, mine, agreed.id);
   const std::vector<BoardPlace> places = board_places(parent, agreed.groups);
-  if (!places.empty()) {
-    status = place_boards(parent, purpose, places, own_memory, boards);
-    // Others may know the board and use it though this member fails: the memory stays theirs.
-    if (status != ESP_OK) return status;
-  }
+  status = place_boards(parent, purpose, places, own_memory, boards, refused);
+  if (status == ESP_OK) status = agree_again(parent, purpose, mine, refused, agreed.id);
+  // Others may know the board and use it though this member fails: the memory stays theirs.
+  if (status != ESP_OK) return status;
+  const auto own = agreed.groups.find(mine.color);
+  if (own == agreed.groups.end()) return ESP_OK;
   api::on_owner(job, [&] {
-    std::uint32_t position = 0;
-    for (const auto& [color, members] : agreed.groups) {
-      if (color == mine.color) {
-        std::vector<Rank> ranks;
-        for (const int m : members) {
-          ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
-        }
-        esp_team& team = espalier::add_team(job, job.team_ids.id(agreed.first_id, position),
-                                            std::move(ranks), board_of(job, places, boards, color));
-        team.board_memory = own_memory;
-        *made = &team;
-      }
-      ++position;
+    std::vector<Rank> ranks;
+    for (const int m : own->second) {
+      ranks.push_back(parent.team.members[static_cast<std::size_t>(m)]);
     }
+    esp_team& team = espalier::add_team(job, agreed.id, std::move(ranks),
+                                        board_of(job, places, boards, mine.color));
+    team.board_memory = own_memory;
+    *made = &team;
   });
   return ESP_OK;
 }
@@ -214,7 +243,7 @@ esp_status esp_team_dup(esp_team* parent, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
   if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
-  return make_teams(*parent, Purpose::kTeamDup, {0, parent->team.rank}, 1, team);
+  return make_teams(*parent, Purpose::kTeamDup, {0, parent->team.rank}, team);
 }
 
 esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
@@ -225,8 +254,7 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
     return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                      fmt::format("esp_team_split: color {}", color));
   }
-  return make_teams(*parent, Purpose::kTeamSplit, {color, key},
-                    static_cast<std::uint32_t>(parent->team.size()), team);
+  return make_teams(*parent, Purpose::kTeamSplit, {color, key}, team);
 }
 
 esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
@@ -249,7 +277,7 @@ esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_t
     seen[static_cast<std::size_t>(ranks[i])] = true;
     if (ranks[i] == parent->team.rank) wish = {0, i};
   }
-  return make_teams(*parent, Purpose::kTeamInclude, wish, 1, team);
+  return make_teams(*parent, Purpose::kTeamInclude, wish, team);
 }
 
 esp_status esp_team_free(esp_team* team) {

@@ -173,7 +173,7 @@ struct esp_job {
   esp_team* world = nullptr;                     // set before there are other threads, for all
   std::vector<std::unique_ptr<esp_region>> regions;
   std::vector<espalier::OldBoard> old_boards;
-  espalier::TeamIds team_ids{0, 1};  // of the teams that this rank numbers
+  espalier::TeamIds team_ids;
   espalier::ErrorTexts errors;
   std::string description;
 };

@@ -1,51 +1,53 @@
-// TeamIds: numbers for the teams that a job's ranks make.
+// TeamIds: the numbers of the teams that this rank becomes a member of.
 //
-// Ids must differ between any two teams that share two ranks, and none is used twice: what comes
-// late must not be taken for another team's. The parent's first member gives them out: numbers of
-// its own, with its rank in the job in the low bits. Threads: owner. path: slow
+// A rank has no number twice, in its whole job: what comes late must not be taken for another
+// team's. The members of a parent agree on a number in the exchanges that make the teams: it is the
+// largest that one of them offers, and all groups of one split have the same, because no rank is in
+// two of them. A number is spent by the members alone, so there are 2^24 - 1 teams for each rank,
+// however many ranks the job has.
+//
+// Splits may run at once, from several threads, on parents that share ranks. Then the number that a
+// parent agrees on may be spent by another, on some rank, since that rank offered: it refuses it,
+// and all members of this parent agree on another one. A number that was claimed and then refused
+// elsewhere is lost. Threads: owner. path: slow
 #pragma once
 
-#include <bit>
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 
+#include "core/prng.hpp"
 #include "core/wire.hpp"
 
 namespace espalier {
 
 class TeamIds {
  public:
-  TeamIds(Rank me, int job_size) noexcept
-      : me_(static_cast<std::uint32_t>(me)),
-        step_(std::bit_ceil(static_cast<std::uint32_t>(job_size))) {}
+  static constexpr std::uint32_t kLast = (1U << FlowId::kTeamBits) - 1;
 
-  // The first of `count` ids, more than there may be in the end: return_unused() follows. 0: there
-  // is none left.
-  std::uint32_t reserve(std::uint32_t count) noexcept {
-    if (next_ > last_number()) return 0;
-    const std::uint32_t first = next_ * step_ + me_;
-    next_ += count;
-    return first;
-  }
-  // Of those only the first `needed` are used. No effect if others were reserved meanwhile.
-  void return_unused(std::uint32_t first, std::uint32_t count, std::uint32_t needed) noexcept {
-    const std::uint32_t number = first / step_;
-    if (next_ == number + count) next_ = number + needed;
-  }
+  // `used`: the first so many numbers are spent. 0 is the world's.
+  explicit TeamIds(std::uint32_t used = 1) noexcept : next_(used) {}
 
-  // Whether there are so many from `first` on; and one of them. Equal on all ranks.
-  bool has(std::uint32_t first, std::size_t count) const noexcept {
-    return first != 0 && count <= last_number() + 1 - std::size_t{first / step_};
+  // The least number that this rank can take; larger than kLast: there is none left. `lead` leaves
+  // out so many, as far as there are more.
+  std::uint32_t offer(std::uint32_t lead = 0) const noexcept {
+    return next_ >= kLast ? next_ : next_ + std::min(lead, kLast - next_);
   }
-  std::uint32_t id(std::uint32_t first, std::uint32_t position) const noexcept {
-    return first + position * step_;
+  // How far to go ahead in the n-th further attempt (n from 1). Two parents that share ranks have
+  // different ids, so in the end they lead differently and no longer meet.
+  static std::uint32_t lead(std::uint32_t parent_id, unsigned attempt) noexcept {
+    const std::uint32_t range = 1U << std::min(attempt, 10U);
+    std::uint64_t seed = std::uint64_t{attempt} << 32 | parent_id;
+    return static_cast<std::uint32_t>(splitmix64(seed) % range);
+  }
+  // False: it is spent.
+  bool claim(std::uint32_t number) noexcept {
+    if (number < next_) return false;
+    next_ = number + 1;
+    return true;
   }
 
  private:
-  std::uint32_t last_number() const noexcept { return ((1U << FlowId::kTeamBits) - 1) / step_; }
-
-  std::uint32_t me_, step_;
-  std::uint32_t next_ = 1;  // 0 is the world
+  std::uint32_t next_;
 };
 
 }  // namespace espalier

@@ -243,8 +243,8 @@ ESP_API int esp_team_rank_of(const esp_team* team, int job_rank);
 ESP_API const char* esp_team_error(const esp_team* team);
 
 /* Making teams is collective over `parent` and blocks: inside callbacks it is refused
- * (ESP_ERR_STATE). Numbers of teams are not used twice: the first member of the parent can give out
- * 2^24 / (job size, rounded up to a power of two) - 1 of them, then ESP_ERR_NO_MEMORY. */
+ * (ESP_ERR_STATE). Numbers of teams are not used twice: a rank can be in 2^24 - 1 teams besides the
+ * world, in a job of any size, then all members of the parent get ESP_ERR_NO_MEMORY. */
 ESP_API esp_status esp_team_dup(esp_team* parent, esp_team** team);
 /* Members with the same color (>= 0, or ESP_NO_TEAM: *team is NULL) form a team, ordered by key,
  * then by rank in the parent. */

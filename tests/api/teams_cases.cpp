@@ -179,6 +179,42 @@ void remade(const Context& context) {
   }
 }
 
+// The number of a new team, which the text of a mismatch tells.
+int number_of_next(const Context& context) {
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_dup(context.world, &team), context.world, "");
+  int value = 0;
+  esp_status status = context.rank == 0 ? esp_barrier(team)
+                                        : esp_bcast(team, &value, 1, ESP_INT32, context.size - 1);
+  if (status == ESP_OK) status = esp_barrier(team);
+  CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "");
+  const std::string text = esp_team_error(team);
+  const std::size_t at = text.find(" on team ");
+  CHECK(at != text.npos, "{}", text);
+  return at != text.npos ? std::atoi(text.c_str() + at + 9) : 0;
+}
+
+// A call costs a rank one number, however many ranks the job has and however many teams are made.
+void numbers(const Context& context) {
+  if (context.size < 2) return;
+  const int before = number_of_next(context);
+  constexpr int kSplits = 10;
+  for (int i = 0; i < kSplits; ++i) {
+    esp_team* alone = nullptr;
+    CHECK_OK(esp_team_split(context.world, context.rank, 0, &alone), context.world, "");
+    CHECK_OK(esp_team_free(alone), context.world, "");
+  }
+  CHECK_EQ(number_of_next(context), before + kSplits + 1, "numbers are spent");
+  // A rank that is in none of the teams spends none.
+  esp_team* pair = nullptr;
+  for (int i = 0; i < kSplits; ++i) {
+    const int color = context.rank < 2 ? 0 : ESP_NO_TEAM;
+    CHECK_OK(esp_team_split(context.world, color, 0, &pair), context.world, "");
+    if (pair != nullptr) CHECK_OK(esp_team_free(pair), context.world, "");
+  }
+  CHECK_EQ(number_of_next(context), before + 2 * kSplits + 2, "numbers are spent");
+}
+
 }  // namespace
 
 void teams(const Context& context) {
@@ -189,6 +225,7 @@ void teams(const Context& context) {
   nodes(context);
   many_at_once(context);
   remade(context);
+  numbers(context);
 }
 
 }  // namespace test
