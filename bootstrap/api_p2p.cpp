@@ -219,7 +219,7 @@ Status reported(const Message& message, Status status) noexcept {
       status.ok() || status.code() == ESP_ERR_SYSTEM || status.code() == ESP_ERR_PEER_DIED;
   if (!blameless || !team.board || message.parts.elements <= team.inline_limit) return status;
   const Status report = team.board.reported();
-  return report.ok() ? status : report;
+  return report.ok() ? status : espalier::as_told(report);
 }
 
 // `own`: what the receive itself came to; `status`: with what the team's members have reported.

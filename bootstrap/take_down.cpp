@@ -109,14 +109,15 @@ void ask_first_node(esp_job& job, const std::vector<Team*>& teams) {
   });
 }
 
-// A mismatch that was found on another node.
+// A mismatch that was found on another node: not by this rank, which so cannot say whose fault it
+// is.
 Outcome find_told(const esp_job& job, const std::vector<Team*>& teams) {
   const FoundMismatch told = job.leaving->mismatch();
   for (const Team* team : teams) {
     if (told.blamed == kNoRank || told.team != team->id) continue;
     CallSignature mine;
     (void)team->read_call(team->rank, team->sequence, mine);
-    return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, told.blamed), told.blamed);
+    return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, kNoRank));
   }
   return Unit{};
 }

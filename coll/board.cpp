@@ -61,10 +61,24 @@ Blame Board::blame(int member, std::uint64_t sequence, std::uint64_t now_ns) con
   return {rank, now_ns - std::min(age * kUnitNs, now_ns)};
 }
 
-bool Board::report(Status status) noexcept {
+namespace {
+
+// Of a report.
+constexpr unsigned kCodeBits = 16, kNameBits = 24;
+static_assert(kCodeBits + 2 * kNameBits == 64);
+
+constexpr Rank name_in(std::uint64_t word, unsigned shift) noexcept {
+  return static_cast<Rank>(low(word >> shift, kNameBits)) - 1;
+}
+
+}  // namespace
+
+bool Board::report(Status status, Rank by) noexcept {
   std::uint64_t none = 0;
-  const std::uint64_t word = static_cast<std::uint64_t>(status.code()) |
-                             static_cast<std::uint64_t>(status.rank() + 1) << 16;
+  const std::uint64_t word =
+      static_cast<std::uint64_t>(status.code()) |
+      low(static_cast<std::uint64_t>(status.rank()) + 1, kNameBits) << kCodeBits |
+      low(static_cast<std::uint64_t>(by) + 1, kNameBits) << (kCodeBits + kNameBits);
   const bool first = fault().word.compare_exchange_strong(none, word, std::memory_order_relaxed);
   // Seen before whatever the user does to buffers that were being read.
   std::atomic_thread_fence(std::memory_order_release);
@@ -75,7 +89,11 @@ Status Board::reported() const noexcept {
   // Looked at after whatever was read from the buffers of others.
   std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t word = fault().word.load(std::memory_order_relaxed);
-  return Status(static_cast<esp_status>(word & 0xffff), static_cast<Rank>(word >> 16) - 1);
+  return Status(static_cast<esp_status>(low(word, kCodeBits)), name_in(word, kCodeBits));
+}
+
+Rank Board::reporter() const noexcept {
+  return name_in(fault().word.load(std::memory_order_relaxed), kCodeBits + kNameBits);
 }
 
 }  // namespace espalier

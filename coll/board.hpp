@@ -30,6 +30,12 @@ struct Blame {
   std::uint64_t found_ns = 0;
 };
 
+// That a team is broken, and who has found it.
+struct Report {
+  Status status;
+  Rank by = kNoRank;
+};
+
 class Board {
  public:
   static constexpr std::uint32_t kSlots = 32;
@@ -51,7 +57,8 @@ class Board {
   };
   // Set once, by the first member that finds the team broken; read by everybody who waits.
   struct alignas(128) Fault {
-    std::atomic<std::uint64_t> word;  // 0: none; else status code | (rank + 1) << 16
+    // 0: none; else status code | (rank + 1) << 16 | (rank of who found it + 1) << 40
+    std::atomic<std::uint64_t> word;
   };
 
   Board() = default;
@@ -104,9 +111,11 @@ class Board {
   }
   Fault& fault() const noexcept { return *reinterpret_cast<Fault*>(memory_); }
 
-  // Tells the other members that the team is broken; the first report stays. Was this it?
-  bool report(Status status) noexcept;
+  // Tells the other members that the team is broken; the first report stays. Was this it? `by`: who
+  // has found it, because of a mismatch it is known only that this rank and the named one differ.
+  bool report(Status status, Rank by = kNoRank) noexcept;
   Status reported() const noexcept;
+  Rank reporter() const noexcept;
 
   void enter(int me, std::uint64_t sequence, const CallSignature::Words& words) noexcept {
     Call& entry = call(me, sequence);

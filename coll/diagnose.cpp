@@ -82,10 +82,14 @@ void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex, std
   }
 }
 
+Status as_told(Status reported) noexcept {
+  return reported.code() == ESP_ERR_MISMATCH ? Status(ESP_ERR_MISMATCH) : reported;
+}
+
 std::string explain_report(Status reported) {
   std::string text =
       fmt::format("another member gave up first: {}", esp_status_text(reported.code()));
-  if (reported.rank() != kNoRank) text += fmt::format(" (rank {})", reported.rank());
+  if (as_told(reported).rank() != kNoRank) text += fmt::format(" (rank {})", reported.rank());
   return text;
 }
 
@@ -101,6 +105,12 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
   int member = -1;
   CallSignature ours, theirs;
   if (!find_difference(team, sequence, member, ours, theirs)) {
+    if (other == kNoRank) {
+      return fmt::format(
+          "operation {} on team {}: members called different things, as another of them has "
+          "found; this rank called {}",
+          team.sequence, team.id, mine.to_text());
+    }
     return fmt::format(
         "operation {} on team {}: rank {} called something else, at some time, where this rank "
         "called {}",

@@ -221,7 +221,7 @@ bool Engine::settle(Instance& instance) noexcept {
                 instance.status.code() == ESP_ERR_SYSTEM) ||
       instance.status.code() == ESP_ERR_PEER_DIED;
   if (team.board && blameless && !team.board.reported().ok()) {
-    instance.status = team.board.reported();
+    instance.status = as_told(team.board.reported());
   }
   if (instance.status.ok()) {
     end(instance);

@@ -38,9 +38,13 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
                      CallSignature& theirs) noexcept;
 // "rank 3 called <its call> where this rank called <that>". `other`: whom to blame when the board
 // does not tell any more.
+// `other`: its history differs from this rank's; kNoRank: others have found a difference.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
 // "another member gave up first: <why> (rank 3)", of what it has reported.
 std::string explain_report(Status reported);
+// What another member's report says about this rank's operations. Of a mismatch: not who called
+// something else than this rank, because whoever reports it may itself be the one.
+Status as_told(Status reported) noexcept;
 // Of point-to-point: what `other` sent is not of the size that this rank expects.
 std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes);
 // Members with which the instance has yet to exchange segments. path: slow
@@ -52,7 +56,8 @@ class FailureListener {
   // The team has failed here; what was under way on it still is. `first`: nobody else on this node
   // has reported it before.
   virtual void failed(Team& team, bool first) noexcept = 0;
-  // That rank called something else than this one. True: it has been asked what, wait a moment.
+  // That rank called something else than this one; kNoRank: one of those that the report on the
+  // board is about has. True: they have been asked what, wait a moment.
   virtual bool inquire(Team& team, Rank rank) noexcept = 0;
 
  protected:

@@ -239,7 +239,8 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
     team.fault = status;
     team.short_path = false;
     team.fault_text = std::move(text);
-    const bool first = !team.board || team.board.report(status);
+    const Rank me = team.members[static_cast<std::size_t>(team.rank)];
+    const bool first = !team.board || team.board.report(status, me);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);
     if (listener_ != nullptr && team.nodes() != nullptr) listener_->failed(team, first);
   }

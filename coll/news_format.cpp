@@ -23,7 +23,8 @@ std::optional<News> parse_news(std::span<const std::byte> bytes, int job_size) n
   const bool rings = std::all_of(news.rings.begin(), news.rings.end(), [&](const CallRing& ring) {
     return is_rank(ring.rank) && ring.count <= ring.calls.size() && ring.count <= ring.last;
   });
-  if (!known || !rings || !is_rank(news.fault_rank) || !is_rank(news.waits_for)) {
+  if (!known || !rings || !is_rank(news.fault_rank) || !is_rank(news.fault_by) ||
+      !is_rank(news.waits_for)) {
     return std::nullopt;
   }
   return news;

@@ -41,14 +41,22 @@ struct News {
   std::uint8_t flags = 0;
   std::uint16_t fault_code = 0;  // esp_status; 0: the team is sound
   Rank fault_rank = kNoRank;
+  Rank fault_by = kNoRank;  // who has found it
   std::uint32_t team = 0;
   Rank waits_for = kNoRank;            // the sender, in its last operation: its blame ...
   std::uint64_t blame_age_ns = 0;      // ... and how long ago that was found
   std::array<CallRing, kRings> rings;  // the sender's, and one that differs from it; or nobody's
 
-  Status fault() const noexcept { return Status(static_cast<esp_status>(fault_code), fault_rank); }
+  Report fault() const noexcept {
+    return {Status(static_cast<esp_status>(fault_code), fault_rank), fault_by};
+  }
+  void set_fault(const Report& fault) noexcept {
+    fault_code = static_cast<std::uint16_t>(fault.status.code());
+    fault_rank = fault.status.rank();
+    fault_by = fault.by;
+  }
 };
-static_assert(sizeof(CallRing) == 272 && sizeof(News) == 568);
+static_assert(sizeof(CallRing) == 272 && sizeof(News) == 576);
 
 std::span<const std::byte> news_bytes(const News& news) noexcept;
 std::optional<News> parse_news(std::span<const std::byte> bytes, int job_size) noexcept;

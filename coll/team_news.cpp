@@ -73,8 +73,7 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   news.waits_for = blame.rank;
   news.blame_age_ns = elapsed_ns(blame.found_ns, now);
   const Status fault = team.board.reported();
-  news.fault_code = static_cast<std::uint16_t>(fault.code());
-  news.fault_rank = fault.rank();
+  news.set_fault({fault, team.board.reporter()});
   const int other = fault.code() == ESP_ERR_MISMATCH ? who_differs(team, fault.rank()) : -1;
   if (other >= 0) news.rings[1] = ring_of(team, other);
   return news;
@@ -83,11 +82,13 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
 // A rank that frees a team may have called all that the others wait for, and not be asked until
 // then.
 void TeamNews::note_freed(const Team& team) {
-  freed_.push_back({team.id, team.sequence});
+  auto why = team.failed() ? std::make_unique<News>(about(team, News::kFreed)) : nullptr;
+  freed_.push_back({team.id, team.sequence, std::move(why)});
   if (freed_.size() > kFreedMax) freed_.pop_front();
 }
 
-// A team that this rank has freed, or not made yet: it has called nothing that would be news.
+// A team that this rank has freed, or not made yet: it has called nothing that would be news,
+// unless the team had failed.
 News TeamNews::about_unknown(std::uint32_t team) const noexcept {
   News news;
   news.flags = leaving_ ? News::kLeaving : 0;
@@ -95,7 +96,11 @@ News TeamNews::about_unknown(std::uint32_t team) const noexcept {
   news.rings[0].rank = me_;
   const auto freed =
       std::find_if(freed_.begin(), freed_.end(), [&](const Freed& f) { return f.team == team; });
-  if (freed != freed_.end()) {
+  if (freed != freed_.end() && freed->why != nullptr) {
+    const std::uint8_t flags = news.flags;
+    news = *freed->why;
+    news.flags |= flags;
+  } else if (freed != freed_.end()) {
     news.flags |= News::kFreed;
     news.rings[0].last = freed->last;
   }
@@ -112,17 +117,15 @@ void TeamNews::send(Rank to, const News& news) noexcept {
   });
   if (waits == outbox_.end()) return outbox_.push_back({to, news.team, question, news.fault()});
   waits->question = waits->question || question;
-  if (waits->fault.ok()) waits->fault = news.fault();
+  if (waits->fault.status.ok()) waits->fault = news.fault();
 }
 
 News TeamNews::text_of(const Letter& letter) const noexcept {
   const auto known = teams_.find(letter.team);
   const std::uint8_t flags = letter.question ? News::kQuestion : 0;
   News news = known != teams_.end() ? about(*known->second, flags) : about_unknown(letter.team);
-  if (news.fault().ok()) {  // The team may have been freed meanwhile.
-    news.fault_code = static_cast<std::uint16_t>(letter.fault.code());
-    news.fault_rank = letter.fault.rank();
-  }
+  // The team may have been freed meanwhile.
+  if (news.fault().status.ok()) news.set_fault(letter.fault);
   return news;
 }
 
@@ -151,13 +154,13 @@ void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
   if (!news) return;
   const auto known = teams_.find(news->team);
   if (known == teams_.end()) {
-    if (!news->fault().ok() && early_.size() < kEarlyMax) early_[news->team] = news->fault();
+    if (!news->fault().status.ok() && early_.size() < kEarlyMax) early_[news->team] = news->fault();
     if ((news->flags & News::kQuestion) != 0) send(from, about_unknown(news->team));
     return;
   }
   Team& team = *known->second;
   for (const CallRing& ring : news->rings) learn(team, ring, *news, ring.rank == from);
-  if (!news->fault().ok()) learn_fault(team, news->fault());
+  if (!news->fault().status.ok()) learn_fault(team, news->fault());
   if ((news->flags & News::kQuestion) != 0) send(from, about(team, 0));
 }
 
@@ -176,8 +179,8 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
   if (known.inquired_ns != 0) changed_.push_back(&team);
 }
 
-void TeamNews::learn_fault(Team& team, Status fault) noexcept {
-  (void)team.board.report(fault);
+void TeamNews::learn_fault(Team& team, const Report& fault) noexcept {
+  (void)team.board.report(fault.status, fault.by);
   for (Bell* bell : team.bells) Doorbell::ring(*bell);
   changed_.push_back(&team);
 }
@@ -207,6 +210,13 @@ void TeamNews::failed(Team& team, bool first) noexcept {
 }
 
 bool TeamNews::inquire(Team& team, Rank rank) noexcept {
+  if (rank != kNoRank) return inquire_one(team, rank);
+  const bool named = inquire_one(team, team.board.reported().rank());
+  const bool reporter = inquire_one(team, team.board.reporter());
+  return named || reporter;
+}
+
+bool TeamNews::inquire_one(Team& team, Rank rank) noexcept {
   const int member = member_of(team, rank);
   if (member < 0 || !team.is_remote(member)) return false;
   RemoteMember& known = team.remote[member];

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,7 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
     Rank to;
     std::uint32_t team;
     bool question;
-    Status fault;  // that it is to tell
+    Report fault;  // that it is to tell
   };
 
   News about(const Team& team, std::uint8_t flags) const noexcept;
@@ -68,7 +69,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   void note_freed(const Team& team);
   void send(Rank to, const News& news) noexcept;
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
-  void learn_fault(Team& team, Status fault) noexcept;
+  bool inquire_one(Team& team, Rank rank) noexcept;
+  void learn_fault(Team& team, const Report& fault) noexcept;
 
   Messenger& messenger_;
   Liveness& liveness_;
@@ -78,10 +80,13 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   bool leaving_ = false;
   std::map<std::uint32_t, Team*> teams_;
   // Failures of teams that this rank has not made yet (or has freed).
-  std::map<std::uint32_t, Status> early_;
+  std::map<std::uint32_t, Report> early_;
   struct Freed {
     std::uint32_t team;
     std::uint64_t last;  // operation that this rank called there
+    // Of one that had failed: what the others may not have heard yet, so that they do not take the
+    // end for the reason.
+    std::unique_ptr<News> why;
   };
   std::deque<Freed> freed_;
   std::vector<Letter> outbox_;

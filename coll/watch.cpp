@@ -98,11 +98,7 @@ bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
   if (!team.board) return false;
   const Status reported = team.board.reported();
   if (reported.ok()) return false;
-  if (reported.code() == ESP_ERR_MISMATCH) {
-    if (find_mismatch(team)) return true;
-    // Its calls are on their way, so that this rank can say what they are.
-    if (team.nodes() != nullptr && news_->inquire(team, reported.rank())) return true;
-  }
+  if (reported.code() == ESP_ERR_MISMATCH) return find_told_mismatch(team, waited_ns);
   Rank first = kNoRank;
   std::string text =
       reported.code() == ESP_ERR_PEER_DIED
@@ -113,6 +109,22 @@ bool TeamWatch::find_report(Team& team, std::uint64_t waited_ns) noexcept {
           : fmt::format("{}; {}", describe(team, pending(team), waited_ns, first),
                         explain_report(reported));
   engine_.fail(team, reported, std::move(text));
+  return true;
+}
+
+// Another member's mismatch: names whom this rank finds to differ from itself, or nobody. Who has
+// left since, or freed the team, may have done so because of it.
+bool TeamWatch::find_told_mismatch(Team& team, std::uint64_t waited_ns) noexcept {
+  const Pending what = pending(team);
+  if (find_mismatch(team)) return true;
+  // Calls are on their way, so that this rank can say what they are.
+  if (team.nodes() != nullptr && news_->inquire(team, kNoRank)) return true;
+  Rank unused = kNoRank;
+  const Status told = as_told(team.board.reported());
+  engine_.fail(team, told,
+               is_collective(what) ? explain_mismatch(team, what.signature, kNoRank)
+                                   : fmt::format("{}; {}", describe(team, what, waited_ns, unused),
+                                                 explain_report(told)));
   return true;
 }
 

@@ -77,6 +77,7 @@ class Job {
   bool all_have_entered(std::size_t op) const;
   bool has_departed(std::size_t team) const;
   bool deviates(std::size_t team) const;
+  bool accuses_rightly(const CallState& call, Rank named) const;
   void check_end();
   void take_down();
   const std::vector<std::byte>& result_of(std::size_t op);

@@ -17,6 +17,19 @@ bool Job::deviates(std::size_t team) const {
   return scenario_.deviation && scenario_.ops[scenario_.deviation->op].team == team;
 }
 
+// Who is named has called something else than the one that names it, or has left; nobody may be.
+bool Job::accuses_rightly(const CallState& call, Rank named) const {
+  const std::size_t team = scenario_.ops[call.op].team;
+  if (named == kNoRank) return deviates(team) || has_departed(team);
+  const std::vector<Rank>& members = scenario_.teams[team];
+  const auto at = std::find(members.begin(), members.end(), named);
+  if (at == members.end() || named == call.node->rank) return false;
+  if (nodes_[static_cast<std::size_t>(named)]->departed) return true;
+  const auto member = static_cast<std::int32_t>(at - members.begin());
+  const std::int32_t odd = deviates(team) ? scenario_.deviation->member : -1;
+  return odd >= 0 && (member == odd || call.member == odd);
+}
+
 // A failure needs a reason, and names a rank that has to do with it.
 void Job::check_status(const CallState& call, Status status) {
   if (status.ok()) return;
@@ -38,7 +51,7 @@ void Job::check_status(const CallState& call, Status status) {
       right = has_departed(team);
       break;
     case ESP_ERR_MISMATCH:
-      right = names_member && (deviates(team) || has_departed(team));
+      right = accuses_rightly(call, status.rank());
       break;
     case ESP_ERR_TIMEOUT:  // a rank that waits for its own time-out elsewhere makes others late
       right = names_member && (scenario_.deviation || scenario_.departure);

@@ -189,6 +189,35 @@ TEST(TeamNews, WhoeverFailsTellsThoseItExchangesWith) {
   a.team.active = nullptr;
 }
 
+// Who frees a team that has failed tells why, not only that it has: its calls, those of the member
+// that differs, and who has compared them.
+TEST(TeamNews, AFailureOutlivesItsTeam) {
+  Node a(0), b(1);
+  a.call(1);
+  b.call(2);
+  b.news.ask(b.team, 0);
+  deliver(b, a, 1);
+  a.post.sent.clear();
+  a.team.fault = Status(ESP_ERR_MISMATCH, 1);
+  EXPECT_TRUE(a.team.board.report(a.team.fault, 0));
+  a.news.remove(a.team);
+  b.news.ask_now(b.team, 0);
+  deliver(b, a, 1);
+  ASSERT_EQ(a.post.sent.size(), 1u);
+  const auto news = parse_news(a.post.sent.front().bytes, 2);
+  ASSERT_TRUE(news);
+  EXPECT_EQ(news->flags, News::kFreed);
+  EXPECT_EQ(news->rings[1].rank, 1) << "the other's calls, as evidence";
+  deliver(a, b, 0);
+  EXPECT_EQ(b.team.board.reported(), Status(ESP_ERR_MISMATCH, 1));
+  EXPECT_EQ(b.team.board.reporter(), 0);
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  ASSERT_TRUE(find_difference(b.team, sequence, member, mine, theirs));
+  EXPECT_EQ(member, 0) << "from what it is told, not who is named";
+}
+
 TEST(TeamNews, AFailureMayComeBeforeTheTeam) {
   Node a(0), b(1);
   b.news.remove(b.team);

@@ -87,5 +87,27 @@ TEST(TeamWatch, NamesWhomTheLeaverHadWaitedFor) {
   }
 }
 
+// It is not known which of the two that a report is about has called something else than this rank.
+TEST(TeamWatch, AMismatchOfOthersAccusesNobody) {
+  Waiting w;
+  (void)w.team.board.report(Status(ESP_ERR_MISMATCH, kLate), kGone);
+  w.watch.look(1, 2);
+  EXPECT_EQ(w.team.fault.code(), ESP_ERR_MISMATCH);
+  EXPECT_EQ(w.team.fault.rank(), kNoRank);
+  EXPECT_EQ(w.team.fault_text.find("rank 1"), std::string::npos) << w.team.fault_text;
+  EXPECT_EQ(w.team.fault_text.find("rank 2"), std::string::npos) << w.team.fault_text;
+}
+
+// ... unless its call can be read.
+TEST(TeamWatch, AMismatchOfOthersIsLookedInto) {
+  Waiting w;
+  CallSignature other;
+  other.count = 3;
+  w.team.board.enter(2, 1, other.words());
+  (void)w.team.board.report(Status(ESP_ERR_MISMATCH, kLate), kGone);
+  w.watch.look(1, 2);
+  EXPECT_EQ(w.team.fault, Status(ESP_ERR_MISMATCH, 2));
+}
+
 }  // namespace
 }  // namespace espalier
