@@ -159,7 +159,9 @@ int esp_job_arm(esp_job* job) {
   }
   if (descriptor(*job, __func__) < 0) return -1;
   if (job->requests.in_use() > 0) api::look_around(*job);
-  return job->worker->arm();
+  const int events = job->worker->arm();
+  if (events == 0) job->clock.sleeps(job->worker->alarm_ns());
+  return events;
 }
 
 double esp_time(void) {

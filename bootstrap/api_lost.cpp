@@ -19,33 +19,35 @@ namespace {
 class CounterWait {
  public:
   CounterWait(esp_job& job, const int64_t* counter, int64_t value, double limit_s)
-      : job_(job), counter_(counter), value_(value), begin_ns_(job.clock.now_ns()), seen_(now()) {
-    const double begin_s = esp_time();
-    end_s_ = limit_s > 0 ? begin_s + limit_s : kNever;
-    next_look_s_ = begin_s + kStillSeconds;
+      : job_(job), counter_(counter), value_(value), begin_ns_(clock_.now_ns()), seen_(now()) {
+    end_ns_ = deadline_after(begin_ns_, limit_s);
+    next_look_ns_ = begin_ns_ + kStillNs;
+    if (!job.threaded) wait_began_ns_ = job.clock.now_ns();
   }
 
   bool reached() const noexcept { return now() <= value_; }
   // Until it is time for a look, at the latest.
   void go_on() {
-    const auto pauses = [&] { return reached() || esp_time() > std::min(end_s_, next_look_s_); };
+    const auto pauses = [&] {
+      return reached() || clock_.now_ns() > std::min(end_ns_, next_look_ns_);
+    };
     if (job_.threaded) {
       wait_until(job_, pauses, nullptr);
     } else {
-      job_.worker->wait(pauses, begin_ns_);  // For the watchdog all of it is one wait.
+      job_.worker->wait(pauses, wait_began_ns_);  // For the watchdog all of it is one wait.
     }
   }
   // After that. True: it has ended, reached or not.
   bool over() {
     if (reached()) return true;
-    const double time_s = esp_time();
-    if (time_s > end_s_) return true;
+    const std::uint64_t time_ns = clock_.now_ns();
+    if (time_ns > end_ns_) return true;
     if (const int64_t value = now(); value != std::exchange(seen_, value)) {
-      next_look_s_ = time_s + kStillSeconds;
+      next_look_ns_ = time_ns + kStillNs;
       loss_ = {};
       return false;
     }
-    next_look_s_ = time_s + kLookSeconds;
+    next_look_ns_ = time_ns + kLookNs;
     const bool before = !loss_.ok();
     on_owner(job_,
              [&] { loss_ = job_.requests.in_use() == 0 ? job_.liveness->first_lost() : Status(); });
@@ -55,16 +57,18 @@ class CounterWait {
   const Status& loss() const noexcept { return loss_; }
 
  private:
-  static constexpr double kStillSeconds = 1.0, kLookSeconds = 0.2, kNever = 1e300;
+  static constexpr std::uint64_t kStillNs = 1'000'000'000, kLookNs = 200'000'000;
 
   int64_t now() const noexcept { return __atomic_load_n(counter_, __ATOMIC_ACQUIRE); }
 
   esp_job& job_;
   const int64_t* counter_;
   const int64_t value_;
+  AttendedClock clock_{job_.steady_clock};  // The job's is its owner's, who may be a thread.
   const std::uint64_t begin_ns_;
   int64_t seen_;
-  double end_s_, next_look_s_;
+  std::uint64_t end_ns_, next_look_ns_;
+  std::uint64_t wait_began_ns_ = 0;  // by the job's clock
   Status loss_;
 };
 

@@ -1,6 +1,8 @@
 // C API: requests, notification, counters. Contracts in espalier.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bootstrap/api.hpp"
 #include "net/link.hpp"
 
@@ -90,8 +92,10 @@ Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_re
 
 namespace {
 
-// The clock is read now and then only; as often as Worker::wait() looks around.
+// The clock is read now and then only; as often as Worker::wait() looks around. And in each of
+// polls that are far apart: the job's clock does not count all of a long time between two looks.
 constexpr std::uint32_t kPollsPerLook = 64;
+constexpr std::uint64_t kFarApartNs = 300'000;
 constexpr std::uint64_t kWatchNs = 20'000'000;
 
 }  // namespace
@@ -107,6 +111,10 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
 [[gnu::noinline]] void look_around(esp_job& job) noexcept {
   Polls& polls = job.polls;
   const std::uint64_t now = job.clock.now_ns();
+  const bool far_apart = now - polls.looked_ns >= kFarApartNs * std::max(polls.turns, 1U);
+  polls.turns_per_look = far_apart ? 1 : kPollsPerLook;
+  polls.looked_ns = now;
+  polls.turns = 0;
   if (polls.idle_since_ns == 0) polls.idle_since_ns = now;
   if (polls.watched_ns == 0) {
     polls.watched_ns = now;
@@ -125,7 +133,7 @@ int poll_once(esp_job& job) noexcept {
   if (events > 0) job.polls.idle_since_ns = 0;
   if (job.requests.in_use() == 0) {
     job.polls = {};
-  } else if (++job.polls.turns % kPollsPerLook == 0) {
+  } else if (++job.polls.turns >= job.polls.turns_per_look) {
     look_around(job);
   }
   if (events == 0 && job.nodes.crowded()) sched_yield();

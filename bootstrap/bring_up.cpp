@@ -20,7 +20,7 @@ namespace espalier {
 namespace {
 
 Outcome exchange_cards(esp_job& job, int memory_file) {
-  job.nonce = std::make_unique<std::uint64_t>(job.clock.now_ns() * 0x9e3779b97f4a7c15ULL ^
+  job.nonce = std::make_unique<std::uint64_t>(job.steady_clock.now_ns() * 0x9e3779b97f4a7c15ULL ^
                                               static_cast<std::uint64_t>(::getpid()) << 32 ^
                                               reinterpret_cast<std::uint64_t>(&job));
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
@@ -245,7 +245,8 @@ Tuning tuning_of(const esp_job& job) {
 // What ranks of several nodes tell each other beside the flows.
 void make_correspondence(esp_job& job) {
   if (job.network == nullptr) return;
-  job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.size, job.rank);
+  job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.steady_clock,
+                                        job.size, job.rank);
   job.leaving = std::make_unique<Leaving>(job.nodes, *job.segment, *job.liveness, *job.network,
                                           job.clock, job.rank);
   job.network->attach(MessageKind::kNews, *job.news);
@@ -450,7 +451,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
 
   job->log = Log(job->config.log_level, job->rank);
   if (job->config.trace) {
-    auto trace = Trace::create(job->config.trace_events, job->clock);
+    auto trace = Trace::create(job->config.trace_events, job->steady_clock);
     if (!trace) return trace.error();
     job->trace = std::move(*trace);
   }

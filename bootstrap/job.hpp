@@ -27,6 +27,7 @@
 #include "coll/engine.hpp"
 #include "coll/short_path.hpp"
 #include "coll/watch.hpp"
+#include "core/attended_clock.hpp"
 #include "core/config.hpp"
 #include "core/pool.hpp"
 #include "core/trace.hpp"
@@ -105,7 +106,9 @@ namespace espalier {
 
 // Since there is something to wait for, for the watchdog.
 struct Polls {
-  std::uint32_t turns = 0;
+  std::uint32_t turns = 0;           // since the last look at the clock
+  std::uint32_t turns_per_look = 8;  // how far apart they are is not known yet
+  std::uint64_t looked_ns = 0;
   std::uint64_t idle_since_ns = 0;  // the last that found something; 0: just now
   std::uint64_t watched_ns = 0;
 };
@@ -133,7 +136,8 @@ struct esp_job {
   } short_tables = {};
   espalier::Config config;
   espalier::Log log;
-  espalier::SteadyClock clock;
+  espalier::SteadyClock steady_clock;  // the same for all processes of the machine
+  espalier::AttendedClock clock{steady_clock};
   espalier::Counters counters;
   espalier::Trace trace;
   std::unique_ptr<espalier::Bootstrap> bootstrap;

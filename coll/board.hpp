@@ -26,8 +26,8 @@ namespace espalier {
 // last found by one to whom that rank owes something itself. What members only tell each other in
 // circles grows older, so of several the latest is true.
 struct Blame {
-  Rank rank = kNoRank;  // nobody
-  std::uint64_t found_ns = 0;
+  Rank rank = kNoRank;         // nobody
+  std::uint64_t found_ns = 0;  // by the clock of the machine, which all its ranks have
 };
 
 // That a team is broken, and who has found it.

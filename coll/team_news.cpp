@@ -68,7 +68,7 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   news.flags = static_cast<std::uint8_t>(flags | (leaving_ ? News::kLeaving : 0));
   news.team = team.id;
   news.rings[0] = ring_of(team, team.rank);
-  const std::uint64_t now = clock_.now_ns();
+  const std::uint64_t now = machine_clock_.now_ns();
   const Blame blame = team.board.blame(team.rank, team.sequence, now);
   news.waits_for = blame.rank;
   news.blame_age_ns = elapsed_ns(blame.found_ns, now);
@@ -171,9 +171,10 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
   if (ring.last >= known.ring.last) known.ring = ring;
   if (!is_sender) return;
   known.answered_ns = clock_.now_ns();
-  const std::uint64_t age_ns = std::min(news.blame_age_ns, known.answered_ns);
+  const std::uint64_t now = machine_clock_.now_ns();
+  const std::uint64_t age_ns = std::min(news.blame_age_ns, now);
   const bool sense = member_of(team, news.waits_for) >= 0;
-  known.blame = sense ? Blame{news.waits_for, known.answered_ns - age_ns} : Blame{};
+  known.blame = sense ? Blame{news.waits_for, now - age_ns} : Blame{};
   known.leaving = (news.flags & News::kLeaving) != 0;
   known.freed = (news.flags & News::kFreed) != 0;
   if (known.inquired_ns != 0) changed_.push_back(&team);

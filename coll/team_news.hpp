@@ -33,8 +33,15 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   // So long does a mismatch wait for its explanation.
   static constexpr std::uint64_t kInquireNs = 500'000'000;
 
-  TeamNews(Messenger& messenger, Liveness& liveness, Clock& clock, int job_size, Rank me) noexcept
-      : messenger_(messenger), liveness_(liveness), clock_(clock), job_size_(job_size), me_(me) {}
+  // `machine_clock`: the same for all ranks of this node, whose boards carry its time.
+  TeamNews(Messenger& messenger, Liveness& liveness, Clock& clock, Clock& machine_clock,
+           int job_size, Rank me) noexcept
+      : messenger_(messenger),
+        liveness_(liveness),
+        clock_(clock),
+        machine_clock_(machine_clock),
+        job_size_(job_size),
+        me_(me) {}
 
   void add(Team& team);
   void remove(Team& team);
@@ -53,6 +60,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   // Teams of which other nodes have told something that may end operations, for the watchdog.
   std::vector<Team*> take_changed() noexcept { return std::exchange(changed_, {}); }
   // Nothing waits for room.
+  // In which blames are dated.
+  std::uint64_t machine_ns() noexcept { return machine_clock_.now_ns(); }
   bool all_sent() const noexcept { return outbox_.empty(); }
 
  private:
@@ -75,6 +84,7 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   Messenger& messenger_;
   Liveness& liveness_;
   Clock& clock_;
+  Clock& machine_clock_;
   const int job_size_;
   const Rank me_;
   bool leaving_ = false;

@@ -17,6 +17,7 @@ constexpr std::uint64_t kGoneNs = 500'000'000;
 
 void TeamWatch::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   looked_ns_ = now_ns;
+  machine_ns_ = news_ != nullptr ? news_->machine_ns() : now_ns;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     Watched& watched = watched_[i];
     const Pending what = pending(*watched.team);

@@ -106,6 +106,7 @@ class TeamWatch final : public Watchdog, public Agent {
   Awaited awaited_ = [](const Finish&) noexcept { return false; };
   std::vector<Watched> watched_;
   std::uint64_t looked_ns_ = 0;
+  std::uint64_t machine_ns_ = 0;  // then, as blames are dated
 };
 
 }  // namespace espalier

@@ -76,7 +76,7 @@ Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   // In its last operation, which may be an earlier one than this rank's, or a later.
   std::uint64_t last = team.sequence + Board::kCalls - 1;
   while (last > 0 && !team.board.has_entered(member, last)) --last;
-  return team.board.blame(member, last, looked_ns_);
+  return team.board.blame(member, last, machine_ns_);
 }
 
 // The end of the chain of those who wait for another, beginning with `rank`: this rank itself, when
@@ -84,7 +84,7 @@ Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
 Blame TeamWatch::end_of_chain(const Team& team, Rank rank) const noexcept {
   constexpr int kHops = 8;
   const Rank me = team.members[static_cast<std::size_t>(team.rank)];
-  Blame end = {rank, looked_ns_};
+  Blame end = {rank, machine_ns_};
   for (int hop = 0; hop < kHops && end.rank != me && !liveness_.is_stopped(end.rank); ++hop) {
     const Blame next = blamed_by(team, end.rank);
     if (next.rank == kNoRank) break;
@@ -99,7 +99,7 @@ std::vector<Blame> TeamWatch::culprits(const Team& team, const Pending& what) co
   const auto is_stopped = [&](const Blame& blame) { return liveness_.is_stopped(blame.rank); };
   std::vector<Blame> blames, ends;
   for (const Rank rank : late(team, what)) {
-    blames.push_back({rank, looked_ns_});
+    blames.push_back({rank, machine_ns_});
     if (team.nodes() != nullptr) ends.push_back(end_of_chain(team, rank));
   }
   // Who waits for this rank is to blame only if nobody else is.
@@ -109,7 +109,7 @@ std::vector<Blame> TeamWatch::culprits(const Team& team, const Pending& what) co
   if (std::any_of(blames.begin(), blames.end(), is_stopped)) return blames;
   std::vector<Blame> held_up;
   for (const Rank rank : team.members) {
-    if (liveness_.is_stopped(rank)) held_up.push_back({rank, looked_ns_});
+    if (liveness_.is_stopped(rank)) held_up.push_back({rank, machine_ns_});
   }
   return held_up.empty() ? blames : held_up;
 }

@@ -158,11 +158,12 @@ constexpr Knob kKnobs[] = {
                                  "best first, separated by commas. Empty: all but loopback."),
     knob<&Config::timeout>("TIMEOUT", "s",
                            "A wait that lasts longer ends with an error that names the missing "
-                           "rank. 0: never.",
+                           "rank. Time in which the waiting rank was stopped does not count. "
+                           "0: never.",
                            {0, kYear}),
     knob<&Config::stall_warning>("STALL_WARNING", "s",
                                  "A wait that lasts longer is reported once, with the ranks it "
-                                 "waits for. 0: never.",
+                                 "waits for. Time counts as for TIMEOUT. 0: never.",
                                  {0, kYear}),
     knob<&Config::progress_thread>("PROGRESS_THREAD", "",
                                    "A thread of the library drives progress, asleep when idle, "

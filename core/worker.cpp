@@ -116,8 +116,10 @@ int Worker::arm() noexcept {
 // Retransmissions, signs of life and other timers come due while nothing arrives.
 void Worker::set_alarm() noexcept {
   const std::uint64_t deadline_ns = next_deadline_ns();
+  alarm_ns_ = 0;
   if (deadline_ns == kNever) return;
-  alarm_->ring_in(elapsed_ns(clock_.now_ns(), deadline_ns));
+  alarm_ns_ = elapsed_ns(clock_.now_ns(), deadline_ns);
+  alarm_->ring_in(alarm_ns_);
 }
 
 void Worker::disarm() noexcept {

@@ -145,6 +145,8 @@ class Worker {
   // Looks at the begin of a wait.
   std::uint32_t spins() const noexcept { return shared_ ? policy_.shared_spins : policy_.spins; }
   Clock& clock() noexcept { return clock_; }
+  // For how long the descriptor may stay as it is after arm(), by timers; 0: for ever.
+  std::uint64_t alarm_ns() const noexcept { return alarm_ns_; }
   Counters& counters() noexcept { return counters_; }
   bool in_progress() const noexcept { return in_progress_; }
   // Calls what may run callbacks outside progress(): for them it is as inside.
@@ -195,10 +197,11 @@ class Worker {
   std::unique_ptr<DescriptorBell> descriptor_;
   std::unique_ptr<DescriptorSet> descriptors_;  // the bell's, the sources', the alarm's
   std::unique_ptr<DescriptorAlarm> alarm_;      // for who sleeps elsewhere
-  std::uint64_t yields_again_ns_ = 0;           // none before
-  std::uint64_t yieldless_ns_ = 0;              // how long there were none; 0: the last were good
-  std::uint64_t naps_until_ns_ = 0;             // 0: none after yields
-  std::uint64_t nap_ns_ = 0;                    // how long one is
+  std::uint64_t alarm_ns_ = 0;
+  std::uint64_t yields_again_ns_ = 0;  // none before
+  std::uint64_t yieldless_ns_ = 0;     // how long there were none; 0: the last were good
+  std::uint64_t naps_until_ns_ = 0;    // 0: none after yields
+  std::uint64_t nap_ns_ = 0;           // how long one is
   std::uint64_t nap_began_ns_ = 0, nap_events_ = 0;  // of the last one; events before it
   std::uint64_t events_ = 0;                         // so far
   static constexpr std::uint32_t kGoodYields = 4;    // in a row: long ones are the exception

@@ -279,6 +279,22 @@ def test_timeout():
             assert job.seconds < 20, "a limit that is not reached does not matter"
 
 
+def test_timeout_of_a_stopped_job():
+    # It counts while the job can run, and no longer.
+    with Job(ESP_RUN, "-n2", "--nodes", "2", "--timeout", "2.5", "sh", "-c",
+             "echo up; exec sleep 50") as job:
+        for _ in range(2):
+            job.process.stdout.readline()
+        job.signal(signal.SIGTSTP)
+        eventually(lambda: jobs.process_state(job.process.pid) == "T", "the launcher stops")
+        time.sleep(3)
+        job.signal(signal.SIGCONT)
+        time.sleep(0.5)
+        assert job.process.poll() is None, "its time is not over"
+        job.expect(124, err="still running: ranks 0-1")
+        assert 4 < job.seconds < 10, job.seconds
+
+
 def test_keep_going():
     for nodes in (1, 2, 4):
         for way, code in (("kill", 137), ("segv", 139), ("6", 6), ("leave", 1)):

@@ -215,6 +215,24 @@ TEST(SimLink, SilentPeersAreKeptWhenTheyAnswer) {
   EXPECT_GT(net.link(0).counts().probes_sent + net.link(1).counts().probes_sent, 20U);
 }
 
+// A job that is stopped in the middle of its traffic for longer than silence may last. Each rank
+// goes on a little later than the one before.
+TEST(SimLink, TimeInWhichNobodyRanIsNoSilence) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    LinkNetOptions options;
+    options.seed = seed;
+    options.ranks = 3;
+    options.stop_ns = 10'000 + 1'000 * seed;
+    options.stopped_ns = 3'600'000'000'000;
+    options.apart_ns = options.give_up_ns / 4;
+    options.attended_ns = options.keepalive_ns + 1'000'000;
+    LinkNet net(options);
+    EXPECT_TRUE(net.run_until(options.stopped_ns + 200'000'000)) << "seed " << seed;
+    EXPECT_GT(net.world().now_ns(), options.stopped_ns) << "it was under way";
+    for (Rank r = 0; r < 3; ++r) EXPECT_TRUE(net.lost(r).empty()) << "seed " << seed;
+  }
+}
+
 // Silence means little of a rank that may compute, and much of one that was about to end.
 TEST(SimLink, WhoHasSaidGoodbyeIsNotWaitedForLong) {
   LinkNetOptions options;

@@ -114,6 +114,7 @@ struct LinkNet::Node final : net::FrameSink {
   std::deque<std::unique_ptr<Sending>> sendings;  // of before too: their memory is spoiled
   std::size_t pending = 0;
   std::unique_ptr<sim::SimDatagramPort> port;
+  std::unique_ptr<AttendedClock> clock;
   std::unique_ptr<rdma::DatagramLink> link;
 };
 
@@ -150,7 +151,11 @@ LinkNet::LinkNet(const LinkNetOptions& options) : options_(options), machine_(de
     link.keepalive_ns = options.keepalive_ns;
     link.posts_max = 64;
     link.first.value = options.first_sequence;
-    node.link = std::make_unique<rdma::DatagramLink>(*node.port, world_->clock(rank), kBook, link);
+    if (options.attended_ns > 0) {
+      node.clock = std::make_unique<AttendedClock>(world_->clock(rank), options.attended_ns);
+    }
+    Clock& clock = node.clock != nullptr ? *node.clock : world_->clock(rank);
+    node.link = std::make_unique<rdma::DatagramLink>(*node.port, clock, kBook, link);
     world_->schedule_turn(rank, prng.below(2000));
   }
 }
@@ -176,14 +181,27 @@ void LinkNet::on_turn(void* self, Rank rank) {
 }
 
 void LinkNet::take_turn(Node& node) {
-  if (node.link == nullptr || world_->crashed(node.rank)) return;
+  if (node.link == nullptr || world_->crashed(node.rank) || is_stopped(node)) return;
   bool more = true;
   while (more) {
     more = node.link->progress(node) > 0;
     more = post_some(node) || more;
   }
   const std::uint64_t deadline = node.link->deadline_ns();
-  if (deadline != 0) world_->wake_at(node.rank, deadline);
+  if (deadline == 0) return;
+  const std::uint64_t now = world_->local_ns(node.rank);
+  const std::uint64_t left =
+      elapsed_ns(node.clock != nullptr ? node.clock->now_ns() : now, deadline);
+  world_->wake_at(node.rank, now + left);
+}
+
+bool LinkNet::is_stopped(const Node& node) {
+  const std::uint64_t now = world_->local_ns(node.rank);
+  const std::uint64_t end = options_.stop_ns + options_.stopped_ns +
+                            options_.apart_ns * static_cast<std::uint64_t>(node.rank);
+  if (now < options_.stop_ns || now >= end) return false;
+  world_->wake_at(node.rank, end);
+  return true;
 }
 
 // A few frames, in random order over the peers; some posts are taken back.

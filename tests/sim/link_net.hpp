@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/attended_clock.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/sim/sim_datagram_port.hpp"
 #include "sim_world.hpp"
@@ -29,6 +30,9 @@ struct LinkNetOptions {
   std::uint64_t keepalive_ns = 5'000'000;
   bool withdraws = false;  // some pending posts are taken back
   bool replies = false;    // some arrivals cause a frame from inside the sink
+  // All ranks are stopped, and go on one after the other; by the clock of the links of a job they
+  // were not there meanwhile (of each distance it counts `attended_ns`; 0: the world's clock).
+  std::uint64_t stop_ns = kNever, stopped_ns = 0, apart_ns = 0, attended_ns = 0;
 };
 
 class LinkNet {
@@ -62,6 +66,7 @@ class LinkNet {
   void take_turn(Node& node);
   bool post_some(Node& node);
   bool post_one(Node& node, Rank to);
+  bool is_stopped(const Node& node);
   void fail(const std::string& text) {
     if (failure_.empty()) failure_ = text;
   }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/attended_clock.hpp"
 #include "net/frame_wire.hpp"
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/tcp_link.hpp"
@@ -30,17 +30,18 @@ inline Bytes text_bytes(std::string_view text) {
   return bytes;
 }
 
-// Rank 0 of a job of two.
+// Rank 0 of a job of two. `attended_ns`: of what its clock is advanced by it counts no more at
+// once, as the clock of a job.
 class LoneRank {
  public:
-  LoneRank() {
+  explicit LoneRank(std::uint64_t attended_ns = kNever) : attended(clock, attended_ns) {
     net::TcpOptions options;
     options.rank = 0;
     options.job_size = 2;
     options.interface = "127.0.0.1";
     options.stream_look_ns = 0;  // Its clock stands still.
     const Log log(LogLevel::kWarn, 0, {&LoneRank::note, this});
-    auto made = net::TcpLink::create(options, clock, counters, log);
+    auto made = net::TcpLink::create(options, attended, counters, log);
     ESP_ASSERT(made.ok());
     link = std::move(*made);
     wire = std::make_unique<net::FrameWire>(*link, 2, net::FrameWireOptions{}, counters);
@@ -68,6 +69,7 @@ class LoneRank {
   }
 
   ManualClock clock{1'000'000'000};
+  AttendedClock attended;
   Counters counters;
   std::vector<std::string> logged;
   std::unique_ptr<net::TcpLink> link;

@@ -63,6 +63,20 @@ TEST(TcpStrangers, SilenceAndHalfAHelloEndAfterSomeSeconds) {
   EXPECT_EQ(rank.link->strangers(), 0U);
 }
 
+// Who connects to a rank that is stopped meanwhile has all its time when that goes on.
+TEST(TcpStrangers, HaveTheirTimeWhileTheRankIsThere) {
+  LoneRank rank(AttendedClock::kMostNs);
+  RawPeer silent(rank);
+  rank.look();
+  EXPECT_EQ(rank.link->strangers(), 1U);
+  rank.clock.advance_ns(3'600 * kNanosecondsPerSecond);
+  rank.look();
+  EXPECT_EQ(rank.link->strangers(), 1U);
+  for (int i = 0; i < 30; ++i, rank.look(1)) rank.clock.advance_ns(100'000'000);
+  EXPECT_TRUE(silent.becomes_closed());
+  EXPECT_EQ(rank.link->strangers(), 0U);
+}
+
 TEST(TcpStrangers, WhoJustLeavesIsNotWorthAMessage) {
   LoneRank rank;
   for (int i = 0; i < 10; ++i) RawPeer scanner(rank);

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "core/attended_clock.hpp"
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/prng.hpp"
@@ -28,6 +29,44 @@ TEST(Clock, ManualMovesOnlyWhenTold) {
   EXPECT_EQ(clock.now_ns(), 5u);
   clock.advance_ns(10);
   EXPECT_EQ(clock.now_ns(), 15u);
+}
+
+TEST(AttendedClock, CountsWhileItIsLookedAt) {
+  ManualClock steady(1000);
+  AttendedClock clock(steady, 50);
+  EXPECT_EQ(clock.now_ns(), 1000u);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    steady.advance_ns(50);
+    ASSERT_EQ(clock.now_ns(), 1000 + 50 * i);
+  }
+}
+
+TEST(AttendedClock, CountsALongDistanceForNoMoreThanAShortOne) {
+  ManualClock steady(1000);
+  AttendedClock clock(steady, 50);
+  steady.advance_ns(3'600 * kNanosecondsPerSecond);
+  EXPECT_EQ(clock.now_ns(), 1050u);
+  EXPECT_EQ(clock.now_ns(), 1050u);
+  steady.advance_ns(51);
+  EXPECT_EQ(clock.now_ns(), 1100u);
+  steady.advance_ns(7);
+  EXPECT_EQ(clock.now_ns(), 1107u);
+}
+
+TEST(AttendedClock, CountsASleepThatWasMeant) {
+  ManualClock steady(1000);
+  AttendedClock clock(steady, 50);
+  clock.sleeps(300);
+  steady.advance_ns(300);
+  EXPECT_EQ(clock.now_ns(), 1300u);
+  steady.advance_ns(300);
+  EXPECT_EQ(clock.now_ns(), 1350u) << "it was one sleep";
+  clock.sleeps(300);
+  steady.advance_ns(100);
+  EXPECT_EQ(clock.now_ns(), 1450u) << "it was woken";
+  clock.sleeps(300);
+  steady.advance_ns(1'000'000);
+  EXPECT_EQ(clock.now_ns(), 1750u);
 }
 
 TEST(Clock, DeadlinesSaturate) {

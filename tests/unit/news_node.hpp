@@ -42,7 +42,7 @@ struct Post final : Messenger {
 
 struct Node {
   explicit Node(Rank rank, int size = 2)
-      : news(post, everybody, clock, size, rank), memory(Board::bytes_of_calls(size) + 128) {
+      : news(post, everybody, clock, clock, size, rank), memory(Board::bytes_of_calls(size) + 128) {
     auto membership = std::make_shared<Membership>();
     std::vector<std::int32_t> nodes;
     for (Rank member = 0; member < size; ++member) {

@@ -13,7 +13,17 @@
 
 namespace esp_run {
 
-using Clock = std::chrono::steady_clock;
+// Stands still while the launcher is stopped (core/attended_clock.hpp): its limits are not for time
+// in which a job could not run. One thread asks.
+struct Clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<Clock>;
+  static constexpr bool is_steady = true;
+
+  static time_point now() noexcept;
+};
 using Deadline = std::optional<Clock::time_point>;  // Nothing: never.
 
 class PollSet {
@@ -26,6 +36,7 @@ class PollSet {
     handlers_.push_back(std::move(handler));
   }
   // Waits for one or more descriptors or the deadline, then calls the handlers in order of add().
+  // May return earlier where there is a deadline.
   void wait(Deadline deadline);
 
  private:
