@@ -93,7 +93,7 @@ int raise_error(const char* function, Comm* comm, int error_class, const char* t
   if (state_phase() != kReady) end_job(function, NULL, text);
   if (comm == NULL) comm = state_world();
   MPI_Errhandler handler = atomic_load(&comm->errhandler);
-  if (handler == MPI_ERRORS_ARE_FATAL) end_job(function, comm, text);
+  if (handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT) end_job(function, comm, text);
   char full[MPI_MAX_ERROR_STRING];
   snprintf(full, sizeof full, "%s: %s", function, text);
   int code = state_keep_error(error_class, full);
@@ -124,8 +124,8 @@ void require_ready(const char* function) {
 /* ---- handlers ---- */
 
 static int is_predefined(MPI_Errhandler handler) {
-  return handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_RETURN ||
-         handler == MPI_ERRHANDLER_NULL;
+  return handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT ||
+         handler == MPI_ERRORS_RETURN || handler == MPI_ERRHANDLER_NULL;
 }
 
 Errhandler* errhandler_retain(Errhandler* handler) {

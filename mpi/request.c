@@ -120,13 +120,11 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuse
   return *flag ? wait_all(count, requests, statuses) : MPI_SUCCESS;
 }
 
-int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  const int code = check_array(__func__, count, requests, index);
-  if (code != MPI_SUCCESS) return code;
+/* Until one has ended, whose outcome is kept; it is not taken from the program. */
+static int wait_any(const char* function, int count, MPI_Request requests[], int* index) {
   *index = MPI_UNDEFINED;
-  set_empty(status);
   esp_request** handles = malloc(((size_t)count + 1) * sizeof *handles);
-  if (handles == NULL) return raise_error(__func__, NULL, MPI_ERR_NO_MEM, "no memory");
+  if (handles == NULL) return raise_error(function, NULL, MPI_ERR_NO_MEM, "no memory");
   int found = -1;
   for (int i = 0; i < count; ++i) {
     handles[i] = is_null(requests[i]) ? NULL : requests[i]->handle;
@@ -140,9 +138,16 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
     }
   }
   free(handles);
-  if (found < 0) return MPI_SUCCESS;
-  *index = found;
-  return finish(&requests[found]);
+  if (found >= 0) *index = found;
+  return MPI_SUCCESS;
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  const int code = check_array(__func__, count, requests, index);
+  if (code != MPI_SUCCESS) return code;
+  set_empty(status);
+  const int waited = wait_any(__func__, count, requests, index);
+  return waited != MPI_SUCCESS || *index == MPI_UNDEFINED ? waited : finish(&requests[*index]);
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -161,4 +166,38 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
     }
   }
   return MPI_SUCCESS;
+}
+
+/* Those that have ended, of which the caller knows that there is one, or that all are null. */
+static int take_some(int count, MPI_Request requests[], int* outcount, int indices[],
+                     MPI_Status statuses[]) {
+  int result = MPI_SUCCESS, open = 0;
+  *outcount = 0;
+  for (int i = 0; i < count; ++i) {
+    if (is_null(requests[i])) continue;
+    ++open;
+    if (!is_done(requests[i])) continue;
+    const int one = finish(&requests[i]);
+    set_error(statuses, *outcount, one);
+    if (one != MPI_SUCCESS) result = MPI_ERR_IN_STATUS;
+    indices[(*outcount)++] = i;
+  }
+  if (open == 0) *outcount = MPI_UNDEFINED;
+  return result;
+}
+
+int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status statuses[]) {
+  const int code = check_array(__func__, incount, requests, outcount);
+  if (code != MPI_SUCCESS) return code;
+  int index = MPI_UNDEFINED;
+  const int waited = wait_any(__func__, incount, requests, &index);
+  if (waited != MPI_SUCCESS) return waited;
+  return take_some(incount, requests, outcount, indices, statuses);
+}
+
+int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                 MPI_Status statuses[]) {
+  const int code = check_array(__func__, incount, requests, outcount);
+  return code == MPI_SUCCESS ? take_some(incount, requests, outcount, indices, statuses) : code;
 }

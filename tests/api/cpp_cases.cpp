@@ -114,6 +114,23 @@ void requests(esp::TeamRef world) {
   CHECK(!barrier.pending(), "completed");
 }
 
+// Reductions in place, started: each way of reporting.
+void in_place(esp::TeamRef world) {
+  const int size = world.size(), last = size - 1, sum = size * (size - 1) / 2;
+  std::vector<int> a(50, world.rank()), b(50, world.rank()), c(50, world.rank());
+  std::int64_t left = 2;
+  auto request = world.reduce_in_place_start(a, esp::kSum, last, {.segment_bytes = 64});
+  CHECK(request.ok(), "reduce in place");
+  CHECK_S(world.reduce_in_place_start(b, esp::kMax, 0, esp::Notify::count_down(left)));
+  CHECK_S(world.allreduce_in_place_start(c, esp::kSum, esp::Notify::count_down(left)));
+  CHECK_S(request->wait());
+  const esp_status counted = esp_counter_wait(esp_team_job(world.get()), &left, 0, 30.0);
+  CHECK_EQ(counted, ESP_OK, "{}", esp_status_text(counted));
+  CHECK_EQ(a[49], world.rank() == last ? sum : world.rank(), "at the root alone");
+  CHECK_EQ(b[49], world.rank() == 0 ? last : world.rank(), "at the root alone");
+  CHECK_EQ(c[49], sum, "everywhere");
+}
+
 void callbacks(const esp::Job& job) {
   const esp::TeamRef world = job.world();
   int fired = 0, by_reference = 0;
@@ -136,6 +153,7 @@ void callbacks(const esp::Job& job) {
   while (fired < 2 || by_reference < 1) (void)job.progress();
   CHECK_EQ(left, std::int64_t{0}, "");
   CHECK_EQ(b[9], world.size(), "");
+  in_place(world);
   std::int64_t counter = 1;
   CHECK_S(world.bcast_start(a, 0, esp::Notify::count_down(counter)));
   CHECK_S(job.wait_until(counter, 0));

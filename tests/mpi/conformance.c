@@ -321,6 +321,34 @@ static void completion_of_many(void) {
   CHECK_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
 }
 
+static void some_of_many(void) {
+  enum { kMany = 12 };
+  MPI_Request requests[kMany];
+  MPI_Status statuses[kMany];
+  int in[kMany], out[kMany], indices[kMany], taken[kMany] = {0}, count = 0, total = 0;
+  for (int i = 0; i < kMany; ++i) {
+    in[i] = rank + i;
+    CHECK_OK(MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]));
+  }
+  while (total < kMany) {
+    const int waits = total < kMany / 2;
+    CHECK_OK(waits ? MPI_Waitsome(kMany, requests, &count, indices, statuses)
+                   : MPI_Testsome(kMany, requests, &count, indices, MPI_STATUSES_IGNORE));
+    CHECK(count >= waits && count <= kMany - total);
+    if (count < 0) return;
+    for (int k = 0; k < count; ++k) {
+      const int i = indices[k];
+      CHECK(requests[i] == MPI_REQUEST_NULL && taken[i]++ == 0);
+      CHECK(out[i] == sum_of_ranks() + i * size);
+    }
+    total += count;
+  }
+  CHECK_OK(MPI_Waitsome(kMany, requests, &count, indices, statuses));
+  CHECK(count == MPI_UNDEFINED);
+  CHECK_OK(MPI_Testsome(kMany, requests, &count, indices, statuses));
+  CHECK(count == MPI_UNDEFINED);
+}
+
 static void all_kinds_at_once(void) {
   enum { kCount = 5000 };
   static int cast[kCount], mine[kCount], sum[kCount], all[kCount];
@@ -450,6 +478,7 @@ int main(int argc, char** argv) {
   user_operators();
   operators_made_apart();
   completion_of_many();
+  some_of_many();
   all_kinds_at_once();
   communicators();
   /* An MPI that was built without argument checks (Debian's MPICH) cannot take this part. */

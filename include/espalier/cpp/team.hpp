@@ -97,9 +97,8 @@ class TeamRef {
   // The root's buffer receives the result; the others' are only read.
   template <Writable R>
   Status reduce_in_place(R&& buffer, Op op, int root) const noexcept {
-    const void* input = rank() == root ? ESP_IN_PLACE : data(buffer);
-    return explain(
-        esp_reduce(team_, input, data(buffer), size_of(buffer), type_in<R>, op.value, root));
+    return explain(esp_reduce(team_, own_input(buffer, root), data(buffer), size_of(buffer),
+                              type_in<R>, op.value, root));
   }
   template <Readable In, Writable Out>
     requires SameElement<In, Out>
@@ -142,6 +141,13 @@ class TeamRef {
     }
     return request(reduce_call(data(input), output, size_of(input), op, root, options));
   }
+  // The root's buffer receives the result; the others' are only read.
+  template <Writable R>
+  Result<Request> reduce_in_place_start(R&& buffer, Op op, int root,
+                                        const CollOptions& options = {}) const {
+    return request(
+        reduce_call(own_input(buffer, root), buffer, size_of(buffer), op, root, options));
+  }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
   Result<Request> allreduce_start(In&& input, Out&& output, Op op,
@@ -182,12 +188,23 @@ class TeamRef {
     if (rank() == root && size_of(input) != size_of(output)) return length_mismatch();
     return started(notify, reduce_call(data(input), output, size_of(input), op, root, options));
   }
+  template <Writable R>
+  Status reduce_in_place_start(R&& buffer, Op op, int root, Notify notify,
+                               const CollOptions& options = {}) const noexcept {
+    return started(
+        notify, reduce_call(own_input(buffer, root), buffer, size_of(buffer), op, root, options));
+  }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
   Status allreduce_start(In&& input, Out&& output, Op op, Notify notify,
                          const CollOptions& options = {}) const noexcept {
     if (size_of(input) != size_of(output)) return length_mismatch();
     return started(notify, allreduce_call(data(input), output, op, options));
+  }
+  template <Writable R>
+  Status allreduce_in_place_start(R&& buffer, Op op, Notify notify,
+                                  const CollOptions& options = {}) const noexcept {
+    return started(notify, allreduce_call(ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater R>
   Status send_start(R&& buffer, Peer to, Notify notify) const noexcept {
@@ -204,6 +221,10 @@ class TeamRef {
 
   static auto* data(auto&& range) noexcept { return std::ranges::data(range); }
   static std::size_t size_of(const auto& range) noexcept { return std::ranges::size(range); }
+  // Of a reduction in place: only the root's buffer is its output, too.
+  const void* own_input(const auto& buffer, int root) const noexcept {
+    return rank() == root ? ESP_IN_PLACE : data(buffer);
+  }
   template <typename R>
   static std::size_t bytes_of(const R& range) noexcept {
     return std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>);

@@ -36,7 +36,8 @@ typedef struct MPI_ABI_Comm* MPI_Comm;
 typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
 #define MPI_ERRHANDLER_NULL ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
-#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x142)
+#define MPI_ERRORS_ABORT ((MPI_Errhandler)0x142) /* here like MPI_ERRORS_ARE_FATAL */
+#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 
 typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)
@@ -112,7 +113,7 @@ typedef struct MPI_ABI_Datatype* MPI_Datatype;
 
 #define MPI_MAX_PROCESSOR_NAME 256
 #define MPI_MAX_ERROR_STRING 512
-#define MPI_MAX_LIBRARY_VERSION_STRING 256
+#define MPI_MAX_LIBRARY_VERSION_STRING 8192
 
 enum { MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -2, MPI_UNDEFINED = -32766 };
 
@@ -225,6 +226,10 @@ ESP_MPI_API int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_St
 ESP_MPI_API int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status);
 ESP_MPI_API int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag,
                             MPI_Status* status);
+ESP_MPI_API int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                             MPI_Status statuses[]);
+ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
+                             MPI_Status statuses[]);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# help.sh ESP_CC LIBRARY: `esp-cc --help` lists the functions that the library exports, neither more
+# nor fewer.
+set -euo pipefail
+wrapper=$1 library=$2
+
+help=$("$wrapper" --help)
+grep --quiet -- '--show:compile' <<< "$help" || { echo "the options are missing: $help"; exit 1; }
+listed=$(grep --only-matching --extended-regexp '\bMPI_[A-Z][a-z]+[a-z_]*\b' <<< "$help" | sort)
+exported=$(nm --dynamic --defined-only --format=posix "$library" |
+  sed -n 's/^\(MPI_[A-Za-z_]*\).*/\1/p' | sort)
+diff <(printf '%s\n' "$listed") <(printf '%s\n' "$exported") ||
+  { echo "not what $library exports"; exit 1; }
+echo "$(wc --lines <<< "$listed") functions"
