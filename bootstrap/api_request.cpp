@@ -187,6 +187,51 @@ esp_request* only_one(esp_request** requests, size_t count) noexcept {
   return only;
 }
 
+constexpr size_t kNone = ~size_t{0};
+
+// Position of one that is done.
+size_t find_done(esp_request** requests, size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] != nullptr && is_done(*requests[i])) return i;
+  }
+  return kNone;
+}
+
+bool all_null(esp_request** requests, size_t count) noexcept {
+  return std::all_of(requests, requests + count, [](auto* request) { return request == nullptr; });
+}
+
+// Drives the jobs of those that are open, once.
+void poll_open(esp_request** requests, size_t count) noexcept {
+  const esp_job* driven = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == nullptr || requests[i]->job == driven || is_done(*requests[i])) continue;
+    esp_job& job = *requests[i]->job;
+    driven = &job;
+    if (!job.threaded && !job.worker->in_progress()) (void)api::poll_once(job);
+  }
+}
+
+// Until one is done; kNone: all are NULL.
+esp_status wait_for_one(esp_request** requests, size_t count, size_t& found) {
+  found = find_done(requests, count);
+  esp_job* job = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] != nullptr) job = requests[i]->job;
+  }
+  if (job == nullptr) return ESP_OK;
+  if (found == kNone) {
+    if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
+    if (esp_request* only = only_one(requests, count)) {
+      only->awaited.store(true, std::memory_order_relaxed);  // until its end
+    }
+    api::wait_until(
+        *job, [&] { return (found = find_done(requests, count)) != kNone; }, nullptr);
+  }
+  api::flush(*job);
+  return ESP_OK;
+}
+
 }  // namespace
 
 extern "C" {
@@ -224,30 +269,59 @@ esp_status esp_request_wait(esp_request** request) {
 esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index) {
   if (index == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
   *index = -1;
-  esp_job* job = nullptr;
-  size_t found = count;
-  const auto any_done = [&] {
-    for (size_t i = 0; i < count; ++i) {
-      if (requests[i] == nullptr) continue;
-      job = requests[i]->job;
-      if (is_done(*requests[i])) {
-        found = i;
-        return true;
-      }
-    }
-    return false;
-  };
-  if (!any_done()) {
-    if (job == nullptr) return ESP_OK;
-    if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
-    if (esp_request* only = only_one(requests, count)) {
-      only->awaited.store(true, std::memory_order_relaxed);  // until its end
-    }
-    api::wait_until(*job, any_done, nullptr);
-  }
-  api::flush(*job);
+  size_t found = kNone;
+  const esp_status status = wait_for_one(requests, count, found);
+  if (status != ESP_OK || found == kNone) return status;
   *index = static_cast<int>(found);
   return collect(&requests[found]);
+}
+
+esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indices,
+                                 esp_status* statuses, size_t* completed) {
+  if (completed == nullptr) return ESP_ERR_ARGUMENT;
+  *completed = 0;
+  if ((requests == nullptr || indices == nullptr) && count > 0) return ESP_ERR_ARGUMENT;
+  size_t found = kNone;
+  esp_status first = wait_for_one(requests, count, found);
+  if (first != ESP_OK || found == kNone) return first;
+  for (size_t i = found; i < count; ++i) {
+    if (requests[i] == nullptr || !is_done(*requests[i])) continue;
+    const esp_status status = collect(&requests[i]);
+    if (first == ESP_OK) first = status;
+    if (statuses != nullptr) statuses[*completed] = status;
+    indices[(*completed)++] = static_cast<int>(i);
+  }
+  return first;
+}
+
+esp_status esp_request_test_any(esp_request** requests, size_t count, int* index, int* done) {
+  if (index == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  *index = -1;
+  size_t found = find_done(requests, count);
+  if (found == kNone) {
+    poll_open(requests, count);
+    found = find_done(requests, count);
+  }
+  *done = found != kNone || all_null(requests, count) ? 1 : 0;
+  if (*done == 0) return ESP_IN_PROGRESS;
+  if (found == kNone) return ESP_OK;
+  *index = static_cast<int>(found);
+  return collect(&requests[found]);
+}
+
+esp_status esp_request_test_all(esp_request** requests, size_t count, int* done) {
+  if (done == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  poll_open(requests, count);
+  *done = std::all_of(requests, requests + count,
+                      [](auto* request) { return request == nullptr || is_done(*request); });
+  if (*done == 0) return ESP_IN_PROGRESS;
+  esp_status first = ESP_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const esp_status status = requests[i] != nullptr ? collect(&requests[i]) : ESP_OK;
+    if (first == ESP_OK) first = status;
+  }
+  return first;
 }
 
 esp_status esp_request_wait_all(esp_request** requests, size_t count) {

@@ -15,11 +15,13 @@
  *
  * Errors: functions return esp_status. A collective always completes: when a member dies, is
  * stopped for longer than the configured timeout or makes a different call, the others get a status
- * and a text (esp_team_error) that names the rank. That is the end of the team: every later call on
- * it fails the same way. Teams without the dead rank that were made before go on; new ones cannot
- * be made from a team that has failed. ESP_ERR_STATE answers what is not allowed at the moment: to
- * block inside a callback, to free the world or a team with operations under way. What has been
- * freed is not recognised: using it, or a job after esp_job_finalize, is undefined.
+ * and a text (esp_team_error) that names the rank. Of different calls it names one that is known to
+ * have called something else than the rank that names it, or nobody. That is the end of the team:
+ * every later call on it fails the same way. Teams without the dead rank that were made before go
+ * on; new ones cannot be made from a team that has failed. ESP_ERR_STATE answers what is not
+ * allowed at the moment: to block inside a callback, to free the world or a team with operations
+ * under way. What has been freed is not recognised: using it, or a job after esp_job_finalize, is
+ * undefined.
  */
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H
@@ -458,6 +460,15 @@ ESP_API esp_status esp_request_wait(esp_request** request);
 ESP_API esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index);
 /* Returns the first status that is not ESP_OK; all requests are complete and freed in any case. */
 ESP_API esp_status esp_request_wait_all(esp_request** requests, size_t count);
+/* Waits until one has completed, then takes all that have: *completed (0: all handles were NULL),
+ * with positions in indices[] and, unless NULL, statuses[]. Returns the first failure. */
+ESP_API esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indices,
+                                         esp_status* statuses, size_t* completed);
+/* Like esp_request_test, of one and of all; *done = 1 comes with what the waiting form returns.
+ * test_all takes no request before all have completed. */
+ESP_API esp_status esp_request_test_any(esp_request** requests, size_t count, int* index,
+                                        int* done);
+ESP_API esp_status esp_request_test_all(esp_request** requests, size_t count, int* done);
 /* Blocks, driving progress, until *counter <= value. ESP_ERR_TIMEOUT after `timeout_seconds` (0:
  * the configured limit): operations that count it down are still under way then. Where this rank
  * has no operation under way at all, a rank of the job is lost and the counter has stood still for

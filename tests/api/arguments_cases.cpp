@@ -169,6 +169,16 @@ void flows_and_requests(const Context& context) {
   REFUSED(esp_request_wait_any(nullptr, 1, &index), ESP_ERR_ARGUMENT);
   REFUSED(esp_request_wait_all(nullptr, 1), ESP_ERR_ARGUMENT);
   CHECK_OK(esp_request_wait_all(nullptr, 0), world, "none");
+  std::size_t completed = 0;
+  REFUSED(esp_request_wait_some(nullptr, 1, &index, nullptr, &completed), ESP_ERR_ARGUMENT);
+  REFUSED(esp_request_wait_some(nullptr, 0, &index, nullptr, nullptr), ESP_ERR_ARGUMENT);
+  CHECK_OK(esp_request_wait_some(nullptr, 0, nullptr, nullptr, &completed), world, "none");
+  REFUSED(esp_request_test_any(nullptr, 1, &index, &done), ESP_ERR_ARGUMENT);
+  REFUSED(esp_request_test_any(nullptr, 0, &index, nullptr), ESP_ERR_ARGUMENT);
+  CHECK_OK(esp_request_test_any(nullptr, 0, &index, &done), world, "none");
+  REFUSED(esp_request_test_all(nullptr, 1, &done), ESP_ERR_ARGUMENT);
+  REFUSED(esp_request_test_all(nullptr, 0, nullptr), ESP_ERR_ARGUMENT);
+  CHECK_OK(esp_request_test_all(nullptr, 0, &done), world, "none");
   REFUSED(esp_counter_wait(context.job, nullptr, 0, 0.1), ESP_ERR_ARGUMENT);
   REFUSED(esp_job_check(nullptr), ESP_ERR_ARGUMENT);
   CHECK_OK(esp_job_check(context.job), world, "all are there");

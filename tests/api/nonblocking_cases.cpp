@@ -83,6 +83,90 @@ void wait_any(const Context& context) {
   CHECK_EQ(index, -1, "all handles are NULL");
 }
 
+// Whatever the order in which they end: each once, with its result.
+void wait_some(const Context& context) {
+  std::vector<Sum> sums(12);
+  std::vector<esp_request*> requests;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    start(context, sums[i], static_cast<int>(i), nullptr);
+    requests.push_back(std::exchange(sums[i].request, nullptr));
+  }
+  std::vector<int> indices(sums.size());
+  std::vector<esp_status> statuses(sums.size());
+  std::size_t completed = 0, total = 0;
+  while (total < sums.size() && g_failures == 0) {
+    esp_status* const told = total % 2 == 0 ? statuses.data() : nullptr;
+    statuses.assign(statuses.size(), ESP_ERR_INTERNAL);
+    CHECK_OK(
+        esp_request_wait_some(requests.data(), requests.size(), indices.data(), told, &completed),
+        context.world, "");
+    CHECK(completed > 0, "it has waited for one");
+    for (std::size_t k = 0; k < completed; ++k) {
+      const auto at = static_cast<std::size_t>(indices[k]);
+      CHECK(requests[at] == nullptr && sums[at].output != -1, "request {} twice", at);
+      if (told != nullptr) CHECK_EQ(statuses[k], ESP_OK, "request {}", at);
+      check(context, sums[at], indices[k]);
+      sums[at].output = -1;
+    }
+    total += completed;
+  }
+  CHECK_OK(
+      esp_request_wait_some(requests.data(), requests.size(), indices.data(), nullptr, &completed),
+      context.world, "");
+  CHECK_EQ(completed, std::size_t{0}, "all handles are NULL");
+}
+
+// All is under way until the last member has entered it; what has ended is taken by test_all only
+// with the rest.
+void test_any_and_all(const Context& context) {
+  Sum first, last;
+  start(context, first, 0, nullptr);
+  esp_request* requests[] = {nullptr, std::exchange(first.request, nullptr), nullptr};
+  int index = -2, done = 0;
+  esp_status status = ESP_IN_PROGRESS;
+  while (done == 0) {
+    status = esp_request_test_any(requests, 3, &index, &done);
+    CHECK(done != 0 || (status == ESP_IN_PROGRESS && index == -1 && requests[1] != nullptr), "{}",
+          esp_status_text(status));
+  }
+  CHECK_OK(status, context.world, "");
+  CHECK(index == 1 && requests[1] == nullptr, "{}", index);
+  check(context, first, 0);
+  CHECK_OK(esp_request_test_any(requests, 3, &index, &done), context.world, "");
+  CHECK(done == 1 && index == -1, "all handles are NULL");
+
+  int value = context.rank;
+  start(context, first, 1, nullptr);
+  requests[0] = std::exchange(first.request, nullptr);
+  // Rank 0 goes to the last one only when everybody has found it under way.
+  if (context.rank != 0) start(context, last, 2, nullptr);
+  requests[2] = std::exchange(last.request, nullptr);
+  if (context.rank != 0) {
+    status = esp_request_test_all(requests, 3, &done);
+    CHECK(done == 0 && status == ESP_IN_PROGRESS, "rank 0 has not entered it");
+    CHECK(requests[0] != nullptr && requests[2] != nullptr, "nothing is taken");
+  }
+  esp_team* const world = context.world;
+  const int next = context.size > 1 ? (context.rank + 1) % context.size : 0;
+  const int before = (context.rank + context.size - 1) % context.size;
+  if (context.rank != 0) CHECK_OK(esp_recv(world, &value, sizeof value, before, 9), world, "");
+  if (context.rank != 0) CHECK_OK(esp_send(world, &value, sizeof value, next, 9), world, "");
+  if (context.rank == 0 && context.size > 1) {
+    CHECK_OK(esp_send(world, &value, sizeof value, next, 9), world, "");
+    CHECK_OK(esp_recv(world, &value, sizeof value, before, 9), world, "");
+  }
+  if (context.rank == 0) start(context, last, 2, nullptr);
+  if (context.rank == 0) requests[2] = std::exchange(last.request, nullptr);
+  do status = esp_request_test_all(requests, 3, &done);
+  while (done == 0 && status == ESP_IN_PROGRESS);
+  CHECK_OK(status, context.world, "");
+  CHECK(requests[0] == nullptr && requests[2] == nullptr, "all are taken");
+  check(context, first, 1);
+  check(context, last, 2);
+  CHECK_OK(esp_request_test_all(requests, 3, &done), context.world, "");
+  CHECK_EQ(done, 1, "NULL counts as complete");
+}
+
 struct Fired {
   int times = 0;
   esp_status status = ESP_IN_PROGRESS;
@@ -186,6 +270,8 @@ void nonblocking(const Context& context) {
   test_one(context);
   wait_all(context);
   wait_any(context);
+  wait_some(context);
+  test_any_and_all(context);
   callbacks(context);
   callbacks_that_start(context);
   counters(context);
