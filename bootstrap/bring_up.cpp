@@ -448,7 +448,6 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   job->bootstrap = std::move(*bootstrap);
   job->rank = job->bootstrap->rank();
   job->size = job->bootstrap->size();
-
   job->log = Log(job->config.log_level, job->rank);
   if (job->config.trace) {
     auto trace = Trace::create(job->config.trace_events, job->steady_clock);
