@@ -163,6 +163,11 @@ bool Team::has_entered(int member, std::uint64_t at) const noexcept {
   return known != remote.end() && known->second.ring.last >= at;
 }
 
+int Team::member_of(Rank job_rank) const noexcept {
+  const auto at = std::find(members.begin(), members.end(), job_rank);
+  return at == members.end() ? -1 : static_cast<int>(at - members.begin());
+}
+
 bool Team::has_answered(int member) const noexcept {
   const auto known = remote.find(member);
   return known != remote.end() && known->second.asked_about == sequence &&

@@ -157,6 +157,7 @@ struct Team {
   bool is_remote(int member) const noexcept {
     return nodes() != nullptr && !nodes()->together(rank, member);
   }
+  int member_of(Rank job_rank) const noexcept;  // -1: it is none; looks at all members
   // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
   bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
   bool has_entered(int member, std::uint64_t at) const noexcept;  // or it cannot be known

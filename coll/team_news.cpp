@@ -33,17 +33,12 @@ CallRing ring_of(const Team& team, int member) noexcept {
   return ring;
 }
 
-int member_of(const Team& team, Rank rank) noexcept {
-  const auto at = std::find(team.members.begin(), team.members.end(), rank);
-  return at == team.members.end() ? -1 : static_cast<int>(at - team.members.begin());
-}
-
 // Of a mismatch, the member whose calls show it together with this rank's.
 int who_differs(const Team& team, Rank blamed) noexcept {
   std::uint64_t sequence = 0;
   int member = -1;
   CallSignature mine, theirs;
-  return find_difference(team, sequence, member, mine, theirs) ? member : member_of(team, blamed);
+  return find_difference(team, sequence, member, mine, theirs) ? member : team.member_of(blamed);
 }
 
 }  // namespace
@@ -165,7 +160,7 @@ void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
 }
 
 void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept {
-  const int member = ring.rank == kNoRank ? -1 : member_of(team, ring.rank);
+  const int member = ring.rank == kNoRank ? -1 : team.member_of(ring.rank);
   if (member < 0 || !team.is_remote(member)) return;
   RemoteMember& known = team.remote[member];
   if (ring.last >= known.ring.last) known.ring = ring;
@@ -173,7 +168,7 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
   known.answered_ns = clock_.now_ns();
   const std::uint64_t now = machine_clock_.now_ns();
   const std::uint64_t age_ns = std::min(news.blame_age_ns, now);
-  const bool sense = member_of(team, news.waits_for) >= 0;
+  const bool sense = team.member_of(news.waits_for) >= 0;
   known.blame = sense ? Blame{news.waits_for, now - age_ns} : Blame{};
   known.leaving = (news.flags & News::kLeaving) != 0;
   known.freed = (news.flags & News::kFreed) != 0;
@@ -218,7 +213,7 @@ bool TeamNews::inquire(Team& team, Rank rank) noexcept {
 }
 
 bool TeamNews::inquire_one(Team& team, Rank rank) noexcept {
-  const int member = member_of(team, rank);
+  const int member = team.member_of(rank);
   if (member < 0 || !team.is_remote(member)) return false;
   RemoteMember& known = team.remote[member];
   if (known.inquired_ns == 0) {

@@ -120,6 +120,7 @@ bool TeamWatch::find_told_mismatch(Team& team, std::uint64_t waited_ns) noexcept
   if (find_mismatch(team)) return true;
   // Calls are on their way, so that this rank can say what they are.
   if (team.nodes() != nullptr && news_->inquire(team, kNoRank)) return true;
+  if (is_collective(what) && find_told_leaving(team, what)) return true;
   Rank unused = kNoRank;
   const Status told = as_told(team.board.reported());
   engine_.fail(team, told,
@@ -161,23 +162,41 @@ bool TeamWatch::has_freed(const Team& team, int member) noexcept {
   return known != team.remote.end() && known->second.freed;
 }
 
+void TeamWatch::fail_by_leaver(Team& team, const Pending& what, int member) noexcept {
+  const Rank rank = team.members[static_cast<std::size_t>(member)];
+  const bool freed = has_freed(team, member);
+  engine_.fail(
+      team, Status(ESP_ERR_MISMATCH, rank),
+      fmt::format("operation {} on team {}: rank {} {} where this rank called {}", what.sequence,
+                  team.id, rank, freed ? "has freed the team" : "finalizes its job",
+                  what.signature.to_text()));
+}
+
 // A member that waits to leave the job, or has freed the team, will not call what it has not
 // called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
   for (int member = 0; team.board && member < team.size(); ++member) {
-    const Rank rank = team.members[static_cast<std::size_t>(member)];
-    const bool freed = has_freed(team, member);
-    if (member == team.rank || (!freed && !is_leaving(team, member))) continue;
+    if (member == team.rank || !goes(team, member)) continue;
     if (has_done_its_part(team, what, member, waited_ns)) continue;
     if (find_report(team, waited_ns)) return true;
-    engine_.fail(
-        team, Status(ESP_ERR_MISMATCH, rank),
-        fmt::format("operation {} on team {}: rank {} {} where this rank called {}", what.sequence,
-                    team.id, rank, freed ? "has freed the team" : "finalizes its job",
-                    what.signature.to_text()));
+    fail_by_leaver(team, what, member);
     return true;
   }
   return false;
+}
+
+// Another member's mismatch with one that goes. This rank sees the same only if who has found it
+// waits in the same operation: else the named one may go because of an earlier mismatch.
+bool TeamWatch::find_told_leaving(Team& team, const Pending& what) noexcept {
+  const int named = team.member_of(team.board.reported().rank());
+  const int reporter = team.member_of(team.board.reporter());
+  if (named < 0 || named == team.rank || reporter < 0) return false;
+  if (!team.is_known(named) || !team.is_known(reporter)) return false;
+  // That it goes is read first: it calls nothing more after that.
+  if (!goes(team, named) || team.has_entered(named, what.sequence)) return false;
+  if (!team.has_entered(reporter, what.sequence)) return false;
+  fail_by_leaver(team, what, named);
+  return true;
 }
 
 template <typename Visit>
@@ -234,6 +253,10 @@ bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {
   }
   const auto known = team.remote.find(member);
   return known != team.remote.end() && known->second.leaving;
+}
+
+bool TeamWatch::goes(const Team& team, int member) const noexcept {
+  return has_freed(team, member) || is_leaving(team, member);
 }
 
 // Across nodes: asks those of other nodes on whom this rank waits, and those it would name (all

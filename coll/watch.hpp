@@ -79,8 +79,11 @@ class TeamWatch final : public Watchdog, public Agent {
                std::uint64_t waited_ns) noexcept;
   bool find_dead(Team& team, std::uint64_t waited_ns) noexcept;
   static bool has_freed(const Team& team, int member) noexcept;
+  bool goes(const Team& team, int member) const noexcept;
+  void fail_by_leaver(Team& team, const Pending& what, int member) noexcept;
   bool find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept;
   bool find_told_mismatch(Team& team, std::uint64_t waited_ns) noexcept;
+  bool find_told_leaving(Team& team, const Pending& what) noexcept;
   bool has_done_its_part(const Team& team, const Pending& what, int member,
                          std::uint64_t waited_ns) const;
   bool find_gone(Watched& watched, std::uint64_t now_ns) noexcept;

@@ -64,9 +64,8 @@ bool TeamWatch::is_silent(const Team& team, int member) const noexcept {
 // Whom that rank has blamed for its own wait; nobody: it has not said so of late. What it said
 // before it fell silent would lead back to those who wait for it.
 Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
-  const auto at = std::find(team.members.begin(), team.members.end(), rank);
-  if (at == team.members.end()) return {};
-  const auto member = static_cast<int>(at - team.members.begin());
+  const int member = team.member_of(rank);
+  if (member < 0) return {};
   if (team.is_remote(member)) {
     if (!team.has_answered(member)) return {};
     const RemoteMember& known = team.remote.at(member);
