@@ -79,15 +79,15 @@ step_readme() {
   mkdir "$scratch/readme"
   cd "$scratch/readme"
   ln -s "$source/include" include
+  ln -s "$source/examples" examples
   ln -s "$build" build
-  block_of c > hello.c
-  block_of cpp > hello.cpp
-  grep -E '^(cc|c\+\+|build/bin/esp-run) ' "$source/README.md" > lines
-  [[ $(wc -l < lines) == 4 ]]
+  sed -n "/^\`\`\`c\$/,/^\`\`\`\$/{/^\`\`/d;p}" "$source/README.md" > hello.c
+  grep -E '^(cc|c\+\+|build/bin/esp-(run|cc)) ' "$source/README.md" > lines
+  [[ $(wc -l < lines) == 6 ]]
   bash -eux lines > said
   cat said
   [[ $(grep -c '^rank . of 4: 3.14, counted 4$' said) == 4 ]]
-  [[ $(grep -c '^rank .: 42, sum of ranks 6$' said) == 4 ]]
+  [[ $(grep -c '^hello from rank . of 4.*: answer 42, sum of ranks 6$' said) == 8 ]]
   # Told the wrong standard, the C++ layer says so, and does not bury it below other errors.
   if c++ -std=c++17 -fsyntax-only -Iinclude -include espalier/espalier.hpp -x c++ /dev/null 2> said
   then
