@@ -15,4 +15,5 @@ configure_file(${CMAKE_SOURCE_DIR}/cmake/shipped_machines.cpp.in
 target_sources(espalier_net PRIVATE ${CMAKE_BINARY_DIR}/generated/shipped_machines.cpp)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/net/sim/machines/
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/espalier/machines FILES_MATCHING PATTERN "*.machine")
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/espalier/machines COMPONENT runtime
+  FILES_MATCHING PATTERN "*.machine")

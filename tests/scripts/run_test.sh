@@ -80,6 +80,17 @@ expect 0 '^1 passed, 0 failed, 0 skipped' "$run" test quick
 expect 0 'ctest --preset tsan .*--tests-regex a\|b$' calls test 'a|b'
 NO_TESTS=yes expect 1 'no test has such a name' "$run" test nonsense
 
+# Packages: quiet, but for the output of a CPack that fails.
+stand_in "$bin" cpack << 'END'
+echo "cpack $*" >> "$CALLS"
+[[ -z ${CPACK_FAILS:-} ]] || { echo "CPack Error: no luck" && exit 1; }
+mkdir -p build/packages && touch build/packages/a.deb
+END
+expect 0 'build/packages/a.deb$' "$run" package
+expect 0 '^cpack --config build/CPackConfig.cmake$' calls package
+CPACK_FAILS=yes expect 1 'CPack Error: no luck' "$run" package
+expect 1 "what is 'it'\\?" "$run" package it
+
 # Lint: finds the sources without git, and not those below build/.
 mkdir -p "$project/core/more words" "$project/build/CMakeFiles"
 touch "$project/core/more words/x.hpp" "$project/build/CMakeFiles/compiler_id.cpp"
