@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <random>
 
 #include "exit_codes.hpp"
+#include "node_names.hpp"
 #include "program_path.hpp"
 #include "unique_fd.hpp"
 
@@ -48,17 +48,6 @@ std::vector<CpuMask> binding_masks(hwloc_topology_t topology, Binding binding) {
                       fmt::format("--bind: this machine shows no {}", hwloc_obj_type_string(type)));
   }
   return masks;
-}
-
-std::vector<std::string> name_nodes(int nodes) {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) fail_with_errno("gethostname");
-  if (nodes == 1) return {host.data()};
-  std::vector<std::string> names;
-  for (int node = 0; node < nodes; ++node) {
-    names.push_back(fmt::format("{}-node{}", host.data(), node));
-  }
-  return names;
 }
 
 std::string draw_job_name() {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "exit_codes.hpp"
+#include "node_names.hpp"
 #include "pmix_info.hpp"
 #include "pmix_upcalls.hpp"
 #include "port_guard.hpp"
@@ -117,9 +118,6 @@ void PmixServer::initialise(const JobPlan& plan, int node) const {
 
 void PmixServer::register_job(const JobPlan& plan, int node) const {
   char* raw = nullptr;
-  check("PMIx_generate_regex",
-        PMIx_generate_regex(joined_with(plan.node_names, ',').c_str(), &raw));
-  const PmixText node_map(raw, &std::free);
   check("PMIx_generate_ppn", PMIx_generate_ppn(rank_lists(plan).c_str(), &raw));
   const PmixText rank_map(raw, &std::free);
 
@@ -132,7 +130,7 @@ void PmixServer::register_job(const JobPlan& plan, int node) const {
   infos.add_number(PMIX_NUM_NODES, static_cast<std::uint32_t>(plan.nodes()));
   infos.add_number(PMIX_JOB_NUM_APPS, 1);
   infos.add_text(PMIX_JOBID, plan.job_name);
-  infos.add_regex(PMIX_NODE_MAP, node_map.get());
+  infos.add_regex(PMIX_NODE_MAP, node_map(plan.node_names).c_str());
   infos.add_regex(PMIX_PROC_MAP, rank_map.get());
 
   pmix_nspace_t job;
