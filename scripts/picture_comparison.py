@@ -1,10 +1,9 @@
 """Times of Espalier beside those of the best peer, all cells that docs/results has, as a plot."""
 import json
 import math
-import sys
 
-LOW, HIGH = 0.18, 1.4
-TICKS = (0.2, 0.3, 0.5, 0.7, 1.0, 1.4)
+RATIOS = (0.18, 1.4)  # ends of the vertical axis, wider where a figure asks for it
+TICKS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 10.0)
 WIDTH, PANEL_WIDTH, PANEL_HEIGHT, GAP, LEFT = 840, 172, 150, 16, 64
 SIZES = (8, 16 << 20)  # ends of the horizontal axis, bytes
 MARKS = ((8, "8 B"), (1 << 10, "1 KiB"), (64 << 10, "64 KiB"), (4 << 20, "4 MiB"))
@@ -35,8 +34,8 @@ def panels(results):
 class Panel:
     """One pair of axes: ratio over message size, both logarithmic."""
 
-    def __init__(self, canvas, x, y):
-        self.canvas, self.x, self.y = canvas, x, y
+    def __init__(self, canvas, x, y, ratios):
+        self.canvas, self.x, self.y, self.ratios = canvas, x, y, ratios
 
     def across(self, size):
         first, last = map(math.log2, SIZES)
@@ -44,16 +43,15 @@ class Panel:
         return self.x + 12 + share * (PANEL_WIDTH - 24)
 
     def up(self, ratio):
-        if not LOW <= ratio <= HIGH:
-            sys.exit(f"a ratio of {ratio} is off the axis, which is from {LOW} to {HIGH}")
-        share = (math.log(ratio) - math.log(LOW)) / (math.log(HIGH) - math.log(LOW))
+        low, high = map(math.log, self.ratios)
+        share = (math.log(ratio) - low) / (high - low)
         return self.y + PANEL_HEIGHT * (1 - share)
 
     def axes(self, title, first):
         canvas = self.canvas
         canvas.add("rect", x=self.x, y=self.up(1.0), width=PANEL_WIDTH,
                    height=self.y + PANEL_HEIGHT - self.up(1.0), fill="panel")
-        for tick in TICKS:
+        for tick in (tick for tick in TICKS if self.ratios[0] <= tick <= self.ratios[1]):
             y = self.up(tick)
             one = tick == 1.0
             canvas.line([(self.x, y), (self.x + PANEL_WIDTH, y)], "ink" if one else "rule")
@@ -89,6 +87,9 @@ def legend(canvas, y):
 
 def draw(canvas_of, results):
     rows = panels(results)
+    ratios = [ratio for _, found in rows for _, lines in found
+              for points in lines.values() for _, ratio in points]
+    ratios = (min(RATIOS[0], 0.9 * min(ratios)), max(RATIOS[1], 1.1 * max(ratios)))
     height = 100 + len(rows) * (PANEL_HEIGHT + 72)
     canvas = canvas_of(WIDTH, height, "Time of Espalier divided by that of the best peer, by "
                        "operation, message size and number of ranks")
@@ -99,7 +100,7 @@ def draw(canvas_of, results):
         y = 112 + row * (PANEL_HEIGHT + 72)
         canvas.text(24, y - 30, heading, bold=True)
         for column, (title, lines) in enumerate(found):
-            panel = Panel(canvas, LEFT + column * (PANEL_WIDTH + GAP), y)
+            panel = Panel(canvas, LEFT + column * (PANEL_WIDTH + GAP), y, ratios)
             panel.axes(title, first=column == 0)
             for operation, points in lines.items():
                 panel.plot(operation, points)

@@ -185,6 +185,7 @@ def write(summary: dict, comparison: Comparison, build: pathlib.Path, publish: b
         results.mkdir(parents=True, exist_ok=True)
         (results / "comparison.json").write_text(json.dumps(summary, indent=1) + "\n")
         (results / "comparison.md").write_text(report.render(summary, known.OURS, markdown=True))
+        subprocess.run([sys.executable, ROOT / "scripts" / "pictures.py"], check=True)
 
 
 def main() -> int:

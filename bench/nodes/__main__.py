@@ -159,6 +159,7 @@ def write(summary: dict, raw: dict, args) -> None:
         head = (pathlib.Path(__file__).parent / "report.md").read_text()
         tables = table.render(summary, markdown=True)
         (results / "nodes_tcp.md").write_text(head.replace("TABLES\n", tables))
+        subprocess.run([sys.executable, ROOT / "scripts" / "pictures.py"], check=True)
 
 
 def main() -> int:
