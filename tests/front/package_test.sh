@@ -10,6 +10,7 @@ skip() { echo "SKIP: $*" && exit 77; }
 for program in mmdebstrap dpkg-shlibdeps file unshare; do
   command -v $program > /dev/null || skip "$program is not here (packages.txt, set package)"
 done
+unshare --mount --pid --fork true || skip "no namespaces for mounts and processes"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -20,7 +21,7 @@ sources=(/etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources})
 [[ -s ${sources[0]} ]] || unset 'sources[0]'
 debootstrap() { mmdebstrap --mode=root --quiet --variant=minbase "$@" "${sources[@]}"; }
 debootstrap --simulate "$suite" /dev/null 2> "$scratch/log" > /dev/null ||
-  skip "no mirror: $(tail -n 1 "$scratch/log")"
+  skip "no mirror of $suite: $(head -n 1 "$scratch/log")"
 
 cpack --config "$build/CPackConfig.cmake" -B "$scratch/packages" > "$scratch/log" 2>&1 ||
   { cat "$scratch/log" && exit 1; }
