@@ -35,6 +35,8 @@ void on_owner(esp_job& job, Work&& work) {
   };
   Errand errand(work);
   job.worker->submit(errand);
+  if (errand.done.load(std::memory_order_acquire) != 0) return;
+  const LongWait told(job.state.get());
   while (errand.done.load(std::memory_order_acquire) == 0) {
     futex_wait(errand.done, 0, 100'000'000);
   }
@@ -78,7 +80,11 @@ void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {
     job.worker->wait(done);
     return;
   }
-  for (int spin = 0; spin < 200 && !done(); ++spin) Worker::pause();
+  for (int spin = 0; spin < 200; ++spin) {
+    if (done()) return;
+    Worker::pause();
+  }
+  const LongWait told(job.state.get());
   while (!done()) {
     if (word != nullptr) {
       futex_wait(*word, 0, 100'000'000);

@@ -23,7 +23,11 @@ class CounterWait {
     end_ns_ = deadline_after(begin_ns_, limit_s);
     next_look_ns_ = begin_ns_ + kStillNs;
     if (!job.threaded) wait_began_ns_ = job.clock.now_ns();
+    job.counter_waits.fetch_add(1, std::memory_order_relaxed);
   }
+  ~CounterWait() { job_.counter_waits.fetch_sub(1, std::memory_order_relaxed); }
+  CounterWait(const CounterWait&) = delete;
+  CounterWait& operator=(const CounterWait&) = delete;
 
   bool reached() const noexcept { return now() <= value_; }
   // Until it is time for a look, at the latest.

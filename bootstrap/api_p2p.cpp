@@ -99,12 +99,14 @@ Message make_message(esp_team& handle, int peer, unsigned channel, std::uint64_t
 }
 
 // For the watchdog.
-void begin_wait(const Message& message) noexcept {
+void begin_wait(const Message& message, bool sends) noexcept {
   Team& team = message.handle.team;
   ++team.flow_waits;
   team.flow_peer = message.peer;
   team.flow_bytes = message.parts.elements;
   team.flow_sequence = message.sequence;
+  team.flow_channel = static_cast<std::uint16_t>(message.channel);
+  team.flow_sends = sends;
 }
 void end_wait(const Message& message) noexcept {
   Team& team = message.handle.team;
@@ -142,7 +144,7 @@ esp_status send_segments(const Message& message, const void* buffer) {
   Send send;
   send.segment = message.first();
   send.flow_bytes = message.parts.elements;
-  begin_wait(message);
+  begin_wait(message, true);
   for (std::uint32_t i = 0; i < message.parts.pieces; ++i) {
     send.segment.ordinal = i;
     send.data = static_cast<const std::byte*>(buffer) + message.begin(i);
@@ -196,7 +198,7 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   if (posted == Posted::kDone) return op.status;
   Outstanding open{1, {}};
   op.of = &open;
-  begin_wait(message);
+  begin_wait(message, false);
   const espalier::TraceSubject subject = message.traced(id);
   job.trace.begin(TraceKind::kRecv, subject);
   job.worker->wait([&] { return open.count == 0 || team.failed(); });

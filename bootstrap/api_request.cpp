@@ -122,7 +122,7 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
     polls.watched_ns = now;
     job.shm_wire->idle();
     if (job.network != nullptr) job.network->idle();
-    job.watch->look(polls.idle_since_ns, now);
+    job.report->look_of_poller(polls.idle_since_ns, now);
   }
 }
 

@@ -292,7 +292,10 @@ void make_worker(esp_job& job) {
   make_one_sided(job, limits.timeout_ns);
   job.worker->attach(*job.engine);
   job.worker->attach(job.deferred);
-  job.worker->set_watchdog(job.watch.get());
+  job.report = std::make_unique<StateReport>(job, *job.watch);
+  job.worker->set_watchdog(job.report.get());
+  // A progress thread waits always. What counts are the threads that it works for.
+  if (!job.threaded) job.worker->set_state(job.state.get());
 }
 
 Outcome choose_kernels(Config& config) {
@@ -431,6 +434,8 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (job->config.shape == ESP_SHAPE_KNOMIAL && job->config.radix == 1) {
     return error(ESP_ERR_CONFIG, "SHAPE=knomial needs a RADIX of 2 or more, not 1");
   }
+  job->state = open_rank_state(Log(job->config.log_level));
+  if (job->state != nullptr) job->state->enter(RankPhase::kJoining);
   job->user_operators.reserve(200);  // Never moves: read by any thread that calls a reduction.
   job->log = Log(job->config.log_level);
   for (const std::string& warning : job->config.warnings) job->log.warn("{}", warning);
@@ -481,6 +486,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   job->log.debug("job {} up: rank {} of {} on {} nodes, {} ranks here, {} cpus, CMA {}",
                  job->bootstrap->job_id(), job->rank, job->size, job->nodes.count(),
                  job->nodes.locals.size(), job->nodes.usable_cpus, job->pull_text);
+  if (job->state != nullptr) job->state->enter(RankPhase::kJoined);
   return job;
 }
 

@@ -22,6 +22,7 @@
 #include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
 #include "bootstrap/one_sided.hpp"
+#include "bootstrap/state_report.hpp"
 #include "bootstrap/team_ids.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "coll/engine.hpp"
@@ -140,6 +141,7 @@ struct esp_job {
   espalier::AttendedClock clock{steady_clock};
   espalier::Counters counters;
   espalier::Trace trace;
+  std::unique_ptr<espalier::RankState> state;  // nullptr: no launcher reads it
   std::unique_ptr<espalier::Bootstrap> bootstrap;
   espalier::Rank rank = 0;
   int size = 1;
@@ -166,9 +168,14 @@ struct esp_job {
   std::unique_ptr<espalier::TeamNews> news;    // with a network
   std::unique_ptr<espalier::Leaving> leaving;  // with a network
   std::unique_ptr<espalier::TeamWatch> watch;
+  std::unique_ptr<espalier::StateReport> report;  // with `watch`
   std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
   espalier::Polls polls;
+  // Threads in esp_counter_wait, which write it; reader: the owner of the worker. Publishes
+  // nothing.
+  std::atomic<std::uint32_t> counter_waits{0};
+  bool leaving_job = false;
   esp_request* open_requests = nullptr;  // handles that nobody has completed yet
   espalier::Pool<esp_request> requests;
   esp_request completed;  // the handle of every operation that was complete when it was started

@@ -43,6 +43,21 @@ LauncherEnvironment read_launcher_environment() {
   return result;
 }
 
+std::optional<RankStatePlace> take_rank_state_place() {
+  const std::optional<std::string> text = environment_value(RankStatePlace::kVariable);
+  if (!text) return std::nullopt;
+  unsetenv(RankStatePlace::kVariable);
+  RankStatePlace place;
+  const char* const end = text->data() + text->size();
+  auto read = std::from_chars(text->data(), end, place.descriptor);
+  if (read.ec != std::errc() || read.ptr == end) return std::nullopt;
+  read = std::from_chars(read.ptr + 1, end, place.index);
+  if (read.ec != std::errc() || read.ptr == end) return std::nullopt;
+  read = std::from_chars(read.ptr + 1, end, place.nonce, 16);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return place;
+}
+
 PmixStorePreference::PmixStorePreference()
     : was_set_(environment_value(kStoreVariable).has_value()) {
   if (!was_set_) setenv(kStoreVariable, "hash", 1);

@@ -5,7 +5,10 @@
 // jobs before starting threads that read it. Path: setup.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "core/rank_state.hpp"
 
 namespace espalier {
 
@@ -19,6 +22,9 @@ struct LauncherEnvironment {
 };
 
 LauncherEnvironment read_launcher_environment();
+
+// Where the launcher keeps this rank's state, once: it is not for children of this process.
+std::optional<RankStatePlace> take_rank_state_place();
 
 // While alive, makes the libpmix that is about to initialise keep its data in the "hash" store: the
 // default store (ds21) loses cards now and then and leaves large files. A choice made by the user

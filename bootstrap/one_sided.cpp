@@ -282,6 +282,14 @@ void OneSided::retract(std::uint32_t region) noexcept {
 
 // ---- what is under way does not wait for ever ----
 
+std::vector<Rank> OneSided::targets() const {
+  std::vector<Rank> ranks;
+  for (const Queue* q : watched_) {
+    if (!q->open_letters.empty() || !q->open_transfers.empty()) ranks.push_back(q->to);
+  }
+  return ranks;
+}
+
 // Time is counted from the next look: no clock is read here.
 void OneSided::watch(OpenNode& node, Rank target) noexcept {
   if (timer_.idle()) {

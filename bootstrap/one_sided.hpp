@@ -67,6 +67,8 @@ class OneSided final : public Agent, private MessageTaker {
   Result<Started> start(const RemoteCall& call, const Finish& finish);
   // Operations and messages of this rank that are under way.
   std::size_t open() const noexcept { return letters_.in_use() + transfers_.in_use(); }
+  // Of which ranks.
+  std::vector<Rank> targets() const;
 
   // Memory for other nodes. 0 without any.
   std::uint32_t offer(std::byte* memory, std::uint64_t bytes);

@@ -169,6 +169,9 @@ void close_network(esp_job& job) {
 Outcome take_down(esp_job& job) {
   job.worker->stop_thread();
   job.threaded = false;  // From here on the caller is the owner, also for callbacks.
+  job.leaving_job = true;
+  job.worker->set_state(job.state.get());
+  if (job.state != nullptr) job.state->enter(RankPhase::kLeaving);
   std::vector<Team*> sound, differing;
   for (const auto& handle : job.teams) {
     const esp_status fault = handle->team.fault.code();

@@ -97,6 +97,8 @@ struct Team {
   int flow_peer = -1;                            // for this member,
   std::uint64_t flow_bytes = 0;                  // for a message of this size
   std::uint64_t flow_sequence = 0;               // and number
+  std::uint16_t flow_channel = 0;                // on this channel,
+  bool flow_sends = false;                       // to it or from it
   Instance* active = nullptr;                    // list of instances under way
   // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
   // reader: the owner, which does not free the team under them. Down: publishes that this call

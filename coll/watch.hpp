@@ -22,6 +22,14 @@ struct WatchLimits {
   std::uint64_t timeout_ns = 0;  // 0: never
 };
 
+// What a rank waits for on a team: "barrier (operation 7 on team 0)", and who has not done his
+// part.
+struct TeamWait {
+  std::string text;
+  std::uint64_t waited_ns = 0;
+  std::vector<Rank> awaited;
+};
+
 class TeamWatch final : public Watchdog, public Agent {
  public:
   // `news`: of a job on several nodes.
@@ -43,6 +51,9 @@ class TeamWatch final : public Watchdog, public Agent {
     if (team.nodes() != nullptr) news_->remove(team);
   }
   void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept override;
+  // What is under way in a wait that began at `since_ns`: of each team the oldest collective, or
+  // else all messages.
+  std::vector<TeamWait> waits(std::uint64_t since_ns, std::uint64_t now_ns) const;
   // Ends what other nodes have told to be in vain. Attached to the worker where there are several.
   int progress() noexcept override;
 

@@ -39,6 +39,7 @@
 #include "core/descriptor_set.hpp"
 #include "core/doorbell.hpp"
 #include "core/mpsc_queue.hpp"
+#include "core/rank_state.hpp"
 #include "core/timer_queue.hpp"
 #include "core/wake_source.hpp"
 #include "core/wire.hpp"
@@ -92,6 +93,8 @@ class Worker {
   void attach(Agent& agent) { agents_.push_back(&agent); }
   void attach(WakeSource& source) { sources_.push_back(&source); }
   void set_watchdog(Watchdog* watchdog) noexcept { watchdog_ = watchdog; }
+  // Where long waits are written down, for the launcher.
+  void set_state(RankState* state) noexcept { state_ = state; }
   Outcome enable_submission();
 
   // Owner. One round over wires, agents, tasks, timers. Not reentrant.
@@ -192,6 +195,7 @@ class Worker {
   std::vector<Agent*> agents_;
   std::vector<WakeSource*> sources_;
   Watchdog* watchdog_ = nullptr;
+  RankState* state_ = nullptr;
   TimerQueue timers_;
   std::unique_ptr<MpscQueue<Task*>> tasks_;
   std::unique_ptr<DescriptorBell> descriptor_;

@@ -34,6 +34,7 @@ constexpr std::uint64_t kYieldlessMinNs = 10'000'000, kYieldlessMaxNs = 1'000'00
 }  // namespace
 
 void Worker::wait_slow(Look done, void* context, std::uint64_t since_ns) noexcept {
+  const LongWait told(state_);
   const std::uint64_t begin = clock_.now_ns();
   const std::uint64_t waits_since = since_ns != 0 ? since_ns : begin;
   std::uint64_t idle_since = begin;
