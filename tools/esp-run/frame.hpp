@@ -7,6 +7,8 @@
 //    | <- kFenceDone, kLookup, kLookupAnswer --------- |
 //    | -- kLookupAnswer -----------------------------> |
 //    | <- kRankDied, kSignal, kShutdown -------------- |
+//    | <- kAskRanks ---------------------------------- |
+//    | -- kRanksDo ----------------------------------> |
 //
 // Both ends are the same binary on the same machine, so numbers travel as they lie in memory.
 #pragma once
@@ -34,6 +36,8 @@ enum class FrameKind : std::uint32_t {
   kRankDied,      // rank; status: DeathKind: to be reported to the ranks of the node
   kSignal,        // status: signal for all ranks of the node
   kShutdown,      // all ranks of all nodes have ended
+  kAskRanks,      // id: what do your ranks do?
+  kRanksDo,       // id; payload: pack_reports()
   // Only within a node, from libpmix to the daemon:
   kConnected,  // rank
   kFinalized,  // rank

@@ -12,6 +12,7 @@
 #include "exit_codes.hpp"
 #include "node_names.hpp"
 #include "program_path.hpp"
+#include "stacks.hpp"
 #include "unique_fd.hpp"
 
 namespace esp_run {
@@ -86,7 +87,7 @@ void place_ranks(JobPlan& plan) {
 
 int descriptors_needed(const JobPlan& plan) {
   // Counted with Open PMIx 4.2: its server takes 10 of those of a daemon.
-  constexpr int kOfRoot = 4, kOfDaemon = 14;
+  constexpr int kOfRoot = 4, kOfDaemon = 15;
   std::size_t most = 0;
   for (const auto& ranks : plan.ranks_of_nodes) most = std::max(most, ranks.size());
   const int of_daemon = kOfDaemon + static_cast<int>(most) * (plan.options.tag_output ? 3 : 1);
@@ -99,6 +100,7 @@ JobPlan make_job_plan(const Options& options) {
   place_ranks(plan);
   plan.first_own_fd = lowest_free_fd();
   plan.program = find_program(options.command[0]);
+  if (options.stacks) plan.stack_tool = find_stack_tool();
   plan.job_name = draw_job_name();
   plan.node_names = name_nodes(options.nodes);
   plan.topology = load_topology();

@@ -28,6 +28,7 @@ struct JobPlan {
   std::vector<std::string> node_names;  // One per emulated node.
   std::vector<CpuMask> masks;           // Rank r is bound to masks[r % size]; empty: not bound.
   Topology topology;                    // Of this machine, limited to the CPUs we may use.
+  std::string stack_tool;               // Of --stacks; empty: none are asked for.
   int first_own_fd = 3;                 // Descriptors from here on are the launcher's business.
 
   int ranks() const { return options.ranks; }

@@ -42,7 +42,9 @@ NodeDaemon::NodeDaemon(const JobPlan& plan, int node, const Inherited& inherited
       // SIGTERM also comes when the root dies. The others are the root's business.
       signals_({SIGTERM, SIGCHLD, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP}),
       output_(output_lock, root_),
-      ranks_(plan.ranks_on(node).size()) {}
+      ranks_(plan.ranks_on(node).size()),
+      states_(ranks_.size()),
+      stacks_(inherited) {}
 
 void NodeDaemon::run() {
   try {
@@ -61,7 +63,9 @@ void NodeDaemon::start() {
 
 void NodeDaemon::start_rank(int rank) {
   const std::string label = fmt::format("rank {}", rank);
-  const std::vector<std::string> added = server_->environment_of(rank);
+  std::vector<std::string> added = server_->environment_of(rank);
+  const auto index = static_cast<std::size_t>(&process(rank) - ranks_.data());
+  if (states_.fd() >= 0) added.push_back(states_.variable(index, plan_.first_own_fd));
   const Environment environment(added);
   const std::vector<char*> arguments = arguments_of(plan_);
   TaggedOutput::Pipes pipes;
@@ -76,6 +80,7 @@ void NodeDaemon::start_rank(int rank) {
       .stderr_fd = plan_.options.tag_output ? pipes.err.get() : STDERR_FILENO,
       .mask = mask_of(plan_, rank),
       .first_own_fd = plan_.first_own_fd,
+      .state_fd = states_.fd(),
   };
   const pid_t pid = spawn(spec, inherited_);
   if (pid < 0) {
@@ -108,7 +113,9 @@ void NodeDaemon::loop() {
     polls.add(mailbox_.fd(), POLLIN, [this] { on_mail(); });
     polls.add(signals_.fd(), POLLIN, [this] { on_signals(); });
     output_.add_to(polls);
-    polls.wait({});
+    stacks_.add_to(polls);
+    polls.wait(states_.is_asking() ? states_.next_look() : stacks_.deadline());
+    go_on_with_inquiry();
   }
 }
 
@@ -165,6 +172,8 @@ void NodeDaemon::on_frame(Frame frame) {
     case FrameKind::kShutdown:
       is_done_ = true;
       return;
+    case FrameKind::kAskRanks:
+      return ask_ranks(frame.id);
     default:
       return;
   }
@@ -220,6 +229,32 @@ void NodeDaemon::signal_ranks(int signal) {
     kill(-rank.pid, signal);
     if (is_ending_signal(signal)) kill(-rank.pid, SIGCONT);  // A stopped one could not react.
   }
+}
+
+void NodeDaemon::ask_ranks(std::uint64_t id) {
+  inquiry_ = id;
+  std::vector<RankStates::Process> running;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].is_running) running.push_back({plan_.ranks_on(node_)[i], i, ranks_[i].pid});
+  }
+  states_.ask(std::move(running));
+}
+
+// First the states, which stacks disturb.
+void NodeDaemon::go_on_with_inquiry() {
+  std::vector<RankReport> reports;
+  if (states_.is_asking()) {
+    if (!states_.is_over()) return;
+    const std::vector<pid_t> processes = states_.asked_processes();
+    reports = states_.take();
+    if (!plan_.stack_tool.empty() && !processes.empty()) {
+      return stacks_.start(plan_.stack_tool, std::move(reports), processes);
+    }
+  } else {
+    if (!stacks_.is_reading() || !stacks_.is_over()) return;
+    reports = stacks_.take();
+  }
+  root_.send({FrameKind::kRanksDo, -1, 0, inquiry_, pack_reports(reports)});
 }
 
 void NodeDaemon::replace_ranks_that_never_joined() {

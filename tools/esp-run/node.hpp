@@ -18,8 +18,10 @@
 #include "mailbox.hpp"
 #include "output.hpp"
 #include "pmix_server.hpp"
+#include "rank_states.hpp"
 #include "signals.hpp"
 #include "spawn.hpp"
+#include "stacks.hpp"
 
 namespace esp_run {
 
@@ -50,6 +52,8 @@ class NodeDaemon {
   void reap();
   void on_rank_exit(int rank, int wait_status);
   void signal_ranks(int signal);
+  void ask_ranks(std::uint64_t id);
+  void go_on_with_inquiry();
   // See stand_in.hpp.
   void replace_ranks_that_never_joined();
 
@@ -71,7 +75,10 @@ class NodeDaemon {
   Mailbox mailbox_;
   TaggedOutput output_;
   std::optional<PmixServer> server_;
-  std::vector<RankProcess> ranks_;           // as plan_.ranks_on(node_)
+  std::vector<RankProcess> ranks_;  // as plan_.ranks_on(node_)
+  RankStates states_;               // likewise
+  StackReader stacks_;
+  std::uint64_t inquiry_ = 0;                // of the root's, while states_ or stacks_ works on it
   std::vector<int> never_joined_;            // Ended without a connection, no stand-in yet.
   std::map<std::uint64_t, Upcall> waiting_;  // Requests of libpmix that the root will answer.
   std::uint64_t last_request_ = 0;

@@ -20,7 +20,9 @@ constexpr int kTimeLimitSecondsMax = 365 * 24 * 3600;  // As for the setting TIM
 constexpr const char* kFooter =
     R"(Exit code: that of the first rank that failed (128 + signal for a killed one), else 0;
 124 time limit reached, 125 esp-run itself failed, 126 program cannot be executed, 127 not found.
-SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on and end the job, after 2 s with SIGKILL.
+SIGINT, SIGTERM and SIGHUP are passed on and end the job, after 2 s with SIGKILL.
+SIGQUIT (Ctrl-\) says who waits for whom, in what call and since when, and the job goes on;
+--timeout says so before it ends the job. A second signal, SIGQUIT included, kills at once.
 
 Examples:
   esp-run -n 8 ./program input.dat
@@ -141,6 +143,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.time_limit_seconds, "End the job after this many seconds")
       ->check(is_time_limit)
       ->type_name("SECONDS");
+  app.add_flag("--stacks", options.stacks,
+               "Who waits for whom is said with the stack of every rank, read by eu-stack or gdb");
   app.add_flag("--keep-going", options.keep_going,
                "A failed rank does not end the job; the others are told by a PMIx event");
 }

@@ -20,6 +20,7 @@ struct Options {
   Binding binding = Binding::kNone;
   bool tag_output = false;
   bool keep_going = false;
+  bool stacks = false;
   std::optional<double> time_limit_seconds;
   std::vector<std::string> command;  // Program and its arguments.
 };

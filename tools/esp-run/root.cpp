@@ -22,6 +22,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kGrace = 2s;
 constexpr auto kJoinLimit = 60s;
+// Above what a daemon gives its ranks.
+constexpr auto kInquiryLimit = 8s, kStacksLimit = 70s;
 
 std::vector<int> node_of_each_rank(const JobPlan& plan) {
   std::vector<int> nodes;
@@ -97,6 +99,7 @@ void Root::on_node_lost(int node) {
   if (lost.is_lost) return;
   lost.is_lost = true;
   if (lost.stream) lost.stream->close();
+  inquiry_.lose(node);
   if (state_.all_ended()) return;
   // A daemon that cannot be talked to any more serves nobody; its ranks die with it.
   if (lost.is_process_alive) kill(lost.pid, SIGKILL);
@@ -161,7 +164,7 @@ void Root::poll_once() {
 
 Deadline Root::next_deadline() const {
   Deadline next;
-  for (const Deadline& one : {time_limit_, join_limit_, next_end_step_}) {
+  for (const Deadline& one : {time_limit_, join_limit_, next_end_step_, inquiry_.deadline()}) {
     if (one && (!next || *one < *next)) next = one;
   }
   return next;
@@ -176,7 +179,7 @@ void Root::on_deadlines() {
       say("time limit of {} s reached; still running: rank{} {}", *plan_.options.time_limit_seconds,
           running.size() == 1 ? "" : "s", ranks_text(running));
       state_.force_exit_code(kTimeLimitReached);
-      end_job(SIGTERM);
+      ask_ranks(Inquiry::Then::kEndJob);
     }
   }
   if (join_limit_ && now >= *join_limit_) {
@@ -186,6 +189,7 @@ void Root::on_deadlines() {
     end_job(SIGTERM);
   }
   if (next_end_step_ && now >= *next_end_step_) take_next_end_step();
+  if (inquiry_.is_open() && (inquiry_.is_complete() || now >= *inquiry_.deadline())) end_inquiry();
 }
 
 void Root::on_joins() {
@@ -227,6 +231,8 @@ void Root::on_frame(int node, Frame frame) {
       return;
     case FrameKind::kLookup:
       return on_lookup(node, frame);
+    case FrameKind::kRanksDo:
+      return inquiry_.answer(node, frame.id, frame.payload);
     case FrameKind::kLookupAnswer:
       if (const std::optional<Lookups::Asker> asker = lookups_.take(frame.id)) {
         frame.id = asker->id;
@@ -314,6 +320,8 @@ void Root::on_signals() {
   for (const int signal : signals_.take()) {
     if (signal == SIGCHLD) {
       reap();
+    } else if (signal == SIGQUIT && end_step_ == EndStep::kNone) {
+      ask_ranks(Inquiry::Then::kGoOn);
     } else if (is_ending_signal(signal)) {
       // Whoever asks twice does not want to wait.
       const bool is_impatient = ending_signal_ != 0;
@@ -327,6 +335,25 @@ void Root::on_signals() {
       broadcast({FrameKind::kSignal, -1, signal, 0, {}});
     }
   }
+}
+
+void Root::ask_ranks(Inquiry::Then then) {
+  const bool is_new = !inquiry_.is_open();
+  std::vector<int> nodes;
+  for (int node = 0; node < plan_.nodes(); ++node) {
+    if (!nodes_[static_cast<std::size_t>(node)].is_lost) nodes.push_back(node);
+  }
+  const bool has_stacks = !plan_.stack_tool.empty();
+  inquiry_.open(nodes, then, has_stacks ? kInquiryLimit + kStacksLimit : kInquiryLimit);
+  if (is_new) broadcast({FrameKind::kAskRanks, -1, 0, inquiry_.id(), {}});
+}
+
+void Root::end_inquiry() {
+  const std::string text = inquiry_.take();
+  // A job that ends by itself, or by a signal, meanwhile, is not looked at any more.
+  if (end_step_ != EndStep::kNone) return;
+  say("what the ranks do:{}", text);
+  if (inquiry_.then() == Inquiry::Then::kEndJob) end_job(SIGTERM);
 }
 
 void Root::end_job(int signal) {

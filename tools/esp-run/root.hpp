@@ -12,6 +12,7 @@
 
 #include "collectives.hpp"
 #include "frame.hpp"
+#include "inquiry.hpp"
 #include "job_plan.hpp"
 #include "job_state.hpp"
 #include "lookups.hpp"
@@ -55,6 +56,9 @@ class Root {
   void on_node_lost(int node);
   void on_rank_ended(int rank, RankEnd end);
   void on_abort(const Frame& frame);
+  // Says what the ranks do when all daemons have answered.
+  void ask_ranks(Inquiry::Then then);
+  void end_inquiry();
   void reap();
   void on_daemon_ended(int node, int wait_status);
 
@@ -76,6 +80,7 @@ class Root {
   Collectives collectives_;
   Lookups lookups_;
   JobState state_;
+  Inquiry inquiry_;
   RankGroups groups_;
   Deadline time_limit_;
   Deadline join_limit_;

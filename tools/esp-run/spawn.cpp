@@ -1,5 +1,6 @@
 #include "spawn.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,8 +47,13 @@ void put_at(int fd, int target) {
   put_at(spec.stdin_fd, STDIN_FILENO);
   put_at(spec.stdout_fd, STDOUT_FILENO);
   put_at(spec.stderr_fd, STDERR_FILENO);
+  int first_closed = spec.first_own_fd;
+  if (spec.state_fd >= 0) {
+    if (spec.state_fd == first_closed) fcntl(first_closed, F_SETFD, 0);
+    put_at(spec.state_fd, first_closed++);
+  }
   // libpmix leaves sockets of its other clients open for exec.
-  close_range(static_cast<unsigned>(spec.first_own_fd), ~0U, CLOSE_RANGE_CLOEXEC);
+  close_range(static_cast<unsigned>(first_closed), ~0U, CLOSE_RANGE_CLOEXEC);
   setrlimit(RLIMIT_NOFILE, &inherited.open_files);
   inherited.signals.restore();
   execvpe(spec.program, spec.arguments, spec.environment);

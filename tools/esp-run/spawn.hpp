@@ -27,6 +27,7 @@ struct ChildSpec {
   int stderr_fd;
   const CpuMask* mask;  // NULL: not bound.
   int first_own_fd;     // Descriptors from here on are closed.
+  int state_fd = -1;    // But this is there, as first_own_fd; -1: nothing is.
 };
 
 // -1 with errno. The child leads a process group of its own and dies with the calling *thread*
