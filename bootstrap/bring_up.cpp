@@ -204,6 +204,7 @@ void make_wires(esp_job& job) {
   options.quantum_bytes = job.config.cma_quantum_bytes;
   options.crowded = job.nodes.crowded();
   options.liveness = job.liveness.get();
+  options.log = job.log;
   options.measure_pull = job.config.cma_threshold_bytes == 0;
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,

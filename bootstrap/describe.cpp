@@ -19,6 +19,12 @@ std::string pull_threshold_text(const esp_job& job) {
                     : fmt::format("flows of {} bytes (CMA_THRESHOLD_BYTES)", bytes);
 }
 
+std::string pull_text(const esp_job& job) {
+  const int why = job.shm_wire->pull_refusal();
+  return why == 0 ? job.pull_text
+                  : "refused since, though it was allowed at first: " + shm::explain_denied(why);
+}
+
 std::string node_text(const Card& card) {
   return card.node[0] != 0 ? card.node : card.host;
 }
@@ -105,7 +111,7 @@ std::string describe(const esp_job& job) {
       job.config.shm_arena_bytes >> 10, job.shm_wire->caps(job.rank).segment_bytes >> 10);
   add(text, "heap         {} KiB of {} KiB in use (esp_alloc)", job.heap->used() >> 10,
       job.config.heap_bytes >> 10);
-  add(text, "CMA          {}", job.pull_text);
+  add(text, "CMA          {}", pull_text(job));
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
   if (job.network != nullptr) {
     add(text, "rdma         {}", job.network->rdma_text());

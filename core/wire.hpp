@@ -140,7 +140,7 @@ class Wire {
   // the sender instead. Which of the two is not told: who cancels gives the flow up.
   virtual void cancel(RecvOp& op) noexcept = 0;
   // Takes a pending send back: its completion will not fire, peers may still read the buffer until
-  // they learn of the failure.
+  // they learn of the failure, or are told that it is gone (ESP_ERR_SYSTEM).
   virtual void cancel(SendOp& op) noexcept = 0;
 
   // Handles arrivals and acknowledgements; returns the number of events.

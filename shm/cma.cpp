@@ -78,15 +78,22 @@ void IovecCursor::advance(std::uint64_t bytes) noexcept {
   }
 }
 
+ssize_t copy_between(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+                     std::span<const iovec> remote) noexcept {
+  return direction == CmaDirection::kPull
+             ? ::process_vm_readv(pid, local.data(), local.size(), remote.data(), remote.size(), 0)
+             : ::process_vm_writev(pid, local.data(), local.size(), remote.data(), remote.size(),
+                                   0);
+}
+
 // The kernel stops at the end of the shorter list, so the two batches need not be of one length.
 ssize_t CmaCopy::call(std::uint64_t limit) noexcept {
   std::array<iovec, kBatch> local;
   std::array<iovec, kBatch> remote;
-  const auto locals = static_cast<unsigned long>(local_.peek(local, limit));
-  const auto remotes = static_cast<unsigned long>(remote_.peek(remote, limit));
-  return direction_ == CmaDirection::kPull
-             ? ::process_vm_readv(pid_, local.data(), locals, remote.data(), remotes, 0)
-             : ::process_vm_writev(pid_, local.data(), locals, remote.data(), remotes, 0);
+  const std::span locals(local.data(), local_.peek(local, limit));
+  const std::span remotes(remote.data(), remote_.peek(remote, limit));
+  return kernel_ != nullptr ? kernel_->copy(direction_, pid_, locals, remotes)
+                            : copy_between(direction_, pid_, locals, remotes);
 }
 
 Status CmaCopy::advance(std::uint64_t quantum, std::uint64_t& calls) noexcept {

@@ -4,13 +4,15 @@
 // There is no kernel object behind it: any mapped address of a process of the same user may be
 // read or written, so the library only touches what the owner has described (a cell, or a Region:
 // region.hpp) while the owner waits for the acknowledgement. Whether the system call is allowed is
-// found out by reading a nonce whose value the owner told through the bootstrap.
+// found out by reading a nonce whose value the owner told through the bootstrap. It may be refused
+// later all the same: a seccomp filter, setuid(2), PR_SET_DUMPABLE. Whoever copies has another way.
 // Threads: owner. path: data (CmaCopy), setup (probe)
 #pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,7 +35,27 @@ ProbeResult probe_pull(pid_t pid, std::uint64_t address, std::uint64_t nonce) no
 // Why reading is denied and what would help, for people.
 std::string explain_denied(int error_number);
 
+// Of CmaCopy::advance: the system does not allow it, or not any more. Another way may do: it is not
+// that the process is gone, or has no memory there (EFAULT).
+constexpr bool is_refusal(const Status& status) noexcept {
+  return status.code() == ESP_ERR_SYSTEM && status.error_number() != EFAULT;
+}
+
 enum class CmaDirection : std::uint8_t { kPull, kPush };
+
+// The system call: what it answers, and errno. Both lists hold at most IOV_MAX ranges.
+ssize_t copy_between(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+                     std::span<const iovec> remote) noexcept;
+
+// Another kernel than this machine's, for tests: one that refuses.
+class CmaKernel {
+ public:
+  virtual ssize_t copy(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+                       std::span<const iovec> remote) noexcept = 0;
+
+ protected:
+  ~CmaKernel() = default;
+};
 
 // A list of byte ranges and a position in it. The list outlives the cursor, unless it is one range.
 class IovecCursor {
@@ -63,11 +85,18 @@ class IovecCursor {
 class CmaCopy {
  public:
   CmaCopy() = default;
-  CmaCopy(CmaDirection direction, pid_t pid, IovecCursor remote, IovecCursor local) noexcept
-      : remote_(remote), local_(local), bytes_(local.bytes()), pid_(pid), direction_(direction) {}
-  static CmaCopy pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes) noexcept {
+  CmaCopy(CmaDirection direction, pid_t pid, IovecCursor remote, IovecCursor local,
+          CmaKernel* kernel = nullptr) noexcept
+      : remote_(remote),
+        local_(local),
+        bytes_(local.bytes()),
+        kernel_(kernel),
+        pid_(pid),
+        direction_(direction) {}
+  static CmaCopy pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes,
+                      CmaKernel* kernel = nullptr) noexcept {
     return {CmaDirection::kPull, pid, IovecCursor(iovec{reinterpret_cast<void*>(remote), bytes}),
-            IovecCursor(iovec{local, bytes})};
+            IovecCursor(iovec{local, bytes}), kernel};
   }
 
   // Copies up to `quantum` bytes more (short counts are continued). ESP_ERR_PEER_DIED when the
@@ -82,6 +111,7 @@ class CmaCopy {
 
   IovecCursor remote_, local_;
   std::uint64_t bytes_ = 0, copied_ = 0;
+  CmaKernel* kernel_ = nullptr;  // nullptr: this machine's
   pid_t pid_ = 0;
   CmaDirection direction_ = CmaDirection::kPull;
 };

@@ -30,9 +30,11 @@ enum class CellKind : std::uint8_t {
   kArena,   // payload in the sender's arena at `where`; acknowledged
   kDirect,  // payload in the sender's heap at `where`; acknowledged
   kPull,    // payload in the sender's private memory at `where`: process_vm_readv; acknowledged
+  kLost,    // no payload: it cannot be had, for the reason (errno) `where`
   // Answers to the reverse flow, without a payload:
-  kGrant,  // segments with ordinal < `where` may be sent
-  kTaken,  // the receive of the synchronous segment `where` has found it
+  kGrant,    // segments with ordinal < `where` may be sent
+  kTaken,    // the receive of the synchronous segment `where` has found it
+  kRefused,  // this pull, which the cell repeats, is not allowed: copy. Its ticket stays open
 };
 constexpr bool is_answer(CellKind kind) noexcept {
   return kind >= CellKind::kGrant;
@@ -94,7 +96,7 @@ struct RankBlock {
   Bell bell;
   Flags flags;
   Mail mail;
-  // By the owner: may it read rank j's memory? 0 not probed yet, else a PullAccess.
+  // By the owner: may it read rank j's memory? 0 not probed yet, else a PullAccess. kNo is final.
   alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
 };
 

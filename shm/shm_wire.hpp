@@ -5,6 +5,8 @@
 //   arena    copied into the sender's arena, copied out (or read in place) by the receiver
 //   direct   the buffer lies in the sender's heap (esp_alloc): receivers read it in place
 //   pull     large flows, where measured to pay: the receiver reads the private buffer by CMA
+// A pull that the system refuses, though it allowed others, is answered: the sender copies that
+// segment, and all later ones.
 // Everything but inline is acknowledged through a ticket: a byte that the receiver writes when it
 // no longer needs the bytes. The sender looks at tickets when it waits for one or needs room.
 //
@@ -24,6 +26,7 @@
 #include "core/doorbell.hpp"
 #include "core/forgotten_teams.hpp"
 #include "core/liveness.hpp"
+#include "core/log.hpp"
 #include "core/matcher.hpp"
 #include "core/wire.hpp"
 #include "shm/arena.hpp"
@@ -47,6 +50,8 @@ struct ShmOptions {
   // Of the arena, what is used until traffic finds it full: less costs fewer page faults.
   std::uint64_t first_ring_bytes = 128 << 10;
   Liveness* liveness = nullptr;  // outlives the wire; nullptr: nobody is ever gone
+  CmaKernel* cma = nullptr;      // outlives the wire; tests have one that refuses
+  Log log{LogLevel::kError};
 };
 
 class ShmWire final : public Wire {
@@ -75,6 +80,8 @@ class ShmWire final : public Wire {
   // Looks what has been acknowledged; then: is nothing under way, and nothing kept for anybody, as
   // far as this end knows?
   bool quiet() noexcept;
+  // Why a pull that was allowed at first was refused: the first errno; 0: none was.
+  int pull_refusal() const noexcept { return refusal_; }
   std::uint32_t local(Rank rank) const noexcept {
     return local_of_rank_[static_cast<std::size_t>(rank)];
   }
@@ -96,7 +103,17 @@ class ShmWire final : public Wire {
   struct Answer {
     CellKind kind = CellKind::kGrant;
     std::uint64_t flow = 0;
-    std::uint32_t where = 0;
+    std::uint64_t where = 0;
+    // Of kRefused.
+    std::uint64_t bytes = 0;
+    std::uint32_t ordinal = 0, signature = 0;
+    std::uint16_t ticket = 0;
+    std::uint8_t lap = 0;
+  };
+  // A segment that its reader was refused, and that waits for room to be copied.
+  struct Unread {
+    Rank to = kNoRank;
+    Answer segment;
   };
   // A segment that came before its receive was posted: a copy of its cell. Inline payload is safe
   // with it, everything else stays with the sender until matched (or evacuated).
@@ -110,8 +127,7 @@ class ShmWire final : public Wire {
   struct Pulling {
     RecvOp* op = nullptr;
     Rank from = kNoRank;
-    std::uint16_t ticket = 0;
-    std::uint8_t lap = 0;
+    Answer segment;
     CmaCopy copy;
   };
   struct Peer {
@@ -163,6 +179,14 @@ class ShmWire final : public Wire {
   bool step_pull(Pulling& pulling) noexcept;
   int step_pulls() noexcept;
   bool cancel_pull(RecvOp& op) noexcept;
+  Status pull(CmaCopy& copy, std::uint64_t quantum) noexcept;
+  static Answer refusal_of(const Cell& cell) noexcept;
+  void refuse(Peer& peer, const Answer& segment, int error_number) noexcept;
+  void await_copy(Pulling& pulling) noexcept;
+  void note_refused(Peer& peer, const Cell& cell) noexcept;
+  void put_again(Peer& peer, const Answer& segment, CellKind kind, std::uint64_t where) noexcept;
+  bool send_copy(const Unread& unread) noexcept;
+  int send_copies() noexcept;
 
   // Receiving (shm_wire_receive.cpp).
   int drain(Peer& peer) noexcept;
@@ -170,12 +194,14 @@ class ShmWire final : public Wire {
   Posted deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
   Posted deliver_unexpected(Peer& peer, Unexpected& message, RecvOp& op) noexcept;
   void fetch(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  void count_received(std::uint64_t bytes) noexcept;
   Status check(const Peer& peer, const Cell& cell, const RecvOp& op) const noexcept;
   void acknowledge(Peer& peer, std::uint32_t ticket, std::uint8_t lap) noexcept;
   void hold(RecvOp& op) noexcept;
   void unhold(RecvOp& op) noexcept;
   void drop_grants() noexcept;
   void forget_grants(std::uint32_t team) noexcept;
+  void note_answer(Peer& peer, const Cell& cell) noexcept;
   void note_grant(Peer& peer, const Cell& cell) noexcept;
   void note_taken(Peer& peer, const Cell& cell) noexcept;
   void tell_taken(Peer& peer, const Cell& cell) noexcept;
@@ -209,9 +235,11 @@ class ShmWire final : public Wire {
       finished_;                  // completions still to be called; they must not run inside a post
   std::vector<Untaken> untaken_;  // few: of the controls of a comparison, one at a time each
   std::vector<Pulling> pulls_;    // served in turn, a quantum per progress()
+  std::vector<Unread> unread_;    // in the order of the refusals
   std::size_t pull_turn_ = 0;
   std::uint32_t owing_ = 0;        // peers that answers are owed to
   std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event
+  int refusal_ = 0;                // errno of the first pull that was refused
   bool pressed_ = false;
 };
 

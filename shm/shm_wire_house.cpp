@@ -43,16 +43,23 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 
 void ShmWire::evacuate(Unexpected& message) noexcept {
   const Cell& cell = message.cell;
-  if (cell.kind == CellKind::kInline || message.evacuated != nullptr || !message.failure.ok())
+  if (cell.kind == CellKind::kInline || cell.kind == CellKind::kLost ||
+      message.evacuated != nullptr || !message.failure.ok())
     return;
   void* copy = std::malloc(cell.bytes);
   if (copy == nullptr) return;
   if (cell.kind == CellKind::kPull) {
-    CmaCopy pull = CmaCopy::pull(peer(message.peer).pid, cell.where, copy, cell.bytes);
-    std::uint64_t calls = 0;
-    Status status;
-    while (!pull.done() && status.ok()) status = pull.advance(cell.bytes, calls);
-    counters_.cma_calls += calls;
+    Peer& p = peer(message.peer);
+    CmaCopy whole = CmaCopy::pull(p.pid, cell.where, copy, cell.bytes, options_.cma);
+    const Status status = pull(whole, cell.bytes);
+    if (is_refusal(status)) {
+      std::free(copy);
+      refuse(p, refusal_of(cell), status.error_number());
+      // The copy comes as a segment of its own.
+      matcher_.erase(message);
+      free_unexpected_.push_back(&message);
+      return;
+    }
     if (!status.ok()) {
       // Its sender has given the flow up, or is gone: nobody may ever ask for it, and it holds a
       // ticket. A receive is told.
@@ -79,7 +86,7 @@ void ShmWire::forget_team(std::uint32_t team) {
 bool ShmWire::quiet() noexcept {
   for (Peer& p : peers_) (void)reap(p);
   return arena_.empty() && matcher_.count() == 0 && grants_.count() == 0 && held_ == nullptr &&
-         finished_.empty() && untaken_.empty() && pulls_.empty() && owing_ == 0;
+         finished_.empty() && untaken_.empty() && pulls_.empty() && unread_.empty() && owing_ == 0;
 }
 
 void ShmWire::discard(Unexpected& message) noexcept {

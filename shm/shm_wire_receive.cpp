@@ -167,19 +167,27 @@ void ShmWire::tell_taken(Peer& p, const Cell& cell) noexcept {
 
 // The segment for a posted (or just posting) receive is here. kDone: op.status says how it went.
 Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
-  ++counters_.segments_received;
-  counters_.bytes_received += cell.bytes;
   Posted posted = Posted::kDone;
   op.status = check(p, cell, op);
-  if (!op.status.ok()) {
-    if (cell.lap != 0) acknowledge(p, cell.ticket, cell.lap);
-  } else if (cell.kind == CellKind::kPull) {
+  if (op.status.ok() && cell.kind == CellKind::kPull) {
     posted = start_pull(p, cell, op);
   } else {
-    fetch(p, cell, op);
+    count_received(cell.bytes);
+    if (op.status.ok() && cell.kind == CellKind::kLost) {
+      op.status = Status(ESP_ERR_SYSTEM, p.rank, static_cast<int>(cell.where));
+    } else if (op.status.ok()) {
+      fetch(p, cell, op);
+    } else if (cell.lap != 0) {
+      acknowledge(p, cell.ticket, cell.lap);
+    }
   }
   tell_taken(p, cell);
   return posted;
+}
+
+void ShmWire::count_received(std::uint64_t bytes) noexcept {
+  ++counters_.segments_received;
+  counters_.bytes_received += bytes;
 }
 
 Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noexcept {
@@ -188,8 +196,7 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
     posted = deliver(p, message.cell, op);
   } else {
     const Cell& cell = message.cell;
-    ++counters_.segments_received;
-    counters_.bytes_received += cell.bytes;
+    count_received(cell.bytes);
     op.status = check(p, cell, op);
     if (op.status.ok()) op.status = message.failure;
     if (op.status.ok() && op.dst == nullptr) {
@@ -205,10 +212,21 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
   return posted;
 }
 
+void ShmWire::note_answer(Peer& p, const Cell& cell) noexcept {
+  switch (cell.kind) {
+    case CellKind::kGrant:
+      return note_grant(p, cell);
+    case CellKind::kTaken:
+      return note_taken(p, cell);
+    default:
+      return note_refused(p, cell);
+  }
+}
+
 // False: no memory for an unexpected segment; it stays in the ring.
 bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
   if (is_answer(cell.kind)) {
-    cell.kind == CellKind::kGrant ? note_grant(p, cell) : note_taken(p, cell);
+    note_answer(p, cell);
     return true;
   }
   if (MatchNode* found = matcher_.find(p.rank, cell.flow, cell.ordinal)) [[likely]] {
@@ -273,6 +291,8 @@ int ShmWire::progress() noexcept {
     if (p.ops_open > 0) (void)reap(p);
   }
   if (!pulls_.empty()) events += step_pulls();
+  if (!unread_.empty()) [[unlikely]]
+    events += send_copies();
   while (!finished_.empty()) {
     SendOp* op = finished_.back();
     finished_.pop_back();

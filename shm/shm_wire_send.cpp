@@ -345,11 +345,12 @@ bool ShmWire::put_answer(Peer& p, const Answer& what) noexcept {
   }
   Cell& cell = next_cell(p);
   cell.kind = what.kind;
-  cell.lap = 0;
-  cell.ticket = 0;
+  cell.lap = what.lap;
+  cell.ticket = what.ticket;
   cell.flow = what.flow;
-  cell.ordinal = 0;
-  cell.bytes = 0;
+  cell.ordinal = what.ordinal;
+  cell.signature = what.signature;
+  cell.bytes = what.bytes;
   cell.where = what.where;
   if (what.kind == CellKind::kGrant) ++counters_.grants;
   publish_cell(p, cell);

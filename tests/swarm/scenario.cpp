@@ -22,6 +22,16 @@ std::uint32_t draw_ranks(Prng& prng) {
   return static_cast<std::uint32_t>(2 + prng.below(63));
 }
 
+// Some ranks lose the right to read the others' memory, some early.
+void draw_refusals(Scenario& scenario) {
+  Prng prng(scenario.seed ^ 0x726967687473);
+  if (prng.chance(0.3)) return;
+  const std::uint64_t most = pick(prng, {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{40}});
+  for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
+    scenario.pulls_allowed.push_back(prng.chance(0.5) ? prng.below(most) : ~std::uint64_t{0});
+  }
+}
+
 void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.ranks = draw_ranks(prng);
   if (!prng.chance(0.1)) {
@@ -34,6 +44,7 @@ void draw_stage(Prng& prng, Scenario& scenario) {
   scenario.arena_bytes = std::uint64_t{8192} << prng.below(5);
   scenario.ring_bytes = std::uint64_t{1024} << Prng(scenario.seed ^ 0x72696e67).below(5);
   scenario.pulls = prng.chance(0.4);
+  if (scenario.pulls) draw_refusals(scenario);
 }
 
 // The world, perhaps a copy of it, and random subsets in random order.
@@ -365,7 +376,9 @@ const char* Scenario::stage_name() const noexcept {
     case StageKind::kSim:
       return "simulated";
     case StageKind::kShm:
-      return pulls ? "shared memory with pulls" : "shared memory";
+      if (!pulls) return "shared memory";
+      return pulls_allowed.empty() ? "shared memory with pulls"
+                                   : "shared memory with pulls until they are refused";
     case StageKind::kDatagrams:
       return "simulated datagrams";
     case StageKind::kConnections:

@@ -95,6 +95,7 @@ struct Scenario {
   // kShm.
   std::uint64_t arena_bytes = 0, ring_bytes = 0;
   bool pulls = false;
+  std::vector<std::uint64_t> pulls_allowed;  // by rank, before its kernel refuses; empty: all
   // kDatagrams, kRdma.
   sim::PortOptions port;
   std::uint32_t first_sequence = 0;

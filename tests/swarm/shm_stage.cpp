@@ -23,6 +23,7 @@ test::ShmWorldOptions world_options(const Scenario& scenario) {
   if (scenario.pulls) {
     options.wire.pull.threshold = 0;
     options.wire.quantum_bytes = 200;
+    options.pulls_allowed = scenario.pulls_allowed;
   }
   return options;
 }

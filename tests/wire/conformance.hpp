@@ -43,4 +43,11 @@ inline void meet(World& world, Rank a, Rank b, std::uint64_t number) {
   settle(world);
 }
 
+// What came of a message whose sender had taken it back.
+inline void check_taken_back(const World& world, const Message& m) {
+  if (m.received.status.code() != ESP_ERR_SYSTEM) return m.check();
+  EXPECT_TRUE(world.loses_what_is_taken_back());
+  EXPECT_EQ(m.received.status.rank(), m.from);
+}
+
 }  // namespace espalier::test

@@ -72,7 +72,7 @@ TEST_P(WireContract, AReceiveCancelledHalfWay) {
   }
 }
 
-// The peer gets what was in its buffer.
+// The peer gets what was in its buffer, if anything.
 TEST_P(WireContract, ASendCancelledHalfWay) {
   World& world = make(2);
   std::uint64_t sequence = 0;
@@ -93,7 +93,7 @@ TEST_P(WireContract, ASendCancelledHalfWay) {
         if (world.gives_buffers_back()) use_for_something_else(m.source);
       }
       ASSERT_TRUE(step_until(world, [&] { return m.received.complete(); }));
-      m.check();
+      complete ? m.check() : check_taken_back(world, m);
       settle(world);
       EXPECT_EQ(m.sent.fired, fired);
       ASSERT_LE(moment, 1'000'000);

@@ -329,7 +329,7 @@ TEST_P(WireContract, ACanceledSendNeverFires) {
     ASSERT_TRUE(step_until(world, [&] { return second.received.complete(); }));
     settle(world);
     EXPECT_EQ(m.sent.fired, 0);
-    second.check();
+    check_taken_back(world, second);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "shm_world.hpp"
 
+#include <cerrno>
+
 namespace espalier::test {
 namespace {
 
@@ -11,6 +13,17 @@ T need(Result<T> result) {
 }
 
 }  // namespace
+
+ssize_t ForgetfulKernel::copy(shm::CmaDirection direction, pid_t pid, std::span<const iovec> local,
+                              std::span<const iovec> remote) noexcept {
+  if (left_ > 0) {
+    --left_;
+    return shm::copy_between(direction, pid, local, remote);
+  }
+  ++refused_;
+  errno = refusal_;
+  return -1;
+}
 
 ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
   const auto count = static_cast<std::uint32_t>(ranks);
@@ -30,10 +43,22 @@ ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
     node.heap = std::make_unique<shm::Heap>(node.segment->heap(i), options.heap_bytes);
     node.counters = std::make_unique<Counters>();
     node.doorbell = std::make_unique<Doorbell>(mine.bell, node.segment->header().sleepers, false);
-    node.wire = std::make_unique<shm::ShmWire>(*node.segment, peers, ranks, options.wire,
-                                               *node.doorbell, *node.counters);
+    shm::ShmOptions wire = options.wire;
+    if (i < options.pulls_allowed.size()) {
+      node.kernel =
+          std::make_unique<ForgetfulKernel>(options.pulls_allowed[i], i % 2 == 0 ? EPERM : ENOSYS);
+      wire.cma = node.kernel.get();
+    }
+    node.wire = std::make_unique<shm::ShmWire>(*node.segment, peers, ranks, wire, *node.doorbell,
+                                               *node.counters);
     nodes_.push_back(std::move(node));
   }
+}
+
+std::uint64_t ShmWorld::pulls_refused() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Node& node : nodes_) sum += node.kernel != nullptr ? node.kernel->refused() : 0;
+  return sum;
 }
 
 std::byte* ShmWorld::shared(Rank r, std::uint64_t bytes) {

@@ -19,6 +19,23 @@ struct ShmWorldOptions {
   std::uint64_t arena_bytes = 4 << 20;
   std::uint64_t heap_bytes = 8 << 20;
   shm::ShmOptions wire;
+  // Pulls of each rank that its kernel allows before it refuses all; none for the others: it never
+  // does.
+  std::vector<std::uint64_t> pulls_allowed;
+};
+
+// Allows a number of copies, and then none.
+class ForgetfulKernel final : public shm::CmaKernel {
+ public:
+  explicit ForgetfulKernel(std::uint64_t allowed, int refusal) noexcept
+      : left_(allowed), refusal_(refusal) {}
+  ssize_t copy(shm::CmaDirection direction, pid_t pid, std::span<const iovec> local,
+               std::span<const iovec> remote) noexcept override;
+  std::uint64_t refused() const noexcept { return refused_; }
+
+ private:
+  std::uint64_t left_, refused_ = 0;
+  int refusal_;
 };
 
 class ShmWorld : public World {
@@ -28,6 +45,7 @@ class ShmWorld : public World {
   int size() const noexcept override { return static_cast<int>(nodes_.size()); }
   shm::ShmWire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)].wire; }
   Counters& counters(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].counters; }
+  std::uint64_t pulls_refused() const noexcept;
   // Memory of rank r from which peers can read without a copy.
   std::byte* shared(Rank r, std::uint64_t bytes) override;
   // Takes the wire of a rank down, as its end would.
@@ -39,6 +57,7 @@ class ShmWorld : public World {
     std::unique_ptr<shm::Heap> heap;
     std::unique_ptr<Counters> counters;
     std::unique_ptr<Doorbell> doorbell;
+    std::unique_ptr<ForgetfulKernel> kernel;
     std::unique_ptr<shm::ShmWire> wire;
   };
   std::vector<Node> nodes_;

@@ -23,6 +23,8 @@ class World {
   virtual void rest() noexcept {}
   // Nobody reads the buffer of a send after it was cancelled, or its wire taken down.
   virtual bool gives_buffers_back() const noexcept { return false; }
+  // What a receiver has not begun to read when its send is taken back may be lost.
+  virtual bool loses_what_is_taken_back() const noexcept { return false; }
   // What has gone wrong so far, of what the world is to make go wrong.
   virtual std::uint64_t faults() { return 0; }
 };

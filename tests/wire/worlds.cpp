@@ -26,6 +26,17 @@ struct ShmPulls : ShmWorld {
   explicit ShmPulls(int ranks) : ShmWorld(ranks, options()) {}
 };
 
+// The same until the kernel refuses it, half-way through a large message.
+struct ShmRefused : ShmWorld {
+  static ShmWorldOptions options(int ranks) {
+    ShmWorldOptions options = ShmPulls::options();
+    options.pulls_allowed.assign(static_cast<std::size_t>(ranks), 3);
+    return options;
+  }
+  explicit ShmRefused(int ranks) : ShmWorld(ranks, options(ranks)) {}
+  bool loses_what_is_taken_back() const noexcept override { return true; }
+};
+
 // Simulated machines, one per carrier, and one of two levels.
 struct SimDevice : SimWorld {
   explicit SimDevice(int ranks) : SimWorld(ranks, device_machine()) {}
@@ -180,6 +191,7 @@ std::vector<WorldKind> all_worlds() {
   return {
       {"ShmCopies", make_world<ShmCopies>},
       {"ShmPulls", make_world<ShmPulls>},
+      {"ShmRefused", make_world<ShmRefused>},
       {"SimDevice", make_world<SimDevice>},
       {"SimCopies", make_world<SimCopies>},
       {"SimPulls", make_world<SimPulls>},
