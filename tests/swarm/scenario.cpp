@@ -22,10 +22,12 @@ std::uint32_t draw_ranks(Prng& prng) {
   return static_cast<std::uint32_t>(2 + prng.below(63));
 }
 
-// Some ranks lose the right to read the others' memory, some early.
+// Some ranks lose the right to read the others' memory, some early. What is copied then may find
+// little room.
 void draw_refusals(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x726967687473);
   if (prng.chance(0.3)) return;
+  if (prng.chance(0.6)) scenario.arena_bytes = 8192;
   const std::uint64_t most = pick(prng, {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{40}});
   for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
     scenario.pulls_allowed.push_back(prng.chance(0.5) ? prng.below(most) : ~std::uint64_t{0});
