@@ -168,7 +168,7 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   datagrams_ = std::make_unique<rdma::DatagramLink>(*datagram_port_, clock, book, options);
   int descriptor = datagrams_->descriptor();
   if (connection_port_ != nullptr) {
-    if (auto done = make_connections(config, me, ranks, clock, counters); !done) return done;
+    if (auto done = make_connections(config, log, me, ranks, clock, counters); !done) return done;
     descriptor = descriptors_->fd();
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
@@ -179,11 +179,12 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   return Unit{};
 }
 
-Outcome RdmaStack::make_connections(const Config& config, Rank me, std::uint32_t ranks,
-                                    Clock& clock, Counters& counters) {
+Outcome RdmaStack::make_connections(const Config& config, const Log& log, Rank me,
+                                    std::uint32_t ranks, Clock& clock, Counters& counters) {
   rdma::ConnectionOptions options;
   options.counters = &counters;
   options.memory.registrations = &counters.registrations;
+  options.memory.log = log;
   options.no_room_ns = silence_ns(config);
   options.memory.watch = watch_.get();
   options.memory.cache_bytes = config.rdma_cache_bytes;

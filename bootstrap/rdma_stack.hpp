@@ -69,8 +69,8 @@ class RdmaStack final : private rdma::AddressBook {
                      std::uint32_t connections);
   Outcome open_connections(std::uint32_t connections);
   void watch_memory(const Config& config, const Log& log);
-  Outcome make_connections(const Config& config, Rank me, std::uint32_t ranks, Clock& clock,
-                           Counters& counters);
+  Outcome make_connections(const Config& config, const Log& log, Rank me, std::uint32_t ranks,
+                           Clock& clock, Counters& counters);
 
   // In the order of dependence; they go in the reverse one.
   std::unique_ptr<verbs::Adapter> adapter_;

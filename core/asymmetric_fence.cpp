@@ -2,6 +2,7 @@
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace espalier {
@@ -21,7 +22,12 @@ bool asymmetric_fence_register() noexcept {
 
 void asymmetric_fence_heavy(bool asymmetric) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (asymmetric) (void)membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  if (!asymmetric || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0) return;
+  // Refused, though it was allowed at first (a seccomp filter), and nothing else makes another
+  // process's processor execute a barrier. But its stores become visible by themselves, within a
+  // microsecond or so; who is about to sleep can wait for that.
+  constexpr timespec kStoresAreVisible = {.tv_sec = 0, .tv_nsec = 20'000};
+  ::nanosleep(&kStoresAreVisible, nullptr);
 }
 
 }  // namespace espalier

@@ -143,6 +143,7 @@ MemoryWatch::~MemoryWatch() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(goodbye_, &one, sizeof one);
     ::pthread_join(thread_, nullptr);  // it has closed what it read from
+    if (replaced_) ::close(events_);
   } else if (events_ >= 0) {
     ::close(events_);
   }
@@ -151,7 +152,7 @@ MemoryWatch::~MemoryWatch() {
 
 bool MemoryWatch::watch(const void* begin, std::uint64_t bytes) noexcept {
   const Range pages = {page_of(begin), page_after(begin, bytes)};
-  if (bytes == 0 || pages.begin >= pages.end) return false;
+  if (bytes == 0 || pages.begin >= pages.end || blindness() != 0) return false;
   // Whole mappings: one of which a part is watched is two, and mremap() does not move two.
   const std::optional<Range> all = private_mappings(pages);
   if (!all) return false;
@@ -184,14 +185,19 @@ void MemoryWatch::watch_nothing() noexcept {
   (void)settled();
 }
 
-bool MemoryWatch::settled() const noexcept {
+bool MemoryWatch::settled() noexcept {
   // Yields at first; where they give the core to nobody the reader needs it: naps.
   constexpr int kYields = 1000, kNaps = 400;
   constexpr timespec kNap = {.tv_sec = 0, .tv_nsec = 50'000};
-  for (int i = 0; i < kYields + kNaps; ++i) {
+  for (int i = 0; i < kYields + kNaps && blindness() == 0; ++i) {
     // Of nothing, so it is refused: for being under way, or for being nothing.
     uffdio_writeprotect nothing = {};
-    if (::ioctl(events_, UFFDIO_WRITEPROTECT, &nothing) == 0 || errno != EAGAIN) return true;
+    const int answer = ::ioctl(events_, UFFDIO_WRITEPROTECT, &nothing) == 0 ? EINVAL : errno;
+    if (answer == EINVAL) return true;
+    if (answer != EAGAIN) {
+      go_blind(answer);
+      return false;
+    }
     if (i < kYields) {
       ::sched_yield();
     } else {
@@ -201,26 +207,50 @@ bool MemoryWatch::settled() const noexcept {
   return false;
 }
 
+void MemoryWatch::go_blind(int error_number) noexcept {
+  int none = 0;
+  blindness_.compare_exchange_strong(none, error_number, std::memory_order_acq_rel);
+}
+
+// False: it cannot be read any more.
+bool MemoryWatch::read_news() noexcept {
+  const std::lock_guard guard(lock_);
+  stirred_.store(true, std::memory_order_seq_cst);
+  uffd_msg message = {};
+  ssize_t got = 0;
+  while ((got = ::read(events_, &message, sizeof message)) == sizeof message) {
+    if (message.event == UFFD_EVENT_REMAP) {
+      const auto& moved = message.arg.remap;
+      gone_.add({moved.from, moved.from + moved.len});
+      watched_.add({moved.to, moved.to + moved.len});
+    } else {  // UNMAP and REMOVE look alike; others were not asked for
+      gone_.add({message.arg.remove.start, message.arg.remove.end});
+    }
+  }
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  go_blind(got < 0 ? errno : EIO);
+  return false;
+}
+
 void MemoryWatch::read_events() noexcept {
   pollfd awaited[] = {{events_, POLLIN, 0}, {goodbye_, POLLIN, 0}};
   // What there is to read is read before it ends, too: somebody waits for that.
-  while (awaited[1].revents == 0) {
-    if (::poll(awaited, 2, -1) < 0 && errno != EINTR) break;
-    const std::lock_guard guard(lock_);
-    stirred_.store(true, std::memory_order_seq_cst);
-    uffd_msg message = {};
-    while (::read(events_, &message, sizeof message) == sizeof message) {
-      if (message.event == UFFD_EVENT_REMAP) {
-        const auto& moved = message.arg.remap;
-        gone_.add({moved.from, moved.from + moved.len});
-        watched_.add({moved.to, moved.to + moved.len});
-      } else {  // UNMAP and REMOVE look alike; others were not asked for
-        gone_.add({message.arg.remove.start, message.arg.remove.end});
-      }
+  bool reads = true;
+  while (reads && awaited[1].revents == 0) {
+    if (::poll(awaited, 2, -1) < 0 && errno != EINTR) {
+      go_blind(errno);
+      reads = false;
+    } else {
+      reads = read_news();
     }
   }
   // Here, not when it has ended: its own stack may lie in watched memory and goes with it, and who
   // takes memory away would wait for a reader that is no more.
+  if (!reads) {
+    // The owner may use the number yet: it stays taken.
+    replaced_ = ::dup3(goodbye_, events_, O_CLOEXEC) == events_;
+    if (replaced_) return;
+  }
   std::uint64_t one = 0;
   [[maybe_unused]] const auto read = ::read(goodbye_, &one, sizeof one);
   ::close(events_);

@@ -12,6 +12,9 @@
 //   reader:  lock; stirred = true; read the event, which lets munmap go on; note it; unlock
 //   asker:   changing? yield, ask again. Stirred? lock, which waits for the note: what has gone
 //
+// The kernel may refuse to tell from some moment on (a seccomp filter). Then this object is blind:
+// nothing is settled any more, so nobody relies on what was not told.
+//
 // System V shared memory leaves without a word (shmdt()), so shared mappings are not watched.
 // Of memory that a child got by fork() nothing is told. The child has the descriptor, too, so
 // before this object goes it has the kernel watch nothing more: nobody would read the news.
@@ -62,8 +65,12 @@ class MemoryWatch {
   // All pages of this memory (and of the mappings they belong to), for as long as they last. False:
   // not all of it is private memory without a file, and nobody would tell.
   bool watch(const void* begin, std::uint64_t bytes) noexcept;
-  // All that has gone until now has been noted. False: that takes unusually long.
-  bool settled() const noexcept;
+  // All that has gone until now has been noted. False: that takes unusually long, or the kernel
+  // does not say.
+  bool settled() noexcept;
+  // Why the kernel has refused to tell of memory, though it did before: the first errno. 0: it has
+  // not. For good: what was watched may have gone without a word.
+  int blindness() const noexcept { return blindness_.load(std::memory_order_acquire); }
   // Watched memory may have gone since the last take(). Of what was noted when this was called.
   bool stirred() const noexcept { return stirred_.load(std::memory_order_seq_cst); }
   // What has gone since the last call, which may be nothing.
@@ -77,17 +84,22 @@ class MemoryWatch {
   Outcome open();
   void watch_nothing() noexcept;
   void read_events() noexcept;
+  bool read_news() noexcept;
+  void go_blind(int error_number) noexcept;
 
   int events_ = -1;   // of the kernel
   int goodbye_ = -1;  // ends the thread
   // Writers: the thread (true, before it lets anybody go on), take() (false, with the lock).
   // Readers: the owner. Publishes nothing: what has gone is under the lock.
   std::atomic<bool> stirred_{false};
+  // Writers: the owner and the thread, once. Publishes nothing.
+  std::atomic<int> blindness_{0};
   std::mutex lock_;
   Gone gone_;       // under the lock
   Ranges watched_;  // under the lock: where there may be watched memory
   pthread_t thread_ = {};
-  bool reading_ = false;  // the thread lives
+  bool reading_ = false;   // the thread lives
+  bool replaced_ = false;  // by the thread, at its end: events_ is another, and open
 };
 
 }  // namespace espalier

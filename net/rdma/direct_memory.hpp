@@ -33,6 +33,7 @@ struct DirectMemoryOptions {
   MemoryWatch* watch = nullptr;
   std::uint64_t cache_bytes = 0;
   Counter* registrations = nullptr;  // those of made(), for people
+  Log log{LogLevel::kError};         // is told once if registering fails that worked before
 };
 
 class DirectMemory {
@@ -41,9 +42,10 @@ class DirectMemory {
       : port_(port),
         register_from_bytes_(options.register_from_bytes),
         counter_(options.registrations),
+        notice_(options.log),
         registered_(port) {
     if (options.watch != nullptr && options.cache_bytes > 0) {
-      cache_.emplace(port, *options.watch, options.cache_bytes);
+      cache_.emplace(port, *options.watch, options.cache_bytes, notice_);
     }
   }
 
@@ -54,6 +56,7 @@ class DirectMemory {
     while (!added && is_short_of_memory(added.error()) && cache_ && cache_->shed()) {
       added = registered_.add(begin, bytes);
     }
+    added ? notice_.worked() : notice_.refused(added.error());
     return added;
   }
   void remove(const void* begin) noexcept { registered_.remove(begin); }
@@ -69,7 +72,11 @@ class DirectMemory {
     }
     if (bytes < register_from_bytes_) return {};
     auto made = port_.enroll(begin, bytes);
-    if (!made) return {};
+    if (!made) {
+      notice_.refused(made.error());
+      return {};
+    }
+    notice_.worked();
     if (use == Use::kWrite && !made->writable) {
       port_.withdraw(*made);
       return {};
@@ -100,6 +107,7 @@ class DirectMemory {
   const std::uint64_t register_from_bytes_;
   Counter* const counter_;
   std::uint64_t counted_ = 0;
+  RegistrationNotice notice_;
   RegisteredMemory registered_;
   std::optional<RegistrationCache> cache_;
   std::uint64_t own_ = 0;

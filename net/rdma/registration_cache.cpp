@@ -1,6 +1,7 @@
 #include "net/rdma/registration_cache.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/assert.hpp"
@@ -23,6 +24,7 @@ RegistrationCache::Entry* RegistrationCache::take(const void* begin, std::uint64
                                                   Use use) noexcept {
   const bool writes = use == Use::kWrite;
   if (!watch_.settled()) {
+    if (watch_.blindness() != 0) forget_all();
     ++counts_.refused;
     return nullptr;
   }
@@ -82,6 +84,12 @@ void RegistrationCache::forget_gone() noexcept {
   }
 }
 
+// Any of it may have gone. What is in use is its user's, who keeps it until then.
+void RegistrationCache::forget_all() noexcept {
+  for (auto at = table_.begin(); at != table_.end(); ++counts_.gone) at = remove(at);
+  notice_.say(std::string("memory cannot be watched: ") + std::strerror(watch_.blindness()));
+}
+
 // Of these pages and, if there is room, those of the registrations that they meet.
 RegistrationCache::Entry* RegistrationCache::make(std::uintptr_t begin, std::uintptr_t end,
                                                   bool writes) noexcept {
@@ -137,6 +145,7 @@ Result<Region> RegistrationCache::enroll(const std::byte* memory, std::uint64_t 
   while (!region && is_short_of_memory(region.error()) && shed()) {
     region = port_.enroll(memory, bytes);
   }
+  region ? notice_.worked() : notice_.refused(region.error());
   return region;
 }
 

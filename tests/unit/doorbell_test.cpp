@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -61,6 +63,30 @@ TEST(Doorbell, NoWakeUpIsLostWithFences) {
 
 TEST(Doorbell, NoWakeUpIsLostWithAsymmetricFences) {
   ping_pong(true, 5000);
+}
+
+// Stores of others become visible by themselves; whoever may not ask for it gives them time.
+TEST(Doorbell, WhoIsRefusedAHeavyFenceWaits) {
+  test::Child child([] {
+    if (!asymmetric_fence_register()) return 77;
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    const bool denied =
+        filter != nullptr &&
+        seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(membarrier), 0) == 0 &&
+        seccomp_load(filter) == 0;
+    seccomp_release(filter);
+    if (!denied) return 1;
+    SteadyClock clock;
+    for (int i = 0; i < 10; ++i) {
+      const std::uint64_t begin = clock.now_ns();
+      asymmetric_fence_heavy(true);
+      if (clock.now_ns() - begin < 10'000) return 2;
+    }
+    return 0;
+  });
+  const int result = child.wait();
+  if (result == 77) GTEST_SKIP() << "no membarrier here";
+  EXPECT_EQ(result, 0);
 }
 
 TEST(Doorbell, NobodyIsRungWhoIsAwake) {

@@ -8,11 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "child.hpp"
+#include "deny_watching.hpp"
 
 namespace espalier {
 namespace {
@@ -235,6 +239,48 @@ TEST_F(MemoryWatchTest, TheEndOfOneIsNotTheEndOfOthers) {
   expect_gone(memory, kBytes);
   ASSERT_EQ(::munmap(others, kBytes), 0);
   EXPECT_FALSE(watch_->stirred());
+}
+
+// The descriptor of the process's one watch.
+int watching_descriptor() {
+  for (int fd = 0; fd < 1000; ++fd) {
+    char name[64] = {};
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    if (::readlink(link.c_str(), name, sizeof name - 1) < 0) continue;
+    if (std::string_view(name).find("userfaultfd") != std::string_view::npos) return fd;
+  }
+  return -1;
+}
+
+// The right is lost with memory watched. Who takes memory away does not wait for ever.
+int goes_blind(bool reader) {
+  ::alarm(60);
+  auto made = MemoryWatch::create();
+  if (!made) return 77;
+  MemoryWatch& watch = **made;
+  std::byte* memory = map();
+  if (!watch.watch(memory, kBytes) || !watch.settled() || watch.blindness() != 0) return 1;
+  const int descriptor = watching_descriptor();
+  if (reader ? descriptor < 0 || !test::deny_reading(descriptor) : !test::deny_watching()) return 2;
+  if (::munmap(memory, 4096) != 0) return 3;
+  if (watch.settled()) return 4;
+  if (watch.blindness() != (reader ? EACCES : EPERM)) return 5;
+  if (watch.watch(memory + 4096, 4096)) return 6;
+  return ::munmap(memory, kBytes) == 0 ? 0 : 7;
+}
+
+TEST(MemoryWatchLost, WhenTheOwnerIsRefused) {
+  test::Child child([] { return goes_blind(false); });
+  const int result = child.wait();
+  if (result == 77) GTEST_SKIP() << "memory cannot be watched here";
+  EXPECT_EQ(result, 0);
+}
+
+TEST(MemoryWatchLost, WhenTheReaderIsRefused) {
+  test::Child child([] { return goes_blind(true); });
+  const int result = child.wait();
+  if (result == 77) GTEST_SKIP() << "memory cannot be watched here";
+  EXPECT_EQ(result, 0);
 }
 
 }  // namespace

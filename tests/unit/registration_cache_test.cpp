@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "child.hpp"
+#include "deny_watching.hpp"
 #include "net/rdma/direct_memory.hpp"
 #include "registrar.hpp"
 
@@ -20,7 +22,7 @@ class RegistrationCacheTest : public testing::Test {
     auto made = MemoryWatch::create();
     if (!made) GTEST_SKIP() << made.error().text;
     watch_ = std::move(*made);
-    cache_ = std::make_unique<RegistrationCache>(port_, *watch_, kBytes);
+    cache_ = std::make_unique<RegistrationCache>(port_, *watch_, kBytes, notice_);
     memory_ = map();
   }
   void TearDown() override {
@@ -45,6 +47,7 @@ class RegistrationCacheTest : public testing::Test {
   }
 
   Registrar port_;
+  RegistrationNotice notice_{Log(LogLevel::kError)};
   std::unique_ptr<MemoryWatch> watch_;
   std::unique_ptr<RegistrationCache> cache_;
   std::byte* memory_ = nullptr;
@@ -190,6 +193,64 @@ TEST_F(RegistrationCacheTest, WhatFitsAloneIsNotRefusedForItsNeighbours) {
   EXPECT_NE(use(others, 4 * kPage), 0U);
   EXPECT_LE(cache_->bytes(), kBytes);
   ::munmap(others, kBytes);
+}
+
+struct Warnings {
+  static void write(void* context, LogLevel, Rank, std::string_view) noexcept {
+    ++static_cast<Warnings*>(context)->count;
+  }
+  Log log() { return Log(LogLevel::kWarn, 0, {write, this}); }
+  int count = 0;
+};
+
+// From some moment on the kernel does not say what goes: nothing that was registered is used again.
+int forgets_all_when_nobody_tells() {
+  auto watch = MemoryWatch::create();
+  if (!watch) return 77;
+  Registrar port;
+  Warnings warnings;
+  RegistrationNotice notice(warnings.log());
+  RegistrationCache cache(port, **watch, kBytes, notice);
+  std::vector<std::byte> memory(kBytes);
+  RegistrationCache::Entry* in_use = cache.take(memory.data(), kPage, Use::kRead);
+  RegistrationCache::Entry* idle = cache.take(memory.data() + 8 * kPage, kPage, Use::kRead);
+  if (in_use == nullptr || idle == nullptr || in_use == idle) return 1;
+  cache.give(*idle);
+  if (!test::deny_watching()) return 2;
+  for (int i = 0; i < 3; ++i) {
+    if (cache.take(memory.data() + 8 * kPage, kPage, Use::kRead) != nullptr) return 3;
+  }
+  if (port.live != 1 || cache.count() != 0 || warnings.count != 1) return 4;
+  cache.give(*in_use);
+  return port.live == 0 ? 0 : 5;
+}
+
+TEST(RegistrationLost, WhenNobodyTellsOfMemory) {
+  test::Child child(forgets_all_when_nobody_tells);
+  const int result = child.wait();
+  if (result == 77) GTEST_SKIP() << "memory cannot be watched here";
+  EXPECT_EQ(result, 0);
+}
+
+// The way below is packets: no lease. Said once, and only if it worked before.
+TEST(RegistrationLost, WhenTheSystemRefusesIt) {
+  Registrar port;
+  Warnings warnings;
+  DirectMemory memory(port, {.register_from_bytes = kPage, .log = warnings.log()});
+  std::vector<std::byte> bytes(2 * kPage);
+  port.bytes_max = 0;
+  EXPECT_FALSE(memory.lease(bytes.data(), kPage, Use::kRead));
+  EXPECT_EQ(warnings.count, 0) << "it never worked";
+  port.bytes_max = kPage;
+  Lease lease = memory.lease(bytes.data(), kPage, Use::kRead);
+  EXPECT_TRUE(lease);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(memory.lease(bytes.data(), kPage, Use::kRead));
+  EXPECT_FALSE(memory.add(bytes.data(), kPage).ok());
+  EXPECT_EQ(warnings.count, 1);
+  memory.end(lease);
+  lease = memory.lease(bytes.data(), kPage, Use::kRead);
+  EXPECT_TRUE(lease) << "tried again";
+  memory.end(lease);
 }
 
 }  // namespace
