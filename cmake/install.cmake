@@ -45,4 +45,6 @@ foreach(name espalier espalier-mpi)
   install(FILES ${generated}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-include(cmake/package.cmake)
+if(PROJECT_IS_TOP_LEVEL)
+  include(cmake/package.cmake)
+endif()
