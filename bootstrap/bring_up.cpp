@@ -9,8 +9,8 @@
 #include "bootstrap/api.hpp"
 #include "bootstrap/config_from_env.hpp"
 #include "bootstrap/job.hpp"
+#include "bootstrap/node_memory.hpp"
 #include "core/prng.hpp"
-#include "shm/cma.hpp"
 
 #ifndef PR_SET_PTRACER
 #define PR_SET_PTRACER 0x59616d61
@@ -19,13 +19,14 @@
 namespace espalier {
 namespace {
 
-Outcome exchange_cards(esp_job& job, int memory_file) {
+Outcome exchange_cards(esp_job& job) {
   job.nonce = std::make_unique<std::uint64_t>(job.steady_clock.now_ns() * 0x9e3779b97f4a7c15ULL ^
                                               static_cast<std::uint64_t>(::getpid()) << 32 ^
                                               reinterpret_cast<std::uint64_t>(&job));
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
   if (job.config.cma != CmaMode::kOff) (void)::prctl(PR_SET_PTRACER, ~0UL, 0, 0, 0);
-  Card card = make_card(job.config, *job.nonce, memory_file, job.bootstrap->node_name());
+  const auto* meeting = job.meeting_point ? &job.meeting_point->address() : nullptr;
+  Card card = make_card(job.config, *job.nonce, meeting, job.bootstrap->node_name());
   if (job.network != nullptr) card.addresses = job.network->addresses();
   auto blobs = job.bootstrap->exchange(card_bytes(card));
   if (!blobs) return blobs.error();
@@ -91,67 +92,6 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   return job.network->connect(job.config, job.cards, job.peer_wires, job.clock, job.counters);
 }
 
-// All arenas together should stay well below the last cache, each hold a message or two of a MiB.
-std::uint64_t arena_bytes(std::uint64_t configured, std::size_t ranks) noexcept {
-  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-  if (configured == 0) return std::clamp<std::uint64_t>(32 * kMiB / ranks, 2 * kMiB, 4 * kMiB);
-  return std::max<std::uint64_t>((configured + 4095) / 4096 * 4096, Config::kArenaBytesMin);
-}
-
-Outcome map_segment(esp_job& job, shm::MemoryFile own) {
-  const Rank leader = job.nodes.locals.front();
-  const Card& card = job.cards[static_cast<std::size_t>(leader)];
-  if (leader != job.rank) {
-    auto opened = shm::MemoryFile::open_of(static_cast<pid_t>(card.pid), card.memory_file);
-    if (!opened) return opened.error();
-    own = std::move(*opened);
-  }
-  job.config.heap_bytes = (job.config.heap_bytes + 4095) / 4096 * 4096;
-  // The largest segment depends on it, and all members of a team must cut alike.
-  job.config.shm_arena_bytes = arena_bytes(job.config.shm_arena_bytes, job.nodes.largest);
-  const shm::Layout layout(static_cast<std::uint32_t>(job.nodes.locals.size()),
-                           job.config.shm_arena_bytes, job.config.heap_bytes);
-  auto segment = shm::Segment::map(std::move(own), layout, job.nodes.local_index);
-  if (!segment) return segment.error();
-  job.segment = std::move(*segment);
-  job.heap.emplace(job.segment->heap(job.nodes.local_index), job.config.heap_bytes);
-  const bool asymmetric = std::all_of(
-      job.nodes.locals.begin(), job.nodes.locals.end(),
-      [&](Rank rank) { return job.cards[static_cast<std::size_t>(rank)].asymmetric_fence != 0; });
-  job.doorbell.emplace(job.segment->rank_block(job.nodes.local_index).bell,
-                       job.segment->header().sleepers, asymmetric);
-  prepare_to_ring();
-  return Unit{};
-}
-
-// Which local ranks may this one read by CMA?
-Outcome probe_pulls(esp_job& job) {
-  shm::RankBlock& mine = job.segment->rank_block(job.nodes.local_index);
-  std::size_t allowed = 0;
-  for (std::uint32_t i = 0; i < job.nodes.locals.size(); ++i) {
-    shm::ProbeResult result{shm::PullAccess::kNo, 0};
-    const Card& card = job.cards[static_cast<std::size_t>(job.nodes.locals[i])];
-    if (job.config.cma != CmaMode::kOff) {
-      result = shm::probe_pull(static_cast<pid_t>(card.pid), card.nonce_address, card.nonce);
-    }
-    mine.may_pull[i].store(static_cast<std::uint8_t>(result.access), std::memory_order_relaxed);
-    if (result.access == shm::PullAccess::kYes) {
-      ++allowed;
-    } else if (job.config.cma == CmaMode::kOff) {
-      job.pull_text = "off: ESPALIER_CMA=off";
-    } else if (job.pull_text.empty()) {
-      job.pull_text = fmt::format("denied for rank {}: {}", job.nodes.locals[i],
-                                  shm::explain_denied(result.error_number));
-    }
-  }
-  if (allowed == job.nodes.locals.size())
-    job.pull_text = "available between all ranks of this node";
-  if (job.config.cma == CmaMode::kOn && allowed != job.nodes.locals.size()) {
-    return error(ESP_ERR_UNSUPPORTED, "ESPALIER_CMA=on, but CMA is " + job.pull_text);
-  }
-  return Unit{};
-}
-
 // Measured with esp-bench on 2 cores, where a system call takes 1.1 us and a switch between
 // processes 4.7 us.
 WaitPolicy wait_policy(const esp_job& job) {
@@ -194,12 +134,10 @@ WaitPolicy wait_policy(const esp_job& job) {
 }
 
 void make_wires(esp_job& job) {
-  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals, job.rank,
-                                                *job.bootstrap);
+  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals,
+                                                *job.processes, job.rank, *job.bootstrap);
   std::vector<shm::ShmPeer> peers;
-  for (const Rank r : job.nodes.locals) {
-    peers.push_back({r, static_cast<pid_t>(job.cards[static_cast<std::size_t>(r)].pid)});
-  }
+  for (const Rank r : job.nodes.locals) peers.push_back({r, job.processes->pid(r)});
   shm::ShmOptions options;
   options.quantum_bytes = job.config.cma_quantum_bytes;
   options.crowded = job.nodes.crowded();
@@ -470,12 +408,12 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   const std::uint32_t ranks = std::min(static_cast<std::uint32_t>(job->size), shm::kMaxLocalRanks);
   const shm::Layout layout(ranks, job->config.shm_arena_bytes, job->config.heap_bytes);
   if (auto done = shm::Segment::check_limits(layout); !done) return done.error();
-  auto file = shm::MemoryFile::create();
-  if (!file) return file.error();
-  if (auto done = exchange_cards(*job, file->fd()); !done) return done.error();
+  if (job->size > 1 && allows(*wires, WireKind::kShm)) {
+    if (auto done = open_meeting_point(*job); !done) return done.error();
+  }
+  if (auto done = exchange_cards(*job); !done) return done.error();
   if (auto done = find_peers(*job, *wires); !done) return done.error();
-  if (auto done = map_segment(*job, std::move(*file)); !done) return done.error();
-  if (auto done = probe_pulls(*job); !done) return done.error();
+  if (auto done = share_memory(*job); !done) return done.error();
   fill_tables(*job);
   make_wires(*job);
   make_worker(*job);

@@ -70,7 +70,7 @@ std::string fitting_name(std::string_view name) {
 
 }  // namespace
 
-Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
+Card make_card(const Config& config, const std::uint64_t& nonce, const shm::MeetingAddress* meeting,
                std::string_view node_name) {
   Card card;
   card.bytes = sizeof(CardFields);
@@ -83,8 +83,11 @@ Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file
   card.machine = host.boot_hash;
   card.pid_namespace = host.pid_namespace;
   card.pid = ::getpid();
-  card.pid_start = process_state(card.pid).start;
-  card.memory_file = memory_file;
+  card.pid_start = process_state(VisiblePid::self()).value_or(ProcessState()).start;
+  if (meeting != nullptr) {
+    card.net_namespace = net_namespace();
+    card.meeting = *meeting;
+  }
   card.progress_thread = config.progress_thread ? 1 : 0;
   card.asymmetric_fence = asymmetric_fence_register() ? 1 : 0;
   card.nonce_address = reinterpret_cast<std::uint64_t>(&nonce);
@@ -142,7 +145,7 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   }
   card.host[sizeof card.host - 1] = 0;
   card.node[sizeof card.node - 1] = 0;
-  if (card.pid <= 0 || card.memory_file < 0) return senseless(rank, "no process or no memory");
+  if (card.pid <= 0) return senseless(rank, "no process");
   const auto addresses = bytes.subspan(sizeof(CardFields));
   if (auto done = parse_addresses(addresses, rank, card); !done) return done.error();
   return card;

@@ -16,6 +16,7 @@
 
 #include "core/config.hpp"
 #include "core/status.hpp"
+#include "shm/handover.hpp"
 
 namespace espalier {
 
@@ -26,7 +27,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 5;
+  static constexpr std::uint16_t kVersion = 6;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -35,13 +36,15 @@ struct CardFields {
   char node[64] = {};         // name of the node (a long one: its begin and a hash of it); part of
                               // what makes ranks share memory
   std::uint64_t machine = 0;  // hash of the kernel's boot id: equal on one machine only
-  std::int64_t pid = 0;
-  std::uint64_t pid_start = 0;  // start time of the process, so that a reused pid is noticed
-  std::uint64_t pid_namespace = 0;
-  std::int32_t memory_file = -1;  // descriptor of this rank's candidate for the shared segment
+  std::int64_t pid = 0;       // in its PID namespace: elsewhere it means another process
+  std::uint64_t pid_start = 0;  // start time of the process, so that a reused pid is noticed; 0:
+                                // its /proc does not tell
+  std::uint64_t pid_namespace = 0;  // 0: unknown
+  std::uint64_t net_namespace = 0;  // ranks of different ones cannot meet; 0: nobody can meet it
+  shm::MeetingAddress meeting;      // where it is met
   std::uint8_t progress_thread = 0;
   std::uint8_t asymmetric_fence = 0;
-  std::uint8_t unused[2] = {};
+  std::uint8_t unused[6] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
   std::uint64_t arena_bytes = 0;  // from here to `wires`: settings that must be equal on all ranks
@@ -73,9 +76,9 @@ struct Card : CardFields {
   std::vector<CardAddress> addresses;
 };
 
-// Describes the calling process; `nonce` stays where it is until the job ends. `node_name`: the
-// launcher's.
-Card make_card(const Config& config, const std::uint64_t& nonce, int memory_file,
+// Describes the calling process; `nonce` stays where it is until the job ends. `meeting`: nullptr:
+// it cannot be met. `node_name`: the launcher's.
+Card make_card(const Config& config, const std::uint64_t& nonce, const shm::MeetingAddress* meeting,
                std::string_view node_name);
 std::vector<std::byte> card_bytes(const Card& card);
 // `rank` is for the error text.

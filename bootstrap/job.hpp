@@ -21,6 +21,7 @@
 #include "bootstrap/level_shapes.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/node_liveness.hpp"
+#include "bootstrap/node_processes.hpp"
 #include "bootstrap/one_sided.hpp"
 #include "bootstrap/state_report.hpp"
 #include "bootstrap/team_ids.hpp"
@@ -33,6 +34,7 @@
 #include "core/pool.hpp"
 #include "core/trace.hpp"
 #include "core/worker.hpp"
+#include "shm/handover.hpp"
 #include "shm/heap.hpp"
 #include "shm/shm_wire.hpp"
 
@@ -156,6 +158,9 @@ struct esp_job {
   bool plain_config = true;  // no algorithm, shape, radix or variant is configured
   std::string pull_text;     // why CMA is used or not
   std::unique_ptr<std::uint64_t> nonce;
+  // As long as others may want to know who is there.
+  std::optional<espalier::shm::MeetingPoint> meeting_point;
+  std::optional<espalier::NodeProcesses> processes;
   std::unique_ptr<espalier::shm::Segment> segment;
   std::optional<espalier::Doorbell> doorbell;
   std::optional<espalier::shm::Heap> heap;

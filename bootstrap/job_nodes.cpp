@@ -3,14 +3,32 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
 
 namespace espalier {
+namespace {
+
+// Of a machine without a name others may be, too, and who cannot be met shares nothing.
+bool is_alone(const Card& card) noexcept {
+  return card.machine == 0 || card.net_namespace == 0;
+}
+
+}  // namespace
+
+const char* why_no_memory(const Card& mine, const Card& theirs) noexcept {
+  if (mine.machine != theirs.machine || std::strcmp(mine.node, theirs.node) != 0) {
+    return "another node";
+  }
+  if (is_alone(mine)) return "no Unix sockets or no /proc here";
+  if (is_alone(theirs)) return "no Unix sockets or no /proc there";
+  return "another network namespace of this machine";
+}
 
 JobNodes JobNodes::of(const std::vector<Card>& cards, Rank me, bool share) {
-  using Name = std::tuple<std::uint64_t, std::string, Rank>;
+  using Name = std::tuple<std::uint64_t, std::uint64_t, std::string, Rank>;
   JobNodes made;
   std::map<Name, std::int32_t> numbers;
   const Card& mine = cards[static_cast<std::size_t>(me)];
@@ -20,7 +38,8 @@ JobNodes JobNodes::of(const std::vector<Card>& cards, Rank me, bool share) {
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const Card& card = cards[r];
     const auto rank = static_cast<Rank>(r);
-    const Name name(card.machine, card.node, share ? 0 : rank);
+    const bool shares = share && !is_alone(card);
+    const Name name(card.machine, card.net_namespace, card.node, shares ? kNoRank : rank);
     const auto [at, is_new] = numbers.emplace(name, made.count());
     if (is_new) made.leaders.push_back(rank);
     made.node_of.push_back(at->second);

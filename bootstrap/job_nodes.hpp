@@ -1,8 +1,8 @@
 // JobNodes: which ranks share a node, that is, memory.
 //
-// Same machine and, unless the settings say otherwise, same name of the node by the launcher: the
-// nodes that `esp-run --nodes` emulates are nodes. Values; a function of the cards, so all ranks
-// agree. path: setup
+// Same machine, same network namespace (in which its ranks meet) and, unless the settings say
+// otherwise, same name of the node by the launcher: the nodes that `esp-run --nodes` emulates are
+// nodes. Values; a function of the cards, so all ranks agree. path: setup
 #pragma once
 
 #include <cstdint>
@@ -35,5 +35,8 @@ struct JobNodes {
     return static_cast<std::uint64_t>((machine_ranks + usable_cpus - 1) / usable_cpus);
   }
 };
+
+// Why two ranks are not on one node, for people.
+const char* why_no_memory(const Card& mine, const Card& theirs) noexcept;
 
 }  // namespace espalier

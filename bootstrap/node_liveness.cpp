@@ -7,13 +7,15 @@
 namespace espalier {
 
 NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
-                           const std::vector<Rank>& locals, Rank me, Bootstrap& bootstrap)
+                           const std::vector<Rank>& locals, NodeProcesses& processes, Rank me,
+                           Bootstrap& bootstrap)
     : segment_(segment),
       cards_(cards),
       local_of_rank_(cards.size(), shm::kMaxLocalRanks),
       dead_(cards.size(), false),
       left_(cards.size(), false),
       losses_(cards.size()),
+      processes_(processes),
       me_(me),
       bootstrap_(bootstrap) {
   for (std::uint32_t i = 0; i < locals.size(); ++i) {
@@ -21,11 +23,17 @@ NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards
   }
 }
 
-bool NodeLiveness::process_gone(const Card& card) const noexcept {
-  if (card.pid_namespace != cards_[static_cast<std::size_t>(me_)].pid_namespace) return true;
-  const ProcessState state = process_state(card.pid);
-  return state.letter == 0 || state.letter == 'Z' || state.letter == 'X' ||
-         state.start != card.pid_start;
+// Of a rank that holds no lock. What cannot be looked up: one that has had it is gone, and one that
+// is about to take it is there as long as it can be met.
+bool NodeLiveness::process_gone(Rank rank, bool joined) noexcept {
+  const Card& card = cards_[static_cast<std::size_t>(rank)];
+  if (processes_.in_own_namespace(rank) && card.pid_start != 0) {
+    if (const auto state = process_state(processes_.pid(rank))) {
+      return state->letter == 0 || state->letter == 'Z' || state->letter == 'X' ||
+             state->start != card.pid_start;
+    }
+  }
+  return joined || !shm::MeetingPoint::listener_of(card.meeting).has_value();
 }
 
 void NodeLiveness::take_reports() noexcept {
@@ -42,14 +50,13 @@ bool NodeLiveness::is_dead(Rank rank) noexcept {
 // Of a rank of this node.
 bool NodeLiveness::has_died_here(Rank rank) noexcept {
   const auto r = static_cast<std::size_t>(rank);
-  // A rank of the own process ends with this one, and its lock cannot be seen from here.
-  if (cards_[r].pid == cards_[static_cast<std::size_t>(me_)].pid &&
-      cards_[r].pid_namespace == cards_[static_cast<std::size_t>(me_)].pid_namespace) {
-    return false;
-  }
   const std::uint32_t local = local_of_rank_[r];
-  if (local == shm::kMaxLocalRanks || segment_.holds_lock(local)) return false;
-  dead_[r] = process_gone(cards_[r]);
+  if (local == shm::kMaxLocalRanks) return false;
+  const bool joined = segment_.has_joined(local);
+  if (segment_.holds_lock(local)) return false;
+  // A rank of the own process ends with this one, and its lock cannot be seen from here.
+  if (processes_.is_own(rank)) return false;
+  dead_[r] = process_gone(rank, joined);
   return dead_[r];
 }
 
@@ -75,10 +82,8 @@ void NodeLiveness::note_lost(Rank rank, bool left, const Status& why) noexcept {
 }
 
 bool NodeLiveness::is_stopped(Rank rank) noexcept {
-  const Card& card = cards_[static_cast<std::size_t>(rank)];
   if (local_of_rank_[static_cast<std::size_t>(rank)] == shm::kMaxLocalRanks) return false;
-  if (card.pid_namespace != cards_[static_cast<std::size_t>(me_)].pid_namespace) return false;
-  const char letter = process_state(card.pid).letter;
+  const char letter = process_state(processes_.pid(rank)).value_or(ProcessState()).letter;
   return letter == 'T' || letter == 't';
 }
 

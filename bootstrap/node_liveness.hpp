@@ -2,14 +2,15 @@
 // the launcher and the network report.
 //
 // Dead, on this node: the record lock on the shared segment is gone, and the process is not to be
-// seen any more under its pid and start time (where that can be looked up), or the launcher said
-// so. Threads: owner. path: slow
+// seen any more under its pid and start time (where that can be looked up: in the same PID
+// namespace), or the launcher said so. Threads: owner. path: slow
 #pragma once
 
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
+#include "bootstrap/node_processes.hpp"
 #include "core/liveness.hpp"
 #include "shm/segment.hpp"
 
@@ -19,7 +20,8 @@ class NodeLiveness final : public Liveness {
  public:
   // All outlive this object. Local indices are the positions in `locals` (job ranks).
   NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
-               const std::vector<Rank>& locals, Rank me, Bootstrap& bootstrap);
+               const std::vector<Rank>& locals, NodeProcesses& processes, Rank me,
+               Bootstrap& bootstrap);
 
   bool is_dead(Rank rank) noexcept override;
   bool is_stopped(Rank rank) noexcept override;
@@ -33,7 +35,7 @@ class NodeLiveness final : public Liveness {
   void note_lost(Rank rank, bool left, const Status& why) noexcept;
 
  private:
-  bool process_gone(const Card& card) const noexcept;
+  bool process_gone(Rank rank, bool joined) noexcept;
   bool has_died_here(Rank rank) noexcept;
   void take_reports() noexcept;
 
@@ -43,6 +45,7 @@ class NodeLiveness final : public Liveness {
   std::vector<bool> dead_;
   std::vector<bool> left_;      // of other nodes
   std::vector<Status> losses_;  // ok: it just died
+  NodeProcesses& processes_;
   Rank me_;
   Bootstrap& bootstrap_;
 };

@@ -70,7 +70,9 @@ struct Chooser {
 
   // Empty: this wire reaches the rank.
   std::string obstacle(Rank rank, const RdmaEnd& theirs, WireKind kind) const {
-    if (kind == WireKind::kShm) return nodes.is_local(me, rank) ? "" : "another node";
+    if (kind == WireKind::kShm) {
+      return nodes.is_local(me, rank) ? "" : why_no_memory(card(me), card(rank));
+    }
     if (!has_address(card(me), kind)) return why_closed(kind);
     if (!has_address(card(rank), kind)) return "not open there";
     if (!is_rdma(kind)) return "";

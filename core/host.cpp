@@ -141,6 +141,11 @@ HostIdentity host_identity(std::string_view node_name) {
   return identity;
 }
 
+std::uint64_t net_namespace() noexcept {
+  struct stat status = {};
+  return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
+}
+
 std::vector<int> affinity_cpus() {
   // The kernel refuses a mask smaller than its own; grow until it fits.
   for (int size = 1024; size <= kCpusMax; size *= 4) {

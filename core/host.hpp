@@ -36,6 +36,9 @@ struct HostIdentity {
 };
 // `node_name`: the launcher's name for the (possibly emulated) node; empty: the host name.
 HostIdentity host_identity(std::string_view node_name);
+// Processes of one machine with the same one can connect to each other's Unix sockets that have no
+// path. 0: unknown.
+std::uint64_t net_namespace() noexcept;
 
 // The CPUs (hardware threads, by the kernel's number) the calling thread may run on, ascending.
 std::vector<int> affinity_cpus();

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "core/visible_pid.hpp"
 
 namespace espalier {
 
@@ -10,6 +13,12 @@ struct ProcessState {
   std::uint64_t start = 0;  // clock ticks since boot: tells two users of one process id apart
   char letter = 0;          // as ps shows it: R, S, T, Z, ...
 };
-ProcessState process_state(std::int64_t pid) noexcept;
+// Nothing where that cannot be told: the process cannot be seen from here, or /proc does not show
+// the processes of this PID namespace.
+std::optional<ProcessState> process_state(VisiblePid pid) noexcept;
+
+// Are the numbers in /proc those of this process's PID namespace? It may be mounted for another
+// one, in which the own number means a stranger.
+bool proc_is_of_this_namespace() noexcept;
 
 }  // namespace espalier

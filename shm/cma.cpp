@@ -16,11 +16,11 @@ constexpr std::size_t kBatch = 128;
 
 }  // namespace
 
-ProbeResult probe_pull(pid_t pid, std::uint64_t address, std::uint64_t nonce) noexcept {
+ProbeResult probe_pull(VisiblePid pid, std::uint64_t address, std::uint64_t nonce) noexcept {
   std::uint64_t seen = 0;
   iovec local{&seen, sizeof seen};
   iovec remote{reinterpret_cast<void*>(address), sizeof seen};
-  const ssize_t got = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  const ssize_t got = ::process_vm_readv(pid.number(), &local, 1, &remote, 1, 0);
   if (got < 0) return {PullAccess::kNo, errno};
   if (got != sizeof seen || seen != nonce) return {PullAccess::kNo, 0};
   return {PullAccess::kYes, 0};
@@ -78,12 +78,13 @@ void IovecCursor::advance(std::uint64_t bytes) noexcept {
   }
 }
 
-ssize_t copy_between(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+ssize_t copy_between(CmaDirection direction, VisiblePid pid, std::span<const iovec> local,
                      std::span<const iovec> remote) noexcept {
   return direction == CmaDirection::kPull
-             ? ::process_vm_readv(pid, local.data(), local.size(), remote.data(), remote.size(), 0)
-             : ::process_vm_writev(pid, local.data(), local.size(), remote.data(), remote.size(),
-                                   0);
+             ? ::process_vm_readv(pid.number(), local.data(), local.size(), remote.data(),
+                                  remote.size(), 0)
+             : ::process_vm_writev(pid.number(), local.data(), local.size(), remote.data(),
+                                   remote.size(), 0);
 }
 
 // The kernel stops at the end of the shorter list, so the two batches need not be of one length.

@@ -9,7 +9,6 @@
 // Threads: owner. path: data (CmaCopy), setup (probe)
 #pragma once
 
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -19,6 +18,7 @@
 #include <string>
 
 #include "core/status.hpp"
+#include "core/visible_pid.hpp"
 
 namespace espalier::shm {
 
@@ -30,7 +30,7 @@ struct ProbeResult {
 };
 
 // Reads 8 bytes at `address` of process `pid` and compares them with `nonce`.
-ProbeResult probe_pull(pid_t pid, std::uint64_t address, std::uint64_t nonce) noexcept;
+ProbeResult probe_pull(VisiblePid pid, std::uint64_t address, std::uint64_t nonce) noexcept;
 
 // Why reading is denied and what would help, for people.
 std::string explain_denied(int error_number);
@@ -44,13 +44,13 @@ constexpr bool is_refusal(const Status& status) noexcept {
 enum class CmaDirection : std::uint8_t { kPull, kPush };
 
 // The system call: what it answers, and errno. Both lists hold at most IOV_MAX ranges.
-ssize_t copy_between(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+ssize_t copy_between(CmaDirection direction, VisiblePid pid, std::span<const iovec> local,
                      std::span<const iovec> remote) noexcept;
 
 // Another kernel than this machine's, for tests: one that refuses.
 class CmaKernel {
  public:
-  virtual ssize_t copy(CmaDirection direction, pid_t pid, std::span<const iovec> local,
+  virtual ssize_t copy(CmaDirection direction, VisiblePid pid, std::span<const iovec> local,
                        std::span<const iovec> remote) noexcept = 0;
 
  protected:
@@ -85,7 +85,7 @@ class IovecCursor {
 class CmaCopy {
  public:
   CmaCopy() = default;
-  CmaCopy(CmaDirection direction, pid_t pid, IovecCursor remote, IovecCursor local,
+  CmaCopy(CmaDirection direction, VisiblePid pid, IovecCursor remote, IovecCursor local,
           CmaKernel* kernel = nullptr) noexcept
       : remote_(remote),
         local_(local),
@@ -93,7 +93,7 @@ class CmaCopy {
         kernel_(kernel),
         pid_(pid),
         direction_(direction) {}
-  static CmaCopy pull(pid_t pid, std::uint64_t remote, void* local, std::uint64_t bytes,
+  static CmaCopy pull(VisiblePid pid, std::uint64_t remote, void* local, std::uint64_t bytes,
                       CmaKernel* kernel = nullptr) noexcept {
     return {CmaDirection::kPull, pid, IovecCursor(iovec{reinterpret_cast<void*>(remote), bytes}),
             IovecCursor(iovec{local, bytes}), kernel};
@@ -112,7 +112,7 @@ class CmaCopy {
   IovecCursor remote_, local_;
   std::uint64_t bytes_ = 0, copied_ = 0;
   CmaKernel* kernel_ = nullptr;  // nullptr: this machine's
-  pid_t pid_ = 0;
+  VisiblePid pid_;
   CmaDirection direction_ = CmaDirection::kPull;
 };
 

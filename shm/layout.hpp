@@ -9,6 +9,7 @@
 // path: data (plain arithmetic)
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,9 @@ inline constexpr std::uint32_t kMailWords = kMaxLocalRanks / 64;
 inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
 // In Cell::ticket: the send is synchronous, its receive answers kTaken.
 inline constexpr std::uint16_t kSynchronous = 0x8000;
+
+// Drawn by chance, known to the ranks of one job.
+using Key = std::array<std::byte, 16>;
 
 enum class CellKind : std::uint8_t {
   kInline,  // payload in the cell
@@ -83,6 +87,7 @@ struct RankBlock {
     // 0. The leader's, before released = 2: the first that anybody has.
     std::atomic<std::uint64_t> found;
     std::atomic<std::uint32_t> left;      // by the owner: it has finalized
+    std::atomic<std::uint32_t> joined;    // by the owner: it has locked its byte of the file
     std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
                                           // hold segments of it may move them out
   };
@@ -110,7 +115,18 @@ struct alignas(128) PathChoice {
   std::atomic<std::uint64_t> in_ns, out_ns, pull_ns;
 };
 
+// Whose file this is. Written by the rank that makes it before anybody else has it, and held by the
+// others against what they expect before they map it.
+struct Stamp {
+  static constexpr std::uint64_t kMagic = 0x3174674553505345;
+  std::uint64_t magic = kMagic;
+  std::uint64_t bytes = 0;  // of the whole file
+  Key nonce{};              // of the job
+  friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+
 struct Header {
+  alignas(128) Stamp stamp;
   SleeperCount sleepers;
   PathChoice path_choice;
 };

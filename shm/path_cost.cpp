@@ -68,8 +68,8 @@ PathCost measure_path_cost(std::uint64_t bytes) noexcept {
   const std::uint64_t out_ns = best_ns([&] { copy(to, between); });
   bool allowed = true;
   const std::uint64_t pull_ns = best_ns([&] {
-    CmaCopy pull =
-        CmaCopy::pull(::getpid(), reinterpret_cast<std::uint64_t>(from.at(0)), to.at(0), bytes);
+    CmaCopy pull = CmaCopy::pull(VisiblePid::self(), reinterpret_cast<std::uint64_t>(from.at(0)),
+                                 to.at(0), bytes);
     std::uint64_t calls = 0;
     while (allowed && !pull.done()) allowed = pull.advance(kSegment, calls).ok();
   });

@@ -13,9 +13,15 @@
 namespace espalier::shm {
 namespace {
 
-Error gone(pid_t pid) {
-  return error(ESP_ERR_PEER_DIED,
-               fmt::format("process {} has ended (its id may have been given to another)", pid));
+Error gone(VisiblePid pid) {
+  return error(
+      ESP_ERR_PEER_DIED,
+      fmt::format("process {} has ended (its id may have been given to another)", pid.number()));
+}
+
+// 0 where it cannot be told: nobody's.
+std::uint64_t start_of(VisiblePid pid) noexcept {
+  return process_state(pid).value_or(ProcessState()).start;
 }
 
 const char* name(RegionAccess access) noexcept {
@@ -32,12 +38,12 @@ const char* name(RegionAccess access) noexcept {
 
 }  // namespace
 
-Result<Process> Process::open(pid_t pid, std::uint64_t start) {
+Result<Process> Process::open(VisiblePid pid, std::uint64_t start) {
   // The descriptor first: it stays with the process whose start time is read afterwards.
-  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid.number(), 0));
   if (pidfd < 0 && errno == ESRCH) return gone(pid);
   Process process(pid, start, pidfd);
-  if (start == 0 || process_state(pid).start != start) return gone(pid);
+  if (start == 0 || start_of(pid) != start) return gone(pid);
   return process;
 }
 
@@ -46,7 +52,7 @@ Process::~Process() {
 }
 
 bool Process::alive() const noexcept {
-  if (pidfd_ < 0) return process_state(pid_).start == start_;
+  if (pidfd_ < 0) return start_of(pid_) == start_;
   return ::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0 || errno != ESRCH;
 }
 

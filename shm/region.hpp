@@ -7,8 +7,6 @@
 // are kept in it. Threads: owner. path: slow (Process), data (get, put)
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -22,7 +20,7 @@ namespace espalier::shm {
 enum class RegionAccess : std::uint8_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 
 struct Region {
-  pid_t pid = 0;
+  VisiblePid pid;
   std::uint64_t pid_start = 0;  // start time of the process, as ProcessState::start
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
@@ -39,21 +37,21 @@ struct RegionRange {
 class Process {
  public:
   // ESP_ERR_PEER_DIED when the process is gone or its id has been given to another.
-  static Result<Process> open(pid_t pid, std::uint64_t start);
+  static Result<Process> open(VisiblePid pid, std::uint64_t start);
   Process(Process&& other) noexcept
       : pid_(other.pid_), start_(other.start_), pidfd_(std::exchange(other.pidfd_, -1)) {}
   Process& operator=(Process&&) = delete;
   ~Process();
 
-  pid_t pid() const noexcept { return pid_; }
+  VisiblePid pid() const noexcept { return pid_; }
   std::uint64_t start() const noexcept { return start_; }
   bool alive() const noexcept;
 
  private:
-  Process(pid_t pid, std::uint64_t start, int pidfd) noexcept
+  Process(VisiblePid pid, std::uint64_t start, int pidfd) noexcept
       : pid_(pid), start_(start), pidfd_(pidfd) {}
 
-  pid_t pid_;
+  VisiblePid pid_;
   std::uint64_t start_;
   int pidfd_;  // -1: the kernel has no pidfds, /proc is asked every time
 };

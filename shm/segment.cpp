@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -30,6 +32,20 @@ Error mapping_error(const Layout& layout, int number) {
                       number);
 }
 
+// Growing past the limit would not only fail, but also raise SIGXFSZ.
+Outcome check_file_size(std::uint64_t bytes) {
+  rlimit file_size{};
+  if (::getrlimit(RLIMIT_FSIZE, &file_size) != 0 || file_size.rlim_cur >= bytes) return Unit{};
+  return system_error(fmt::format("the node's shared memory needs a file of {} MiB and the file "
+                                  "size limit (`ulimit -f`) is {} KiB",
+                                  bytes >> 20, file_size.rlim_cur >> 10),
+                      EFBIG);
+}
+
+// It never changes its size, and nobody can change that.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr off_t kStampAt = offsetof(Header, stamp);
+
 struct flock byte_lock(std::uint32_t index) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -41,39 +57,50 @@ struct flock byte_lock(std::uint32_t index) noexcept {
 
 }  // namespace
 
-Result<MemoryFile> MemoryFile::create() {
-  const int fd = ::memfd_create("espalier", MFD_CLOEXEC);
-  if (fd < 0) return system_error("memfd_create", errno);
-  return MemoryFile(fd);
-}
-
-Result<MemoryFile> MemoryFile::open_of(pid_t pid, int descriptor) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", pid, descriptor);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) {
+Result<MemoryFile> MemoryFile::create(std::uint64_t bytes, const Key& nonce) {
+  if (auto allowed = check_file_size(bytes); !allowed) return allowed.error();
+  Descriptor file(::memfd_create("espalier", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.is_open()) return system_error("memfd_create", errno);
+  if (::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) {
     const int number = errno;
-    return system_error(fmt::format("opening the node's shared memory through {} (has process "
-                                    "{} ended? or are the ranks of different users or PID "
-                                    "namespaces?)",
-                                    path, pid),
+    return system_error(fmt::format("growing the node's shared memory to {} MiB", bytes >> 20),
                         number);
   }
-  return MemoryFile(fd);
+  Stamp stamp;
+  stamp.bytes = bytes;
+  stamp.nonce = nonce;
+  if (::pwrite(file.fd(), &stamp, sizeof stamp, kStampAt) != sizeof stamp ||
+      ::fcntl(file.fd(), F_ADD_SEALS, kSeals) != 0) {
+    return system_error("sealing the node's shared memory", errno);
+  }
+  return MemoryFile(std::move(file), bytes);
 }
 
-MemoryFile::~MemoryFile() {
-  if (fd_ >= 0) ::close(fd_);
+// Reads only: it may be anybody's.
+Result<MemoryFile> MemoryFile::adopt(Descriptor file, std::uint64_t bytes, const Key& nonce) {
+  const int seals = ::fcntl(file.fd(), F_GET_SEALS);
+  struct stat status {};
+  Stamp expected, seen;
+  expected.bytes = bytes;
+  expected.nonce = nonce;
+  const char* wrong = nullptr;
+  if (seals < 0 || (seals & kSeals) != kSeals) {
+    wrong = "it is no sealed memory file";
+  } else if (::fstat(file.fd(), &status) != 0 ||
+             static_cast<std::uint64_t>(status.st_size) != bytes) {
+    wrong = "it has another size";
+  } else if (::pread(file.fd(), &seen, sizeof seen, kStampAt) != sizeof seen || seen != expected) {
+    wrong = "it is not of this job";
+  }
+  if (wrong == nullptr) return MemoryFile(std::move(file), bytes);
+  return error(ESP_ERR_SYSTEM,
+               fmt::format("what was handed over as the node's shared memory is not it: {}; "
+                           "nothing of it was touched",
+                           wrong));
 }
 
 Outcome Segment::check_limits(const Layout& layout) {
-  rlimit file_size{};
-  // Growing past the limit would not only fail, but also raise SIGXFSZ.
-  if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < layout.total()) {
-    return system_error(fmt::format("the node's shared memory needs a file of {} MiB and the file "
-                                    "size limit (`ulimit -f`) is {} KiB",
-                                    layout.total() >> 20, file_size.rlim_cur >> 10),
-                        EFBIG);
-  }
+  if (auto allowed = check_file_size(layout.total()); !allowed) return allowed;
   void* base = ::mmap(nullptr, layout.total(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return mapping_error(layout, errno);
   ::munmap(base, layout.total());
@@ -82,12 +109,7 @@ Outcome Segment::check_limits(const Layout& layout) {
 
 Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& layout,
                                               std::uint32_t index) {
-  if (auto allowed = check_limits(layout); !allowed) return allowed.error();
-  const std::uint64_t mib = layout.total() >> 20;
-  if (::ftruncate(file.fd(), static_cast<off_t>(layout.total())) != 0) {
-    const int number = errno;
-    return system_error(fmt::format("growing the node's shared memory to {} MiB", mib), number);
-  }
+  ESP_ASSERT(file.bytes() == layout.total());
   void* base = ::mmap(nullptr, layout.total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                       file.fd(), 0);
   if (base == MAP_FAILED) {
@@ -103,8 +125,10 @@ Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& lay
     ::munmap(base, layout.total());
     return system_error("locking the own byte of the node's shared memory", number);
   }
-  return std::unique_ptr<Segment>(
+  std::unique_ptr<Segment> segment(
       new Segment(std::move(file), layout, index, static_cast<std::byte*>(base)));
+  segment->rank_block(index).flags.joined.store(1, std::memory_order_release);
+  return segment;
 }
 
 Segment::~Segment() {

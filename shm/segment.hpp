@@ -1,38 +1,37 @@
 // Segment: the mapping of the node's shared memory file, and who of the node is still alive.
 //
-// The file is a memfd of the lowest local rank; the others open it through /proc/PID/fd, so there
-// is never a name in /dev/shm and nothing survives the last process. Liveness: every rank holds a
+// The file is a memfd of the lowest local rank, which hands its descriptor to the others
+// (handover.hpp), so there is never a name in /dev/shm and nothing survives the last process. It
+// has its size, and the seals that keep it, before anybody else sees it. Whoever gets a descriptor
+// holds it against what it expects before it maps or writes anything. Liveness: every rank holds a
 // POSIX record lock on byte `index` of the file; the kernel drops it with the process, however it
-// ends, also across PID namespaces.
-// Ownership: maps at map(), unmaps at destruction. Threads: owner. path: setup, slow (alive)
+// ends, also across PID namespaces. Ownership: maps at map(), unmaps at destruction. Threads:
+// owner. path: setup, slow (alive)
 #pragma once
-
-#include <sys/types.h>
 
 #include <memory>
 #include <utility>
 
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 #include "shm/layout.hpp"
 
 namespace espalier::shm {
 
-// An anonymous memory file, sized later by whoever maps it. Closed on destruction.
+// An anonymous memory file of a fixed size, which says whose it is.
 class MemoryFile {
  public:
-  static Result<MemoryFile> create();
-  static Result<MemoryFile> open_of(pid_t pid, int descriptor);
-  MemoryFile(MemoryFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  MemoryFile& operator=(MemoryFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~MemoryFile();
-  int fd() const noexcept { return fd_; }
+  static Result<MemoryFile> create(std::uint64_t bytes, const Key& nonce);
+  // Of a descriptor that came from elsewhere: only if it is what create() with these makes.
+  static Result<MemoryFile> adopt(Descriptor file, std::uint64_t bytes, const Key& nonce);
+  int fd() const noexcept { return file_.fd(); }
+  std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  explicit MemoryFile(int fd) noexcept : fd_(fd) {}
-  int fd_ = -1;
+  MemoryFile(Descriptor file, std::uint64_t bytes) noexcept
+      : file_(std::move(file)), bytes_(bytes) {}
+  Descriptor file_;
+  std::uint64_t bytes_;
 };
 
 class Segment {
@@ -40,8 +39,7 @@ class Segment {
   // Would the limits of this process let it map a segment of that size? Asked before others rely on
   // it, so that all ranks of a job under the same limits answer alike.
   static Outcome check_limits(const Layout& layout);
-  // Takes the file, grows it to layout.total() (every rank does, to the same size) and maps it.
-  // `index`: own local index.
+  // Takes the file, which has layout.total() bytes, and maps it. `index`: own local index.
   static Result<std::unique_ptr<Segment>> map(MemoryFile file, const Layout& layout,
                                               std::uint32_t index);
   ~Segment();
@@ -50,6 +48,7 @@ class Segment {
 
   const Layout& layout() const noexcept { return layout_; }
   std::uint32_t index() const noexcept { return index_; }
+  int fd() const noexcept { return file_.fd(); }  // of the file
   std::byte* at(std::uint64_t offset) const noexcept { return base_ + offset; }
   Header& header() const noexcept { return *reinterpret_cast<Header*>(base_); }
   RankBlock& rank_block(std::uint32_t r) const noexcept {
@@ -75,6 +74,10 @@ class Segment {
   // Does the process of local rank r still hold its lock? The locks of one's own process are
   // invisible: callers exclude ranks of their own process.
   bool holds_lock(std::uint32_t r) const noexcept;
+  // Has it ever? Asked before the lock is looked at: who has joined and holds none has lost it.
+  bool has_joined(std::uint32_t r) const noexcept {
+    return rank_block(r).flags.joined.load(std::memory_order_acquire) != 0;
+  }
 
  private:
   Segment(MemoryFile file, const Layout& layout, std::uint32_t index, std::byte* base) noexcept

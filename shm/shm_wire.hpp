@@ -16,8 +16,6 @@
 // Ownership: borrows segment, counters, doorbell; all outlive it. Threads: owner. path: data
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <span>
 #include <vector>
@@ -38,7 +36,7 @@ namespace espalier::shm {
 
 struct ShmPeer {
   Rank rank = kNoRank;  // in the job
-  pid_t pid = 0;
+  VisiblePid pid;
 };
 
 struct ShmOptions {
@@ -134,7 +132,7 @@ class ShmWire final : public Wire {
     PairBlock* out = nullptr;  // we send
     PairBlock* in = nullptr;   // we receive
     Rank rank = kNoRank;
-    pid_t pid = 0;
+    VisiblePid pid;
     std::uint32_t sent = 0, drained_seen = 0;          // cells
     std::uint64_t ticket_next = 0, ticket_oldest = 0;  // tickets; never wrap, so laps alternate
     std::uint32_t ops_open = 0;                        // tickets with an op

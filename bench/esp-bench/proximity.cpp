@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <climits>
+#include <cstdint>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "esp-bench/clock.hpp"
@@ -37,22 +41,44 @@ void announce_over(Court& court) {
   syscall(SYS_futex, &court.over, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Rank 0 makes anonymous memory; the others open it through /proc, so nothing has a name.
+// Of this process; 0 where /proc shows another one's processes, or nothing.
+std::uint64_t pid_namespace() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    // From the namespace of /proc down to the own one.
+    if (line.rfind("NSpid:", 0) == 0 && line != "NSpid:\t" + std::to_string(getpid())) return 0;
+  }
+  struct stat space {};
+  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+}
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// Rank 0 makes anonymous memory; the others open it through /proc, so nothing has a name. In
+// another PID namespace its number means another process.
 Court* share_court(Backend& backend) {
-  int address[2] = {-1, -1};  // pid and descriptor of rank 0
+  struct {
+    std::uint64_t space = 0;
+    int pid = -1, descriptor = -1;
+  } address;  // of rank 0
   int fd = -1;
   if (backend.rank() == 0) {
-    fd = memfd_create("esp-bench", MFD_CLOEXEC);
-    if (fd >= 0 && ftruncate(fd, sizeof(Court)) == 0) {
-      address[0] = getpid();
-      address[1] = fd;
+    fd = memfd_create("esp-bench", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, sizeof(Court)) == 0 && fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
+      address = {pid_namespace(), getpid(), fd};
     }
   }
-  backend.bcast(address, sizeof address, 0);
-  if (backend.rank() != 0 && address[1] >= 0) {
+  backend.bcast(&address, sizeof address, 0);
+  const bool visible = address.space != 0 && address.space == pid_namespace();
+  if (backend.rank() != 0 && address.descriptor >= 0 && visible) {
     const std::string path =
-        "/proc/" + std::to_string(address[0]) + "/fd/" + std::to_string(address[1]);
+        "/proc/" + std::to_string(address.pid) + "/fd/" + std::to_string(address.descriptor);
     fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    struct stat file {};
+    const int seals = fcntl(fd, F_GET_SEALS);  // -1: no memory file
+    const bool is_it = seals >= 0 && (seals & kSeals) == kSeals && fstat(fd, &file) == 0 &&
+                       file.st_size == sizeof(Court);
+    if (fd >= 0 && !is_it) close(std::exchange(fd, -1));
   }
   void* memory = MAP_FAILED;
   if (fd >= 0) memory = mmap(nullptr, sizeof(Court), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

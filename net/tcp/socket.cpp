@@ -30,10 +30,6 @@ void set(int fd, int level, int option, int value) noexcept {
 
 }  // namespace
 
-void Descriptor::close() noexcept {
-  if (fd_ >= 0) (void)::close(std::exchange(fd_, -1));
-}
-
 Error socket_error(const char* call, int failure) {
   const bool limit =
       failure == EMFILE || failure == ENFILE || failure == ENOBUFS || failure == ENOMEM;

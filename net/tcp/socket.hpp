@@ -1,38 +1,15 @@
-// Descriptor, and the few things that TcpLink asks the kernel for when it makes connections.
+// The few things that TcpLink asks the kernel for when it makes connections.
 // path: setup
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 #include "net/tcp/address.hpp"
 
 namespace espalier::net {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-      close();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  int fd() const noexcept { return fd_; }
-  bool is_open() const noexcept { return fd_ >= 0; }
-  void close() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 // "connect: Connection refused", with the errno in the status.
 Error socket_error(const char* call, int failure);

@@ -51,8 +51,9 @@ struct Node {
     nodes.locals = {me};
     post.me = me;
     post.letters = &letters;
-    auto file = shm::MemoryFile::create();
-    segment = std::move(*shm::Segment::map(std::move(*file), shm::Layout(1, 65536, 0), 0));
+    const shm::Layout layout(1, 65536, 0);
+    auto file = shm::MemoryFile::create(layout.total(), {});
+    segment = std::move(*shm::Segment::map(std::move(*file), layout, 0));
     leaving = std::make_unique<Leaving>(nodes, *segment, deaths, post, clock, me);
   }
   JobNodes nodes;

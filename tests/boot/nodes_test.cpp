@@ -19,7 +19,7 @@ Card card(std::uint64_t machine, std::string_view node, int cpu, bool tcp = true
   made.bytes = sizeof(CardFields);
   made.machine = machine;
   made.pid = 100 + cpu;
-  made.memory_file = 3;
+  made.net_namespace = 1;
   std::memcpy(made.node, node.data(), node.size());
   CPU_ZERO(&made.cpus);
   CPU_SET(static_cast<std::size_t>(cpu), &made.cpus);
@@ -32,6 +32,7 @@ std::vector<Card> three_nodes() {
   return {card(1, "a", 0), card(1, "b", 1), card(2, "a", 0), card(1, "a", 2), card(2, "a", 1)};
 }
 
+constexpr shm::MeetingAddress kMeeting = {};
 const std::vector<WireKind> kBoth = {WireKind::kShm, WireKind::kTcp};
 const std::string kNoRdma = ", rc: excluded by WIRES, ud: excluded by WIRES";
 
@@ -161,7 +162,9 @@ TEST(Cards, ComeBackAsTheyWere) {
 TEST(Cards, LongNamesOfNodesStayDifferent) {
   const std::uint64_t nonce = 1;
   const std::string common(70, 'x');
-  const auto made = [&](const std::string& name) { return make_card(Config(), nonce, 3, name); };
+  const auto made = [&](const std::string& name) {
+    return make_card(Config(), nonce, &kMeeting, name);
+  };
   const std::vector<Card> cards = {made(common + "0"), made(common + "1"), made(common + "0")};
   EXPECT_EQ(JobNodes::of(cards, 0, true).node_of, (std::vector<std::int32_t>{0, 1, 0}));
   EXPECT_TRUE(std::string(cards[0].node).starts_with(common.substr(0, 40))) << "for people";
@@ -202,9 +205,9 @@ TEST(Cards, SettingsThatDifferAreShown) {
   const std::uint64_t nonce = 1;
   const auto text = [&](auto set) {
     Config config;
-    const Card mine = make_card(config, nonce, 3, "node");
+    const Card mine = make_card(config, nonce, &kMeeting, "node");
     set(config);
-    return check_agreement({mine, make_card(config, nonce, 3, "node")}, 0).error().text;
+    return check_agreement({mine, make_card(config, nonce, &kMeeting, "node")}, 0).error().text;
   };
   EXPECT_EQ(text([](Config& c) { c.radix = 3; }),
             "ESPALIER_RADIX differs between rank 0 and rank 1: automatic and 3");
@@ -217,7 +220,7 @@ TEST(Cards, SettingsThatDifferAreShown) {
   EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
             "ESPALIER_WIRES differs between rank 0 and rank 1");
   // What a damaged card says.
-  const Card mine = make_card(Config(), nonce, 3, "node");
+  const Card mine = make_card(Config(), nonce, &kMeeting, "node");
   Card damaged = mine;
   damaged.shape = 77;
   EXPECT_EQ(check_agreement({mine, damaged}, 0).error().text,
@@ -232,7 +235,7 @@ TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
     const auto made = [&](const std::string& topology) {
       Config config;
       config.topology = topology;
-      return make_card(config, nonce, 3, "node");
+      return make_card(config, nonce, &kMeeting, "node");
     };
     return check_agreement({made(mine), made(others)}, 0);
   };
@@ -249,9 +252,9 @@ TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
   // The same path on two machines.
   Config config;
   config.topology = one;
-  const Card before = make_card(config, nonce, 3, "node");
+  const Card before = make_card(config, nonce, &kMeeting, "node");
   folder.write("one.xml", "<topology>3</topology>");
-  const auto differ = check_agreement({before, make_card(config, nonce, 3, "node")}, 0);
+  const auto differ = check_agreement({before, make_card(config, nonce, &kMeeting, "node")}, 0);
   ASSERT_FALSE(differ.ok());
   EXPECT_NE(differ.error().text.find("ESPALIER_TOPOLOGY differs"), std::string::npos);
 }

@@ -38,7 +38,7 @@ Card card(const char* node, const Has& has, const verbs::Endpoint& at = endpoint
   made.bytes = sizeof(CardFields);
   made.machine = 1;
   made.pid = 1;
-  made.memory_file = 3;
+  made.net_namespace = 1;
   made.node[0] = node[0];
   if (has.datagrams) made.addresses.push_back(datagrams_at(at));
   if (has.connections) made.addresses.push_back({WireKind::kRc, {}});

@@ -17,38 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/nodes/folder.hpp"
 #include "tests/nodes/probe.hpp"
 
 namespace {
-
-// ---- a bootstrap of files
-
-struct Folder {
-  std::string path;
-  int rank = 0, size = 0, round = 0;
-
-  std::string name(int of) const {
-    return path + "/" + std::to_string(round) + "." + std::to_string(of);
-  }
-  static int allgather(void* context, const void* mine, size_t bytes, void* all) {
-    auto& self = *static_cast<Folder*>(context);
-    ++self.round;
-    const std::string draft = self.name(self.rank) + ".draft";
-    std::ofstream(draft, std::ios::binary)
-        .write(static_cast<const char*>(mine), static_cast<std::streamsize>(bytes));
-    if (std::rename(draft.c_str(), self.name(self.rank).c_str()) != 0) return 1;
-    for (int r = 0; r < self.size; ++r) {
-      for (int tries = 0; ::access(self.name(r).c_str(), R_OK) != 0; ++tries) {
-        if (tries == 3000) return 1;
-        ::usleep(10'000);
-      }
-      std::ifstream(self.name(r), std::ios::binary)
-          .read(static_cast<char*>(all) + static_cast<std::size_t>(r) * bytes,
-                static_cast<std::streamsize>(bytes));
-    }
-    return 0;
-  }
-};
 
 // ---- what is done
 
@@ -130,14 +102,13 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::string mode = argv[1];
   Folder folder;
-  esp_bootstrap files = {&folder, 0, 0, &Folder::allgather, nullptr};
+  esp_bootstrap files;
   esp_job_options options = ESP_JOB_OPTIONS_INIT;
   const bool alone = mode == "files" || mode == "lose";
   if (alone) {
     if (argc < 5) return 2;
-    folder.path = argv[2];
-    folder.rank = files.rank = std::atoi(argv[3]);
-    folder.size = files.size = std::atoi(argv[4]);
+    folder = {argv[2], std::atoi(argv[3]), std::atoi(argv[4])};
+    files = folder.bootstrap();
     options.bootstrap = &files;
   }
   const Rank r = join(&options);

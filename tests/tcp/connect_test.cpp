@@ -31,7 +31,7 @@ struct Silent {
     if (made) listener = std::move(*made);
   }
   net::TcpAddress address;
-  net::Descriptor listener;
+  Descriptor listener;
 };
 
 bool all_complete(const Messages& all) {

@@ -147,7 +147,7 @@ class RawPeer {
   }
 
   LoneRank& other_;
-  net::Descriptor socket_;
+  Descriptor socket_;
 };
 
 }  // namespace espalier::test

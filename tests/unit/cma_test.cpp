@@ -52,15 +52,15 @@ class Owner {
           return 0;
         }) {
     wait_for(told_->step, 1);
-    region_ = {child_.pid(), process_state(child_.pid()).start, told_->address,
-               kBytes,       RegionAccess::kReadWrite,          7};
+    const VisiblePid pid(child_.pid());
+    region_ = {pid, process_state(pid)->start, told_->address, kBytes, RegionAccess::kReadWrite, 7};
   }
   // Does its memory hold the complement of the pattern?
   bool got_complement() {
     told_->step.store(2);
     return child_.wait() == 0;
   }
-  pid_t pid() const { return child_.pid(); }
+  VisiblePid pid() const { return VisiblePid(child_.pid()); }
   const Told& told() const { return *told_; }
   Region region() const { return region_; }
   Child& child() { return child_; }
@@ -102,7 +102,7 @@ TEST(CmaProbe, AChildMayBeReadAndTheNonceDecides) {
 
 TEST(CmaProbe, AProcessThatIsGoneSaysSo) {
   Child child([] { return 0; });
-  const pid_t pid = child.pid();
+  const VisiblePid pid(child.pid());
   (void)child.wait();
   const ProbeResult result = probe_pull(pid, 4096, 1);
   EXPECT_EQ(result.error_number, ESRCH);
@@ -114,12 +114,12 @@ TEST(CmaProbe, ForbiddenBySeccompIsNoAndExplained) {
     Child child([number] {
       const std::uint64_t nonce = kNonce;
       const auto at = reinterpret_cast<std::uint64_t>(&nonce);
-      if (probe_pull(::getpid(), at, kNonce).access != PullAccess::kYes) return 1;
+      if (probe_pull(VisiblePid::self(), at, kNonce).access != PullAccess::kYes) return 1;
       scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
       (void)seccomp_rule_add(filter, SCMP_ACT_ERRNO(static_cast<std::uint32_t>(number)),
                              SCMP_SYS(process_vm_readv), 0);
       if (seccomp_load(filter) != 0) return 2;
-      const ProbeResult result = probe_pull(::getpid(), at, kNonce);
+      const ProbeResult result = probe_pull(VisiblePid::self(), at, kNonce);
       if (result.access != PullAccess::kNo || result.error_number != number) return 3;
       return explain_denied(number).find("seccomp") == std::string::npos ? 4 : 0;
     });
@@ -215,8 +215,8 @@ TEST(CmaCopy, MemoryThatIsNotThereEndsTheCopyAfterWhatWas) {
   std::memset(memory, 9, 3 * page);
   ::munmap(memory + 2 * page, page);
   std::vector<std::byte> to(3 * page);
-  CmaCopy copy =
-      CmaCopy::pull(::getpid(), reinterpret_cast<std::uint64_t>(memory), to.data(), to.size());
+  CmaCopy copy = CmaCopy::pull(VisiblePid::self(), reinterpret_cast<std::uint64_t>(memory),
+                               to.data(), to.size());
   std::uint64_t calls = 0;
   const Status status = copy.advance(to.size(), calls);
   EXPECT_EQ(status.code(), ESP_ERR_SYSTEM);

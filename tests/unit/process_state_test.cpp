@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <limits>
 #include <string>
 
 #include "child.hpp"
@@ -13,10 +14,16 @@
 namespace espalier {
 namespace {
 
+ProcessState state_of(pid_t pid) {
+  const auto state = process_state(VisiblePid(pid));
+  EXPECT_TRUE(state.has_value());
+  return state.value_or(ProcessState());
+}
+
 TEST(ProcessState, OfThisProcess) {
-  const ProcessState self = process_state(::getpid());
+  const ProcessState self = state_of(::getpid());
   EXPECT_EQ(self.letter, 'R');
-  EXPECT_EQ(process_state(::getpid()).start, self.start);
+  EXPECT_EQ(state_of(::getpid()).start, self.start);
   // Field 22, counted another way: this name has no blanks.
   const std::string text = read_text_file("/proc/self/stat").value();
   std::size_t at = 0;
@@ -26,20 +33,20 @@ TEST(ProcessState, OfThisProcess) {
 
 // A name that looks like the end of the name and further fields.
 TEST(ProcessState, NameMayHoldAnything) {
-  const ProcessState plain = process_state(::getpid());
+  const ProcessState plain = state_of(::getpid());
   char before[16];
   ASSERT_EQ(::prctl(PR_GET_NAME, before), 0);
   ASSERT_EQ(::prctl(PR_SET_NAME, ") Z 1 2) X 3"), 0);
-  const ProcessState renamed = process_state(::getpid());
+  const ProcessState renamed = state_of(::getpid());
   ASSERT_EQ(::prctl(PR_SET_NAME, before), 0);
   EXPECT_EQ(renamed.letter, 'R');
   EXPECT_EQ(renamed.start, plain.start);
 }
 
 TEST(ProcessState, OfNobody) {
-  EXPECT_EQ(process_state(0).start, 0u);
-  EXPECT_EQ(process_state(-1).letter, 0);
-  EXPECT_EQ(process_state(std::int64_t{1} << 40).letter, 0);
+  EXPECT_FALSE(process_state(VisiblePid()).has_value());
+  EXPECT_FALSE(process_state(VisiblePid(-1)).has_value());
+  EXPECT_EQ(state_of(std::numeric_limits<pid_t>::max()).letter, 0);
 }
 
 TEST(ProcessState, OfAZombie) {
@@ -49,10 +56,10 @@ TEST(ProcessState, OfAZombie) {
     pid = child.pid();
     siginfo_t info{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
-    EXPECT_EQ(process_state(pid).letter, 'Z');
-    EXPECT_NE(process_state(pid).start, 0u);
+    EXPECT_EQ(state_of(pid).letter, 'Z');
+    EXPECT_NE(state_of(pid).start, 0u);
   }
-  EXPECT_EQ(process_state(pid).letter, 0);
+  EXPECT_EQ(state_of(pid).letter, 0);
 }
 
 }  // namespace

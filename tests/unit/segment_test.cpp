@@ -2,17 +2,22 @@
 #include "shm/segment.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "child.hpp"
 
 namespace espalier::shm {
 namespace {
+
+constexpr Key kNonce = {std::byte{1}, std::byte{2}};
 
 std::set<std::string> names_in_dev_shm() {
   std::set<std::string> names;
@@ -50,13 +55,11 @@ struct Steps {
 TEST(Segment, AKilledProcessLosesItsLockAndNothingStaysBehind) {
   const auto before = names_in_dev_shm();
   const Layout layout(2, 64 << 10, 64 << 10);
-  auto file = MemoryFile::create();
+  auto file = MemoryFile::create(layout.total(), kNonce);
   ASSERT_TRUE(file.ok());
-  const int fd = file->fd();
-  const pid_t parent = ::getpid();
   test::Shared<Steps> steps;
   test::Child child([&] {
-    auto opened = MemoryFile::open_of(parent, fd);
+    auto opened = MemoryFile::adopt(Descriptor(file->fd()), layout.total(), kNonce);
     if (!opened) return 1;
     auto segment = Segment::map(std::move(*opened), layout, 1);
     if (!segment) return 2;
@@ -69,6 +72,7 @@ TEST(Segment, AKilledProcessLosesItsLockAndNothingStaysBehind) {
   ASSERT_TRUE(segment.ok());
   test::wait_for(steps->mapped, 1);
   EXPECT_EQ((*segment)->arena(1)[5], std::byte{42});
+  EXPECT_TRUE((*segment)->has_joined(1));
   EXPECT_TRUE((*segment)->holds_lock(1));
   EXPECT_EQ(names_in_dev_shm(), before);
   child.kill();
@@ -76,27 +80,51 @@ TEST(Segment, AKilledProcessLosesItsLockAndNothingStaysBehind) {
   EXPECT_EQ(names_in_dev_shm(), before);
 }
 
-TEST(Segment, AFileOfAProcessThatIsGoneIsAnError) {
-  test::Child child([] { return 0; });
-  const pid_t pid = child.pid();
-  (void)child.wait();
-  const auto opened = MemoryFile::open_of(pid, 3);
-  ASSERT_FALSE(opened.ok());
-  const std::string& text = opened.error().text;
-  EXPECT_NE(text.find("/proc/" + std::to_string(pid)), std::string::npos) << text;
-  EXPECT_NE(text.find("has process " + std::to_string(pid) + " ended?"), std::string::npos) << text;
+// What a descriptor may turn out to be: nothing of it is touched.
+TEST(MemoryFile, OnlyWhatItIsExpectedToBeIsAdopted) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  const auto why_not = [](int fd) {
+    const auto adopted = MemoryFile::adopt(Descriptor(fd), kBytes, kNonce);
+    return adopted ? std::string() : adopted.error().text;
+  };
+  auto made = MemoryFile::create(kBytes, kNonce),
+             longer = MemoryFile::create(2 * kBytes, kNonce),
+             others = MemoryFile::create(kBytes, {});
+  EXPECT_EQ(why_not(::dup(made->fd())), "");
+  EXPECT_THAT(why_not(::dup(longer->fd())), testing::HasSubstr("another size"));
+  EXPECT_THAT(why_not(::dup(others->fd())), testing::HasSubstr("not of this job"));
+  EXPECT_THAT(why_not(-1), testing::HasSubstr("no sealed memory file"));
+  EXPECT_THAT(why_not(::open("/dev/zero", O_RDWR)), testing::HasSubstr("no sealed memory file"));
+
+  // Somebody's file, down to the last byte of what is looked at, and no seals.
+  const int user = ::open("/tmp", O_TMPFILE | O_RDWR, 0600);
+  ASSERT_GE(user, 0);
+  std::vector<char> content(kBytes);
+  ASSERT_EQ(::pread(made->fd(), content.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
+  ASSERT_EQ(::pwrite(user, content.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
+  EXPECT_THAT(why_not(user), testing::HasSubstr("no sealed memory file"));
+}
+
+TEST(MemoryFile, KeepsItsSize) {
+  auto made = MemoryFile::create(1 << 20, kNonce);
+  ASSERT_TRUE(made.ok());
+  EXPECT_NE(::ftruncate(made->fd(), 1 << 21), 0);
+  EXPECT_NE(::ftruncate(made->fd(), 1 << 19), 0);
 }
 
 // In children, because limits do not come back.
 int map_under(int resource, rlim_t limit) {
   rlimit value{limit, limit};
   if (::setrlimit(resource, &value) != 0) return 3;
-  auto file = MemoryFile::create();
-  if (!file) return file.error().status.code() == ESP_ERR_NO_MEMORY ? 0 : 4;
-  auto segment = Segment::map(std::move(*file), Layout(4, 4 << 20, 1 << 30), 0);
-  if (segment) return 1;
-  if (segment.error().status.code() != ESP_ERR_NO_MEMORY) return 2;
-  return segment.error().text.find("limit") == std::string::npos ? 5 : 0;
+  const auto fails_well = [](const Error& failure) {
+    if (failure.status.code() != ESP_ERR_NO_MEMORY) return 2;
+    return failure.text.find("limit") == std::string::npos ? 5 : 0;
+  };
+  const Layout layout(4, 4 << 20, 1 << 30);
+  auto file = MemoryFile::create(layout.total(), kNonce);
+  if (!file) return fails_well(file.error());
+  auto segment = Segment::map(std::move(*file), layout, 0);
+  return segment ? 1 : fails_well(segment.error());
 }
 
 TEST(Segment, LimitsAreErrorsThatSayWhichLimit) {

@@ -19,8 +19,7 @@ struct Meeting {
 
 struct Setup {
   ShmWorldOptions options;
-  int file = -1;
-  pid_t owner = 0;
+  int file = -1;  // open before the fork
 };
 
 // Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.
@@ -44,11 +43,15 @@ int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
   return 0;
 }
 
+shm::Layout layout_of(const ShmWorldOptions& options) {
+  return {kRanks, options.arena_bytes, options.heap_bytes};
+}
+
 int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
-  auto file = shm::MemoryFile::open_of(setup.owner, setup.file);
+  const shm::Layout layout = layout_of(setup.options);
+  auto file = shm::MemoryFile::adopt(Descriptor(setup.file), layout.total(), {});
   if (!file) return 1;
   const auto index = static_cast<std::uint32_t>(me);
-  const shm::Layout layout(kRanks, setup.options.arena_bytes, setup.options.heap_bytes);
   auto segment = shm::Segment::map(std::move(*file), layout, index);
   if (!segment) return 2;
   auto& mine = (*segment)->rank_block(index);
@@ -60,7 +63,7 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   meeting.mapped.fetch_add(1);
   wait_for(meeting.mapped, kRanks);
   std::vector<shm::ShmPeer> peers;
-  for (Rank r = 0; r < kRanks; ++r) peers.push_back({r, meeting.pids[r].load()});
+  for (Rank r = 0; r < kRanks; ++r) peers.push_back({r, VisiblePid(meeting.pids[r].load())});
   Counters counters;
   Doorbell doorbell(mine.bell, (*segment)->header().sleepers, asymmetric);
   shm::ShmWire wire(**segment, peers, kRanks, setup.options.wire, doorbell, counters);
@@ -75,9 +78,9 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
 }
 
 void run_processes(const ShmWorldOptions& options) {
-  auto file = shm::MemoryFile::create();
+  auto file = shm::MemoryFile::create(layout_of(options).total(), {});
   ASSERT_TRUE(file.ok());
-  const Setup setup{options, file->fd(), ::getpid()};
+  const Setup setup{options, file->fd()};
   Shared<Meeting> meeting;
   std::vector<std::unique_ptr<Child>> children;
   for (Rank r = 0; r < kRanks; ++r) {

@@ -26,7 +26,7 @@ bool Relay::pump() {
   bool moved = false;
   // Nobody comes often.
   while (lines_.empty() || pumps_ % 32 == 0) {
-    net::Descriptor near(::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor near(::accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!near.is_open()) break;
     auto far = net::start_connect(target_);
     if (!far) continue;  // The near end sees its connection close.
@@ -106,7 +106,7 @@ bool Relay::pass(Line& line, int from) {
 void Relay::cut(bool reset) {
   for (const auto& line : lines_) {
     const linger at_once = {1, 0};
-    for (const net::Descriptor& end : line->ends) {
+    for (const Descriptor& end : line->ends) {
       if (reset) (void)::setsockopt(end.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
   }

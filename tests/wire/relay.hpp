@@ -61,7 +61,7 @@ class Relay {
     bool closed = false;
   };
   struct Line {
-    net::Descriptor ends[2];
+    Descriptor ends[2];
     Way ways[2];  // from ends[i] to the other
     bool broken = false;
   };
@@ -73,7 +73,7 @@ class Relay {
   Prng prng_;
   SteadyClock clock_;
   net::TcpAddress target_, address_;
-  net::Descriptor listener_;
+  Descriptor listener_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::uint64_t passed_bytes_ = 0;
   std::uint64_t pumps_ = 0;

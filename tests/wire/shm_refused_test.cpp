@@ -228,7 +228,7 @@ TEST_F(ShmRefusedTest, OfATeamThatIsForgotten) {
 // These are no refusals: another way would not do.
 TEST_F(ShmRefusedTest, DeathAndMissingMemoryStayWhatTheyAre) {
   struct Kernel final : shm::CmaKernel {
-    ssize_t copy(shm::CmaDirection, pid_t, std::span<const iovec>,
+    ssize_t copy(shm::CmaDirection, VisiblePid, std::span<const iovec>,
                  std::span<const iovec>) noexcept override {
       errno = number;
       return -1;

@@ -14,7 +14,8 @@ T need(Result<T> result) {
 
 }  // namespace
 
-ssize_t ForgetfulKernel::copy(shm::CmaDirection direction, pid_t pid, std::span<const iovec> local,
+ssize_t ForgetfulKernel::copy(shm::CmaDirection direction, VisiblePid pid,
+                              std::span<const iovec> local,
                               std::span<const iovec> remote) noexcept {
   if (left_ > 0) {
     --left_;
@@ -28,13 +29,14 @@ ssize_t ForgetfulKernel::copy(shm::CmaDirection direction, pid_t pid, std::span<
 ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
   const auto count = static_cast<std::uint32_t>(ranks);
   const shm::Layout layout(count, options.arena_bytes, options.heap_bytes);
-  const shm::MemoryFile file = need(shm::MemoryFile::create());
+  const shm::MemoryFile file = need(shm::MemoryFile::create(layout.total(), {}));
   std::vector<shm::ShmPeer> peers;
-  for (Rank r = 0; r < ranks; ++r) peers.push_back({r, ::getpid()});
+  for (Rank r = 0; r < ranks; ++r) peers.push_back({r, VisiblePid::self()});
   for (std::uint32_t i = 0; i < count; ++i) {
     Node node;
-    node.segment =
-        need(shm::Segment::map(need(shm::MemoryFile::open_of(::getpid(), file.fd())), layout, i));
+    shm::MemoryFile same =
+        need(shm::MemoryFile::adopt(Descriptor(::dup(file.fd())), layout.total(), {}));
+    node.segment = need(shm::Segment::map(std::move(same), layout, i));
     auto& mine = node.segment->rank_block(i);
     for (std::uint32_t j = 0; j < count; ++j) {
       mine.may_pull[j].store(static_cast<std::uint8_t>(shm::PullAccess::kYes),

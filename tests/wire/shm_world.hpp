@@ -29,7 +29,7 @@ class ForgetfulKernel final : public shm::CmaKernel {
  public:
   explicit ForgetfulKernel(std::uint64_t allowed, int refusal) noexcept
       : left_(allowed), refusal_(refusal) {}
-  ssize_t copy(shm::CmaDirection direction, pid_t pid, std::span<const iovec> local,
+  ssize_t copy(shm::CmaDirection direction, VisiblePid pid, std::span<const iovec> local,
                std::span<const iovec> remote) noexcept override;
   std::uint64_t refused() const noexcept { return refused_; }
 

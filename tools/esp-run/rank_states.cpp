@@ -43,6 +43,11 @@ std::uint64_t elapsed_since(const RankStatePage& page) {
   return since_ns == 0 ? 0 : espalier::elapsed_ns(since_ns, now_ns());
 }
 
+// As ps shows it. 0: there is no such process, or /proc does not tell.
+char letter_of(pid_t pid) {
+  const auto state = espalier::process_state(espalier::VisiblePid(pid));
+  return state ? state->letter : '\0';
+}
 bool is_stopped(char letter) {
   return letter == 'T' || letter == 't';
 }
@@ -127,7 +132,7 @@ bool RankStates::is_settled(const Process& process) const {
   if (state == nullptr || has_answered(*state)) return true;
   const RankPhase phase = phase_of(*state);
   if (phase != RankPhase::kJoined && phase != RankPhase::kLeaving) return true;
-  const char letter = espalier::process_state(process_of(process)).letter;
+  const char letter = letter_of(process_of(process));
   if (!is_there(letter) || is_stopped(letter)) return true;
   const bool waits = state->waits.load(std::memory_order_relaxed) != 0 || polls(*state);
   return espalier::elapsed_ns(asked_ns_, now_ns()) > (waits ? kAnswerNs : kGraceNs);
@@ -157,7 +162,7 @@ std::vector<RankReport> RankStates::take() {
 
 RankReport RankStates::report(const Process& process) const {
   RankReport report{.rank = process.rank};
-  const char letter = espalier::process_state(process_of(process)).letter;
+  const char letter = letter_of(process_of(process));
   const RankStatePage* const state = page(process.index);
   if (!is_there(letter)) {
     report.state = "ending";
