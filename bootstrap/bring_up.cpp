@@ -133,11 +133,11 @@ WaitPolicy wait_policy(const esp_job& job) {
   return policy;
 }
 
-void make_wires(esp_job& job) {
+Outcome make_wires(esp_job& job) {
   job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals,
                                                 *job.processes, job.rank, *job.bootstrap);
   std::vector<shm::ShmPeer> peers;
-  for (const Rank r : job.nodes.locals) peers.push_back({r, job.processes->pid(r)});
+  for (const Rank r : job.nodes.locals) peers.push_back({r, {}});
   shm::ShmOptions options;
   options.quantum_bytes = job.config.cma_quantum_bytes;
   options.crowded = job.nodes.crowded();
@@ -147,6 +147,10 @@ void make_wires(esp_job& job) {
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
   job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
                                                 *job.doorbell, job.counters);
+  job.pull_probes = std::make_unique<PullProbes>(
+      PullProbes::Parts{*job.segment, *job.shm_wire, job.cards, job.nodes.locals, *job.processes},
+      job.config.cma);
+  return job.pull_probes->begin();
 }
 
 static_assert(static_cast<int>(FollowLevels::kOff) == static_cast<int>(LevelRule::kOff));
@@ -229,6 +233,7 @@ void make_worker(esp_job& job) {
     job.worker->attach(*job.leaving);
   }
   make_one_sided(job, limits.timeout_ns);
+  if (!job.pull_probes->done()) job.worker->attach(*job.pull_probes);
   job.worker->attach(*job.engine);
   job.worker->attach(job.deferred);
   job.report = std::make_unique<StateReport>(job, *job.watch);
@@ -415,7 +420,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (auto done = find_peers(*job, *wires); !done) return done.error();
   if (auto done = share_memory(*job); !done) return done.error();
   fill_tables(*job);
-  make_wires(*job);
+  if (auto done = make_wires(*job); !done) return done.error();
   make_worker(*job);
   add_world(*job);
   if (job->threaded) {
@@ -424,7 +429,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   }
   job->log.debug("job {} up: rank {} of {} on {} nodes, {} ranks here, {} cpus, CMA {}",
                  job->bootstrap->job_id(), job->rank, job->size, job->nodes.count(),
-                 job->nodes.locals.size(), job->nodes.usable_cpus, job->pull_text);
+                 job->nodes.locals.size(), job->nodes.usable_cpus, job->pull_probes->text());
   if (job->state != nullptr) job->state->enter(RankPhase::kJoined);
   return job;
 }

@@ -20,8 +20,9 @@ std::string pull_threshold_text(const esp_job& job) {
 }
 
 std::string pull_text(const esp_job& job) {
+  job.pull_probes->finish();
   const int why = job.shm_wire->pull_refusal();
-  return why == 0 ? job.pull_text
+  return why == 0 ? job.pull_probes->text()
                   : "refused since, though it was allowed at first: " + shm::explain_denied(why);
 }
 

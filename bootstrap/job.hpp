@@ -23,6 +23,7 @@
 #include "bootstrap/node_liveness.hpp"
 #include "bootstrap/node_processes.hpp"
 #include "bootstrap/one_sided.hpp"
+#include "bootstrap/pull_probes.hpp"
 #include "bootstrap/state_report.hpp"
 #include "bootstrap/team_ids.hpp"
 #include "bootstrap/wire_choice.hpp"
@@ -156,7 +157,6 @@ struct esp_job {
   bool threaded = false;                       // this rank has a progress thread
   bool any_threaded = false;                   // some rank has: then nobody takes the short path
   bool plain_config = true;  // no algorithm, shape, radix or variant is configured
-  std::string pull_text;     // why CMA is used or not
   std::unique_ptr<std::uint64_t> nonce;
   // As long as others may want to know who is there.
   std::optional<espalier::shm::MeetingPoint> meeting_point;
@@ -165,6 +165,7 @@ struct esp_job {
   std::optional<espalier::Doorbell> doorbell;
   std::optional<espalier::shm::Heap> heap;
   std::unique_ptr<espalier::shm::ShmWire> shm_wire;
+  std::unique_ptr<espalier::PullProbes> pull_probes;
   std::unique_ptr<espalier::Network> network;  // nullptr: nobody needs it
   std::unique_ptr<espalier::NodeLiveness> liveness;
   std::unique_ptr<espalier::Worker> worker;

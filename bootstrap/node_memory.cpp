@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "bootstrap/random_id.hpp"
-#include "shm/cma.hpp"
 
 namespace espalier {
 namespace {
@@ -70,35 +69,6 @@ Outcome map_segment(esp_job& job) {
   return Unit{};
 }
 
-// Which local ranks may this one read by CMA?
-Outcome probe_pulls(esp_job& job) {
-  shm::RankBlock& mine = job.segment->rank_block(job.nodes.local_index);
-  std::size_t allowed = 0;
-  for (std::uint32_t i = 0; i < job.nodes.locals.size(); ++i) {
-    const Rank rank = job.nodes.locals[i];
-    const Card& card = card_of(job, rank);
-    shm::ProbeResult result{shm::PullAccess::kNo, 0};
-    if (job.config.cma != CmaMode::kOff) {
-      result = shm::probe_pull(job.processes->pid(rank), card.nonce_address, card.nonce);
-    }
-    mine.may_pull[i].store(static_cast<std::uint8_t>(result.access), std::memory_order_relaxed);
-    if (result.access == shm::PullAccess::kYes) {
-      ++allowed;
-    } else if (job.config.cma == CmaMode::kOff) {
-      job.pull_text = "off: ESPALIER_CMA=off";
-    } else if (job.pull_text.empty()) {
-      job.pull_text =
-          fmt::format("denied for rank {}: {}", rank, shm::explain_denied(result.error_number));
-    }
-  }
-  if (allowed == job.nodes.locals.size())
-    job.pull_text = "available between all ranks of this node";
-  if (job.config.cma == CmaMode::kOn && allowed != job.nodes.locals.size()) {
-    return error(ESP_ERR_UNSUPPORTED, "ESPALIER_CMA=on, but CMA is " + job.pull_text);
-  }
-  return Unit{};
-}
-
 }  // namespace
 
 Outcome open_meeting_point(esp_job& job) {
@@ -118,8 +88,7 @@ Outcome open_meeting_point(esp_job& job) {
 
 Outcome share_memory(esp_job& job) {
   job.processes.emplace(job.cards, job.rank);
-  if (auto done = map_segment(job); !done) return done;
-  return probe_pulls(job);
+  return map_segment(job);
 }
 
 }  // namespace espalier

@@ -1,5 +1,5 @@
-// The memory that the ranks of a node share: where they meet for it, who makes it, who has it, and
-// who may read whose private memory. Parts of bring_up(). path: setup
+// The memory that the ranks of a node share: where they meet for it, who makes it and who has it.
+// Parts of bring_up(). path: setup
 #pragma once
 
 #include "bootstrap/job.hpp"

@@ -36,7 +36,7 @@ namespace espalier::shm {
 
 struct ShmPeer {
   Rank rank = kNoRank;  // in the job
-  VisiblePid pid;
+  VisiblePid pid;       // none, if it is told later
 };
 
 struct ShmOptions {
@@ -72,6 +72,8 @@ class ShmWire final : public Wire {
   bool flush() noexcept override;
   void idle() noexcept override { (void)keep_house(); }
 
+  // Which process it is; before this rank says that it may read there (RankBlock::may_pull).
+  void set_process(Rank rank, VisiblePid pid) noexcept { peer(rank).pid = pid; }
   // Nobody receives anything of this team any more: lets go of what came before its receive, and
   // drops what comes yet. The number is not used again.
   void forget_team(std::uint32_t team);

@@ -1,12 +1,12 @@
 // A rank of a job whose ranks are in different namespaces; they meet in a folder.
 //
-//   spaces_probe work FOLDER RANK SIZE           prints what the library says of the job,
-//   calculates,
-//                                                prints "OK ..." with what travelled how
-//   spaces_probe lose FOLDER RANK SIZE VICTIM    sums until one fails, which must be by the death
-//   of
-//                                                VICTIM; FOLDER/begun.RANK comes after the first
-#include <algorithm>
+//   spaces_probe MODE FOLDER RANK SIZE [VICTIM]
+//
+//   work    prints what the library says of the job, calculates, prints "OK ..." and what
+//           travelled how
+//   pull    broadcasts from rank 1 until rank 0 has read by CMA
+//   lose    sums until one fails, which must be by the death of VICTIM; FOLDER/begun.RANK comes
+//           after the first
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -67,6 +67,17 @@ void work(const Rank& r) {
               counter(r, "socket_calls") > 0 ? "some" : "none");
 }
 
+void pull(const Rank& r) {
+  std::int64_t pulled = 0;
+  for (int round = 0; pulled == 0; ++round) {
+    expect(r, round < 10'000, "no CMA");
+    expect(r, broadcast(r, 100'000, 1) == ESP_OK, "a broadcast failed");
+    pulled = r.rank == 0 && counter(r, "cma_bytes") > 0 ? 1 : 0;
+    expect(r, esp_bcast(r.world, &pulled, 1, ESP_INT64, 0) == ESP_OK, "the answer did not come");
+  }
+  std::printf("OK rank %d\n", r.rank);
+}
+
 void lose(const Rank& r, const std::string& folder, int victim) {
   expect(r, sum(r, 1) == ESP_OK, "the first sum failed");
   std::ofstream(folder + "/begun." + std::to_string(r.rank)) << "begun\n";
@@ -96,6 +107,7 @@ int main(int argc, char** argv) {
   r.rank = esp_job_rank(r.job);
   r.size = esp_job_size(r.job);
   if (mode == "work") work(r);
+  if (mode == "pull") pull(r);
   if (mode == "lose") lose(r, folder.path, std::atoi(argv[5]));
   std::fflush(stdout);
   const esp_status end = esp_job_finalize(r.job);
