@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/pmix_client.hpp"
 #include "core/config.hpp"
 
 namespace {
@@ -108,6 +109,24 @@ void where_scene() {
   const std::string line = fmt::format("where {} {} {} {}\n", bootstrap->rank(),
                                        bootstrap->job_id(), bootstrap->node_name(), list);
   fmt::print("{}", line);
+  must(bootstrap->close(), "close");
+}
+
+// program: what the launcher told this rank about each: number of its program, place on its node.
+void program_scene() {
+  auto bootstrap = open();
+  std::string line = fmt::format("program of {}:", bootstrap->rank());
+  for (Rank rank = 0; rank < bootstrap->size(); ++rank) {
+    pmix_proc_t process;
+    PMIX_LOAD_PROCID(&process, bootstrap->job_id().c_str(), static_cast<pmix_rank_t>(rank));
+    for (const char* key : {PMIX_APPNUM, PMIX_LOCAL_RANK}) {
+      const auto number = espalier::pmix::launcher_number(process, key);
+      line += number ? fmt::format(" {}", *number) : " -";
+    }
+    line += ";";
+  }
+  fmt::print("{}\n", line);
+  exchange_and_check(*bootstrap);
   must(bootstrap->close(), "close");
 }
 
@@ -265,7 +284,7 @@ int main(int argc, char** argv) {
       {"exchange", exchange_scene},   {"where", where_scene}, {"twice", twice_scene},
       {"child", child_scene},         {"death", death_scene}, {"die-in-fence", die_in_fence_scene},
       {"die-early", die_early_scene}, {"abort", abort_scene}, {"exit", exit_scene},
-      {"wait", wait_scene},           {"gate", gate_scene}};
+      {"wait", wait_scene},           {"gate", gate_scene},   {"program", program_scene}};
   const auto scene = scenes.find(argc > 1 ? argv[1] : "");
   if (scene == scenes.end()) {
     fmt::print(stderr, "usage: boot_probe scene [arguments]\n");

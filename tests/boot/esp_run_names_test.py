@@ -91,6 +91,14 @@ def test_paths():
     for missing in ("/" + "x" * 5000, "x" * 5000, "/" + text(ODD)):
         with esp_run(missing) as job:
             job.expect(127, err=missing)
+    # With -x and --wdir, too.
+    show = 'printf "%s %s\\n" "$(pwd -P)" "$(env | tr "\\n" "?" | grep -c "O={}")"'
+    folder = text(ODD) + " folder"
+    os.mkdir(folder)
+    for directory in (folder, os.path.abspath(folder)):
+        with esp_run("--wdir", directory, "-x", text(b"N\xff :,=" + ODD), "-x", "O={}", "sh", "-c",
+                     show) as job:
+            assert job.expect(0).out == (os.path.realpath(folder) + " 1\n") * 2
     # Below a path that is longer than a system call takes.
     for _ in range(20):
         os.mkdir("d" * 255)

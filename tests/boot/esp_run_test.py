@@ -59,8 +59,8 @@ def test_helpful_errors():
                      (["-n", "zero", "true"], "--ranks: 'zero' is not a whole number from 1 to"),
                      (["-np", "0", "true"], "--ranks: '0' is not a whole number from 1 to"),
                      (["--nodes", "2x", "true"], "--nodes: '2x' is not a whole number"),
-                     (["--bind", "socket", "true"],
-                      "--bind: 'socket' is not one of core, numa and none"),
+                     (["--bind", "node", "true"],
+                      "--bind: 'node' is not one of socket, l3, numa, core, hwthread and none"),
                      (["--timeout", "-3", "true"], "--timeout: '-3' is not a number of seconds"),
                      (["--timeout", "nan", "true"], "--timeout: 'nan' is not a number of seconds"),
                      (["--timeout", "9999999999", "true"], "--timeout: '9999999999' is not a"),
@@ -414,11 +414,22 @@ def test_binding():
     bound = [row[3] for row in where("-n", ranks, "--bind", "core")]
     assert sorted(set(bound)) == sorted(cores()), (bound, cores())
     assert bound[:len(cores())] == bound[len(cores()):2 * len(cores())], "round and round"
-    numa = {row[3] for row in where("-n4", "--bind", "numa")}
-    assert ",".join(sorted(",".join(numa).split(","), key=int)) == everything, numa
+    for wide in ("numa", "socket"):
+        cpus = {row[3] for row in where("-n4", "--bind", wide)}
+        assert ",".join(sorted(",".join(cpus).split(","), key=int)) == everything, cpus
+    threads = [row[3] for row in where("-n", ranks, "--bind", "hwthread")]
+    assert sorted(set(threads), key=int) == everything.split(",")[:ranks], threads
     first = sorted(os.sched_getaffinity(0))[0]
     limited = where("-n3", "--bind", "core", preexec_fn=lambda: os.sched_setaffinity(0, [first]))
     assert [row[3] for row in limited] == [str(first)] * 3, "within what we were given"
+    # What is reported, once, is what is.
+    with esp_run("-n3", "--nodes", "2", "--bind", "core", "--report-bindings", PROBE, "where",
+                 preexec_fn=lambda: os.sched_setaffinity(0, [first])) as job:
+        job.expect(0, err="--bind core: 3 ranks on 1 core: some ranks share one")
+    reported = re.findall(r"esp-run: rank (\d) on \S+-node(\d): bound to core \d.*, CPU (\d+)\n",
+                          job.err)
+    expected = [(str(rank), str(node), str(first)) for rank, node in ((0, 0), (1, 1), (2, 1))]
+    assert reported == expected, job.err
 
 
 def test_nodes():

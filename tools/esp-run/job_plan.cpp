@@ -29,28 +29,6 @@ Topology load_topology() {
   return topology;
 }
 
-CpuMask mask_of(hwloc_const_bitmap_t cpus) {
-  CpuMask mask(static_cast<std::size_t>(hwloc_bitmap_nr_ulongs(cpus)));
-  hwloc_bitmap_to_ulongs(cpus, static_cast<unsigned>(mask.size()), mask.data());
-  return mask;
-}
-
-std::vector<CpuMask> binding_masks(hwloc_topology_t topology, Binding binding) {
-  std::vector<CpuMask> masks;
-  if (binding == Binding::kNone) return masks;
-  const hwloc_obj_type_t type = binding == Binding::kCore ? HWLOC_OBJ_CORE : HWLOC_OBJ_NUMANODE;
-  hwloc_obj_t object = nullptr;
-  while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr) {
-    // A NUMA node of memory alone has no CPUs.
-    if (!hwloc_bitmap_iszero(object->cpuset)) masks.push_back(mask_of(object->cpuset));
-  }
-  if (masks.empty()) {
-    throw LaunchError(kLauncherFailed,
-                      fmt::format("--bind: this machine shows no {}", hwloc_obj_type_string(type)));
-  }
-  return masks;
-}
-
 std::string draw_job_name() {
   std::uint64_t random = 0;
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) fail_with_errno("getrandom");
@@ -99,12 +77,17 @@ JobPlan make_job_plan(const Options& options) {
   plan.options = options;
   place_ranks(plan);
   plan.first_own_fd = lowest_free_fd();
-  plan.program = find_program(options.command[0]);
+  for (std::size_t i = 0; i < options.programs.size(); ++i) {
+    const Program& program = options.programs[i];
+    plan.programs_of_ranks.insert(plan.programs_of_ranks.end(),
+                                  static_cast<std::size_t>(program.ranks), static_cast<int>(i));
+    plan.paths.push_back(find_program(program.command[0], program.directory));
+  }
   if (options.stacks) plan.stack_tool = find_stack_tool();
   plan.job_name = draw_job_name();
   plan.node_names = name_nodes(options.nodes);
   plan.topology = load_topology();
-  plan.masks = binding_masks(plan.topology.get(), options.binding);
+  plan.places = binding_places(plan.topology.get(), options.binding);
   return plan;
 }
 

@@ -13,9 +13,6 @@
 
 namespace esp_run {
 
-// In the layout of sched_setaffinity: one bit per CPU.
-using CpuMask = std::vector<unsigned long>;
-
 struct DestroyTopology {
   void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
 };
@@ -23,10 +20,10 @@ using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 struct JobPlan {
   Options options;
-  std::string program;                  // Path to execute.
+  std::vector<std::string> paths;       // Of the programs, to execute.
   std::string job_name;                 // The PMIx namespace.
   std::vector<std::string> node_names;  // One per emulated node.
-  std::vector<CpuMask> masks;           // Rank r is bound to masks[r % size]; empty: not bound.
+  std::vector<BindingPlace> places;     // Rank r is bound to places[r % size]; empty: not bound.
   Topology topology;                    // Of this machine, limited to the CPUs we may use.
   std::string stack_tool;               // Of --stacks; empty: none are asked for.
   int first_own_fd = 3;                 // Descriptors from here on are the launcher's business.
@@ -37,8 +34,15 @@ struct JobPlan {
     return ranks_of_nodes[static_cast<std::size_t>(node)];
   }
   int node_of(int rank) const { return nodes_of_ranks[static_cast<std::size_t>(rank)]; }
+  // The number of the rank's program, in the order of the command line.
+  int program_of(int rank) const { return programs_of_ranks[static_cast<std::size_t>(rank)]; }
+  // NULL: not bound.
+  const BindingPlace* place_of(int rank) const {
+    return places.empty() ? nullptr : &places[static_cast<std::size_t>(rank) % places.size()];
+  }
 
   std::vector<int> nodes_of_ranks;
+  std::vector<int> programs_of_ranks;            // ascending
   std::vector<std::vector<int>> ranks_of_nodes;  // ascending
 };
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "binding_report.hpp"
 #include "exit_codes.hpp"
 #include "job_plan.hpp"
 #include "options.hpp"
@@ -53,6 +54,12 @@ void check_limits(const esp_run::JobPlan& plan) {
                   plan.ranks(), plan.nodes(), needed, open_files.rlim_cur));
 }
 
+void report_bindings(const esp_run::JobPlan& plan) {
+  if (plan.options.report_bindings) std::fputs(esp_run::binding_report(plan).c_str(), stderr);
+  const std::string note = esp_run::crowding_note(plan);
+  if (!note.empty()) esp_run::say("{}", note);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -64,6 +71,7 @@ int main(int argc, char** argv) {
     const esp_run::Inherited inherited = record_and_raise_limits();
     const esp_run::JobPlan plan = esp_run::make_job_plan(*parsed.options);
     check_limits(plan);
+    report_bindings(plan);
     return esp_run::Root(plan, inherited).run();
   } catch (const esp_run::LaunchError& failure) {
     esp_run::say("{}", failure.what());

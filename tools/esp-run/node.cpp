@@ -16,18 +16,13 @@
 namespace esp_run {
 namespace {
 
-std::vector<char*> arguments_of(const JobPlan& plan) {
+std::vector<char*> arguments_of(const Program& program) {
   std::vector<char*> arguments;
-  for (const std::string& argument : plan.options.command) {
+  for (const std::string& argument : program.command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
   return arguments;
-}
-
-const CpuMask* mask_of(const JobPlan& plan, int rank) {
-  if (plan.masks.empty()) return nullptr;
-  return &plan.masks[static_cast<std::size_t>(rank) % plan.masks.size()];
 }
 
 }  // namespace
@@ -63,24 +58,29 @@ void NodeDaemon::start() {
 
 void NodeDaemon::start_rank(int rank) {
   const std::string label = fmt::format("rank {}", rank);
-  std::vector<std::string> added = server_->environment_of(rank);
+  const auto number = static_cast<std::size_t>(plan_.program_of(rank));
+  const Program& program = plan_.options.programs[number];
+  std::vector<std::string> added = program.variables;
+  for (std::string& variable : server_->environment_of(rank)) added.push_back(std::move(variable));
   const auto index = static_cast<std::size_t>(&process(rank) - ranks_.data());
   if (states_.fd() >= 0) added.push_back(states_.variable(index, plan_.first_own_fd));
   const Environment environment(added);
-  const std::vector<char*> arguments = arguments_of(plan_);
+  const std::vector<char*> arguments = arguments_of(program);
+  const BindingPlace* place = plan_.place_of(rank);
   TaggedOutput::Pipes pipes;
   if (plan_.options.tag_output) pipes = output_.open(rank);
   const ChildSpec spec{
       .label = label.c_str(),
-      .program = plan_.program.c_str(),
+      .program = plan_.paths[number].c_str(),
       .arguments = arguments.data(),
       .environment = environment.data(),
       .stdin_fd = rank == 0 ? STDIN_FILENO : null_.get(),
       .stdout_fd = plan_.options.tag_output ? pipes.out.get() : STDOUT_FILENO,
       .stderr_fd = plan_.options.tag_output ? pipes.err.get() : STDERR_FILENO,
-      .mask = mask_of(plan_, rank),
+      .mask = place != nullptr ? &place->mask : nullptr,
       .first_own_fd = plan_.first_own_fd,
       .state_fd = states_.fd(),
+      .directory = program.directory.empty() ? nullptr : program.directory.c_str(),
   };
   const pid_t pid = spawn(spec, inherited_);
   if (pid < 0) {

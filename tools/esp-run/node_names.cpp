@@ -22,7 +22,8 @@ bool is_plain(char c) {
 std::string node_name_of_host(std::string_view host) {
   if (host.empty()) return "localhost";
   std::string name(host);
-  std::replace_if(name.begin(), name.end(), [](char c) { return !is_plain(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !is_plain(c); }, '_');
   return name;
 }
 

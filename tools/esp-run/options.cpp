@@ -26,40 +26,28 @@ SIGQUIT (Ctrl-\) says who waits for whom, in what call and since when, and the j
 
 Examples:
   esp-run -n 8 ./program input.dat
-  esp-run -n 8 --nodes 2 --tag ./program    as if on two machines, output lines marked with ranks)";
+  esp-run -n 8 --nodes 2 --tag ./program    as if on two machines, output lines marked with ranks
+  esp-run -n 1 ./lead : -n 7 ./work         several programs, ranks in their order)";
 
 class UsageWithProgram final : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: esp-run [options] program [arguments]\n";
+    return "Usage: esp-run [options] program [arguments] [: [-n, -x, --wdir] program ...]\n";
   }
 };
 
 // People come from launchers that write -np, or long options with one dash, which here would be
-// -n with a strange value. The program's own arguments are left alone.
-std::vector<std::string> arguments_of(const CLI::App& app, int argc, const char* const* argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string& argument = arguments[i];
-    if (!argument.starts_with('-') || argument == "--") break;
-    if (argument == "-np") argument = "-n";
-    const std::string name = argument.substr(0, argument.find('='));
-    const bool one_dash = name.size() > 2 && name[1] != '-';
-    if (one_dash && app.get_option_no_throw("-" + name) != nullptr) {
-      throw LaunchError(kLauncherFailed,
-                        fmt::format("unknown option '{}': is -{} meant?", name, name));
-    }
-    const CLI::Option* option = app.get_option_no_throw(argument);
-    if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
+// -n with a strange value. Whether the value of the option is the next argument.
+bool mend_option(const CLI::App& app, std::string& option) {
+  if (option == "-np") option = "-n";
+  const std::string name = option.substr(0, option.find('='));
+  const bool one_dash = name.size() > 2 && name[1] != '-';
+  if (one_dash && app.get_option_no_throw("-" + name) != nullptr) {
+    throw LaunchError(kLauncherFailed,
+                      fmt::format("unknown option '{}': is -{} meant?", name, name));
   }
-  return arguments;
-}
-
-std::optional<Binding> binding_named(const std::string& name) {
-  if (name == "none") return Binding::kNone;
-  if (name == "core") return Binding::kCore;
-  if (name == "numa") return Binding::kNuma;
-  return std::nullopt;
+  const CLI::Option* known = app.get_option_no_throw(option);
+  return known != nullptr && known->get_items_expected_max() > 0;
 }
 
 template <typename Number>
@@ -113,16 +101,31 @@ std::string is_placement(const std::string& text) {
 
 std::string is_binding(const std::string& text) {
   if (binding_named(text)) return {};
-  return fmt::format("'{}' is not one of core, numa and none", text);
+  return fmt::format("'{}' is not one of {}", text, binding_names());
 }
 
-void declare(CLI::App& app, Options& options) {
-  app.set_version_flag("--version", fmt::format("esp-run (espalier) {}.{}.{}", ESP_VERSION_MAJOR,
-                                                ESP_VERSION_MINOR, ESP_VERSION_PATCH));
-  app.add_option("-n,--ranks", options.ranks,
+// What each program of a job has for itself.
+void declare_of_program(CLI::App& app, Program& program) {
+  app.add_option("-n,--ranks", program.ranks,
                  "Number of ranks (processes) to start; -np means the same")
       ->check(is_count)
       ->capture_default_str();
+  app.add_option_function<std::vector<std::string>>(
+         "-x",
+         [&program](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) add_variable(program, text);
+         },
+         "Set a variable of the ranks' environment, which else is that of esp-run")
+      ->allow_extra_args(false)
+      ->type_name("NAME[=VALUE]");
+  app.add_option("--wdir", program.directory, "Start the ranks in this directory")
+      ->check(is_directory)
+      ->type_name("DIR");
+}
+
+void declare_of_job(CLI::App& app, Options& options) {
+  app.set_version_flag("--version", fmt::format("esp-run (espalier) {}.{}.{}", ESP_VERSION_MAJOR,
+                                                ESP_VERSION_MINOR, ESP_VERSION_PATCH));
   app.add_option(
          "--nodes", options.nodes,
          "Emulated nodes on this machine, each with a PMIx server of its own; ranks of different "
@@ -136,9 +139,11 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("block|round|random[:SEED]");
   app.add_option_function<std::string>(
          "--bind", [&options](const std::string& name) { options.binding = *binding_named(name); },
-         "Bind rank after rank to the next 'core' or 'numa' node, or 'none' (default)")
+         "Bind rank after rank to the next of these parts of the machine, or 'none' (default)")
       ->check(is_binding)
-      ->type_name("core|numa|none");
+      ->type_name("socket|l3|numa|core|hwthread|none");
+  app.add_flag("--report-bindings", options.report_bindings,
+               "Say for each rank on which node it is and where it is bound");
   app.add_flag("--tag", options.tag_output, "Mark every line of output with its rank");
   app.add_option("--timeout", options.time_limit_seconds, "End the job after this many seconds")
       ->check(is_time_limit)
@@ -149,11 +154,29 @@ void declare(CLI::App& app, Options& options) {
                "A failed rank does not end the job; the others are told by a PMIx event");
 }
 
-// What CLI11 leaves over: the program and its arguments, or an option it does not know.
-void check(const Options& options) {
-  if (options.command.empty()) throw LaunchError(kLauncherFailed, "which program? None was given");
-  if (options.command[0].starts_with('-')) {
-    throw LaunchError(kLauncherFailed, fmt::format("unknown option '{}'", options.command[0]));
+// What CLI11 leaves over: a program and its arguments, or an option it does not know. `where`: the
+// place on the command line, for a message.
+std::vector<std::string> command_of(const CLI::App& parsed, const CLI::App& of_job,
+                                    const std::string& where) {
+  std::vector<std::string> command = parsed.remaining();
+  if (!command.empty() && command[0] == "--") command.erase(command.begin());
+  if (command.empty()) throw LaunchError(kLauncherFailed, "which program? None was given" + where);
+  const std::string name = command[0].substr(0, command[0].find('='));
+  if (!name.starts_with('-')) return command;
+  if (of_job.get_option_no_throw(name) != nullptr) {
+    throw LaunchError(kLauncherFailed,
+                      fmt::format("{} is for the whole job: before the first program", name));
+  }
+  throw LaunchError(kLauncherFailed, fmt::format("unknown option '{}'", command[0]));
+}
+
+void count_ranks(Options& options) {
+  options.ranks = 0;
+  for (const Program& program : options.programs) options.ranks += program.ranks;
+  if (options.ranks > kRanksMax) {
+    throw LaunchError(
+        kLauncherFailed,
+        fmt::format("{} ranks are more than the {} that are possible", options.ranks, kRanksMax));
   }
   if (options.nodes > options.ranks) {
     throw LaunchError(kLauncherFailed,
@@ -162,25 +185,46 @@ void check(const Options& options) {
   }
 }
 
+void parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+  app.parse(arguments);
+}
+
+// A program after the first. `of_job` knows all options.
+void parse_further(const CLI::App& of_job, const std::vector<std::string>& arguments,
+                   const std::string& where, Options& options) {
+  Program& program = options.programs.emplace_back();
+  CLI::App app;
+  app.set_help_flag();  // None.
+  app.prefix_command();
+  declare_of_program(app, program);
+  parse(app, arguments);
+  program.command = command_of(app, of_job, where);
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
   Options options;
+  Program first;
   CLI::App app("Starts the ranks of a parallel job on this machine.", "esp-run");
   app.formatter(std::make_shared<UsageWithProgram>());
   app.footer(kFooter);
   app.prefix_command();
-  declare(app, options);
+  declare_of_program(app, first);
+  declare_of_job(app, options);
   try {
-    std::vector<std::string> arguments = arguments_of(app, argc, argv);
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
-    app.parse(arguments);
-    options.command = app.remaining();
-    if (!options.command.empty() && options.command[0] == "--") {
-      options.command.erase(options.command.begin());
+    const auto parts = split_into_programs(
+        {argv + 1, argv + argc}, [&](std::string& option) { return mend_option(app, option); });
+    parse(app, parts[0]);
+    first.command = command_of(app, app, parts.size() > 1 ? " before the first ':'" : "");
+    options.programs = {first};
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const bool is_last = i + 1 == parts.size();
+      parse_further(app, parts[i], is_last ? " after the last ':'" : " between two ':'", options);
     }
-    check(options);
-    return {options, 0};
+    count_ranks(options);
+    return {std::move(options), 0};
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return {std::nullopt, 0};

@@ -6,23 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "binding.hpp"
+#include "programs.hpp"
+
 namespace esp_run {
 
-enum class Binding { kNone, kCore, kNuma };
 // How ranks are dealt out to nodes.
 enum class Placement { kBlock, kRound, kRandom };
 
 struct Options {
-  int ranks = 1;
+  int ranks = 1;  // of all programs
   int nodes = 1;
   Placement placement = Placement::kBlock;
   std::uint64_t placement_seed = 0;
   Binding binding = Binding::kNone;
+  bool report_bindings = false;
   bool tag_output = false;
   bool keep_going = false;
   bool stacks = false;
   std::optional<double> time_limit_seconds;
-  std::vector<std::string> command;  // Program and its arguments.
+  std::vector<Program> programs;
 };
 
 struct ParsedOptions {

@@ -23,6 +23,13 @@ class InfoList {
 
   void add_text(const char* key, const std::string& text) { load(key, text.c_str(), PMIX_STRING); }
   void add_number(const char* key, std::uint32_t number) { load(key, &number, PMIX_UINT32); }
+  void add_short_number(const char* key, std::uint16_t number) { load(key, &number, PMIX_UINT16); }
+  void add_rank(const char* key, pmix_rank_t rank) { load(key, &rank, PMIX_PROC_RANK); }
+  // Copies it.
+  void add_list(const char* key, InfoList& nested) {
+    const pmix_data_array_t array{PMIX_INFO, nested.size(), nested.data()};
+    load(key, &array, PMIX_DATA_ARRAY);
+  }
   void add_regex(const char* key, const char* regex) { load(key, regex, PMIX_REGEX); }
   void add_process(const char* key, const pmix_proc_t& process) { load(key, &process, PMIX_PROC); }
   // Not copied: it must outlive the use of libpmix, which keeps the pointer inside.

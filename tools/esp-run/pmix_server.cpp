@@ -13,6 +13,7 @@
 #include "exit_codes.hpp"
 #include "node_names.hpp"
 #include "pmix_info.hpp"
+#include "pmix_programs.hpp"
 #include "pmix_upcalls.hpp"
 #include "port_guard.hpp"
 
@@ -128,7 +129,7 @@ void PmixServer::register_job(const JobPlan& plan, int node) const {
     infos.add_number(key, ranks);
   }
   infos.add_number(PMIX_NUM_NODES, static_cast<std::uint32_t>(plan.nodes()));
-  infos.add_number(PMIX_JOB_NUM_APPS, 1);
+  add_programs(infos, plan);
   infos.add_text(PMIX_JOBID, plan.job_name);
   infos.add_regex(PMIX_NODE_MAP, node_map(plan.node_names).c_str());
   infos.add_regex(PMIX_PROC_MAP, rank_map.get());

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string_view>
 
 #include "exit_codes.hpp"
@@ -15,6 +16,13 @@ namespace {
 bool is_file(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::string absolute_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  const std::unique_ptr<char, decltype(&std::free)> here(getcwd(nullptr, 0), &std::free);
+  if (here == nullptr) fail_with_errno("cannot tell where this directory is");
+  return fmt::format("{}/{}", here.get(), path);
 }
 
 std::string check_executable(const std::string& path) {
@@ -32,9 +40,7 @@ std::string check_executable(const std::string& path) {
   return path;
 }
 
-}  // namespace
-
-std::string find_program(const std::string& name) {
+std::string find_from_here(const std::string& name) {
   if (name.empty()) throw LaunchError(kNotFound, "the program's name is empty");
   if (name.find('/') != std::string::npos) return check_executable(name);
 
@@ -56,6 +62,19 @@ std::string find_program(const std::string& name) {
   const char* hint = is_file(name) ? "; there is one in this folder: write ./" : "";
   throw LaunchError(kNotFound, fmt::format("program '{}' not found in PATH{}{}", name, hint,
                                            *hint != '\0' ? name : ""));
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name, const std::string& directory) {
+  if (directory.empty()) return find_from_here(name);
+  const bool is_path = name.find('/') != std::string::npos && !name.starts_with('/');
+  if (is_path && !is_file(name) && is_file(fmt::format("{}/{}", directory, name))) {
+    throw LaunchError(kNotFound, fmt::format("program '{}' not found from here; there is one in {} "
+                                             "(--wdir), where the ranks start, but are not found",
+                                             name, directory));
+  }
+  return absolute_path(find_from_here(name));
 }
 
 }  // namespace esp_run

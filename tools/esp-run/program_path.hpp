@@ -5,8 +5,9 @@
 
 namespace esp_run {
 
-// The path to execute, found as a shell would. Throws LaunchError (127 not found, 126 not
-// executable).
-std::string find_program(const std::string& name);
+// The path to execute, found as a shell would from here. Throws LaunchError (127 not found, 126 not
+// executable). `directory`: where the program is to start, empty: here; the path then leads from
+// there to the same file.
+std::string find_program(const std::string& name, const std::string& directory = {});
 
 }  // namespace esp_run

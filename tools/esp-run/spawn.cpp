@@ -56,6 +56,11 @@ void put_at(int fd, int target) {
   close_range(static_cast<unsigned>(first_closed), ~0U, CLOSE_RANGE_CLOEXEC);
   setrlimit(RLIMIT_NOFILE, &inherited.open_files);
   inherited.signals.restore();
+  if (spec.directory != nullptr && chdir(spec.directory) != 0) {
+    say({"esp-run: ", spec.label, " cannot start in ", spec.directory, ": ", strerrordesc_np(errno),
+         "\n"});
+    _exit(kLauncherFailed);
+  }
   execvpe(spec.program, spec.arguments, spec.environment);
   const int failure = errno;
   // The program itself was found before: what is missing is what it names.

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "job_plan.hpp"
+#include "binding.hpp"
 #include "signals.hpp"
 
 namespace esp_run {
@@ -25,9 +25,10 @@ struct ChildSpec {
   int stdin_fd;
   int stdout_fd;
   int stderr_fd;
-  const CpuMask* mask;  // NULL: not bound.
-  int first_own_fd;     // Descriptors from here on are closed.
-  int state_fd = -1;    // But this is there, as first_own_fd; -1: nothing is.
+  const CpuMask* mask;              // NULL: not bound.
+  int first_own_fd;                 // Descriptors from here on are closed.
+  int state_fd = -1;                // But this is there, as first_own_fd; -1: nothing is.
+  const char* directory = nullptr;  // NULL: the caller's.
 };
 
 // -1 with errno. The child leads a process group of its own and dies with the calling *thread*
