@@ -1,11 +1,13 @@
 #include "bootstrap/config_from_env.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "core/said_warnings.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX asks for it
 
 namespace espalier {
-
 std::vector<std::string> environment_snapshot() {
   std::vector<std::string> variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -32,7 +34,18 @@ std::vector<std::string> espalier_assignments(const std::vector<std::string>& en
 Result<Config> config_from_env(const char* const* settings) {
   std::vector<std::string> listed;
   for (; settings != nullptr && *settings != nullptr; ++settings) listed.emplace_back(*settings);
-  return Config::load(espalier_assignments(environment_snapshot()), listed);
+  const std::vector<std::string> environment = espalier_assignments(environment_snapshot());
+  Result<Config> config = Config::load(environment, listed);
+  if (!config || config->warnings.empty()) return config;
+  // What the environment alone gives rise to may have been said, once for all ranks.
+  Result<Config> said = Config::load(environment);
+  if (!said || environment_value(kSaidWarningsVariable) != warnings_digest(said->warnings)) {
+    return config;
+  }
+  std::erase_if(config->warnings, [&said](const std::string& warning) {
+    return std::find(said->warnings.begin(), said->warnings.end(), warning) != said->warnings.end();
+  });
+  return config;
 }
 
 }  // namespace espalier

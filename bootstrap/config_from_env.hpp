@@ -21,7 +21,7 @@ std::optional<std::string> environment_value(std::string_view name);
 std::vector<std::string> espalier_assignments(const std::vector<std::string>& environment);
 
 // Config from the environment, overridden by `settings` (NULL, or a NULL-terminated list of
-// "NAME=value").
+// "NAME=value"). Without the warnings that a launcher has said for all its ranks.
 Result<Config> config_from_env(const char* const* settings);
 
 }  // namespace espalier

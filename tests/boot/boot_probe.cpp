@@ -22,6 +22,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/pmix_client.hpp"
 #include "core/config.hpp"
+#include "espalier/espalier.h"
 
 namespace {
 
@@ -128,6 +129,15 @@ void program_scene() {
   fmt::print("{}\n", line);
   exchange_and_check(*bootstrap);
   must(bootstrap->close(), "close");
+}
+
+// job: a job of the public API, and nothing in it.
+void job_scene() {
+  esp_job* job = nullptr;
+  if (esp_job_init(nullptr, &job) != ESP_OK) std::exit(3);  // It has said why.
+  const int rank = esp_job_rank(job), size = esp_job_size(job);
+  require(esp_job_finalize(job) == ESP_OK, "finalize");
+  fmt::print("ok {}/{} job\n", rank, size);
 }
 
 // gate <ready> <go>: says that it is up, waits until the file <go> exists, then lives as usual.
@@ -281,10 +291,20 @@ void wait_scene() {
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<void()>> scenes{
-      {"exchange", exchange_scene},   {"where", where_scene}, {"twice", twice_scene},
-      {"child", child_scene},         {"death", death_scene}, {"die-in-fence", die_in_fence_scene},
-      {"die-early", die_early_scene}, {"abort", abort_scene}, {"exit", exit_scene},
-      {"wait", wait_scene},           {"gate", gate_scene},   {"program", program_scene}};
+      {"exchange", exchange_scene},
+      {"where", where_scene},
+      {"twice", twice_scene},
+      {"child", child_scene},
+      {"death", death_scene},
+      {"die-in-fence", die_in_fence_scene},
+      {"die-early", die_early_scene},
+      {"abort", abort_scene},
+      {"exit", exit_scene},
+      {"wait", wait_scene},
+      {"gate", gate_scene},
+      {"program", program_scene},
+      {"job", job_scene},
+  };
   const auto scene = scenes.find(argc > 1 ? argv[1] : "");
   if (scene == scenes.end()) {
     fmt::print(stderr, "usage: boot_probe scene [arguments]\n");

@@ -2,7 +2,8 @@
 //
 //   node                                            root
 //    | -- kHello (secret) ---------------------------> |   once, before anything else is accepted
-//    | -- kRankStarted, kRankEnded, kAbort ----------> |
+//    | -- kRankStarted, kStartFailed, kRankEnded,     |
+//    |    kAbort ------------------------------------> |
 //    | -- kFence, kLookup ---------------------------> |
 //    | <- kFenceDone, kLookup, kLookupAnswer --------- |
 //    | -- kLookupAnswer -----------------------------> |
@@ -27,6 +28,7 @@ enum class FrameKind : std::uint32_t {
   kHello = 1,     // node; payload: the job's secret
   kNodeFailed,    // payload: why this node cannot go on
   kRankStarted,   // rank; status: its pid, the number of its process group
+  kStartFailed,   // rank; status: errno; id: StartStep
   kRankEnded,     // rank; status: as from waitpid; id: RankLeft
   kAbort,         // rank; status: exit code the rank asked for; payload: its message
   kFence,         // id: the node's own number; status: FenceStatus; payload: FencePayload

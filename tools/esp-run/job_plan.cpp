@@ -65,7 +65,7 @@ void place_ranks(JobPlan& plan) {
 
 int descriptors_needed(const JobPlan& plan) {
   // Counted with Open PMIx 4.2: its server takes 10 of those of a daemon.
-  constexpr int kOfRoot = 4, kOfDaemon = 15;
+  constexpr int kOfRoot = 4, kOfDaemon = 17;
   std::size_t most = 0;
   for (const auto& ranks : plan.ranks_of_nodes) most = std::max(most, ranks.size());
   const int of_daemon = kOfDaemon + static_cast<int>(most) * (plan.options.tag_output ? 3 : 1);

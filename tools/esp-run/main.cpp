@@ -15,6 +15,7 @@
 #include "options.hpp"
 #include "root.hpp"
 #include "say.hpp"
+#include "settings_check.hpp"
 #include "spawn.hpp"
 #include "stand_in.hpp"
 
@@ -69,7 +70,11 @@ int main(int argc, char** argv) {
   if (!parsed.options) return parsed.exit_code;
   try {
     const esp_run::Inherited inherited = record_and_raise_limits();
-    const esp_run::JobPlan plan = esp_run::make_job_plan(*parsed.options);
+    esp_run::Options options = *parsed.options;
+    for (const std::string& sentence : esp_run::check_settings(options.programs)) {
+      esp_run::say("{}", sentence);
+    }
+    const esp_run::JobPlan plan = esp_run::make_job_plan(options);
     check_limits(plan);
     report_bindings(plan);
     return esp_run::Root(plan, inherited).run();

@@ -57,7 +57,6 @@ void NodeDaemon::start() {
 }
 
 void NodeDaemon::start_rank(int rank) {
-  const std::string label = fmt::format("rank {}", rank);
   const auto number = static_cast<std::size_t>(plan_.program_of(rank));
   const Program& program = plan_.options.programs[number];
   std::vector<std::string> added = program.variables;
@@ -70,7 +69,7 @@ void NodeDaemon::start_rank(int rank) {
   TaggedOutput::Pipes pipes;
   if (plan_.options.tag_output) pipes = output_.open(rank);
   const ChildSpec spec{
-      .label = label.c_str(),
+      .rank = rank,
       .program = plan_.paths[number].c_str(),
       .arguments = arguments.data(),
       .environment = environment.data(),
@@ -81,6 +80,7 @@ void NodeDaemon::start_rank(int rank) {
       .first_own_fd = plan_.first_own_fd,
       .state_fd = states_.fd(),
       .directory = program.directory.empty() ? nullptr : program.directory.c_str(),
+      .failures_fd = failures_.write_end(),
   };
   const pid_t pid = spawn(spec, inherited_);
   if (pid < 0) {
@@ -112,6 +112,7 @@ void NodeDaemon::loop() {
     });
     polls.add(mailbox_.fd(), POLLIN, [this] { on_mail(); });
     polls.add(signals_.fd(), POLLIN, [this] { on_signals(); });
+    polls.add(failures_.fd(), POLLIN, [this] { pass_on_failures(); });
     output_.add_to(polls);
     stacks_.add_to(polls);
     polls.wait(states_.is_asking() ? states_.next_look() : stacks_.deadline());
@@ -189,9 +190,10 @@ void NodeDaemon::on_signals() {
 void NodeDaemon::reap() {
   siginfo_t info{};
   while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-    // Whether a rank has left properly was reported before it exited: read for each anew, as more
-    // ranks report and exit while this loop runs.
+    // Whether a rank has left properly, or has begun at all, was reported before it exited: read
+    // for each anew, as more ranks report and exit while this loop runs.
     on_mail();
+    pass_on_failures();
     const pid_t pid = info.si_pid;
     // What a rank has started ends with it. As long as the rank is not reaped its number, which is
     // that of the group, cannot be given to anybody else.
@@ -207,6 +209,16 @@ void NodeDaemon::reap() {
                    wait_status);
     }
     info = {};
+  }
+}
+
+void NodeDaemon::pass_on_failures() {
+  for (const StartFailure& failure : failures_.take()) {
+    root_.send({FrameKind::kStartFailed,
+                failure.rank,
+                failure.error,
+                static_cast<std::uint64_t>(failure.step),
+                {}});
   }
 }
 

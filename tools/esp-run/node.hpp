@@ -22,6 +22,7 @@
 #include "signals.hpp"
 #include "spawn.hpp"
 #include "stacks.hpp"
+#include "start_failure.hpp"
 
 namespace esp_run {
 
@@ -50,6 +51,7 @@ class NodeDaemon {
   void on_frame(Frame frame);
   void on_signals();
   void reap();
+  void pass_on_failures();
   void on_rank_exit(int rank, int wait_status);
   void signal_ranks(int signal);
   void ask_ranks(std::uint64_t id);
@@ -74,6 +76,7 @@ class NodeDaemon {
   SignalQueue signals_;
   Mailbox mailbox_;
   TaggedOutput output_;
+  StartFailures failures_;
   std::optional<PmixServer> server_;
   std::vector<RankProcess> ranks_;  // as plan_.ranks_on(node_)
   RankStates states_;               // likewise

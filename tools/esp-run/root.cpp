@@ -64,7 +64,9 @@ void Root::start_node(int node) {
   if (pid == 0) run_node(node, root);
   Node& entry = nodes_[static_cast<std::size_t>(node)];
   if (pid < 0) {
-    say("cannot start node {}: fork: {}", node, std::strerror(errno));
+    const int failure = errno;
+    if (end_step_ == EndStep::kNone)
+      say("cannot start node {}: fork: {}", node, std::strerror(failure));
     on_node_lost(node);
   } else {
     entry.pid = pid;
@@ -212,11 +214,13 @@ void Root::on_frames(int index) {
 void Root::on_frame(int node, Frame frame) {
   switch (frame.kind) {
     case FrameKind::kNodeFailed:
-      say("{}", frame.payload);
+      if (end_step_ == EndStep::kNone) say("{}", frame.payload);
       state_.force_exit_code(kLauncherFailed);
       return end_job(SIGTERM);
     case FrameKind::kRankStarted:
       return groups_.started(frame.rank, frame.status);
+    case FrameKind::kStartFailed:
+      return on_start_failed({frame.rank, static_cast<StartStep>(frame.id), frame.status});
     case FrameKind::kRankEnded:
       groups_.ended(frame.rank);
       return on_rank_ended(frame.rank, {frame.status, static_cast<RankLeft>(frame.id)});
@@ -254,6 +258,14 @@ void Root::on_lookup(int node, const Frame& frame) {
 
 // ---- ranks
 
+// Mostly all ranks of a program fail alike, which is said once.
+void Root::on_start_failed(const StartFailure& failure) {
+  const bool is_new = start_failures_.add(failure, plan_);
+  if (is_new && end_step_ == EndStep::kNone) {
+    say("rank {} on {} {}", failure.rank, node_name(failure.rank), text_of(failure, plan_));
+  }
+}
+
 void Root::on_rank_ended(int rank, RankEnd end) {
   // A rank that had to be killed after SIGINT died of SIGINT, as far as our caller is concerned.
   const bool is_our_kill =
@@ -263,8 +275,10 @@ void Root::on_rank_ended(int rank, RankEnd end) {
 
   if (end.is_failure() && end_step_ == EndStep::kNone) {
     const bool has_others = !state_.all_ended();
-    say("rank {} on {} {}{}", rank, node_name(rank), end.text(),
-        has_others && !plan_.options.keep_going ? "; ending the other ranks" : "");
+    if (!start_failures_.explain_end_of(rank)) {
+      say("rank {} on {} {}{}", rank, node_name(rank), end.text(),
+          has_others && !plan_.options.keep_going ? "; ending the other ranks" : "");
+    }
     if (plan_.options.keep_going) {
       broadcast({FrameKind::kRankDied, rank, static_cast<std::int32_t>(end.death_kind()), 0, {}});
     } else if (has_others) {

@@ -54,6 +54,7 @@ class Root {
   void on_lookup(int node, const Frame& frame);
   void on_signals();
   void on_node_lost(int node);
+  void on_start_failed(const StartFailure& failure);
   void on_rank_ended(int rank, RankEnd end);
   void on_abort(const Frame& frame);
   // Says what the ranks do when all daemons have answered.
@@ -81,6 +82,7 @@ class Root {
   Lookups lookups_;
   JobState state_;
   Inquiry inquiry_;
+  StartFailureTexts start_failures_;
   RankGroups groups_;
   Deadline time_limit_;
   Deadline join_limit_;

@@ -5,11 +5,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "exit_codes.hpp"
 
@@ -18,30 +15,26 @@ namespace {
 
 // From here to exec the child of a process with threads: async-signal-safe calls only.
 
-void say(std::initializer_list<const char*> parts) {
-  std::array<char, 1024> line;
-  std::size_t length = 0;
-  for (const char* part : parts) {
-    const std::size_t bytes = std::min(std::strlen(part), line.size() - length);
-    std::memcpy(line.data() + length, part, bytes);
-    length += bytes;
-  }
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), length);
-}
-
 // dup2 clears close-on-exec, except when both are the same.
 void put_at(int fd, int target) {
   if (fd != target) dup2(fd, target);
 }
 
+[[noreturn]] void give_up(int failures, const StartFailure& failure) {
+  StartFailures::tell(failures, failure);
+  _exit(failure.exit_code());
+}
+
 [[noreturn]] void run_child(const ChildSpec& spec, const Inherited& inherited, pid_t parent) {
+  // Above the descriptors that are about to be put in place.
+  const int failures = fcntl(spec.failures_fd, F_DUPFD_CLOEXEC, spec.first_own_fd + 1);
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kLauncherFailed);  // It died before PDEATHSIG was set.
   if (spec.mask != nullptr) {
     const auto* set = reinterpret_cast<const cpu_set_t*>(spec.mask->data());
     if (sched_setaffinity(0, spec.mask->size() * sizeof(unsigned long), set) != 0) {
-      say({"esp-run: cannot bind ", spec.label, ": ", strerrordesc_np(errno), "\n"});
+      StartFailures::tell(failures, {spec.rank, StartStep::kBind, errno});
     }
   }
   put_at(spec.stdin_fd, STDIN_FILENO);
@@ -57,17 +50,10 @@ void put_at(int fd, int target) {
   setrlimit(RLIMIT_NOFILE, &inherited.open_files);
   inherited.signals.restore();
   if (spec.directory != nullptr && chdir(spec.directory) != 0) {
-    say({"esp-run: ", spec.label, " cannot start in ", spec.directory, ": ", strerrordesc_np(errno),
-         "\n"});
-    _exit(kLauncherFailed);
+    give_up(failures, {spec.rank, StartStep::kDirectory, errno});
   }
   execvpe(spec.program, spec.arguments, spec.environment);
-  const int failure = errno;
-  // The program itself was found before: what is missing is what it names.
-  const char* hint = failure == ENOENT ? " (is the interpreter it names installed?)" : "";
-  say({"esp-run: ", spec.label, " cannot execute ", spec.program, ": ", strerrordesc_np(failure),
-       hint, "\n"});
-  _exit(failure == ENOENT ? kNotFound : kCannotExecute);
+  give_up(failures, {spec.rank, StartStep::kExecute, errno});
 }
 
 }  // namespace

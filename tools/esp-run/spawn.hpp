@@ -8,6 +8,7 @@
 
 #include "binding.hpp"
 #include "signals.hpp"
+#include "start_failure.hpp"
 
 namespace esp_run {
 
@@ -18,7 +19,7 @@ struct Inherited {
 };
 
 struct ChildSpec {
-  const char* label;  // For messages: "rank 3".
+  int rank = -1;  // Of the job; -1: something else.
   const char* program;
   char* const* arguments;
   char* const* environment;
@@ -29,11 +30,12 @@ struct ChildSpec {
   int first_own_fd;                 // Descriptors from here on are closed.
   int state_fd = -1;                // But this is there, as first_own_fd; -1: nothing is.
   const char* directory = nullptr;  // NULL: the caller's.
+  int failures_fd = -1;             // Where a StartFailure is told; -1: nowhere.
 };
 
 // -1 with errno. The child leads a process group of its own and dies with the calling *thread*
-// (PDEATHSIG), so only a thread that lives as long as the launcher may call this. When the program
-// cannot be executed the child says so on stderr and exits with 126 or 127.
+// (PDEATHSIG), so only a thread that lives as long as the launcher may call this. A child that
+// cannot become its program tells a StartFailure and exits with its code.
 pid_t spawn(const ChildSpec& spec, const Inherited& inherited);
 
 }  // namespace esp_run

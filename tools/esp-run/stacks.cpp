@@ -110,8 +110,7 @@ void StackReader::read_next() {
     arguments.push_back(nullptr);
     const std::vector<std::string> added;
     const Environment environment(added);
-    tool_process_ = spawn({.label = "the debugger",
-                           .program = tool_.c_str(),
+    tool_process_ = spawn({.program = tool_.c_str(),
                            .arguments = arguments.data(),
                            .environment = environment.data(),
                            .stdin_fd = nothing.get(),

@@ -15,8 +15,7 @@ pid_t start_stand_in(const std::vector<std::string>& environment, int null_fd, i
   std::array<char*, 3> arguments{const_cast<char*>("esp-run"), const_cast<char*>(kStandInArgument),
                                  nullptr};
   const Environment variables(environment);
-  const ChildSpec spec{.label = "a stand-in",
-                       .program = "/proc/self/exe",
+  const ChildSpec spec{.program = "/proc/self/exe",
                        .arguments = arguments.data(),
                        .environment = variables.data(),
                        .stdin_fd = null_fd,

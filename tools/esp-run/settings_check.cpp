@@ -1,0 +1,47 @@
+#include "settings_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/config.hpp"
+#include "core/said_warnings.hpp"
+#include "environment.hpp"
+#include "exit_codes.hpp"
+
+namespace esp_run {
+namespace {
+
+constexpr std::string_view kPrefix = "ESPALIER_";
+
+// As the library takes them from the environment.
+std::vector<std::string> settings_of(const Program& program) {
+  std::vector<std::string> settings;
+  const Environment environment(program.variables);
+  for (char* const* variable = environment.data(); *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    if (text.starts_with(kPrefix)) settings.emplace_back(text.substr(kPrefix.size()));
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::vector<std::string> check_settings(std::vector<Program>& programs) {
+  std::vector<std::string> sentences;
+  for (Program& program : programs) {
+    auto config = espalier::Config::load(settings_of(program));
+    if (!config) throw LaunchError(kLauncherFailed, config.error().text);
+    program.variables.push_back(fmt::format("{}={}", espalier::kSaidWarningsVariable,
+                                            espalier::warnings_digest(config->warnings)));
+    if (config->log_level < espalier::LogLevel::kWarn) continue;
+    for (const std::string& warning : config->warnings) {
+      const bool is_new = std::find(sentences.begin(), sentences.end(), warning) == sentences.end();
+      if (is_new) sentences.push_back(warning);
+    }
+  }
+  return sentences;
+}
+
+}  // namespace esp_run
