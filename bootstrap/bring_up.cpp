@@ -375,9 +375,6 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (!config) return config.error();
   job->config = std::move(*config);
   if (auto done = choose_kernels(job->config); !done) return done.error();
-  if (job->config.shape == ESP_SHAPE_KNOMIAL && job->config.radix == 1) {
-    return error(ESP_ERR_CONFIG, "SHAPE=knomial needs a RADIX of 2 or more, not 1");
-  }
   job->state = open_rank_state(Log(job->config.log_level));
   if (job->state != nullptr) job->state->enter(RankPhase::kJoining);
   job->user_operators.reserve(200);  // Never moves: read by any thread that calls a reduction.

@@ -366,6 +366,9 @@ Result<Config> Config::load(std::span<const std::string> environment,
     const Outcome outcome = assign(config, assignment, ConfigSource::kSetting);
     if (!outcome) return outcome.error();
   }
+  if (config.shape == ESP_SHAPE_KNOMIAL && config.radix == 1) {
+    return error(ESP_ERR_CONFIG, "SHAPE=knomial needs a RADIX of 2 or more, not 1");
+  }
   if (config.shm_arena_bytes > 0 && config.shm_arena_bytes < kArenaBytesMin) {
     config.warnings.push_back(fmt::format("{}={} is less than the least, 64K, which is used",
                                           config.written_name("SHM_ARENA_BYTES"),

@@ -90,11 +90,16 @@ def test_settings():
     with esp_run("sh", "-c", f"ESPALIER_SHAP=$PMIX_RANK exec {PROBE} job") as job:
         assert job.expect(0, err=unknown).err.count("espalier warning:") == 4, job.err
     # A value that is not allowed starts nothing.
-    for arguments in (["-x", "ESPALIER_SHAPE=round", "touch", "started"],
-                      ["touch", "started", ":", "-x", "ESPALIER_TIMEOUT=soon", "true"]):
-        with esp_run(*arguments) as job:
-            job.expect(125, err="\" is not allowed; allowed is ")
-        assert len(job.err.splitlines()) == 1 and not os.path.exists("started"), job.err
+    touch = ("touch", "started")
+    for why, arguments in (
+            ('ESPALIER_SHAPE: "round" is not allowed', ["-x", "ESPALIER_SHAPE=round", *touch]),
+            ('"soon" is not allowed', [*touch, ":", "-x", "ESPALIER_TIMEOUT=soon", "true"]),
+            ('ESPALIER_WIRES: "udp" is no wire', ["-x", "ESPALIER_WIRES=shm,udp", *touch]),
+            ('"node:tree" is not LEVEL:SHAPE', ["-x", "ESPALIER_LEVEL_SHAPES=node:tree", *touch]),
+            ("SHAPE=knomial needs a RADIX of 2 or more",
+             ["-x", "ESPALIER_SHAPE=knomial", "-x", "ESPALIER_RADIX=1", *touch])):
+        expect_once(125, why, *arguments)
+        assert not os.path.exists("started")
 
 
 jobs.run(globals())

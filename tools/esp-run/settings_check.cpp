@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "bootstrap/level_shapes.hpp"
+#include "bootstrap/wire_choice.hpp"
 #include "core/config.hpp"
 #include "core/said_warnings.hpp"
 #include "environment.hpp"
@@ -26,6 +28,16 @@ std::vector<std::string> settings_of(const Program& program) {
   return settings;
 }
 
+// What the library reads in texts only later, and finds alike on every rank.
+espalier::Outcome check_texts(const espalier::Config& config) {
+  if (const auto wires = espalier::parse_wires(config.wires); !wires) {
+    return espalier::error(ESP_ERR_CONFIG, fmt::format("ESPALIER_WIRES: {}", wires.error().text));
+  }
+  const auto shapes = espalier::parse_level_shapes(config.level_shapes);
+  if (!shapes) return shapes.error();
+  return espalier::Unit{};
+}
+
 }  // namespace
 
 std::vector<std::string> check_settings(std::vector<Program>& programs) {
@@ -33,6 +45,9 @@ std::vector<std::string> check_settings(std::vector<Program>& programs) {
   for (Program& program : programs) {
     auto config = espalier::Config::load(settings_of(program));
     if (!config) throw LaunchError(kLauncherFailed, config.error().text);
+    if (const auto texts = check_texts(*config); !texts) {
+      throw LaunchError(kLauncherFailed, texts.error().text);
+    }
     program.variables.push_back(fmt::format("{}={}", espalier::kSaidWarningsVariable,
                                             espalier::warnings_digest(config->warnings)));
     if (config->log_level < espalier::LogLevel::kWarn) continue;
