@@ -49,6 +49,9 @@ class Backend {
   void send_window(std::span<void* const> buffers, std::size_t bytes, int peer);
   void recv_window(std::span<void* const> buffers, std::size_t bytes, int peer);
 
+  // Of the library, for one_sided.hpp; nullptr where that has none.
+  void* native_job() const;
+
   // From now on collectives use `choice`.
   void choose(const Choice& choice);
   // Why the library refused a choice in a call since the last take_refusal(); empty when it did

@@ -155,6 +155,10 @@ void Backend::recv_window(std::span<void* const> buffers, std::size_t bytes, int
   state_->check(esp_request_wait_all(state_->requests.data(), buffers.size()));
 }
 
+void* Backend::native_job() const {
+  return state_->job;
+}
+
 void Backend::choose(const Choice& choice) {
   state_->chosen = choice != Choice{};
   state_->options = ESP_COLL_OPTIONS_INIT;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/one_sided.hpp"
 
 namespace espalier::bench {
 
@@ -108,6 +109,16 @@ void Backend::recv_window(std::span<void* const> buffers, std::size_t bytes, int
               &state_->requests[i]);
   }
   MPI_Waitall(to_int(buffers.size()), state_->requests.data(), MPI_STATUSES_IGNORE);
+}
+
+void* Backend::native_job() const {
+  return nullptr;
+}
+bool OneSided::is_there() {
+  return false;
+}
+std::unique_ptr<OneSided> OneSided::open(Backend& /*backend*/, std::size_t /*bytes*/) {
+  return nullptr;
 }
 
 void Backend::choose(const Choice& /*choice*/) {}

@@ -30,7 +30,9 @@ Interval run_once(Backend& backend, Operation& operation, const Choice& choice, 
   backend.choose(choice);
   const std::int64_t begin = now_ns();
   operation.run(calls);
-  return {begin, now_ns()};
+  const Interval timed{begin, now_ns()};
+  operation.end_batch();
+  return timed;
 }
 
 struct Plan {
@@ -135,6 +137,8 @@ Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choi
   row.bytes = kind == OpKind::kBarrier ? 0 : bytes;
   row.choice = describe(choice);
   Operation operation(backend, kind, bytes, options);
+  row.refusal = operation.refusal();
+  if (!row.refusal.empty()) return row;
   unsigned round = 1;
   const Plan plan = warm_up(backend, operation, choice, options, round);
   backend.choose({});

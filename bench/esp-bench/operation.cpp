@@ -54,6 +54,16 @@ bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
 
 }  // namespace
 
+void Operation::fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot,
+                          unsigned round) {
+  fill(data, bytes, pattern_of(rank, slot, round));
+}
+
+bool Operation::is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
+                        unsigned round) {
+  return equals(data, bytes, pattern_of(rank, slot, round));
+}
+
 std::size_t ring_slots(std::size_t bytes, const Options& options) {
   const std::size_t fitting = options.ring_bytes / bytes;
   const std::size_t least = bytes < (std::size_t{8} << 20) ? 4 : 2;
@@ -82,6 +92,7 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
     std::memset(memory, 0xff, ring);  // NaNs: no result is right by accident, and no page is new.
   }
   if (kind == OpKind::kBandwidth) window_.reserve(kWindow);
+  if (is_one_sided(kind)) open_one_sided(ring);
 }
 
 Operation::~Operation() {
@@ -97,7 +108,8 @@ std::size_t Operation::heap_bytes(const Options& options) {
   for (const std::size_t bytes : options.sizes) {
     most = std::max(most, options.offset + ring_slots(bytes, options) * round_up(bytes, kLine));
   }
-  return 2 * round_up(most, kPage) + (std::size_t{1} << 20);  // Both rings, and some rounding.
+  // Both rings, the memory that others reach, and some rounding.
+  return 3 * round_up(most, kPage) + (std::size_t{2} << 20);
 }
 
 float* Operation::input(std::size_t slot) const {
@@ -113,6 +125,7 @@ int Operation::root_of(std::size_t slot) const {
 }
 
 bool Operation::takes_part() const {
+  if (is_one_sided(kind_)) return backend_.rank() < (kind_ == OpKind::kMessageRate ? 2 : 1);
   const bool pair = kind_ == OpKind::kLatency || kind_ == OpKind::kBandwidth;
   return !pair || backend_.rank() < 2;
 }
@@ -124,6 +137,10 @@ bool Operation::provides(std::size_t slot) const {
 
 void Operation::rewrite(std::size_t calls, unsigned round) {
   for (std::size_t slot = 0; slot < calls; ++slot) {
+    if (is_one_sided(kind_)) {
+      rewrite_one_sided(slot, round);
+      continue;
+    }
     if (provides(slot)) fill(input(slot), bytes_, pattern_of(backend_.rank(), slot, round));
   }
 }
@@ -149,6 +166,8 @@ void Operation::run(std::size_t calls) {
       return run_latency(calls);
     case OpKind::kBandwidth:
       return run_bandwidth(calls);
+    default:
+      return run_one_sided(calls);
   }
 }
 
@@ -183,10 +202,12 @@ void Operation::run_bandwidth(std::size_t calls) {
 }
 
 bool Operation::verify(std::size_t calls, unsigned round) const {
-  if (kind_ == OpKind::kBarrier || !takes_part()) return true;
+  if (kind_ == OpKind::kBarrier || (!is_one_sided(kind_) && !takes_part())) return true;
   for (std::size_t slot = 0; slot < calls; ++slot) {
     bool right = true;
-    if (kind_ == OpKind::kBcast) {
+    if (is_one_sided(kind_)) {
+      right = verify_one_sided(slot, round);
+    } else if (kind_ == OpKind::kBcast) {
       right = equals(input(slot), bytes_, pattern_of(root_of(slot), slot, round));
     } else if (kind_ == OpKind::kLatency || kind_ == OpKind::kBandwidth) {
       const bool received = kind_ == OpKind::kLatency || backend_.rank() == 1;
@@ -199,7 +220,7 @@ bool Operation::verify(std::size_t calls, unsigned round) const {
     }
     if (!right) return false;
   }
-  return true;
+  return verify_fetch_adds(calls);
 }
 
 }  // namespace espalier::bench

@@ -11,9 +11,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/one_sided.hpp"
 #include "esp-bench/options.hpp"
 
 namespace espalier::bench {
@@ -33,12 +37,18 @@ class Operation {
   // Whether this rank does anything but wait for the others.
   bool takes_part() const;
   // Times that one call moves a message one way, for per-message results: 2 for a ping-pong.
-  int messages_per_call() const { return kind_ == OpKind::kLatency ? 2 : 1; }
+  int messages_per_call() const {
+    return kind_ == OpKind::kLatency || kind_ == OpKind::kMessageLatency ? 2 : 1;
+  }
+  // Why it cannot be done, the same on all ranks; empty: it can.
+  const std::string& refusal() const { return refusal_; }
 
   // Writes new data into the first `calls` slots of a rank that provides data.
   void rewrite(std::size_t calls, unsigned round);
   // The timed part: `calls` calls, slot by slot.
   void run(std::size_t calls);
+  // After each run(), when its time has been taken.
+  void end_batch();
   // Whether this rank's results of the last run are right.
   bool verify(std::size_t calls, unsigned round) const;
 
@@ -52,6 +62,17 @@ class Operation {
   bool provides(std::size_t slot) const;
   void run_latency(std::size_t calls);
   void run_bandwidth(std::size_t calls);
+  static void fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot, unsigned round);
+  static bool is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
+                      unsigned round);
+  void open_one_sided(std::size_t ring);
+  void run_one_sided(std::size_t calls);
+  void call_one_sided(std::size_t slot);
+  void rewrite_one_sided(std::size_t slot, unsigned round);
+  bool verify_one_sided(std::size_t slot, unsigned round) const;
+  bool verify_fetch_adds(std::size_t calls) const;
+  static void on_message(void* self, std::uint64_t argument, const void* payload,
+                         std::size_t bytes);
 
   Backend& backend_;
   const OpKind kind_;
@@ -64,6 +85,12 @@ class Operation {
   std::byte* rings_[2] = {nullptr, nullptr};  // input, output
   std::size_t offset_ = 0;                    // of the first buffer, in a ring
   std::vector<void*> window_;                 // of run_bandwidth
+  std::string refusal_;
+  std::unique_ptr<OneSided> remote_;  // of operations of one side
+  std::size_t counter_offset_ = 0;    // in its memory: the word that fetch-add counts in
+  std::vector<std::uint64_t> old_;    // by slot: what fetch-add found
+  std::size_t heard_ = 0;             // messages
+  bool is_over_ = false;              // the last of a batch has come
 };
 
 }  // namespace espalier::bench

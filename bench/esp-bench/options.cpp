@@ -9,6 +9,7 @@
 #include <map>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/one_sided.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -21,6 +22,24 @@ const std::map<std::string, OpKind> kOps = {
     {"barrier", OpKind::kBarrier},     {"bcast", OpKind::kBcast},
     {"reduce", OpKind::kReduce},       {"allreduce", OpKind::kAllreduce},
     {"p2p-latency", OpKind::kLatency}, {"p2p-bandwidth", OpKind::kBandwidth}};
+// By rank 0 on rank 1; only where they are asked for.
+const std::map<std::string, OpKind> kOneSidedOps = {{"put-latency", OpKind::kPutLatency},
+                                                    {"put-bandwidth", OpKind::kPutBandwidth},
+                                                    {"get-latency", OpKind::kGetLatency},
+                                                    {"get-bandwidth", OpKind::kGetBandwidth},
+                                                    {"fetch-add-latency", OpKind::kFetchAddLatency},
+                                                    {"fetch-add-rate", OpKind::kFetchAddRate},
+                                                    {"am-latency", OpKind::kMessageLatency},
+                                                    {"am-rate", OpKind::kMessageRate}};
+
+const std::map<std::string, OpKind>& all_ops() {
+  static const std::map<std::string, OpKind> all = [] {
+    std::map<std::string, OpKind> ops = kOps;
+    ops.insert(kOneSidedOps.begin(), kOneSidedOps.end());
+    return ops;
+  }();
+  return all;
+}
 // Positions are the values of esp_algorithm, esp_shape and esp_variant.
 const std::vector<std::string> kAlgorithms = {"auto", "short", "tree", "publish", "spread"};
 const std::vector<std::string> kShapes = {"auto",     "flat", "chain",   "binary",
@@ -161,7 +180,7 @@ void apply_defaults(Options& options) {
 }  // namespace
 
 const char* op_name(OpKind kind) {
-  for (const auto& [name, value] : kOps) {
+  for (const auto& [name, value] : all_ops()) {
     if (value == kind) return name.c_str();
   }
   return "?";
@@ -193,9 +212,11 @@ Options parse_options(int argc, char** argv) {
                  "plain calls for an instruction counter; sockets: a plain socket between two "
                  "ranks; peers: first and later exchanges with every rank, memory per peer")
       ->check(CLI::IsMember(kModes));
-  app.add_option("--op", ops, "operations, as bcast,barrier")
+  app.add_option("--op", ops,
+                 "operations, as bcast,barrier; those of one side (put, get, fetch-add, am) are "
+                 "Espalier only, and measured only if named")
       ->delimiter(',')
-      ->check(CLI::IsMember(kOps));
+      ->check(CLI::IsMember(all_ops()));
   app.add_option("--root", root, "rank, or `rotate`: another root every call");
   app.add_option("--alloc", alloc, "buffers from malloc, or from esp_alloc (`esp`)")
       ->check(CLI::IsMember({"malloc", "esp"}));
@@ -214,7 +235,12 @@ Options parse_options(int argc, char** argv) {
            "; the options marked `Espalier only` and --alloc esp need the one for Espalier");
   }
   options.mode = kModes.at(mode);
-  for (const std::string& op : ops) options.ops.push_back(kOps.at(op));
+  for (const std::string& op : ops) options.ops.push_back(all_ops().at(op));
+  for (const OpKind kind : options.ops) {
+    if (is_one_sided(kind) && !OneSided::is_there()) {
+      refuse("--op " + std::string(op_name(kind)) + ": needs the program for Espalier");
+    }
+  }
   options.rotate_root = root == "rotate";
   if (!options.rotate_root) {
     char* end = nullptr;

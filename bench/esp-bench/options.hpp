@@ -14,9 +14,34 @@
 namespace espalier::bench {
 
 enum class Mode { kOps, kFloors, kMemory, kIdle, kInit, kCalls, kSockets, kPeers };
-enum class OpKind { kBarrier, kBcast, kReduce, kAllreduce, kLatency, kBandwidth };
+enum class OpKind {
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kLatency,
+  kBandwidth,
+  // By rank 0 on rank 1 (operation_one_sided.cpp):
+  kPutLatency,
+  kPutBandwidth,
+  kGetLatency,
+  kGetBandwidth,
+  kFetchAddLatency,
+  kFetchAddRate,
+  kMessageLatency,
+  kMessageRate,
+};
 
 const char* op_name(OpKind kind);
+inline bool is_one_sided(OpKind kind) {
+  return kind >= OpKind::kPutLatency;
+}
+inline bool is_fetch_add(OpKind kind) {
+  return kind == OpKind::kFetchAddLatency || kind == OpKind::kFetchAddRate;
+}
+inline bool is_message(OpKind kind) {
+  return kind >= OpKind::kMessageLatency;
+}
 
 struct Options {
   Mode mode = Mode::kOps;

@@ -94,6 +94,7 @@ void make_calls(Backend& backend, const Options& options) {
     for (std::size_t i = 0; i < options.calls; ++i) {
       if (backend.rank() == options.late_rank) std::this_thread::sleep_for(kLate);
       operation.run(1);
+      operation.end_batch();
     }
   }
 }

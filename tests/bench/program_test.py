@@ -113,6 +113,7 @@ class Program(unittest.TestCase):
     def test_an_mpi_has_no_choices(self):
         self.assertIn("Espalier", self.refused("--shape", "chain"))
         self.assertIn("Espalier", self.refused("--alloc", "esp"))
+        self.assertIn("Espalier", self.refused("--op", "put-latency"))
 
     @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
     def test_choices(self):
@@ -126,6 +127,31 @@ class Program(unittest.TestCase):
     @unittest.skipIf(LIBRARY != known.OURS, "esp_alloc is Espalier's own")
     def test_buffers_of_the_library(self):
         self.check_rows(self.json("--alloc", "esp"), self.ALL_OPS)
+
+    ONE_SIDED = {"put-latency", "put-bandwidth", "get-latency", "get-bandwidth",
+                 "fetch-add-latency", "fetch-add-rate", "am-latency", "am-rate"}  # fmt: skip
+
+    @unittest.skipIf(LIBRARY != known.OURS, "Espalier's own")
+    def test_operations_of_one_side(self):
+        ops = ["--op", ",".join(self.ONE_SIDED), "--bytes", "8,100,4K"]
+        for ranks, more in ((2, []), (3, ["--alloc", "esp"])):
+            result = self.json(*ops, *more, ranks=ranks)
+            self.check_rows(result, self.ONE_SIDED)
+            self.assertEqual(len(result["rows"]), 6 * 3 + 2)
+
+    @unittest.skipIf(LIBRARY != known.OURS, "Espalier's own")
+    def test_operations_of_one_side_between_nodes(self):
+        # Where the target must drive progress.
+        command = [BIN / "esp-run", "-n", "2", "--nodes", "2", BACKEND.program, "--smoke", "--op",
+                   ",".join(self.ONE_SIDED), "--bytes", "8,4K"]  # fmt: skip
+        self.check_rows(launch.run_json(command, 120), self.ONE_SIDED)
+
+    @unittest.skipIf(LIBRARY != known.OURS, "Espalier's own")
+    def test_messages_that_are_too_long(self):
+        rows = self.json("--op", "am-latency,am-rate", "--bytes", "1M")["rows"]
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertIn("messages have at most", row["refusal"])
 
 
 if __name__ == "__main__":
