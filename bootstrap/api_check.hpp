@@ -14,4 +14,9 @@ esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* o
 // The operator of a reduction.
 esp_status bind_operator(esp_team& handle, Call& call);
 
+// While the trace is on (api_traced.cpp): does the call take the short path? Then it is run on it.
+bool takes_traced_short_path(const esp_team& handle, const Call& call) noexcept;
+// False: the team has failed.
+bool run_traced_short_path(esp_team& handle, const Call& call) noexcept;
+
 }  // namespace espalier::api

@@ -66,9 +66,14 @@ struct BlockingWait {
   return status.ok() ? ESP_OK : api::fail_team(handle, status);
 }
 
+esp_status conclude_quick(esp_team& handle, bool completed) noexcept;
+
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
   if (!api::may_block(job)) return api::refuse_blocking(job, api::caller_of(call));
+  if (api::takes_traced_short_path(handle, call)) {
+    return conclude_quick(handle, api::run_traced_short_path(handle, call));
+  }
   return run_engine(handle, call);
 }
 

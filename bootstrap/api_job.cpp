@@ -122,6 +122,8 @@ void esp_abort(esp_job* job, int exit_code, const char* message) {
     std::fprintf(stderr, "espalier: abort: %s\n", message != nullptr ? message : "");
     std::_Exit(exit_code);
   }
+  // Its thread may be writing to the trace.
+  if (!job->threaded) espalier::write_trace_file(*job);
   job->bootstrap->abort(exit_code, message != nullptr ? message : "");
 }
 

@@ -351,7 +351,8 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
     team.board = board_of_nodes(job, *handle, board);
   } else if (board != nullptr) {
     team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
-    team.short_path = !job.any_threaded && job.plain_config;
+    team.traces_short_path = !job.any_threaded && job.plain_config && job.trace.enabled();
+    team.short_path = !job.any_threaded && job.plain_config && !team.traces_short_path;
   }
   job.watch->add(team);
   job.teams.push_back(std::move(handle));
@@ -395,11 +396,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   job->rank = job->bootstrap->rank();
   job->size = job->bootstrap->size();
   job->log = Log(job->config.log_level, job->rank);
-  if (job->config.trace) {
-    auto trace = Trace::create(job->config.trace_events, job->steady_clock);
-    if (!trace) return trace.error();
-    job->trace = std::move(*trace);
-  }
+  if (auto done = begin_trace(*job); !done) return done.error();
   auto wires = parse_wires(job->config.wires);
   if (!wires) {
     return error(ESP_ERR_CONFIG, fmt::format("{} on rank {}: {}", job->config.written_name("WIRES"),

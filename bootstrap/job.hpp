@@ -34,6 +34,7 @@
 #include "core/config.hpp"
 #include "core/pool.hpp"
 #include "core/trace.hpp"
+#include "core/trace_export.hpp"
 #include "core/worker.hpp"
 #include "shm/handover.hpp"
 #include "shm/heap.hpp"
@@ -144,7 +145,8 @@ struct esp_job {
   espalier::AttendedClock clock{steady_clock};
   espalier::Counters counters;
   espalier::Trace trace;
-  std::unique_ptr<espalier::RankState> state;  // nullptr: no launcher reads it
+  std::optional<espalier::TraceFile> trace_file;  // for it, at the end
+  std::unique_ptr<espalier::RankState> state;     // nullptr: no launcher reads it
   std::unique_ptr<espalier::Bootstrap> bootstrap;
   espalier::Rank rank = 0;
   int size = 1;
@@ -201,6 +203,11 @@ namespace espalier {
 Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options);
 // Collective: the reverse. The job may be deleted afterwards.
 Outcome take_down(esp_job& job);
+
+// Of the setting TRACE; the rank must be known.
+Outcome begin_trace(esp_job& job);
+// Writes the trace to its file, if it has one.
+void write_trace_file(esp_job& job);
 
 // For people: configuration, topology, peers and why each path is used or not.
 std::string describe(const esp_job& job);

@@ -107,6 +107,7 @@ struct Team {
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;  // blocking small operations take it; off for good after a failure
+  bool traces_short_path = false;  // they take it on the long way in, where it is traced
 
   // Its blame stands on the board under this operation, for what it waits for (an instance, or
   // flow_waits). nullptr: it has none.

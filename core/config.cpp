@@ -58,6 +58,10 @@ bool parse(const Knob& knob, std::string_view text, Config& config) {
     const auto value = parse_bool(text);
     if (value) config.*Field = *value;
     return value.has_value();
+  } else if constexpr (std::is_same_v<T, TraceSetting>) {
+    const auto value = parse_trace(text);
+    if (value) config.*Field = *value;
+    return value.has_value();
   } else {
     const auto value = [text] {
       if constexpr (std::is_same_v<T, double>) return parse_number(text);
@@ -78,6 +82,8 @@ std::string print(const Config& config) {
     return std::string(kNames<T>[static_cast<std::size_t>(value)]);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "on" : "off";
+  } else if constexpr (std::is_same_v<T, TraceSetting>) {
+    return !value.file.empty() ? value.file : value.on ? "on" : "off";
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
     return format_size(value);
   } else {
@@ -94,6 +100,8 @@ std::string allowed(const Knob& knob) {
     return "any text";
   } else if constexpr (std::is_same_v<T, bool>) {
     return "on or off (1 or 0)";
+  } else if constexpr (std::is_same_v<T, TraceSetting>) {
+    return "on or off (1 or 0), or a file";
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
     return fmt::format("a size such as 4096, 64K or 4MiB, from {} to {}",
                        format_size(static_cast<std::uint64_t>(knob.min)),
@@ -280,7 +288,10 @@ constexpr Knob kKnobs[] = {
     knob<&Config::counters>("COUNTERS", "",
                             "Write this rank's counters that are not 0 to the standard error when "
                             "it has left the job."),
-    knob<&Config::trace>("TRACE", "", "Record events for esp_trace_write."),
+    knob<&Config::trace>(
+        "TRACE", "",
+        "Record events for esp_trace_write. A file: each rank writes FILE.RANK when "
+        "it leaves the job; esp-run joins them to FILE."),
     knob<&Config::trace_events>("TRACE_EVENTS", "events",
                                 "Events kept, 32 bytes each, rounded up to a power of two; the "
                                 "oldest are overwritten.",
@@ -338,6 +349,12 @@ Outcome assign(Config& config, std::string_view assignment, ConfigSource source)
 }
 
 }  // namespace
+
+std::optional<TraceSetting> parse_trace(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto on = parse_bool(text)) return TraceSetting{*on, {}};
+  return TraceSetting{true, std::string(text)};
+}
 
 const char* config_source_name(ConfigSource source) noexcept {
   switch (source) {

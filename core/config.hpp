@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,13 @@ enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
 enum class LevelRule : std::uint8_t { kAuto, kOn, kOff };
+// "on", "off", or on with a file.
+struct TraceSetting {
+  bool on = false;
+  std::string file;  // to which each rank adds its number; empty: the program writes by itself
+  explicit operator bool() const noexcept { return on; }
+};
+std::optional<TraceSetting> parse_trace(std::string_view text);
 enum class ConfigSource : std::uint8_t { kDefault, kEnvironment, kSetting };
 const char* config_source_name(ConfigSource source) noexcept;
 
@@ -72,7 +80,7 @@ struct Config {
   std::uint64_t rdma_pull_bytes = 256 << 10;
   double rdma_silence = 0.0;
   bool counters = false;
-  bool trace = false;
+  TraceSetting trace;
   std::uint64_t trace_events = 65536;
 
   // What load() has to tell the user, one sentence each; the caller logs them.

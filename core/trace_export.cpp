@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <memory>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -116,6 +118,43 @@ void append_slice(std::string& json, const TraceSlice& slice, Rank rank, std::ui
       s.sequence, s.vertex, s.index, s.peer, s.value);
 }
 
+// Before the list of events, and after it: what joining goes by.
+constexpr std::string_view kJsonBegin = "{\"traceEvents\":[\n";
+constexpr std::string_view kJsonEnd =
+    "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"dropped_events\":";
+
+std::string json_end(std::uint64_t dropped_count) {
+  return fmt::format("{}{}}}}}\n", kJsonEnd, dropped_count);
+}
+
+Error cannot_write(const std::string& path) {
+  const int number = errno;
+  return error(ESP_ERR_SYSTEM, fmt::format("cannot write {}: {}", path, std::strerror(number)),
+               kNoRank, number);
+}
+
+bool put(const OpenFile& file, std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+}
+
+Outcome close(OpenFile& file, const std::string& path) {
+  if (std::fclose(file.release()) != 0) return cannot_write(path);
+  return Unit{};
+}
+
+// Empty: it cannot be read.
+std::string content_of(const std::string& path) {
+  const OpenFile file(std::fopen(path.c_str(), "re"));
+  std::string text;
+  std::array<char, 1 << 16> part;
+  while (file != nullptr) {
+    const std::size_t bytes = std::fread(part.data(), 1, part.size(), file.get());
+    if (bytes == 0) break;
+    text.append(part.data(), bytes);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<TraceSlice> trace_slices(std::span<const TraceEvent> events) {
@@ -131,13 +170,12 @@ std::string trace_json(std::span<const TraceEvent> events, Rank rank, std::uint6
   std::uint32_t next_id = 1;
   for (auto& [key, id] : lane_ids) id = next_id++;
 
-  std::string json = "{\"traceEvents\":[\n";
+  std::string json(kJsonBegin);
   append_metadata(json, rank, lane_ids);
   for (const TraceSlice& slice : slices) {
     append_slice(json, slice, rank, lane_ids[lane_key(slice)]);
   }
-  json += fmt::format("\n],\"displayTimeUnit\":\"ns\",\"otherData\":{{\"dropped_events\":{}}}}}\n",
-                      dropped_count);
+  json += json_end(dropped_count);
   return json;
 }
 
@@ -145,18 +183,48 @@ Outcome write_trace(const Trace& trace, Rank rank, const std::string& path) {
   if (!trace.enabled()) {
     return error(ESP_ERR_STATE, "nothing was traced: set ESPALIER_TRACE=1 before the job starts");
   }
+  auto file = TraceFile::create(path);
+  return file ? file->write(trace, rank) : file.error();
+}
+
+Result<TraceFile> TraceFile::create(const std::string& path) {
+  TraceFile made;
+  made.file_ = OpenFile(std::fopen(path.c_str(), "we"));
+  made.path_ = path;
+  if (made.file_ == nullptr) return cannot_write(path);
+  return made;
+}
+
+Outcome TraceFile::write(const Trace& trace, Rank rank) {
   const std::vector<TraceEvent> events = trace.events();
   const std::string json = trace_json(events, rank, trace.recorded_count() - events.size());
-  const auto failed = [&path] {
-    return error(ESP_ERR_SYSTEM, fmt::format("cannot write {}: {}", path, std::strerror(errno)),
-                 kNoRank, errno);
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"),
-                                                       &std::fclose);
-  if (file == nullptr) return failed();
-  if (std::fwrite(json.data(), 1, json.size(), file.get()) != json.size()) return failed();
-  if (std::fclose(file.release()) != 0) return failed();
-  return Unit{};
+  if (!put(file_, json)) return cannot_write(path_);
+  return close(file_, path_);
+}
+
+Result<TraceJoin> TraceJoin::create(const std::string& path) {
+  TraceJoin made;
+  made.file_ = OpenFile(std::fopen(path.c_str(), "we"));
+  made.path_ = path;
+  if (made.file_ == nullptr || !put(made.file_, kJsonBegin)) return cannot_write(path);
+  return made;
+}
+
+bool TraceJoin::add(const std::string& path) {
+  const std::string json = content_of(path);
+  const std::size_t end = json.rfind(kJsonEnd);
+  if (!json.starts_with(kJsonBegin) || end == std::string::npos) return false;
+  dropped_count_ += std::strtoull(json.c_str() + end + kJsonEnd.size(), nullptr, 10);
+  const std::string_view list(json.data() + kJsonBegin.size(), end - kJsonBegin.size());
+  if (!std::exchange(empty_, false)) (void)put(file_, ",\n");
+  (void)put(file_, list);  // What fails is found at the end.
+  return true;
+}
+
+Outcome TraceJoin::finish() {
+  (void)put(file_, json_end(dropped_count_));
+  if (std::ferror(file_.get()) != 0) return cannot_write(path_);
+  return close(file_, path_);
 }
 
 }  // namespace espalier

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,5 +38,37 @@ std::string trace_json(std::span<const TraceEvent> events, Rank rank, std::uint6
 
 // Writes trace_json() of everything the ring still holds.
 Outcome write_trace(const Trace& trace, Rank rank, const std::string& path);
+
+struct CloseFile {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
+
+// The file to which a rank's trace is written at the end, made at once: a path that is wrong is
+// told before the job begins, and the program may go to another folder.
+class TraceFile {
+ public:
+  static Result<TraceFile> create(const std::string& path);
+  Outcome write(const Trace& trace, Rank rank);  // once
+
+ private:
+  OpenFile file_;
+  std::string path_;
+};
+
+// Joins what trace_json() has written, without looking into it.
+class TraceJoin {
+ public:
+  static Result<TraceJoin> create(const std::string& path);
+  // False: there is no such file, or it is not a whole one.
+  bool add(const std::string& path);
+  Outcome finish();
+
+ private:
+  OpenFile file_;
+  std::string path_;
+  std::uint64_t dropped_count_ = 0;
+  bool empty_ = true;
+};
 
 }  // namespace espalier

@@ -155,6 +155,7 @@ TEST(Config, BadValuesNameKnobValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of({}, {"=3"}), "setting \"=3\" is not of the form NAME=value");
   EXPECT_NE(error_of({"TIMEOUT=-1"}), "no error");
   EXPECT_NE(error_of({"RADIX="}), "no error");
+  EXPECT_NE(error_of({"TRACE="}), "no error");
   EXPECT_NE(error_of({"RADIX=99999999999999999999"}), "no error");
 }
 

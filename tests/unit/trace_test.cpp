@@ -1,5 +1,6 @@
 #include "core/trace.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/trace_export.hpp"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace espalier {
 namespace {
@@ -183,6 +185,43 @@ TEST_F(TraceTest, WritingReportsWhatIsWrong) {
   std::ifstream file(path);
   EXPECT_TRUE(nlohmann::json::parse(file).contains("traceEvents"));
   std::filesystem::remove(path);
+}
+
+TEST_F(TraceTest, FilesOfRanksAreJoined) {
+  const TemporaryFolder folder;
+  const std::string joined = folder.path() + "/it", none = folder.path() + "/none";
+  make(2);
+  for (Rank rank = 0; rank < 2; ++rank) {
+    begin(TraceKind::kSend, segment(0, 1));
+    end(TraceKind::kSend, segment(0, 1));
+    ASSERT_TRUE(write_trace(trace_, rank, fmt::format("{}.{}", joined, rank)).ok());
+  }
+  std::ofstream(none) << "{\"traceEvents\":[\nsomething else";
+  auto join = TraceJoin::create(joined);
+  ASSERT_TRUE(join.ok());
+  EXPECT_TRUE(join->add(joined + ".0"));
+  EXPECT_FALSE(join->add(none));
+  EXPECT_FALSE(join->add(joined + ".2"));
+  EXPECT_TRUE(join->add(joined + ".1"));
+  ASSERT_TRUE(join->finish().ok());
+  std::ifstream file(joined);
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json["otherData"]["dropped_events"], 2);  // All of the first are in the second.
+  std::vector<int> ranks;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["name"] == "send") ranks.push_back(event["pid"]);
+  }
+  EXPECT_EQ(ranks, (std::vector<int>{0, 1}));
+}
+
+TEST_F(TraceTest, FilesThatCannotBeWrittenAreErrors) {
+  EXPECT_EQ(TraceFile::create("/nowhere/it").error().status.code(), ESP_ERR_SYSTEM);
+  EXPECT_NE(TraceJoin::create("/nowhere/it").error().text.find("cannot write /nowhere/it: No such"),
+            std::string::npos);
+  make(2);
+  auto full = TraceFile::create("/dev/full");
+  ASSERT_TRUE(full.ok());
+  EXPECT_FALSE(full->write(trace_, 0).ok());
 }
 
 }  // namespace

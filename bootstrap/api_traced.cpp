@@ -1,0 +1,76 @@
+// C API: the short path while the trace is on. The quick ways in know nothing of traces, so that
+// they stay short; then all calls go the long way, which comes here. path: slow
+#include "bootstrap/api_check.hpp"
+
+namespace espalier::api {
+namespace {
+
+TraceSubject subject_of(const Team& team, const Call& call) noexcept {
+  TraceSubject subject;
+  subject.team = static_cast<std::uint16_t>(team.id);
+  subject.sequence = static_cast<std::uint32_t>(team.sequence);
+  subject.value = static_cast<std::uint32_t>(call.bytes());
+  return subject;
+}
+
+CombineKernel kernel_of(const esp_job& job, const Call& call) noexcept {
+  if (static_cast<unsigned>(call.op) >= ESP_OP_BUILTIN_COUNT) return nullptr;
+  return job.short_tables
+      .kernels[static_cast<std::size_t>(call.op)][static_cast<std::size_t>(call.type)];
+}
+
+bool run_short(ShortPath& path, Team& team, const Call& call, CombineKernel kernel) noexcept {
+  const ShortPath::Reduction what = {call.input, call.output, call.count, call.bytes(), kernel};
+  switch (call.collective) {
+    case Collective::kBarrier:
+      return path.barrier(team);
+    case Collective::kBcast:
+      return path.bcast(team, call.root, call.output, call.bytes());
+    case Collective::kReduce:
+      return path.reduce(team, call.root, what);
+    case Collective::kAllreduce:
+      return path.allreduce(team, what);
+    case Collective::kPointToPoint:
+      break;
+  }
+  ESP_ASSERT(false);
+  return false;
+}
+
+bool reduces(const Call& call) noexcept {
+  return call.collective == Collective::kReduce || call.collective == Collective::kAllreduce;
+}
+
+}  // namespace
+
+bool takes_traced_short_path(const esp_team& handle, const Call& call) noexcept {
+  const Team& team = handle.team;
+  return team.traces_short_path && !team.failed() && call.bytes() <= team.board.short_bytes() &&
+         (!reduces(call) || kernel_of(*handle.job, call) != nullptr);
+}
+
+// What the others call quickly must not differ from this in anything that they compare.
+bool run_traced_short_path(esp_team& handle, const Call& call) noexcept {
+  esp_job& job = *handle.job;
+  Team& team = handle.team;
+  CallSignature signature;
+  signature.collective = static_cast<std::uint8_t>(call.collective);
+  signature.type = static_cast<std::uint8_t>(call.type);
+  signature.op = static_cast<std::uint8_t>(call.op);
+  signature.options = static_cast<std::uint8_t>(call.purpose);
+  signature.root = call.root;
+  signature.count = call.count;
+  team.enter(signature);
+  const TraceSubject subject = subject_of(team, call);
+  const TraceKind kind = trace_kind(call.collective);
+  job.trace.begin(kind, subject);
+  const bool completed = run_short(*job.short_path, team, call, kernel_of(job, call));
+  if (completed) {
+    job.trace.end(kind, subject);
+  } else {
+    job.trace.cancel(kind, subject);
+  }
+  return completed;
+}
+
+}  // namespace espalier::api
