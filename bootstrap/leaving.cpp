@@ -7,7 +7,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint64_t kLookNs = 20'000'000;
+constexpr std::uint64_t kLeaveLookNs = 20'000'000;
 // Until the partner that is waited for is asked; twice as long each time.
 constexpr std::uint64_t kAskFirstNs = 100'000'000, kAskLastNs = 5'000'000'000;
 // Flags::released when the leaders do not meet.
@@ -180,7 +180,7 @@ bool Leaving::meet() noexcept {
 
 void Leaving::look_for_the_dead() noexcept {
   const std::uint64_t now = clock_.now_ns();
-  if (now - looked_ns_ < kLookNs) return;
+  if (now - looked_ns_ < kLeaveLookNs) return;
   looked_ns_ = now;
   if (is_leader() && told_) ask_again(now);
   const Rank awaited = is_leader() ? partner(-1, round_) : nodes_.leaders[own_node_];

@@ -8,7 +8,7 @@ namespace espalier {
 namespace {
 
 // So often what is under way is looked after: as often as waits are.
-constexpr std::uint64_t kLookNs = 20'000'000;
+constexpr std::uint64_t kPollNs = 20'000'000;
 // And among these looks, every so many is followed by a message that shows whether the target is
 // still there.
 constexpr std::uint64_t kLooksPerProbe = 16;
@@ -293,7 +293,7 @@ std::vector<Rank> OneSided::targets() const {
 // Time is counted from the next look: no clock is read here.
 void OneSided::watch(OpenNode& node, Rank target) noexcept {
   if (timer_.idle()) {
-    parts_.worker.timers().add(timer_, parts_.worker.clock().now_ns() + kLookNs);
+    parts_.worker.timers().add(timer_, parts_.worker.clock().now_ns() + kPollNs);
   }
   node.since_ns = timer_.deadline_ns();
   Queue& q = queue(target);
@@ -305,7 +305,7 @@ void OneSided::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   OneSided& self = static_cast<WatchTimer&>(timer).owner;
   self.look(now_ns);
   if (self.open() > 0 && timer.idle()) {
-    self.parts_.worker.timers().add(timer, now_ns + kLookNs);
+    self.parts_.worker.timers().add(timer, now_ns + kPollNs);
   }
 }
 

@@ -65,37 +65,31 @@ function(espalier_optimised_whole target)
   set_target_properties(${target} PROPERTIES ESPALIER_LTO ON)
 endfunction()
 
-# espalier_folder(NAME DEPS...): static library espalier_NAME from all sources of folder NAME and
-# of its subfolders. New files are picked up by themselves. A folder without sources becomes an
-# interface target, so that its headers and dependencies can be used all the same.
-function(espalier_folder name)
+# espalier_folder(FOLDER DEPS...): static library espalier_NAME, NAME being the last of the folder's
+# path, from all sources of the folder and of its subfolders. New files are picked up by themselves.
+# A subfolder sim is a library of its own: what users run does without the simulator.
+function(espalier_folder folder)
+  cmake_path(GET folder FILENAME name)
   file(GLOB sources CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/${name}/*.cpp ${CMAKE_SOURCE_DIR}/${name}/*/*.cpp)
-  if(sources)
-    add_library(espalier_${name} STATIC ${sources})
-    set(scope PUBLIC)
-  else()
-    add_library(espalier_${name} INTERFACE)
-    set(scope INTERFACE)
-  endif()
-  target_include_directories(espalier_${name} ${scope}
+    ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/${folder}/sim/")
+  add_library(espalier_${name} STATIC ${sources})
+  target_include_directories(espalier_${name} PUBLIC
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   foreach(dependency ${ARGN})
     if(TARGET espalier_${dependency})
-      target_link_libraries(espalier_${name} ${scope} espalier_${dependency})
+      target_link_libraries(espalier_${name} PUBLIC espalier_${dependency})
     else()
-      target_link_libraries(espalier_${name} ${scope} ${dependency})
+      target_link_libraries(espalier_${name} PUBLIC ${dependency})
     endif()
   endforeach()
-  if(sources)
-    # The library neither throws nor asks for types at run time; callers may.
-    target_compile_options(espalier_${name} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
-      $<$<BOOL:${lto}>:-flto=auto -ffat-lto-objects>)
-    if(ESPALIER_CLANG_TIDY)
-      set_target_properties(espalier_${name} PROPERTIES
-        CXX_CLANG_TIDY "${ESPALIER_CLANG_TIDY};--quiet;--warnings-as-errors=*")
-    endif()
+  # The library neither throws nor asks for types at run time; callers may.
+  target_compile_options(espalier_${name} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
+    $<$<BOOL:${lto}>:-flto=auto -ffat-lto-objects>)
+  if(ESPALIER_CLANG_TIDY)
+    set_target_properties(espalier_${name} PROPERTIES
+      CXX_CLANG_TIDY "${ESPALIER_CLANG_TIDY};--quiet;--warnings-as-errors=*")
   endif()
 endfunction()
 

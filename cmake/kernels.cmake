@@ -2,8 +2,10 @@
 # core/kernels/kernel_table.hpp; core/kernels/isa.cpp asks the processor for the same features).
 #
 # -O3 in every configuration, for the vectoriser. No contraction to fused multiply-add, which would
-# make results depend on the instruction set. Never -ffast-math.
-set(kernel_options -O3 -ffp-contract=off)
+# make results depend on the instruction set. Never -ffast-math. They are called through tables, so
+# optimising them once more when the library is linked takes half a minute for nothing; and line
+# numbers are what a debugger can say of vectorised loops.
+set(kernel_options -O3 -ffp-contract=off -g1 -fno-lto)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND kernel_options -Wno-pass-failed) # Long double cannot be vectorised: be silent.
 endif()

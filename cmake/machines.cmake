@@ -1,4 +1,4 @@
-# Puts net/sim/machines/*.machine into the program, as one generated source of espalier_net, and
+# Puts net/sim/machines/*.machine into the program, as one generated source of espalier_sim, and
 # installs them as examples of the format.
 file(GLOB machine_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/net/sim/machines/*.machine)
 list(SORT machine_files)
@@ -12,7 +12,7 @@ foreach(file ${machine_files})
 endforeach()
 configure_file(${CMAKE_SOURCE_DIR}/cmake/shipped_machines.cpp.in
   ${CMAKE_BINARY_DIR}/generated/shipped_machines.cpp @ONLY)
-target_sources(espalier_net PRIVATE ${CMAKE_BINARY_DIR}/generated/shipped_machines.cpp)
+target_sources(espalier_sim PRIVATE ${CMAKE_BINARY_DIR}/generated/shipped_machines.cpp)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/net/sim/machines/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/espalier/machines COMPONENT runtime

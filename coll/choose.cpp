@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr int kMaxWindow = 64;
+constexpr int kMostWindow = 64;
 
 Outcome check_range(const char* name, long value, long lowest, long highest) {
   if (lowest <= value && value <= highest) return Unit{};
@@ -32,8 +32,8 @@ Outcome check_options(const esp_coll_options& options) {
       {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
       {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
       {"radix", options.radix, 0x7fffffff},
-      {"window_send", options.window_send, kMaxWindow},
-      {"window_recv", options.window_recv, kMaxWindow},
+      {"window_send", options.window_send, kMostWindow},
+      {"window_recv", options.window_recv, kMostWindow},
       {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
   };
   for (const auto& rule : rules) {
@@ -223,7 +223,7 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
   request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
   request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
   if (options.window_recv == 0 && request.window_recv <= request.window_send) {
-    request.window_recv = std::min(2 * request.window_send, kMaxWindow);
+    request.window_recv = std::min(2 * request.window_send, kMostWindow);
   }
   if (options.window_send == 0 && request.window_send >= request.window_recv) {
     request.window_send = std::max(request.window_recv / 2, 1);

@@ -12,12 +12,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 30;
 
-template <typename T>
-T must(Result<T> made) {
-  if (!made) throw std::runtime_error(made.error().text);
-  return std::move(*made);
-}
-
 }  // namespace
 
 End::End(const EndOptions& options) : options_(options) {

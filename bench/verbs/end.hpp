@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
@@ -17,6 +19,13 @@
 #include "net/verbs/verbs.hpp"
 
 namespace espalier::bench {
+
+// What was made, or its error as an exception.
+template <typename T>
+T must(Result<T> made) {
+  if (!made) throw std::runtime_error(made.error().text);
+  return std::move(*made);
+}
 
 enum class Over { kConnections, kDatagrams };
 

@@ -44,12 +44,6 @@ struct OneAddress final : rdma::AddressBook {
   rdma::PortAddress address;
 };
 
-template <typename T>
-T must(Result<T> made) {
-  if (!made) throw std::runtime_error(made.error().text);
-  return std::move(*made);
-}
-
 }  // namespace
 
 nlohmann::json measure_memory(const std::string& device) {

@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 // Channels of the way down; the way up uses the tree's number, 0 or 1.
-constexpr std::uint8_t kDown = 2;
+constexpr std::uint8_t kDownChannel = 2;
 
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange_radix > 0) return make_exchange_of_heads(request);
@@ -18,7 +18,7 @@ Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {
     Lane down = up;
-    down.channel = static_cast<std::uint8_t>(up.channel + kDown);
+    down.channel = static_cast<std::uint8_t>(up.channel + kDownChannel);
     add_broadcast(builder, down, add_reduction(builder, up));
   });
   return builder.finish(describe_algorithm(request, builder.plan().partition));
@@ -31,7 +31,7 @@ Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   flat.nodes.follow = false;
   Builder builder(flat, 1);
   for_each_tree(builder, 0, [&](const Lane& up) {
-    add_publication(builder, 0, kDown, add_reduction(builder, up).combine);
+    add_publication(builder, 0, kDownChannel, add_reduction(builder, up).combine);
   });
   return builder.finish(describe_algorithm(request, builder.plan().partition));
 }

@@ -16,7 +16,7 @@
 namespace asp {
 namespace {
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
@@ -89,10 +89,10 @@ Graph random_graph(int vertex_count, int degree, std::uint64_t seed) {
 
 std::int32_t find_vertex(const Graph& graph, std::string_view text) {
   constexpr std::size_t kExamples = 4;
-  const std::string wanted = lower(text);
+  const std::string wanted = lower_case(text);
   std::vector<std::int32_t> matches;
   for (std::int32_t vertex = 0; vertex < std::ssize(graph.places); ++vertex) {
-    const std::string name = lower(graph.places[static_cast<std::size_t>(vertex)].name);
+    const std::string name = lower_case(graph.places[static_cast<std::size_t>(vertex)].name);
     if (name == wanted) return vertex;
     if (!wanted.empty() && name.find(wanted) != std::string::npos) matches.push_back(vertex);
   }

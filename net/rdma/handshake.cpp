@@ -12,7 +12,8 @@ namespace {
 
 // "ECL" and the version of this layout.
 constexpr std::uint32_t kMagic = 0x024c4345;
-constexpr std::size_t kKindAt = 4, kEpochAt = 8, kWindowAt = 12, kExpectedAt = 16, kEndAt = 24;
+constexpr std::size_t kKindAt = 4, kLetterEpochAt = 8, kWindowAt = 12, kLetterExpectedAt = 16,
+                      kEndAt = 24;
 static_assert(kEndAt + sizeof(ConnectionAddress) == Letter::kBytes);
 static_assert(Letter::kBytes <= 256);
 
@@ -22,10 +23,10 @@ std::array<std::byte, Letter::kBytes> letter_bytes(const Letter& letter) noexcep
   std::array<std::byte, Letter::kBytes> bytes{};
   store(&bytes[0], kMagic);
   store(&bytes[kKindAt], static_cast<std::uint32_t>(letter.kind));
-  store(&bytes[kEpochAt], letter.epoch);
+  store(&bytes[kLetterEpochAt], letter.epoch);
   if (letter.kind == LetterKind::kReady || letter.kind == LetterKind::kNoRoom) return bytes;
   store(&bytes[kWindowAt], letter.window);
-  store(&bytes[kExpectedAt], letter.expected);
+  store(&bytes[kLetterExpectedAt], letter.expected);
   std::memcpy(&bytes[kEndAt], letter.end.bytes.data(), letter.end.bytes.size());
   return bytes;
 }
@@ -42,11 +43,11 @@ Result<Letter> parse_letter(std::span<const std::byte> bytes) noexcept {
   if (kind < 1 || kind > 4) return error(ESP_ERR_NETWORK, fmt::format("letter kind {}", kind));
   Letter letter;
   letter.kind = static_cast<LetterKind>(kind);
-  letter.epoch = load<std::uint32_t>(&bytes[kEpochAt]);
+  letter.epoch = load<std::uint32_t>(&bytes[kLetterEpochAt]);
   if (letter.epoch == 0) return error(ESP_ERR_NETWORK, "a letter of epoch 0");
   if (letter.kind == LetterKind::kReady || letter.kind == LetterKind::kNoRoom) return letter;
   letter.window = load<std::uint32_t>(&bytes[kWindowAt]);
-  letter.expected = load<std::uint64_t>(&bytes[kExpectedAt]);
+  letter.expected = load<std::uint64_t>(&bytes[kLetterExpectedAt]);
   std::memcpy(letter.end.bytes.data(), &bytes[kEndAt], letter.end.bytes.size());
   return letter;
 }

@@ -10,7 +10,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::uint64_t kHorizonNs = 10'000'000;  // of runs that never heal
 // An end that is not connected yet is looked for so often before the sender gives up.
 constexpr std::uint32_t kSearches = 8;
 constexpr std::size_t kEchoMax = 3;

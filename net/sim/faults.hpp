@@ -54,6 +54,9 @@ struct FaultEvent {
   std::int32_t from = -1, to = -1;         // ranks; `to` -1 where one rank is meant
   friend bool operator==(const FaultEvent&, const FaultEvent&) = default;
 };
+// The horizon of runs that never heal.
+inline constexpr std::uint64_t kHorizonNs = 10'000'000;
+
 // The events in order of their begin, all within the horizon, or before `heal_ns` if that is
 // earlier. Crashed ranks are different ones and leave at least one alive, so do overruns; slow
 // ranks are different ones. Each kind has a generator of its own: adding a crash does not move the

@@ -8,21 +8,23 @@
 namespace espalier::sim {
 namespace {
 
-struct Unit {
+struct QuantityUnit {
   std::string_view name;
   double factor;
 };
-constexpr Unit kTimes[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-constexpr Unit kRates[] = {{"B/s", 1},     {"kB/s", 1e3},       {"MB/s", 1e6},      {"GB/s", 1e9},
-                           {"TB/s", 1e12}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}};
+constexpr QuantityUnit kTimes[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+constexpr QuantityUnit kRates[] = {{"B/s", 1},         {"kB/s", 1e3},  {"MB/s", 1e6},
+                                   {"GB/s", 1e9},      {"TB/s", 1e12}, {"Mbit/s", 1e6 / 8},
+                                   {"Gbit/s", 1e9 / 8}};
 
 // The number in the unit of factor 1.
-std::optional<double> parse_quantity(std::string_view text, std::span<const Unit> units) noexcept {
+std::optional<double> parse_quantity(std::string_view text,
+                                     std::span<const QuantityUnit> units) noexcept {
   const std::size_t space = text.find_last_of(" \t");
   if (space == std::string_view::npos) return std::nullopt;
   const std::string_view digits = text.substr(0, text.find_last_not_of(" \t", space) + 1);
   const auto number = parse_number(digits);
-  for (const Unit& unit : units) {
+  for (const QuantityUnit& unit : units) {
     if (number && unit.name == text.substr(space + 1)) return *number * unit.factor;
   }
   return std::nullopt;
@@ -48,7 +50,7 @@ std::optional<std::uint32_t> parse_count(std::string_view text) noexcept {
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
-  static constexpr Unit kSizes[] = {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
+  static constexpr QuantityUnit kSizes[] = {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}};
   const auto bytes = parse_quantity(text, kSizes);
   const bool whole = bytes && *bytes >= 0 && *bytes <= 0x1p52 && *bytes == std::floor(*bytes);
   if (!whole) return std::nullopt;

@@ -11,7 +11,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::uint64_t kHorizonNs = 10'000'000;  // of runs that never heal
 constexpr std::uint64_t kNudgeNs = 1'000;         // after a refusal without a reason
 constexpr double kParetoAlpha = 1.5;
 constexpr double kLongestDelay = 1000;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPieces = 64;  // per call: 32 frames with payload
 // Written by one call of write(): a peer that takes everything does not starve the others.
-constexpr std::uint64_t kBudgetBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kWriteBudgetBytes = std::uint64_t{4} << 20;
 
 // Up to so many bytes are copied into one piece: the kernel takes longer to look at a list of
 // pieces (8 bytes in a stream between nodes, with recv() for readv() at the other end: 6.4 us,
@@ -107,7 +107,7 @@ Posted FrameWriter::keep(Completion& completion) noexcept {
 
 FrameWriter::Wrote FrameWriter::write(int fd, std::vector<Finished>& finished, Counters& counters,
                                       int& failure) noexcept {
-  for (std::uint64_t total = 0; total < kBudgetBytes;) {
+  for (std::uint64_t total = 0; total < kWriteBudgetBytes;) {
     if (empty()) return Wrote::kAll;
     Gathered gathered;
     for (OutFrame* f = first_; f != nullptr && gathered.count + 2 <= kPieces; f = f->next) {

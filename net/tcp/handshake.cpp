@@ -11,7 +11,7 @@ namespace {
 // proof.
 constexpr std::uint32_t kMagic = 0x48505345;  // "ESPH"
 constexpr std::byte kVersion{1};
-constexpr std::size_t kVersionAt = 4, kKindAt = 5, kUnusedAt = 6;
+constexpr std::size_t kVersionAt = 4, kHelloKindAt = 5, kUnusedAt = 6;
 constexpr std::size_t kFromAt = 8, kToAt = 12, kHelloNonceAt = 16, kHelloBytes = 32;
 constexpr std::size_t kChallengeNonceAt = 8, kChallengeProofAt = 24, kChallengeBytes = 32;
 constexpr std::size_t kProofAt = 8, kProofBytes = 16;
@@ -89,8 +89,8 @@ bool Handshake::well_formed(std::span<const std::byte> message, Kind kind) const
   std::uint32_t magic;
   std::memcpy(&magic, message.data(), sizeof magic);
   return magic == kMagic && message[kVersionAt] == kVersion &&
-         message[kKindAt] == static_cast<std::byte>(kind) && message[kUnusedAt] == std::byte{0} &&
-         message[kUnusedAt + 1] == std::byte{0};
+         message[kHelloKindAt] == static_cast<std::byte>(kind) &&
+         message[kUnusedAt] == std::byte{0} && message[kUnusedAt + 1] == std::byte{0};
 }
 
 Handshake::Step Handshake::take_hello(std::span<const std::byte> message) noexcept {
@@ -149,7 +149,7 @@ void Handshake::begin_reply(Kind kind, std::size_t bytes) noexcept {
   reply_ = {};
   std::memcpy(reply_.data(), &kMagic, sizeof kMagic);
   reply_[kVersionAt] = kVersion;
-  reply_[kKindAt] = static_cast<std::byte>(kind);
+  reply_[kHelloKindAt] = static_cast<std::byte>(kind);
   reply_bytes_ = bytes;
 }
 
@@ -163,7 +163,7 @@ std::uint64_t Handshake::proof(Kind kind) const noexcept {
   const Rank initiator = initiator_ ? me_ : peer_, acceptor = initiator_ ? peer_ : me_;
   std::memcpy(text.data(), &kMagic, sizeof kMagic);
   text[kVersionAt] = kVersion;
-  text[kKindAt] = static_cast<std::byte>(kind);
+  text[kHelloKindAt] = static_cast<std::byte>(kind);
   std::memcpy(text.data() + 8, &initiator, sizeof initiator);
   std::memcpy(text.data() + 12, &acceptor, sizeof acceptor);
   std::copy(nonce_of_initiator_.begin(), nonce_of_initiator_.end(), text.begin() + 16);

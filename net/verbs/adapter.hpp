@@ -14,6 +14,9 @@
 
 namespace espalier::verbs {
 
+// Between looks at the device's events.
+inline constexpr unsigned kIdlePolls = 4096;
+
 // What an event of a device or its port means for those who use it.
 enum class EventMeaning : std::uint8_t {
   kNothing,

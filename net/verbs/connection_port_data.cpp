@@ -12,23 +12,23 @@
 namespace espalier::verbs {
 namespace {
 
-constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
 constexpr std::uint64_t kReceivesBackNs = 1'000'000;
 constexpr std::uint32_t kUntoldMax = 4;
 
 // The id of a work request for sending: 23 bits for whose, 8 for the generation, 32 for the
 // position.
-constexpr std::uint32_t kGenerationMask = 0xFF;
+constexpr std::uint32_t kRequestGenerationMask = 0xFF;
 struct Request {
   std::uint32_t connection, generation, position;
 };
 constexpr std::uint64_t id_of(const Request& request) noexcept {
   return std::uint64_t{request.connection} << 40 |
-         std::uint64_t{request.generation & kGenerationMask} << 32 | request.position;
+         std::uint64_t{request.generation & kRequestGenerationMask} << 32 | request.position;
 }
 constexpr Request request_of(std::uint64_t id) noexcept {
   return {static_cast<std::uint32_t>(id >> 40),
-          static_cast<std::uint32_t>(id >> 32) & kGenerationMask, static_cast<std::uint32_t>(id)};
+          static_cast<std::uint32_t>(id >> 32) & kRequestGenerationMask,
+          static_cast<std::uint32_t>(id)};
 }
 static_assert(request_of(id_of({5, 0x107, 9})).generation == 7);
 
@@ -242,7 +242,7 @@ void VerbsConnectionPort::finish_send(const ibv_wc& completion,
                                       rdma::ConnectionSink& sink) noexcept {
   const Request request = request_of(completion.wr_id);
   Connection& connection = *connections_[request.connection];
-  if ((connection.generation & kGenerationMask) != request.generation) return;
+  if ((connection.generation & kRequestGenerationMask) != request.generation) return;
   if (!connection.posted.holds(request.position)) return;  // Has been told as failed.
   const bool failed = completion.status != IBV_WC_SUCCESS;
   if (failed && connection.state == Connection::State::kHalted) return;  // tell_halted() does it.

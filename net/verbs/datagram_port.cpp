@@ -15,7 +15,6 @@ constexpr std::uint32_t kRoutingHeader = 40;  // the GRH, or on RoCE v2 the IP h
 constexpr std::uint32_t kInlineWanted = 256;
 constexpr std::uint64_t kReceive = std::uint64_t{1} << 63;
 constexpr std::uint32_t kGenerationMask = 0x7FFFFFFF;
-constexpr unsigned kIdlePolls = 4096;  // between looks at the device's events
 
 std::uint32_t generation_of(std::uint64_t id) noexcept {
   return static_cast<std::uint32_t>(id >> 32) & kGenerationMask;

@@ -25,7 +25,7 @@ Ring ring_of(const Context& c) {
 }
 
 // Members of different sizes, some of none.
-void shapes(const Context& c) {
+void region_shapes(const Context& c) {
   const auto bytes_of = [](int rank) {
     return rank % 3 == 2 ? 0 : 1000 + 64 * static_cast<std::size_t>(rank);
   };
@@ -198,7 +198,7 @@ void swapping(const Context& c) {
   CHECK_OK(esp_region_free(region), c.world, "free");
 }
 
-void wrong_calls(const Context& c) {
+void wrong_region_calls(const Context& c) {
   esp_region* region = nullptr;
   CHECK_STATUS(esp_region_create(nullptr, 8, &region), ESP_ERR_ARGUMENT, c.world, "no team");
   CHECK_STATUS(esp_region_create(c.world, 8, nullptr), ESP_ERR_ARGUMENT, c.world, "no place");
@@ -318,13 +318,13 @@ void bytes_are_counted(const Context& c) {
 }  // namespace
 
 void regions(const Context& context) {
-  shapes(context);
+  region_shapes(context);
   sizes_and_offsets(context);
   many_at_once(context);
   bytes_are_counted(context);
   counting(context);
   swapping(context);
-  wrong_calls(context);
+  wrong_region_calls(context);
   of_teams(context);
 }
 

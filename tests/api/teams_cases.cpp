@@ -140,7 +140,7 @@ void nodes(const Context& context) {
 }
 
 // Broadcasts on many teams at once, completed in another order than started.
-void many_at_once(const Context& context) {
+void many_teams_at_once(const Context& context) {
   constexpr int kTeams = 24;
   constexpr std::size_t kCount = 600;
   std::vector<esp_team*> teams(kTeams, nullptr);
@@ -223,7 +223,7 @@ void teams(const Context& context) {
   split(context);
   include(context);
   nodes(context);
-  many_at_once(context);
+  many_teams_at_once(context);
   remade(context);
   numbers(context);
 }

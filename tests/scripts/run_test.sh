@@ -67,6 +67,11 @@ expect 1 'CMake Error: no luck' "$run" build
 expect 1 'FAILED +release: the build' "$run" test quick
 unset CMAKE_FAILS
 
+# The demo builds what it runs and no more.
+stand_in "$project/examples/asp" demo.sh <<< 'echo "the demo: $*"'
+expect 0 '^the demo: --query a b$' "$run" demo --query a b
+expect 0 '^cmake --build --preset release --target asp esp-run$' calls demo
+
 # A second call keeps how the folder was configured; a folder that was moved is refused.
 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$project" > "$project/build/CMakeCache.txt"
 expect 0 '^cmake --preset release$' calls build

@@ -314,7 +314,7 @@ FrameHeader any_header(Prng& prng) {
   return header;
 }
 
-std::uint32_t below(Prng& prng, std::uint64_t bound) {
+std::uint32_t random_below(Prng& prng, std::uint64_t bound) {
   return static_cast<std::uint32_t>(prng.below(bound));
 }
 
@@ -331,17 +331,17 @@ void send_some(Prng& prng, StrangerNet& net, double wrong) {
       keep = static_cast<std::uint8_t>(1 + rdma::KnownHeaders::slot_of(segment(0, 0)));
     }
   } else if (kind == MessageKind::kAnnounce) {
-    body = net.offer_of(segment(200 + prng.below(4), 2000), below(prng, bad ? 130 : 64));
+    body = net.offer_of(segment(200 + prng.below(4), 2000), random_below(prng, bad ? 130 : 64));
   } else if (kind == MessageKind::kRetire) {
     body.resize(4);
     body[0] = static_cast<std::byte>(prng.below(66));
   } else if (kind == MessageKind::kGoodbye) {
     body = net.expected_of(prng.chance(0.8) ? net.got() + 1 : prng.below(4));
   } else if (kind == MessageKind::kReadable) {
-    body = net.offer_of(segment(300 + prng.below(12), 1000 + prng.below(5000)), below(prng, 34),
-                        below(prng, 3));
+    body = net.offer_of(segment(300 + prng.below(12), 1000 + prng.below(5000)),
+                        random_below(prng, 34), random_below(prng, 3));
   } else if (kind == MessageKind::kFetched) {
-    body = net.answer_of(below(prng, 34), below(prng, 4));
+    body = net.answer_of(random_below(prng, 34), random_below(prng, 4));
   }
   const auto credits = static_cast<std::uint16_t>(prng.chance(wrong) ? prng.below(40) : 0);
   Bytes bytes = net.message(kind, body, keep, credits);
@@ -362,19 +362,20 @@ void read_some(Prng& prng, StrangerNet& net, double wrong) {
   if (net.readable_.empty() || prng.chance(0.3)) {
     // What is offered is awaited sooner or later.
     const std::uint64_t flow = 300 + prng.below(12);
-    return net.offer_to_read(segment(flow, 1000 + flow), below(prng, 32), below(prng, 50));
+    return net.offer_to_read(segment(flow, 1000 + flow), random_below(prng, 32),
+                             random_below(prng, 50));
   }
   const std::uint32_t slot = net.readable_.back();
   net.readable_.pop_back();
-  net.answer(slot, 1 + below(prng, prng.chance(wrong) ? 3 : 2));
+  net.answer(slot, 1 + random_below(prng, prng.chance(wrong) ? 3 : 2));
 }
 
 void write_a_letter(Prng& prng, StrangerNet& net, double wrong) {
   if (!prng.chance(wrong)) return net.renew();
   Letter letter = net.request();
   letter.kind = static_cast<LetterKind>(1 + prng.below(4));
-  letter.epoch += below(prng, 3) - 1;
-  if (prng.chance(0.3)) letter.window = below(prng, 140);
+  letter.epoch += random_below(prng, 3) - 1;
+  if (prng.chance(0.3)) letter.window = random_below(prng, 140);
   if (prng.chance(0.3)) letter.expected += prng.below(5) - 2;
   const auto good = letter_bytes(letter);
   Bytes bytes(good.begin(), good.end());
@@ -393,7 +394,8 @@ void act(Prng& prng, StrangerNet& net, double wrong) {
       if (prng.chance(wrong)) {
         return net.send_immediate(static_cast<std::uint32_t>(prng.next()), prng.below(100));
       }
-      return prng.chance(0.2) ? net.send_headless(1 + below(prng, 3), prng.below(100)) : void();
+      return prng.chance(0.2) ? net.send_headless(1 + random_below(prng, 3), prng.below(100))
+                              : void();
     case 5:
     case 6:
       return write_some(prng, net, wrong);

@@ -27,9 +27,9 @@ struct Inbox final : rdma::DatagramSink {
   std::vector<Arrival> all;
 };
 
-struct Net {
-  explicit Net(const std::string& faults = {}, const sim::PortOptions& options = {},
-               sim::Machine machine_ = device_machine(), std::uint64_t seed = 1)
+struct PortNet {
+  explicit PortNet(const std::string& faults = {}, const sim::PortOptions& options = {},
+                   sim::Machine machine_ = device_machine(), std::uint64_t seed = 1)
       : machine(std::move(machine_)),
         map(*sim::Map::create(machine, 3, 1, sim::Placement::kByCore, 1)),
         world(machine, map, world_options(faults, seed)),
@@ -48,7 +48,7 @@ struct Net {
     return options;
   }
   static void on_turn(void* self, Rank rank) {
-    auto& net = *static_cast<Net*>(self);
+    auto& net = *static_cast<PortNet*>(self);
     const auto r = static_cast<std::size_t>(rank);
     while (net.polls && net.ports[r]->poll(net.inboxes[r], 16) > 0) {
     }
@@ -86,7 +86,7 @@ struct Net {
 };
 
 TEST(SimDatagrams, CostWhatADeviceTransferCosts) {
-  Net net;
+  PortNet net;
   ASSERT_TRUE(net.send(0, 1, std::string(1000, 'x')));
   net.world.run();
   ASSERT_EQ(net.inboxes[1].all.size(), 1U);
@@ -97,7 +97,7 @@ TEST(SimDatagrams, CostWhatADeviceTransferCosts) {
 TEST(SimDatagrams, PassTheLanesOfBothEnds) {
   sim::Machine machine = cluster_machine();
   machine.levels[2].arity = 1;  // one rank per node
-  Net net({}, {}, machine);
+  PortNet net({}, {}, machine);
   ASSERT_TRUE(net.send(0, 2, std::string(1000, 'x')));
   ASSERT_TRUE(net.send(1, 2, std::string(1000, 'y')));
   net.world.run();
@@ -107,7 +107,7 @@ TEST(SimDatagrams, PassTheLanesOfBothEnds) {
 }
 
 TEST(SimDatagrams, ArriveUnchangedWithoutFaults) {
-  Net net;
+  PortNet net;
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(net.send(0, 1, "datagram " + std::to_string(i)));
   net.world.run();
   ASSERT_EQ(net.inboxes[1].all.size(), 50U);
@@ -119,7 +119,7 @@ TEST(SimDatagrams, ArriveUnchangedWithoutFaults) {
 }
 
 TEST(SimDatagrams, BytesAreReadWhenTheyLeave) {
-  Net net;
+  PortNet net;
   sim::SimDatagramPort& port = *net.ports[0];
   rdma::Packet* packet = port.take();
   packet->bytes = 4;
@@ -135,7 +135,7 @@ TEST(SimDatagrams, BytesAreReadWhenTheyLeave) {
 }
 
 TEST(SimDatagrams, AreLostAndRepeatedAtTheirShares) {
-  Net net("loss=0.1,duplicate=0.2");
+  PortNet net("loss=0.1,duplicate=0.2");
   net.send_many(2000, "x");
   const sim::DatagramCounts& counts = net.net.counts();
   EXPECT_NEAR(static_cast<double>(counts.lost), 200, 60);
@@ -144,7 +144,7 @@ TEST(SimDatagrams, AreLostAndRepeatedAtTheirShares) {
 }
 
 TEST(SimDatagrams, AreReordered) {
-  Net net("reorder=0.3");
+  PortNet net("reorder=0.3");
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(net.send(0, 1, std::string(1, static_cast<char>(i))));
   net.world.run();
   ASSERT_EQ(net.inboxes[1].all.size(), 100U);
@@ -156,7 +156,7 @@ TEST(SimDatagrams, AreReordered) {
 }
 
 TEST(SimDatagrams, AreDamaged) {
-  Net net("corrupt=0.5");
+  PortNet net("corrupt=0.5");
   const std::string text(200, 'x');
   net.send_many(200, text);
   std::size_t damaged = 0, shortened = 0;
@@ -170,7 +170,7 @@ TEST(SimDatagrams, AreDamaged) {
 }
 
 TEST(SimDatagrams, APartitionSwallowsOneWayOnly) {
-  Net net;
+  PortNet net;
   net.world.part(0, 1, 1'000'000);
   ASSERT_TRUE(net.send(0, 1, "lost"));
   ASSERT_TRUE(net.send(1, 0, "back"));
@@ -186,7 +186,7 @@ TEST(SimDatagrams, APartitionSwallowsOneWayOnly) {
 }
 
 TEST(SimDatagrams, NobodyIsAtACrashedRank) {
-  Net net;
+  PortNet net;
   net.world.crash(1);
   ASSERT_TRUE(net.send(0, 1, "x"));
   net.world.run();
@@ -197,7 +197,7 @@ TEST(SimDatagrams, NobodyIsAtACrashedRank) {
 TEST(SimDatagrams, WhatFindsNoPacketIsDropped) {
   sim::PortOptions options;
   options.receive_packets = 3;
-  Net net({}, options);
+  PortNet net({}, options);
   net.inboxes[1].keep = true;
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(net.send(0, 1, "x"));
   net.world.run();
@@ -208,7 +208,7 @@ TEST(SimDatagrams, WhatFindsNoPacketIsDropped) {
 TEST(SimDatagrams, AFullSendQueueRefusesAndTellsOfRoom) {
   sim::PortOptions options;
   options.send_depth = 2;
-  Net net({}, options);
+  PortNet net({}, options);
   EXPECT_TRUE(net.send(0, 1, "x"));
   EXPECT_TRUE(net.send(0, 1, "x"));
   EXPECT_FALSE(net.send(0, 1, "x"));
@@ -222,7 +222,7 @@ TEST(SimDatagrams, AFullSendQueueRefusesAndTellsOfRoom) {
 TEST(SimDatagrams, PacketsRunOut) {
   sim::PortOptions options;
   options.send_packets = 2;
-  Net net({}, options);
+  PortNet net({}, options);
   sim::SimDatagramPort& port = *net.ports[0];
   rdma::Packet *a = port.take(), *b = port.take();
   ASSERT_NE(b, nullptr);
@@ -237,7 +237,7 @@ TEST(SimDatagrams, PacketsRunOut) {
 TEST(SimDatagrams, AnOverrunBreaksThePort) {
   sim::PortOptions options;
   options.completion_depth = 2;
-  Net net({}, options);
+  PortNet net({}, options);
   net.polls = false;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(net.send(0, 1, "x"));
   net.world.run();
@@ -247,7 +247,7 @@ TEST(SimDatagrams, AnOverrunBreaksThePort) {
 }
 
 TEST(SimDatagrams, RefusalsComeAndGo) {
-  Net net("retry=0.5,no-memory=0.5");
+  PortNet net("retry=0.5,no-memory=0.5");
   int sent = 0;
   for (int i = 0; i < 100; ++i) sent += net.send(0, 1, "x");
   EXPECT_GT(sent, 5);
@@ -256,7 +256,7 @@ TEST(SimDatagrams, RefusalsComeAndGo) {
 }
 
 TEST(SimDatagrams, StrangeAddressesAreRefused) {
-  Net net;
+  PortNet net;
   rdma::PortAddress nonsense;
   EXPECT_FALSE(net.ports[0]->open_path(nonsense));
   EXPECT_FALSE(net.ports[0]->open_path(sim::SimDatagramPort::address_of(3)));
@@ -266,7 +266,7 @@ TEST(SimDatagrams, StrangeAddressesAreRefused) {
 }
 
 TEST(SimDatagrams, APortMayGoWhileItsDatagramsAreUnderWay) {
-  Net net;
+  PortNet net;
   ASSERT_TRUE(net.send(0, 1, "never left"));
   net.ports[0].reset();
   net.world.run();
@@ -275,8 +275,8 @@ TEST(SimDatagrams, APortMayGoWhileItsDatagramsAreUnderWay) {
 
 TEST(SimDatagrams, EqualSeedsMakeEqualRuns) {
   const auto run = [](std::uint64_t seed) {
-    Net net("loss=0.1,duplicate=0.1,reorder=0.2,corrupt=0.1,delay=0.2:3us", {}, device_machine(),
-            seed);
+    PortNet net("loss=0.1,duplicate=0.1,reorder=0.2,corrupt=0.1,delay=0.2:3us", {},
+                device_machine(), seed);
     for (int i = 0; i < 100; ++i) (void)net.send(i % 3, (i + 1) % 3, std::string(50, 'x'));
     net.world.run();
     return net.world.unseed();
@@ -286,7 +286,7 @@ TEST(SimDatagrams, EqualSeedsMakeEqualRuns) {
 }
 
 TEST(SimDatagrams, TheEarliestAlarmWakes) {
-  Net net;
+  PortNet net;
   net.world.wake_at(0, 5000);
   net.world.wake_at(0, 3000);
   net.world.wake_at(0, 9000);

@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 
 using Bytes = std::vector<std::byte>;
 
-FrameHeader segment(std::uint64_t number, std::uint64_t bytes) {
+FrameHeader plain_segment(std::uint64_t number, std::uint64_t bytes) {
   FrameHeader header;
   header.flow = FlowId(1, 2, number).key;
   header.total = 1;
@@ -199,9 +199,9 @@ class DatagramStranger : public ::testing::Test, protected Net {
 };
 
 TEST_F(DatagramStranger, IsHeardWhenAllIsRight) {
-  for (std::uint64_t i = 0; i < 20; ++i) send(kData, frame(segment(i, 30), 30));
+  for (std::uint64_t i = 0; i < 20; ++i) send(kData, frame(plain_segment(i, 30), 30));
   EXPECT_EQ(frames_, 20U);
-  post(segment(1, 40));
+  post(plain_segment(1, 40));
   EXPECT_EQ(heard_, 1U);
   send(0, {});
   EXPECT_TRUE(delivered());
@@ -210,7 +210,7 @@ TEST_F(DatagramStranger, IsHeardWhenAllIsRight) {
 }
 
 TEST_F(DatagramStranger, MayNotSayGoodbyeInsideAFrame) {
-  send(kData, frame(segment(1, 30), 10));
+  send(kData, frame(plain_segment(1, 30), 10));
   send(kData | kGoodbye, {});
   expect_lost("a goodbye inside a frame");
 }
@@ -218,7 +218,7 @@ TEST_F(DatagramStranger, MayNotSayGoodbyeInsideAFrame) {
 TEST_F(DatagramStranger, MayNotSpeakAfterItsGoodbye) {
   send(kData | kGoodbye, {});
   EXPECT_EQ(lost_, ESP_OK);
-  send(kData, frame(segment(1, 3), 3));
+  send(kData, frame(plain_segment(1, 3), 3));
   expect_lost("it follows a goodbye");
   EXPECT_EQ(frames_, 0U);
 }
@@ -242,12 +242,12 @@ TEST_F(DatagramStranger, MayNotEndInsideAHeader) {
 }
 
 TEST_F(DatagramStranger, MayNotSendMoreThanAFrameMayHave) {
-  send(kData, frame(segment(1, kPayloadMax + 1), 10));
+  send(kData, frame(plain_segment(1, kPayloadMax + 1), 10));
   EXPECT_EQ(lost_, ESP_ERR_NETWORK);
 }
 
 TEST_F(DatagramStranger, CannotAcknowledgeWhatWasNotSent) {
-  post(segment(1, 40));
+  post(plain_segment(1, 40));
   rdma::PacketHeader header = next(0);
   header.ack.expected.value = 50;
   header.ack.limit.value = 60;
@@ -261,13 +261,13 @@ TEST_F(DatagramStranger, CannotAcknowledgeWhatWasNotSent) {
 TEST_F(DatagramStranger, IsNotHeardBeyondItsPermission) {
   rdma::PacketHeader header = next(kData);
   header.sequence.value = 1000;
-  send_bytes(packet(header, frame(segment(1, 3), 3)));
+  send_bytes(packet(header, frame(plain_segment(1, 3), 3)));
   EXPECT_EQ(frames_, 0U);
   EXPECT_EQ(counts().forbidden, 1U);
 }
 
 TEST_F(DatagramStranger, IsNotHeardWhereItsHeaderIsWrong) {
-  const Bytes good = packet(next(kData), frame(segment(1, 3), 3));
+  const Bytes good = packet(next(kData), frame(plain_segment(1, 3), 3));
   send_bytes(Bytes(good.begin(), good.begin() + 10));
   EXPECT_EQ(refused(Refused::kShort), 1U);
   Bytes bad = good;
@@ -300,7 +300,7 @@ std::uint32_t below(Prng& prng, std::uint64_t bound) {
 Bytes some_frames(Prng& prng, double wrong) {
   Bytes all;
   for (std::uint64_t i = prng.below(3); i < 3; ++i) {
-    FrameHeader header = segment(prng.below(100), prng.below(60));
+    FrameHeader header = plain_segment(prng.below(100), prng.below(60));
     if (prng.chance(wrong)) header.kind = static_cast<FrameKind>(1 + prng.below(11));
     if (prng.chance(wrong)) header.total = below(prng, 4);
     if (prng.chance(wrong)) header.bytes = prng.below(2 * Net::kPayloadMax);
@@ -311,7 +311,7 @@ Bytes some_frames(Prng& prng, double wrong) {
 }
 
 void act(Prng& prng, Net& net, double wrong) {
-  if (prng.chance(0.2)) return net.post(segment(prng.below(100), prng.below(1000)));
+  if (prng.chance(0.2)) return net.post(plain_segment(prng.below(100), prng.below(1000)));
   constexpr std::array<int, 6> kFlags = {kData, kData, kData, kData | kProbe, kProbe, 0};
   int flags = kFlags[prng.below(kFlags.size())];
   if (prng.chance(wrong)) flags = static_cast<int>(prng.below(32));

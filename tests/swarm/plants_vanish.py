@@ -61,8 +61,19 @@ def compile_command(entry):
     return kept + ["-x", "c++", "-E", "-P", "-"]
 
 
-def preprocessed(entry, text):
-    source = f'#line 1 "{entry["file"]}"\n{text}'
+def compiled(database):
+    """How each source is compiled, alone or as a part of a larger unit."""
+    for entry in database:
+        if "swarm_planted" in entry.get("output", entry["command"]):
+            continue
+        unit = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        parts = re.findall(r'^#include "(/.*)"', unit.read_text(), re.MULTILINE)
+        for source in parts if unit.name.startswith("unity_") else [unit]:
+            yield pathlib.Path(source).resolve(), entry
+
+
+def preprocessed(entry, path, text):
+    source = f'#line 1 "{path}"\n{text}'
     done = subprocess.run(compile_command(entry), input=source.encode(), stdout=subprocess.PIPE,
                           cwd=entry["directory"], check=True)
     return b"".join(done.stdout.split())
@@ -71,8 +82,7 @@ def preprocessed(entry, text):
 def main():
     source = pathlib.Path(sys.argv[1]).resolve()
     database = json.loads((pathlib.Path(sys.argv[2]) / "compile_commands.json").read_text())
-    library = {pathlib.Path(e["file"]).resolve(): e for e in database
-               if "swarm_planted" not in e.get("output", e["command"])}
+    library = dict(compiled(database))
     bugs = (source / "tests/swarm/bugs.cpp").read_text()
     described = set(re.findall(r"^ *\{(\d+), ", bugs, re.MULTILINE))
     checked, planted = 0, []
@@ -86,7 +96,7 @@ def main():
                 return 1
             plain = without_plants(text)
             entry = library[path]
-            if preprocessed(entry, text) != preprocessed(entry, plain):
+            if preprocessed(entry, path, text) != preprocessed(entry, path, plain):
                 print(f"{path}: the program differs from one without plants")
                 return 1
             checked += 1

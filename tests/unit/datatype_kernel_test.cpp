@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxFanIn = 9;
 constexpr std::size_t kMaxCount = 4099;  // Several strips of every type, and a remainder.
 constexpr std::size_t kGuardBytes = 64;  // And the alignment that shifts start from.
-constexpr std::byte kGuard{0xa5};
+constexpr std::byte kGuardByte{0xa5};
 
 // An array of elements at a chosen distance from alignment, with room for guard bytes around it.
 class Array {
@@ -32,10 +32,10 @@ class Array {
   std::byte* data() { return begin_; }
   void assign(const Array& other, std::size_t bytes) { std::memcpy(begin_, other.begin_, bytes); }
   void guard(std::size_t bytes) {
-    std::fill(begin_ - kGuardBytes, begin_ + bytes + kGuardBytes, kGuard);
+    std::fill(begin_ - kGuardBytes, begin_ + bytes + kGuardBytes, kGuardByte);
   }
   bool guards_untouched(std::size_t bytes) const {
-    const auto is_guard = [](std::byte b) { return b == kGuard; };
+    const auto is_guard = [](std::byte b) { return b == kGuardByte; };
     return std::all_of(begin_ - kGuardBytes, begin_, is_guard) &&
            std::all_of(begin_ + bytes, begin_ + bytes + kGuardBytes, is_guard);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = kNanosecondsPerSecond;
 
-NoiseSpec must_parse(std::string_view text) {
+NoiseSpec must_parse_noise(std::string_view text) {
   const auto spec = parse_noise(text);
   EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().text);
   return spec.ok() ? spec.value() : NoiseSpec{};
@@ -29,13 +29,13 @@ NoiseSpec a_trace() {
 }
 
 std::vector<NoiseSpec> all_kinds() {
-  return {must_parse("uniform:10hz:0-10ms"),
-          must_parse("uniform:1000hz:100-200us"),
-          must_parse("fixed:1000hz:25us"),
-          must_parse("exponential:10hz:2.5ms"),
-          must_parse("exponential:100hz:6ms"),
+  return {must_parse_noise("uniform:10hz:0-10ms"),
+          must_parse_noise("uniform:1000hz:100-200us"),
+          must_parse_noise("fixed:1000hz:25us"),
+          must_parse_noise("exponential:10hz:2.5ms"),
+          must_parse_noise("exponential:100hz:6ms"),
           a_trace(),
-          must_parse("none")};
+          must_parse_noise("none")};
 }
 
 TEST(SimDuration, ReadsUnitsAndRefusesTheRest) {
@@ -57,11 +57,11 @@ TEST(SimDuration, TextReadsBackAsTheSameValue) {
 }
 
 TEST(SimNoise, TenHertzOfZeroToTenMillisecondsIsFivePercent) {
-  EXPECT_DOUBLE_EQ(must_parse("uniform:10hz:0-10ms").share(), 0.05);
-  EXPECT_DOUBLE_EQ(must_parse("uniform:10hz:0-20ms").share(), 0.10);
-  EXPECT_DOUBLE_EQ(must_parse("fixed:10hz:2.5ms").share(), 0.025);
+  EXPECT_DOUBLE_EQ(must_parse_noise("uniform:10hz:0-10ms").share(), 0.05);
+  EXPECT_DOUBLE_EQ(must_parse_noise("uniform:10hz:0-20ms").share(), 0.10);
+  EXPECT_DOUBLE_EQ(must_parse_noise("fixed:10hz:2.5ms").share(), 0.025);
   EXPECT_DOUBLE_EQ(a_trace().share(), 0.10525);
-  EXPECT_EQ(must_parse("none").share(), 0.0);
+  EXPECT_EQ(must_parse_noise("none").share(), 0.0);
 }
 
 TEST(SimNoise, ShareOverALongTimeIsShare) {
@@ -78,7 +78,7 @@ TEST(SimNoise, ShareOverALongTimeIsShare) {
 }
 
 TEST(SimNoise, IsAsLikelyAtTimeZeroAsLater) {
-  const NoiseSpec spec = must_parse("fixed:10hz:50ms");  // takes half of the time
+  const NoiseSpec spec = must_parse_noise("fixed:10hz:50ms");  // takes half of the time
   int interrupted = 0;
   for (std::uint32_t rank = 0; rank < 4000; ++rank) {
     interrupted += Noise::list(spec, 1, rank, 1).size() == 1;
@@ -174,7 +174,7 @@ TEST(SimNoise, FinishIsWhatTheListSays) {
 }
 
 TEST(SimNoise, WorkThatEndsWhereADetourBeginsIsNotDelayed) {
-  const NoiseSpec spec = must_parse("fixed:1000hz:25us");
+  const NoiseSpec spec = must_parse_noise("fixed:1000hz:25us");
   const auto detours = Noise::list(spec, 2, 0, kSecond);
   const Detour second = detours.at(1), third = detours.at(2);
   const std::uint64_t free = second.begin_ns + second.length_ns;
@@ -188,9 +188,9 @@ TEST(SimNoise, WorkThatEndsWhereADetourBeginsIsNotDelayed) {
 TEST(SimNoiseParse, TextReadsBack) {
   for (const char* text : {"none", "uniform:10hz:0ns-10ms", "uniform:2.5hz:5us-10ms",
                            "fixed:1000hz:25us", "exponential:10hz:2.5ms"}) {
-    EXPECT_EQ(to_text(must_parse(text)), text);
+    EXPECT_EQ(to_text(must_parse_noise(text)), text);
   }
-  const NoiseSpec spec = must_parse("uniform:10hz:2-10ms");
+  const NoiseSpec spec = must_parse_noise("uniform:10hz:2-10ms");
   EXPECT_EQ(spec.low_ns, 2'000'000u);
   EXPECT_EQ(spec.high_ns, 10'000'000u);
 }

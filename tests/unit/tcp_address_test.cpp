@@ -50,7 +50,7 @@ TEST(TcpContact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(*parsed, sample());
 }
 
-void expect_refused(std::vector<std::byte> bytes, const char* why) {
+void expect_no_address(std::vector<std::byte> bytes, const char* why) {
   auto parsed = parse_contact(bytes, 3);
   ASSERT_FALSE(parsed.ok()) << why;
   EXPECT_EQ(parsed.error().status.code(), ESP_ERR_NETWORK);
@@ -68,21 +68,21 @@ TEST(TcpContact, RefusesWhatNobodyWrites) {
   for (std::size_t n = 0; n < good.size(); ++n) {
     EXPECT_FALSE(parse_contact({good.data(), n}, 3).ok()) << n << " bytes";
   }
-  expect_refused({}, "0 bytes");
-  expect_refused(with(0, 0), "mark");
-  expect_refused(with(2, 2), "version");
-  expect_refused(with(3, 0), "0 addresses");
-  expect_refused(with(3, 9), "9 addresses");
-  expect_refused(with(3, 2), "bytes for 2 addresses");
-  expect_refused(with(20, 5), "family");
-  expect_refused(with(21, 1), "unused");
-  expect_refused(with(39, 1), "more than 4 bytes");
+  expect_no_address({}, "0 bytes");
+  expect_no_address(with(0, 0), "mark");
+  expect_no_address(with(2, 2), "version");
+  expect_no_address(with(3, 0), "0 addresses");
+  expect_no_address(with(3, 9), "9 addresses");
+  expect_no_address(with(3, 2), "bytes for 2 addresses");
+  expect_no_address(with(20, 5), "family");
+  expect_no_address(with(21, 1), "unused");
+  expect_no_address(with(39, 1), "more than 4 bytes");
   auto no_port = with(22, 0);
   no_port[23] = std::byte{0};
-  expect_refused(no_port, "port 0");
+  expect_no_address(no_port, "port 0");
   TcpContact any = sample();
   any.addresses[1] = {TcpAddress::Family::kV6, 5, {}};
-  expect_refused(contact_bytes(any), "all addresses");
+  expect_no_address(contact_bytes(any), "all addresses");
 }
 
 TEST(TcpContact, MutatedBytesAreRefusedOrMeanWhatTheySay) {

@@ -34,8 +34,8 @@ struct HandClock final : Clock {
 };
 
 // Rank 0 of three, waiting in a small allreduce.
-struct Waiting {
-  Waiting()
+struct Waiter {
+  Waiter()
       : engine(clock, counters, trace, tuning),
         watch(engine, liveness, Log(), {0, 1'000'000'000}),
         memory(Board::bytes_of_calls(3) + 128) {
@@ -52,7 +52,7 @@ struct Waiting {
     team.short_wait = team.sequence;
     watch.add(team);
   }
-  ~Waiting() { watch.remove(team); }
+  ~Waiter() { watch.remove(team); }
 
   HandClock clock;
   Counters counters;
@@ -66,7 +66,7 @@ struct Waiting {
 };
 
 TEST(TeamWatch, NamesWhoHasLeft) {
-  Waiting w;
+  Waiter w;
   w.liveness.left = kGone;
   w.watch.look(1, 2);
   EXPECT_EQ(w.team.fault.code(), ESP_ERR_PEER_DIED);
@@ -76,7 +76,7 @@ TEST(TeamWatch, NamesWhoHasLeft) {
 // Another member gives up and leaves between two lines of one look: its reason counts.
 TEST(TeamWatch, NamesWhomTheLeaverHadWaitedFor) {
   for (Rank Happenings::*const way : {&Happenings::left, &Happenings::dead, &Happenings::leaving}) {
-    Waiting w;
+    Waiter w;
     w.liveness.happens = [&] {
       (void)w.team.board.report(Status(ESP_ERR_TIMEOUT, kLate));
       w.liveness.*way = kGone;
@@ -89,7 +89,7 @@ TEST(TeamWatch, NamesWhomTheLeaverHadWaitedFor) {
 
 // It is not known which of the two that a report is about has called something else than this rank.
 TEST(TeamWatch, AMismatchOfOthersAccusesNobody) {
-  Waiting w;
+  Waiter w;
   (void)w.team.board.report(Status(ESP_ERR_MISMATCH, kLate), kGone);
   w.watch.look(1, 2);
   EXPECT_EQ(w.team.fault.code(), ESP_ERR_MISMATCH);
@@ -100,7 +100,7 @@ TEST(TeamWatch, AMismatchOfOthersAccusesNobody) {
 
 // ... unless its call can be read.
 TEST(TeamWatch, AMismatchOfOthersIsLookedInto) {
-  Waiting w;
+  Waiter w;
   CallSignature other;
   other.count = 3;
   w.team.board.enter(2, 1, other.words());

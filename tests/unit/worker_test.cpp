@@ -258,7 +258,7 @@ TEST(Worker, NoThreadToBeHad) {
   Fixture f;
   ASSERT_TRUE(f.worker.enable_submission().ok());
   {
-    const test::NoThreads none;
+    const ::test::NoThreads none;
     const Outcome started = f.worker.start_thread();
     ASSERT_FALSE(started.ok());
     EXPECT_EQ(started.error().status.code(), ESP_ERR_NO_MEMORY);

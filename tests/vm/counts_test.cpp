@@ -11,18 +11,19 @@ namespace {
 
 constexpr std::uint64_t kSegments = 64;
 
-struct Receive : RecvOp {
-  Receive() noexcept
+struct CountedReceive : RecvOp {
+  CountedReceive() noexcept
       : RecvOp([](Completion& self, Status how) noexcept {
-          static_cast<Receive&>(self).done = true;
-          static_cast<Receive&>(self).status = how;
+          static_cast<CountedReceive&>(self).done = true;
+          static_cast<CountedReceive&>(self).status = how;
         }) {}
   bool done = false;
 };
-struct Sending : SendOp {
-  Sending() noexcept
-      : SendOp([](Completion& self, Status) noexcept { static_cast<Sending&>(self).done = true; }) {
-  }
+struct CountedSending : SendOp {
+  CountedSending() noexcept
+      : SendOp([](Completion& self, Status) noexcept {
+          static_cast<CountedSending&>(self).done = true;
+        }) {}
   bool done = false;
 };
 
@@ -39,8 +40,8 @@ struct Stream {
 
   // `told`: operations of rank 1 that come before the segment.
   bool one(std::uint64_t told) {
-    Receive receive;
-    Sending send;
+    CountedReceive receive;
+    CountedSending send;
     ++count;
     from.front() = from.back() = static_cast<std::byte>(count);
     receive.dst = to.data();
@@ -152,7 +153,7 @@ struct Burst final : RecvOp {
   }
   Stream& stream;
   std::vector<std::byte> data;
-  Sending sends[kFrames];
+  CountedSending sends[kFrames];
   bool answered = false;
 };
 
@@ -160,7 +161,7 @@ TEST(Counts, WhatACallbackPostsSharesADoorbell) {
   Stream stream(Over::kConnections, 8);
   ASSERT_TRUE(stream.many(8, 0));
   Burst burst(stream);
-  Receive receives[Burst::kFrames];
+  CountedReceive receives[Burst::kFrames];
   std::vector<std::byte> got(Burst::kFrames * Burst::kBytes);
   for (std::uint64_t i = 0; i < Burst::kFrames; ++i) {
     receives[i].dst = got.data() + i * Burst::kBytes;
@@ -175,7 +176,7 @@ TEST(Counts, WhatACallbackPostsSharesADoorbell) {
   const FlowId flow(1, 0, 4000);
   ASSERT_EQ(stream.world.frames(0).recv({.peer = 1, .flow = flow}, 1, burst), Posted::kPending);
   Since sender(stream.world, 0);
-  Sending asked;
+  CountedSending asked;
   const Send what = {.segment = {.peer = 0, .flow = flow}, .data = question, .bytes = 8};
   asked.done = stream.world.frames(1).send(what, asked) == Posted::kDone;
   ASSERT_TRUE(verbs::eventually([&] {

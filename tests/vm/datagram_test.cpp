@@ -17,7 +17,7 @@ struct Inbox final : rdma::DatagramSink {
   std::vector<Packet*> packets;
 };
 
-struct Node {
+struct DatagramNode {
   std::unique_ptr<rdma::DatagramPort> port;
   Inbox inbox;
   rdma::PathId to_other = {};
@@ -45,7 +45,7 @@ class Datagrams : public TwoNodes {
   }
 
   // A packet of `bytes` bytes that are a function of `seed`.
-  static Packet* filled(Node& node, std::uint32_t bytes, unsigned seed) {
+  static Packet* filled(DatagramNode& node, std::uint32_t bytes, unsigned seed) {
     Packet* packet = node.port->take();
     if (packet == nullptr) return nullptr;
     packet->bytes = bytes;
@@ -62,14 +62,14 @@ class Datagrams : public TwoNodes {
     }
     return true;
   }
-  static void send_one(Node& node, std::uint32_t bytes, unsigned seed) {
+  static void send_one(DatagramNode& node, std::uint32_t bytes, unsigned seed) {
     Packet* packet = filled(node, bytes, seed);
     ASSERT_NE(packet, nullptr);
     ASSERT_TRUE(node.port->send(node.to_other, *packet, false));
     node.port->give(*packet);
   }
   // Whether a packet gets through from a to b; earlier arrivals are dropped.
-  ::testing::AssertionResult works(Node& a, Node& b) {
+  ::testing::AssertionResult works(DatagramNode& a, DatagramNode& b) {
     b.give_all();
     for (unsigned attempt = 0; attempt < 50; ++attempt) {  // Datagrams may be lost.
       send_one(a, 200, 99 + attempt);
@@ -84,7 +84,7 @@ class Datagrams : public TwoNodes {
     return ::testing::AssertionFailure() << "nothing gets through";
   }
 
-  Node nodes_[2];
+  DatagramNode nodes_[2];
 };
 
 TEST_F(Datagrams, EveryLengthBothWays) {
@@ -94,8 +94,8 @@ TEST_F(Datagrams, EveryLengthBothWays) {
   unsigned seed = 0;
   for (const std::uint32_t bytes : {0u, 1u, 63u, 64u, 127u, 128u, 129u, 1000u, mtu - 1, mtu}) {
     for (int from = 0; from < 2; ++from) {
-      Node& sender = nodes_[from];
-      Node& receiver = nodes_[1 - from];
+      DatagramNode& sender = nodes_[from];
+      DatagramNode& receiver = nodes_[1 - from];
       send_one(sender, bytes, ++seed);
       ASSERT_TRUE(eventually([&] {
         sender.poll();
@@ -140,7 +140,7 @@ TEST_F(Datagrams, ManyInOrderWithBatches) {
 
 TEST_F(Datagrams, OneCompletionPerDoorbellAndNoneForSmallOnes) {
   open();
-  Node& sender = nodes_[0];
+  DatagramNode& sender = nodes_[0];
   for (int i = 0; i < 8; ++i) {
     Packet* packet = filled(sender, 1000, 1);
     ASSERT_TRUE(sender.port->send(sender.to_other, *packet, i < 7));
@@ -168,7 +168,7 @@ TEST_F(Datagrams, OneCompletionPerDoorbellAndNoneForSmallOnes) {
 TEST_F(Datagrams, AFullQueueSaysSoAndDrains) {
   for (const std::uint32_t bytes : {16u, 1000u}) {
     open({.send_packets = 64, .receive_packets = 256, .send_depth = 16});
-    Node& sender = nodes_[0];
+    DatagramNode& sender = nodes_[0];
     int accepted = 0;
     for (Packet* packet; (packet = filled(sender, bytes, 1)) != nullptr;) {
       const bool went = sender.port->send(sender.to_other, *packet, true);
@@ -194,7 +194,7 @@ TEST_F(Datagrams, AFullQueueSaysSoAndDrains) {
 
 TEST_F(Datagrams, PacketsComeBackWhenTheAdapterIsDone) {
   open({.send_packets = 8, .receive_packets = 64, .send_depth = 64});
-  Node& sender = nodes_[0];
+  DatagramNode& sender = nodes_[0];
   for (unsigned i = 0; i < 8; ++i) send_one(sender, 1000, i);
   // All are in flight or on their way back; none is handed out while the adapter reads it.
   ASSERT_TRUE(eventually([&] {
@@ -218,7 +218,7 @@ TEST_F(Datagrams, PacketsComeBackWhenTheAdapterIsDone) {
 
 TEST_F(Datagrams, APacketIsSentAgainWhileItIsInFlight) {
   open();
-  Node& sender = nodes_[0];
+  DatagramNode& sender = nodes_[0];
   Packet* packet = filled(sender, 3000, 5);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(sender.port->send(sender.to_other, *packet, false));
   ASSERT_TRUE(eventually([&] {
@@ -287,7 +287,7 @@ TEST_F(Datagrams, AddressesThatLeadNowhereAreErrorsOrLosses) {
 
 TEST_F(Datagrams, SleepsUntilSomethingArrives) {
   open();
-  Node& receiver = nodes_[1];
+  DatagramNode& receiver = nodes_[1];
   ASSERT_GE(receiver.port->descriptor(), 0);
   ASSERT_TRUE(eventually([&] { return receiver.poll() == 0 && receiver.port->arm(); }));
   EXPECT_FALSE(readable(receiver.port->descriptor(), 20));
@@ -317,7 +317,7 @@ TEST_F(Datagrams, NoWakeUpIsLost) {
       while (received.load() <= i) nodes_[0].poll();
     }
   });
-  Node& receiver = nodes_[1];
+  DatagramNode& receiver = nodes_[1];
   unsigned late = 0;
   while (received.load() < kRounds && late < 3) {
     if (receiver.poll() == 0 && receiver.port->arm()) {

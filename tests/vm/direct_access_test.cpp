@@ -14,7 +14,7 @@ namespace {
 
 using net::RemoteKind;
 
-constexpr std::uint64_t kBytes = 2 << 20;
+constexpr std::uint64_t kReadBytes = 2 << 20;
 constexpr std::uint64_t kPatienceNs = 20'000'000'000;
 
 std::unique_ptr<World> over_connections(int ranks) {
@@ -23,7 +23,7 @@ std::unique_ptr<World> over_connections(int ranks) {
 
 // Rank 0 reaches into the memory of rank 1; there is a connection.
 struct Two : Parties {
-  Two() : Parties({"", over_connections}, 2, kBytes) {
+  Two() : Parties({"", over_connections}, 2, kReadBytes) {
     Probe first;
     first.kind = RemoteKind::kFetchAdd;
     first.target = 1;
@@ -65,13 +65,13 @@ struct Two : Parties {
 TEST(DirectAccess, TheTargetNeedNotLook) {
   Two two;
   ASSERT_NE(two.at(1).direct.address, 0U);
-  std::vector<std::byte> bytes(kBytes);
+  std::vector<std::byte> bytes(kReadBytes);
   std::uint64_t done = 0;
-  for (const std::uint64_t size : {1UL, 100UL, 5000UL, 100'000UL, kBytes - 5}) {
+  for (const std::uint64_t size : {1UL, 100UL, 5000UL, 100'000UL, kReadBytes - 5}) {
     for (const bool is_registered : {false, true}) {
       SCOPED_TRACE(size);
       auto& memory = static_cast<VerbsWorld&>(*two.made).connections(0).memory();
-      ASSERT_TRUE(!is_registered || memory.add(bytes.data(), kBytes).ok());
+      ASSERT_TRUE(!is_registered || memory.add(bytes.data(), kReadBytes).ok());
       fill(bytes.data(), size, size + done);
       Probe put, get;
       two.start(put, RemoteKind::kPut, bytes.data(), size, 5);
@@ -94,9 +94,9 @@ TEST(DirectAccess, TheTargetNeedNotLook) {
 // The adapter refuses what was let go: the connection is made anew, and the answer says why.
 TEST(DirectAccess, FreedRegionsAreAnsweredAsSuch) {
   Two two;
-  std::vector<std::byte> bytes(kBytes);
+  std::vector<std::byte> bytes(kReadBytes);
   two.access(1).retract(two.at(1).region);
-  fill(two.at(1).memory.data(), kBytes, 6);
+  fill(two.at(1).memory.data(), kReadBytes, 6);
   std::deque<Probe> ops(6);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     two.start(ops[i], i % 2 == 0 ? RemoteKind::kPut : RemoteKind::kGet, bytes.data(),
@@ -109,7 +109,7 @@ TEST(DirectAccess, FreedRegionsAreAnsweredAsSuch) {
     EXPECT_EQ(op.fired, 1);
     EXPECT_EQ(op.status, Status(ESP_ERR_STATE, 1));
   }
-  EXPECT_TRUE(holds(two.at(1).memory.data(), kBytes, 6));
+  EXPECT_TRUE(holds(two.at(1).memory.data(), kReadBytes, 6));
   EXPECT_GT(two.statistics(0).turned_away, 0U);
   EXPECT_TRUE(two.access(0).state(1).ok());
   EXPECT_TRUE(two.access(1).state(0).ok());

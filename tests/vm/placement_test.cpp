@@ -8,8 +8,8 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kBytes = (3 << 20) + 1;  // three parts of 1 MiB, and one of a byte
-constexpr std::byte kOther{0x11};
+constexpr std::uint64_t kPartBytes = (3 << 20) + 1;  // three parts of 1 MiB, and one of a byte
+constexpr std::byte kOtherByte{0x11};
 
 // Rank 0 sends to rank 1, which has announced where to. Memory is registered for each operation.
 class VerbsPlacements : public ::testing::Test {
@@ -17,7 +17,7 @@ class VerbsPlacements : public ::testing::Test {
   VerbsPlacements() : world_(2, Over::kConnections, "") { meet(world_, 0, 1, 0); }
 
   std::unique_ptr<Message> announced() {
-    auto m = std::make_unique<Message>(0, 1, FlowId(1, 0, flows_), kBytes, flows_);
+    auto m = std::make_unique<Message>(0, 1, FlowId(1, 0, flows_), kPartBytes, flows_);
     ++flows_;
     const std::uint64_t arrivals = world_.port(0).arrivals;
     EXPECT_EQ(m->receive(world_.wire(1)), Posted::kPending);
@@ -52,13 +52,13 @@ TEST_F(VerbsPlacements, ComeInPartsOfAMebibyte) {
 TEST_F(VerbsPlacements, AReceiveCancelledBetweenTheParts) {
   for (const int looks : {0, 1, 3, 10}) {
     auto m = announced();
-    Message again(0, 1, m->flow, kBytes, m->seed);
+    Message again(0, 1, m->flow, kPartBytes, m->seed);
     ASSERT_EQ(m->send(world_.wire(0)), Posted::kPending);
     for (int i = 0; i < looks; ++i) (void)world_.frames(0).progress();
     ASSERT_FALSE(m->received.complete());
     const std::uint64_t connections = counts(1).connections;
     world_.wire(1).cancel(m->received);
-    std::fill(m->target.begin(), m->target.end(), kOther);
+    std::fill(m->target.begin(), m->target.end(), kOtherByte);
     (void)again.receive(world_.wire(1));
     ASSERT_TRUE(step_until(world_, [&] { return again.received.complete(); }));
     again.check();
@@ -66,8 +66,8 @@ TEST_F(VerbsPlacements, AReceiveCancelledBetweenTheParts) {
     settle(world_);
     EXPECT_GT(counts(1).connections, connections) << looks;
     EXPECT_EQ(m->received.fired, 0);
-    EXPECT_TRUE(
-        std::all_of(m->target.begin(), m->target.end(), [](std::byte b) { return b == kOther; }));
+    EXPECT_TRUE(std::all_of(m->target.begin(), m->target.end(),
+                            [](std::byte b) { return b == kOtherByte; }));
   }
 }
 
@@ -80,7 +80,7 @@ TEST_F(VerbsPlacements, ASendCancelledBetweenTheParts) {
     ASSERT_FALSE(m->sent.complete());
     const std::uint64_t connections = counts(0).connections;
     world_.wire(0).cancel(m->sent);
-    std::fill(m->source.begin(), m->source.end(), kOther);
+    std::fill(m->source.begin(), m->source.end(), kOtherByte);
     ASSERT_TRUE(step_until(world_, [&] { return m->received.complete(); }));
     m->check();
     settle(world_);

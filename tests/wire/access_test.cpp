@@ -18,7 +18,7 @@ using net::RemoteKind;
 class Access : public ::testing::TestWithParam<WorldKind> {};
 
 constexpr std::uint64_t kSlotBytes = 300'000;  // more than two requests
-constexpr int kRanks = 3, kSlots = 3;
+constexpr int kAccessRanks = 3, kSlots = 3;
 
 // One slot of an origin at a target: put, then get, then again.
 struct Slot {
@@ -73,19 +73,19 @@ void start_count(Parties& parties, Prng& prng, std::deque<Probe>& counts,
   add.memory = reinterpret_cast<std::byte*>(&olds.emplace_back(~0ULL));
   add.bytes = 8;
   add.operands = {1, 0};
-  parties.access(static_cast<Rank>(prng.below(kRanks - 1) + 1)).start(add);
+  parties.access(static_cast<Rank>(prng.below(kAccessRanks - 1) + 1)).start(add);
 }
 
 // The next of a rank to the rank behind it, unless there is no room.
 void send_letter(Parties& parties, Prng& prng, std::deque<Sent>& letters,
                  std::vector<std::uint64_t>& sent) {
-  const auto from = static_cast<Rank>(prng.below(kRanks));
+  const auto from = static_cast<Rank>(prng.below(kAccessRanks));
   Sent& letter = letters.emplace_back();
   std::uint64_t& number = sent[static_cast<std::size_t>(from)];
   letter.payload.resize(prng.below(kMessageBytes + 1));
   fill(letter.payload.data(), letter.payload.size(), number);
   letter.posted = parties.access(from).send(
-      (from + 1) % kRanks, {5, number, letter.payload.data(), letter.payload.size()}, letter);
+      (from + 1) % kAccessRanks, {5, number, letter.payload.data(), letter.payload.size()}, letter);
   if (letter.posted == Posted::kRetry) {
     letters.pop_back();
   } else {
@@ -94,12 +94,13 @@ void send_letter(Parties& parties, Prng& prng, std::deque<Sent>& letters,
 }
 
 TEST_P(Access, PutsGetsAtomicsAndMessagesAtOnce) {
-  constexpr std::uint64_t kWords = kRanks * kSlots * kSlotBytes;  // the words stand behind them
-  Parties parties(GetParam(), kRanks, kWords + 16);
+  constexpr std::uint64_t kWords =
+      kAccessRanks * kSlots * kSlotBytes;  // the words stand behind them
+  Parties parties(GetParam(), kAccessRanks, kWords + 16);
   Prng prng(11);
   std::vector<Slot> slots;
-  for (Rank from = 0; from < kRanks; ++from) {
-    for (Rank to = 0; to < kRanks; ++to) {
+  for (Rank from = 0; from < kAccessRanks; ++from) {
+    for (Rank to = 0; to < kAccessRanks; ++to) {
       for (int s = 0; s < kSlots && from != to; ++s) {
         Slot& slot = slots.emplace_back();
         slot.from = from;
@@ -111,7 +112,7 @@ TEST_P(Access, PutsGetsAtomicsAndMessagesAtOnce) {
   std::deque<Probe> counts;
   std::deque<std::uint64_t> olds;
   std::deque<Sent> letters;
-  std::vector<std::uint64_t> sent(kRanks, 0);
+  std::vector<std::uint64_t> sent(kAccessRanks, 0);
   for (Slot& slot : slots) slot.start(parties, prng);
   const int rounds = GetParam().slow ? 5 : 12;
   const auto done = [&] {
@@ -132,8 +133,8 @@ TEST_P(Access, PutsGetsAtomicsAndMessagesAtOnce) {
     for (const Sent& letter : letters) {
       all = all && (letter.posted == Posted::kDone || letter.fired == 1);
     }
-    for (Rank from = 0; from < kRanks; ++from) {
-      const auto to = static_cast<std::size_t>((from + 1) % kRanks);
+    for (Rank from = 0; from < kAccessRanks; ++from) {
+      const auto to = static_cast<std::size_t>((from + 1) % kAccessRanks);
       all = all && parties.all[to]->next[static_cast<std::size_t>(from)] ==
                        sent[static_cast<std::size_t>(from)];
     }

@@ -16,7 +16,7 @@ namespace {
 
 using net::RemoteKind;
 
-constexpr std::uint64_t kBytes = 3 << 20;
+constexpr std::uint64_t kDirectBytes = 3 << 20;
 
 struct Plain : ConnectionWorld {
   explicit Plain(int ranks) : ConnectionWorld(ranks, {}) {}
@@ -33,7 +33,7 @@ struct Breaking : ConnectionWorld {
 // Rank 0 reaches into the memory of rank 1; there is a connection.
 template <typename Kind>
 struct Two : Parties {
-  Two() : Parties({"", make_world<Kind>}, 2, kBytes) {
+  Two() : Parties({"", make_world<Kind>}, 2, kDirectBytes) {
     Probe first;
     first.kind = RemoteKind::kFetchAdd;
     first.target = 1;
@@ -78,11 +78,12 @@ struct Two : Parties {
 
 TEST(DirectAccess, TheTargetNeedNotLook) {
   Two<Plain> two;
-  std::byte* mine = two.registered(0, kBytes);
-  std::vector<std::byte> private_bytes(kBytes);
+  std::byte* mine = two.registered(0, kDirectBytes);
+  std::vector<std::byte> private_bytes(kDirectBytes);
   const std::uint64_t frames = two.statistics(0).frames;
   std::uint64_t puts = 0;
-  for (const std::uint64_t bytes : {1UL, 100UL, 129UL, 4096UL, 5000UL, 200'000UL, kBytes - 3}) {
+  for (const std::uint64_t bytes :
+       {1UL, 100UL, 129UL, 4096UL, 5000UL, 200'000UL, kDirectBytes - 3}) {
     for (std::byte* local : {mine, private_bytes.data()}) {
       SCOPED_TRACE(bytes);
       fill(local, bytes, bytes);
@@ -161,7 +162,7 @@ TEST(DirectAccess, WhatIsThereIsNotPutAgain) {
 // once, and must stay so.
 TEST(DirectAccess, BreaksLoseNothingAndRepeatNothing) {
   constexpr int kSlots = 24, kRounds = 40;
-  constexpr std::uint64_t kSlot = kBytes / kSlots;
+  constexpr std::uint64_t kSlot = kDirectBytes / kSlots;
   struct Slot {
     std::byte* local;
     Probe op;
@@ -170,8 +171,8 @@ TEST(DirectAccess, BreaksLoseNothingAndRepeatNothing) {
   };
   Two<Breaking> two;
   Prng prng(5);
-  std::vector<std::byte> private_bytes(kBytes);
-  std::byte* mine = two.registered(0, kBytes);
+  std::vector<std::byte> private_bytes(kDirectBytes);
+  std::byte* mine = two.registered(0, kDirectBytes);
   std::deque<Slot> slots;
   const auto next = [&](Slot& slot, std::uint64_t offset) {
     const bool gets = slot.op.fired == 1 && slot.op.kind == RemoteKind::kPut;
@@ -219,8 +220,8 @@ TEST(DirectAccess, TakenBackIsNotTouched) {
     for (const bool is_registered : {true, false}) {
       SCOPED_TRACE(steps);
       Two<Plain> two;
-      std::vector<std::byte> private_bytes(kBytes);
-      std::byte* mine = is_registered ? two.registered(0, kBytes) : private_bytes.data();
+      std::vector<std::byte> private_bytes(kDirectBytes);
+      std::byte* mine = is_registered ? two.registered(0, kDirectBytes) : private_bytes.data();
       constexpr std::uint64_t kEach = 300'000;
       fill(two.memory(), kEach, 4);
       Probe get, put, after;
@@ -251,7 +252,7 @@ TEST(DirectAccess, FreedRegionsAreAnsweredAsSuch) {
   for (int steps = 0; steps < 40; steps += 3) {
     SCOPED_TRACE(steps);
     Two<Plain> two;
-    std::byte* mine = two.registered(0, kBytes);
+    std::byte* mine = two.registered(0, kDirectBytes);
     std::deque<Probe> ops(6);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       two.start(ops[i], i % 2 == 0 ? RemoteKind::kPut : RemoteKind::kGet, mine + i * 400'000,
@@ -259,11 +260,11 @@ TEST(DirectAccess, FreedRegionsAreAnsweredAsSuch) {
     }
     for (int i = 0; i < steps; ++i) (void)two.step();
     two.access(1).retract(two.at(1).region);
-    fill(two.memory(), kBytes, 6);
+    fill(two.memory(), kDirectBytes, 6);
     ASSERT_TRUE(two.until([&] {
       return std::all_of(ops.begin(), ops.end(), [](const Probe& op) { return op.fired > 0; });
     }));
-    EXPECT_TRUE(holds(two.memory(), kBytes, 6));
+    EXPECT_TRUE(holds(two.memory(), kDirectBytes, 6));
     for (const Probe& op : ops) {
       EXPECT_EQ(op.fired, 1);
       EXPECT_TRUE(op.status.ok() || op.status == Status(ESP_ERR_STATE, 1));
@@ -281,7 +282,7 @@ TEST(DirectAccess, LostTargetsAreNamed) {
   for (int steps = 0; steps < 30; ++steps) {
     SCOPED_TRACE(steps);
     Two<Plain> two;
-    std::byte* mine = two.registered(0, kBytes);
+    std::byte* mine = two.registered(0, kDirectBytes);
     std::deque<Probe> ops(6);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       two.start(ops[i], i % 2 == 0 ? RemoteKind::kPut : RemoteKind::kGet, mine + i * 400'000,
@@ -308,8 +309,8 @@ TEST(DirectAccess, AGoodbyeDoesNotOvertakeAPut) {
   for (int steps = 0; steps < 40; ++steps) {
     SCOPED_TRACE(steps);
     Two<Plain> two;
-    std::byte* mine = two.registered(0, kBytes);
-    fill(mine, kBytes, 8);
+    std::byte* mine = two.registered(0, kDirectBytes);
+    fill(mine, kDirectBytes, 8);
     Probe put;
     two.start(put, RemoteKind::kPut, mine, 300'000, 0);
     two.links().rdma(0).say_goodbye(1);

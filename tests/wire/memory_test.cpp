@@ -11,12 +11,12 @@
 namespace espalier::test {
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kMemoryRanks = 3;
 
 // Rank 1 has little memory, rank 0 sends, rank 2 is another.
 class LittleMemory : public ::testing::TestWithParam<WorldKind> {
  protected:
-  LittleMemory() : world_(static_cast<FrameWorld*>(GetParam().make(kRanks).release())) {
+  LittleMemory() : world_(static_cast<FrameWorld*>(GetParam().make(kMemoryRanks).release())) {
     for (const Rank from : {0, 2}) exchange(from, 8);
   }
   std::unique_ptr<Message> message(Rank from, std::uint64_t bytes) {

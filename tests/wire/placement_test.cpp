@@ -9,9 +9,9 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kBytes = (3 << 20) + 1;  // three parts of 1 MiB, and one of a byte
-constexpr std::uint64_t kWhole = 1'800'000;      // ns that they take, and a little more
-constexpr std::byte kOther{0x11};
+constexpr std::uint64_t kPlacedBytes = (3 << 20) + 1;  // three parts of 1 MiB, and one of a byte
+constexpr std::uint64_t kWhole = 1'800'000;            // ns that they take, and a little more
+constexpr std::byte kUntouched{0x11};
 
 ConnectionWorldOptions placing() {
   ConnectionWorldOptions options;
@@ -26,7 +26,7 @@ class Placements : public ::testing::Test {
     meet(world_, 0, 1, 0);
     EXPECT_TRUE(world_.connections(0).up(1));
   }
-  std::unique_ptr<Message> announced(std::uint64_t bytes = kBytes) {
+  std::unique_ptr<Message> announced(std::uint64_t bytes = kPlacedBytes) {
     auto m = std::make_unique<Message>(0, 1, FlowId(1, 0, flows_), bytes, flows_);
     ++flows_;
     EXPECT_EQ(m->receive(world_.wire(1)), Posted::kPending);
@@ -58,7 +58,8 @@ class Placements : public ::testing::Test {
 };
 
 TEST_F(Placements, ComeInPartsOfAMebibyte) {
-  for (const std::uint64_t bytes : {kBytes, kBytes - 1, kBytes - 2, std::uint64_t{1} << 20}) {
+  for (const std::uint64_t bytes :
+       {kPlacedBytes, kPlacedBytes - 1, kPlacedBytes - 2, std::uint64_t{1} << 20}) {
     const std::uint64_t parts = (bytes + (1 << 20) - 1) >> 20;
     auto m = announced(bytes);
     const std::uint64_t executed = world_.connection_net().counts().executed;
@@ -106,8 +107,8 @@ TEST_F(Placements, AReceiveCancelledBetweenTheParts) {
     world_.pass(time_ns);
     const std::uint64_t rebuilds = receiver().rebuilds;
     world_.wire(1).cancel(m->received);
-    std::fill(m->target.begin(), m->target.end(), kOther);
-    Message again(0, 1, m->flow, kBytes, m->seed);
+    std::fill(m->target.begin(), m->target.end(), kUntouched);
+    Message again(0, 1, m->flow, kPlacedBytes, m->seed);
     // At once, or when the connection is there again.
     if (++cancelled % 4 == 0) settle(world_);
     (void)again.receive(world_.wire(1));
@@ -117,8 +118,8 @@ TEST_F(Placements, AReceiveCancelledBetweenTheParts) {
     settle(world_);
     EXPECT_EQ(receiver().rebuilds - rebuilds, 1U) << time_ns;
     EXPECT_EQ(m->received.fired, 0);
-    EXPECT_TRUE(
-        std::all_of(m->target.begin(), m->target.end(), [](std::byte b) { return b == kOther; }));
+    EXPECT_TRUE(std::all_of(m->target.begin(), m->target.end(),
+                            [](std::byte b) { return b == kUntouched; }));
   }
   expect_all_places();
 }
@@ -131,7 +132,7 @@ TEST_F(Placements, ASendCancelledBetweenTheParts) {
     world_.pass(time_ns);
     const std::uint64_t rebuilds = sender().rebuilds;
     world_.wire(0).cancel(m->sent);
-    std::fill(m->source.begin(), m->source.end(), kOther);
+    std::fill(m->source.begin(), m->source.end(), kUntouched);
     ASSERT_TRUE(step_until(world_, [&] { return m->received.complete(); }));
     m->check();
     settle(world_);
@@ -147,13 +148,13 @@ struct FromPlainMemory : Placements {
 
 // The receiver's memory is registered, the sender's is not: the parts go through packets.
 TEST_F(FromPlainMemory, PartsAreAsLargeAsPackets) {
-  std::byte* target = world_.shared(1, kBytes);
+  std::byte* target = world_.shared(1, kPlacedBytes);
   for (std::uint64_t time_ns = 0; time_ns < kWhole; time_ns += 151'000) {
-    Message m(0, 1, FlowId(1, 0, flows_), kBytes, flows_);
+    Message m(0, 1, FlowId(1, 0, flows_), kPlacedBytes, flows_);
     ++flows_;
-    std::fill(target, target + kBytes, kOther);
+    std::fill(target, target + kPlacedBytes, kUntouched);
     m.received.dst = target;
-    m.received.bytes = kBytes;
+    m.received.bytes = kPlacedBytes;
     m.received.answer = world_.wire(1).recv({0, m.flow, 0, 1, 0}, 1, m.received);
     settle(world_);
     const std::uint64_t copied = sender().copied_bytes;
@@ -161,8 +162,8 @@ TEST_F(FromPlainMemory, PartsAreAsLargeAsPackets) {
     world_.pass(time_ns);
     if (time_ns > 0) world_.connection_net().break_path(0, 1);
     ASSERT_TRUE(step_until(world_, [&] { return m.received.complete() && m.sent.complete(); }));
-    EXPECT_TRUE(holds(target, kBytes, m.seed)) << time_ns;
-    EXPECT_GE(sender().copied_bytes - copied, kBytes);
+    EXPECT_TRUE(holds(target, kPlacedBytes, m.seed)) << time_ns;
+    EXPECT_GE(sender().copied_bytes - copied, kPlacedBytes);
   }
   EXPECT_GT(sender().rebuilds, 5U);
 }
@@ -173,7 +174,7 @@ TEST_F(Placements, NothingIsWrittenForAPeerThatTheDatagramsLost) {
   world_.datagram_net().silence(0, 1);
   std::vector<std::unique_ptr<Message>> all;
   const auto next = [&] {
-    all.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, flows_), kBytes, flows_));
+    all.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, flows_), kPlacedBytes, flows_));
     ++flows_;
     (void)all.back()->receive(world_.wire(1));
     (void)all.back()->send(world_.wire(0));
@@ -195,7 +196,7 @@ TEST_F(Placements, NothingIsWrittenForAPeerThatTheDatagramsLost) {
     if (m->received.status.ok()) continue;
     EXPECT_EQ(m->received.fired, 1);
     EXPECT_EQ(m->received.status.code(), ESP_ERR_PEER_DIED);
-    std::fill(m->target.begin(), m->target.end(), kOther);
+    std::fill(m->target.begin(), m->target.end(), kUntouched);
     failed.push_back(m.get());
   }
   EXPECT_GE(failed.size(), 3U);
@@ -206,8 +207,8 @@ TEST_F(Placements, NothingIsWrittenForAPeerThatTheDatagramsLost) {
   }
   EXPECT_EQ(world_.connection_net().counts().executed, executed);
   for (const Message* m : failed) {
-    EXPECT_TRUE(
-        std::all_of(m->target.begin(), m->target.end(), [](std::byte b) { return b == kOther; }));
+    EXPECT_TRUE(std::all_of(m->target.begin(), m->target.end(),
+                            [](std::byte b) { return b == kUntouched; }));
   }
   for (const Rank r : {0, 1}) world_.close(r);
 }

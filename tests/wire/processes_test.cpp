@@ -9,11 +9,11 @@
 namespace espalier::test {
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kProcesses = 3;
 
 // Told through memory that was there before the fork.
 struct Meeting {
-  std::atomic<int> pids[kRanks] = {};
+  std::atomic<int> pids[kProcesses] = {};
   std::atomic<int> mapped{0}, done{0};
 };
 
@@ -25,7 +25,7 @@ struct Setup {
 // Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.
 int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
   std::vector<Exchange> exchanges;
-  for (Rank peer = 0; peer < kRanks; ++peer) {
+  for (Rank peer = 0; peer < kProcesses; ++peer) {
     if (peer != me) exchanges.emplace_back(wire, me, peer);
   }
   const auto over = [&] {
@@ -44,7 +44,7 @@ int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
 }
 
 shm::Layout layout_of(const ShmWorldOptions& options) {
-  return {kRanks, options.arena_bytes, options.heap_bytes};
+  return {kProcesses, options.arena_bytes, options.heap_bytes};
 }
 
 int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
@@ -55,22 +55,22 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   auto segment = shm::Segment::map(std::move(*file), layout, index);
   if (!segment) return 2;
   auto& mine = (*segment)->rank_block(index);
-  for (int r = 0; r < kRanks; ++r) {
+  for (int r = 0; r < kProcesses; ++r) {
     mine.may_pull[r].store(static_cast<std::uint8_t>(shm::PullAccess::kYes));
   }
   const bool asymmetric = asymmetric_fence_register();
   meeting.pids[me].store(::getpid());
   meeting.mapped.fetch_add(1);
-  wait_for(meeting.mapped, kRanks);
+  wait_for(meeting.mapped, kProcesses);
   std::vector<shm::ShmPeer> peers;
-  for (Rank r = 0; r < kRanks; ++r) peers.push_back({r, VisiblePid(meeting.pids[r].load())});
+  for (Rank r = 0; r < kProcesses; ++r) peers.push_back({r, VisiblePid(meeting.pids[r].load())});
   Counters counters;
   Doorbell doorbell(mine.bell, (*segment)->header().sleepers, asymmetric);
-  shm::ShmWire wire(**segment, peers, kRanks, setup.options.wire, doorbell, counters);
+  shm::ShmWire wire(**segment, peers, kProcesses, setup.options.wire, doorbell, counters);
   const int code = exchange_all(wire, doorbell, me);
   // Nobody leaves while another may still read from here.
   meeting.done.fetch_add(1);
-  while (code == 0 && meeting.done.load() < kRanks) {
+  while (code == 0 && meeting.done.load() < kProcesses) {
     (void)wire.progress();
     ::usleep(100);
   }
@@ -83,10 +83,10 @@ void run_processes(const ShmWorldOptions& options) {
   const Setup setup{options, file->fd()};
   Shared<Meeting> meeting;
   std::vector<std::unique_ptr<Child>> children;
-  for (Rank r = 0; r < kRanks; ++r) {
+  for (Rank r = 0; r < kProcesses; ++r) {
     children.push_back(std::make_unique<Child>([&] { return run_rank(setup, *meeting, r); }));
   }
-  for (Rank r = 0; r < kRanks; ++r) {
+  for (Rank r = 0; r < kProcesses; ++r) {
     EXPECT_EQ(children[static_cast<std::size_t>(r)]->wait(), 0) << "rank " << r;
   }
 }

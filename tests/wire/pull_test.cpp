@@ -6,7 +6,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kBytes = (3 << 20) + 1;  // read in four parts
+constexpr std::uint64_t kPulledBytes = (3 << 20) + 1;  // read in four parts
 
 class PullTest : public testing::Test {
  protected:
@@ -48,7 +48,7 @@ class PullTest : public testing::Test {
   }
 
   std::unique_ptr<ConnectionWorld> world_;
-  Message message_{0, 1, FlowId(1, 0, 1), kBytes, 5};
+  Message message_{0, 1, FlowId(1, 0, 1), kPulledBytes, 5};
 };
 
 TEST_F(PullTest, ALateReceiveCostsNoCopy) {
@@ -110,12 +110,12 @@ TEST_F(PullTest, AReceiveWithoutMemoryGetsItAsWell) {
 TEST_F(PullTest, AnotherSizeIsAMismatch) {
   send(message_);
   message_.received.dst = message_.target.data();
-  for (const std::uint64_t wanted : {kBytes - 1, std::uint64_t{8}, std::uint64_t{0}}) {
+  for (const std::uint64_t wanted : {kPulledBytes - 1, std::uint64_t{8}, std::uint64_t{0}}) {
     RecvProbe receive;
     receive.dst = message_.target.data();
     receive.bytes = wanted;
     if (wanted <= 8) {
-      Message small(0, 1, FlowId(1, 0, 3 + wanted), kBytes, 6);
+      Message small(0, 1, FlowId(1, 0, 3 + wanted), kPulledBytes, 6);
       send(small);
       ASSERT_EQ(world_->wire(1).recv({0, small.flow}, 16, receive), Posted::kPending);
       ASSERT_TRUE(step_until(*world_, [&] { return receive.complete() && small.sent.complete(); }));
@@ -130,7 +130,7 @@ TEST_F(PullTest, AnotherSizeIsAMismatch) {
 
 TEST_F(PullTest, ASenderMayTakeItsMemoryBack) {
   for (const bool reading : {false, true}) {
-    Message m(0, 1, FlowId(1, 0, reading ? 10 : 11), kBytes, 7);
+    Message m(0, 1, FlowId(1, 0, reading ? 10 : 11), kPulledBytes, 7);
     send(m);
     if (reading) receive_and_begin(m);
     world_->wire(0).cancel(m.sent);
@@ -148,7 +148,7 @@ TEST_F(PullTest, ASenderMayTakeItsMemoryBack) {
 TEST_F(PullTest, ASenderMayTakeItsMemoryBackWhileTheConnectionIsMadeAnew) {
   int unmade = 0;
   for (std::uint64_t moment = 0; moment < 12; ++moment) {
-    Message m(0, 1, FlowId(1, 0, 30 + moment), kBytes, moment);
+    Message m(0, 1, FlowId(1, 0, 30 + moment), kPulledBytes, moment);
     send(m);
     world_->connection_net().break_path(0, 1);
     for (std::uint64_t i = 0; i < moment; ++i) {
@@ -169,14 +169,14 @@ TEST_F(PullTest, ASenderMayTakeItsMemoryBackWhileTheConnectionIsMadeAnew) {
 
 TEST_F(PullTest, AReceiverMayTakeItsMemoryBack) {
   for (const bool reading : {false, true}) {
-    Message m(0, 1, FlowId(1, 0, reading ? 20 : 21), kBytes, 8);
+    Message m(0, 1, FlowId(1, 0, reading ? 20 : 21), kPulledBytes, 8);
     send(m);
     ASSERT_EQ(m.receive(world_->wire(1)), Posted::kPending);
     if (reading) world_->pass(1'000);
     world_->wire(1).cancel(m.received);
-    std::memset(m.target.data(), 0, kBytes);
+    std::memset(m.target.data(), 0, kPulledBytes);
     go_on();
-    for (const std::byte b : std::span(m.target).first(kBytes)) ASSERT_EQ(b, std::byte{0});
+    for (const std::byte b : std::span(m.target).first(kPulledBytes)) ASSERT_EQ(b, std::byte{0});
     EXPECT_FALSE(m.sent.complete()) << reading;
     EXPECT_TRUE(!reading || counts(0).rebuilds + counts(1).rebuilds > 0) << "it was being read";
     // Another receive gets it.
@@ -255,10 +255,11 @@ TEST_F(PullTest, ALostPeerEndsBothSides) {
   world_->link(1).lose(0, error(ESP_ERR_PEER_DIED, "the test says so", 0));
   ASSERT_TRUE(step_until(*world_, [&] { return message_.received.complete(); }));
   EXPECT_EQ(message_.received.status.code(), ESP_ERR_PEER_DIED);
-  std::memset(message_.target.data(), 0, kBytes);
+  std::memset(message_.target.data(), 0, kPulledBytes);
   ASSERT_TRUE(step_until(*world_, [&] { return message_.sent.complete(); }));
   EXPECT_FALSE(message_.sent.status.ok());
-  for (const std::byte b : std::span(message_.target).first(kBytes)) ASSERT_EQ(b, std::byte{0});
+  for (const std::byte b : std::span(message_.target).first(kPulledBytes))
+    ASSERT_EQ(b, std::byte{0});
 }
 
 // More than there are slots for: the others are sent.
