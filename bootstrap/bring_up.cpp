@@ -215,7 +215,7 @@ void make_one_sided(esp_job& job, std::uint64_t timeout_ns) {
 
 void make_worker(esp_job& job) {
   job.worker = std::make_unique<Worker>(job.clock, *job.doorbell, job.counters, wait_policy(job));
-  job.engine = std::make_unique<Engine>(job.clock, job.counters, job.trace, tuning_of(job));
+  job.engine = std::make_unique<Engine>(job.counters, job.trace, tuning_of(job));
   job.engine->set_log(&job.log);
   job.short_path = std::make_unique<ShortPath>(*job.worker, *job.engine, *job.doorbell);
   make_correspondence(job);

@@ -14,7 +14,6 @@
 #include "coll/choose.hpp"
 #include "coll/instance.hpp"
 #include "coll/team.hpp"
-#include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/log.hpp"
 #include "core/trace.hpp"
@@ -66,8 +65,8 @@ class FailureListener {
 
 class Engine final : public Agent {
  public:
-  Engine(Clock& clock, Counters& counters, Trace& trace, const Tuning& tuning) noexcept
-      : clock_(clock), counters_(counters), trace_(trace), tuning_(tuning) {}
+  Engine(Counters& counters, Trace& trace, const Tuning& tuning) noexcept
+      : counters_(counters), trace_(trace), tuning_(tuning) {}
 
   // Whether an operation was already complete when the starting call returned: then `status` is
   // its result and `finish` does not fire. Otherwise it fires once, from progress().
@@ -143,7 +142,6 @@ class Engine final : public Agent {
   std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
                     std::uint32_t index) const noexcept;
 
-  Clock& clock_;
   Counters& counters_;
   Trace& trace_;
   Tuning tuning_;

@@ -27,8 +27,7 @@ std::size_t index(Rank rank) noexcept {
 Job::Node::Node(Job& job, Rank rank_, const WatchLimits& limits)
     : rank(rank_),
       wire(job.audit_, job.stage_->wire(rank_), rank_),
-      engine(job.stage_->clock(rank_), job.stage_->counters(rank_), job.trace_,
-             job.scenario_.tuning),
+      engine(job.stage_->counters(rank_), job.trace_, job.scenario_.tuning),
       watch(engine, *job.liveness_, Log(LogLevel::kError), limits) {}
 
 Job::Job(const Scenario& scenario)

@@ -21,7 +21,7 @@ struct Waiting : Node {
   Waiting(Rank rank, int size, const std::vector<int>& partners)
       : Node(rank, size),
         states(partners.size()),
-        engine(clock, counters, trace, tuning),
+        engine(counters, trace, tuning),
         watch(engine, everybody, Log(), {0, 0}, &news) {
     for (const int partner : partners) {
       Vertex& vertex = plan.vertices.emplace_back();

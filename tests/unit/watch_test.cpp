@@ -36,7 +36,7 @@ struct HandClock final : Clock {
 // Rank 0 of three, waiting in a small allreduce.
 struct Waiter {
   Waiter()
-      : engine(clock, counters, trace, tuning),
+      : engine(counters, trace, tuning),
         watch(engine, liveness, Log(), {0, 1'000'000'000}),
         memory(Board::bytes_of_calls(3) + 128) {
     auto membership = std::make_shared<Membership>();

@@ -141,7 +141,7 @@ struct Cluster::Node {
       : cluster(cluster_),
         rank(rank_),
         wire(cluster_.world_, rank_, counters),
-        engine(cluster_.world_.clock(rank_), counters, cluster_.trace_, cluster_.options_.tuning) {
+        engine(counters, cluster_.trace_, cluster_.options_.tuning) {
     team.rank = rank_;
     team.wire = &wire;
     team.segment_limit = wire.caps(rank_).segment_bytes;
