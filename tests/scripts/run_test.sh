@@ -14,6 +14,7 @@ mkdir -p "$project"/{scripts,cmake}
 cp "$source_folder/run" "$project"
 cp "$source_folder"/scripts/* "$project/scripts"
 cp "$source_folder/cmake/packages.txt" "$project/cmake"
+mkdir "$project/tests" && touch "$project/tests/left_to_all.txt"
 
 export CALLS=$folder/calls
 bin=$folder/bin
@@ -83,6 +84,16 @@ rm "$project/build/CMakeCache.txt"
 expect 0 '^3 passed, 0 failed, 0 skipped' "$run" test
 expect 0 '^1 passed, 0 failed, 0 skipped' "$run" test quick
 expect 0 'ctest --preset tsan .*--tests-regex a\|b$' calls test 'a|b'
+# What is left to `all`, in which configuration; nothing where somebody says what to run.
+printf '# comment\neach ^a\\.b$  because of c\nasan ^d   e\ntsan-only ^[A-Z]|f\n' \
+  > "$project/tests/left_to_all.txt"
+expect 0 'ctest --preset release .*--exclude-regex \^a\\\.b\$$' calls test
+expect 0 'ctest --preset release .*--exclude-regex \^a\\\.b\$$' calls test quick
+expect 0 'ctest --preset asan .*--exclude-regex \^a\\\.b\$\|\^d$' calls test
+expect 0 'ctest --preset tsan .*--exclude-regex \^a\\\.b\$ --tests-regex \^\[A-Z\]\|f$' calls test
+expect 0 'ctest --preset asan .*/asan.xml$' calls test all
+expect 0 'ctest --preset tsan .*--tests-regex g$' calls test g
+expect 0 'ctest --preset release .*xml --tests-regex g$' calls test quick g
 NO_TESTS=yes expect 1 'no test has such a name' "$run" test nonsense
 
 # Packages: quiet, but for the output of a CPack that fails.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # jobs.sh FOLDER: jobs of several processes over RDMA, in a guest with 8 nodes (tests/vm/rxe-run).
 # FOLDER holds the programs. Says how each case went as googletest does, so that vm_tests.py finds
-# it; every function job_NAME is a case. ESPALIER_VM_FILTER: cases to run, by name, with * and ?.
+# it; every function job_NAME is a case. ESPALIER_VM_FILTER: cases to run, by name, with * and ?,
+# several with colons between them.
 # shellcheck disable=SC2317  # the cases are called by their names
 set -u
 bin=$1 run=$1/esp-run probe=$1/jobs_probe fault=$1/fault_probe flows=$1/flows_probe
@@ -357,11 +358,18 @@ job_link_down_and_up_rc() {
 }
 job_link_down_and_up_ud() { flap shm,ud; }
 
-filter=${ESPALIER_VM_FILTER:-*} failed=0
+filters=${ESPALIER_VM_FILTER:-*} failed=0
 unset ESPALIER_VM_FILTER
+is_wanted() {  # NAME
+  local filter
+  while IFS= read -r filter; do
+    # shellcheck disable=SC2053  # a pattern
+    [[ $1 == $filter ]] && return
+  done <<< "${filters//:/$'\n'}"
+  return 1
+}
 for name in $(declare -F | sed -n 's/^declare -f job_//p'); do
-  # shellcheck disable=SC2254
-  case Jobs.$name in $filter) ;; *) continue ;; esac
+  is_wanted "Jobs.$name" || continue
   echo "[ RUN      ] Jobs.$name"
   begin=$(date +%s%N)
   verdict="      OK "
