@@ -66,13 +66,16 @@ struct BlockingWait {
   return status.ok() ? ESP_OK : api::fail_team(handle, status);
 }
 
-esp_status conclude_quick(esp_team& handle, bool completed) noexcept;
+// conclude_quick() is for the quick ways in alone: used here, too, it would not be inlined there.
+[[gnu::cold, gnu::noinline]] esp_status conclude_slowly(esp_team& handle, bool completed) noexcept;
 
 esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
   if (!api::may_block(job)) return api::refuse_blocking(job, api::caller_of(call));
   if (api::takes_traced_short_path(handle, call)) {
-    return conclude_quick(handle, api::run_traced_short_path(handle, call));
+    const bool completed = api::run_traced_short_path(handle, call);
+    ++job.counters.short_operations;
+    return conclude_slowly(handle, completed);
   }
   return run_engine(handle, call);
 }
