@@ -14,7 +14,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kLast = ~std::uint64_t{0};  // argument of the last message of a batch
-constexpr std::size_t kWindow = 64;                 // started at a time, as messages are
+constexpr std::size_t kPutWindow = 64;              // started at a time, as messages are
 
 }  // namespace
 
@@ -54,8 +54,8 @@ void Operation::run_one_sided(std::size_t calls) {
     return;
   }
   heard_ = 0;
-  for (std::size_t done = 0; done < calls; done += kWindow) {
-    const std::size_t end = std::min(calls, done + kWindow);
+  for (std::size_t done = 0; done < calls; done += kPutWindow) {
+    const std::size_t end = std::min(calls, done + kPutWindow);
     for (std::size_t slot = done; slot < end; ++slot) call_one_sided(slot);
     remote_->wait_all();
   }

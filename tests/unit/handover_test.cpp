@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kBytes = 1 << 16;
+constexpr std::uint64_t kHandedBytes = 1 << 16;
 constexpr std::uint64_t kLong = 60 * kNanosecondsPerSecond, kShort = kNanosecondsPerSecond / 20;
 
 // Names are per machine: of this process, so that tests may run at the same time.
@@ -40,7 +40,7 @@ std::uint64_t inode(int fd) {
 // A leader with something to hand out, and a clock for each of two threads.
 struct Handover : testing::Test {
   Result<MeetingPoint> leader = MeetingPoint::open(address_of(0));
-  Result<MemoryFile> file = MemoryFile::create(kBytes, address_of(0).secret);
+  Result<MemoryFile> file = MemoryFile::create(kHandedBytes, address_of(0).secret);
   SteadyClock clock, guests_clock;
 
   Outcome hand_out(std::vector<Rank> ranks, std::uint64_t limit_ns) {
@@ -61,7 +61,7 @@ TEST_F(Handover, EveryGuestGetsTheSameFile) {
       ASSERT_TRUE(taken.ok()) << taken.error().text;
       EXPECT_NE(taken->fd(), file->fd());
       EXPECT_EQ(inode(taken->fd()), inode(file->fd()));
-      EXPECT_TRUE(MemoryFile::adopt(std::move(*taken), kBytes, address_of(0).secret).ok());
+      EXPECT_TRUE(MemoryFile::adopt(std::move(*taken), kHandedBytes, address_of(0).secret).ok());
     }
   });
   const Outcome done = hand_out({1, 2}, kLong);

@@ -17,7 +17,7 @@
 namespace espalier::shm {
 namespace {
 
-constexpr Key kNonce = {std::byte{1}, std::byte{2}};
+constexpr Key kSegmentKey = {std::byte{1}, std::byte{2}};
 
 std::set<std::string> names_in_dev_shm() {
   std::set<std::string> names;
@@ -55,11 +55,11 @@ struct Steps {
 TEST(Segment, AKilledProcessLosesItsLockAndNothingStaysBehind) {
   const auto before = names_in_dev_shm();
   const Layout layout(2, 64 << 10, 64 << 10);
-  auto file = MemoryFile::create(layout.total(), kNonce);
+  auto file = MemoryFile::create(layout.total(), kSegmentKey);
   ASSERT_TRUE(file.ok());
   test::Shared<Steps> steps;
   test::Child child([&] {
-    auto opened = MemoryFile::adopt(Descriptor(file->fd()), layout.total(), kNonce);
+    auto opened = MemoryFile::adopt(Descriptor(file->fd()), layout.total(), kSegmentKey);
     if (!opened) return 1;
     auto segment = Segment::map(std::move(*opened), layout, 1);
     if (!segment) return 2;
@@ -84,12 +84,12 @@ TEST(Segment, AKilledProcessLosesItsLockAndNothingStaysBehind) {
 TEST(MemoryFile, OnlyWhatItIsExpectedToBeIsAdopted) {
   constexpr std::uint64_t kBytes = 1 << 20;
   const auto why_not = [](int fd) {
-    const auto adopted = MemoryFile::adopt(Descriptor(fd), kBytes, kNonce);
+    const auto adopted = MemoryFile::adopt(Descriptor(fd), kBytes, kSegmentKey);
     return adopted ? std::string() : adopted.error().text;
   };
-  auto made = MemoryFile::create(kBytes, kNonce),
-             longer = MemoryFile::create(2 * kBytes, kNonce),
-             others = MemoryFile::create(kBytes, {});
+  auto made = MemoryFile::create(kBytes, kSegmentKey),
+       longer = MemoryFile::create(2 * kBytes, kSegmentKey),
+       others = MemoryFile::create(kBytes, {});
   EXPECT_EQ(why_not(::dup(made->fd())), "");
   EXPECT_THAT(why_not(::dup(longer->fd())), testing::HasSubstr("another size"));
   EXPECT_THAT(why_not(::dup(others->fd())), testing::HasSubstr("not of this job"));
@@ -106,7 +106,7 @@ TEST(MemoryFile, OnlyWhatItIsExpectedToBeIsAdopted) {
 }
 
 TEST(MemoryFile, KeepsItsSize) {
-  auto made = MemoryFile::create(1 << 20, kNonce);
+  auto made = MemoryFile::create(1 << 20, kSegmentKey);
   ASSERT_TRUE(made.ok());
   EXPECT_NE(::ftruncate(made->fd(), 1 << 21), 0);
   EXPECT_NE(::ftruncate(made->fd(), 1 << 19), 0);
@@ -121,7 +121,7 @@ int map_under(int resource, rlim_t limit) {
     return failure.text.find("limit") == std::string::npos ? 5 : 0;
   };
   const Layout layout(4, 4 << 20, 1 << 30);
-  auto file = MemoryFile::create(layout.total(), kNonce);
+  auto file = MemoryFile::create(layout.total(), kSegmentKey);
   if (!file) return fails_well(file.error());
   auto segment = Segment::map(std::move(*file), layout, 0);
   return segment ? 1 : fails_well(segment.error());
