@@ -73,9 +73,7 @@ esp_status run_blocking(esp_team& handle, Call& call) {
   esp_job& job = *handle.job;
   if (!api::may_block(job)) return api::refuse_blocking(job, api::caller_of(call));
   if (api::takes_traced_short_path(handle, call)) {
-    const bool completed = api::run_traced_short_path(handle, call);
-    ++job.counters.short_operations;
-    return conclude_slowly(handle, completed);
+    return conclude_slowly(handle, api::run_traced_short_path(handle, call));
   }
   return run_engine(handle, call);
 }

@@ -19,22 +19,40 @@ CombineKernel kernel_of(const esp_job& job, const Call& call) noexcept {
       .kernels[static_cast<std::size_t>(call.op)][static_cast<std::size_t>(call.type)];
 }
 
-bool run_short(ShortPath& path, Team& team, const Call& call, CombineKernel kernel) noexcept {
-  const ShortPath::Reduction what = {call.input, call.output, call.count, call.bytes(), kernel};
-  switch (call.collective) {
-    case Collective::kBarrier:
-      return path.barrier(team);
-    case Collective::kBcast:
-      return path.bcast(team, call.root, call.output, call.bytes());
-    case Collective::kReduce:
-      return path.reduce(team, call.root, what);
-    case Collective::kAllreduce:
-      return path.allreduce(team, what);
-    case Collective::kPointToPoint:
-      break;
+// By the quick way in, which is the only one that ShortPath::bcast() and reduce() are called from:
+// a second caller, and they would be inlined in neither.
+bool run_quickly(esp_team& handle, const Call& call) noexcept {
+  Team& team = handle.team;
+  team.traces_short_path = false;
+  team.short_path = true;
+  esp_status status = ESP_OK;
+  if (call.collective == Collective::kBcast) {
+    status = esp_bcast(&handle, call.output, call.count, call.type, call.root);
+  } else {
+    const bool in_place = team.rank == call.root && call.input == call.output && call.count > 0;
+    status = esp_reduce(&handle, in_place ? ESP_IN_PLACE : call.input, call.output, call.count,
+                        call.type, call.op, call.root);
   }
-  ESP_ASSERT(false);
-  return false;
+  team.short_path = false;
+  team.traces_short_path = true;
+  return status == ESP_OK;
+}
+
+bool run_short(esp_team& handle, const Call& call) noexcept {
+  Team& team = handle.team;
+  CallSignature signature;
+  signature.collective = static_cast<std::uint8_t>(call.collective);
+  signature.type = static_cast<std::uint8_t>(call.type);
+  signature.op = static_cast<std::uint8_t>(call.op);
+  signature.options = static_cast<std::uint8_t>(call.purpose);
+  signature.root = call.root;
+  signature.count = call.count;
+  team.enter(signature);
+  ++handle.job->counters.short_operations;
+  ShortPath& path = *handle.job->short_path;
+  if (call.collective == Collective::kBarrier) return path.barrier(team);
+  return path.allreduce(
+      team, {call.input, call.output, call.count, call.bytes(), kernel_of(*handle.job, call)});
 }
 
 bool reduces(const Call& call) noexcept {
@@ -53,18 +71,13 @@ bool takes_traced_short_path(const esp_team& handle, const Call& call) noexcept 
 bool run_traced_short_path(esp_team& handle, const Call& call) noexcept {
   esp_job& job = *handle.job;
   Team& team = handle.team;
-  CallSignature signature;
-  signature.collective = static_cast<std::uint8_t>(call.collective);
-  signature.type = static_cast<std::uint8_t>(call.type);
-  signature.op = static_cast<std::uint8_t>(call.op);
-  signature.options = static_cast<std::uint8_t>(call.purpose);
-  signature.root = call.root;
-  signature.count = call.count;
-  team.enter(signature);
-  const TraceSubject subject = subject_of(team, call);
+  TraceSubject subject = subject_of(team, call);
+  ++subject.sequence;  // It is entered below.
   const TraceKind kind = trace_kind(call.collective);
   job.trace.begin(kind, subject);
-  const bool completed = run_short(*job.short_path, team, call, kernel_of(job, call));
+  const bool quickly =
+      call.collective == Collective::kBcast || call.collective == Collective::kReduce;
+  const bool completed = quickly ? run_quickly(handle, call) : run_short(handle, call);
   if (completed) {
     job.trace.end(kind, subject);
   } else {
