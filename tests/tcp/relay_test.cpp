@@ -70,18 +70,19 @@ TEST(TcpRelay, EveryByteIsLateAndNothingIsLost) {
 
 // TCP does not do that, and payloads are not checked; but what comes after the hole is no frame.
 TEST(TcpRelay, AHoleInAStreamLosesTheRankByName) {
+  Messages all, more;  // outlive the world: the sender may not know yet that its peer has gone
   RelayWorld world(2, loopback(), {});
   connect_pair(world);
   Ends ends(world);
   settle(world);
-  Messages all = make_flow(1, 0, FlowId(5, 0, 0), 12, 900'003);
+  all = make_flow(1, 0, FlowId(5, 0, 0), 12, 900'003);
   start(world, all);
   for (int i = 0; i < 40; ++i) (void)step(world);
   ASSERT_FALSE(all_received(all));
   set(world, {.swallow = true});
   run_for(world, 50'000'000);
   set(world, {});
-  Messages more = make_flow(1, 0, FlowId(5, 0, 1), 4, 900'003);
+  more = make_flow(1, 0, FlowId(5, 0, 1), 4, 900'003);
   start(world, more);
   ASSERT_TRUE(step_until(world, [&] { return ends.over() && all_received(all); }));
   EXPECT_EQ(world.frames(0).state(1).rank(), 1);
