@@ -189,7 +189,7 @@ Status receive_segment(const Message& message, const espalier::SegmentId& id, Co
   espalier::Wire& wire = message.wire();
   Posted posted = wire.take(id, op);
   // Across nodes nothing comes without progress, which the wait below makes.
-  const std::uint32_t spins = team.wires.empty() ? job.worker->spins() : 0;
+  const std::uint32_t spins = team.network == nullptr ? job.worker->spins() : 0;
   for (std::uint32_t spin = spins; posted == Posted::kRetry && spin > 0; --spin) {
     espalier::Worker::pause();
     posted = wire.take(id, op);

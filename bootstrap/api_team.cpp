@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "bootstrap/api.hpp"
 
@@ -73,7 +74,7 @@ struct BoardPlace {
   std::int32_t node = 0;
   int giver = 0;          // rank in the parent
   std::size_t nodes = 1;  // of the whole team
-  int size = 0;           // of the whole team
+  int rows = 0;           // its members there
 };
 
 // Equal on all members of the parent.
@@ -82,18 +83,15 @@ std::vector<BoardPlace> board_places(const esp_team& parent, const Groups& group
   std::vector<BoardPlace> places;
   for (const auto& [color, members] : groups) {
     const std::size_t first = places.size();
+    std::unordered_map<std::int32_t, std::size_t> of_node;
     for (const int member : members) {
       const Rank rank = parent.team.members[static_cast<std::size_t>(member)];
       const std::int32_t node = job.nodes.node_of[static_cast<std::size_t>(rank)];
-      const bool known =
-          std::any_of(places.begin() + static_cast<std::ptrdiff_t>(first), places.end(),
-                      [&](const BoardPlace& place) { return place.node == node; });
-      if (!known) places.push_back({color, node, member});
+      const auto [at, is_new] = of_node.emplace(node, places.size());
+      if (is_new) places.push_back({color, node, member});
+      ++places[at->second].rows;
     }
-    for (std::size_t i = first; i < places.size(); ++i) {
-      places[i].nodes = places.size() - first;
-      places[i].size = static_cast<int>(members.size());
-    }
+    for (std::size_t i = first; i < places.size(); ++i) places[i].nodes = places.size() - first;
   }
   return places;
 }
@@ -102,12 +100,12 @@ void* give_board(esp_job& job, const BoardPlace& place) {
   void* memory = nullptr;
   api::on_owner(job, [&] {
     espalier::bury_boards(job);
-    memory = job.heap->allocate(espalier::board_bytes(job, place.size, place.nodes));
+    memory = job.heap->allocate(espalier::board_bytes(job, place.rows, place.nodes > 1));
   });
   if (memory == nullptr) return nullptr;
   auto* bytes = static_cast<std::byte*>(memory);
-  const Board board = place.nodes > 1 ? Board::of_calls(bytes, place.size, 0)
-                                      : Board(bytes, place.size, job.config.short_bytes, 0);
+  const Board board = place.nodes > 1 ? Board::of_calls(bytes, place.rows, 0)
+                                      : Board(bytes, place.rows, job.config.short_bytes, 0);
   Board(board).clear();
   return memory;
 }
@@ -301,13 +299,10 @@ esp_status esp_team_free(esp_team* team) {
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);
     // Tells the owner of the board that this member is done with it.
     Team& gone = team->team;
-    if (gone.board) gone.board.leave(gone.rank, gone.sequence);
+    if (gone.board) gone.board.leave(gone.row(gone.rank), gone.sequence);
     if (team->board_memory != nullptr) {
-      std::vector<int> sharing;
-      for (int member = 0; member < gone.size(); ++member) {
-        if (!gone.is_remote(member)) sharing.push_back(member);
-      }
-      job.old_boards.push_back({gone.board, std::move(sharing), team->board_memory});
+      const int rows = static_cast<int>(gone.bells.size());  // those that share it
+      job.old_boards.push_back({gone.board, rows, team->board_memory});
     }
     const auto owned = std::find_if(job.teams.begin(), job.teams.end(),
                                     [&](const auto& t) { return t.get() == team; });

@@ -145,8 +145,8 @@ Outcome make_wires(esp_job& job) {
   options.log = job.log;
   options.measure_pull = job.config.cma_threshold_bytes == 0;
   if (!options.measure_pull) options.pull.threshold = job.config.cma_threshold_bytes;
-  job.shm_wire = std::make_unique<shm::ShmWire>(*job.segment, peers, job.size, options,
-                                                *job.doorbell, job.counters);
+  job.shm_wire =
+      std::make_unique<shm::ShmWire>(*job.segment, peers, options, *job.doorbell, job.counters);
   job.pull_probes = std::make_unique<PullProbes>(
       PullProbes::Parts{*job.segment, *job.shm_wire, job.cards, job.nodes.locals, *job.processes},
       job.config.cma);
@@ -201,10 +201,9 @@ void make_correspondence(esp_job& job) {
 }
 
 void make_one_sided(esp_job& job, std::uint64_t timeout_ns) {
-  job.one_sided = std::make_unique<OneSided>(OneSided::Parts{
-      job.nodes, job.rank, *job.segment, *job.doorbell,
-      job.network != nullptr ? job.network->frames() : std::vector<net::FrameWire*>(),
-      *job.liveness, *job.worker, job.counters, job.log, timeout_ns});
+  job.one_sided = std::make_unique<OneSided>(
+      OneSided::Parts{job.nodes, job.rank, *job.segment, *job.doorbell, job.network.get(),
+                      *job.liveness, *job.worker, job.counters, job.log, timeout_ns});
   job.one_sided->on_failure(
       [](void* errors, std::string text) {
         static_cast<ErrorTexts*>(errors)->set(std::move(text));
@@ -270,25 +269,24 @@ void add_world(esp_job& job) {
   std::vector<Rank> members(static_cast<std::size_t>(job.size));
   for (int r = 0; r < job.size; ++r) members[static_cast<std::size_t>(r)] = r;
   const std::uint64_t bytes =
-      board_bytes(job, job.size, static_cast<std::size_t>(job.nodes.count()));
+      board_bytes(job, static_cast<int>(job.nodes.locals.size()), job.nodes.several());
   std::byte* board = bytes <= job.config.heap_bytes ? job.segment->heap(0) : nullptr;
   if (board != nullptr && job.nodes.local_index == 0) (void)job.heap->allocate(bytes);
   job.world = &add_team(job, 0, std::move(members), board);
   job.world->is_world = true;
 }
 
-// Members on several nodes: the network to those of others.
-void span_nodes(esp_job& job, esp_team& handle, Membership& membership) {
+// Members on several nodes: the network to those of others. What one of its ways can do less is
+// done by all teams, so that members with different peers cut alike.
+void span_nodes(esp_job& job, Team& team, Membership& membership) {
   std::vector<std::int32_t> node_of;
-  Team& team = handle.team;
   for (const Rank r : membership.ranks) {
     node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
-    const bool local = job.nodes.is_local(r, job.rank);
-    team.wires.push_back(local ? static_cast<Wire*>(job.shm_wire.get()) : &job.network->wire(r));
-    const WireCaps caps = team.wires.back()->caps(r);
-    team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
-    team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);
   }
+  team.network = job.network.get();
+  const WireCaps caps = job.network->common_caps();
+  team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
+  team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);
   membership.nodes = TeamNodes::of(node_of);
 }
 
@@ -303,27 +301,28 @@ void find_levels(const esp_job& job, Membership& membership) {
   TeamNodes places = TeamNodes::of(node_of, place_of);
   if (places.inner.empty()) return;
   membership.places = std::move(places);
-  membership.places.plain = membership.nodes.node.empty() ? nullptr : &membership.nodes;
+  membership.places.plain = membership.nodes.empty() ? nullptr : &membership.nodes;
 }
 
 // Where there is no common memory, calls are kept for oneself.
 Board board_of_nodes(const esp_job& job, esp_team& handle, std::byte* board) {
-  const int size = static_cast<int>(handle.team.wires.size());
+  const TeamNodes& nodes = *handle.team.nodes();
+  const int rows = nodes.members(nodes.node_of(handle.team.rank));
+  const std::uint64_t bytes = board_bytes(job, rows, true);
   if (board == nullptr) {
     handle.team.board_is_own = true;
-    handle.private_board.resize(board_bytes(job, size, 2) + alignof(Board::Fault));
+    handle.private_board.resize(bytes + alignof(Board::Fault));
     void* memory = handle.private_board.data();
     std::size_t room = handle.private_board.size();
-    board = static_cast<std::byte*>(
-        std::align(alignof(Board::Fault), board_bytes(job, size, 2), memory, room));
+    board = static_cast<std::byte*>(std::align(alignof(Board::Fault), bytes, memory, room));
   }
-  return Board::of_calls(board, size, std::uint64_t{handle.team.id} << 40);
+  return Board::of_calls(board, rows, std::uint64_t{handle.team.id} << 40);
 }
 
 }  // namespace
 
-std::uint64_t board_bytes(const esp_job& job, int members, std::size_t nodes) noexcept {
-  return nodes > 1 ? Board::bytes_of_calls(members) : Board::bytes(members, job.config.short_bytes);
+std::uint64_t board_bytes(const esp_job& job, int rows, bool several_nodes) noexcept {
+  return several_nodes ? Board::bytes_of_calls(rows) : Board::bytes(rows, job.config.short_bytes);
 }
 
 esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board) {
@@ -344,9 +343,9 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   }
   const bool several = membership->bells.size() < members.size();
   membership->ranks = std::move(members);
-  if (several) span_nodes(job, *handle, *membership);
+  if (several) span_nodes(job, team, *membership);
   if (!job.places.empty()) find_levels(job, *membership);
-  team.set_membership(std::move(membership));
+  team.set_membership(team.rank, std::move(membership));
   if (several) {
     team.board = board_of_nodes(job, *handle, board);
   } else if (board != nullptr) {
@@ -361,8 +360,8 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
 
 void bury_boards(esp_job& job) {
   std::erase_if(job.old_boards, [&](const OldBoard& old) {
-    for (const int member : old.members) {
-      if (!old.board.has_freed(member)) return false;
+    for (int row = 0; row < old.rows; ++row) {
+      if (!old.board.has_freed(row)) return false;
     }
     return job.heap->release(old.memory);
   });

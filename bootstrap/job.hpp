@@ -72,7 +72,7 @@ class ErrorTexts {
 // The board of a freed team, kept until every member has freed it.
 struct OldBoard {
   Board board;
-  std::vector<int> members;  // that share it
+  int rows = 0;  // of those that share it
   void* memory = nullptr;
 };
 
@@ -215,8 +215,8 @@ std::string describe(const esp_job& job);
 // Gives the memory of boards back that no member uses any more.
 void bury_boards(esp_job& job);
 
-// Bytes of the board that members on one node share. `nodes`: how many the team is on.
-std::uint64_t board_bytes(const esp_job& job, int members, std::size_t nodes) noexcept;
+// Bytes of the board that members on one node share, a row each.
+std::uint64_t board_bytes(const esp_job& job, int rows, bool several_nodes) noexcept;
 // Adds a team of these job ranks to the job. `board`: memory of the members on this node, or
 // nullptr.
 esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);

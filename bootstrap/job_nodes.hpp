@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "bootstrap/card.hpp"
+#include "core/rank_list.hpp"
 
 namespace espalier {
 
 struct JobNodes {
   std::vector<std::int32_t> node_of;  // by rank; numbered by their lowest ranks
   std::vector<Rank> leaders;          // by node: its lowest rank
-  std::vector<Rank> locals;           // ranks of this node, ascending
+  RankList locals;                    // ranks of this node
   std::uint32_t local_index = 0;
   std::size_t largest = 1;  // ranks of the node that has most: equal for all
   int machine_ranks = 1;    // ranks that compete for this machine's cores, of whatever node

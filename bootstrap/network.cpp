@@ -4,6 +4,17 @@
 #include <utility>
 
 namespace espalier {
+namespace {
+
+// Without addresses: the card has none.
+Result<net::TcpContact> tcp_contact(const Card& card, Rank rank) {
+  for (const CardAddress& address : card.addresses) {
+    if (address.kind == WireKind::kTcp) return net::parse_contact(address.bytes, rank);
+  }
+  return net::TcpContact();
+}
+
+}  // namespace
 
 Network::~Network() = default;
 
@@ -80,7 +91,8 @@ Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
   way_of_.resize(cards.size());
   net::ControlHandler& handler = *this;
   const auto add_way = [&](net::Link& link, auto takes) {
-    ways_.push_back(std::make_unique<Way>(link, identity_.job_size, counters, handler));
+    ways_.push_back(std::make_unique<Way>(link, counters, handler));
+    frames_.push_back(&ways_.back()->wire);
     for (std::size_t r = 0; r < wires.size(); ++r) {
       if (takes(wires[r].kind)) way_of_[r] = ways_.back().get();
     }
@@ -98,18 +110,21 @@ Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
   return Unit{};
 }
 
+// All are read once, so that one which makes no sense is found before anything is sent.
 Outcome Network::connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires) {
   for (std::size_t r = 0; r < cards.size(); ++r) {
-    const auto rank = static_cast<Rank>(r);
     if (wires[r].kind != WireKind::kTcp) continue;
-    for (const CardAddress& address : cards[r].addresses) {
-      if (address.kind != WireKind::kTcp) continue;
-      auto contact = net::parse_contact(address.bytes, rank);
-      if (!contact) return contact.error();
-      tcp_->set_contact(rank, std::move(*contact));
-    }
+    const auto contact = tcp_contact(cards[r], static_cast<Rank>(r));
+    if (!contact) return contact.error();
   }
+  cards_ = &cards;
+  tcp_->ask_for_contacts(*this);
   return Unit{};
+}
+
+net::TcpContact Network::contact_of(Rank rank) const {
+  auto contact = tcp_contact((*cards_)[static_cast<std::size_t>(rank)], rank);
+  return contact ? std::move(*contact) : net::TcpContact();
 }
 
 void Network::attach_to(Worker& worker) {
@@ -119,10 +134,14 @@ void Network::attach_to(Worker& worker) {
   }
 }
 
-std::vector<net::FrameWire*> Network::frames() noexcept {
-  std::vector<net::FrameWire*> frames;
-  for (Way* way : way_of_) frames.push_back(way != nullptr ? &way->wire : nullptr);
-  return frames;
+WireCaps Network::common_caps() const noexcept {
+  WireCaps least = ways_.front()->wire.caps(identity_.rank);
+  for (const auto& way : ways_) {
+    const WireCaps caps = way->wire.caps(identity_.rank);
+    least.segment_bytes = std::min(least.segment_bytes, caps.segment_bytes);
+    least.inline_bytes = std::min(least.inline_bytes, caps.inline_bytes);
+  }
+  return least;
 }
 
 void Network::idle() noexcept {
@@ -142,9 +161,7 @@ void Network::forget_team(std::uint32_t team) {
 }
 
 void Network::say_goodbye() noexcept {
-  for (Rank rank = 0; rank < identity_.job_size; ++rank) {
-    if (Way* way = way_of_[static_cast<std::size_t>(rank)]) way->link.say_goodbye(rank);
-  }
+  for (const auto& way : ways_) way->link.say_goodbye_to_all();
 }
 
 bool Network::drained() const noexcept {

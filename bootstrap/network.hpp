@@ -24,11 +24,16 @@
 #include "core/wake_source.hpp"
 #include "core/worker.hpp"
 #include "net/frame_wire.hpp"
+#include "net/remote_access.hpp"
 #include "net/tcp/tcp_link.hpp"
 
 namespace espalier {
 
-class Network final : public Messenger, private net::ControlHandler {
+class Network final : public Messenger,
+                      public WireRoutes,
+                      private net::ControlHandler,
+                      public net::FrameRoutes,
+                      private net::TcpContacts {
  public:
   struct Identity {
     Rank rank = 0;
@@ -46,13 +51,19 @@ class Network final : public Messenger, private net::ControlHandler {
   // For the own card.
   std::vector<CardAddress> addresses() const;
   const std::vector<ClosedWire>& closed() const noexcept { return closed_; }
+  // Cards and wires outlive this.
   Outcome connect(const Config& config, const std::vector<Card>& cards,
                   const std::vector<PeerWire>& wires, Clock& clock, Counters& counters);
 
   // From here on: connected. A rank is one of another node.
-  Wire& wire(Rank rank) noexcept { return way(rank).wire; }
-  // By rank; nullptr: this node's.
-  std::vector<net::FrameWire*> frames() noexcept;
+  Wire& wire_to(Rank rank) noexcept override { return way(rank).wire; }
+  // What every way can do.
+  WireCaps common_caps() const noexcept;
+  net::FrameWire* frames_to(Rank rank) noexcept override {
+    Way* to = way_of_[static_cast<std::size_t>(rank)];
+    return to != nullptr ? &to->wire : nullptr;
+  }
+  std::span<net::FrameWire* const> all_frames() const noexcept override { return frames_; }
   void attach_to(Worker& worker);
   void idle() noexcept;
   void attach(MessageKind kind, MessageHandler& handler) noexcept {
@@ -83,8 +94,8 @@ class Network final : public Messenger, private net::ControlHandler {
  private:
   // A link and the protocol over it, with the worker's view of both.
   struct Way final : WakeSource {
-    Way(net::Link& of, int job_size, Counters& counters, net::ControlHandler& handler)
-        : link(of), wire(of, job_size, {}, counters, &handler) {}
+    Way(net::Link& of, Counters& counters, net::ControlHandler& handler)
+        : link(of), wire(of, {}, counters, &handler) {}
     int descriptor() const noexcept override { return link.descriptor(); }
     bool arm() noexcept override { return link.arm(); }
     std::uint64_t deadline_ns() const noexcept override { return link.deadline_ns(); }
@@ -102,6 +113,7 @@ class Network final : public Messenger, private net::ControlHandler {
     ESP_ASSERT(found != nullptr);
     return *found;
   }
+  net::TcpContact contact_of(Rank rank) const override;
   void control(Rank from, std::span<const std::byte> message) noexcept override;
   void lost(Rank peer, const Status& why) noexcept override;
 
@@ -112,6 +124,8 @@ class Network final : public Messenger, private net::ControlHandler {
   std::unique_ptr<net::TcpLink> tcp_;  // nullptr: not open
   std::unique_ptr<RdmaStack> rdma_;    // likewise
   std::vector<std::unique_ptr<Way>> ways_;
+  std::vector<net::FrameWire*> frames_;  // theirs
+  const std::vector<Card>* cards_ = nullptr;
   std::vector<Way*> way_of_;                      // by rank; nullptr: this node's
   std::array<MessageHandler*, 3> handlers_ = {};  // by MessageKind
   Lost lost_;

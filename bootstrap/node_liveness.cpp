@@ -1,27 +1,21 @@
 #include "bootstrap/node_liveness.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "core/process_state.hpp"
 
 namespace espalier {
 
 NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
-                           const std::vector<Rank>& locals, NodeProcesses& processes, Rank me,
+                           const RankList& locals, NodeProcesses& processes, Rank me,
                            Bootstrap& bootstrap)
     : segment_(segment),
       cards_(cards),
-      local_of_rank_(cards.size(), shm::kMaxLocalRanks),
-      dead_(cards.size(), false),
-      left_(cards.size(), false),
-      losses_(cards.size()),
+      locals_(locals),
       processes_(processes),
       me_(me),
-      bootstrap_(bootstrap) {
-  for (std::uint32_t i = 0; i < locals.size(); ++i) {
-    local_of_rank_[static_cast<std::size_t>(locals[i])] = i;
-  }
-}
+      bootstrap_(bootstrap) {}
 
 // Of a rank that holds no lock. What cannot be looked up: one that has had it is gone, and one that
 // is about to take it is there as long as it can be met.
@@ -36,67 +30,104 @@ bool NodeLiveness::process_gone(Rank rank, bool joined) noexcept {
   return joined || !shm::MeetingPoint::listener_of(card.meeting).has_value();
 }
 
-void NodeLiveness::take_reports() noexcept {
-  for (const Rank reported : bootstrap_.poll_deaths()) {
-    dead_[static_cast<std::size_t>(reported)] = true;
+// What has been told, and what a look finds: this rank's, if none of the node's has looked lately.
+void NodeLiveness::look() noexcept {
+  for (const Rank reported : bootstrap_.poll_deaths()) note_dead(reported);
+  shm::Lives& lives = segment_.header().lives;
+  const std::uint64_t now = clock_.now_ns();
+  std::uint64_t looked = lives.looked_ns.load(std::memory_order_relaxed);
+  // Clocks of time namespaces differ: a later look than now was none of this rank's time.
+  if (looked <= now && now - looked < kLookNs) return;
+  if (!lives.looked_ns.compare_exchange_strong(looked, now, std::memory_order_relaxed)) return;
+  for (const Rank rank : locals_) {
+    if (rank != me_ && !has_left(rank) && !known_dead(rank)) (void)has_died_here(rank);
   }
+}
+
+std::uint64_t NodeLiveness::changes() noexcept {
+  look();
+  return changes_ + segment_.header().lives.changes.load(std::memory_order_acquire);
+}
+
+void NodeLiveness::note_dead(Rank rank) {
+  Fate& fate = fates_[rank];
+  if (!std::exchange(fate.dead, true)) ++changes_;
+}
+
+bool NodeLiveness::known_dead(Rank rank) const noexcept {
+  const auto known = fates_.find(rank);
+  if (known != fates_.end() && known->second.dead) return true;
+  const std::uint32_t local = locals_.index_of(rank);
+  return local != RankMap::kNone &&
+         segment_.rank_block(local).flags.lost.load(std::memory_order_acquire) != 0;
 }
 
 bool NodeLiveness::is_dead(Rank rank) noexcept {
-  take_reports();
-  return dead_[static_cast<std::size_t>(rank)] || has_died_here(rank);
+  look();
+  return known_dead(rank);
 }
 
-// Of a rank of this node.
+// Asks the kernel about a rank of this node, and tells the others.
 bool NodeLiveness::has_died_here(Rank rank) noexcept {
-  const auto r = static_cast<std::size_t>(rank);
-  const std::uint32_t local = local_of_rank_[r];
-  if (local == shm::kMaxLocalRanks) return false;
+  const std::uint32_t local = locals_.index_of(rank);
+  if (local == RankMap::kNone) return false;
   const bool joined = segment_.has_joined(local);
   if (segment_.holds_lock(local)) return false;
   // A rank of the own process ends with this one, and its lock cannot be seen from here.
-  if (processes_.is_own(rank)) return false;
-  dead_[r] = process_gone(rank, joined);
-  return dead_[r];
+  if (processes_.is_own(rank) || !process_gone(rank, joined)) return false;
+  if (segment_.rank_block(local).flags.lost.exchange(1, std::memory_order_release) == 0) {
+    segment_.header().lives.changes.fetch_add(1, std::memory_order_release);
+  }
+  return true;
 }
 
 Status NodeLiveness::first_lost() noexcept {
-  take_reports();
-  for (Rank rank = 0; rank < static_cast<Rank>(dead_.size()); ++rank) {
-    if (rank == me_ || has_left(rank)) continue;
-    if (dead_[static_cast<std::size_t>(rank)] || has_died_here(rank)) return loss(rank);
+  look();
+  Rank first = kNoRank;
+  const auto consider = [&](Rank rank) {
+    if (rank != me_ && !has_left(rank) && (first == kNoRank || rank < first)) first = rank;
+  };
+  for (const auto& [rank, fate] : fates_) {
+    if (fate.dead) consider(rank);
   }
-  return {};
+  for (const Rank rank : locals_) {
+    if (known_dead(rank) || has_died_here(rank)) consider(rank);
+  }
+  return first != kNoRank ? loss(first) : Status();
 }
 
 Status NodeLiveness::loss(Rank rank) noexcept {
-  const Status loss = losses_[static_cast<std::size_t>(rank)];
-  return loss.ok() ? Status(ESP_ERR_PEER_DIED, rank) : loss;
+  const auto known = fates_.find(rank);
+  const bool told = known != fates_.end() && !known->second.loss.ok();
+  return told ? known->second.loss : Status(ESP_ERR_PEER_DIED, rank);
 }
 
 void NodeLiveness::note_lost(Rank rank, bool left, const Status& why) noexcept {
-  const auto r = static_cast<std::size_t>(rank);
-  left_[r] = left && !dead_[r];
-  dead_[r] = true;
-  if (losses_[r].ok()) losses_[r] = Status(why.code(), rank, why.error_number());
+  Fate& fate = fates_[rank];
+  if (left && !fate.dead) fate.left = true;
+  if (fate.loss.ok()) fate.loss = Status(why.code(), rank, why.error_number());
+  note_dead(rank);
 }
 
 bool NodeLiveness::is_stopped(Rank rank) noexcept {
-  if (local_of_rank_[static_cast<std::size_t>(rank)] == shm::kMaxLocalRanks) return false;
+  if (!locals_.contains(rank)) return false;
   const char letter = process_state(processes_.pid(rank)).value_or(ProcessState()).letter;
   return letter == 'T' || letter == 't';
 }
 
 bool NodeLiveness::is_leaving(Rank rank) noexcept {
-  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
-  return local != shm::kMaxLocalRanks &&
+  const std::uint32_t local = locals_.index_of(rank);
+  return local != RankMap::kNone &&
          segment_.rank_block(local).flags.leaving.load(std::memory_order_acquire) != 0;
 }
 
 bool NodeLiveness::has_left(Rank rank) noexcept {
-  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(rank)];
-  if (local == shm::kMaxLocalRanks) return left_[static_cast<std::size_t>(rank)];
-  return segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
+  const std::uint32_t local = locals_.index_of(rank);
+  if (local != RankMap::kNone) {
+    return segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
+  }
+  const auto known = fates_.find(rank);
+  return known != fates_.end() && known->second.left;
 }
 
 }  // namespace espalier

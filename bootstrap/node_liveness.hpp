@@ -3,26 +3,32 @@
 //
 // Dead, on this node: the record lock on the shared segment is gone, and the process is not to be
 // seen any more under its pid and start time (where that can be looked up: in the same PID
-// namespace), or the launcher said so. Threads: owner. path: slow
+// namespace), or the launcher said so. Every kLookNs one of the node's ranks looks for all of them,
+// and what it finds stands in the segment. Threads: owner. path: slow
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
 #include "bootstrap/node_processes.hpp"
+#include "core/clock.hpp"
 #include "core/liveness.hpp"
+#include "core/rank_list.hpp"
 #include "shm/segment.hpp"
 
 namespace espalier {
 
 class NodeLiveness final : public Liveness {
  public:
-  // All outlive this object. Local indices are the positions in `locals` (job ranks).
-  NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
-               const std::vector<Rank>& locals, NodeProcesses& processes, Rank me,
-               Bootstrap& bootstrap);
+  static constexpr std::uint64_t kLookNs = 15'000'000;
 
+  // All outlive this object. Local indices are the positions in `locals` (job ranks).
+  NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards, const RankList& locals,
+               NodeProcesses& processes, Rank me, Bootstrap& bootstrap);
+
+  std::uint64_t changes() noexcept override;
   bool is_dead(Rank rank) noexcept override;
   bool is_stopped(Rank rank) noexcept override;
   bool is_leaving(Rank rank) noexcept override;
@@ -35,16 +41,25 @@ class NodeLiveness final : public Liveness {
   void note_lost(Rank rank, bool left, const Status& why) noexcept;
 
  private:
+  // What is known of a rank that is not as it was; of this node, the segment says the rest.
+  struct Fate {
+    bool dead = false;
+    bool left = false;  // of another node
+    Status loss;        // ok: it just died
+  };
+
   bool process_gone(Rank rank, bool joined) noexcept;
   bool has_died_here(Rank rank) noexcept;
-  void take_reports() noexcept;
+  bool known_dead(Rank rank) const noexcept;
+  void note_dead(Rank rank);
+  void look() noexcept;
 
   shm::Segment& segment_;
   const std::vector<Card>& cards_;
-  std::vector<std::uint32_t> local_of_rank_;
-  std::vector<bool> dead_;
-  std::vector<bool> left_;      // of other nodes
-  std::vector<Status> losses_;  // ok: it just died
+  const RankList& locals_;
+  std::unordered_map<Rank, Fate> fates_;
+  std::uint64_t changes_ = 1;  // of these
+  SteadyClock clock_;
   NodeProcesses& processes_;
   Rank me_;
   Bootstrap& bootstrap_;

@@ -67,16 +67,11 @@ struct OneSided::Queue {
 
 OneSided::OneSided(const Parts& parts)
     : parts_(parts),
-      mailbox_(parts.segment, parts.nodes.locals, parts.doorbell, parts.counters, *this),
-      local_of_rank_(parts.nodes.node_of.size(), shm::kMaxLocalRanks),
-      queues_(parts.nodes.node_of.size()),
+      mailbox_(parts.segment, parts.nodes.locals.all(), parts.doorbell, parts.counters, *this),
       timer_(*this) {
-  for (std::uint32_t i = 0; i < parts.nodes.locals.size(); ++i) {
-    local_of_rank_[static_cast<std::size_t>(parts.nodes.locals[i])] = i;
-  }
-  if (!parts.frames.empty()) {
+  if (parts.routes != nullptr) {
     MessageTaker& taker = *this;
-    remote_ = std::make_unique<net::RemoteAccess>(parts.frames, taker);
+    remote_ = std::make_unique<net::RemoteAccess>(*parts.routes, taker);
   }
 }
 
@@ -85,23 +80,21 @@ OneSided::~OneSided() {
 }
 
 bool OneSided::is_local(Rank rank) const noexcept {
-  return local_of_rank_[static_cast<std::size_t>(rank)] != shm::kMaxLocalRanks;
+  return parts_.nodes.locals.contains(rank);
 }
 
 OneSided::Queue& OneSided::queue(Rank to) noexcept {
-  auto& q = queues_[static_cast<std::size_t>(to)];
-  if (q == nullptr) [[unlikely]] {
-    q = std::make_unique<Queue>();
-    q->to = to;
-  }
-  return *q;
+  if (Queue* met = queues_.find(to)) return *met;
+  Queue& q = queues_.meet(to, std::make_unique<Queue>());
+  q.to = to;
+  return q;
 }
 
 // Not ok: what is known to speak against a message.
 Status OneSided::state_of(Rank to, unsigned id) noexcept {
   if (to == parts_.me) return {};
   if (is_local(to)) {
-    const bool refused = mailbox_.refused(local_of_rank_[static_cast<std::size_t>(to)], id);
+    const bool refused = mailbox_.refused(parts_.nodes.locals.index_of(to), id);
     return refused ? Status(ESP_ERR_MISMATCH, to) : Status();
   }
   if (remote_->refused(to, id)) return Status(ESP_ERR_MISMATCH, to);
@@ -120,7 +113,7 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
     return error(state.code(),
                  fmt::format("a message to rank {}: {}", to, esp_status_text(state.code())), to);
   }
-  const auto& waiting = queues_[static_cast<std::size_t>(to)];
+  const Queue* waiting = queues_.find(to);
   const bool in_order = waiting == nullptr || waiting->letters.empty();
   if (in_order && to != parts_.me && is_local(to)) {
     Completion none;
@@ -145,9 +138,9 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
 }
 
 Posted OneSided::post(Rank to, const ActiveMessage& message, Completion& completion) noexcept {
-  const std::uint32_t local = local_of_rank_[static_cast<std::size_t>(to)];
-  const Posted posted = local != shm::kMaxLocalRanks ? mailbox_.send(local, message)
-                                                     : remote_->send(to, message, completion);
+  const std::uint32_t local = parts_.nodes.locals.index_of(to);
+  const Posted posted = local != RankMap::kNone ? mailbox_.send(local, message)
+                                                : remote_->send(to, message, completion);
   if (posted != Posted::kRetry) ++parts_.counters.messages_sent;
   return posted;
 }
@@ -174,7 +167,7 @@ int OneSided::flush(Queue& q) noexcept {
 
 // Those that were there at the begin: functions may send more.
 int OneSided::deliver_to_self() noexcept {
-  Queue* q = queues_[static_cast<std::size_t>(parts_.me)].get();
+  Queue* q = queues_.find(parts_.me);
   if (q == nullptr || q->letters.empty()) return 0;
   int events = 0;
   for (const Letter* last = q->letters.back(); Letter* letter = q->letters.pop_front(); ++events) {

@@ -21,6 +21,7 @@
 #include "core/active_message.hpp"
 #include "core/liveness.hpp"
 #include "core/log.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
 #include "core/worker.hpp"
@@ -47,7 +48,7 @@ class OneSided final : public Agent, private MessageTaker {
     Rank me;
     shm::Segment& segment;
     Doorbell& doorbell;
-    std::vector<net::FrameWire*> frames;  // by rank; empty: no other nodes
+    net::FrameRoutes* routes;  // nullptr: no other nodes
     Liveness& liveness;
     Worker& worker;
     Counters& counters;
@@ -135,12 +136,11 @@ class OneSided final : public Agent, private MessageTaker {
   Parts parts_;
   shm::Mailbox mailbox_;
   std::unique_ptr<net::RemoteAccess> remote_;
-  std::vector<std::uint32_t> local_of_rank_;
   std::array<Handler, kMessageIds> handlers_ = {};
   std::array<bool, kMessageIds> complained_ = {};
-  std::vector<std::unique_ptr<Queue>> queues_;  // by rank; made at first use
-  std::vector<Queue*> busy_;                    // with letters that wait
-  std::vector<Queue*> watched_;                 // with anything under way
+  PeerTable<Queue> queues_;
+  std::vector<Queue*> busy_;     // with letters that wait
+  std::vector<Queue*> watched_;  // with anything under way
   Pool<Letter> letters_;
   Pool<Transfer> transfers_;
   WatchTimer timer_;

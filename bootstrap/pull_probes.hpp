@@ -13,6 +13,7 @@
 #include "bootstrap/card.hpp"
 #include "bootstrap/node_processes.hpp"
 #include "core/config.hpp"
+#include "core/rank_list.hpp"
 #include "core/worker.hpp"
 #include "shm/segment.hpp"
 #include "shm/shm_wire.hpp"
@@ -25,7 +26,7 @@ class PullProbes final : public Agent {
     shm::Segment& segment;
     shm::ShmWire& wire;
     const std::vector<Card>& cards;
-    const std::vector<Rank>& locals;
+    const RankList& locals;
     NodeProcesses& processes;
   };
   PullProbes(const Parts& parts, CmaMode mode) noexcept : parts_(parts), mode_(mode) {}

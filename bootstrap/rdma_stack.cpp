@@ -151,13 +151,8 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
                            const std::vector<PeerWire>& wires, std::uint32_t connections_max,
                            Clock& clock, Counters& counters, const Log& log) {
   const auto ranks = static_cast<std::uint32_t>(cards.size());
-  book_.resize(ranks);
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    if (!is_rdma(wires[r].kind) || static_cast<Rank>(r) == me) continue;
-    const auto address = rdma_address(cards[r], static_cast<Rank>(r));
-    if (!address) return address.error();
-    book_[r] = address.value().value_or(rdma::PortAddress());
-  }
+  cards_ = &cards;
+  wires_ = &wires;
   rdma::DatagramLinkOptions options;
   options.me = {epoch_of(cards), me, ranks};
   options.give_up_ns = silence_ns(config);
@@ -173,9 +168,6 @@ Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards,
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), ranks, connections_max,
                                            descriptor, log);
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    if (wires[r].kind == WireKind::kUd) link_->use_datagrams(static_cast<Rank>(r));
-  }
   return Unit{};
 }
 
@@ -222,7 +214,13 @@ void RdmaStack::let_go(const void* memory) noexcept {
 }
 
 Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {
-  return book_[static_cast<std::size_t>(rank)];
+  const auto address = rdma_address((*cards_)[static_cast<std::size_t>(rank)], rank);
+  if (!address) return address.error();
+  return address.value().value_or(rdma::PortAddress());  // zeros: it has none
+}
+
+bool RdmaStack::has_connections(Rank rank) const {
+  return (*wires_)[static_cast<std::size_t>(rank)].kind != WireKind::kUd;
 }
 
 }  // namespace espalier

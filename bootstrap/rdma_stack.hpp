@@ -45,7 +45,8 @@ class RdmaStack final : private rdma::AddressBook {
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
 
-  // `wires`: what was chosen for each rank. `connections_max`: peers that get a connection.
+  // `wires`: what was chosen for each rank; it and the cards outlive this. `connections_max`: peers
+  // that get a connection.
   Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
                   const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock,
                   Counters& counters, const Log& log);
@@ -65,6 +66,7 @@ class RdmaStack final : private rdma::AddressBook {
  private:
   RdmaStack() = default;
   Result<rdma::PortAddress> address_of(Rank rank) const override;
+  bool has_connections(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
                      std::uint32_t connections);
   Outcome open_connections(std::uint32_t connections);
@@ -80,7 +82,8 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<MemoryWatch> watch_;          // nullptr: no cache of registrations
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
   std::string why_no_connections_;
-  std::vector<rdma::PortAddress> book_;  // by rank; zeros: none
+  const std::vector<Card>* cards_ = nullptr;
+  const std::vector<PeerWire>* wires_ = nullptr;
   std::unique_ptr<rdma::DatagramLink> datagrams_;
   std::unique_ptr<rdma::ConnectionLink> connections_;
   std::unique_ptr<rdma::RdmaLink> link_;

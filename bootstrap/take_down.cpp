@@ -201,6 +201,7 @@ Outcome take_down(esp_job& job) {
   }
   if (job.network != nullptr) close_network(job);
   job.segment->rank_block(job.nodes.local_index).flags.left.store(1, std::memory_order_release);
+  job.segment->header().lives.changes.fetch_add(1, std::memory_order_release);
   write_trace_file(job);
   auto closed = job.bootstrap->close();
   return compared ? closed : compared;

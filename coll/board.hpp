@@ -62,16 +62,16 @@ class Board {
   };
 
   Board() = default;
-  // Of a team on several nodes, for its members on one: calls and fault, no slots. Rows of the
-  // other members stay empty.
-  static Board of_calls(std::byte* memory, int members, std::uint64_t turn_base) noexcept {
-    Board board(memory, members, 0, turn_base);
+  // Of a team on several nodes, for its members on one: calls and fault, no slots. Members are
+  // named by their rows here, Team::row().
+  static Board of_calls(std::byte* memory, int rows, std::uint64_t turn_base) noexcept {
+    Board board(memory, rows, 0, turn_base);
     board.member_stride_ = sizeof(Call) * kCalls;
     board.has_slots_ = false;
     return board;
   }
-  static std::uint64_t bytes_of_calls(int members) noexcept {
-    return sizeof(Fault) + static_cast<std::uint64_t>(members) * sizeof(Call) * kCalls;
+  static std::uint64_t bytes_of_calls(int rows) noexcept {
+    return sizeof(Fault) + static_cast<std::uint64_t>(rows) * sizeof(Call) * kCalls;
   }
   // `turn_base`: added to operation numbers; larger than any turn ever written to this memory.
   Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept

@@ -134,7 +134,7 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
   const TeamNodes* nodes = request.nodes.nodes;
   if (nodes == nullptr || nodes->inner.empty()) return nodes;
   if (!is_free(options) || exists(tuning.preferred_algorithm, request)) return nodes->plain;
-  if (!request.commutative && !nodes->in_order) return nodes->plain;
+  if (!request.commutative && !nodes->in_order()) return nodes->plain;
   if (tuning.inner_levels == FollowLevels::kOn) return nodes;
   // On one node all ranks reduce their shares at once.
   const bool spread = nodes->plain == nullptr && request.collective == Collective::kAllreduce &&
@@ -148,7 +148,7 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
 bool follows_nodes(const esp_coll_options& options, const PlanRequest& request) {
   const TeamNodes* nodes = request.nodes.nodes;
   return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options) &&
-         (request.commutative || nodes->in_order);
+         (request.commutative || nodes->in_order());
 }
 
 // Reductions of many groups, or members, in one pass would make their head the slowest rank.

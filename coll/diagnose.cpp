@@ -147,9 +147,11 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
   const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
   for (sequence = team.sequence - depth + 1; sequence <= team.sequence; ++sequence) {
     if (!team.read_call(team.rank, sequence, mine)) continue;
-    for (member = 0; member < team.size(); ++member) {
-      if (team.read_call(member, sequence, theirs) && theirs != mine) return true;
-    }
+    member = -1;
+    team.for_each_known([&](int other) {
+      if (member < 0 && team.read_call(other, sequence, theirs) && theirs != mine) member = other;
+    });
+    if (member >= 0) return true;
   }
   return false;
 }

@@ -133,7 +133,7 @@ Team::~Team() {
 // A failure leaves it: the others may be looking for whom to name at the same moment.
 void Team::withdraw_blame() noexcept {
   if (failed()) return;
-  if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(rank, blamed_at, {});
+  if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(row_, blamed_at, {});
 }
 
 // Only where there is a board does anybody wait so.
@@ -143,7 +143,7 @@ void Team::hold_call(const CallSignature::Words& words) noexcept {
 
 void Team::show_held_calls() noexcept {
   const std::uint64_t first = sequence + 1 - held_calls.size();
-  for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(rank, first + i, held_calls[i]);
+  for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(row_, first + i, held_calls[i]);
   held_calls.clear();
 }
 
@@ -152,13 +152,13 @@ bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) con
     signature = std::bit_cast<CallSignature>(held_calls[held_calls.size() - 1 - (sequence - at)]);
     return true;
   }
-  if (!is_remote(member)) return board && board.read(member, at, signature);
+  if (!is_remote(member)) return board && board.read(row(member), at, signature);
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.read(at, signature);
 }
 
 bool Team::has_entered(int member, std::uint64_t at) const noexcept {
-  if (!is_remote(member)) return !is_known(member) || (board && board.has_entered(member, at));
+  if (!is_remote(member)) return !is_known(member) || (board && board.has_entered(row(member), at));
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.last >= at;
 }

@@ -83,8 +83,8 @@ struct Team {
   int rank = 0;
   std::span<const Rank> members;  // job ranks, of the membership
   std::span<Bell* const> bells;
-  Wire* wire = nullptr;        // to every member, unless `wires` knows better
-  std::vector<Wire*> wires;    // per member; empty when one wire reaches all
+  Wire* wire = nullptr;           // to every member of this node
+  WireRoutes* network = nullptr;  // to those of others; nullptr: there are none
   Board board;                 // of the members on this node; false when there is no common memory
   bool board_is_own = false;   // of several nodes, without common memory: others' rows stay empty
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
@@ -139,16 +139,17 @@ struct Team {
     history = mixed ^ mixed >> 29;
     if (short_wait != 0) [[unlikely]]
       return hold_call(words);
-    if (board) board.enter(rank, sequence, words);
+    if (board) board.enter(row_, sequence, words);
   }
   // Everything of the operation that waited has been read, or the team has failed.
   [[gnu::cold, gnu::noinline]] void show_held_calls() noexcept;
   Wire& wire_to(std::size_t member) const noexcept {
-    return wires.empty() ? *wire : *wires[member];
+    if (network == nullptr || !is_remote(static_cast<int>(member))) return *wire;
+    return network->wire_to(members[member]);
   }
   // nullptr: all members are on one node.
   const TeamNodes* nodes() const noexcept {
-    const bool several = membership_ != nullptr && !membership_->nodes.node.empty();
+    const bool several = membership_ != nullptr && !membership_->nodes.empty();
     return several ? &membership_->nodes : nullptr;
   }
   // For plans: with the levels inside nodes, where there are any.
@@ -158,9 +159,24 @@ struct Team {
   }
   // Is the member on another node?
   bool is_remote(int member) const noexcept {
-    return nodes() != nullptr && !nodes()->together(rank, member);
+    return nodes() != nullptr && nodes()->node_of(member) != node_;
+  }
+  // On the board: members of this node have rows, in their order.
+  int row(int member) const noexcept {
+    return nodes() != nullptr ? nodes()->place(member) : member;
   }
   int member_of(Rank job_rank) const noexcept;  // -1: it is none; looks at all members
+  // visit(member), of those about whom anything is known: this node's, and those of others that
+  // were asked or have told.
+  template <typename Visit>
+  void for_each_known(Visit&& visit) const {
+    const TeamNodes* several = nodes();
+    const int here = several != nullptr ? several->members(node_) : size();
+    for (int place = 0; place < here; ++place) {
+      visit(several != nullptr ? several->member(node_, place) : place);
+    }
+    for (const auto& [member, known] : remote) visit(member);
+  }
   // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
   bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
   bool has_entered(int member, std::uint64_t at) const noexcept;  // or it cannot be known
@@ -173,16 +189,21 @@ struct Team {
   bool has_answered(int member) const noexcept;
   PointToPointCounter& flow(int member, unsigned channel);
 
-  void set_membership(std::shared_ptr<const Membership> shared) noexcept {
+  void set_membership(int own, std::shared_ptr<const Membership> shared) noexcept {
+    rank = own;
     membership_ = std::move(shared);
     members = membership_->ranks;
     bells = membership_->bells;
+    row_ = row(rank);
+    node_ = nodes() != nullptr ? nodes()->node_of(rank) : 0;
   }
 
  private:
   [[gnu::cold, gnu::noinline]] void hold_call(const CallSignature::Words& words) noexcept;
 
   std::shared_ptr<const Membership> membership_;
+  int row_ = 0;            // the own one
+  std::int32_t node_ = 0;  // likewise
 };
 
 }  // namespace espalier

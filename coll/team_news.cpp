@@ -22,7 +22,7 @@ CallRing ring_of(const Team& team, int member) noexcept {
     // It may be further than this rank, or not as far.
     CallSignature unused;
     last += Board::kCalls;
-    while (last > 0 && !team.board.read(member, last, unused)) --last;
+    while (last > 0 && !team.board.read(team.row(member), last, unused)) --last;
   }
   ring.last = last;
   while (ring.count < Board::kCalls && ring.count < last) {
@@ -64,7 +64,7 @@ News TeamNews::about(const Team& team, std::uint8_t flags) const noexcept {
   news.team = team.id;
   news.rings[0] = ring_of(team, team.rank);
   const std::uint64_t now = machine_clock_.now_ns();
-  const Blame blame = team.board.blame(team.rank, team.sequence, now);
+  const Blame blame = team.board.blame(team.row(team.rank), team.sequence, now);
   news.waits_for = blame.rank;
   news.blame_age_ns = elapsed_ns(blame.found_ns, now);
   const Status fault = team.board.reported();
@@ -176,33 +176,59 @@ void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is
 }
 
 void TeamNews::learn_fault(Team& team, const Report& fault) noexcept {
-  (void)team.board.report(fault.status, fault.by);
+  const bool first = team.board.report(fault.status, fault.by);
   for (Bell* bell : team.bells) Doorbell::ring(*bell);
+  if (first && team.nodes()->count() > kTellAll) {
+    const News news = about(team, 0);
+    for (const int member : readers_elsewhere(team)) {
+      send(team.members[static_cast<std::size_t>(member)], news);
+    }
+  }
   changed_.push_back(&team);
 }
 
-void TeamNews::failed(Team& team, bool first) noexcept {
+bool TeamNews::is_there(const Team& team, int member) const noexcept {
+  const Rank rank = team.members[static_cast<std::size_t>(member)];
+  return !liveness_.is_dead(rank) && !liveness_.has_left(rank);
+}
+
+// A member of each node that this one tells of a failure. Of a few nodes all: who finds it tells
+// everybody. Of more, those at distances 1, 2, 4... before and after it, and each node that hears
+// of it tells on: it is everywhere after log2(nodes) steps, also around nodes that are gone.
+std::vector<int> TeamNews::readers_elsewhere(const Team& team) const noexcept {
   const TeamNodes& nodes = *team.nodes();
-  const auto rank_of = [&](int member) { return team.members[static_cast<std::size_t>(member)]; };
-  const auto is_there = [&](int member) {
-    return !liveness_.is_dead(rank_of(member)) && !liveness_.has_left(rank_of(member));
-  };
+  const std::int32_t here = nodes.node_of(team.rank), count = nodes.count();
+  std::vector<std::int32_t> told;
+  for (std::int32_t step = 1; step<count; step = count> kTellAll ? 2 * step : step + 1) {
+    told.push_back((here + step) % count);
+    if (count > kTellAll) told.push_back((here - step + count) % count);
+  }
+  std::sort(told.begin(), told.end());
+  told.erase(std::unique(told.begin(), told.end()), told.end());
   std::vector<int> readers;
-  for (std::int32_t node = 0; first && node < nodes.count(); ++node) {
-    std::int32_t place = node == nodes.node_of(team.rank) ? nodes.members(node) : 0;
-    while (place < nodes.members(node) && !is_there(nodes.member(node, place))) ++place;
+  for (const std::int32_t node : told) {
+    std::int32_t place = 0;
+    while (place < nodes.members(node) && !is_there(team, nodes.member(node, place))) ++place;
     if (place < nodes.members(node)) readers.push_back(nodes.member(node, place));
   }
+  return readers;
+}
+
+void TeamNews::failed(Team& team, bool first) noexcept {
+  std::vector<int> readers;
+  if (first) readers = readers_elsewhere(team);
   const auto add = [&](int member) {
     const bool known = std::find(readers.begin(), readers.end(), member) != readers.end();
-    if (!known && team.is_remote(member) && is_there(member)) readers.push_back(member);
+    if (!known && team.is_remote(member) && is_there(team, member)) readers.push_back(member);
   };
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     for (const int member : partners(*i)) add(member);
   }
   if (team.flow_waits % 2 == 1) add(team.flow_peer);
   const News news = about(team, 0);
-  for (const int member : readers) send(rank_of(member), news);
+  for (const int member : readers) {
+    send(team.members[static_cast<std::size_t>(member)], news);
+  }
 }
 
 bool TeamNews::inquire(Team& team, Rank rank) noexcept {

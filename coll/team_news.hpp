@@ -30,6 +30,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   // Between two questions to the same member about the same operation: doubled from the least to
   // the most.
   static constexpr std::uint64_t kAskLeastNs = 20'000'000, kAskMostNs = 320'000'000;
+  // Of a failure in a team of at most so many nodes each is told by who has found it.
+  static constexpr std::int32_t kTellAll = 16;
   // So long does a mismatch wait for its explanation.
   static constexpr std::uint64_t kInquireNs = 500'000'000;
 
@@ -80,6 +82,8 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
   bool inquire_one(Team& team, Rank rank) noexcept;
   void learn_fault(Team& team, const Report& fault) noexcept;
+  bool is_there(const Team& team, int member) const noexcept;
+  std::vector<int> readers_elsewhere(const Team& team) const noexcept;
 
   Messenger& messenger_;
   Liveness& liveness_;

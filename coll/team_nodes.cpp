@@ -82,22 +82,15 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
     return addresses[static_cast<std::size_t>(member)];
   };
   TeamNodes made;
-  for (const Address& of : addresses) made.node.push_back(of[0]);
-  made.order.resize(node_of.size());
-  std::iota(made.order.begin(), made.order.end(), 0);
-  std::stable_sort(made.order.begin(), made.order.end(),
+  std::vector<std::int32_t> order(node_of.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return address(a) < address(b); });
-  made.position.resize(node_of.size());
-  for (std::int32_t p = 0; p < members; ++p) {
-    const std::int32_t member = at(made.order, p);
-    made.position[static_cast<std::size_t>(member)] = p;
-    made.in_order = made.in_order && member == p;
-  }
   const auto begins = [&](std::size_t levels) {
     std::vector<std::int32_t> firsts;
     for (std::int32_t p = 0; p < members; ++p) {
       const bool first =
-          p == 0 || !same_group(address(at(made.order, p - 1)), address(at(made.order, p)), levels);
+          p == 0 || !same_group(address(at(order, p - 1)), address(at(order, p)), levels);
       if (first) firsts.push_back(p);
     }
     firsts.push_back(members);
@@ -105,6 +98,7 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   };
   made.begin = begins(1);
   made.largest = made.largest_group = largest_of(made.begin);
+  if (members == made.largest * made.count()) made.equal_ = made.largest;
   std::size_t groups = made.begin.size();
   for (std::size_t level = 0; level < kInnerLevels; ++level) {
     std::vector<std::int32_t> firsts = begins(level + 2);
@@ -113,12 +107,38 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
     made.largest_group = largest_of(firsts);
     made.inner.push_back({static_cast<InnerLevel>(level), std::move(firsts)});
   }
+  // The first rule that gives this order.
+  for (const Rule rule : {Rule::kInOrder, Rule::kDealt, Rule::kTable}) {
+    made.rule_ = rule;
+    if (rule == Rule::kTable) break;
+    const auto given = [&](std::int32_t p) { return made.member_at(p) == at(order, p); };
+    std::int32_t p = 0;
+    while (p < members && given(p)) ++p;
+    if (p == members) return made;
+  }
+  made.position_.resize(order.size());
+  for (std::int32_t p = 0; p < members; ++p) {
+    made.position_[static_cast<std::size_t>(at(order, p))] = p;
+  }
+  made.order_ = std::move(order);
   return made;
 }
 
+// Which node's part of the order holds the position.
+std::int32_t TeamNodes::search(std::int32_t position) const noexcept {
+  const auto next = std::upper_bound(begin.begin(), begin.end(), position);
+  return static_cast<std::int32_t>(next - begin.begin()) - 1;
+}
+
+std::size_t TeamNodes::bytes() const noexcept {
+  std::size_t entries = begin.capacity() + order_.capacity() + position_.capacity();
+  for (const InnerGroups& groups : inner) entries += groups.begin.capacity();
+  return entries * sizeof(std::int32_t);
+}
+
 std::size_t TeamNodes::shared_levels(std::int32_t a, std::int32_t b) const noexcept {
-  const std::int32_t low = std::min(at(position, a), at(position, b));
-  const std::int32_t high = std::max(at(position, a), at(position, b));
+  const std::int32_t low = std::min(position_of(a), position_of(b));
+  const std::int32_t high = std::max(position_of(a), position_of(b));
   std::size_t shared = 0;
   for (const InnerGroups& groups : inner) {
     // One group, if none begins between the two.
@@ -136,8 +156,7 @@ namespace {
 // nodes, the groups of each inner level, every position alone.
 class Partitions {
  public:
-  explicit Partitions(const TeamNodes& nodes)
-      : nodes_(nodes), size_(static_cast<std::int32_t>(nodes.order.size())) {}
+  explicit Partitions(const TeamNodes& nodes) : nodes_(nodes), size_(nodes.size()) {}
 
   std::size_t depth() const { return nodes_.inner.size() + 2; }  // of the last one
   // The group that holds a position; of the end: the number of groups.
@@ -191,12 +210,12 @@ TreeSpec spec_of(const TreeSpec& spec, std::size_t level, std::int32_t groups) {
 TreeNode assemble(const TreeSpec& spec, std::int32_t rank, std::size_t outermost) {
   const TeamNodes& nodes = *spec.nodes.nodes;
   const Partitions parts(nodes);
-  const std::int32_t me = nodes.position[static_cast<std::size_t>(rank)];
-  const std::int32_t root = nodes.position[static_cast<std::size_t>(spec.root)];
+  const std::int32_t me = nodes.position_of(rank);
+  const std::int32_t root = nodes.position_of(spec.root);
   const auto head = [&](std::size_t level, std::int32_t group) {
     const std::int32_t first = parts.begin(level, group);
     const bool holds_root = first <= root && root < parts.begin(level, group + 1);
-    return nodes.order[static_cast<std::size_t>(holds_root ? root : first)];
+    return nodes.member_at(holds_root ? root : first);
   };
   TreeNode node;
   std::vector<TreeChild> lower, higher;  // children before this rank in the order, and after it

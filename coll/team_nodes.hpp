@@ -37,43 +37,79 @@ struct InnerGroups {
   std::vector<std::int32_t> begin;  // of each group in TeamNodes::order, and the end
 };
 
-struct TeamNodes {
-  std::vector<std::int32_t> node;      // by member; nodes are numbered by their lowest members
-  std::vector<std::int32_t> order;     // members, node after node, ascending inside
-  std::vector<std::int32_t> position;  // of a member in `order`
-  std::vector<std::int32_t> begin;     // of each node in `order`, and the end
-  std::int32_t largest = 0;            // members of the largest node
-  bool in_order = true;                // `order` is that of the members
-  std::vector<InnerGroups> inner;      // from the outside to the inside
-  std::int32_t largest_group = 0;      // members of the largest innermost group
+// Placements in order of nodes, and those that deal members out to nodes like cards, need no table
+// by member; any other has eight bytes for each.
+class TeamNodes {
+ public:
+  std::vector<std::int32_t> begin;  // of each node in the order, and the end
+  std::int32_t largest = 0;         // members of the largest node
+  std::vector<InnerGroups> inner;   // from the outside to the inside
+  std::int32_t largest_group = 0;   // members of the largest innermost group
   // The same members without inner levels; nullptr: then they are on one node. For teams with them.
   const TeamNodes* plain = nullptr;
 
-  // `node_of`: any numbers that tell the nodes of the members apart.
-  // `place_of`: by member, or empty. A level is one for a node only if all its members are bound.
+  // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered by their
+  // lowest members. `place_of`: by member, or empty. A level is one for a node only if all its
+  // members are bound.
   static TeamNodes of(std::span<const std::int32_t> node_of,
                       std::span<const InnerPlace> place_of = {});
 
+  bool empty() const noexcept { return begin.empty(); }
+  std::int32_t size() const noexcept { return begin.empty() ? 0 : begin.back(); }
   std::int32_t count() const noexcept { return static_cast<std::int32_t>(begin.size()) - 1; }
   std::int32_t members(std::int32_t of) const noexcept { return at(begin, of + 1) - at(begin, of); }
+  // The order is that of the members.
+  bool in_order() const noexcept { return rule_ == Rule::kInOrder; }
+  std::int32_t member_at(std::int32_t position) const noexcept {
+    if (rule_ == Rule::kInOrder) return position;
+    if (rule_ == Rule::kTable) return at(order_, position);
+    const std::int32_t of = node_at(position);
+    return (position - at(begin, of)) * count() + of;
+  }
+  std::int32_t position_of(std::int32_t member) const noexcept {
+    if (rule_ == Rule::kInOrder) return member;
+    if (rule_ == Rule::kTable) return at(position_, member);
+    return at(begin, member % count()) + member / count();
+  }
   std::int32_t member(std::int32_t of, std::int32_t place) const noexcept {
-    return at(order, at(begin, of) + place);
+    return member_at(at(begin, of) + place);
   }
-  std::int32_t node_of(std::int32_t member) const noexcept { return at(node, member); }
-  bool together(std::int32_t a, std::int32_t b) const noexcept {
-    return at(node, a) == at(node, b);
+  std::int32_t node_of(std::int32_t member) const noexcept {
+    return rule_ == Rule::kDealt ? member % count() : node_at(position_of(member));
   }
+  bool together(std::int32_t a, std::int32_t b) const noexcept { return node_of(a) == node_of(b); }
   // How many inner levels have both in one group.
   std::size_t shared_levels(std::int32_t a, std::int32_t b) const noexcept;
   // Position inside its node.
   std::int32_t place(std::int32_t member) const noexcept {
-    return at(position, member) - at(begin, at(node, member));
+    if (rule_ == Rule::kDealt) return member / count();
+    const std::int32_t position = position_of(member);
+    return position - at(begin, node_at(position));
   }
+  // Of the tables, all together.
+  std::size_t bytes() const noexcept;
 
  private:
+  enum class Rule : std::uint8_t {
+    kInOrder,  // members of a node are neighbours
+    kDealt,    // member m is on node m % count()
+    kTable,
+  };
+
   static std::int32_t at(const std::vector<std::int32_t>& of, std::int32_t index) noexcept {
     return of[static_cast<std::size_t>(index)];
   }
+  std::int32_t node_at(std::int32_t position) const noexcept {
+    if (equal_ > 0) [[likely]]
+      return position / equal_;
+    return search(position);
+  }
+  std::int32_t search(std::int32_t position) const noexcept;
+
+  Rule rule_ = Rule::kInOrder;
+  std::int32_t equal_ = 0;              // members of each node; 0: they differ
+  std::vector<std::int32_t> order_;     // members, node after node, ascending inside
+  std::vector<std::int32_t> position_;  // of a member in the order
 };
 
 struct LevelShape {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/plant.hpp"
 
@@ -54,7 +55,7 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   if (team.short_wait != 0) {
     what.identity = &team.short_wait;
     what.sequence = team.short_wait;
-    (void)team.board.read(team.rank, team.short_call, what.signature);
+    (void)team.board.read(team.row(team.rank), team.short_call, what.signature);
   } else if (team.flow_waits % 2 == 1) {
     what.identity = &team.flow_waits;
     what.sequence = team.flow_sequence;
@@ -75,7 +76,7 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
 void TeamWatch::look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
                         std::uint64_t waited_ns) noexcept {
   Team& team = *watched.team;
-  if (find_report(team, waited_ns) || find_dead(team, waited_ns) || find_mismatch(team)) return;
+  if (find_report(team, waited_ns) || find_dead(watched, waited_ns) || find_mismatch(team)) return;
   if (is_collective(what) && find_leaving(team, what, waited_ns)) return;
   if (find_gone(watched, now_ns)) return;
   if (team.nodes() != nullptr) {
@@ -130,7 +131,12 @@ bool TeamWatch::find_told_mismatch(Team& team, std::uint64_t waited_ns) noexcept
   return true;
 }
 
-bool TeamWatch::find_dead(Team& team, std::uint64_t waited_ns) noexcept {
+// Members are asked about when something has happened to anybody.
+bool TeamWatch::find_dead(Watched& watched, std::uint64_t waited_ns) noexcept {
+  Team& team = *watched.team;
+  // First: what happens during the look is found by the next.
+  const std::uint64_t changes = liveness_.changes();
+  if (changes != 0 && std::exchange(watched.changes, changes) == changes) return false;
   for (const Rank rank : team.members) {
     if (ESP_PLANT(18, false, rank == team.members.back())) continue;
     if (rank == team.members[static_cast<std::size_t>(team.rank)]) continue;
@@ -157,7 +163,7 @@ bool TeamWatch::has_done_its_part(const Team& team, const Pending& what, int mem
 }
 
 bool TeamWatch::has_freed(const Team& team, int member) noexcept {
-  if (!team.is_remote(member)) return team.board.has_freed(member);
+  if (!team.is_remote(member)) return team.board.has_freed(team.row(member));
   const auto known = team.remote.find(member);
   return known != team.remote.end() && known->second.freed;
 }
@@ -175,14 +181,15 @@ void TeamWatch::fail_by_leaver(Team& team, const Pending& what, int member) noex
 // A member that waits to leave the job, or has freed the team, will not call what it has not
 // called.
 bool TeamWatch::find_leaving(Team& team, const Pending& what, std::uint64_t waited_ns) noexcept {
-  for (int member = 0; team.board && member < team.size(); ++member) {
-    if (member == team.rank || !goes(team, member)) continue;
-    if (has_done_its_part(team, what, member, waited_ns)) continue;
-    if (find_report(team, waited_ns)) return true;
-    fail_by_leaver(team, what, member);
-    return true;
-  }
-  return false;
+  if (!team.board) return false;
+  int leaver = -1;
+  team.for_each_known([&](int member) {
+    if (leaver >= 0 || member == team.rank || !goes(team, member)) return;
+    if (!has_done_its_part(team, what, member, waited_ns)) leaver = member;
+  });
+  if (leaver < 0) return false;
+  if (!find_report(team, waited_ns)) fail_by_leaver(team, what, leaver);
+  return true;
 }
 
 // Another member's mismatch with one that goes. This rank sees the same only if who has found it
@@ -268,14 +275,17 @@ void TeamWatch::ask(Team& team, const Pending& what) noexcept {
   for_each_awaited_flow(team, [&](const Flow& flow) {
     if (team.is_remote(flow.peer)) news_->ask(team, flow.peer);
   });
-  for (int member = 0; is_collective(what) && member < team.size(); ++member) {
-    if (team.is_remote(member) && is_missing(team, what, member)) news_->ask(team, member);
+  if (is_collective(what)) {
+    // Asking changes what is known of a member, not who is known.
+    for (const auto& [member, known] : team.remote) {
+      if (is_missing(team, what, member)) news_->ask(team, member);
+    }
   }
   const std::vector<Blame> blames = culprits(team, what);
   // What stands there is replaced in one go: others read it meanwhile.
   if (blames.empty() || team.blamed_at != team.sequence) team.withdraw_blame();
   if (blames.empty()) return;
-  team.board.set_blame(team.rank, team.sequence, blames.front());
+  team.board.set_blame(team.row(team.rank), team.sequence, blames.front());
   team.blamed_at = team.sequence;
   team.blames_for = what.identity;
 }

@@ -75,6 +75,7 @@ class TeamWatch final : public Watchdog, public Agent {
     bool warned = false;
     // Of a flow whose other end is in finalize: since when nothing has come, and how far it was.
     std::uint64_t gone_ns = 0, gone_mark = 0;
+    std::uint64_t changes = 0;  // of the members' lives, at the last look at each
   };
   // A flow that this rank waits for.
   struct Flow {
@@ -88,7 +89,7 @@ class TeamWatch final : public Watchdog, public Agent {
   static Pending pending(const Team& team) noexcept;
   void look_at(Watched& watched, const Pending& what, std::uint64_t now_ns,
                std::uint64_t waited_ns) noexcept;
-  bool find_dead(Team& team, std::uint64_t waited_ns) noexcept;
+  bool find_dead(Watched& watched, std::uint64_t waited_ns) noexcept;
   static bool has_freed(const Team& team, int member) noexcept;
   bool goes(const Team& team, int member) const noexcept;
   void fail_by_leaver(Team& team, const Pending& what, int member) noexcept;

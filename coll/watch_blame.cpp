@@ -29,8 +29,13 @@ std::vector<Blame> latest_of_each(std::vector<Blame> blames) {
 std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   std::vector<Rank> ranks;
   const bool flow = !is_collective(what);
-  for (int member = 0; team.board && !flow && member < team.size(); ++member) {
-    if (is_missing(team, what, member)) {
+  if (team.board && !flow) {
+    std::vector<int> missing;
+    team.for_each_known([&](int member) {
+      if (is_missing(team, what, member)) missing.push_back(member);
+    });
+    std::sort(missing.begin(), missing.end());
+    for (const int member : missing) {
       ranks.push_back(team.members[static_cast<std::size_t>(member)]);
     }
   }
@@ -74,8 +79,9 @@ Blame TeamWatch::blamed_by(const Team& team, Rank rank) const noexcept {
   }
   // In its last operation, which may be an earlier one than this rank's, or a later.
   std::uint64_t last = team.sequence + Board::kCalls - 1;
-  while (last > 0 && !team.board.has_entered(member, last)) --last;
-  return team.board.blame(member, last, machine_ns_);
+  const int row = team.row(member);
+  while (last > 0 && !team.board.has_entered(row, last)) --last;
+  return team.board.blame(row, last, machine_ns_);
 }
 
 // The end of the chain of those who wait for another, beginning with `rank`: this rank itself, when
@@ -107,9 +113,10 @@ std::vector<Blame> TeamWatch::culprits(const Team& team, const Pending& what) co
   if (!ends.empty()) blames = latest_of_each(std::move(ends));
   if (std::any_of(blames.begin(), blames.end(), is_stopped)) return blames;
   std::vector<Blame> held_up;
-  for (const Rank rank : team.members) {
+  team.for_each_known([&](int member) {
+    const Rank rank = team.members[static_cast<std::size_t>(member)];
     if (liveness_.is_stopped(rank)) held_up.push_back({rank, machine_ns_});
-  }
+  });
   return held_up.empty() ? blames : held_up;
 }
 

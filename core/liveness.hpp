@@ -2,6 +2,8 @@
 // Threads: owner. path: slow
 #pragma once
 
+#include <cstdint>
+
 #include "core/status.hpp"
 
 namespace espalier {
@@ -9,6 +11,9 @@ namespace espalier {
 class Liveness {
  public:
   virtual ~Liveness() = default;
+  // Differs from what it was whenever anything below but is_stopped() may answer otherwise than
+  // then, of any rank. 0: that is not known, and who looks asks about each.
+  virtual std::uint64_t changes() noexcept { return 0; }
   // Has the process ended (or left the job) without this rank having said goodbye?
   virtual bool is_dead(Rank rank) noexcept = 0;
   // How it was lost, of a rank that is dead: as a status that names it.

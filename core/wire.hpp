@@ -114,6 +114,17 @@ struct WireCaps {
   double bytes_per_ns = 0;
 };
 
+class Wire;
+
+// Which wire reaches a rank of another node.
+class WireRoutes {
+ public:
+  virtual Wire& wire_to(Rank rank) noexcept = 0;
+
+ protected:
+  ~WireRoutes() = default;
+};
+
 class Wire {
  public:
   virtual ~Wire() = default;

@@ -2,12 +2,11 @@
 
 namespace espalier::net {
 
-FrameWire::FrameWire(Link& link, int job_size, const FrameWireOptions& options, Counters& counters,
+FrameWire::FrameWire(Link& link, const FrameWireOptions& options, Counters& counters,
                      ControlHandler* handler)
     : link_(link),
       counters_(counters),
       handler_(handler),
-      peers_(static_cast<std::size_t>(job_size)),
       buffers_(options.keep_bytes, options.use_bytes) {}
 
 FrameWire::~FrameWire() {
@@ -20,15 +19,13 @@ FrameWire::~FrameWire() {
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted) discard(static_cast<Message&>(node));
   });
-  for (const auto& p : peers_) {
-    if (p != nullptr && p->landing != nullptr) buffers_.give(p->landing);
-  }
+  peers_.for_each([&](Rank, Peer& p) {
+    if (p.landing != nullptr) buffers_.give(p.landing);
+  });
 }
 
 FrameWire::Peer& FrameWire::meet(Rank rank) noexcept {
-  auto& p = peers_[static_cast<std::size_t>(rank)];
-  p = std::make_unique<Peer>(rank, link_.caps(rank).inline_bytes);
-  return *p;
+  return peers_.meet(rank, std::make_unique<Peer>(rank, link_.caps(rank).inline_bytes));
 }
 
 WireCaps FrameWire::caps(Rank peer) const noexcept {
@@ -43,7 +40,7 @@ WireCaps FrameWire::caps(Rank peer) const noexcept {
 }
 
 Status FrameWire::state(Rank rank) const noexcept {
-  const auto& p = peers_[static_cast<std::size_t>(rank)];
+  const Peer* p = peers_.find(rank);
   return p != nullptr && p->lost ? p->why : Status();
 }
 

@@ -19,6 +19,7 @@
 #include "core/counters.hpp"
 #include "core/forgotten_teams.hpp"
 #include "core/matcher.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/wire.hpp"
 #include "net/buffer_pool.hpp"
@@ -65,8 +66,8 @@ struct FrameWireOptions {
 
 class FrameWire final : public Wire, private FrameSink {
  public:
-  // `job_size` bounds the peers' ranks. `handler` may be nullptr: control messages are dropped.
-  FrameWire(Link& link, int job_size, const FrameWireOptions& options, Counters& counters,
+  // `handler` may be nullptr: control messages are dropped.
+  FrameWire(Link& link, const FrameWireOptions& options, Counters& counters,
             ControlHandler* handler = nullptr);
   ~FrameWire() override;
 
@@ -112,7 +113,7 @@ class FrameWire final : public Wire, private FrameSink {
   using Peer = FramePeer;
 
   Peer& peer(Rank rank) noexcept {
-    Peer* known = peers_[static_cast<std::size_t>(rank)].get();
+    Peer* known = peers_.find(rank);
     return known != nullptr ? *known : meet(rank);
   }
   Peer& meet(Rank rank) noexcept;
@@ -162,7 +163,7 @@ class FrameWire final : public Wire, private FrameSink {
   Counters& counters_;
   ControlHandler* handler_;
   FrameGuest* guest_ = nullptr;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
+  PeerTable<Peer> peers_;
   BufferPool buffers_;
   Pool<Part> parts_;
   Pool<Message> messages_{{64, ~std::size_t{0}}};  // memory is the bound

@@ -160,6 +160,8 @@ class Link {
   // listens) answer kDone without effect. The peer's sink is not told that this rank is lost when
   // it goes away after that.
   virtual void say_goodbye(Rank peer) noexcept = 0;
+  // The same to everybody that was met, and to whoever is met after this.
+  virtual void say_goodbye_to_all() noexcept = 0;
   // Everything posted has reached the peers' machines, goodbyes included (or they are lost): this
   // process may end.
   virtual bool drained() const noexcept = 0;

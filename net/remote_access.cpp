@@ -35,42 +35,32 @@ FrameHeader request_header(const RemoteOp& op, std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-RemoteAccess::RemoteAccess(std::vector<FrameWire*> wires, MessageTaker& taker)
-    : wires_(std::move(wires)), taker_(taker), peers_(wires_.size()) {
-  for (FrameWire* wire : wires_) {
-    if (wire == nullptr) continue;
-    wire->set_guest(this);
-    if (std::find(links_.begin(), links_.end(), &wire->link()) != links_.end()) continue;
-    links_.push_back(&wire->link());
-  }
+RemoteAccess::RemoteAccess(FrameRoutes& routes, MessageTaker& taker)
+    : routes_(routes), taker_(taker) {
+  for (FrameWire* wire : routes_.all_frames()) wire->set_guest(this);
 }
 
 RemoteAccess::~RemoteAccess() {
-  for (FrameWire* wire : wires_) {
-    if (wire != nullptr) wire->set_guest(nullptr);
-  }
+  for (FrameWire* wire : routes_.all_frames()) wire->set_guest(nullptr);
   const auto drop_all = [&](Rank rank, auto& list, auto& pool) {
     while (auto* one = list.pop_front()) {
       if (one->in_link) link(rank).withdraw(rank, *one);
       pool.release(one);
     }
   };
-  for (const auto& p : peers_) {
-    if (p == nullptr) continue;
-    drop_all(p->rank, p->unanswered, requests_);
-    drop_all(p->rank, p->answered, requests_);
-    drop_all(p->rank, p->unsent, replies_);
-    drop_all(p->rank, p->sending, replies_);
-    clear_landing(*p);
-  }
+  peers_.for_each([&](Rank rank, Peer& p) {
+    drop_all(rank, p.unanswered, requests_);
+    drop_all(rank, p.answered, requests_);
+    drop_all(rank, p.unsent, replies_);
+    drop_all(rank, p.sending, replies_);
+    clear_landing(p);
+  });
   for (Region& region : regions_) conceal(region);
 }
 
 RemoteAccess::Peer& RemoteAccess::peer(Rank rank) noexcept {
-  auto& p = peers_[static_cast<std::size_t>(rank)];
-  if (p == nullptr) [[unlikely]]
-    p = std::make_unique<Peer>(rank);
-  return *p;
+  if (Peer* met = peers_.find(rank)) return *met;
+  return peers_.meet(rank, std::make_unique<Peer>(rank));
 }
 
 void RemoteAccess::note_busy(Peer& p) noexcept {
@@ -283,7 +273,7 @@ Posted RemoteAccess::send(Rank to, const ActiveMessage& message, Completion& com
 }
 
 bool RemoteAccess::refused(Rank rank, unsigned id) const noexcept {
-  const auto& p = peers_[static_cast<std::size_t>(rank)];
+  const Peer* p = peers_.find(rank);
   return p != nullptr && (p->refused >> id & 1) != 0;
 }
 

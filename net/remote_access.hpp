@@ -18,11 +18,13 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/active_message.hpp"
 #include "core/atomic_word.hpp"
 #include "core/intrusive_list.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "net/frame_wire.hpp"
 
@@ -53,6 +55,16 @@ struct RemoteOp : Completion, ListNode {
   Status failure;
 };
 
+// The ways to the ranks of other nodes.
+class FrameRoutes {
+ public:
+  virtual FrameWire* frames_to(Rank rank) noexcept = 0;  // nullptr: none (of the own node)
+  virtual std::span<FrameWire* const> all_frames() const noexcept = 0;
+
+ protected:
+  ~FrameRoutes() = default;
+};
+
 class RemoteAccess final : private FrameGuest {
  public:
   static constexpr std::uint32_t kWindow = 64;
@@ -60,8 +72,7 @@ class RemoteAccess final : private FrameGuest {
   static constexpr std::uint32_t kDirectWindow = 256;
   static constexpr std::uint64_t kDirectBytesMax = kWindow * kAccessBytesMax;
 
-  // `wires`: the way to each rank of the job; nullptr: none (this node's).
-  RemoteAccess(std::vector<FrameWire*> wires, MessageTaker& taker);
+  RemoteAccess(FrameRoutes& routes, MessageTaker& taker);
   ~RemoteAccess();  // No operation is under way any more.
 
   // The origin's (remote_access.cpp).
@@ -102,7 +113,7 @@ class RemoteAccess final : private FrameGuest {
     RemoteMemory exposed;
   };
 
-  FrameWire& wire(Rank rank) const noexcept { return *wires_[static_cast<std::size_t>(rank)]; }
+  FrameWire& wire(Rank rank) const noexcept { return *routes_.frames_to(rank); }
   Link& link(Rank rank) const noexcept { return wire(rank).link(); }
   Peer& peer(Rank rank) noexcept;
   void note_busy(Peer& peer) noexcept;
@@ -133,19 +144,18 @@ class RemoteAccess final : private FrameGuest {
                  std::byte* payload) noexcept override;
   void lost_peer(FrameWire& by, Rank rank, const Status& why) noexcept override;
   bool is_way(const FrameWire& by, Rank rank) const noexcept {
-    return wires_[static_cast<std::size_t>(rank)] == &by;
+    return routes_.frames_to(rank) == &by;
   }
   std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
   void clear_landing(Peer& peer) noexcept;
   void conceal(Region& region) noexcept;
   std::byte* refuse(Peer& peer, const char* what) noexcept;
 
-  const std::vector<FrameWire*> wires_;  // by rank
-  std::vector<Link*> links_;             // of these, each once
+  FrameRoutes& routes_;
   MessageTaker& taker_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
-  std::vector<Peer*> busy_;                   // with something to post
-  std::vector<Region> regions_;               // by number; numbers are not used again
+  PeerTable<Peer> peers_;
+  std::vector<Peer*> busy_;      // with something to post
+  std::vector<Region> regions_;  // by number; numbers are not used again
   Pool<Request> requests_;
   Pool<Reply> replies_;
   IntrusiveList<RemoteOp> failed_;  // completions that must not run inside a post

@@ -16,8 +16,8 @@ std::uint64_t extent(const FrameHeader& header) noexcept {
 
 std::uint32_t RemoteAccess::offer(std::byte* memory, std::uint64_t bytes) {
   Region region = {memory, bytes, {}};
-  for (Link* one : links_) {
-    if (region.exposed.address == 0) region.exposed = one->expose(memory, bytes);
+  for (FrameWire* one : routes_.all_frames()) {
+    if (region.exposed.address == 0) region.exposed = one->link().expose(memory, bytes);
   }
   regions_.push_back(region);
   return static_cast<std::uint32_t>(regions_.size() - 1);
@@ -26,15 +26,13 @@ std::uint32_t RemoteAccess::offer(std::byte* memory, std::uint64_t bytes) {
 // Adapters do not touch it any more.
 void RemoteAccess::conceal(Region& region) noexcept {
   if (std::exchange(region.exposed, {}).address == 0) return;
-  for (Link* one : links_) one->conceal(region.memory);
+  for (FrameWire* one : routes_.all_frames()) one->link().conceal(region.memory);
 }
 
 void RemoteAccess::retract(std::uint32_t region) noexcept {
   conceal(regions_[region]);
   regions_[region].memory = nullptr;
-  for (const auto& one : peers_) {
-    if (one == nullptr) continue;
-    Peer& p = *one;
+  peers_.for_each([&](Rank, Peer& p) {
     const bool puts = p.header.kind == FrameKind::kPut;
     const bool writes = puts || p.header.kind == FrameKind::kAtomic;
     if (p.coming && writes && p.header.ordinal == region && !std::exchange(p.stale, true)) {
@@ -56,7 +54,7 @@ void RemoteAccess::retract(std::uint32_t region) noexcept {
       }
       r = next;
     }
-  }
+  });
 }
 
 // There is one way to each rank, or none over a network. What comes otherwise comes from a rank

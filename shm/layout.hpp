@@ -88,6 +88,7 @@ struct RankBlock {
     std::atomic<std::uint64_t> found;
     std::atomic<std::uint32_t> left;      // by the owner: it has finalized
     std::atomic<std::uint32_t> joined;    // by the owner: it has locked its byte of the file
+    std::atomic<std::uint32_t> lost;      // by whoever has found it: its process is gone
     std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
                                           // hold segments of it may move them out
   };
@@ -125,10 +126,17 @@ struct Stamp {
   friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
+// Of all ranks of the node: one looks for all whether the others live.
+struct alignas(128) Lives {
+  std::atomic<std::uint64_t> looked_ns;  // by who looks next: it takes the turn
+  std::atomic<std::uint64_t> changes;    // after a flag `lost` or `left` was set (release)
+};
+
 struct Header {
   alignas(128) Stamp stamp;
   SleeperCount sleepers;
   PathChoice path_choice;
+  Lives lives;
 };
 
 class Layout {

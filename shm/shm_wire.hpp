@@ -26,6 +26,7 @@
 #include "core/liveness.hpp"
 #include "core/log.hpp"
 #include "core/matcher.hpp"
+#include "core/rank_list.hpp"
 #include "core/wire.hpp"
 #include "shm/arena.hpp"
 #include "shm/cma.hpp"
@@ -56,7 +57,7 @@ class ShmWire final : public Wire {
  public:
   // `peers`: all local ranks in the order of local indices, this one included. `job_size` bounds
   // their ranks.
-  ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size, const ShmOptions& options,
+  ShmWire(Segment& segment, std::span<const ShmPeer> peers, const ShmOptions& options,
           Doorbell& doorbell, Counters& counters);
   ~ShmWire() override;
 
@@ -82,9 +83,7 @@ class ShmWire final : public Wire {
   bool quiet() noexcept;
   // Why a pull that was allowed at first was refused: the first errno; 0: none was.
   int pull_refusal() const noexcept { return refusal_; }
-  std::uint32_t local(Rank rank) const noexcept {
-    return local_of_rank_[static_cast<std::size_t>(rank)];
-  }
+  std::uint32_t local(Rank rank) const noexcept { return ranks_.index_of(rank); }
 
  private:
   struct Ticket {
@@ -224,7 +223,7 @@ class ShmWire final : public Wire {
   ShmOptions options_;
   Arena arena_;
   std::vector<Peer> peers_;
-  std::vector<std::uint32_t> local_of_rank_;
+  RankList ranks_;                     // of the node
   std::vector<std::uint32_t> active_;  // local indices with interest
   Matcher matcher_;
   Matcher grants_;

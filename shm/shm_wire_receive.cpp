@@ -24,22 +24,21 @@ std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t
 
 }  // namespace
 
-ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, int job_size,
-                 const ShmOptions& options, Doorbell& doorbell, Counters& counters)
+ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, const ShmOptions& options,
+                 Doorbell& doorbell, Counters& counters)
     : segment_(segment),
       doorbell_(doorbell),
       counters_(counters),
       options_(options),
       arena_(segment.layout().arena_bytes(), options.first_ring_bytes),
-      peers_(peers.size()),
-      local_of_rank_(static_cast<std::size_t>(job_size), kMaxLocalRanks) {
+      peers_(peers.size()) {
   const std::uint32_t me = segment.index();
   for (std::uint32_t i = 0; i < peers.size(); ++i) {
     peers_[i].out = &segment.pair(me, i);
     peers_[i].in = &segment.pair(i, me);
     peers_[i].rank = peers[i].rank;
     peers_[i].pid = peers[i].pid;
-    local_of_rank_[static_cast<std::size_t>(peers[i].rank)] = i;
+    ranks_.push_back(peers[i].rank);
   }
   active_.reserve(peers.size());
 }

@@ -41,8 +41,7 @@ End::End(const EndOptions& options) : options_(options) {
                                                      options.rank, kRanks, connections));
   }
   link_ = std::make_unique<rdma::RdmaLink>(*datagrams_, connections_.get(), kRanks, kRanks);
-  wire_ = std::make_unique<net::FrameWire>(*link_, static_cast<int>(kRanks),
-                                           net::FrameWireOptions{}, counters_);
+  wire_ = std::make_unique<net::FrameWire>(*link_, net::FrameWireOptions{}, counters_);
   // The first message is timed, so both must be there.
   std::ofstream(file("ready.", rank())) << "ready\n";
   wait_for(file("ready.", peer()));

@@ -21,8 +21,7 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       packets_(std::move(packets)),
       inline_bytes_(port.inline_bytes()),
       memory_(port, options.memory),
-      peers_(ranks),
-      barred_(ranks),
+      ranks_(ranks),
       receive_depth_(port.receive_depth()),
       unpromised_(receive_depth_) {
   postman_.deliver_to(this);
@@ -58,23 +57,19 @@ Result<std::unique_ptr<ConnectionLink>> ConnectionLink::create(
 
 ConnectionLink::~ConnectionLink() {
   postman_.deliver_to(nullptr);
-  for (Peer* peer : active_) {
-    if (peer->connection) {
-      port_.stop(*peer->connection);
-      port_.destroy(*peer->connection);
+  peers_.for_each([&](Rank, Peer& peer) {
+    if (peer.connection) {
+      port_.stop(*peer.connection);
+      port_.destroy(*peer.connection);
     }
-    timers_.cancel(*peer);
-    abandon(*peer, ESP_ERR_CANCELED);
-  }
+    timers_.cancel(peer);
+    abandon(peer, ESP_ERR_CANCELED);
+  });
 }
 
 ConnectionLink::Peer& ConnectionLink::peer(Rank rank) {
-  auto& slot = peers_[static_cast<std::size_t>(rank)];
-  if (slot == nullptr) {
-    slot = std::make_unique<Peer>(*this, rank, rank_ < rank);
-    active_.push_back(slot.get());
-  }
-  return *slot;
+  if (Peer* met = peers_.find(rank)) return *met;
+  return peers_.meet(rank, std::make_unique<Peer>(*this, rank, rank_ < rank));
 }
 
 bool ConnectionLink::up(Rank rank) const noexcept {
@@ -255,7 +250,7 @@ void ConnectionLink::note_early(Peer& peer) noexcept {
 // What is kept of a peer is not made for one that is lost.
 void ConnectionLink::bar(Rank rank, const Status& why) noexcept {
   if (barred(rank)) return;
-  barred_[static_cast<std::size_t>(rank)] = true;
+  barred_.insert(rank);
   barred_news_.emplace_back(why.code(), rank, why.error_number());
 }
 
@@ -287,7 +282,7 @@ int ConnectionLink::progress(net::FrameSink& sink) noexcept {
   int events = std::max(polled, 0);
   if (polled < 0) {
     failed_ = true;
-    for (Peer* peer : active_) lose(peer->rank, adapter_failed(peer->rank));
+    peers_.for_each([&](Rank rank, Peer&) { lose(rank, adapter_failed(rank)); });
   }
   if (!letters_.empty()) events += handle_letters();
   if (!troubled_.empty()) events += handle_troubles();
@@ -342,6 +337,10 @@ void ConnectionLink::say_goodbye(Rank rank) noexcept {
   pump_soon(*to);
 }
 
+void ConnectionLink::say_goodbye_to_all() noexcept {
+  peers_.for_each([&](Rank rank, Peer&) { say_goodbye(rank); });
+}
+
 bool ConnectionLink::has_left(Rank rank) const noexcept {
   const Peer* to = known(rank);
   return to != nullptr && to->left;
@@ -349,8 +348,8 @@ bool ConnectionLink::has_left(Rank rank) const noexcept {
 
 bool ConnectionLink::drained() const noexcept {
   // Who has said goodbye does not wait for this side's, and may be gone.
-  return std::none_of(active_.begin(), active_.end(), [](Peer* peer) {
-    return !peer->lost && peer->has_work() && !(peer->left && peer->owes_nothing());
+  return peers_.all_of([](Peer& peer) {
+    return peer.lost || !peer.has_work() || (peer.left && peer.owes_nothing());
   });
 }
 

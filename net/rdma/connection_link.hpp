@@ -31,11 +31,13 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
 #include "net/frame.hpp"
@@ -136,6 +138,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank rank) noexcept override;
+  void say_goodbye_to_all() noexcept override;
   bool drained() const noexcept override;
   bool has_left(Rank rank) const noexcept override;
   std::string describe(Rank rank) const override;
@@ -175,9 +178,9 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
                  std::uint32_t ranks, const ConnectionOptions& options,
                  std::unique_ptr<SendPackets> packets);
   Peer& peer(Rank rank);
-  Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
+  Peer* known(Rank rank) const noexcept { return peers_.find(rank); }
   Peer* on(ConnectionId connection) const noexcept;
-  bool barred(Rank rank) const noexcept { return barred_[static_cast<std::size_t>(rank)]; }
+  bool barred(Rank rank) const noexcept { return !barred_.empty() && barred_.contains(rank); }
   void bar(Rank rank, const Status& why) noexcept;
   Error adapter_failed(Rank rank) const;
 
@@ -326,15 +329,15 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   Pool<Post> posts_;
   Pool<Access> accesses_;
   TimerQueue timers_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made on first use
-  std::vector<Peer*> active_;                 // in the order of their making
-  std::vector<Peer*> ready_, pumping_;        // with something to do, as far as known
-  std::vector<Peer*> thirsty_;                // ... for which there was no packet
-  std::vector<Peer*> tailed_;                 // with operations that nobody will report
-  std::vector<Peer*> early_;                  // with frames that cannot leave yet
-  std::vector<Peer*> by_connection_;          // by id
-  std::vector<bool> barred_;                  // by rank: lost before anything was said or heard
-  std::vector<Status> barred_news_;           // the sink is to be told
+  const std::uint32_t ranks_;
+  PeerTable<Peer> peers_;
+  std::vector<Peer*> ready_, pumping_;  // with something to do, as far as known
+  std::vector<Peer*> thirsty_;          // ... for which there was no packet
+  std::vector<Peer*> tailed_;           // with operations that nobody will report
+  std::vector<Peer*> early_;            // with frames that cannot leave yet
+  std::vector<Peer*> by_connection_;    // by id
+  std::unordered_set<Rank> barred_;     // lost before anything was said or heard
+  std::vector<Status> barred_news_;     // the sink is to be told
   std::vector<PendingLetter> letters_;
   std::vector<Peer*> troubled_;
   std::vector<std::pair<Completion*, Status>> finished_;

@@ -54,8 +54,7 @@ void ConnectionLink::watch_tail(Peer& peer, std::uint64_t now_ns) noexcept {
 // ---- Letters
 
 void ConnectionLink::letter(Rank from, std::span<const std::byte> bytes) noexcept {
-  const bool known_rank =
-      from >= 0 && static_cast<std::size_t>(from) < peers_.size() && from != rank_;
+  const bool known_rank = from >= 0 && static_cast<std::uint32_t>(from) < ranks_ && from != rank_;
   auto parsed = parse_letter(bytes);
   if (!known_rank || !parsed || letters_.size() == kLettersMax) {
     ++statistics_.bad_letters;

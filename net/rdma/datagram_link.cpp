@@ -41,25 +41,23 @@ DatagramLink::DatagramLink(DatagramPort& port, Clock& clock, const AddressBook& 
       me_{options.me.epoch, options.me.rank, options.me.ranks, port.intact()},
       packet_bytes_(port.packet_bytes()),
       budget_(port.receive_depth()),
-      posts_({64, options.posts_max}),
-      peers_(options.me.ranks),
-      parted_(options.me.ranks) {
+      posts_({64, options.posts_max}) {
   ESP_ASSERT(port.packet_bytes() >= kPacketOverhead + net::kFrameHeaderBytes);
   ESP_ASSERT(port.packet_bytes() <= kPacketOverhead + UINT16_MAX);
   for (Packet*& spare : spares_) spare = port_.take();
 }
 
 DatagramLink::~DatagramLink() {
-  for (Peer* peer : known_) {
-    if (peer->linked()) peer->unlink();
-    timers_.cancel(peer->alarm);
-    if (peer->answer.linked()) peer->answer.unlink();
-    while (FramePost* post = peer->posts) {
-      peer->posts = post->next;
+  peers_.for_each([&](Rank, Peer& peer) {
+    if (peer.linked()) peer.unlink();
+    timers_.cancel(peer.alarm);
+    if (peer.answer.linked()) peer.answer.unlink();
+    while (FramePost* post = peer.posts) {
+      peer.posts = post->next;
       posts_.release(post);
     }
-    drop_contents(*peer);
-  }
+    drop_contents(peer);
+  });
   for (Packet* spare : spares_) {
     if (spare != nullptr) port_.give(*spare);
   }
@@ -81,13 +79,11 @@ DatagramLink::Peer& DatagramLink::peer_of(Rank rank) noexcept {
 }
 
 DatagramLink::Peer& DatagramLink::add(Rank rank) noexcept {
-  std::unique_ptr<Peer>& peer = peers_[static_cast<std::size_t>(rank)];
-  peer = std::make_unique<Peer>(*this, rank, options_.first);
-  known_.push_back(peer.get());
+  Peer& peer = peers_.meet(rank, std::make_unique<Peer>(*this, rank, options_.first));
   budget_.add_peer();
-  peer->heard_ns = now();
-  peer->parting = parted_[static_cast<std::size_t>(rank)];
-  return *peer;
+  peer.heard_ns = now();
+  peer.parting = parts_ || std::find(parted_.begin(), parted_.end(), rank) != parted_.end();
+  return peer;
 }
 
 void DatagramLink::open(Peer& peer) noexcept {

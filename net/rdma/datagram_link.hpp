@@ -28,6 +28,7 @@
 
 #include "core/clock.hpp"
 #include "core/counters.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
 #include "net/frame.hpp"
@@ -43,6 +44,11 @@ namespace espalier::rdma {
 class AddressBook {
  public:
   virtual Result<PortAddress> address_of(Rank rank) const = 0;
+  // As far as its card says.
+  virtual bool has_connections(Rank rank) const {
+    (void)rank;
+    return true;
+  }
 
  protected:
   ~AddressBook() = default;
@@ -100,7 +106,9 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   int descriptor() const noexcept override { return port_.descriptor(); }
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
+  const AddressBook& book() const noexcept { return book_; }
   void say_goodbye(Rank rank) noexcept override;
+  void say_goodbye_to_all() noexcept override;
   bool drained() const noexcept override;
   bool has_left(Rank rank) const noexcept override {
     const DatagramPeer* to = known(rank);
@@ -134,7 +142,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
     if (options_.counters != nullptr) options_.counters->packet_bytes += bytes;
   }
   std::uint64_t now() noexcept { return sink_ != nullptr ? now_ns_ : clock_.now_ns(); }
-  Peer* known(Rank rank) const noexcept { return peers_[static_cast<std::size_t>(rank)].get(); }
+  Peer* known(Rank rank) const noexcept { return peers_.find(rank); }
   Peer& peer_of(Rank rank) noexcept;
   Peer& add(Rank rank) noexcept;
   void open(Peer& peer) noexcept;
@@ -197,15 +205,15 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   PacketBudget budget_;
   Pool<Flight> flights_;
   Pool<FramePost> posts_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank
-  std::vector<Peer*> known_;
+  PeerTable<Peer> peers_;
   IntrusiveList<Peer> ready_;                 // have something to send
   IntrusiveList<Peer> dying_;                 // the sink is to be told
   IntrusiveList<Peer::Answer> answers_;       // wait for company, the first due first
   std::array<Packet*, kSpares> spares_ = {};  // for acknowledgements, when there are no others
   Completion* complete_ = nullptr;            // posts whose bytes are in packets
   Completion* last_complete_ = nullptr;
-  std::vector<bool> parted_;  // by rank: goodbye, if we should ever meet
+  std::vector<Rank> parted_;  // goodbye to these, if we should ever meet
+  bool parts_ = false;        // ... to everybody
   bool untried_ = false;      // of the ready ones, since the last send_ready()
   int events_ = 0;            // of this progress()
   Status port_fault_;

@@ -8,16 +8,20 @@
 namespace espalier::rdma {
 
 void DatagramLink::say_goodbye(Rank rank) noexcept {
-  parted_[static_cast<std::size_t>(rank)] = true;
   Peer* peer = known(rank);
-  if (peer == nullptr || peer->lost) return;
+  if (peer == nullptr) return parted_.push_back(rank);
+  if (peer->lost) return;
   peer->parting = true;
   make_ready(*peer);
 }
 
+void DatagramLink::say_goodbye_to_all() noexcept {
+  parts_ = true;
+  peers_.for_each([&](Rank rank, Peer&) { say_goodbye(rank); });
+}
+
 bool DatagramLink::drained() const noexcept {
-  return std::all_of(known_.begin(), known_.end(),
-                     [](const Peer* peer) { return peer->settled(); });
+  return peers_.all_of([](const Peer& peer) { return peer.settled(); });
 }
 
 // No path is looked for: who is told to be dead answers nobody, and to find that out takes a second
@@ -67,7 +71,7 @@ void DatagramLink::miss(Peer& peer) noexcept {
 }
 
 void DatagramLink::give_up_all() noexcept {
-  for (Peer* peer : known_) give_up(*peer, adapter_failed());
+  peers_.for_each([&](Rank, Peer& peer) { give_up(peer, adapter_failed()); });
 }
 
 void DatagramLink::bury(net::FrameSink& sink) noexcept {

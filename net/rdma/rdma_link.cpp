@@ -1,6 +1,7 @@
 #include "net/rdma/rdma_link.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/plant.hpp"
@@ -11,7 +12,6 @@ RdmaLink::RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::ui
                    std::uint32_t connections_max, int descriptor, const Log& log)
     : datagrams_(datagrams),
       connections_(connections),
-      routes_(ranks),
       connections_left_(connections != nullptr ? connections_max : 0),
       kept_for_trees_(connections_max < ranks ? connections_max / 2 : 0),
       descriptor_(connections != nullptr ? descriptor : datagrams.descriptor()),
@@ -59,13 +59,24 @@ net::Link& RdmaLink::choose(Rank peer, const net::FrameHeader& header) noexcept 
   return *connections_;
 }
 
+RdmaLink::Route RdmaLink::seen(Rank peer) const noexcept {
+  if (const Route* known = routes_.find(peer)) return *known;
+  Route fresh;
+  if (!datagrams_.book().has_connections(peer)) fresh.way = Way::kDatagrams;
+  return fresh;
+}
+
+RdmaLink::Route& RdmaLink::meet(Rank peer) noexcept {
+  return routes_.meet(peer, std::make_unique<Route>(seen(peer)));
+}
+
 // Of the two, as far as can be said.
 const net::Link& RdmaLink::likely(Rank peer) const noexcept {
   return connects(peer) ? static_cast<const net::Link&>(*connections_) : datagrams_;
 }
 
 const char* RdmaLink::why_datagrams(Rank peer) const noexcept {
-  const Route& to = route(peer);
+  const Route to = seen(peer);
   if (connections_ == nullptr) return "this rank has no connections";
   if (to.way == Way::kDatagrams) return "one of the two has no connections";
   if (to.wanted) return connections_->turned_down(peer) ? "no queue pair left" : nullptr;
@@ -177,6 +188,11 @@ std::uint64_t RdmaLink::deadline_ns() const noexcept {
 void RdmaLink::say_goodbye(Rank peer) noexcept {
   if (connections_ != nullptr) connections_->say_goodbye(peer);
   datagrams_.say_goodbye(peer);
+}
+
+void RdmaLink::say_goodbye_to_all() noexcept {
+  if (connections_ != nullptr) connections_->say_goodbye_to_all();
+  datagrams_.say_goodbye_to_all();
 }
 
 bool RdmaLink::drained() const noexcept {

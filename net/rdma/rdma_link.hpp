@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/log.hpp"
+#include "core/peer_table.hpp"
 #include "net/link.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/datagram_link.hpp"
@@ -35,7 +36,8 @@ class RdmaLink final : public net::Link {
   // has given it up.
   RdmaLink(DatagramLink& datagrams, ConnectionLink* connections, std::uint32_t ranks,
            std::uint32_t connections_max, int descriptor = -1, const Log& log = Log());
-  // A peer that cannot have a connection. Before anything is sent to it.
+  // A peer that cannot have a connection, if the address book does not know. Before anything is
+  // sent to it.
   void use_datagrams(Rank peer) noexcept { route(peer).way = Way::kDatagrams; }
 
   net::LinkCaps caps(Rank peer) const noexcept override { return likely(peer).caps(peer); }
@@ -67,6 +69,7 @@ class RdmaLink final : public net::Link {
   bool arm() noexcept override;
   std::uint64_t deadline_ns() const noexcept override;
   void say_goodbye(Rank peer) noexcept override;
+  void say_goodbye_to_all() noexcept override;
   bool drained() const noexcept override;
   bool has_left(Rank peer) const noexcept override {
     return datagrams_.has_left(peer) || (connections_ != nullptr && connections_->has_left(peer));
@@ -75,7 +78,7 @@ class RdmaLink final : public net::Link {
 
   // Do frames wait for datagrams before them?
   bool holds() const noexcept { return !held_.empty(); }
-  bool connected(Rank peer) const noexcept { return route(peer).way == Way::kConnection; }
+  bool connected(Rank peer) const noexcept { return seen(peer).way == Way::kConnection; }
   // Or would be if a segment of a tree were sent to it now.
   bool connects(Rank peer) const noexcept { return why_datagrams(peer) == nullptr; }
   // nullptr: connects(peer).
@@ -111,8 +114,13 @@ class RdmaLink final : public net::Link {
     net::FrameSink& sink_;
   };
 
-  Route& route(Rank peer) noexcept { return routes_[static_cast<std::size_t>(peer)]; }
-  const Route& route(Rank peer) const noexcept { return routes_[static_cast<std::size_t>(peer)]; }
+  Route& route(Rank peer) noexcept {
+    Route* known = routes_.find(peer);
+    return known != nullptr ? *known : meet(peer);
+  }
+  Route& meet(Rank peer) noexcept;
+  // What route() would make of a peer that was not met.
+  Route seen(Rank peer) const noexcept;
   net::Link& choose(Rank peer, const net::FrameHeader& header) noexcept;
   bool goes_directly(Rank peer, net::FrameKind kind) noexcept;
   bool is_worth_a_connection(const net::FrameHeader& header) const noexcept;
@@ -122,8 +130,8 @@ class RdmaLink final : public net::Link {
 
   DatagramLink& datagrams_;
   ConnectionLink* connections_;
-  std::vector<Route> routes_;  // by rank
-  std::vector<Rank> held_;     // whose datagrams have not all arrived
+  PeerTable<Route> routes_;
+  std::vector<Rank> held_;  // whose datagrams have not all arrived
   std::uint32_t connections_left_;
   const std::uint32_t kept_for_trees_;
   const int descriptor_;

@@ -38,13 +38,10 @@ TcpLink::TcpLink(const TcpOptions& options, Clock& clock, Counters& counters, co
       clock_(clock),
       counters_(counters),
       log_(log),
-      peers_(static_cast<std::size_t>(options.job_size)),
       staging_(std::make_unique<std::byte[]>(kStagingBytes)) {}
 
 TcpLink::~TcpLink() {
-  for (const auto& p : peers_) {
-    if (p != nullptr) close(p->socket);
-  }
+  peers_.for_each([&](Rank, Peer& p) { close(p.socket); });
   for (const auto& meeting : meetings_) {
     if (meeting != nullptr) close(meeting->socket);
   }
@@ -105,21 +102,29 @@ Outcome TcpLink::listen(const std::vector<Interface>& chosen) {
 }
 
 TcpLink::Peer& TcpLink::peer(Rank rank) noexcept {
-  auto& p = peers_[static_cast<std::size_t>(rank)];
-  if (p == nullptr) [[unlikely]]
-    p = std::make_unique<Peer>(rank, frames_);
-  return *p;
+  if (Peer* met = peers_.find(rank)) return *met;
+  Peer& p = peers_.meet(rank, std::make_unique<Peer>(rank, frames_));
+  p.goodbye = parts_;
+  if (contacts_ != nullptr) {
+    p.contact = contacts_->contact_of(rank);
+    prefer_own_networks(p.contact);
+  }
+  return p;
+}
+
+void TcpLink::set_contact(Rank rank, TcpContact contact) {
+  prefer_own_networks(contact);
+  peer(rank).contact = std::move(contact);
 }
 
 // The addresses in networks of this rank come first: others may mean another machine there.
-void TcpLink::set_contact(Rank rank, TcpContact contact) {
+void TcpLink::prefer_own_networks(TcpContact& contact) const {
   std::stable_partition(
       contact.addresses.begin(), contact.addresses.end(), [&](const TcpAddress& address) {
         return std::any_of(interfaces_.begin(), interfaces_.end(), [&](const Interface& i) {
           return same_network(i.address, address, i.prefix_bits);
         });
       });
-  peer(rank).contact = std::move(contact);
 }
 
 LinkCaps TcpLink::caps(Rank) const noexcept {
@@ -426,7 +431,7 @@ int TcpLink::handle_events(FrameSink& sink) noexcept {
     } else if (kind == Watch::kMeeting) {
       if (meetings_[index] != nullptr) step(*meetings_[index]);
       ++events;
-    } else if (Peer& p = *peers_[index]; p.state == Peer::State::kLive) {
+    } else if (Peer& p = peer(static_cast<Rank>(index)); p.state == Peer::State::kLive) {
       if ((found[i].events & EPOLLOUT) != 0 && p.write_failure == 0) {
         p.full = false;
         write(p);

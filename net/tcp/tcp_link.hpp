@@ -31,6 +31,7 @@
 #include "core/clock.hpp"
 #include "core/counters.hpp"
 #include "core/log.hpp"
+#include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "net/link.hpp"
 #include "net/tcp/address.hpp"
@@ -55,6 +56,16 @@ struct TcpOptions {
   double bytes_per_ns = 1;
 };
 
+// Where the ranks of the job listen.
+class TcpContacts {
+ public:
+  // Without addresses: it is not known.
+  virtual TcpContact contact_of(Rank rank) const = 0;
+
+ protected:
+  ~TcpContacts() = default;
+};
+
 class TcpLink final : public Link {
  public:
   // Most connections that have not proven anything yet; more wait in the kernel's queue.
@@ -68,6 +79,8 @@ class TcpLink final : public Link {
   const TcpContact& contact() const noexcept { return contact_; }
   // Before the first post to this peer.
   void set_contact(Rank rank, TcpContact contact);
+  // Who is asked for the contact of a peer that is met and has none set; outlives the link.
+  void ask_for_contacts(const TcpContacts& contacts) noexcept { contacts_ = &contacts; }
 
   LinkCaps caps(Rank rank) const noexcept override;
   Posted post(Rank rank, const FrameHeader& header, const void* payload,
@@ -86,6 +99,7 @@ class TcpLink final : public Link {
     return next_ns == kNever ? 0 : next_ns;
   }
   void say_goodbye(Rank rank) noexcept override;
+  void say_goodbye_to_all() noexcept override;
   bool drained() const noexcept override;
   bool has_left(Rank rank) const noexcept override;
   std::string describe(Rank rank) const override;
@@ -105,9 +119,8 @@ class TcpLink final : public Link {
   Outcome open();
   Outcome listen(const std::vector<Interface>& chosen);
   Peer& peer(Rank rank) noexcept;
-  const Peer* find(Rank rank) const noexcept {
-    return peers_[static_cast<std::size_t>(rank)].get();
-  }
+  void prefer_own_networks(TcpContact& contact) const;
+  const Peer* find(Rank rank) const noexcept { return peers_.find(rank); }
   void watch(int operation, int fd, std::uint32_t events, Watch kind, std::size_t index) noexcept;
 
   // tcp_link.cpp
@@ -166,11 +179,13 @@ class TcpLink final : public Link {
   std::vector<Descriptor> listeners_;
   std::vector<Interface> interfaces_;  // of the listeners
   Pool<OutFrame> frames_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; made at first use
-  std::vector<Peer*> dirty_;                  // with frames to write and room, as far as known
-  std::vector<Peer*> writing_;                // dirty ones, during progress()
-  std::vector<Peer*> unsettled_;              // live or being connected
-  std::vector<Peer*> early_;                  // have copied frames that wait for a connection
+  PeerTable<Peer> peers_;
+  const TcpContacts* contacts_ = nullptr;
+  bool parts_ = false;            // goodbye to whoever is met
+  std::vector<Peer*> dirty_;      // with frames to write and room, as far as known
+  std::vector<Peer*> writing_;    // dirty ones, during progress()
+  std::vector<Peer*> unsettled_;  // live or being connected
+  std::vector<Peer*> early_;      // have copied frames that wait for a connection
   std::vector<std::unique_ptr<Meeting>> meetings_;
   std::vector<std::size_t> free_meetings_, freed_meetings_;  // slots; freed since progress() began
   std::size_t strangers_ = 0;                                // meetings that others began

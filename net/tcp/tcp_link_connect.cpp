@@ -339,6 +339,11 @@ void TcpLink::say_goodbye(Rank rank) noexcept {
   wish_goodbye(p);
 }
 
+void TcpLink::say_goodbye_to_all() noexcept {
+  parts_ = true;
+  peers_.for_each([&](Rank rank, Peer&) { say_goodbye(rank); });
+}
+
 // Nothing is to be said to a peer that knows no connection to hear goodbye by.
 void TcpLink::stay_apart(Peer& p) noexcept {
   drop_attempt(p);
@@ -358,7 +363,7 @@ bool TcpLink::drained() const noexcept {
       return false;
     }
     const Rank rank = meeting->handshake.peer();
-    const Peer* p = rank != kNoRank ? peers_[static_cast<std::size_t>(rank)].get() : nullptr;
+    const Peer* p = find(rank);
     return p != nullptr && p->goodbye && p->state < Peer::State::kLive;
   });
   return !meets && std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {

@@ -38,8 +38,8 @@ class ConnectionStage final : public WorldStage {
                                          rank, scenario.ranks, connection_options(scenario, rank));
         if (made) node.link = std::move(*made);
       }
-      node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
-                                                   net::FrameWireOptions{}, node.counters);
+      node.wire =
+          std::make_unique<net::FrameWire>(*node.link, net::FrameWireOptions{}, node.counters);
     }
     std::vector<rdma::ConnectionLink*> links;
     for (const Node& n : nodes_) links.push_back(n.link.get());

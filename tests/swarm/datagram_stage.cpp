@@ -31,8 +31,8 @@ class DatagramStage final : public WorldStage {
       Node& node = nodes_[r];
       node.link = std::make_unique<rdma::DatagramLink>(
           *node.port, world_.clock(rank), address_book(), datagram_options(scenario, rank, kEpoch));
-      node.wire = std::make_unique<net::FrameWire>(*node.link, static_cast<int>(scenario.ranks),
-                                                   net::FrameWireOptions{}, node.counters);
+      node.wire =
+          std::make_unique<net::FrameWire>(*node.link, net::FrameWireOptions{}, node.counters);
     }
   }
   ~DatagramStage() override { take_down(); }

@@ -67,11 +67,10 @@ void Job::make_teams() {
       node.teams.resize(scenario_.teams.size());
       auto team = std::make_unique<Team>();
       team->id = id;
-      team->rank = member;
       team->wire = &node.wire;
       team->board = board;
       team->segment_limit = node.wire.caps(node.rank).segment_bytes;
-      team->set_membership(membership);
+      team->set_membership(member, membership);
       node.watch.add(*team);
       node.teams[t] = std::move(team);
     }

@@ -108,8 +108,7 @@ class RdmaStage final : public WorldStage {
     // Ranks are lost on purpose: nobody wants to read that.
     n.link = std::make_unique<rdma::RdmaLink>(*n.datagrams, n.connections.get(), scenario_.ranks,
                                               scenario_.connections_max, -1, Log(LogLevel::kError));
-    n.wire = std::make_unique<net::FrameWire>(*n.link, static_cast<int>(scenario_.ranks),
-                                              net::FrameWireOptions{}, n.counters);
+    n.wire = std::make_unique<net::FrameWire>(*n.link, net::FrameWireOptions{}, n.counters);
   }
 
   static void on_turn(void* stage, Rank rank) {

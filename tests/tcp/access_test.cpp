@@ -8,6 +8,7 @@
 
 #include "net/remote_access.hpp"
 #include "raw_peer.hpp"
+#include "tests/support/one_route.hpp"
 
 namespace espalier::test {
 namespace {
@@ -42,8 +43,7 @@ FrameHeader request(FrameKind kind, std::uint32_t region, std::uint64_t offset,
 // A rank with a region of 1000 bytes in the middle of memory that nobody may touch.
 struct Scene {
   Scene() : member(rank) {
-    access =
-        std::make_unique<RemoteAccess>(std::vector<net::FrameWire*>(2, rank.wire.get()), taker);
+    access = std::make_unique<RemoteAccess>(routes, taker);
     region = access->offer(memory.data() + 1000, 1000);
     member.shake_hands();
     EXPECT_TRUE(member.proven);
@@ -70,6 +70,7 @@ struct Scene {
   LoneRank rank;
   RawPeer member;
   std::vector<std::byte> memory = std::vector<std::byte>(3000);
+  OneRoute routes{*rank.wire};
   std::unique_ptr<RemoteAccess> access;
   std::uint32_t region = 0;
 };

@@ -50,8 +50,8 @@ class Process {
       if (!contact) return nullptr;
       process->link->set_contact(r, std::move(*contact));
     }
-    process->wire = std::make_unique<net::FrameWire>(*process->link, kRanks,
-                                                     net::FrameWireOptions{}, process->counters);
+    process->wire = std::make_unique<net::FrameWire>(*process->link, net::FrameWireOptions{},
+                                                     process->counters);
     return process;
   }
 

@@ -44,7 +44,7 @@ class LoneRank {
     auto made = net::TcpLink::create(options, attended, counters, log);
     ESP_ASSERT(made.ok());
     link = std::move(*made);
-    wire = std::make_unique<net::FrameWire>(*link, 2, net::FrameWireOptions{}, counters);
+    wire = std::make_unique<net::FrameWire>(*link, net::FrameWireOptions{}, counters);
   }
   ~LoneRank() {
     wire.reset();

@@ -400,7 +400,7 @@ class Inbox final : public net::ControlHandler {
 struct ControlPair {
   ControlPair() : world(2, loopback()) {
     for (const Rank r : {0, 1}) {
-      wires.push_back(std::make_unique<net::FrameWire>(world.link(r), 2, net::FrameWireOptions{},
+      wires.push_back(std::make_unique<net::FrameWire>(world.link(r), net::FrameWireOptions{},
                                                        counters[r], &inboxes[r]));
     }
   }

@@ -50,9 +50,8 @@ struct Node {
       nodes.push_back(member);
     }
     membership->nodes = TeamNodes::of(nodes);
-    team.set_membership(membership);
+    team.set_membership(rank, membership);
     team.id = 9;
-    team.rank = rank;
     void* at = memory.data();
     std::size_t room = memory.size();
     team.board = Board::of_calls(

@@ -44,7 +44,7 @@ std::vector<Case> cases() {
 std::vector<Plan> in_node_order(const std::vector<Plan>& plans, const TeamNodes& nodes) {
   std::vector<Plan> renamed(plans.size());
   const auto name = [&](std::int32_t member) {
-    return member < 0 ? member : nodes.position[static_cast<std::size_t>(member)];
+    return member < 0 ? member : nodes.position_of(member);
   };
   for (const Plan& plan : plans) {
     Plan copy = plan;
@@ -97,19 +97,6 @@ PlanRequest resolved(PlanRequest request, const TeamNodes& nodes) {
   return *made;
 }
 
-TEST(TeamNodesTest, Placements) {
-  const TeamNodes by_node = TeamNodes::of(std::vector<std::int32_t>{7, 3, 7, 3, 9});
-  EXPECT_EQ(by_node.count(), 3);
-  EXPECT_EQ(by_node.order, (std::vector<std::int32_t>{0, 2, 1, 3, 4}));
-  EXPECT_EQ(by_node.begin, (std::vector<std::int32_t>{0, 2, 4, 5}));
-  EXPECT_EQ(by_node.place(3), 1);
-  EXPECT_EQ(by_node.member(1, 1), 3);
-  EXPECT_EQ(by_node.largest, 2);
-  EXPECT_FALSE(by_node.in_order);
-  EXPECT_TRUE(by_node.together(0, 2));
-  EXPECT_TRUE(TeamNodes::of(std::vector<std::int32_t>{5, 5, 2}).in_order);
-}
-
 TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
   std::uint64_t seed = 1;
   for (const Case& c : cases()) {
@@ -129,7 +116,7 @@ TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
           ASSERT_FALSE(plans.empty());
           ASSERT_TRUE(publishes_only_inside(plans, c.nodes));
           PlanRequest renamed = request;
-          renamed.root = c.nodes.position[static_cast<std::size_t>(root)];
+          renamed.root = c.nodes.position_of(root);
           // A tree of nodes combines in the order of nodes, whatever the root.
           renamed.commutative = false;
           ++seed;
@@ -276,7 +263,7 @@ TEST(PlanNodesTest, RankOrderIsKeptWhereItIsPossible) {
     request.nodes.nodes = &c.nodes;
     auto made = resolve(ESP_COLL_OPTIONS_INIT, request);
     ASSERT_TRUE(made.ok());
-    EXPECT_EQ(made->nodes.follow, c.nodes.in_order);
+    EXPECT_EQ(made->nodes.follow, c.nodes.in_order());
     const std::vector<Plan> plans = make_plans(*made);
     ASSERT_FALSE(plans.empty());
     for (const Schedule& schedule : schedules(3, c.size)) {
@@ -319,7 +306,7 @@ TeamNodes with_places(Placement how, std::int32_t nodes, std::int32_t size, unsi
 std::size_t edges_between_sockets(const std::vector<Plan>& plans, const TeamNodes& nodes) {
   const std::vector<std::int32_t>& begin = nodes.inner.front().begin;
   const auto group = [&](std::int32_t member) {
-    const std::int32_t at = nodes.position[static_cast<std::size_t>(member)];
+    const std::int32_t at = nodes.position_of(member);
     return std::upper_bound(begin.begin(), begin.end(), at) - begin.begin();
   };
   std::size_t found = 0;
@@ -337,32 +324,6 @@ Tuning following(const LevelShapes& shapes = {}) {
   tuning.inner_levels = FollowLevels::kOn;
   tuning.level_shapes = shapes;
   return tuning;
-}
-
-TEST(TeamNodesTest, InnerLevels) {
-  const std::vector<std::int32_t> node_of = {0, 0, 1, 1, 0, 0, 1, 1};
-  std::vector<InnerPlace> places = {{1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7},
-                                    {1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7}};
-  const TeamNodes two = TeamNodes::of(node_of, places);
-  EXPECT_EQ(two.order, (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
-  EXPECT_EQ(two.begin, (std::vector<std::int32_t>{0, 4, 8}));
-  ASSERT_EQ(two.inner.size(), 1U) << "NUMA nodes and caches separate nobody further";
-  EXPECT_EQ(two.inner[0].level, InnerLevel::kSocket);
-  EXPECT_EQ(two.inner[0].begin, (std::vector<std::int32_t>{0, 2, 4, 6, 8}));
-  EXPECT_EQ(two.largest, 4);
-  EXPECT_EQ(two.largest_group, 2);
-  EXPECT_EQ(two.shared_levels(1, 5), 1U);
-  EXPECT_EQ(two.shared_levels(1, 4), 0U);
-  // A member that may run anywhere: no levels in its node, as before in the other.
-  places[4] = {-1, -1, -1};
-  const TeamNodes half = TeamNodes::of(node_of, places);
-  EXPECT_EQ(half.inner[0].begin, (std::vector<std::int32_t>{0, 4, 6, 8}));
-  places[7] = {1, -1, -1};
-  places[6] = {-1, 0, 0};
-  EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
-  // Bound to cores of their own: no level either.
-  for (std::size_t m = 0; m < places.size(); ++m) places[m].fill(static_cast<std::int32_t>(m));
-  EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
 }
 
 TEST(PlanPlacesTest, CorrectForEveryPlacementAndRoot) {
@@ -395,7 +356,7 @@ TEST(PlanPlacesTest, CorrectForEveryPlacementAndRoot) {
           if (rooted) {  // each socket is entered, or left, once
             EXPECT_EQ(edges_between_sockets(plans, nodes), nodes.inner.front().begin.size() - 2);
           }
-          made->root = nodes.position[static_cast<std::size_t>(root)];
+          made->root = nodes.position_of(root);
           made->commutative = false;
           const std::vector<Schedule> all = schedules(++seed, size);
           const Schedule& schedule = all[seed % all.size()];

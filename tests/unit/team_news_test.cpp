@@ -92,7 +92,7 @@ TEST(TeamNews, WhoIsNoMemberIsNotBlamed) {
   auto membership = std::make_shared<Membership>();
   membership->ranks = {0, 1};
   membership->nodes = TeamNodes::of(std::vector<std::int32_t>{0, 1});
-  a.team.set_membership(membership);
+  a.team.set_membership(0, membership);
   a.call(1);
   a.news.ask(a.team, 1);
   News news;

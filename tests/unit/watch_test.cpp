@@ -41,7 +41,7 @@ struct Waiter {
         memory(Board::bytes_of_calls(3) + 128) {
     auto membership = std::make_shared<Membership>();
     membership->ranks = {0, 1, 2};
-    team.set_membership(membership);
+    team.set_membership(0, membership);
     void* at = memory.data();
     std::size_t room = memory.size();
     team.board = Board::of_calls(

@@ -47,7 +47,7 @@ VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem,
     nodes_.push_back(std::move(node));
   }
   for (Rank r = 0; r < ranks; ++r) {
-    add(std::make_unique<Counters>(), make_link(r, over, memory), ranks);
+    add(std::make_unique<Counters>(), make_link(r, over, memory));
   }
 }
 

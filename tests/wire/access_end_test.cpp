@@ -2,6 +2,7 @@
 // theirs.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -138,6 +139,7 @@ struct HandLink final : net::Link {
   int descriptor() const noexcept override { return -1; }
   bool arm() noexcept override { return false; }
   void say_goodbye(Rank) noexcept override {}
+  void say_goodbye_to_all() noexcept override {}
   bool drained() const noexcept override { return true; }
   std::string describe(Rank) const override { return ""; }
 
@@ -161,8 +163,16 @@ TEST(RemoteAccess, FramesByAWayThatIsNotThePeersTouchNothing) {
   } taker;
   Counters counters;
   HandLink own, other;
-  net::FrameWire own_wire(own, 3, {}, counters), other_wire(other, 3, {}, counters);
-  net::RemoteAccess access({&own_wire, nullptr, &other_wire}, taker);
+  net::FrameWire own_wire(own, {}, counters), other_wire(other, {}, counters);
+  struct TwoRoutes final : net::FrameRoutes {
+    net::FrameWire* frames_to(Rank rank) noexcept override {
+      return rank == 1 ? nullptr : wires[static_cast<std::size_t>(rank / 2)];
+    }
+    std::span<net::FrameWire* const> all_frames() const noexcept override { return wires; }
+    std::array<net::FrameWire*, 2> wires;
+  } routes;
+  routes.wires = {&own_wire, &other_wire};
+  net::RemoteAccess access(routes, taker);
   std::vector<std::byte> memory(64);
   const std::uint32_t region = access.offer(memory.data(), memory.size());
 

@@ -11,6 +11,7 @@
 
 #include "frame_world.hpp"
 #include "net/remote_access.hpp"
+#include "tests/support/one_route.hpp"
 #include "traffic.hpp"
 #include "world_kind.hpp"
 
@@ -44,10 +45,8 @@ struct Party final : MessageTaker {
   Party(FrameWorld& world, Rank rank, std::uint64_t region_bytes)
       : memory(region_bytes),
         next(static_cast<std::size_t>(world.size()), 0),
-        access(std::make_unique<net::RemoteAccess>(
-            std::vector<net::FrameWire*>(static_cast<std::size_t>(world.size()),
-                                         &world.frames(rank)),
-            *this)) {
+        routes(world.frames(rank)),
+        access(std::make_unique<net::RemoteAccess>(routes, *this)) {
     region = access->offer(memory.data(), memory.size());
     direct = access->exposed(region);
   }
@@ -62,6 +61,7 @@ struct Party final : MessageTaker {
 
   std::vector<std::byte> memory;
   std::vector<std::uint64_t> next;  // message of each rank
+  OneRoute routes;
   std::unique_ptr<net::RemoteAccess> access;
   std::uint32_t region = 0;
   net::RemoteMemory direct;

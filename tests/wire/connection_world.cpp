@@ -34,8 +34,7 @@ ConnectionWorld::ConnectionWorld(int ranks, const ConnectionWorldOptions& option
         *node.connection_port, *node.datagrams, world_.clock(r), r, count, connections));
     add(std::move(counters),
         std::make_unique<rdma::RdmaLink>(*node.datagrams, node.connections.get(), count,
-                                         options.connections_max, -1, options.log),
-        ranks);
+                                         options.connections_max, -1, options.log));
   }
 }
 

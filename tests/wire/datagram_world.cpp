@@ -8,8 +8,7 @@ DatagramWorld::DatagramWorld(int ranks, const std::string& faults, const sim::Po
     ports_.push_back(std::make_unique<sim::SimDatagramPort>(net_, r, ports));
     add(std::make_unique<Counters>(),
         std::make_unique<rdma::DatagramLink>(*ports_.back(), world_.clock(r), book(),
-                                             datagram_options(r, ranks)),
-        ranks);
+                                             datagram_options(r, ranks)));
   }
 }
 

@@ -4,13 +4,13 @@
 
 namespace espalier::test {
 
-void FrameWorld::add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link, int ranks,
+void FrameWorld::add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link,
                      net::ControlHandler* handler) {
   Node made;
   made.counters = std::move(counters);
   made.link = std::move(link);
-  made.wire = std::make_unique<net::FrameWire>(*made.link, ranks, net::FrameWireOptions{},
-                                               *made.counters, handler);
+  made.wire = std::make_unique<net::FrameWire>(*made.link, net::FrameWireOptions{}, *made.counters,
+                                               handler);
   nodes_.push_back(std::move(made));
 }
 

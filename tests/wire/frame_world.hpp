@@ -26,7 +26,7 @@ class FrameWorld : public World {
 
  protected:
   // The link counts in the counters that go with it.
-  void add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link, int ranks,
+  void add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link,
            net::ControlHandler* handler = nullptr);
 
  private:

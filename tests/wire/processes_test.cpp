@@ -66,7 +66,7 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   for (Rank r = 0; r < kProcesses; ++r) peers.push_back({r, VisiblePid(meeting.pids[r].load())});
   Counters counters;
   Doorbell doorbell(mine.bell, (*segment)->header().sleepers, asymmetric);
-  shm::ShmWire wire(**segment, peers, kProcesses, setup.options.wire, doorbell, counters);
+  shm::ShmWire wire(**segment, peers, setup.options.wire, doorbell, counters);
   const int code = exchange_all(wire, doorbell, me);
   // Nobody leaves while another may still read from here.
   meeting.done.fetch_add(1);

@@ -36,6 +36,7 @@ class StingyLink final : public net::Link {
   bool arm() noexcept override { return inner_->arm(); }
   std::uint64_t deadline_ns() const noexcept override { return inner_->deadline_ns(); }
   void say_goodbye(Rank peer) noexcept override { inner_->say_goodbye(peer); }
+  void say_goodbye_to_all() noexcept override { inner_->say_goodbye_to_all(); }
   bool drained() const noexcept override { return inner_->drained(); }
   std::string describe(Rank peer) const override { return inner_->describe(peer); }
 

@@ -24,7 +24,7 @@ TcpWorld::TcpWorld(int ranks, const net::TcpOptions& options, double refuse) {
       link =
           std::make_unique<StingyLink>(std::move(link), refuse, static_cast<std::uint64_t>(r + 1));
     }
-    add(std::move(counters), std::move(link), ranks);
+    add(std::move(counters), std::move(link));
   }
   for (Rank r = 0; r < ranks; ++r) {
     for (Rank other = 0; other < ranks; ++other) {

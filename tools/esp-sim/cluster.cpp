@@ -180,7 +180,7 @@ Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& o
   for (std::uint32_t r = 0; r < map.ranks(); ++r) membership->ranks[r] = static_cast<Rank>(r);
   for (std::uint32_t r = 0; r < map.ranks(); ++r) {
     nodes_.push_back(std::make_unique<Node>(*this, static_cast<Rank>(r)));
-    nodes_.back()->team.set_membership(membership);
+    nodes_.back()->team.set_membership(static_cast<int>(r), membership);
   }
   world_.set_turn(on_turn, this);
 }
