@@ -42,7 +42,7 @@ struct Post final : Messenger {
 
 struct Node {
   explicit Node(Rank rank, int size = 2)
-      : news(post, everybody, clock, clock, size, rank), memory(Board::bytes_of_calls(size) + 128) {
+      : news(post, everybody, clock, clock, size, rank), memory(Board::bytes_of_calls(1) + 128) {
     auto membership = std::make_shared<Membership>();
     std::vector<std::int32_t> nodes;
     for (Rank member = 0; member < size; ++member) {
@@ -55,7 +55,7 @@ struct Node {
     void* at = memory.data();
     std::size_t room = memory.size();
     team.board = Board::of_calls(
-        static_cast<std::byte*>(std::align(128, Board::bytes_of_calls(size), at, room)), size, 0);
+        static_cast<std::byte*>(std::align(128, Board::bytes_of_calls(1), at, room)), 1, 0);
     news.add(team);
   }
   void call(std::uint64_t count) {
