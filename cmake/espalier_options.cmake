@@ -65,6 +65,24 @@ function(espalier_optimised_whole target)
   set_target_properties(${target} PROPERTIES ESPALIER_LTO ON)
 endfunction()
 
+# Sources with planted bugs are not one translation unit with others: tests/swarm compiles them
+# again, and its linker must not find them in what it needs of the library.
+function(espalier_unity_apart target)
+  set(plain 0)
+  set(planted 0)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} plants REGEX "ESP_PLANT" LIMIT_COUNT 1)
+    set(kind plain)
+    if(plants)
+      set(kind planted)
+    endif()
+    math(EXPR group "${${kind}} / 8")
+    math(EXPR ${kind} "${${kind}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${kind}_${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # espalier_folder(FOLDER DEPS...): static library espalier_NAME, NAME being the last of the folder's
 # path, from all sources of the folder and of its subfolders. New files are picked up by themselves.
 # A subfolder sim is a library of its own: what users run does without the simulator.
@@ -74,6 +92,9 @@ function(espalier_folder folder)
     ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/${folder}/sim/")
   add_library(espalier_${name} STATIC ${sources})
+  if(CMAKE_UNITY_BUILD)
+    espalier_unity_apart(espalier_${name} ${sources})
+  endif()
   target_include_directories(espalier_${name} PUBLIC
     ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
   foreach(dependency ${ARGN})
