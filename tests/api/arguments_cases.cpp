@@ -219,7 +219,7 @@ void settings(const Context& context) {
     return 0;
   };
   const esp_bootstrap alone{nullptr, 0, 1, gather, nullptr};
-  for (const char* wrong : {"TRACE=maybe", "TRACE", "WIRES=udp"}) {
+  for (const char* wrong : {"COUNTERS=maybe", "TRACE", "WIRES=udp"}) {
     const char* list[] = {wrong, nullptr};
     esp_job_options options = ESP_JOB_OPTIONS_INIT;
     options.bootstrap = &alone;

@@ -40,7 +40,7 @@ struct Waiting : Node {
     watch.remove(team);
     team.active = nullptr;
   }
-  Rank blames() { return team.board.blame(team.rank, team.sequence, clock.now).rank; }
+  Rank blames() { return team.board.blame(team.row(team.rank), team.sequence, clock.now).rank; }
 
   Plan plan;
   RecvSlot slot;

@@ -8,7 +8,7 @@ usage: vm_tests.py guest FOLDER PROGRAM   boots a guest, runs all cases there, k
        vm_tests.py case FOLDER PROGRAM --gtest_list_tests    runs the program itself
 
 A guest takes seconds to boot, so there is one for all. It runs no case whose test ctest leaves out
-(ESPALIER_LEFT_OUT, a regular expression). Exit code 77 with "SKIP: reason": not run.
+(TESTS_LEFT_OUT, a regular expression). Exit code 77 with "SKIP: reason": not run.
 """
 import os
 import pathlib
@@ -44,7 +44,7 @@ def names_of(program):
 
 def cases(program):
     """Those to run, as googletest's filter."""
-    left_out = os.environ.get("ESPALIER_LEFT_OUT")
+    left_out = os.environ.get("TESTS_LEFT_OUT")
     if "ESPALIER_VM_FILTER" in os.environ or not left_out:
         return os.environ.get("ESPALIER_VM_FILTER", "*")
     return ":".join(name for name in names_of(program) if not re.search(left_out, "vm." + name))
