@@ -58,9 +58,9 @@ void ShortPath::wake(Team& team) noexcept {
   if (call.sequence - team.safe >= depth && !make_room(team, call, depth)) [[unlikely]] {
     return false;
   }
-  Board::Slot& slot = team.board.slot(team.rank, call.sequence);
+  Board::Slot& slot = team.board.slot(team.own_row(), call.sequence);
   slot.history = call.history;
-  copy(team.board.payload(slot, team.rank, call.sequence, bytes), data, bytes);
+  copy(team.board.payload(slot, team.own_row(), call.sequence, bytes), data, bytes);
   slot.turn.store(turn, std::memory_order_release);
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     wake(team);
@@ -96,7 +96,7 @@ bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcep
 void ShortPath::mismatch(Team& team, Entered call, int member) noexcept {
   const Rank other = team.members[static_cast<std::size_t>(member)];
   CallSignature mine;
-  (void)team.board.read(team.rank, call.sequence, mine);
+  (void)team.board.read(team.own_row(), call.sequence, mine);
   engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
 }
 
@@ -146,8 +146,8 @@ bool ShortPath::combine_many(Team& team, Entered call, const Reduction& what) no
   const void* operands[kBatch];
   std::size_t k = 0;
   const int size = team.size();
-  Board::Slot& mine = team.board.slot(team.rank, call.sequence);
-  const std::byte* own = team.board.payload(mine, team.rank, call.sequence, what.bytes);
+  Board::Slot& mine = team.board.slot(team.own_row(), call.sequence);
+  const std::byte* own = team.board.payload(mine, team.own_row(), call.sequence, what.bytes);
   for (int member = 0; member < size; ++member) {
     const void* operand = member == team.rank ? own : get(team, call, member, what.bytes);
     if (operand == nullptr) return false;

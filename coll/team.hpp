@@ -132,7 +132,7 @@ struct Team {
   }
   // Numbers the operation and shows it to the other members. Not yet, if a callback enters it while
   // the short path waits: they would take it that everything of that operation had been read.
-  void enter(const CallSignature& signature) noexcept {
+  [[gnu::always_inline]] void enter(const CallSignature& signature) noexcept {
     ++sequence;
     const CallSignature::Words words = signature.words();
     const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
@@ -166,6 +166,7 @@ struct Team {
     return nodes() != nullptr ? nodes()->place(member) : member;
   }
   int member_of(Rank job_rank) const noexcept;  // -1: it is none; looks at all members
+  int own_row() const noexcept { return row_; }
   // visit(member), of those about whom anything is known: this node's, and those of others that
   // were asked or have told.
   template <typename Visit>

@@ -31,6 +31,7 @@ echo "cmake $*" >> "$CALLS"
 [[ -z ${CMAKE_FAILS:-} ]] || { echo "CMake Error: no luck" && exit 1; }
 END
 stand_in "$bin" ctest << 'END'
+[[ $* == *--show-only ]] && printf '  Test  #%s\n' '1: a.b' '2: a.b.c' '3: d' '4: f' '5: Upper' && exit
 echo "ctest $*" >> "$CALLS"
 while (($#)); do [[ $1 == --output-junit ]] && report=$2; shift; done
 [[ -z ${NO_TESTS:-} ]] && case='<testcase name="a" status="run"/>'
@@ -87,10 +88,10 @@ expect 0 'ctest --preset tsan .*--tests-regex a\|b$' calls test 'a|b'
 # What is left to `all`, in which configuration; nothing where somebody says what to run.
 printf '# comment\neach ^a\\.b$  because of c\nasan ^d   e\ntsan-only ^[A-Z]|f\n' \
   > "$project/tests/left_to_all.txt"
-expect 0 'ctest --preset release .*--exclude-regex \^a\\\.b\$$' calls test
-expect 0 'ctest --preset release .*--exclude-regex \^a\\\.b\$$' calls test quick
-expect 0 'ctest --preset asan .*--exclude-regex \^a\\\.b\$\|\^d$' calls test
-expect 0 'ctest --preset tsan .*--exclude-regex \^a\\\.b\$ --tests-regex \^\[A-Z\]\|f$' calls test
+expect 0 'ctest --preset release .*--tests-information 0,0,0,2,3,4,5$' calls test
+expect 0 'ctest --preset release .*--tests-information 0,0,0,2,3,4,5$' calls test quick
+expect 0 'ctest --preset asan .*--tests-information 0,0,0,2,4,5$' calls test
+expect 0 'ctest --preset tsan .*--tests-information 0,0,0,4,5$' calls test
 expect 0 'ctest --preset asan .*/asan.xml$' calls test all
 expect 0 'ctest --preset tsan .*--tests-regex g$' calls test g
 expect 0 'ctest --preset release .*xml --tests-regex g$' calls test quick g
