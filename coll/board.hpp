@@ -117,7 +117,8 @@ class Board {
   Status reported() const noexcept;
   Rank reporter() const noexcept;
 
-  void enter(int me, std::uint64_t sequence, const CallSignature::Words& words) noexcept {
+  [[gnu::always_inline]] void enter(int me, std::uint64_t sequence,
+                                    const CallSignature::Words& words) noexcept {
     Call& entry = call(me, sequence);
     // No reader may take the old turn with the new signature. Zero only looks like "not yet".
     entry.turn.store(0, std::memory_order_relaxed);

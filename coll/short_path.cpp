@@ -124,7 +124,7 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
 // kBatch members: written after everything has been read, so `own` may be the same memory.
 [[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Entered call, const void* own,
                                                       const Reduction& what) noexcept {
-  const int size = team.size(), rank = team.rank;
+  const int size = team.size(), rank = team.own_row();
   const void* operands[kBatch];
   operands[rank] = own;
   // From the neighbour on, so that not everybody begins with the same member's line.

@@ -144,10 +144,15 @@ void combine_many(std::byte* dst, const std::byte* const* src, std::size_t k, st
 
 template <typename Op, Store store>
 void combine(void* dst, const void* const* src, std::size_t k, std::size_t count) {
-  ESP_ASSERT(k >= 1);
   if (count == 0) return;
   auto* const to = static_cast<std::byte*>(dst);
   const auto* const from = reinterpret_cast<const std::byte* const*>(src);
+  if (k == 2) {
+    // First: pairs are what trees and rings combine, and small calls count instructions.
+    const std::byte* const inputs[kFanIn] = {from[0], from[1]};
+    return combine_pass<Op, 2, store>(to, inputs, count);
+  }
+  ESP_ASSERT(k >= 1);
   if (k == 1) {
     if (to != from[0]) __builtin_memcpy(to, from[0], count * Op::kBytes);
   } else if (k <= kFanIn) {
