@@ -31,7 +31,7 @@ echo "cmake $*" >> "$CALLS"
 [[ -z ${CMAKE_FAILS:-} ]] || { echo "CMake Error: no luck" && exit 1; }
 END
 stand_in "$bin" ctest << 'END'
-[[ $* == *--show-only ]] && printf '  Test  #%s\n' '1: a.b' '2: a.b.c' '3: d' '4: f' '5: Upper' && exit
+[[ $* == *--show-only ]] && printf '  Test  #%s\n' '1: a.b' '2: a.b.c' '3: d' '4: f' '5: Up' && exit
 echo "ctest $*" >> "$CALLS"
 while (($#)); do [[ $1 == --output-junit ]] && report=$2; shift; done
 [[ -z ${NO_TESTS:-} ]] && case='<testcase name="a" status="run"/>'
