@@ -11,7 +11,7 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::uint64_t kNudgeNs = 1'000;         // after a refusal without a reason
+constexpr std::uint64_t kNudgeNs = 1'000;  // after a refusal without a reason
 constexpr double kParetoAlpha = 1.5;
 constexpr double kLongestDelay = 1000;
 constexpr std::uint16_t kSlowness = 100;

@@ -51,8 +51,8 @@ ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
           std::make_unique<ForgetfulKernel>(options.pulls_allowed[i], i % 2 == 0 ? EPERM : ENOSYS);
       wire.cma = node.kernel.get();
     }
-    node.wire = std::make_unique<shm::ShmWire>(*node.segment, peers, wire, *node.doorbell,
-                                               *node.counters);
+    node.wire =
+        std::make_unique<shm::ShmWire>(*node.segment, peers, wire, *node.doorbell, *node.counters);
     nodes_.push_back(std::move(node));
   }
 }
