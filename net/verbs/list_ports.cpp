@@ -147,11 +147,7 @@ void list_device(ibv_device* device, const Options& options, std::vector<PortInf
 // A child that is forked while the adapter uses memory may, on kernels before 5.12, take it along.
 // Comes too late, without harm, where somebody else in this process has registered memory before.
 void prepare_for_forks() noexcept {
-  // Once: two ranks of a process at the same time would each make its table.
-  static const bool prepared = [] {
-    return ibv_is_fork_initialized() == IBV_FORK_UNNEEDED || ibv_fork_init() == 0;
-  }();
-  (void)prepared;
+  if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED) (void)ibv_fork_init();
 }
 
 }  // namespace

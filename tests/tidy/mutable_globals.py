@@ -22,8 +22,6 @@ NOT_OURS = re.compile(r"^(__|_?completed|_GLOBAL_|std::__ioinit|DW\.ref\.|guard 
 # Ours, and constant once they are set. Each with its reason; the list is meant to stay short.
 CONSTANT = {
     "espalier::combine_kernel(int, esp_type)::kernels": "what this CPU can do, asked once",
-    "espalier::verbs::(anonymous namespace)::prepare_for_forks()::prepared":
-        "libibverbs is prepared, once for all ranks of the process",
     "espalier::sender()::fd": "a socket to wake sleepers by, which holds nothing of a job",
 }
 LINE = re.compile(r"^\S+\s.{7}\s(?P<section>\S+)\s+(?P<size>[0-9a-f]+)\s+(?P<name>.+)$")
