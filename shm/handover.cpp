@@ -32,6 +32,23 @@ struct Answer {
   Half proof{};
 };
 
+// A message with its bytes and room for one descriptor. Does not move: it points into itself.
+struct Envelope {
+  template <typename Content>
+  explicit Envelope(Content& content) noexcept : bytes{&content, sizeof content} {
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
+  Envelope(const Envelope&) = delete;
+  Envelope& operator=(const Envelope&) = delete;
+
+  iovec bytes;
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+};
+
 constexpr int kSliceMs = 20;                    // between two looks at the clock
 constexpr std::uint64_t kLookNs = 500'000'000;  // between two looks whether a guest is gone
 constexpr std::size_t kStrangersMax = 64;  // beside the guests, that have connected and say nothing
@@ -180,20 +197,14 @@ void Handout::serve(Descriptor& visitor) noexcept {
 bool Handout::answer(int visitor) const noexcept {
   Answer answer;
   answer.proof = half(secret_, 1);
-  iovec content{&answer, sizeof answer};
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &content;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  Envelope envelope(answer);
+  cmsghdr* rights = CMSG_FIRSTHDR(&envelope.message);
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(rights), &descriptor_, sizeof descriptor_);
   // Too many descriptors of this user are on their way: they are taken soon.
-  for (int tries = 0; ::sendmsg(visitor, &message, MSG_NOSIGNAL) < 0; ++tries) {
+  for (int tries = 0; ::sendmsg(visitor, &envelope.message, MSG_NOSIGNAL) < 0; ++tries) {
     const bool scarce = errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM;
     if (errno == EINTR) continue;
     if (!scarce || tries == 1000) return false;
@@ -235,17 +246,11 @@ Descriptor taken_from(msghdr& message) noexcept {
 // The answer of the leader, which has come or whose connection has ended.
 Result<Descriptor> read_answer(int socket, const Key& secret, Rank leader) {
   Answer answer;
-  iovec content{&answer, sizeof answer};
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &content;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  Envelope envelope(answer);
+  const ssize_t got = ::recvmsg(socket, &envelope.message, MSG_CMSG_CLOEXEC);
   const int number = got < 0 ? errno : ECONNRESET;
   if (got < 0 && (number == EAGAIN || number == EINTR)) return Descriptor();
-  Descriptor taken = taken_from(message);
+  Descriptor taken = taken_from(envelope.message);
   if (got == sizeof answer && answer.magic == Answer().magic && answer.proof == half(secret, 1)) {
     if (taken.is_open()) return taken;
     // The kernel drops what there is no number for.
