@@ -27,7 +27,6 @@ class PeerTable {
     met_.emplace_back(rank, std::move(entry));
     return *met_.back().second;
   }
-  std::size_t size() const noexcept { return met_.size(); }
   // visit(rank, entry); it may meet others, which are visited too.
   template <typename Visit>
   void for_each(Visit&& visit) const {
@@ -39,10 +38,6 @@ class PeerTable {
       if (!holds(*entry)) return false;
     }
     return true;
-  }
-  // Without what the entries own.
-  std::size_t bytes() const noexcept {
-    return index_.bytes() + met_.capacity() * sizeof(met_[0]) + met_.size() * sizeof(Entry);
   }
 
  private:

@@ -32,7 +32,6 @@ class RankMap {
     place({rank, index});
     ++size_;
   }
-  std::size_t size() const noexcept { return size_; }
   std::size_t bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
 
  private:
