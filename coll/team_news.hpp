@@ -61,9 +61,9 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   int progress() noexcept override;
   // Teams of which other nodes have told something that may end operations, for the watchdog.
   std::vector<Team*> take_changed() noexcept { return std::exchange(changed_, {}); }
-  // Nothing waits for room.
   // In which blames are dated.
   std::uint64_t machine_ns() noexcept { return machine_clock_.now_ns(); }
+  // Nothing waits for room.
   bool all_sent() const noexcept { return outbox_.empty(); }
 
  private:
