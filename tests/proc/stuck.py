@@ -195,7 +195,9 @@ def test_stacks_of_gdb():
     with esp_run("-n", 2, "--stacks", PROBE, "thread") as job:
         ask_until(job, {0: (ASLEEP, None), 1: (COMPUTES, None)})
         said = open("said").read().split(HEAD)[-1]
-        assert re.search(r"stack of rank 0:(\n    .*)+ esp_barrier .*(\n    .*)+ main ", said), said
+        # The call of the API may have become a jump to what it calls.
+        assert re.search(r"stack of rank 0:(\n    .*)+(esp_|::)barrier .*(\n    .*)+ main ",
+                         said), said
         assert re.search(r"stack of rank 1:(\n    .*)+compute.*(\n    .*)+ main ", said), said
         assert job.process.poll() is None, "the job goes on"
 
