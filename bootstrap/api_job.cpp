@@ -135,7 +135,7 @@ int esp_job_size(const esp_job* job) {
 }
 int esp_job_node(const esp_job* job, int rank) {
   if (job == nullptr || rank < 0 || rank >= job->size) return -1;
-  return job->nodes.node_of[static_cast<std::size_t>(rank)];
+  return job->directory.node_of(rank);
 }
 esp_team* esp_job_world(esp_job* job) {
   return job != nullptr ? job->world : nullptr;

@@ -232,7 +232,7 @@ esp_status fill(esp_region& region, const std::vector<std::uint64_t>& words) {
     member.bytes = told[0];
     member.number = static_cast<std::uint32_t>(told[2]);
     member.direct = {told[3], static_cast<std::uint32_t>(told[4])};
-    if (job.nodes.is_local(member.rank, job.rank)) member.pointer = job.segment->at(told[1] - 1);
+    if (job.nodes.is_local(member.rank)) member.pointer = job.segment->at(told[1] - 1);
     region.members.push_back(member);
   }
   return ESP_OK;

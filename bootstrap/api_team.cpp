@@ -86,7 +86,7 @@ std::vector<BoardPlace> board_places(const esp_team& parent, const Groups& group
     std::unordered_map<std::int32_t, std::size_t> of_node;
     for (const int member : members) {
       const Rank rank = parent.team.members[static_cast<std::size_t>(member)];
-      const std::int32_t node = job.nodes.node_of[static_cast<std::size_t>(rank)];
+      const std::int32_t node = job.directory.node_of(rank);
       const auto [at, is_new] = of_node.emplace(node, places.size());
       if (is_new) places.push_back({color, node, member});
       ++places[at->second].rows;
@@ -164,7 +164,7 @@ esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<Boa
 
 std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
                     const std::vector<std::uint64_t>& boards, std::int64_t color) {
-  const std::int32_t here = job.nodes.node_of[static_cast<std::size_t>(job.rank)];
+  const std::int32_t here = job.nodes.own;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].color != color || places[i].node != here || boards[i] == 0) continue;
     return job.segment->at(boards[i] - 1);

@@ -8,6 +8,7 @@
 
 #include "bootstrap/api.hpp"
 #include "bootstrap/config_from_env.hpp"
+#include "bootstrap/directory_maker.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/node_memory.hpp"
 #include "core/prng.hpp"
@@ -19,7 +20,30 @@
 namespace espalier {
 namespace {
 
-Outcome exchange_cards(esp_job& job) {
+// Into the directory; `mine` is this rank's.
+Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, const Card& mine,
+                   bool share) {
+  DirectoryMaker::Rules rules{.share = share, .places = job.config.levels != LevelRule::kOff};
+  Machine machine;
+  if (rules.places && !job.config.topology.empty()) {
+    auto loaded = load_machine(job.config.topology);
+    if (!loaded) return error(ESP_ERR_CONFIG, "ESPALIER_TOPOLOGY: " + loaded.error().text);
+    machine = std::move(*loaded);
+    if (machine.emulated) rules.emulated = &machine;
+  }
+  DirectoryMaker maker(mine, job.rank, rules);
+  for (Rank rank = 0; rank < job.size; ++rank) {
+    auto card = parse_card(blobs[static_cast<std::size_t>(rank)], rank);
+    if (!card) return card.error();
+    if (auto done = check_agreement(mine, job.rank, *card, rank); !done) return done;
+    maker.add(*card);
+  }
+  job.nodes = maker.nodes();
+  job.directory = maker.directory();
+  return Unit{};
+}
+
+Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
   job.nonce = std::make_unique<std::uint64_t>(job.steady_clock.now_ns() * 0x9e3779b97f4a7c15ULL ^
                                               static_cast<std::uint64_t>(::getpid()) << 32 ^
                                               reinterpret_cast<std::uint64_t>(&job));
@@ -34,12 +58,7 @@ Outcome exchange_cards(esp_job& job) {
     return error(ESP_ERR_BOOTSTRAP, fmt::format("the bootstrap returned {} cards for {} ranks",
                                                 blobs->size(), job.size));
   }
-  for (int r = 0; r < job.size; ++r) {
-    auto parsed = parse_card((*blobs)[static_cast<std::size_t>(r)], r);
-    if (!parsed) return parsed.error();
-    job.cards.push_back(*parsed);
-  }
-  return check_agreement(job.cards, job.rank);
+  return read_cards(job, *blobs, card, allows(allowed, WireKind::kShm));
 }
 
 // The network's addresses must be known before it is known whether anybody needs it; where the
@@ -70,17 +89,14 @@ std::vector<ClosedWire> without_network(const std::vector<WireKind>& allowed) {
 
 // Who shares memory with this rank, and how the others are reached.
 Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
-  job.any_threaded = std::any_of(job.cards.begin(), job.cards.end(),
-                                 [](const Card& card) { return card.progress_thread != 0; });
-  job.nodes = JobNodes::of(job.cards, job.rank, allows(allowed, WireKind::kShm));
-  auto places = inner_places(job.config, job.cards, job.nodes);
-  if (!places) return places.error();
-  job.places = std::move(*places);
-  const auto closed = job.network != nullptr ? job.network->closed() : without_network(allowed);
-  auto wires = choose_wires(job.cards, job.nodes, job.rank, allowed, closed);
+  job.any_threaded = job.directory.head().any_threaded != 0;
+  job.wire_chooser.emplace(
+      job.directory, job.nodes, job.rank, allowed,
+      job.network != nullptr ? job.network->closed() : without_network(allowed));
+  auto wires = job.wire_chooser->choose();
   if (!wires) return wires.error();
   job.peer_wires = std::move(*wires);
-  job.all_have_rdma = all_have_rdma(job.cards, allowed);
+  job.all_have_rdma = all_have_rdma(job.directory, allowed);
   if (job.nodes.locals.size() > shm::kMaxLocalRanks) {
     return error(ESP_ERR_UNSUPPORTED, fmt::format("{} ranks on one node, at most {} are possible",
                                                   job.nodes.locals.size(), shm::kMaxLocalRanks));
@@ -89,7 +105,7 @@ Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
     job.network.reset();
     return Unit{};
   }
-  return job.network->connect(job.config, job.cards, job.peer_wires, job.clock, job.counters);
+  return job.network->connect(job.config, job.directory, job.peer_wires, job.clock, job.counters);
 }
 
 // Measured with esp-bench on 2 cores, where a system call takes 1.1 us and a switch between
@@ -134,8 +150,8 @@ WaitPolicy wait_policy(const esp_job& job) {
 }
 
 Outcome make_wires(esp_job& job) {
-  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.cards, job.nodes.locals,
-                                                *job.processes, job.rank, *job.bootstrap);
+  job.liveness = std::make_unique<NodeLiveness>(*job.segment, job.nodes, *job.processes, job.rank,
+                                                *job.bootstrap);
   std::vector<shm::ShmPeer> peers;
   for (const Rank r : job.nodes.locals) peers.push_back({r, {}});
   shm::ShmOptions options;
@@ -148,8 +164,7 @@ Outcome make_wires(esp_job& job) {
   job.shm_wire =
       std::make_unique<shm::ShmWire>(*job.segment, peers, options, *job.doorbell, job.counters);
   job.pull_probes = std::make_unique<PullProbes>(
-      PullProbes::Parts{*job.segment, *job.shm_wire, job.cards, job.nodes.locals, *job.processes},
-      job.config.cma);
+      PullProbes::Parts{*job.segment, *job.shm_wire, job.nodes, *job.processes}, job.config.cma);
   return job.pull_probes->begin();
 }
 
@@ -190,8 +205,8 @@ void make_correspondence(esp_job& job) {
   if (job.network == nullptr) return;
   job.news = std::make_unique<TeamNews>(*job.network, *job.liveness, job.clock, job.steady_clock,
                                         job.size, job.rank);
-  job.leaving = std::make_unique<Leaving>(job.nodes, *job.segment, *job.liveness, *job.network,
-                                          job.clock, job.rank);
+  job.leaving =
+      std::make_unique<Leaving>(job.nodes, *job.segment, *job.liveness, *job.network, job.clock);
   job.network->attach(MessageKind::kNews, *job.news);
   job.network->attach(MessageKind::kLeaving, *job.leaving);
   job.network->on_lost([&liveness = *job.liveness](Rank rank, bool left, const Status& why) {
@@ -280,9 +295,7 @@ void add_world(esp_job& job) {
 // done by all teams, so that members with different peers cut alike.
 void span_nodes(esp_job& job, Team& team, Membership& membership) {
   std::vector<std::int32_t> node_of;
-  for (const Rank r : membership.ranks) {
-    node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
-  }
+  for (const Rank r : membership.ranks) node_of.push_back(job.directory.node_of(r));
   team.network = job.network.get();
   const WireCaps caps = job.network->common_caps();
   team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
@@ -295,8 +308,8 @@ void find_levels(const esp_job& job, Membership& membership) {
   std::vector<std::int32_t> node_of;
   std::vector<InnerPlace> place_of;
   for (const Rank r : membership.ranks) {
-    node_of.push_back(job.nodes.node_of[static_cast<std::size_t>(r)]);
-    place_of.push_back(job.places[static_cast<std::size_t>(r)]);
+    node_of.push_back(job.directory.node_of(r));
+    place_of.push_back(job.directory.site(r).place);
   }
   TeamNodes places = TeamNodes::of(node_of, place_of);
   if (places.inner.empty()) return;
@@ -338,13 +351,13 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   team.inline_limit = job.shm_wire->caps(job.rank).inline_bytes;
   auto membership = std::make_shared<Membership>();
   for (const Rank r : members) {
-    if (!job.nodes.is_local(r, job.rank)) continue;
+    if (!job.nodes.is_local(r)) continue;
     membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
   }
   const bool several = membership->bells.size() < members.size();
   membership->ranks = std::move(members);
   if (several) span_nodes(job, team, *membership);
-  if (!job.places.empty()) find_levels(job, *membership);
+  if (job.config.levels != LevelRule::kOff) find_levels(job, *membership);
   team.set_membership(team.rank, std::move(membership));
   if (several) {
     team.board = board_of_nodes(job, *handle, board);
@@ -409,7 +422,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (job->size > 1 && allows(*wires, WireKind::kShm)) {
     if (auto done = open_meeting_point(*job); !done) return done.error();
   }
-  if (auto done = exchange_cards(*job); !done) return done.error();
+  if (auto done = exchange_cards(*job, *wires); !done) return done.error();
   if (auto done = find_peers(*job, *wires); !done) return done.error();
   if (auto done = share_memory(*job); !done) return done.error();
   fill_tables(*job);

@@ -111,9 +111,8 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   return card;
 }
 
-std::vector<std::byte> card_bytes(const Card& card) {
+std::vector<std::byte> address_bytes(const Card& card) {
   std::vector<std::byte> bytes;
-  append(bytes, static_cast<const CardFields*>(&card), sizeof(CardFields));
   for (const CardAddress& address : card.addresses) {
     ESP_ASSERT(address.bytes.size() <= Card::kAddressBytesMax);
     const AddressHead head = {static_cast<std::uint16_t>(address.kind),
@@ -122,6 +121,32 @@ std::vector<std::byte> card_bytes(const Card& card) {
     append(bytes, address.bytes.data(), address.bytes.size());
   }
   return bytes;
+}
+
+std::vector<std::byte> card_bytes(const Card& card) {
+  std::vector<std::byte> bytes;
+  append(bytes, static_cast<const CardFields*>(&card), sizeof(CardFields));
+  const std::vector<std::byte> addresses = address_bytes(card);
+  append(bytes, addresses.data(), addresses.size());
+  return bytes;
+}
+
+std::optional<std::span<const std::byte>> find_address(std::span<const std::byte> addresses,
+                                                       WireKind kind) noexcept {
+  while (addresses.size() >= sizeof(AddressHead)) {
+    AddressHead head;
+    std::memcpy(&head, addresses.data(), sizeof head);
+    addresses = addresses.subspan(sizeof head);
+    if (head.bytes > addresses.size()) break;
+    if (head.kind == static_cast<std::uint16_t>(kind)) return addresses.first(head.bytes);
+    addresses = addresses.subspan(head.bytes);
+  }
+  return std::nullopt;
+}
+
+bool has_address(const Card& card, WireKind kind) noexcept {
+  return std::any_of(card.addresses.begin(), card.addresses.end(),
+                     [&](const CardAddress& address) { return address.kind == kind; });
 }
 
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
@@ -151,7 +176,7 @@ Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   return card;
 }
 
-Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
+Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank) {
   enum class Kind : std::uint8_t { kValue, kAutomaticNumber, kHash };
   static constexpr struct {
     const char* knob;
@@ -172,21 +197,18 @@ Outcome check_agreement(const std::vector<Card>& cards, Rank me) {
       {"LEVEL_SHAPES", &Card::level_shapes, Kind::kHash},
       {"WIRES", &Card::wires, Kind::kHash},
   };
-  const Card& mine = cards[static_cast<std::size_t>(me)];
-  for (std::size_t r = 0; r < cards.size(); ++r) {
-    for (const auto& [knob, value, kind] : kCommon) {
-      if (cards[r].*value == mine.*value) continue;
-      std::string text =
-          fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, r);
-      const auto shown = [knob = knob, kind = kind](std::uint64_t number) {
-        const bool automatic = number == 0 && kind == Kind::kAutomaticNumber;
-        return automatic ? "automatic" : value_text(knob, number);
-      };
-      if (kind != Kind::kHash) {
-        text += fmt::format(": {} and {}", shown(mine.*value), shown(cards[r].*value));
-      }
-      return error(ESP_ERR_CONFIG, std::move(text));
+  for (const auto& [knob, value, kind] : kCommon) {
+    if (theirs.*value == mine.*value) continue;
+    std::string text =
+        fmt::format("ESPALIER_{} differs between rank {} and rank {}", knob, me, rank);
+    const auto shown = [knob = knob, kind = kind](std::uint64_t number) {
+      const bool automatic = number == 0 && kind == Kind::kAutomaticNumber;
+      return automatic ? "automatic" : value_text(knob, number);
+    };
+    if (kind != Kind::kHash) {
+      text += fmt::format(": {} and {}", shown(mine.*value), shown(theirs.*value));
     }
+    return error(ESP_ERR_CONFIG, std::move(text));
   }
   return Unit{};
 }

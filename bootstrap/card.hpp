@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -81,9 +82,14 @@ struct Card : CardFields {
 Card make_card(const Config& config, const std::uint64_t& nonce, const shm::MeetingAddress* meeting,
                std::string_view node_name);
 std::vector<std::byte> card_bytes(const Card& card);
+std::vector<std::byte> address_bytes(const Card& card);  // the last part of these
+// In that part: the bytes of the first address of this kind; nothing: there is none.
+std::optional<std::span<const std::byte>> find_address(std::span<const std::byte> addresses,
+                                                       WireKind kind) noexcept;
+bool has_address(const Card& card, WireKind kind) noexcept;
 // `rank` is for the error text.
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank);
-// Settings that differ between two ranks, as an error; Unit when all agree.
-Outcome check_agreement(const std::vector<Card>& cards, Rank me);
+// Settings that differ between rank `me` and another, as an error; Unit when all agree.
+Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank);
 
 }  // namespace espalier

@@ -26,8 +26,8 @@ std::string pull_text(const esp_job& job) {
                   : "refused since, though it was allowed at first: " + shm::explain_denied(why);
 }
 
-std::string node_text(const Card& card) {
-  return card.node[0] != 0 ? card.node : card.host;
+std::string node_text(const Directory::Site& site) {
+  return site.node[0] != 0 ? site.node : site.host;
 }
 
 // The world's groups inside nodes.
@@ -49,9 +49,8 @@ std::string levels_text(const esp_job& job) {
 
 // Which wire, and why not another.
 std::string peer_text(const esp_job& job, Rank rank) {
-  const PeerWire& wire = job.peer_wires[static_cast<std::size_t>(rank)];
   std::string text;
-  if (wire.kind == WireKind::kShm) {
+  if (job.peer_wires[static_cast<std::size_t>(rank)] == WireKind::kShm) {
     const auto local = job.shm_wire->local(rank);
     const auto& mine = job.segment->rank_block(job.nodes.local_index);
     const bool pull = mine.may_pull[local].load(std::memory_order_relaxed) ==
@@ -60,7 +59,7 @@ std::string peer_text(const esp_job& job, Rank rank) {
   } else {
     text = job.network->describe(rank);
   }
-  std::string others = wire.others;
+  std::string others = job.wire_chooser->others(rank);
   if (const char* why = job.network != nullptr ? job.network->why_datagrams(rank) : nullptr) {
     // Not for want of being chosen.
     const std::string chosen = "ud: not needed";
@@ -92,11 +91,12 @@ std::string describe(const esp_job& job) {
   add(text, "espalier {}.{}.{}", ESP_VERSION_MAJOR, ESP_VERSION_MINOR, ESP_VERSION_PATCH);
   add(text, "job          {}", job.bootstrap->job_id());
   add(text, "bootstrap    {}", job.bootstrap->name());
-  add(text, "rank         {} of {} on {}{}", job.rank, job.size,
-      job.cards[static_cast<std::size_t>(job.rank)].host, node_text(job));
+  add(text, "rank         {} of {} on {}{}", job.rank, job.size, job.directory.site(job.rank).host,
+      node_text(job));
   add(text, "nodes        {}, {} ranks on this one, which is number {} ({})", job.nodes.count(),
-      job.nodes.locals.size(), job.nodes.node_of[static_cast<std::size_t>(job.rank)],
-      node_rule_text(job));
+      job.nodes.locals.size(), job.nodes.own, node_rule_text(job));
+  add(text, "directory    {} bytes for {} ranks, {}", job.directory.block().size(), job.size,
+      job.directory.is_shared() ? "one for the ranks of this node" : "of this rank alone");
   add(text, "levels       {}", levels_text(job));
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
       job.nodes.usable_cpus, job.nodes.machine_ranks,
@@ -121,8 +121,8 @@ std::string describe(const esp_job& job) {
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");
   for (Rank r = 0; r < job.size; ++r) {
-    const Card& card = job.cards[static_cast<std::size_t>(r)];
-    add(text, "  rank {:<4} pid {:<8} on {:<16} {}", r, card.pid, node_text(card),
+    add(text, "  rank {:<4} pid {:<8} on {:<16} {}", r, job.directory.pid(r),
+        node_text(job.directory.site(r)),
         r == job.rank ? std::string("this rank") : peer_text(job, r));
   }
   return text;

@@ -16,7 +16,6 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
 #include "bootstrap/job_nodes.hpp"
-#include "bootstrap/job_places.hpp"
 #include "bootstrap/leaving.hpp"
 #include "bootstrap/level_shapes.hpp"
 #include "bootstrap/network.hpp"
@@ -150,11 +149,12 @@ struct esp_job {
   std::unique_ptr<espalier::Bootstrap> bootstrap;
   espalier::Rank rank = 0;
   int size = 1;
-  std::vector<espalier::Card> cards;  // by rank
+  espalier::Directory directory;
+  std::optional<espalier::shm::FileView> directory_view;  // where the node's ranks share one
   espalier::JobNodes nodes;
-  std::vector<espalier::InnerPlace> places;  // by rank; empty: levels are not followed
   espalier::LevelShapes level_shapes;
-  std::vector<espalier::PeerWire> peer_wires;  // by rank
+  std::optional<espalier::WireChooser> wire_chooser;
+  std::vector<espalier::WireKind> peer_wires;  // by rank
   bool all_have_rdma = false;                  // and it comes before TCP: the same on all ranks
   bool threaded = false;                       // this rank has a progress thread
   bool any_threaded = false;                   // some rank has: then nobody takes the short path

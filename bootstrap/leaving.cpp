@@ -38,13 +38,13 @@ std::optional<LeavingMessage> parse_leaving(std::span<const std::byte> bytes,
 }
 
 Leaving::Leaving(const JobNodes& nodes, shm::Segment& segment, Liveness& liveness,
-                 Messenger& messenger, Clock& clock, Rank me) noexcept
+                 Messenger& messenger, Clock& clock) noexcept
     : nodes_(nodes),
       segment_(segment),
       liveness_(liveness),
       messenger_(messenger),
       clock_(clock),
-      own_node_(static_cast<std::size_t>(nodes.node_of[static_cast<std::size_t>(me)])) {}
+      own_node_(static_cast<std::size_t>(nodes.own)) {}
 
 std::size_t Leaving::rounds() const noexcept {
   return static_cast<std::size_t>(std::bit_width(nodes_.leaders.size() - 1));
@@ -114,7 +114,7 @@ bool Leaving::tell(Rank to, const LeavingMessage& message) noexcept {
 }
 
 void Leaving::heard(Rank from, std::span<const std::byte> bytes) noexcept {
-  const auto message = parse_leaving(bytes, static_cast<int>(nodes_.node_of.size()));
+  const auto message = parse_leaving(bytes, nodes_.ranks);
   if (!message || !is_leader()) return;
   if (message->abandoned != 0) return abandon();
   if (abandoned_) {  // It does not know.

@@ -55,7 +55,7 @@ class Leaving final : public MessageHandler, public Agent {
   static constexpr std::size_t kSteps = 2, kRounds = 31;
 
   Leaving(const JobNodes& nodes, shm::Segment& segment, Liveness& liveness, Messenger& messenger,
-          Clock& clock, Rank me) noexcept;
+          Clock& clock) noexcept;
 
   // This rank has done the step. `found`: by this rank.
   void reach(Step step, const FoundMismatch& found = {}) noexcept;

@@ -1,17 +1,16 @@
 #include "bootstrap/network.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 namespace espalier {
 namespace {
 
-// Without addresses: the card has none.
-Result<net::TcpContact> tcp_contact(const Card& card, Rank rank) {
-  for (const CardAddress& address : card.addresses) {
-    if (address.kind == WireKind::kTcp) return net::parse_contact(address.bytes, rank);
-  }
-  return net::TcpContact();
+// Without addresses: the rank has none.
+Result<net::TcpContact> tcp_contact(const Directory& directory, Rank rank) {
+  const auto bytes = directory.address(rank, WireKind::kTcp);
+  return bytes ? net::parse_contact(*bytes, rank) : net::TcpContact();
 }
 
 }  // namespace
@@ -81,49 +80,45 @@ std::vector<CardAddress> Network::addresses() const {
   return all;
 }
 
-Outcome Network::connect(const Config& config, const std::vector<Card>& cards,
-                         const std::vector<PeerWire>& wires, Clock& clock, Counters& counters) {
-  const auto nobody = [&](auto takes) {
-    return std::none_of(wires.begin(), wires.end(), [&](const auto& w) { return takes(w.kind); });
-  };
-  if (nobody(is_rdma)) rdma_.reset();
-  if (nobody([](WireKind kind) { return kind == WireKind::kTcp; })) tcp_.reset();
-  way_of_.resize(cards.size());
+Outcome Network::connect(const Config& config, const Directory& directory,
+                         const std::vector<WireKind>& wires, Clock& clock, Counters& counters) {
+  directory_ = &directory;
+  wires_ = &wires;
+  const auto is_tcp = [](WireKind kind) { return kind == WireKind::kTcp; };
+  if (std::ranges::none_of(wires, is_rdma)) rdma_.reset();
+  if (std::ranges::none_of(wires, is_tcp)) tcp_.reset();
   net::ControlHandler& handler = *this;
-  const auto add_way = [&](net::Link& link, auto takes) {
+  const auto add_way = [&](net::Link& link, std::initializer_list<WireKind> kinds) {
     ways_.push_back(std::make_unique<Way>(link, counters, handler));
     frames_.push_back(&ways_.back()->wire);
-    for (std::size_t r = 0; r < wires.size(); ++r) {
-      if (takes(wires[r].kind)) way_of_[r] = ways_.back().get();
-    }
+    for (const WireKind kind : kinds) way_by_[static_cast<std::size_t>(kind)] = ways_.back().get();
   };
   if (rdma_ != nullptr) {
-    auto done = rdma_->connect(config, cards, identity_.rank, wires, connections_max_, clock,
+    auto done = rdma_->connect(config, directory, identity_.rank, wires, connections_max_, clock,
                                counters, log_);
     if (!done) return done;
-    add_way(rdma_->link(), is_rdma);
+    add_way(rdma_->link(), {WireKind::kRc, WireKind::kUd});
   }
   if (tcp_ != nullptr) {
-    if (auto done = connect_tcp(cards, wires); !done) return done;
-    add_way(*tcp_, [](WireKind kind) { return kind == WireKind::kTcp; });
+    if (auto done = connect_tcp(); !done) return done;
+    add_way(*tcp_, {WireKind::kTcp});
   }
   return Unit{};
 }
 
 // All are read once, so that one which makes no sense is found before anything is sent.
-Outcome Network::connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires) {
-  for (std::size_t r = 0; r < cards.size(); ++r) {
-    if (wires[r].kind != WireKind::kTcp) continue;
-    const auto contact = tcp_contact(cards[r], static_cast<Rank>(r));
+Outcome Network::connect_tcp() {
+  for (Rank rank = 0; rank < directory_->size(); ++rank) {
+    if ((*wires_)[static_cast<std::size_t>(rank)] != WireKind::kTcp) continue;
+    const auto contact = tcp_contact(*directory_, rank);
     if (!contact) return contact.error();
   }
-  cards_ = &cards;
   tcp_->ask_for_contacts(*this);
   return Unit{};
 }
 
 net::TcpContact Network::contact_of(Rank rank) const {
-  auto contact = tcp_contact((*cards_)[static_cast<std::size_t>(rank)], rank);
+  auto contact = tcp_contact(*directory_, rank);
   return contact ? std::move(*contact) : net::TcpContact();
 }
 
@@ -176,7 +171,7 @@ std::string Network::describe(Rank rank) const {
 }
 
 const char* Network::why_datagrams(Rank rank) const noexcept {
-  const Way* way = way_of_[static_cast<std::size_t>(rank)];
+  const Way* way = way_of(rank);
   const bool by_rdma = rdma_ != nullptr && way != nullptr && &way->link == &rdma_->link();
   return by_rdma ? rdma_->why_datagrams(rank) : nullptr;
 }

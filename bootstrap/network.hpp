@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/directory.hpp"
 #include "bootstrap/rdma_stack.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "core/clock.hpp"
@@ -51,16 +51,16 @@ class Network final : public Messenger,
   // For the own card.
   std::vector<CardAddress> addresses() const;
   const std::vector<ClosedWire>& closed() const noexcept { return closed_; }
-  // Cards and wires outlive this.
-  Outcome connect(const Config& config, const std::vector<Card>& cards,
-                  const std::vector<PeerWire>& wires, Clock& clock, Counters& counters);
+  // `wires`: what was chosen for each rank; it and the directory outlive this.
+  Outcome connect(const Config& config, const Directory& directory,
+                  const std::vector<WireKind>& wires, Clock& clock, Counters& counters);
 
   // From here on: connected. A rank is one of another node.
   Wire& wire_to(Rank rank) noexcept override { return way(rank).wire; }
   // What every way can do.
   WireCaps common_caps() const noexcept;
   net::FrameWire* frames_to(Rank rank) noexcept override {
-    Way* to = way_of_[static_cast<std::size_t>(rank)];
+    Way* to = way_of(rank);
     return to != nullptr ? &to->wire : nullptr;
   }
   std::span<net::FrameWire* const> all_frames() const noexcept override { return frames_; }
@@ -107,9 +107,13 @@ class Network final : public Messenger,
   Network(const Identity& identity, const Log& log) noexcept : identity_(identity), log_(log) {}
   Outcome open_tcp(const Config& config, Clock& clock, Counters& counters);
   Outcome open_rdma(const Config& config, const std::vector<WireKind>& allowed);
-  Outcome connect_tcp(const std::vector<Card>& cards, const std::vector<PeerWire>& wires);
+  Outcome connect_tcp();
+  // nullptr: a rank of this node.
+  Way* way_of(Rank rank) const noexcept {
+    return way_by_[static_cast<std::size_t>((*wires_)[static_cast<std::size_t>(rank)])];
+  }
   Way& way(Rank rank) const noexcept {
-    Way* found = way_of_[static_cast<std::size_t>(rank)];
+    Way* found = way_of(rank);
     ESP_ASSERT(found != nullptr);
     return *found;
   }
@@ -125,8 +129,9 @@ class Network final : public Messenger,
   std::unique_ptr<RdmaStack> rdma_;    // likewise
   std::vector<std::unique_ptr<Way>> ways_;
   std::vector<net::FrameWire*> frames_;  // theirs
-  const std::vector<Card>* cards_ = nullptr;
-  std::vector<Way*> way_of_;                      // by rank; nullptr: this node's
+  const Directory* directory_ = nullptr;
+  const std::vector<WireKind>* wires_ = nullptr;  // by rank
+  std::array<Way*, 5> way_by_ = {};               // by WireKind
   std::array<MessageHandler*, 3> handlers_ = {};  // by MessageKind
   Lost lost_;
 };

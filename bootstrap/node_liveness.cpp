@@ -7,20 +7,14 @@
 
 namespace espalier {
 
-NodeLiveness::NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards,
-                           const RankList& locals, NodeProcesses& processes, Rank me,
-                           Bootstrap& bootstrap)
-    : segment_(segment),
-      cards_(cards),
-      locals_(locals),
-      processes_(processes),
-      me_(me),
-      bootstrap_(bootstrap) {}
+NodeLiveness::NodeLiveness(shm::Segment& segment, const JobNodes& nodes, NodeProcesses& processes,
+                           Rank me, Bootstrap& bootstrap)
+    : segment_(segment), nodes_(nodes), processes_(processes), me_(me), bootstrap_(bootstrap) {}
 
 // Of a rank that holds no lock. What cannot be looked up: one that has had it is gone, and one that
 // is about to take it is there as long as it can be met.
 bool NodeLiveness::process_gone(Rank rank, bool joined) noexcept {
-  const Card& card = cards_[static_cast<std::size_t>(rank)];
+  const Card& card = nodes_.card(rank);
   if (processes_.in_own_namespace(rank) && card.pid_start != 0) {
     if (const auto state = process_state(processes_.pid(rank))) {
       return state->letter == 0 || state->letter == 'Z' || state->letter == 'X' ||
@@ -39,7 +33,7 @@ void NodeLiveness::look() noexcept {
   // Clocks of time namespaces differ: a later look than now was none of this rank's time.
   if (looked <= now && now - looked < kLookNs) return;
   if (!lives.looked_ns.compare_exchange_strong(looked, now, std::memory_order_relaxed)) return;
-  for (const Rank rank : locals_) {
+  for (const Rank rank : nodes_.locals) {
     if (rank != me_ && !has_left(rank) && !known_dead(rank)) (void)has_died_here(rank);
   }
 }
@@ -57,7 +51,7 @@ void NodeLiveness::note_dead(Rank rank) {
 bool NodeLiveness::known_dead(Rank rank) const noexcept {
   const auto known = fates_.find(rank);
   if (known != fates_.end() && known->second.dead) return true;
-  const std::uint32_t local = locals_.index_of(rank);
+  const std::uint32_t local = nodes_.locals.index_of(rank);
   return local != RankMap::kNone &&
          segment_.rank_block(local).flags.lost.load(std::memory_order_acquire) != 0;
 }
@@ -69,7 +63,7 @@ bool NodeLiveness::is_dead(Rank rank) noexcept {
 
 // Asks the kernel about a rank of this node, and tells the others.
 bool NodeLiveness::has_died_here(Rank rank) noexcept {
-  const std::uint32_t local = locals_.index_of(rank);
+  const std::uint32_t local = nodes_.locals.index_of(rank);
   if (local == RankMap::kNone) return false;
   const bool joined = segment_.has_joined(local);
   if (segment_.holds_lock(local)) return false;
@@ -90,7 +84,7 @@ Status NodeLiveness::first_lost() noexcept {
   for (const auto& [rank, fate] : fates_) {
     if (fate.dead) consider(rank);
   }
-  for (const Rank rank : locals_) {
+  for (const Rank rank : nodes_.locals) {
     if (known_dead(rank) || has_died_here(rank)) consider(rank);
   }
   return first != kNoRank ? loss(first) : Status();
@@ -110,19 +104,19 @@ void NodeLiveness::note_lost(Rank rank, bool left, const Status& why) noexcept {
 }
 
 bool NodeLiveness::is_stopped(Rank rank) noexcept {
-  if (!locals_.contains(rank)) return false;
+  if (!nodes_.locals.contains(rank)) return false;
   const char letter = process_state(processes_.pid(rank)).value_or(ProcessState()).letter;
   return letter == 'T' || letter == 't';
 }
 
 bool NodeLiveness::is_leaving(Rank rank) noexcept {
-  const std::uint32_t local = locals_.index_of(rank);
+  const std::uint32_t local = nodes_.locals.index_of(rank);
   return local != RankMap::kNone &&
          segment_.rank_block(local).flags.leaving.load(std::memory_order_acquire) != 0;
 }
 
 bool NodeLiveness::has_left(Rank rank) noexcept {
-  const std::uint32_t local = locals_.index_of(rank);
+  const std::uint32_t local = nodes_.locals.index_of(rank);
   if (local != RankMap::kNone) {
     return segment_.rank_block(local).flags.left.load(std::memory_order_acquire) != 0;
   }

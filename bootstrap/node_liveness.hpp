@@ -8,14 +8,12 @@
 #pragma once
 
 #include <unordered_map>
-#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/card.hpp"
+#include "bootstrap/job_nodes.hpp"
 #include "bootstrap/node_processes.hpp"
 #include "core/clock.hpp"
 #include "core/liveness.hpp"
-#include "core/rank_list.hpp"
 #include "shm/segment.hpp"
 
 namespace espalier {
@@ -24,9 +22,9 @@ class NodeLiveness final : public Liveness {
  public:
   static constexpr std::uint64_t kLookNs = 15'000'000;
 
-  // All outlive this object. Local indices are the positions in `locals` (job ranks).
-  NodeLiveness(shm::Segment& segment, const std::vector<Card>& cards, const RankList& locals,
-               NodeProcesses& processes, Rank me, Bootstrap& bootstrap);
+  // All outlive this object.
+  NodeLiveness(shm::Segment& segment, const JobNodes& nodes, NodeProcesses& processes, Rank me,
+               Bootstrap& bootstrap);
 
   std::uint64_t changes() noexcept override;
   bool is_dead(Rank rank) noexcept override;
@@ -55,8 +53,7 @@ class NodeLiveness final : public Liveness {
   void look() noexcept;
 
   shm::Segment& segment_;
-  const std::vector<Card>& cards_;
-  const RankList& locals_;
+  const JobNodes& nodes_;
   std::unordered_map<Rank, Fate> fates_;
   std::uint64_t changes_ = 1;  // of these
   SteadyClock clock_;

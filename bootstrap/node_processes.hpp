@@ -6,17 +6,16 @@
 #pragma once
 
 #include <map>
-#include <vector>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/job_nodes.hpp"
 #include "core/visible_pid.hpp"
 
 namespace espalier {
 
 class NodeProcesses {
  public:
-  // `cards` outlives this object.
-  NodeProcesses(const std::vector<Card>& cards, Rank me) noexcept : cards_(cards), me_(me) {}
+  // `nodes` outlives this object.
+  NodeProcesses(const JobNodes& nodes, Rank me) noexcept : nodes_(nodes), me_(me) {}
 
   // Of ranks of this node. None: it cannot be seen from here.
   VisiblePid pid(Rank rank);
@@ -25,9 +24,7 @@ class NodeProcesses {
   bool is_own(Rank rank) { return pid(rank) == VisiblePid::self(); }
 
  private:
-  const Card& card(Rank rank) const noexcept { return cards_[static_cast<std::size_t>(rank)]; }
-
-  const std::vector<Card>& cards_;
+  const JobNodes& nodes_;
   Rank me_;
   std::map<Rank, VisiblePid> asked_;  // of other namespaces
 };

@@ -11,7 +11,7 @@ Outcome PullProbes::begin() {
     text_ = "off: ESPALIER_CMA=off";
     return Unit{};
   }
-  for (const Rank rank : parts_.locals) {
+  for (const Rank rank : parts_.nodes.locals) {
     if (parts_.processes.in_own_namespace(rank)) {
       ask(rank);
     } else {
@@ -35,7 +35,7 @@ int PullProbes::progress() noexcept {
 }
 
 void PullProbes::ask(Rank rank) {
-  const Card& card = parts_.cards[static_cast<std::size_t>(rank)];
+  const Card& card = parts_.nodes.card(rank);
   const VisiblePid pid = parts_.processes.pid(rank);
   const auto [access, number] = shm::probe_pull(pid, card.nonce_address, card.nonce);
   parts_.wire.set_process(rank, pid);

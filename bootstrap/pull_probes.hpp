@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/job_nodes.hpp"
 #include "bootstrap/node_processes.hpp"
 #include "core/config.hpp"
-#include "core/rank_list.hpp"
 #include "core/worker.hpp"
 #include "shm/segment.hpp"
 #include "shm/shm_wire.hpp"
@@ -25,8 +24,7 @@ class PullProbes final : public Agent {
   struct Parts {
     shm::Segment& segment;
     shm::ShmWire& wire;
-    const std::vector<Card>& cards;
-    const RankList& locals;
+    const JobNodes& nodes;
     NodeProcesses& processes;
   };
   PullProbes(const Parts& parts, CmaMode mode) noexcept : parts_(parts), mode_(mode) {}

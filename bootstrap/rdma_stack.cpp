@@ -23,13 +23,6 @@ std::uint64_t silence_ns(const Config& config) noexcept {
   return std::max(kSilenceNs, to_ns(config.timeout));
 }
 
-// Of the job: equal on all ranks, different from that of any other job.
-std::uint64_t epoch_of(const std::vector<Card>& cards) noexcept {
-  std::uint64_t epoch = 0;
-  for (const Card& card : cards) epoch = (epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
-  return epoch;
-}
-
 std::string why_none_usable(const std::vector<verbs::PortInfo>& all) {
   if (all.empty()) return "no RDMA device: " + verbs::why_no_device();
   std::string why;
@@ -147,14 +140,14 @@ std::vector<CardAddress> RdmaStack::addresses() const {
   return all;
 }
 
-Outcome RdmaStack::connect(const Config& config, const std::vector<Card>& cards, Rank me,
-                           const std::vector<PeerWire>& wires, std::uint32_t connections_max,
+Outcome RdmaStack::connect(const Config& config, const Directory& directory, Rank me,
+                           const std::vector<WireKind>& wires, std::uint32_t connections_max,
                            Clock& clock, Counters& counters, const Log& log) {
-  const auto ranks = static_cast<std::uint32_t>(cards.size());
-  cards_ = &cards;
+  const auto ranks = static_cast<std::uint32_t>(directory.size());
+  directory_ = &directory;
   wires_ = &wires;
   rdma::DatagramLinkOptions options;
-  options.me = {epoch_of(cards), me, ranks};
+  options.me = {directory.head().epoch, me, ranks};
   options.give_up_ns = silence_ns(config);
   // Who is not to be silent for long is asked as soon.
   options.keepalive_ns = std::min(options.keepalive_ns, options.give_up_ns);
@@ -214,13 +207,13 @@ void RdmaStack::let_go(const void* memory) noexcept {
 }
 
 Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {
-  const auto address = rdma_address((*cards_)[static_cast<std::size_t>(rank)], rank);
+  const auto address = rdma_address(*directory_, rank);
   if (!address) return address.error();
   return address.value().value_or(rdma::PortAddress());  // zeros: it has none
 }
 
 bool RdmaStack::has_connections(Rank rank) const {
-  return (*wires_)[static_cast<std::size_t>(rank)].kind != WireKind::kUd;
+  return (*wires_)[static_cast<std::size_t>(rank)] != WireKind::kUd;
 }
 
 }  // namespace espalier

@@ -45,10 +45,10 @@ class RdmaStack final : private rdma::AddressBook {
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
 
-  // `wires`: what was chosen for each rank; it and the cards outlive this. `connections_max`: peers
-  // that get a connection.
-  Outcome connect(const Config& config, const std::vector<Card>& cards, Rank me,
-                  const std::vector<PeerWire>& wires, std::uint32_t connections_max, Clock& clock,
+  // `wires`: what was chosen for each rank; it and the directory outlive this. `connections_max`:
+  // peers that get a connection.
+  Outcome connect(const Config& config, const Directory& directory, Rank me,
+                  const std::vector<WireKind>& wires, std::uint32_t connections_max, Clock& clock,
                   Counters& counters, const Log& log);
 
   // From here on: connected.
@@ -82,8 +82,8 @@ class RdmaStack final : private rdma::AddressBook {
   std::unique_ptr<MemoryWatch> watch_;          // nullptr: no cache of registrations
   std::unique_ptr<DescriptorSet> descriptors_;  // of both ports
   std::string why_no_connections_;
-  const std::vector<Card>* cards_ = nullptr;
-  const std::vector<PeerWire>* wires_ = nullptr;
+  const Directory* directory_ = nullptr;
+  const std::vector<WireKind>* wires_ = nullptr;
   std::unique_ptr<rdma::DatagramLink> datagrams_;
   std::unique_ptr<rdma::ConnectionLink> connections_;
   std::unique_ptr<rdma::RdmaLink> link_;

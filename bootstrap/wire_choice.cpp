@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
-
-#include "net/verbs/address.hpp"
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -30,64 +30,8 @@ std::string known_names() {
   return names(all);
 }
 
-bool has_address(const Card& card, WireKind kind) {
-  return std::any_of(card.addresses.begin(), card.addresses.end(),
-                     [&](const CardAddress& address) { return address.kind == kind; });
-}
-
-// What a rank's datagrams are sent from; nothing where there are none.
-using RdmaEnd = std::optional<verbs::Endpoint>;
-
-Result<RdmaEnd> rdma_end(const Card& card, Rank rank) {
-  const auto address = rdma_address(card, rank);
-  if (!address) return address.error();
-  if (!address.value()) return RdmaEnd();
-  auto parsed = verbs::parse_address(*address.value());
-  if (parsed) return RdmaEnd(*parsed);
-  return error(
-      ESP_ERR_BOOTSTRAP,
-      fmt::format("the RDMA address of rank {} makes no sense: {}", rank, parsed.error().text),
-      rank);
-}
-
-// The choice of one rank.
-struct Chooser {
-  const std::vector<Card>& cards;
-  const JobNodes& nodes;
-  const Rank me;
-  const std::vector<WireKind>& allowed;
-  const std::vector<ClosedWire>& closed;
-  RdmaEnd mine;
-
-  const Card& card(Rank rank) const { return cards[static_cast<std::size_t>(rank)]; }
-
-  std::string why_closed(WireKind kind) const {
-    for (const ClosedWire& wire : closed) {
-      if (wire.kind == kind) return "not here: " + wire.why;
-    }
-    return "not open here";
-  }
-
-  // Empty: this wire reaches the rank.
-  std::string obstacle(Rank rank, const RdmaEnd& theirs, WireKind kind) const {
-    if (kind == WireKind::kShm) {
-      return nodes.is_local(me, rank) ? "" : why_no_memory(card(me), card(rank));
-    }
-    if (!has_address(card(me), kind)) return why_closed(kind);
-    if (!has_address(card(rank), kind)) return "not open there";
-    if (!is_rdma(kind)) return "";
-    if (!mine || !theirs) return "no datagrams, which carry its letters";
-    return why_apart(*mine, *theirs);
-  }
-
-  // Empty: as far as addresses tell these two ports reach each other.
-  static std::string why_apart(const verbs::Endpoint& mine, const verbs::Endpoint& theirs);
-
-  // Empty `kind`: none reaches it.
-  std::optional<WireKind> choose(Rank rank, const RdmaEnd& theirs, std::string& others) const;
-};
-
-std::string Chooser::why_apart(const verbs::Endpoint& mine, const verbs::Endpoint& theirs) {
+// Empty: as far as addresses tell these two ports reach each other.
+std::string why_apart(const verbs::Endpoint& mine, const verbs::Endpoint& theirs) {
   if (mine.link != theirs.link) {
     return fmt::format("{} there, {} here", link_layer_name(theirs.link),
                        link_layer_name(mine.link));
@@ -110,30 +54,6 @@ std::string Chooser::why_apart(const verbs::Endpoint& mine, const verbs::Endpoin
   if (verbs::stands_for_ipv4(theirs.gid) == ipv4) return "";
   return fmt::format("its port has {} IPv4 address, the one here has {}", ipv4 ? "no" : "an",
                      ipv4 ? "one" : "none");
-}
-
-std::optional<WireKind> Chooser::choose(Rank rank, const RdmaEnd& theirs,
-                                        std::string& others) const {
-  // Nothing is better than shared memory where it is allowed: the layers above rely on that.
-  std::vector<WireKind> in_order = allowed;
-  std::stable_partition(in_order.begin(), in_order.end(),
-                        [](WireKind kind) { return kind == WireKind::kShm; });
-  std::optional<WireKind> found;
-  std::vector<std::string> reasons;
-  for (const WireKind kind : in_order) {
-    const std::string why_not = found ? "not needed" : obstacle(rank, theirs, kind);
-    if (why_not.empty()) {
-      found = kind;
-    } else {
-      reasons.push_back(fmt::format("{}: {}", wire_name(kind), why_not));
-    }
-  }
-  for (const Known& known : kKnown) {
-    if (allows(allowed, known.kind)) continue;
-    reasons.push_back(fmt::format("{}: excluded by WIRES", known.name));
-  }
-  others = fmt::format("{}", fmt::join(reasons, ", "));
-  return found;
 }
 
 }  // namespace
@@ -176,54 +96,121 @@ bool wants_connections(const std::vector<WireKind>& wires) noexcept {
   return connections < std::find(wires.begin(), wires.end(), WireKind::kUd);
 }
 
-bool all_have_rdma(const std::vector<Card>& cards, const std::vector<WireKind>& wires) noexcept {
+bool all_have_rdma(const Directory& directory, const std::vector<WireKind>& wires) noexcept {
   const auto network = std::find_if(wires.begin(), wires.end(),
                                     [](WireKind kind) { return kind != WireKind::kShm; });
-  return network != wires.end() && is_rdma(*network) &&
-         std::all_of(cards.begin(), cards.end(),
-                     [](const Card& card) { return has_address(card, WireKind::kUd); });
+  return network != wires.end() && is_rdma(*network) && directory.head().all_have_datagrams != 0;
 }
 
-Result<std::optional<rdma::PortAddress>> rdma_address(const Card& card, Rank rank) {
-  for (const CardAddress& one : card.addresses) {
-    if (one.kind != WireKind::kUd) continue;
-    rdma::PortAddress address;
-    if (one.bytes.size() != address.bytes.size()) {
-      return error(ESP_ERR_BOOTSTRAP,
-                   fmt::format("the RDMA address of rank {} has {} bytes, not {}", rank,
-                               one.bytes.size(), address.bytes.size()),
-                   rank);
-    }
-    std::copy(one.bytes.begin(), one.bytes.end(), address.bytes.begin());
-    return std::optional(address);
+Result<std::optional<rdma::PortAddress>> rdma_address(const Directory& directory, Rank rank) {
+  const auto bytes = directory.address(rank, WireKind::kUd);
+  if (!bytes) return std::optional<rdma::PortAddress>();
+  rdma::PortAddress address;
+  if (bytes->size() != address.bytes.size()) {
+    return error(ESP_ERR_BOOTSTRAP,
+                 fmt::format("the RDMA address of rank {} has {} bytes, not {}", rank,
+                             bytes->size(), address.bytes.size()),
+                 rank);
   }
-  return std::optional<rdma::PortAddress>();
+  std::copy(bytes->begin(), bytes->end(), address.bytes.begin());
+  return std::optional(address);
 }
 
-Result<std::vector<PeerWire>> choose_wires(const std::vector<Card>& cards, const JobNodes& nodes,
-                                           Rank me, const std::vector<WireKind>& allowed,
-                                           const std::vector<ClosedWire>& closed) {
-  std::vector<PeerWire> chosen(cards.size());
-  Chooser chooser{cards, nodes, me, allowed, closed, {}};
-  auto mine = rdma_end(chooser.card(me), me);
+WireChooser::WireChooser(const Directory& directory, const JobNodes& nodes, Rank me,
+                         std::vector<WireKind> allowed, std::vector<ClosedWire> closed)
+    : directory_(directory),
+      nodes_(nodes),
+      me_(me),
+      allowed_(std::move(allowed)),
+      closed_(std::move(closed)) {
+  // Nothing is better than shared memory where it is allowed: the layers above rely on that.
+  std::stable_partition(allowed_.begin(), allowed_.end(),
+                        [](WireKind kind) { return kind == WireKind::kShm; });
+}
+
+// What the rank's datagrams are sent from; nothing where there are none.
+Result<WireChooser::RdmaEnd> WireChooser::rdma_end(Rank rank) const {
+  const auto address = rdma_address(directory_, rank);
+  if (!address) return address.error();
+  if (!address.value()) return RdmaEnd();
+  auto parsed = verbs::parse_address(*address.value());
+  if (parsed) return RdmaEnd(*parsed);
+  return error(
+      ESP_ERR_BOOTSTRAP,
+      fmt::format("the RDMA address of rank {} makes no sense: {}", rank, parsed.error().text),
+      rank);
+}
+
+std::string WireChooser::why_closed(WireKind kind) const {
+  for (const ClosedWire& wire : closed_) {
+    if (wire.kind == kind) return "not here: " + wire.why;
+  }
+  return "not open here";
+}
+
+// Why two ranks are not on one node.
+std::string WireChooser::why_no_memory(Rank rank) const {
+  const Directory::Site &mine = directory_.site(me_), &theirs = directory_.site(rank);
+  if (mine.machine != theirs.machine || std::strcmp(mine.node, theirs.node) != 0) {
+    return "another node";
+  }
+  for (const auto& [site, where] : {std::pair(&mine, "here"), std::pair(&theirs, "there")}) {
+    if (!can_share_memory(site->machine, site->net_namespace)) {
+      return fmt::format("no Unix sockets or no /proc {}", where);
+    }
+  }
+  return "another network namespace of this machine";
+}
+
+// Empty: this wire reaches the rank.
+std::string WireChooser::obstacle(Rank rank, const RdmaEnd& theirs, WireKind kind) const {
+  if (kind == WireKind::kShm) return nodes_.is_local(rank) ? "" : why_no_memory(rank);
+  if (!directory_.has(me_, kind)) return why_closed(kind);
+  if (!directory_.has(rank, kind)) return "not open there";
+  if (!is_rdma(kind)) return "";
+  if (!mine_ || !theirs) return "no datagrams, which carry its letters";
+  return why_apart(*mine_, *theirs);
+}
+
+std::string WireChooser::others(Rank rank) const {
+  const auto theirs = rdma_end(rank);
+  bool found = false;
+  std::vector<std::string> reasons;
+  for (const WireKind kind : allowed_) {
+    const std::string why_not =
+        found ? "not needed" : obstacle(rank, theirs ? theirs.value() : RdmaEnd(), kind);
+    found = found || why_not.empty();
+    if (!why_not.empty()) reasons.push_back(fmt::format("{}: {}", wire_name(kind), why_not));
+  }
+  for (const Known& known : kKnown) {
+    if (allows(allowed_, known.kind)) continue;
+    reasons.push_back(fmt::format("{}: excluded by WIRES", known.name));
+  }
+  return fmt::format("{}", fmt::join(reasons, ", "));
+}
+
+Result<std::vector<WireKind>> WireChooser::choose() {
+  std::vector<WireKind> chosen(static_cast<std::size_t>(directory_.size()), WireKind::kShm);
+  auto mine = rdma_end(me_);
   if (!mine) return mine.error();
-  chooser.mine = *mine;
-  for (std::size_t r = 0; r < cards.size(); ++r) {
-    const auto rank = static_cast<Rank>(r);
-    if (rank == me) continue;
-    const auto theirs = rdma_end(cards[r], rank);
+  mine_ = *mine;
+  for (Rank rank = 0; rank < directory_.size(); ++rank) {
+    if (rank == me_) continue;
+    const auto theirs = rdma_end(rank);
     if (!theirs) return theirs.error();
-    const auto kind = chooser.choose(rank, theirs.value(), chosen[r].others);
-    if (!kind) {
+    const auto found = std::find_if(allowed_.begin(), allowed_.end(), [&](WireKind kind) {
+      return obstacle(rank, theirs.value(), kind).empty();
+    });
+    if (found == allowed_.end()) {
       return error(
           ESP_ERR_CONFIG,
           fmt::format("rank {} on {} cannot be reached from rank {} on {}: {} (ESPALIER_WIRES "
                       "is \"{}\")",
-                      rank, cards[r].node, me, chooser.card(me).node, chosen[r].others,
-                      names(allowed)),
+                      rank, directory_.site(rank).node, me_, directory_.site(me_).node,
+                      others(rank), names(allowed_)),
           rank);
     }
-    chosen[r].kind = *kind;
+    chosen[static_cast<std::size_t>(rank)] = *found;
   }
   return chosen;
 }

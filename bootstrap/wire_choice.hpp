@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/directory.hpp"
 #include "bootstrap/job_nodes.hpp"
 #include "net/rdma/datagram_port.hpp"
+#include "net/verbs/address.hpp"
 
 namespace espalier {
 
@@ -31,7 +32,9 @@ bool wants_connections(const std::vector<WireKind>& wires) noexcept;
 
 // Whether RDMA comes before TCP and all ranks have it. Of cards and settings that are the same on
 // all ranks, so all come to the same answer, whomever they are connected with.
-bool all_have_rdma(const std::vector<Card>& cards, const std::vector<WireKind>& wires) noexcept;
+bool all_have_rdma(const Directory& directory, const std::vector<WireKind>& wires) noexcept;
+// The address of a rank's datagrams; nothing if it has none.
+Result<std::optional<rdma::PortAddress>> rdma_address(const Directory& directory, Rank rank);
 
 // A network that is allowed and could not be opened on this rank.
 struct ClosedWire {
@@ -39,18 +42,32 @@ struct ClosedWire {
   std::string why;
 };
 
-struct PeerWire {
-  WireKind kind = WireKind::kShm;
-  std::string others;  // for people: what else is allowed and why it was not taken
+class WireChooser {
+ public:
+  // Directory and nodes outlive this object.
+  WireChooser(const Directory& directory, const JobNodes& nodes, Rank me,
+              std::vector<WireKind> allowed, std::vector<ClosedWire> closed);
+
+  // By rank; the own entry is shared memory. An error names the first rank that cannot be reached
+  // and what would help, or whose RDMA address makes no sense.
+  Result<std::vector<WireKind>> choose();
+  // For people: what else is allowed and why it was not taken.
+  std::string others(Rank rank) const;
+
+ private:
+  using RdmaEnd = std::optional<verbs::Endpoint>;
+
+  Result<RdmaEnd> rdma_end(Rank rank) const;
+  std::string why_closed(WireKind kind) const;
+  std::string why_no_memory(Rank rank) const;
+  std::string obstacle(Rank rank, const RdmaEnd& theirs, WireKind kind) const;
+
+  const Directory& directory_;
+  const JobNodes& nodes_;
+  const Rank me_;
+  std::vector<WireKind> allowed_;  // the best first
+  std::vector<ClosedWire> closed_;
+  RdmaEnd mine_;
 };
-
-// By rank; the own entry is shared memory. An error names the first rank that cannot be reached and
-// what would help, or whose RDMA address makes no sense.
-Result<std::vector<PeerWire>> choose_wires(const std::vector<Card>& cards, const JobNodes& nodes,
-                                           Rank me, const std::vector<WireKind>& allowed,
-                                           const std::vector<ClosedWire>& closed = {});
-
-// Of a card: the address of its datagrams; nothing if it has none.
-Result<std::optional<rdma::PortAddress>> rdma_address(const Card& card, Rank rank);
 
 }  // namespace espalier

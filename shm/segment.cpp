@@ -99,6 +99,27 @@ Result<MemoryFile> MemoryFile::adopt(Descriptor file, std::uint64_t bytes, const
                            wrong));
 }
 
+Outcome MemoryFile::write(std::uint64_t at, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(fd(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return system_error("writing to the node's shared memory", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    at += static_cast<std::uint64_t>(done);
+  }
+  return Unit{};
+}
+
+Result<FileView> FileView::map(int fd, std::uint64_t at, std::uint64_t bytes) {
+  void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(at));
+  if (base == MAP_FAILED) return system_error(fmt::format("mapping {} bytes", bytes), errno);
+  return FileView({static_cast<const std::byte*>(base), bytes});
+}
+
+FileView::~FileView() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
 Outcome Segment::check_limits(const Layout& layout) {
   if (auto allowed = check_file_size(layout.total()); !allowed) return allowed;
   void* base = ::mmap(nullptr, layout.total(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -109,7 +130,7 @@ Outcome Segment::check_limits(const Layout& layout) {
 
 Result<std::unique_ptr<Segment>> Segment::map(MemoryFile file, const Layout& layout,
                                               std::uint32_t index) {
-  ESP_ASSERT(file.bytes() == layout.total());
+  ESP_ASSERT(file.bytes() >= layout.total());
   void* base = ::mmap(nullptr, layout.total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                       file.fd(), 0);
   if (base == MAP_FAILED) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "core/descriptor.hpp"
@@ -24,6 +25,8 @@ class MemoryFile {
   static Result<MemoryFile> create(std::uint64_t bytes, const Key& nonce);
   // Of a descriptor that came from elsewhere: only if it is what create() with these makes.
   static Result<MemoryFile> adopt(Descriptor file, std::uint64_t bytes, const Key& nonce);
+  // By whoever has created it, before anybody else has it.
+  Outcome write(std::uint64_t at, std::span<const std::byte> bytes);
   int fd() const noexcept { return file_.fd(); }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
@@ -34,12 +37,27 @@ class MemoryFile {
   std::uint64_t bytes_;
 };
 
+// A part of such a file, to be read.
+class FileView {
+ public:
+  // `at`: a multiple of the size of pages.
+  static Result<FileView> map(int fd, std::uint64_t at, std::uint64_t bytes);
+  FileView(FileView&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  FileView& operator=(FileView&&) = delete;
+  ~FileView();
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  explicit FileView(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
+  std::span<const std::byte> bytes_;
+};
+
 class Segment {
  public:
   // Would the limits of this process let it map a segment of that size? Asked before others rely on
   // it, so that all ranks of a job under the same limits answer alike.
   static Outcome check_limits(const Layout& layout);
-  // Takes the file, which has layout.total() bytes, and maps it. `index`: own local index.
+  // Takes the file, and maps layout.total() bytes of it. `index`: own local index.
   static Result<std::unique_ptr<Segment>> map(MemoryFile file, const Layout& layout,
                                               std::uint32_t index);
   ~Segment();

@@ -44,17 +44,16 @@ struct HandClock final : Clock {
 
 struct Node {
   Node(Rank me, int count, Deaths& deaths, std::deque<Letter>& letters) {
-    for (Rank r = 0; r < count; ++r) {
-      nodes.node_of.push_back(r);
-      nodes.leaders.push_back(r);
-    }
+    for (Rank r = 0; r < count; ++r) nodes.leaders.push_back(r);
+    nodes.ranks = count;
+    nodes.own = me;
     nodes.locals = {me};
     post.me = me;
     post.letters = &letters;
     const shm::Layout layout(1, 65536, 0);
     auto file = shm::MemoryFile::create(layout.total(), {});
     segment = std::move(*shm::Segment::map(std::move(*file), layout, 0));
-    leaving = std::make_unique<Leaving>(nodes, *segment, deaths, post, clock, me);
+    leaving = std::make_unique<Leaving>(nodes, *segment, deaths, post, clock);
   }
   JobNodes nodes;
   Post post;

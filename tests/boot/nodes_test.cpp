@@ -5,10 +5,8 @@
 #include <random>
 #include <string>
 
-#include "bootstrap/job_nodes.hpp"
-#include "bootstrap/job_places.hpp"
 #include "bootstrap/level_shapes.hpp"
-#include "bootstrap/wire_choice.hpp"
+#include "tests/boot/read_cards.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 namespace espalier {
@@ -37,13 +35,17 @@ const std::vector<WireKind> kBoth = {WireKind::kShm, WireKind::kTcp};
 const std::string kNoRdma = ", rc: excluded by WIRES, ud: excluded by WIRES";
 
 TEST(JobNodes, SameMachineAndSameName) {
-  const JobNodes nodes = JobNodes::of(three_nodes(), 3, true);
-  EXPECT_EQ(nodes.node_of, (std::vector<std::int32_t>{0, 1, 2, 0, 2}));
+  const CardsRead read = read_cards(three_nodes(), 3);
+  const JobNodes& nodes = read.nodes;
+  EXPECT_EQ(read.node_of(), (std::vector<std::int32_t>{0, 1, 2, 0, 2}));
+  EXPECT_EQ(nodes.ranks, 5);
   EXPECT_EQ(nodes.leaders, (std::vector<Rank>{0, 1, 2}));
+  EXPECT_EQ(nodes.own, 0);
   EXPECT_EQ(nodes.locals, (std::vector<Rank>{0, 3}));
+  EXPECT_EQ(nodes.card(3).pid, 102);
   EXPECT_EQ(nodes.local_index, 1u);
   EXPECT_EQ(nodes.largest, 2u);
-  EXPECT_EQ(JobNodes::of(three_nodes(), 1, true).largest, 2u) << "of all nodes, not of the own";
+  EXPECT_EQ(read_cards(three_nodes(), 1).nodes.largest, 2u) << "of all nodes, not of the own";
   EXPECT_TRUE(nodes.several());
   // Rank 1 is on another node, but wants the same cores.
   EXPECT_EQ(nodes.machine_ranks, 3);
@@ -52,31 +54,10 @@ TEST(JobNodes, SameMachineAndSameName) {
 }
 
 TEST(JobNodes, WithoutSharedMemoryEverybodyIsANode) {
-  const JobNodes nodes = JobNodes::of(three_nodes(), 3, false);
+  const JobNodes nodes = read_cards(three_nodes(), 3, {.share = false}).nodes;
   EXPECT_EQ(nodes.count(), 5);
   EXPECT_EQ(nodes.locals, (std::vector<Rank>{3}));
   EXPECT_EQ(nodes.machine_ranks, 3);
-}
-
-TEST(JobPlaces, BoundOrEmulated) {
-  std::vector<Card> cards = three_nodes();
-  cards[0].place[0] = 1;
-  cards[0].place[1] = 2;
-  const JobNodes nodes = JobNodes::of(cards, 0, true);
-  Config config;
-  auto bound = inner_places(config, cards, nodes);
-  ASSERT_TRUE(bound.ok());
-  EXPECT_EQ(bound->at(0), (InnerPlace{1, 2, -1}));
-  EXPECT_EQ(bound->at(1), (InnerPlace{-1, -1, -1}));
-  config.topology = "pack:2 core:1 pu:1";
-  auto emulated = inner_places(config, cards, nodes);
-  ASSERT_TRUE(emulated.ok());
-  EXPECT_EQ(emulated->at(0)[0], emulated->at(1)[0]) << "the first ranks of two nodes";
-  EXPECT_NE(emulated->at(0)[0], emulated->at(3)[0]) << "two ranks of one node";
-  config.topology = "no machine";
-  EXPECT_EQ(inner_places(config, cards, nodes).error().status.code(), ESP_ERR_CONFIG);
-  config.levels = LevelRule::kOff;
-  EXPECT_TRUE(inner_places(config, cards, nodes)->empty());
 }
 
 TEST(LevelShapes, Text) {
@@ -106,42 +87,45 @@ TEST(WireChoice, Names) {
 }
 
 TEST(WireChoice, SharedMemoryInsideANodeAndTheNetworkElsewhere) {
-  const auto cards = three_nodes();
-  const auto chosen = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);
-  ASSERT_TRUE(chosen.ok());
-  EXPECT_EQ(chosen.value()[3].kind, WireKind::kShm);
-  EXPECT_EQ(chosen.value()[3].others, "tcp: not needed" + kNoRdma);
-  EXPECT_EQ(chosen.value()[1].kind, WireKind::kTcp);
-  EXPECT_EQ(chosen.value()[1].others, "shm: another node" + kNoRdma);
+  const auto same = choose_wire(three_nodes(), 0, 3, kBoth);
+  const auto another = choose_wire(three_nodes(), 0, 1, kBoth);
+  ASSERT_TRUE(same.ok() && another.ok());
+  EXPECT_EQ(same.value().kind, WireKind::kShm);
+  EXPECT_EQ(same.value().others, "tcp: not needed" + kNoRdma);
+  EXPECT_EQ(another.value().kind, WireKind::kTcp);
+  EXPECT_EQ(another.value().others, "shm: another node" + kNoRdma);
 }
 
 TEST(WireChoice, WhetherAllHaveRdma) {
   auto cards = three_nodes();
-  const std::vector<WireKind> best = parse_wires("shm,rc,ud,tcp").value();
-  EXPECT_FALSE(all_have_rdma(cards, best));
+  const auto all_have = [&](const char* wires) {
+    return all_have_rdma(read_cards(cards, 0).directory, parse_wires(wires).value());
+  };
+  const char* best = "shm,rc,ud,tcp";
+  EXPECT_FALSE(all_have(best));
   for (Card& card : cards) card.addresses.push_back({WireKind::kUd, {}});
-  EXPECT_TRUE(all_have_rdma(cards, best));
-  EXPECT_TRUE(all_have_rdma(cards, parse_wires("ud").value()));
-  EXPECT_FALSE(all_have_rdma(cards, parse_wires("tcp,rc,ud").value())) << "TCP is wanted more";
-  EXPECT_FALSE(all_have_rdma(cards, parse_wires("shm").value()));
+  EXPECT_TRUE(all_have(best));
+  EXPECT_TRUE(all_have("ud"));
+  EXPECT_FALSE(all_have("tcp,rc,ud")) << "TCP is wanted more";
+  EXPECT_FALSE(all_have("shm"));
   cards.back().addresses.pop_back();
-  EXPECT_FALSE(all_have_rdma(cards, best)) << "one has none";
+  EXPECT_FALSE(all_have(best)) << "one has none";
 }
 
 TEST(WireChoice, ForcedAndExcluded) {
   auto cards = three_nodes();
-  const auto forced = choose_wires(cards, JobNodes::of(cards, 0, false), 0, {WireKind::kTcp});
+  const auto forced = choose_wire(cards, 0, 3, {WireKind::kTcp});
   ASSERT_TRUE(forced.ok());
-  EXPECT_EQ(forced.value()[3].kind, WireKind::kTcp);
-  EXPECT_EQ(forced.value()[3].others, "shm: excluded by WIRES" + kNoRdma);
-  const auto alone = choose_wires(cards, JobNodes::of(cards, 0, true), 0, {WireKind::kShm});
+  EXPECT_EQ(forced.value().kind, WireKind::kTcp);
+  EXPECT_EQ(forced.value().others, "shm: excluded by WIRES" + kNoRdma);
+  const auto alone = choose_wire(cards, 0, 3, {WireKind::kShm});
   ASSERT_FALSE(alone.ok());
   EXPECT_EQ(alone.error().status.rank(), 1);
   EXPECT_NE(alone.error().text.find("shm: another node" + kNoRdma + ", tcp: excluded by WIRES"),
             std::string::npos)
       << alone.error().text;
   cards[1].addresses.clear();
-  const auto closed = choose_wires(cards, JobNodes::of(cards, 0, true), 0, kBoth);
+  const auto closed = choose_wire(cards, 0, 3, kBoth);
   ASSERT_FALSE(closed.ok());
   EXPECT_NE(closed.error().text.find("tcp: not open there"), std::string::npos);
 }
@@ -166,7 +150,7 @@ TEST(Cards, LongNamesOfNodesStayDifferent) {
     return make_card(Config(), nonce, &kMeeting, name);
   };
   const std::vector<Card> cards = {made(common + "0"), made(common + "1"), made(common + "0")};
-  EXPECT_EQ(JobNodes::of(cards, 0, true).node_of, (std::vector<std::int32_t>{0, 1, 0}));
+  EXPECT_EQ(read_cards(cards, 0).node_of(), (std::vector<std::int32_t>{0, 1, 0}));
   EXPECT_TRUE(std::string(cards[0].node).starts_with(common.substr(0, 40))) << "for people";
   const std::string longest(63, 'x');
   EXPECT_EQ(made(longest).node, longest) << "as it is while it fits";
@@ -207,7 +191,7 @@ TEST(Cards, SettingsThatDifferAreShown) {
     Config config;
     const Card mine = make_card(config, nonce, &kMeeting, "node");
     set(config);
-    return check_agreement({mine, make_card(config, nonce, &kMeeting, "node")}, 0).error().text;
+    return check_agreement(mine, 0, make_card(config, nonce, &kMeeting, "node"), 1).error().text;
   };
   EXPECT_EQ(text([](Config& c) { c.radix = 3; }),
             "ESPALIER_RADIX differs between rank 0 and rank 1: automatic and 3");
@@ -223,7 +207,7 @@ TEST(Cards, SettingsThatDifferAreShown) {
   const Card mine = make_card(Config(), nonce, &kMeeting, "node");
   Card damaged = mine;
   damaged.shape = 77;
-  EXPECT_EQ(check_agreement({mine, damaged}, 0).error().text,
+  EXPECT_EQ(check_agreement(mine, 0, damaged, 1).error().text,
             "ESPALIER_SHAPE differs between rank 0 and rank 1: auto and 77");
 }
 
@@ -237,7 +221,7 @@ TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
       config.topology = topology;
       return make_card(config, nonce, &kMeeting, "node");
     };
-    return check_agreement({made(mine), made(others)}, 0);
+    return check_agreement(made(mine), 0, made(others), 1);
   };
   const std::string one = folder.write("one.xml", "<topology>1</topology>");
   const std::string same = folder.write("elsewhere/same.xml", "<topology>1</topology>");
@@ -254,7 +238,7 @@ TEST(Cards, EmulatedMachinesAreComparedByTheirContent) {
   config.topology = one;
   const Card before = make_card(config, nonce, &kMeeting, "node");
   folder.write("one.xml", "<topology>3</topology>");
-  const auto differ = check_agreement({before, make_card(config, nonce, &kMeeting, "node")}, 0);
+  const auto differ = check_agreement(before, 0, make_card(config, nonce, &kMeeting, "node"), 1);
   ASSERT_FALSE(differ.ok());
   EXPECT_NE(differ.error().text.find("ESPALIER_TOPOLOGY differs"), std::string::npos);
 }

@@ -7,9 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "bootstrap/job_nodes.hpp"
-#include "bootstrap/wire_choice.hpp"
 #include "net/verbs/address.hpp"
+#include "tests/boot/read_cards.hpp"
 
 namespace espalier {
 namespace {
@@ -46,13 +45,9 @@ Card card(const char* node, const Has& has, const verbs::Endpoint& at = endpoint
   return made;
 }
 
-Result<PeerWire> choose(const std::vector<Card>& cards, Rank me, Rank peer, const char* wires,
-                        const std::vector<ClosedWire>& closed = {}) {
-  const auto allowed = parse_wires(wires).value();
-  const JobNodes nodes = JobNodes::of(cards, me, allows(allowed, WireKind::kShm));
-  auto chosen = choose_wires(cards, nodes, me, allowed, closed);
-  if (!chosen) return chosen.error();
-  return (*chosen)[static_cast<std::size_t>(peer)];
+Result<ChosenWire> choose(const std::vector<Card>& cards, Rank me, Rank peer, const char* wires,
+                          const std::vector<ClosedWire>& closed = {}) {
+  return choose_wire(cards, me, peer, parse_wires(wires).value(), closed);
 }
 
 Has has(unsigned bits) {
@@ -147,7 +142,7 @@ verbs::GidBytes prefixed(std::uint8_t first, std::uint8_t second) {
 void expect_tcp(const verbs::Endpoint& mine, const verbs::Endpoint& theirs, const char* why) {
   const std::vector<Card> cards = {card("a", {}, mine), card("b", {}, theirs)};
   for (const Rank me : {0, 1}) {
-    const PeerWire chosen = choose(cards, me, 1 - me, "shm,rc,ud,tcp").value();
+    const ChosenWire chosen = choose(cards, me, 1 - me, "shm,rc,ud,tcp").value();
     EXPECT_EQ(chosen.kind, WireKind::kTcp) << why;
     EXPECT_NE(chosen.others.find(why), std::string::npos) << chosen.others;
   }

@@ -62,6 +62,10 @@ expect 1 'the limit of open files, ulimit -n, is 8' \
   env ASAN_OPTIONS=detect_leaks=0 "${nodes[@]}" sh -c 'ulimit -n 8; exec "$0"' "$program"
 expect 0 'nodes +2, [12] ranks on this one, which is number [01] .NODES=launcher.' \
   "${nodes[@]}" "$program"
+expect 0 '^directory +[0-9]+ bytes for 3 ranks, one for the ranks of this node' \
+  "${nodes[@]}" "$program" --every-rank
+expect 0 '^directory +[0-9]+ bytes for 3 ranks, of this rank alone' \
+  env ESPALIER_WIRES=tcp "${nodes[@]}" "$program"
 expect 0 'nodes +3, 1 ranks on this one, which is number 0 .no shm in WIRES.' \
   env ESPALIER_WIRES=' tcp ' "${nodes[@]}" "$program"
 expect 0 'rank +0 of 3 on .*\(node x, by NODE_NAME\)' \

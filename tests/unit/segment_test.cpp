@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -103,6 +106,30 @@ TEST(MemoryFile, OnlyWhatItIsExpectedToBeIsAdopted) {
   ASSERT_EQ(::pread(made->fd(), content.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
   ASSERT_EQ(::pwrite(user, content.data(), kBytes, 0), static_cast<ssize_t>(kBytes));
   EXPECT_THAT(why_not(user), testing::HasSubstr("no sealed memory file"));
+}
+
+// How /proc describes the mapping that begins there: "r--s" and so on.
+std::string access_of(const void* begin) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (std::stoull(line, nullptr, 16) != reinterpret_cast<std::uintptr_t>(begin)) continue;
+    return line.substr(line.find(' ') + 1, 4);
+  }
+  return "not there";
+}
+
+TEST(FileView, ShowsWhatWasWrittenAndCannotBeWritten) {
+  constexpr std::uint64_t kAt = 65536;  // Pages are as large somewhere.
+  const auto bytes = std::as_bytes(std::span("what all ranks of a node read"));
+  auto file = MemoryFile::create(kAt + bytes.size(), kSegmentKey);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->write(kAt, bytes).ok());
+  EXPECT_FALSE(file->write(kAt + 1, bytes).ok()) << "it would grow";
+  auto view = FileView::map(file->fd(), kAt, bytes.size());
+  ASSERT_TRUE(view.ok());
+  EXPECT_TRUE(std::ranges::equal(view->bytes(), bytes));
+  EXPECT_EQ(access_of(view->bytes().data()), "r--s");
+  EXPECT_FALSE(FileView::map(-1, 0, 1).ok());
 }
 
 TEST(MemoryFile, KeepsItsSize) {

@@ -1,0 +1,120 @@
+#include "bootstrap/directory_maker.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace espalier {
+namespace {
+
+// Bytes of values, one after the other, at a multiple of 8.
+template <typename Value>
+std::uint64_t append(std::vector<std::byte>& block, const std::vector<Value>& values) {
+  block.resize((block.size() + 7) / 8 * 8);
+  const std::uint64_t at = block.size();
+  const auto* begin = reinterpret_cast<const std::byte*>(values.data());
+  block.insert(block.end(), begin, begin + values.size() * sizeof(Value));
+  return at;
+}
+
+}  // namespace
+
+DirectoryMaker::DirectoryMaker(const Card& mine, Rank me, const Rules& rules)
+    : rules_(rules), own_name_(name_of(mine, me)), own_machine_(mine.machine), me_(me) {
+  CPU_ZERO(&cpus_);
+  nodes_.machine_ranks = 0;
+  head_.all_have_datagrams = 1;
+}
+
+DirectoryMaker::Name DirectoryMaker::name_of(const Card& card, Rank rank) const {
+  const bool shares = rules_.share && can_share_memory(card.machine, card.net_namespace);
+  return {card.machine, card.net_namespace, card.node, shares ? kNoRank : rank};
+}
+
+std::int32_t DirectoryMaker::node_of(const Card& card, Rank rank) {
+  const Name name = name_of(card, rank);
+  const auto [at, is_new] = numbers_.emplace(name, nodes_.count());
+  if (is_new) {
+    nodes_.leaders.push_back(rank);
+    members_.push_back(0);
+  }
+  if (name == own_name_) {
+    nodes_.own = at->second;
+    if (rank == me_) nodes_.local_index = static_cast<std::uint32_t>(nodes_.locals.size());
+    nodes_.locals.push_back(rank);
+    nodes_.cards.push_back(card);
+    nodes_.cards.back().addresses = {};
+  }
+  if (card.machine == own_machine_) {
+    ++nodes_.machine_ranks;
+    CPU_OR(&cpus_, &cpus_, &card.cpus);
+  }
+  return at->second;
+}
+
+std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
+  Directory::Site site;
+  site.machine = card.machine;
+  site.net_namespace = card.net_namespace;
+  std::memcpy(site.host, card.host, sizeof site.host);
+  std::memcpy(site.node, card.node, sizeof site.node);
+  if (rules_.emulated != nullptr) {
+    const Locality place =
+        locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]);
+    site.place = {place.package, place.numa, place.llc};
+  } else if (rules_.places) {
+    site.place = {card.place[0], card.place[1], card.place[2]};
+  }
+  const std::string key(reinterpret_cast<const char*>(&site), sizeof site);
+  const auto [at, is_new] = known_sites_.emplace(key, static_cast<std::uint32_t>(sites_.size()));
+  if (is_new) sites_.push_back(site);
+  return at->second;
+}
+
+std::uint32_t DirectoryMaker::keep_addresses(const Card& card) {
+  const std::vector<std::byte> bytes = address_bytes(card);
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  const std::size_t at = addresses_.size();
+  addresses_.resize(at + sizeof length + (bytes.size() + 3) / 4 * 4);
+  std::memcpy(addresses_.data() + at, &length, sizeof length);
+  std::copy(bytes.begin(), bytes.end(), addresses_.begin() + static_cast<long>(at + sizeof length));
+  return static_cast<std::uint32_t>(at / 4);
+}
+
+void DirectoryMaker::add(const Card& card) {
+  const Rank rank = head_.ranks++;
+  Directory::Row row;
+  row.node = node_of(card, rank);
+  row.pid = static_cast<std::int32_t>(card.pid);
+  row.site = site_of(card, row.node);
+  row.addresses = keep_addresses(card);
+  rows_.push_back(row);
+  nodes_.largest = std::max<std::size_t>(
+      nodes_.largest, static_cast<std::size_t>(++members_[static_cast<std::size_t>(row.node)]));
+  head_.epoch = (head_.epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
+  if (card.progress_thread != 0) head_.any_threaded = 1;
+  if (!has_address(card, WireKind::kUd)) head_.all_have_datagrams = 0;
+}
+
+JobNodes DirectoryMaker::nodes() {
+  nodes_.ranks = head_.ranks;
+  nodes_.usable_cpus = std::max(1, CPU_COUNT(&cpus_));
+  return std::move(nodes_);
+}
+
+Directory DirectoryMaker::directory() const {
+  std::vector<std::byte> block;
+  block.reserve(sizeof head_ + rows_.size() * sizeof(Directory::Row) +
+                sites_.size() * sizeof(Directory::Site) + addresses_.size() + 24);
+  block.resize(sizeof head_);
+  (void)append(block, rows_);
+  Directory::Head head = head_;
+  head.sites = append(block, sites_);
+  head.addresses = append(block, addresses_);
+  head.bytes = block.size();
+  std::memcpy(block.data(), &head, sizeof head);
+  return Directory(std::move(block));
+}
+
+}  // namespace espalier
