@@ -20,7 +20,7 @@ std::string why_no_device() {
   return kAbsent;
 }
 
-Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo&, const Options&) {
+Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo&, const Options&, const Log&) {
   return error(ESP_ERR_UNSUPPORTED, kAbsent);
 }
 

@@ -60,16 +60,21 @@ std::uint32_t random_bits(std::uint32_t mask) noexcept {
   return bits & mask;
 }
 
-VerbsAdapter::VerbsAdapter(const PortInfo& info, const Options& options, Context context,
-                           ProtectionDomain domain)
-    : info_(info), options_(options), context_(std::move(context)), domain_(std::move(domain)) {
+VerbsAdapter::VerbsAdapter(const PortInfo& info, const Options& options, const Log& log,
+                           Context context, ProtectionDomain domain)
+    : info_(info),
+      options_(options),
+      inline_sends_(info.device, log),
+      context_(std::move(context)),
+      domain_(std::move(domain)) {
   mtu_bytes_ = info.mtu_bytes;
   if (options.mtu_bytes != 0) {
     mtu_bytes_ = std::min(mtu_bytes_, verbs::mtu_bytes(mtu_code(options.mtu_bytes)));
   }
 }
 
-Result<std::unique_ptr<Adapter>> VerbsAdapter::open(const PortInfo& port, const Options& options) {
+Result<std::unique_ptr<Adapter>> VerbsAdapter::open(const PortInfo& port, const Options& options,
+                                                    const Log& log) {
   int count = 0;
   const DeviceList devices(ibv_get_device_list(&count));
   const auto find = [&]() -> ibv_device* {
@@ -93,7 +98,7 @@ Result<std::unique_ptr<Adapter>> VerbsAdapter::open(const PortInfo& port, const 
   ProtectionDomain domain(ibv_alloc_pd(context.get()));
   if (domain == nullptr) return verbs_error(port.device, "ibv_alloc_pd", errno);
   std::unique_ptr<VerbsAdapter> adapter(
-      new VerbsAdapter(port, options, std::move(context), std::move(domain)));
+      new VerbsAdapter(port, options, log, std::move(context), std::move(domain)));
   if (const int failure = ibv_query_device(adapter->context(), &adapter->limits_)) {
     return verbs_error(port.device, "ibv_query_device", failure);
   }
@@ -187,11 +192,12 @@ Result<std::unique_ptr<rdma::ConnectionPort>> VerbsAdapter::open_connections(
   return VerbsConnectionPort::create(*this, options);
 }
 
-Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options) {
+Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options,
+                                              const Log& log) {
   if (!port.why_not.empty()) {
     return error(ESP_ERR_NETWORK, fmt::format("{}: {}", port.name(), port.why_not));
   }
-  return VerbsAdapter::open(port, options);
+  return VerbsAdapter::open(port, options, log);
 }
 
 }  // namespace espalier::verbs

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "net/verbs/handles.hpp"
+#include "net/verbs/inline_sends.hpp"
 #include "net/verbs/verbs.hpp"
 
 namespace espalier::verbs {
@@ -43,7 +44,8 @@ class EventTarget {
 
 class VerbsAdapter final : public Adapter {
  public:
-  static Result<std::unique_ptr<Adapter>> open(const PortInfo& port, const Options& options);
+  static Result<std::unique_ptr<Adapter>> open(const PortInfo& port, const Options& options,
+                                               const Log& log);
 
   const PortInfo& info() const noexcept override { return info_; }
   bool link_up() const noexcept override { return link_up_; }
@@ -56,6 +58,7 @@ class VerbsAdapter final : public Adapter {
   ibv_pd* domain() const noexcept { return domain_.get(); }
   const ibv_device_attr& limits() const noexcept { return limits_; }
   const Options& options() const noexcept { return options_; }
+  InlineSends& inline_sends() noexcept { return inline_sends_; }
   std::uint8_t port() const noexcept { return static_cast<std::uint8_t>(info_.port); }
   std::uint16_t partition_index() const noexcept { return info_.partition_index; }
   // Of packets: the link's, or less by option.
@@ -76,12 +79,13 @@ class VerbsAdapter final : public Adapter {
   const Status& fault() const noexcept { return fault_; }
 
  private:
-  VerbsAdapter(const PortInfo& info, const Options& options, Context context,
+  VerbsAdapter(const PortInfo& info, const Options& options, const Log& log, Context context,
                ProtectionDomain domain);
   void on_event(const ibv_async_event& event) noexcept;
 
   const PortInfo info_;
   Options options_;
+  InlineSends inline_sends_;
   Context context_;
   ProtectionDomain domain_;
   ibv_device_attr limits_ = {};

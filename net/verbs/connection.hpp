@@ -27,7 +27,8 @@ class PostedQueue {
  public:
   struct Entry {
     std::uint64_t cookie = 0;
-    bool report = false;  // The caller asked for its completion.
+    bool report = false;   // The caller asked for its completion.
+    bool inlined = false;  // The device was handed its bytes, not their address.
   };
 
   // `depth`: a power of two.
@@ -49,6 +50,10 @@ class PostedQueue {
   }
   // Whether a completion may speak of this position.
   bool holds(std::uint32_t position) const noexcept { return position - head_ < tail_ - head_; }
+  Entry& at(std::uint32_t position) noexcept {
+    ESP_ASSERT(holds(position));
+    return entries_[position & mask_];
+  }
   std::uint32_t head() const noexcept { return head_; }
 
  private:

@@ -85,7 +85,14 @@ Outcome VerbsConnectionPort::open() {
   provide(0);  // Shows whether the device takes any.
   if (receives_->failure() != 0) return adapter_.failed("ibv_post_srq_recv", receives_->failure());
 
-  return fit_inline_bytes();
+  const Outcome fitting = fit_inline_bytes();
+  if (!fitting) return fitting;
+  auto slots = PacketMemory::create(
+      adapter_,
+      {.count = options_.connections, .bytes = options_.send_depth * options_.inline_bytes});
+  if (!slots) return slots.error();
+  slots_ = std::move(*slots);
+  return Unit{};
 }
 
 // How much a queue pair of this device takes inline, which only a trial shows. The layers above

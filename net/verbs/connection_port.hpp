@@ -90,6 +90,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
 
   void post(rdma::ConnectionId on, const rdma::Transfer& what, ibv_send_wr& request) noexcept;
   void fill(ibv_send_wr& request, const rdma::Transfer& what) noexcept;
+  void copy_to_slot(ibv_send_wr& request) noexcept;
   ibv_send_wr* next_request(rdma::ConnectionId on) noexcept;
   void ring() noexcept;
 
@@ -98,6 +99,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   void finish(ibv_wc completion, rdma::ConnectionSink& sink) noexcept;
   void finish_arrival(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
   void finish_send(const ibv_wc& completion, rdma::ConnectionSink& sink) noexcept;
+  void halt_failed(Connection& connection, bool inlined, ibv_wc_status status) noexcept;
   void halt(Connection& connection, rdma::Fault why) noexcept;
   void await_receives(const Connection& connection) noexcept;
   int tell_halted(rdma::ConnectionSink& sink, int budget) noexcept;
@@ -106,6 +108,9 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   ConnectionOptions options_;
   std::unique_ptr<CompletionQueue> completions_;
   std::unique_ptr<PacketMemory> packets_;
+  // For small sends of a device that refuses them inline (inline_sends.hpp): one packet for each
+  // connection, with a slot for each position of its send queue.
+  std::unique_ptr<PacketMemory> slots_;
   SharedReceives shared_;
   std::unique_ptr<ReceivePoster> receives_;
   std::uint32_t late_ = 0;       // packets that may be posted again late

@@ -136,6 +136,7 @@ void VerbsConnectionPort::post(rdma::ConnectionId on, const rdma::Transfer& what
   }
   request.wr_id = id_of({static_cast<std::uint32_t>(on), connection.generation, position});
   fill(request, what);
+  connection.posted.at(position).inlined = (request.send_flags & IBV_SEND_INLINE) != 0;
   if (what.signaled || ++connection.unsignaled >= options_.send_depth / 2) {
     request.send_flags |= IBV_SEND_SIGNALED;
     connection.unsignaled = 0;
@@ -156,21 +157,37 @@ void VerbsConnectionPort::fill(ibv_send_wr& request, const rdma::Transfer& what)
   place.lkey = what.region != nullptr ? what.region->local_key : 0;
   if (what.region != nullptr || what.bytes == 0) return;
   ESP_ASSERT(what.bytes <= options_.inline_bytes);
+  if (!adapter_.inline_sends().wanted()) return copy_to_slot(request);
   request.send_flags |= IBV_SEND_INLINE;
   if (!what.more) return;
   std::memcpy(copies_[batched_].data(), what.local, what.bytes);
   place.addr = reinterpret_cast<std::uint64_t>(copies_[batched_].data());
 }
 
+// The slot belongs to the request's position, which is used again when this request has completed,
+// or a later one that was signaled. Queue pairs work in order: by then the device has read it.
+void VerbsConnectionPort::copy_to_slot(ibv_send_wr& request) noexcept {
+  const Request which = request_of(request.wr_id);
+  const rdma::Packet& slots = (*slots_)[which.connection];
+  const std::uint32_t slot_bytes = slots.capacity / options_.send_depth;
+  std::byte* slot = slots.data + (which.position & (options_.send_depth - 1)) * slot_bytes;
+  ibv_sge& place = *request.sg_list;
+  std::memcpy(slot, reinterpret_cast<const void*>(place.addr), place.length);
+  place.addr = reinterpret_cast<std::uint64_t>(slot);
+  place.lkey = slots_->payload(slots).lkey;
+  connections_[which.connection]->posted.at(which.position).inlined = false;
+}
+
 void VerbsConnectionPort::ring() noexcept {
   if (batched_ == 0) return;
-  ibv_send_wr* refused = nullptr;
   Connection& connection = *batch_of_;
   counts_.sends += batched_;
   ++counts_.doorbells;
   batched_ = 0;
   batch_of_ = nullptr;
-  const int failure = ibv_post_send(connection.queue_pair.get(), batch_.data(), &refused);
+  const int failure =
+      adapter_.inline_sends().post(connection.queue_pair.get(), batch_.data(),
+                                   [this](ibv_send_wr& request) { copy_to_slot(request); });
   if (failure == 0) return;
   if (failure == EIO || failure == ENODEV) adapter_.device_gone(failure);
   halt(connection, rdma::Fault::kLocal);
@@ -251,11 +268,22 @@ void VerbsConnectionPort::finish_send(const ibv_wc& completion,
     const PostedQueue::Entry entry = connection.posted.pop();
     ESP_ASSERT(!entry.report);
   }
-  if (failed) return halt(connection, fault_of(completion.status));
+  if (failed) {
+    const bool inlined = connection.posted.at(request.position).inlined;
+    return halt_failed(connection, inlined, completion.status);
+  }
   const PostedQueue::Entry entry = connection.posted.pop();
   if (entry.report) {
     sink.completed(static_cast<rdma::ConnectionId>(request.connection), entry.cookie);
   }
+}
+
+// A refusal of inline data is no fault of the operation: the next connection does it without.
+void VerbsConnectionPort::halt_failed(Connection& connection, bool inlined,
+                                      ibv_wc_status status) noexcept {
+  halt(connection, fault_of(status));  // Takes the device's events, those of its link, too.
+  if (!inlined || !adapter_.inline_sends().refused(status, adapter_.link_up())) return;
+  connection.why = rdma::Fault::kFlushed;
 }
 
 void VerbsConnectionPort::queue_broken(std::uint32_t queue_pair) noexcept {

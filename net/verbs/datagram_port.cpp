@@ -206,7 +206,8 @@ bool VerbsDatagramPort::send(rdma::PathId to, rdma::Packet& packet, bool more) n
   request.sg_list = &places_[batched_];
   request.num_sge = packet.bytes > 0 ? 1 : 0;
   request.opcode = IBV_WR_SEND;
-  request.send_flags = packet.bytes <= inline_bytes_ ? unsigned{IBV_SEND_INLINE} : 0u;
+  const bool inlined = packet.bytes <= inline_bytes_ && adapter_.inline_sends().wanted();
+  request.send_flags = inlined ? unsigned{IBV_SEND_INLINE} : 0u;
   request.wr.ud = {.ah = path.handle, .remote_qpn = path.queue_pair, .remote_qkey = path.key};
   if (batched_ > 0) batch_[batched_ - 1].next = &request;
   ++batched_;
@@ -231,10 +232,14 @@ void VerbsDatagramPort::ring() noexcept {
     batch_[batched_ - 1].send_flags |= IBV_SEND_SIGNALED;
     unsignaled_ = 0;
   }
-  ibv_send_wr* refused = nullptr;
   counts_.sends += batched_;
   ++counts_.doorbells;
-  const int failure = ibv_post_send(queue_pair_.get(), batch_.data(), &refused);
+  // Packets lie in registered memory: what is refused inline has only to wait for its completion.
+  const auto wait = [this](ibv_send_wr&) {
+    batch_[batched_ - 1].send_flags |= IBV_SEND_SIGNALED;
+    unsignaled_ = 0;
+  };
+  const int failure = adapter_.inline_sends().post(queue_pair_.get(), batch_.data(), wait);
   for (std::uint32_t i = 0; i < batched_; ++i) {
     if ((batch_[i].send_flags & IBV_SEND_INLINE) == 0) continue;
     rdma::Packet*& slot = queued(tail_ - batched_ + i);
@@ -274,10 +279,7 @@ int VerbsDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
 void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noexcept {
   if (generation_of(completion.wr_id) != generation_) return;
   const auto low = static_cast<std::uint32_t>(completion.wr_id);
-  if (completion.status != IBV_WC_SUCCESS) {
-    broken_ = true;
-    return;
-  }
+  if (completion.status != IBV_WC_SUCCESS) return finish_failed(completion);
   if ((completion.wr_id & kReceive) == 0) {
     ++counts_.send_completions;
     return retire(low + 1);
@@ -293,6 +295,16 @@ void VerbsDatagramPort::finish(ibv_wc completion, rdma::DatagramSink& sink) noex
   packet.in_flight = 0;
   packet.bytes = completion.byte_len - kRoutingHeader;
   sink.arrived(packet);
+}
+
+// The queue pair is in its error state; the slot of a send that was inline holds no packet.
+void VerbsDatagramPort::finish_failed(const ibv_wc& completion) noexcept {
+  broken_ = true;
+  const auto position = static_cast<std::uint32_t>(completion.wr_id);
+  const bool is_send = (completion.wr_id & kReceive) == 0 && position - head_ < tail_ - head_;
+  if (!is_send || queued(position) != nullptr) return;
+  adapter_.take_events();  // Perhaps the link is down.
+  (void)adapter_.inline_sends().refused(completion.status, adapter_.link_up());
 }
 
 // The adapter is done with the sends before `end`.

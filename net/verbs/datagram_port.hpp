@@ -79,6 +79,7 @@ class VerbsDatagramPort final : public rdma::DatagramPort, private EventTarget {
   std::uint64_t receive_id(const rdma::Packet& packet) const noexcept;
   void ring() noexcept;
   void finish(ibv_wc completion, rdma::DatagramSink& sink) noexcept;
+  void finish_failed(const ibv_wc& completion) noexcept;
   void retire(std::uint32_t end) noexcept;
   void release(rdma::Packet& packet) noexcept;
   void revive() noexcept;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/status.hpp"
 #include "net/rdma/connection_port.hpp"
 #include "net/rdma/datagram_port.hpp"
@@ -61,6 +62,8 @@ class Adapter {
       const ConnectionOptions& options) = 0;
 };
 
-Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options);
+// `log` is told of what the device refuses after it worked.
+Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options,
+                                              const Log& log = Log());
 
 }  // namespace espalier::verbs

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/vm/nodes.hpp"
+#include "tests/vm/queue_pairs.hpp"
 
 namespace espalier::verbs {
 namespace {
@@ -84,6 +85,11 @@ class Datagrams : public TwoNodes {
     return ::testing::AssertionFailure() << "nothing gets through";
   }
 
+  void poll_both() {
+    nodes_[0].poll();
+    nodes_[1].poll();
+  }
+
   DatagramNode nodes_[2];
 };
 
@@ -136,6 +142,49 @@ TEST_F(Datagrams, ManyInOrderWithBatches) {
   })) << sent
       << " sent, " << received << " received";
   EXPECT_TRUE(right) << "packet " << received;
+}
+
+// A packet that had to leave its place inline is not used again before the adapter has read it.
+TEST_F(Datagrams, PacketsThatAreRefusedInlineGoAllTheSame) {
+  test::QueuePairWatch watch;
+  watch.datagrams_inline = {.refusal = test::InlineFate::Refusal::kAtPost, .taken_max = 3};
+  open({.send_packets = 16, .receive_packets = 128, .send_depth = 16});
+  constexpr unsigned kPackets = 500;
+  unsigned sent = 0, received = 0;
+  bool right = true;
+  ASSERT_TRUE(eventually([&] {
+    while (sent < kPackets && sent - received < 100) {
+      Packet* packet = filled(nodes_[0], 16 + sent % 200, sent);
+      if (packet == nullptr) break;
+      const bool went = nodes_[0].port->send(nodes_[0].to_other, *packet, sent % 8 != 7);
+      nodes_[0].port->give(*packet);
+      if (!went) break;
+      ++sent;
+    }
+    poll_both();
+    for (const Packet* packet : nodes_[1].inbox.packets) {
+      right = right && holds(*packet, 16 + received % 200, received);
+      ++received;
+    }
+    nodes_[1].give_all();
+    return received == kPackets || !right;
+  })) << sent
+      << " sent, " << received << " received";
+  EXPECT_TRUE(right) << "packet " << received;
+  EXPECT_EQ(watch.datagrams_inline.refused, 1u) << "asked again";
+}
+
+// Nothing follows that would ask for a completion.
+TEST_F(Datagrams, APacketThatIsRefusedInlineComesBack) {
+  test::QueuePairWatch watch;
+  watch.datagrams_inline = {.refusal = test::InlineFate::Refusal::kAtPost};
+  open({.send_packets = 1, .receive_packets = 16, .send_depth = 16});
+  send_one(nodes_[0], 100, 7);
+  EXPECT_TRUE(eventually([&] {
+    poll_both();
+    return nodes_[0].port->take() != nullptr;
+  }));
+  EXPECT_EQ(watch.datagrams_inline.refused, 1u);
 }
 
 TEST_F(Datagrams, OneCompletionPerDoorbellAndNoneForSmallOnes) {

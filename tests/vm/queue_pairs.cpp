@@ -56,6 +56,63 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* told, std
   return 0;
 }
 
+// Requests are posted through such a table, too.
+decltype(ibv_context_ops::post_send) g_post_send = nullptr;
+
+// Whether this request is refused.
+bool meets_its_fate(espalier::test::InlineFate& fate, const ibv_send_wr& request) {
+  const bool inlined = (request.send_flags & IBV_SEND_INLINE) != 0 && request.num_sge > 0;
+  if (!inlined && fate.refused > 0) fate.read_from.push_back(request.sg_list->addr);
+  if (!inlined || fate.refusal == espalier::test::InlineFate::Refusal::kNone) return false;
+  const bool taken = fate.taken < fate.taken_max;
+  ++(taken ? fate.taken : fate.refused);
+  return !taken;
+}
+
+// As drivers do: what stands before the request that is refused is posted.
+int refuse(ibv_qp* queue_pair, ibv_send_wr* first, ibv_send_wr& last, ibv_send_wr** refused) {
+  ibv_send_wr* rest = std::exchange(last.next, nullptr);
+  const int failure = g_post_send(queue_pair, first, refused);
+  last.next = rest;
+  if (failure != 0) return failure;
+  *refused = rest;
+  return EINVAL;
+}
+
+// The device fails a request whose memory nobody has registered.
+int post_send(ibv_qp* queue_pair, ibv_send_wr* first, ibv_send_wr** refused) {
+  constexpr std::uint32_t kNobodysKey = 0xfedcba98;
+  if (g_watch == nullptr) return g_post_send(queue_pair, first, refused);
+  espalier::test::InlineFate& fate =
+      queue_pair->qp_type == IBV_QPT_RC ? g_watch->connections_inline : g_watch->datagrams_inline;
+  std::vector<std::pair<ibv_send_wr*, std::uint32_t>> failing;
+  ibv_send_wr* last = nullptr;
+  for (ibv_send_wr* request = first; request != nullptr; request = request->next) {
+    if (meets_its_fate(fate, *request)) {
+      if (fate.refusal == espalier::test::InlineFate::Refusal::kAtPost) {
+        if (last != nullptr) return refuse(queue_pair, first, *last, refused);
+        *refused = request;
+        return EINVAL;
+      }
+      failing.emplace_back(request, std::exchange(request->sg_list->lkey, kNobodysKey));
+      request->send_flags &= ~unsigned{IBV_SEND_INLINE};
+    }
+    last = request;
+  }
+  const int failure = g_post_send(queue_pair, first, refused);
+  for (const auto& [request, key] : failing) {
+    request->sg_list->lkey = key;
+    request->send_flags |= IBV_SEND_INLINE;
+  }
+  return failure;
+}
+
+void play_post_send(ibv_context& context) {
+  if (context.ops.post_send == post_send) return;
+  g_post_send = context.ops.post_send;
+  context.ops.post_send = post_send;
+}
+
 }  // namespace
 
 // Before the library's, because the program's own symbols come first.
@@ -69,6 +126,7 @@ extern "C" ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
     }
   }
   ibv_qp* made = next<decltype(ibv_create_qp)>("ibv_create_qp")(domain, wanted);
+  if (g_watch != nullptr && made != nullptr) play_post_send(*made->context);
   if (watched && made != nullptr) g_watched.push_back({made, {}});
   return made;
 }

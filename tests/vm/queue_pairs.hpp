@@ -18,6 +18,16 @@ struct QueuePairFacts {
   int ack_timeout = 0, retries = 0, not_ready_retries = 0;
 };
 
+// What becomes of requests whose payload goes inline, on all queue pairs of a kind together.
+struct InlineFate {
+  enum class Refusal : std::uint8_t { kNone, kAtPost, kAtCompletion };
+  Refusal refusal = Refusal::kNone;
+  std::uint64_t taken_max = 0;  // before the first that is refused
+  std::uint64_t taken = 0, refused = 0;
+  // Where those are read from that followed the first refusal, with what was inline no more.
+  std::vector<std::uint64_t> read_from = {};
+};
+
 struct QueuePairWatch {
   // From here on; until then nothing is watched.
   QueuePairWatch();
@@ -33,6 +43,8 @@ struct QueuePairWatch {
   std::uint32_t inline_max = UINT32_MAX;  // more is refused, as devices do
   int inline_errno = 22;                  // EINVAL; 0: some give no reason
   std::vector<std::uint32_t> inline_asked;
+  // Of queue pairs that are made from here on.
+  InlineFate connections_inline, datagrams_inline;
   std::uint32_t shared_receives_max = UINT32_MAX;
 
   // What ports of devices that are opened from here on tell of themselves; nothing: the truth.
