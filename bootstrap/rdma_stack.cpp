@@ -59,7 +59,7 @@ Result<std::unique_ptr<RdmaStack>> RdmaStack::open(const Config& config, std::ui
   Error failure;  // The first one's status, and what all of them said.
   for (const verbs::PortInfo& port : ports.value()) {
     std::unique_ptr<RdmaStack> stack(new RdmaStack);
-    auto done = stack->open_ports(port, options, connections);
+    auto done = stack->open_ports(port, options, connections, log);
     if (done) {
       if (!failure.text.empty()) log.warn("{} instead of: {}", port.name(), failure.text);
       stack->watch_memory(config, log);
@@ -92,8 +92,8 @@ void RdmaStack::watch_memory(const Config& config, const Log& log) {
 }
 
 Outcome RdmaStack::open_ports(const verbs::PortInfo& port, const verbs::Options& options,
-                              std::uint32_t connections) {
-  auto adapter = verbs::open_adapter(port, options);
+                              std::uint32_t connections, const Log& log) {
+  auto adapter = verbs::open_adapter(port, options, log);
   if (!adapter) return adapter.error();
   adapter_ = std::move(*adapter);
   auto datagrams = adapter_->open_datagrams({});

@@ -68,7 +68,7 @@ class RdmaStack final : private rdma::AddressBook {
   Result<rdma::PortAddress> address_of(Rank rank) const override;
   bool has_connections(Rank rank) const override;
   Outcome open_ports(const verbs::PortInfo& port, const verbs::Options& options,
-                     std::uint32_t connections);
+                     std::uint32_t connections, const Log& log);
   Outcome open_connections(std::uint32_t connections);
   void watch_memory(const Config& config, const Log& log);
   Outcome make_connections(const Config& config, const Log& log, Rank me, std::uint32_t ranks,

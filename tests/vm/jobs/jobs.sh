@@ -289,6 +289,17 @@ played_link() {
 }
 job_devices_of_another_kind() { played_link 0 "it is neither InfiniBand nor RoCE"; }
 job_addresses_without_sense() { played_link 1 "it would have an RDMA address with a bad LID"; }
+# Devices that refuse inline data after a while: each rank says it once, and all goes on.
+inline_refused() {
+  local said
+  local -x INLINE_POSTS=20 LD_PRELOAD=$bin/device_gone.so
+  said=$(job 3 3 "$1" "$probe" collect 2>&1) || { echo "$said"; return 1; }
+  echo "$said"
+  sed -n 's/^espalier\[\([0-9]\)\] warning: rxe\1: a send with inline data .*/\1/p' <<< "$said" |
+    sort | cmp - <(seq 0 2)
+}
+job_inline_refused_rc() { inline_refused rc,ud; }
+job_inline_refused_ud() { inline_refused ud; }
 # The counters say what the settings did: of the ranks of both jobs those of the first register.
 job_counters_of_the_cache() {
   local said cached copied
