@@ -47,6 +47,20 @@ def test_joined_of_nodes():
     test_joined(3)
 
 
+def test_of_an_option():
+    """With -x, for the programs that it is given for."""
+    with Job(ESP_RUN, "-n", 2, "-x", "ESPALIER_TRACE=it.json", PROBE) as job:
+        job.expect(0, err="the trace of 2 ranks is in ")
+    check("it.json", [0, 1])
+    with traced("all.json", ESP_RUN, "-n", 1, PROBE, ":", "-n", 1, "-x", "ESPALIER_TRACE=off",
+                PROBE, ":", "-n", 2, "-x", "ESPALIER_TRACE=two.json", PROBE) as job:
+        job.expect(0, err="the trace of 2 ranks is in ")
+    check("all.json", [0])
+    check("two.json", [2, 3])
+    with Job(ESP_RUN, "-n", 1, "-x", "ESPALIER_TRACE=nowhere/it.json", PROBE) as job:
+        job.expect(125, err="ESPALIER_TRACE: cannot write ")
+
+
 def test_from_another_folder():
     os.mkdir("there")
     with traced("it.json", ESP_RUN, "-n", 2, "sh", "-c", f"cd there; exec {PROBE}") as job:

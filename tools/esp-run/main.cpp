@@ -18,6 +18,7 @@
 #include "settings_check.hpp"
 #include "spawn.hpp"
 #include "stand_in.hpp"
+#include "traces.hpp"
 
 namespace {
 
@@ -74,10 +75,13 @@ int main(int argc, char** argv) {
     for (const std::string& sentence : esp_run::check_settings(options.programs)) {
       esp_run::say("{}", sentence);
     }
-    const esp_run::JobPlan plan = esp_run::make_job_plan(options);
+    esp_run::JobPlan plan = esp_run::make_job_plan(options);
     check_limits(plan);
     report_bindings(plan);
-    return esp_run::Root(plan, inherited).run();
+    const esp_run::Traces traces(plan);
+    const int code = esp_run::Root(plan, inherited).run();
+    traces.join();
+    return code;
   } catch (const esp_run::LaunchError& failure) {
     esp_run::say("{}", failure.what());
     return failure.code();

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -51,6 +52,16 @@ void add_variable(Program& program, const std::string& text) {
   } else {
     say("-x: there is no variable {} here to pass on; -x {}=VALUE would set one", name, name);
   }
+}
+
+std::optional<std::string> value_for(const Program& program, const std::string& name) {
+  const std::string begin = name + '=';
+  // The last one counts.
+  const auto given = std::find_if(program.variables.rbegin(), program.variables.rend(),
+                                  [&](const std::string& text) { return text.starts_with(begin); });
+  if (given != program.variables.rend()) return given->substr(begin.size());
+  const char* inherited = std::getenv(name.c_str());
+  return inherited != nullptr ? std::optional<std::string>(inherited) : std::nullopt;
 }
 
 std::string is_directory(const std::string& path) {

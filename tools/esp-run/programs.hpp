@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ std::vector<std::vector<std::string>> split_into_programs(
 
 // -x: "NAME=value" as it is, or "NAME" with the value that it has here. Throws LaunchError.
 void add_variable(Program& program, const std::string& text);
+
+// What its ranks find under this name in their environment.
+std::optional<std::string> value_for(const Program& program, const std::string& name);
 
 // --wdir: why a rank cannot go there, or nothing.
 std::string is_directory(const std::string& path);

@@ -36,7 +36,6 @@ std::vector<int> node_of_each_rank(const JobPlan& plan) {
 Root::Root(const JobPlan& plan, const Inherited& inherited)
     : plan_(plan),
       inherited_(inherited),
-      traces_(plan.ranks()),
       signals_(root_signals()),
       rendezvous_(plan.nodes()),
       nodes_(static_cast<std::size_t>(plan.nodes())),
@@ -54,7 +53,6 @@ int Root::run() {
   for (int node = 0; node < plan_.nodes(); ++node) start_node(node);
   while (!state_.all_ended()) poll_once();
   shut_down();
-  traces_.join();
   return state_.exit_code();
 }
 

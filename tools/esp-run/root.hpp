@@ -22,7 +22,6 @@
 #include "rendezvous.hpp"
 #include "signals.hpp"
 #include "spawn.hpp"
-#include "traces.hpp"
 
 namespace esp_run {
 
@@ -75,7 +74,6 @@ class Root {
 
   const JobPlan& plan_;
   const Inherited& inherited_;
-  Traces traces_;
   SharedLock output_lock_;
   SignalQueue signals_;
   Rendezvous rendezvous_;

@@ -4,19 +4,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "core/config.hpp"
+#include "core/descriptor.hpp"
 #include "core/trace_export.hpp"
 #include "exit_codes.hpp"
 #include "job_state.hpp"
 #include "say.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 namespace {
@@ -31,61 +31,76 @@ bool is_empty(const std::string& path) {
 
 }  // namespace
 
-Traces::Traces(int ranks) : ranks_(ranks) {
-  const char* setting = std::getenv(kVariable);
-  const auto wanted = espalier::parse_trace(setting != nullptr ? setting : "off");
-  if (!wanted || wanted->file.empty()) return;  // What is wrong with it the ranks say.
-  path_ = std::filesystem::absolute(wanted->file);
-  is_new_ = access(path_.c_str(), F_OK) != 0;
-  const UniqueFd file(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-  if (!file.is_open()) fail_with_errno(fmt::format("{}: cannot write {}", kVariable, path_));
-  setenv(kVariable, path_.c_str(), 1);
+Traces::Traces(JobPlan& plan) {
+  for (std::size_t program = 0; program < plan.options.programs.size(); ++program) {
+    Program& told = plan.options.programs[program];
+    const auto wanted = espalier::parse_trace(value_for(told, kVariable).value_or("off"));
+    if (!wanted || wanted->file.empty()) continue;  // What is wrong with it the ranks say.
+    File& file = file_at(std::filesystem::absolute(wanted->file));
+    told.variables.push_back(fmt::format("{}={}", kVariable, file.path));
+    for (int rank = 0; rank < plan.ranks(); ++rank) {
+      if (plan.program_of(rank) == static_cast<int>(program)) file.ranks.push_back(rank);
+    }
+  }
 }
 
-std::string Traces::rank_file(int rank) const {
-  return fmt::format("{}.{}", path_, rank);
+Traces::File& Traces::file_at(const std::string& path) {
+  const auto known = std::ranges::find(files_, path, &File::path);
+  if (known != files_.end()) return *known;
+  File& file = files_.emplace_back();
+  file.path = path;
+  file.is_new = access(path.c_str(), F_OK) != 0;
+  const espalier::Descriptor made(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (!made.is_open()) fail_with_errno(fmt::format("{}: cannot write {}", kVariable, path));
+  return file;
 }
 
-bool Traces::join_all(std::vector<int>& missing) const {
-  const std::string beside = path_ + ".joining";
+std::string Traces::File::of_rank(int rank) const {
+  return fmt::format("{}.{}", path, rank);
+}
+
+bool Traces::join_all(const File& file, std::vector<int>& missing) {
+  const std::string beside = file.path + ".joining";
   auto joined = espalier::TraceJoin::create(beside);
   if (!joined) {
     say("{}: {}", kVariable, joined.error().text);
     return false;
   }
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (!joined->add(rank_file(rank))) missing.push_back(rank);
+  for (const int rank : file.ranks) {
+    if (!joined->add(file.of_rank(rank))) missing.push_back(rank);
   }
   const auto done = joined->finish();
-  const bool has_any = missing.size() < static_cast<std::size_t>(ranks_);
-  if (done && has_any && rename(beside.c_str(), path_.c_str()) == 0) return true;
+  const bool has_any = missing.size() < file.ranks.size();
+  if (done && has_any && rename(beside.c_str(), file.path.c_str()) == 0) return true;
   if (!done) {
     say("{}: {}; the files of the ranks stay", kVariable, done.error().text);
   } else if (has_any) {
-    say("{}: cannot write {}: {}", kVariable, path_, std::strerror(errno));
+    say("{}: cannot write {}: {}", kVariable, file.path, std::strerror(errno));
   }
   unlink(beside.c_str());
   return done.ok() && !has_any;
 }
 
-void Traces::join() const {
-  if (path_.empty()) return;
+void Traces::join(const File& file) {
   std::vector<int> missing;
-  if (!join_all(missing)) return;
-  std::size_t next = 0;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const bool is_missing = next < missing.size() && missing[next] == rank;
-    if (is_missing) ++next;
+  if (!join_all(file, missing)) return;
+  for (const int rank : file.ranks) {
+    const bool is_missing = std::ranges::binary_search(missing, rank);
     // What is not a trace may be somebody's.
-    if (!is_missing || is_empty(rank_file(rank))) unlink(rank_file(rank).c_str());
+    if (!is_missing || is_empty(file.of_rank(rank))) unlink(file.of_rank(rank).c_str());
   }
-  const std::size_t found = static_cast<std::size_t>(ranks_) - missing.size();
+  const std::size_t found = file.ranks.size() - missing.size();
   if (found == 0) {
-    if (is_new_) unlink(path_.c_str());
+    if (file.is_new) unlink(file.path.c_str());
     return say("{}: no rank has left a trace", kVariable);
   }
   say("the trace of {} rank{} is in {} (for https://ui.perfetto.dev){}{}", found,
-      found == 1 ? "" : "s", path_, missing.empty() ? "" : "; without rank ", ranks_text(missing));
+      found == 1 ? "" : "s", file.path, missing.empty() ? "" : "; without rank ",
+      ranks_text(missing));
+}
+
+void Traces::join() const {
+  for (const File& file : files_) join(file);
 }
 
 }  // namespace esp_run

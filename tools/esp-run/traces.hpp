@@ -7,25 +7,34 @@
 #include <string>
 #include <vector>
 
+#include "job_plan.hpp"
+
 namespace esp_run {
 
 class Traces {
  public:
-  // From the environment, in which FILE becomes an absolute path: ranks may start in another
-  // folder. Throws LaunchError where FILE cannot be made.
-  explicit Traces(int ranks);
+  // Of each program, as -x or the launcher's environment has it. FILE becomes an absolute path for
+  // the ranks: they may start in another folder. Throws LaunchError where a FILE cannot be made.
+  explicit Traces(JobPlan& plan);
 
   // All ranks have ended. Says what there is, or is not.
   void join() const;
 
  private:
-  std::string rank_file(int rank) const;
-  // To a file beside it, which takes its place.
-  bool join_all(std::vector<int>& missing) const;
+  struct File {
+    std::string path;
+    bool is_new = false;     // there was nothing before
+    std::vector<int> ranks;  // ascending
+    std::string of_rank(int rank) const;
+  };
 
-  std::string path_;     // empty: off
-  bool is_new_ = false;  // there was nothing before
-  int ranks_;
+  // The one with this path; made when it is first asked for.
+  File& file_at(const std::string& path);
+  static void join(const File& file);
+  // To a file beside it, which takes its place.
+  static bool join_all(const File& file, std::vector<int>& missing);
+
+  std::vector<File> files_;
 };
 
 }  // namespace esp_run
