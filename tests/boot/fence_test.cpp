@@ -24,11 +24,11 @@ std::string pack(const Ranks& ranks, const std::string& data) {
 std::string stream_bytes(const Frame& frame) {
   int ends[2] = {};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) return {};
-  const UniqueFd reader(ends[1]);
-  FrameStream writer(UniqueFd(ends[0]), 0);
+  const espalier::Descriptor reader(ends[1]);
+  FrameStream writer(espalier::Descriptor(ends[0]), 0);
   writer.send(frame);
   std::string bytes(8192, '\0');
-  const ssize_t got = ::recv(reader.get(), bytes.data(), bytes.size(), 0);
+  const ssize_t got = ::recv(reader.fd(), bytes.data(), bytes.size(), 0);
   bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return bytes;
 }
@@ -94,8 +94,8 @@ TEST(FrameStream, DamagedStreamsEndOrAreReadAsTheyStand) {
   for (int round = 0; round < 400; ++round) {
     int ends[2] = {};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    const UniqueFd writer(ends[0]);
-    FrameStream reader(UniqueFd(ends[1]), kMost);
+    const espalier::Descriptor writer(ends[0]);
+    FrameStream reader(espalier::Descriptor(ends[1]), kMost);
     std::vector<Frame> sent;
     std::string bytes;
     for (std::uint64_t count = prng.below(6); count > 0; --count) {
@@ -111,7 +111,7 @@ TEST(FrameStream, DamagedStreamsEndOrAreReadAsTheyStand) {
     std::vector<Frame> got;
     for (std::size_t at = 0; at < bytes.size() && reader.is_open();) {
       const std::size_t part = std::min<std::size_t>(1 + prng.below(700), bytes.size() - at);
-      if (::send(writer.get(), bytes.data() + at, part, MSG_NOSIGNAL) < 0) break;
+      if (::send(writer.fd(), bytes.data() + at, part, MSG_NOSIGNAL) < 0) break;
       at += part;
       for (Frame& frame : reader.receive()) got.push_back(std::move(frame));
     }

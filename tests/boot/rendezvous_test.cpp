@@ -13,14 +13,15 @@
 namespace esp_run {
 namespace {
 
-UniqueFd connect_to(std::uint16_t port) {
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+espalier::Descriptor connect_to(std::uint16_t port) {
+  espalier::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) fd.reset();
-  return fd;
+  if (connect(connection.fd(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
+    connection.close();
+  return connection;
 }
 
 void progress_until_quiet(Rendezvous& rendezvous, std::vector<Rendezvous::Joined>& joined) {
@@ -33,10 +34,10 @@ void progress_until_quiet(Rendezvous& rendezvous, std::vector<Rendezvous::Joined
 }
 
 // The other side hung up, within two seconds.
-bool is_cut_off(const UniqueFd& fd) {
-  pollfd polled{fd.get(), POLLIN, 0};
+bool is_cut_off(const espalier::Descriptor& connection) {
+  pollfd polled{connection.fd(), POLLIN, 0};
   char byte = 0;
-  return poll(&polled, 1, 2000) == 1 && recv(fd.get(), &byte, 1, MSG_DONTWAIT) <= 0;
+  return poll(&polled, 1, 2000) == 1 && recv(connection.fd(), &byte, 1, MSG_DONTWAIT) <= 0;
 }
 
 std::string hello_bytes(int node, const std::string& secret) {
@@ -63,11 +64,11 @@ class StrangerTest : public testing::TestWithParam<Garbage> {};
 TEST_P(StrangerTest, IsCutOffAndTheNodeStillJoins) {
   Rendezvous rendezvous(1);
   std::vector<Rendezvous::Joined> joined;
-  const UniqueFd stranger = connect_to(rendezvous.port());
+  const espalier::Descriptor stranger = connect_to(rendezvous.port());
   ASSERT_TRUE(stranger.is_open());
   const std::string& garbage = GetParam().bytes;
   // May be cut off in the middle: that is what we want.
-  (void)send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+  (void)send(stranger.fd(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   progress_until_quiet(rendezvous, joined);
   EXPECT_TRUE(joined.empty());
   EXPECT_TRUE(is_cut_off(stranger));
@@ -96,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Garbage, StrangerTest, testing::ValuesIn(all_garbage())
 TEST(Rendezvous, ASilentStrangerHoldsNobodyUp) {
   Rendezvous rendezvous(2);
   std::vector<Rendezvous::Joined> joined;
-  std::vector<UniqueFd> strangers;
+  std::vector<espalier::Descriptor> strangers;
   for (int i = 0; i < 100; ++i) strangers.push_back(connect_to(rendezvous.port()));
   progress_until_quiet(rendezvous, joined);
   const FrameStream one = join(rendezvous.port(), rendezvous.secret(), 1);

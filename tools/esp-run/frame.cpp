@@ -42,7 +42,7 @@ std::optional<FencePayload> unpack_fence(const std::string& payload) {
   return result;
 }
 
-FrameStream::FrameStream(UniqueFd socket, std::uint32_t payload_bytes_max)
+FrameStream::FrameStream(espalier::Descriptor socket, std::uint32_t payload_bytes_max)
     : socket_(std::move(socket)), payload_bytes_max_(payload_bytes_max) {}
 
 void FrameStream::send(const Frame& frame) {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "unique_fd.hpp"
+#include "core/descriptor.hpp"
 
 namespace esp_run {
 
@@ -70,9 +70,9 @@ std::optional<FencePayload> unpack_fence(const std::string& payload);
 class FrameStream {
  public:
   // A peer that announces a larger payload is cut off; a stranger gets no more than a hello needs.
-  FrameStream(UniqueFd socket, std::uint32_t payload_bytes_max);
+  FrameStream(espalier::Descriptor socket, std::uint32_t payload_bytes_max);
 
-  int fd() const { return socket_.get(); }
+  int fd() const { return socket_.fd(); }
   bool is_open() const { return socket_.is_open(); }
   bool has_unsent() const { return unsent_start_ < unsent_.size(); }
   void allow_payloads(std::uint32_t payload_bytes_max) { payload_bytes_max_ = payload_bytes_max; }
@@ -83,10 +83,10 @@ class FrameStream {
   std::vector<Frame> receive();
   void read();
   std::optional<Frame> next();
-  void close() { socket_.reset(); }
+  void close() { socket_.close(); }
 
  private:
-  UniqueFd socket_;
+  espalier::Descriptor socket_;
   std::uint32_t payload_bytes_max_;
   std::string received_;
   std::size_t received_start_ = 0;  // What lies before it has been handed out.

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <random>
 
+#include "core/descriptor.hpp"
 #include "exit_codes.hpp"
 #include "node_names.hpp"
 #include "program_path.hpp"
 #include "stacks.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 namespace {
@@ -37,9 +37,9 @@ std::string draw_job_name() {
 
 // Above those of the standard streams, which are the ranks'.
 int lowest_free_fd() {
-  const UniqueFd probe(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const espalier::Descriptor probe(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!probe.is_open()) fail_with_errno("cannot open /dev/null");
-  return std::max(probe.get(), STDERR_FILENO + 1);
+  return std::max(probe.fd(), STDERR_FILENO + 1);
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ void Mailbox::put(Upcall upcall) {
   waiting_.push_back(std::move(upcall));
   const std::uint64_t one = 1;
   // Cannot fail: the counter holds more events than there is memory for.
-  [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = ::write(event_.fd(), &one, sizeof(one));
 }
 
 std::vector<Upcall> Mailbox::take() {
   const std::lock_guard lock(mutex_);
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t consumed = ::read(event_.get(), &count, sizeof(count));
+  [[maybe_unused]] const ssize_t consumed = ::read(event_.fd(), &count, sizeof(count));
   return std::exchange(waiting_, {});
 }
 

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "frame.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -25,12 +25,12 @@ class Mailbox {
  public:
   Mailbox();
 
-  int fd() const { return event_.get(); }  // Readable while there is mail.
+  int fd() const { return event_.fd(); }  // Readable while there is mail.
   void put(Upcall upcall);
   std::vector<Upcall> take();
 
  private:
-  UniqueFd event_;
+  espalier::Descriptor event_;
   std::mutex mutex_;
   std::vector<Upcall> waiting_;  // Guarded by mutex_.
 };

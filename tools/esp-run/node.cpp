@@ -73,9 +73,9 @@ void NodeDaemon::start_rank(int rank) {
       .program = plan_.paths[number].c_str(),
       .arguments = arguments.data(),
       .environment = environment.data(),
-      .stdin_fd = rank == 0 ? STDIN_FILENO : null_.get(),
-      .stdout_fd = plan_.options.tag_output ? pipes.out.get() : STDOUT_FILENO,
-      .stderr_fd = plan_.options.tag_output ? pipes.err.get() : STDERR_FILENO,
+      .stdin_fd = rank == 0 ? STDIN_FILENO : null_.fd(),
+      .stdout_fd = plan_.options.tag_output ? pipes.out.fd() : STDOUT_FILENO,
+      .stderr_fd = plan_.options.tag_output ? pipes.err.fd() : STDERR_FILENO,
       .mask = place != nullptr ? &place->mask : nullptr,
       .first_own_fd = plan_.first_own_fd,
       .state_fd = states_.fd(),
@@ -277,7 +277,7 @@ void NodeDaemon::replace_ranks_that_never_joined() {
   // Programs without PMIx need none.
   if (!is_anybody_joined || is_ending_) return;
   for (const int rank : std::exchange(never_joined_, {})) {
-    start_stand_in(server_->environment_of(rank), null_.get(), plan_.first_own_fd, inherited_);
+    start_stand_in(server_->environment_of(rank), null_.fd(), plan_.first_own_fd, inherited_);
   }
 }
 

@@ -71,7 +71,7 @@ class NodeDaemon {
   const JobPlan& plan_;
   const int node_;
   const Inherited& inherited_;
-  UniqueFd null_;
+  espalier::Descriptor null_;
   FrameStream root_;
   SignalQueue signals_;
   Mailbox mailbox_;

@@ -29,10 +29,10 @@ void set_lock(int fd, short type) {
 
 // A description of our own that does not block: a terminal that has been stopped may say that it is
 // ready for the sake of a byte. The user's description stays as it is.
-UniqueFd open_terminal(int fd) {
+espalier::Descriptor open_terminal(int fd) {
   if (isatty(fd) == 0) return {};
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
-  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return espalier::Descriptor(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 }  // namespace
@@ -43,10 +43,10 @@ SharedLock::SharedLock() : file_(memfd_create("esp-run-output", MFD_CLOEXEC)) {
 
 // Record locks belong to a process, not to the descriptor that forks share.
 void SharedLock::lock() {
-  set_lock(file_.get(), F_WRLCK);
+  set_lock(file_.fd(), F_WRLCK);
 }
 void SharedLock::unlock() {
-  set_lock(file_.get(), F_UNLCK);
+  set_lock(file_.fd(), F_UNLCK);
 }
 
 TaggedOutput::TaggedOutput(SharedLock& lock, const FrameStream& root)
@@ -58,13 +58,13 @@ TaggedOutput::Pipes TaggedOutput::open(int rank) {
   return {open_channel(rank, STDOUT_FILENO), open_channel(rank, STDERR_FILENO)};
 }
 
-UniqueFd TaggedOutput::open_channel(int rank, int target) {
+espalier::Descriptor TaggedOutput::open_channel(int rank, int target) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_with_errno("pipe");
-  UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
+  espalier::Descriptor read_end(ends[0]);
+  espalier::Descriptor write_end(ends[1]);
   // Our end only: a rank does not expect its stdout to be non-blocking.
-  fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+  fcntl(read_end.fd(), F_SETFL, O_NONBLOCK);
   channels_.push_back({rank, target, std::move(read_end), {}});
   return write_end;
 }
@@ -72,7 +72,7 @@ UniqueFd TaggedOutput::open_channel(int rank, int target) {
 void TaggedOutput::add_to(PollSet& polls) {
   std::erase_if(channels_, [](const Channel& channel) { return !channel.pipe.is_open(); });
   for (Channel& channel : channels_) {
-    polls.add(channel.pipe.get(), POLLIN, [this, &channel] { pump(channel, 1); });
+    polls.add(channel.pipe.fd(), POLLIN, [this, &channel] { pump(channel, 1); });
   }
 }
 
@@ -87,7 +87,7 @@ void TaggedOutput::finish(int rank) {
 void TaggedOutput::pump(Channel& channel, int reads_max) {
   std::array<char, kLineBytesMax> buffer;
   for (int reads = 0; reads < reads_max && channel.pipe.is_open(); ++reads) {
-    const ssize_t count = ::read(channel.pipe.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(channel.pipe.fd(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) return end_line_and_close(channel);
@@ -115,7 +115,7 @@ void TaggedOutput::end_line_and_close(Channel& channel) {
     write_lines(channel, fmt::format("[{}] {}\n", channel.rank, channel.unfinished));
     channel.unfinished.clear();
   }
-  channel.pipe.reset();
+  channel.pipe.close();
 }
 
 void TaggedOutput::write_lines(Channel& channel, const std::string& lines) {
@@ -123,13 +123,13 @@ void TaggedOutput::write_lines(Channel& channel, const std::string& lines) {
   const bool is_read = write_all(channel.target, lines);
   lock_.unlock();
   // Closing passes it on: the rank's next write ends it with SIGPIPE, as without --tag.
-  if (!is_read) channel.pipe.reset();
+  if (!is_read) channel.pipe.close();
 }
 
 // False when nobody reads any more, or the root is gone: then the job ends, whoever has paused.
 bool TaggedOutput::write_all(int target, std::string_view text) {
-  const UniqueFd& terminal = terminals_[target == STDOUT_FILENO ? 0 : 1];
-  const int to = terminal.is_open() ? terminal.get() : target;
+  const espalier::Descriptor& terminal = terminals_[target == STDOUT_FILENO ? 0 : 1];
+  const int to = terminal.is_open() ? terminal.fd() : target;
   while (!text.empty() && root_.is_open()) {
     std::array<pollfd, 2> polled{{{to, POLLOUT, 0}, {root_.fd(), POLLRDHUP, 0}}};
     poll(polled.data(), polled.size(), -1);

@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/descriptor.hpp"
 #include "frame.hpp"
 #include "poll_set.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -27,14 +27,14 @@ class SharedLock {
   void unlock();
 
  private:
-  UniqueFd file_;
+  espalier::Descriptor file_;
 };
 
 class TaggedOutput {
  public:
   struct Pipes {  // Write ends, for the rank.
-    UniqueFd out;
-    UniqueFd err;
+    espalier::Descriptor out;
+    espalier::Descriptor err;
   };
 
   TaggedOutput(SharedLock& lock, const FrameStream& root);
@@ -48,11 +48,11 @@ class TaggedOutput {
   struct Channel {
     int rank;
     int target;  // Of this process: 1 or 2.
-    UniqueFd pipe;
+    espalier::Descriptor pipe;
     std::string unfinished;
   };
 
-  UniqueFd open_channel(int rank, int target);
+  espalier::Descriptor open_channel(int rank, int target);
   void pump(Channel& channel, int reads_max);
   static std::string take_lines(Channel& channel, std::string_view text);
   void end_line_and_close(Channel& channel);
@@ -61,8 +61,9 @@ class TaggedOutput {
 
   SharedLock& lock_;
   const FrameStream& root_;
-  std::array<UniqueFd, 2> terminals_;  // Of stdout and stderr, where they are terminals.
-  std::list<Channel> channels_;        // A list: handlers of a PollSet keep references.
+  std::array<espalier::Descriptor, 2>
+      terminals_;                // Of stdout and stderr, where they are terminals.
+  std::list<Channel> channels_;  // A list: handlers of a PollSet keep references.
 };
 
 }  // namespace esp_run

@@ -68,11 +68,11 @@ RankStates::RankStates(std::size_t ranks) : ranks_(ranks) {
   unsetenv(RankStatePlace::kVariable);  // Ours may be a rank of another launcher.
   page_bytes_ = std::max(static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), sizeof(RankStatePage));
   const std::size_t bytes = page_bytes_ * (ranks + 1);
-  UniqueFd file(memfd_create("esp-run-states", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.is_open() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return;
-  if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return;
+  espalier::Descriptor file(memfd_create("esp-run-states", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.is_open() || ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) return;
+  if (fcntl(file.fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return;
   if (getrandom(&nonce_, sizeof(nonce_), 0) != sizeof(nonce_)) return;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
   if (memory == MAP_FAILED) return;
   memory_ = static_cast<std::byte*>(memory);
   auto* header = new (memory_) RankStateHeader;

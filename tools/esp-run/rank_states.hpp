@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "core/rank_state.hpp"
 #include "poll_set.hpp"
 #include "rank_report.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -31,7 +31,7 @@ class RankStates {
   RankStates(const RankStates&) = delete;
   RankStates& operator=(const RankStates&) = delete;
 
-  int fd() const { return file_.get(); }
+  int fd() const { return file_.fd(); }
   // For the environment of the rank, which finds the file at `descriptor`.
   std::string variable(std::size_t index, int descriptor) const;
 
@@ -56,7 +56,7 @@ class RankStates {
   void add_answer(RankReport& report, const espalier::RankStatePage& page) const;
   void describe_silent(RankReport& report, const espalier::RankStatePage& page, char letter) const;
 
-  UniqueFd file_;
+  espalier::Descriptor file_;
   std::byte* memory_ = nullptr;  // nullptr: there is none
   std::size_t page_bytes_ = 0, ranks_ = 0;
   std::uint64_t nonce_ = 0;

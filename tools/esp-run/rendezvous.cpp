@@ -46,13 +46,13 @@ Rendezvous::Rendezvous(int nodes) : has_joined_(static_cast<std::size_t>(nodes))
   if (getrandom(secret_.data(), kSecretBytes, 0) != static_cast<ssize_t>(kSecretBytes)) {
     fail_with_errno("getrandom");
   }
-  listener_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listener_ = espalier::Descriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in address = loopback(0);
   socklen_t length = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (!listener_.is_open() || bind(listener_.get(), generic, length) != 0 ||
-      listen(listener_.get(), SOMAXCONN) != 0 ||
-      getsockname(listener_.get(), generic, &length) != 0) {
+  if (!listener_.is_open() || bind(listener_.fd(), generic, length) != 0 ||
+      listen(listener_.fd(), SOMAXCONN) != 0 ||
+      getsockname(listener_.fd(), generic, &length) != 0) {
     fail_with_errno("cannot listen on 127.0.0.1 (is the loopback interface up?)");
   }
   port_ = ntohs(address.sin_port);
@@ -61,23 +61,24 @@ Rendezvous::Rendezvous(int nodes) : has_joined_(static_cast<std::size_t>(nodes))
 std::vector<int> Rendezvous::fds() const {
   std::vector<int> result;
   if (!listener_.is_open()) return result;
-  result.push_back(listener_.get());
+  result.push_back(listener_.fd());
   for (const FrameStream& stream : strangers_) result.push_back(stream.fd());
   return result;
 }
 
 void Rendezvous::close() {
-  listener_.reset();
+  listener_.close();
   strangers_.clear();
 }
 
 void Rendezvous::accept_all() {
   while (true) {
-    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.is_open()) return;  // No more, or one that went away again.
-    send_small_frames_at_once(fd.get());
+    espalier::Descriptor connection(
+        accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.is_open()) return;  // No more, or one that went away again.
+    send_small_frames_at_once(connection.fd());
     if (strangers_.size() == kStrangersMax + has_joined_.size()) strangers_.pop_front();
-    strangers_.emplace_back(std::move(fd), kSecretBytes);
+    strangers_.emplace_back(std::move(connection), kSecretBytes);
   }
 }
 
@@ -111,14 +112,14 @@ std::vector<Rendezvous::Joined> Rendezvous::progress() {
 }
 
 FrameStream join(std::uint16_t port, const std::string& secret, int node) {
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  espalier::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in address = loopback(port);
-  if (!fd.is_open() ||
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  if (!connection.is_open() ||
+      connect(connection.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     fail_with_errno("a node cannot reach the root on 127.0.0.1");
   }
-  send_small_frames_at_once(fd.get());
-  FrameStream stream(std::move(fd), kPayloadBytesMax);
+  send_small_frames_at_once(connection.fd());
+  FrameStream stream(std::move(connection), kPayloadBytesMax);
   stream.send({FrameKind::kHello, node, 0, 0, secret});
   return stream;
 }

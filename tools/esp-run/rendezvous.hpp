@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "frame.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -38,7 +38,7 @@ class Rendezvous {
   // True: the stream was a node's and is now in `joined`.
   bool try_to_join(FrameStream& stream, std::vector<Joined>& joined);
 
-  UniqueFd listener_;
+  espalier::Descriptor listener_;
   std::uint16_t port_ = 0;
   std::string secret_;
   std::deque<FrameStream> strangers_;

@@ -19,7 +19,7 @@ SignalQueue::SignalQueue(const std::vector<int>& signals) {
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  fd_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  fd_ = espalier::Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_.is_open()) fail_with_errno("signalfd");
 }
 

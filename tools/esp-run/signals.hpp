@@ -4,7 +4,7 @@
 #include <csignal>
 #include <vector>
 
-#include "unique_fd.hpp"
+#include "core/descriptor.hpp"
 
 namespace esp_run {
 
@@ -13,11 +13,11 @@ class SignalQueue {
  public:
   explicit SignalQueue(const std::vector<int>& signals);
 
-  int fd() const { return fd_.get(); }
+  int fd() const { return fd_.fd(); }
   std::vector<int> take();
 
  private:
-  UniqueFd fd_;
+  espalier::Descriptor fd_;
 };
 
 // What the root listens to. SIGHUP is not among them under nohup.

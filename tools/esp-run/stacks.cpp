@@ -101,9 +101,9 @@ void StackReader::read_next() {
       reports_[next_].stack = {"no pipe for the debugger"};
       continue;
     }
-    output_ = UniqueFd(pipe[0]);
-    const UniqueFd theirs(pipe[1]), nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+    output_ = espalier::Descriptor(pipe[0]);
+    const espalier::Descriptor theirs(pipe[1]), nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    fcntl(output_.fd(), F_SETFL, O_NONBLOCK);
     const std::vector<std::string> words = stack_command(tool_, processes_[next_]);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -113,33 +113,33 @@ void StackReader::read_next() {
     tool_process_ = spawn({.program = tool_.c_str(),
                            .arguments = arguments.data(),
                            .environment = environment.data(),
-                           .stdin_fd = nothing.get(),
-                           .stdout_fd = theirs.get(),
-                           .stderr_fd = theirs.get(),
+                           .stdin_fd = nothing.fd(),
+                           .stdout_fd = theirs.fd(),
+                           .stderr_fd = theirs.fd(),
                            .mask = nullptr,
                            .first_own_fd = STDERR_FILENO + 1},
                           inherited_);
     if (tool_process_ > 0) return;
     reports_[next_].stack = {"no process for the debugger"};
-    output_.reset();
+    output_.close();
   }
 }
 
 void StackReader::add_to(PollSet& polls) {
-  if (output_.is_open()) polls.add(output_.get(), POLLIN, [this] { on_output(); });
+  if (output_.is_open()) polls.add(output_.fd(), POLLIN, [this] { on_output(); });
 }
 
 // At its end the daemon reaps the process, as any of its children.
 void StackReader::on_output() {
   std::array<char, 1 << 16> part;
-  const ssize_t bytes = ::read(output_.get(), part.data(), part.size());
+  const ssize_t bytes = ::read(output_.fd(), part.data(), part.size());
   if (bytes < 0) return;
   if (bytes > 0) {
     text_.append(part.data(), static_cast<std::size_t>(bytes));
     return;
   }
   reports_[next_++].stack = stack_lines(std::exchange(text_, {}));
-  output_.reset();
+  output_.close();
   tool_process_ = -1;
   read_next();
 }
@@ -147,7 +147,7 @@ void StackReader::on_output() {
 std::vector<RankReport> StackReader::take() {
   if (tool_process_ > 0) kill(-tool_process_, SIGKILL);
   tool_process_ = -1;
-  output_.reset();
+  output_.close();
   text_.clear();
   for (; next_ < processes_.size(); ++next_) {
     reports_[next_].stack = {"not read: there was no time left"};

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "poll_set.hpp"
 #include "rank_report.hpp"
 #include "spawn.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -47,7 +47,7 @@ class StackReader {
   std::vector<pid_t> processes_;
   std::size_t next_ = 0;  // that is read
   Clock::time_point limit_;
-  UniqueFd output_;
+  espalier::Descriptor output_;
   std::string text_;
   pid_t tool_process_ = -1;
 };

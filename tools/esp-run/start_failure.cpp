@@ -60,14 +60,14 @@ bool StartFailureTexts::add(const StartFailure& failure, const JobPlan& plan) {
 StartFailures::StartFailures() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) fail_with_errno("pipe");
-  read_end_ = UniqueFd(ends[0]);
-  write_end_ = UniqueFd(ends[1]);
+  read_end_ = espalier::Descriptor(ends[0]);
+  write_end_ = espalier::Descriptor(ends[1]);
 }
 
 std::vector<StartFailure> StartFailures::take() {
   std::vector<StartFailure> failures;
   StartFailure failure;
-  while (read(read_end_.get(), &failure, sizeof failure) == sizeof failure) {
+  while (read(read_end_.fd(), &failure, sizeof failure) == sizeof failure) {
     failures.push_back(failure);
   }
   return failures;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "job_plan.hpp"
-#include "unique_fd.hpp"
 
 namespace esp_run {
 
@@ -33,16 +33,16 @@ std::string text_of(const StartFailure& failure, const JobPlan& plan);
 class StartFailures {
  public:
   StartFailures();
-  int fd() const { return read_end_.get(); }
-  int write_end() const { return write_end_.get(); }
+  int fd() const { return read_end_.fd(); }
+  int write_end() const { return write_end_.fd(); }
   // What has been told since.
   std::vector<StartFailure> take();
   // In the child; async-signal-safe.
   static void tell(int write_end, const StartFailure& failure);
 
  private:
-  UniqueFd read_end_;
-  UniqueFd write_end_;
+  espalier::Descriptor read_end_;
+  espalier::Descriptor write_end_;
 };
 
 // The root's: what has been said of ranks that could not begin.
