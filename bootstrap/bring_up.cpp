@@ -87,6 +87,14 @@ std::vector<ClosedWire> without_network(const std::vector<WireKind>& allowed) {
   return closed;
 }
 
+// It is not known yet who is where.
+std::uint32_t local_ranks_at_most(const esp_job& job) {
+  const bool by_launcher = job.config.node_name.empty() && job.config.nodes == NodeRule::kLauncher;
+  const int told = by_launcher ? job.bootstrap->ranks_on_node() : 0;
+  const auto ranks = static_cast<std::uint32_t>(told > 0 ? told : job.size);
+  return std::min(ranks, shm::kMaxLocalRanks);
+}
+
 // Who shares memory with this rank, and how the others are reached.
 Outcome find_peers(esp_job& job, const std::vector<WireKind>& allowed) {
   job.any_threaded = job.directory.head().any_threaded != 0;
@@ -415,9 +423,8 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
                                              job->rank, wires.error().text));
   }
   if (auto done = open_network(*job, *wires); !done) return done.error();
-  // At most: it is not known yet who is where.
-  const std::uint32_t ranks = std::min(static_cast<std::uint32_t>(job->size), shm::kMaxLocalRanks);
-  const shm::Layout layout(ranks, job->config.shm_arena_bytes, job->config.heap_bytes);
+  const shm::Layout layout(local_ranks_at_most(*job), job->config.shm_arena_bytes,
+                           job->config.heap_bytes);
   if (auto done = shm::Segment::check_limits(layout); !done) return done.error();
   if (job->size > 1 && allows(*wires, WireKind::kShm)) {
     if (auto done = open_meeting_point(*job); !done) return done.error();

@@ -52,9 +52,9 @@ std::string peer_text(const esp_job& job, Rank rank) {
   std::string text;
   if (job.peer_wires[static_cast<std::size_t>(rank)] == WireKind::kShm) {
     const auto local = job.shm_wire->local(rank);
-    const auto& mine = job.segment->rank_block(job.nodes.local_index);
-    const bool pull = mine.may_pull[local].load(std::memory_order_relaxed) ==
-                      static_cast<std::uint8_t>(shm::PullAccess::kYes);
+    const auto& flag = job.segment->may_pull(job.nodes.local_index, local);
+    const bool pull =
+        flag.load(std::memory_order_relaxed) == static_cast<std::uint8_t>(shm::PullAccess::kYes);
     text = pull ? "shm with CMA" : "shm without CMA";
   } else {
     text = job.network->describe(rank);

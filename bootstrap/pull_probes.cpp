@@ -39,9 +39,8 @@ void PullProbes::ask(Rank rank) {
   const VisiblePid pid = parts_.processes.pid(rank);
   const auto [access, number] = shm::probe_pull(pid, card.nonce_address, card.nonce);
   parts_.wire.set_process(rank, pid);
-  auto& mine = parts_.segment.rank_block(parts_.segment.index());
-  mine.may_pull[parts_.wire.local(rank)].store(static_cast<std::uint8_t>(access),
-                                               std::memory_order_relaxed);
+  auto& flag = parts_.segment.may_pull(parts_.segment.index(), parts_.wire.local(rank));
+  flag.store(static_cast<std::uint8_t>(access), std::memory_order_relaxed);
   if (access == shm::PullAccess::kYes || denied_) return;
   denied_ = true;
   text_ = fmt::format("denied for rank {}: {}", rank, shm::explain_denied(number));

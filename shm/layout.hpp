@@ -1,7 +1,7 @@
 // The shared segment: what lies where, and who writes it.
 //
-//   header | rank block 0..n-1 | pair block (0,0)..(n-1,n-1) | mail ring (0,0)..(n-1,n-1) |
-//   arena 0..n-1 | heap 0..n-1
+//   header | rank block 0..n-1 | pull access (0,0)..(n-1,n-1) | pair block (0,0)..(n-1,n-1) |
+//   mail ring (0,0)..(n-1,n-1) | arena 0..n-1 | heap 0..n-1
 //
 // The segment is a sparse memory file: only what is touched costs memory. All-zero is the valid
 // initial state of everything, so nobody initialises anything for anybody else. n is the number of
@@ -18,10 +18,12 @@
 
 namespace espalier::shm {
 
-inline constexpr std::uint32_t kMaxLocalRanks = 256;
+// As many as the bits of two neighbouring cache lines (RankBlock::Bits): one look sees who has
+// sent.
+inline constexpr std::uint32_t kMaxLocalRanks = 1024;
 inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
-inline constexpr std::uint32_t kMailWords = kMaxLocalRanks / 64;
+inline constexpr std::uint32_t kRankWords = kMaxLocalRanks / 64;
 inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
 // In Cell::ticket: the send is synchronous, its receive answers kTaken.
 inline constexpr std::uint16_t kSynchronous = 0x8000;
@@ -93,18 +95,25 @@ struct RankBlock {
                                           // hold segments of it may move them out
   };
 
-  // A bit per local rank, set by that rank when it has written into its mail ring (release:
-  // publishes its tail), cleared by the owner before it looks there.
-  struct alignas(128) Mail {
-    std::atomic<std::uint64_t> from[kMailWords];
+  // A bit per local rank.
+  struct alignas(128) Bits {
+    std::atomic<std::uint64_t> of[kRankWords];
   };
+  static_assert(sizeof(Bits) == 128);
 
   Bell bell;
   Flags flags;
-  Mail mail;
-  // By the owner: may it read rank j's memory? 0 not probed yet, else a PullAccess. kNo is final.
-  alignas(128) std::atomic<std::uint8_t> may_pull[kMaxLocalRanks];
+  // By each rank, when it has written into its mail ring (release: publishes its tail); cleared by
+  // the owner before it looks there.
+  Bits mail;
+  // By each rank, for good, before its first cell: rings in which nothing ever stood are not looked
+  // at, and so cost no memory.
+  Bits senders;
 };
+
+// May one rank read another's memory? 0: not probed yet, else a PullAccess. kNo is final. Written
+// by the reader, whose answers are a row of the table.
+using PullFlag = std::atomic<std::uint8_t>;
 
 // When CMA is used, if that is measured (path_cost.hpp). Written once, by the rank that set
 // `measuring` first; `threshold` last (release).
@@ -145,7 +154,8 @@ class Layout {
   Layout(std::uint32_t ranks, std::uint64_t arena_bytes, std::uint64_t heap_bytes) noexcept
       : ranks_(ranks), arena_bytes_(arena_bytes), heap_bytes_(heap_bytes) {
     rank_blocks_ = up(sizeof(Header), kPage);
-    pairs_ = up(rank_blocks_ + sizeof(RankBlock) * ranks, kPage);
+    pull_flags_ = rank_blocks_ + sizeof(RankBlock) * ranks;
+    pairs_ = up(pull_flags_ + pull_row() * ranks, kPage);
     mail_rings_ = up(pairs_ + sizeof(PairBlock) * ranks * ranks, kPage);
     arenas_ = up(mail_rings_ + sizeof(MailRing) * ranks * ranks, kHugePage);
     heaps_ = up(arenas_ + arena_bytes * ranks, kHugePage);
@@ -157,6 +167,9 @@ class Layout {
   std::uint64_t heap_bytes() const noexcept { return heap_bytes_; }
   std::uint64_t rank_block(std::uint32_t r) const noexcept {
     return rank_blocks_ + sizeof(RankBlock) * r;
+  }
+  std::uint64_t pull_flag(std::uint32_t reader, std::uint32_t owner) const noexcept {
+    return pull_flags_ + pull_row() * reader + sizeof(PullFlag) * owner;
   }
   // Blocks of one receiver lie side by side: it is the one that polls them all.
   std::uint64_t pair(std::uint32_t from, std::uint32_t to) const noexcept {
@@ -171,13 +184,17 @@ class Layout {
 
  private:
   static constexpr std::uint64_t kPage = 4096, kHugePage = std::uint64_t{2} << 20;
+  // No two readers write to one line.
+  std::uint64_t pull_row() const noexcept { return up(sizeof(PullFlag) * ranks_, 128); }
   static std::uint64_t up(std::uint64_t n, std::uint64_t to) noexcept {
     return (n + to - 1) / to * to;
   }
 
   std::uint32_t ranks_ = 0;
   std::uint64_t arena_bytes_ = 0, heap_bytes_ = 0;
-  std::uint64_t rank_blocks_ = 0, pairs_ = 0, mail_rings_ = 0, arenas_ = 0, heaps_ = 0, total_ = 0;
+  std::uint64_t rank_blocks_ = 0, pull_flags_ = 0, pairs_ = 0, mail_rings_ = 0, arenas_ = 0,
+                heaps_ = 0;
+  std::uint64_t total_ = 0;
 };
 
 }  // namespace espalier::shm

@@ -83,8 +83,8 @@ Posted Mailbox::send(std::uint32_t to, const ActiveMessage& message) noexcept {
   // Also when the bit is set already: the receiver takes the bits first and then looks at the
   // rings, and whether it has not yet looked at this one only the exchange of both can tell.
   const std::uint32_t me = segment_.index();
-  segment_.rank_block(to).mail.from[me / 64].fetch_or(std::uint64_t{1} << me % 64,
-                                                      std::memory_order_acq_rel);
+  segment_.rank_block(to).mail.of[me / 64].fetch_or(std::uint64_t{1} << me % 64,
+                                                    std::memory_order_acq_rel);
   wake(to);
   return Posted::kDone;
 }
@@ -98,8 +98,8 @@ int Mailbox::progress() noexcept {
   int events = 0;
   for (std::size_t word = 0; word * 64 < peers_.size(); ++word) {
     std::uint64_t bits = std::exchange(left_[word], 0);
-    if (mail.from[word].load(std::memory_order_relaxed) != 0) {
-      bits |= mail.from[word].exchange(0, std::memory_order_acq_rel);
+    if (mail.of[word].load(std::memory_order_relaxed) != 0) {
+      bits |= mail.of[word].exchange(0, std::memory_order_acq_rel);
     }
     for (; bits != 0; bits &= bits - 1) {
       events += drain(static_cast<std::uint32_t>(word * 64) +

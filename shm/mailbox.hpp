@@ -59,7 +59,7 @@ class Mailbox {
   MessageTaker& taker_;
   std::vector<Rank> ranks_;
   std::vector<Peer> peers_;
-  std::array<std::uint64_t, kMailWords> left_ = {};  // bits of rings that were not emptied
+  std::array<std::uint64_t, kRankWords> left_ = {};  // bits of rings that were not emptied
 };
 
 }  // namespace espalier::shm

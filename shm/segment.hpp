@@ -72,6 +72,10 @@ class Segment {
   RankBlock& rank_block(std::uint32_t r) const noexcept {
     return *reinterpret_cast<RankBlock*>(at(layout_.rank_block(r)));
   }
+  // What local rank `reader` has found out about the memory of local rank `owner`.
+  PullFlag& may_pull(std::uint32_t reader, std::uint32_t owner) const noexcept {
+    return *reinterpret_cast<PullFlag*>(at(layout_.pull_flag(reader, owner)));
+  }
   PairBlock& pair(std::uint32_t from, std::uint32_t to) const noexcept {
     return *reinterpret_cast<PairBlock*>(at(layout_.pair(from, to)));
   }

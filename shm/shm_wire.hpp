@@ -11,11 +11,12 @@
 // no longer needs the bytes. The sender looks at tickets when it waits for one or needs room.
 //
 // Only rings of peers from which something is expected are polled; idle(), which progress() calls
-// itself when it has found nothing for long, looks at all of them.
+// itself when it has found nothing for long, looks at those of all that have ever sent something.
 //
 // Ownership: borrows segment, counters, doorbell; all outlive it. Threads: owner. path: data
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -73,7 +74,7 @@ class ShmWire final : public Wire {
   bool flush() noexcept override;
   void idle() noexcept override { (void)keep_house(); }
 
-  // Which process it is; before this rank says that it may read there (RankBlock::may_pull).
+  // Which process it is; before this rank says that it may read there (Segment::may_pull).
   void set_process(Rank rank, VisiblePid pid) noexcept { peer(rank).pid = pid; }
   // Nobody receives anything of this team any more: lets go of what came before its receive, and
   // drops what comes yet. The number is not used again.
@@ -169,6 +170,7 @@ class ShmWire final : public Wire {
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
   Cell& next_cell(Peer& peer) noexcept;
+  [[gnu::cold]] void announce(Peer& peer) noexcept;
   void publish_cell(Peer& peer, Cell& cell) noexcept;
   int reap(Peer& peer) noexcept;
   void wake(Peer& peer) noexcept;
@@ -188,6 +190,7 @@ class ShmWire final : public Wire {
   int send_copies() noexcept;
 
   // Receiving (shm_wire_receive.cpp).
+  void meet_senders(std::size_t word) noexcept;
   int drain(Peer& peer) noexcept;
   bool handle(Peer& peer, Cell& cell) noexcept;
   Posted deliver(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
@@ -223,8 +226,10 @@ class ShmWire final : public Wire {
   ShmOptions options_;
   Arena arena_;
   std::vector<Peer> peers_;
-  RankList ranks_;                     // of the node
-  std::vector<std::uint32_t> active_;  // local indices with interest
+  RankList ranks_;                                  // of the node
+  std::vector<std::uint32_t> active_;               // local indices with interest
+  std::array<std::uint64_t, kRankWords> met_ = {};  // own copy of RankBlock::senders
+  std::vector<std::uint32_t> senders_;              // local indices, in the order of meeting
   Matcher matcher_;
   Matcher grants_;
   ForgottenTeams forgotten_;

@@ -8,15 +8,16 @@
 
 namespace espalier::shm {
 
-// The owner has had nothing to do for a while. Looks at every ring, and if a peer cannot send
-// because this rank holds segments in its arena, moves them to private memory: flows of different
-// operations share an arena and must not be able to block each other for ever.
+// The owner has had nothing to do for a while. Looks at every ring that was ever used, and if a
+// peer cannot send because this rank holds segments in its arena, moves them to private memory:
+// flows of different operations share an arena and must not be able to block each other for ever.
 int ShmWire::keep_house() noexcept {
   int events = 0;
-  for (Peer& p : peers_) {
-    if (!p.owed.empty()) flush_answers(p);
-    events += drain(p);
+  for (std::size_t i = active_.size(); i-- > 0;) {  // Backwards: see progress().
+    if (i < active_.size() && !peers_[active_[i]].owed.empty()) flush_answers(peers_[active_[i]]);
   }
+  for (std::size_t word = 0; word * 64 < peers_.size(); ++word) meet_senders(word);
+  for (const std::uint32_t sender : senders_) events += drain(peers_[sender]);
   const auto pressed = [&](Rank rank) {
     return segment_.rank_block(local(rank)).flags.pressure.load(std::memory_order_relaxed) != 0;
   };

@@ -102,8 +102,7 @@ ShmWire::Answer ShmWire::refusal_of(const Cell& cell) noexcept {
 }
 
 void ShmWire::refuse(Peer& p, const Answer& segment, int error_number) noexcept {
-  segment_.rank_block(segment_.index())
-      .may_pull[local(p.rank)]
+  segment_.may_pull(segment_.index(), local(p.rank))
       .store(static_cast<std::uint8_t>(PullAccess::kNo), std::memory_order_relaxed);
   answer(p, segment);
   if (refusal_ != 0) return;

@@ -1,6 +1,7 @@
 // ShmWire, the receiver's half: draining rings, matching, views.
 // path: data
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -41,6 +42,7 @@ ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, const ShmOpti
     ranks_.push_back(peers[i].rank);
   }
   active_.reserve(peers.size());
+  senders_.reserve(peers.size());
 }
 
 ShmWire::~ShmWire() {
@@ -260,6 +262,17 @@ bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
   return true;
 }
 
+// Those of 64 ranks that have begun to send since the last look.
+void ShmWire::meet_senders(std::size_t word) noexcept {
+  const auto& bits = segment_.rank_block(segment_.index()).senders.of[word];
+  std::uint64_t met = bits.load(std::memory_order_relaxed) & ~met_[word];
+  met_[word] |= met;
+  for (; met != 0; met &= met - 1) {
+    senders_.push_back(static_cast<std::uint32_t>(word * 64) +
+                       static_cast<std::uint32_t>(std::countr_zero(met)));
+  }
+}
+
 int ShmWire::drain(Peer& p) noexcept {
   int events = 0;
   std::uint64_t bytes = 0;
@@ -306,7 +319,8 @@ int ShmWire::progress() noexcept {
   // never wait).
   if (++empty_looks_ % kEmptyLooks == 0) [[unlikely]]
     return keep_house();
-  return drain(peers_[empty_looks_ % peers_.size()]);
+  meet_senders(empty_looks_ % ((peers_.size() + 63) / 64));
+  return senders_.empty() ? 0 : drain(peers_[senders_[empty_looks_ % senders_.size()]]);
 }
 
 void ShmWire::acknowledge(Peer& p, std::uint32_t ticket, std::uint8_t lap) noexcept {

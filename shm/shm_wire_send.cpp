@@ -153,7 +153,7 @@ bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
 bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
   const std::uint32_t me = segment_.index();
   return std::all_of(peers.begin(), peers.end(), [&](Rank r) {
-    return segment_.rank_block(local(r)).may_pull[me].load(std::memory_order_relaxed) ==
+    return segment_.may_pull(local(r), me).load(std::memory_order_relaxed) ==
            static_cast<std::uint8_t>(PullAccess::kYes);
   });
 }
@@ -225,7 +225,17 @@ Cell& ShmWire::next_cell(Peer& p) noexcept {
   return p.out->cells[p.sent % kRingCells];
 }
 
+// Before the cell that it is about. (Again when the count wraps, which is harmless.)
+void ShmWire::announce(Peer& p) noexcept {
+  const std::uint32_t me = segment_.index();
+  segment_.rank_block(local(p.rank))
+      .senders.of[me / 64]
+      .fetch_or(std::uint64_t{1} << me % 64, std::memory_order_relaxed);
+}
+
 void ShmWire::publish_cell(Peer& p, Cell& cell) noexcept {
+  if (p.sent == 0) [[unlikely]]
+    announce(p);
   cell.turn.store(p.sent / kRingCells + 1, std::memory_order_release);
   ++p.sent;
   wake(p);

@@ -140,6 +140,39 @@ void job_scene() {
   fmt::print("ok {}/{} job\n", rank, size);
 }
 
+// crowd: what ranks of a large node say to each other, on the board, in flows and as messages.
+void crowd_scene() {
+  esp_job* job = nullptr;
+  if (esp_job_init(nullptr, &job) != ESP_OK) std::exit(3);
+  esp_team* world = esp_job_world(job);
+  const int rank = esp_job_rank(job), size = esp_job_size(job), last = size - 1;
+  int source = -1;
+  const auto on_message = [](void* to, int from, std::uint64_t, const void*, std::size_t) {
+    *static_cast<int*>(to) = from;
+  };
+  require(esp_am_register(job, 0, on_message, &source) == ESP_OK, "register");
+  require(esp_barrier(world) == ESP_OK, "barrier");
+  require(esp_am_send(job, (rank + size / 2) % size, 0, 0, nullptr, 0) == ESP_OK, "message");
+  int small = rank;
+  require(esp_bcast(world, &small, 1, ESP_INT32, last) == ESP_OK && small == last, "bcast");
+  std::vector<int> large(50'000, rank);
+  require(esp_bcast(world, large.data(), large.size(), ESP_INT32, 0) == ESP_OK, "large bcast");
+  require(large == std::vector<int>(large.size(), 0), "content of the large bcast");
+  if (rank == 0) {
+    large.assign(large.size(), 7);
+    require(esp_send(world, large.data(), large.size() * sizeof(int), last, 0) == ESP_OK, "send");
+  } else if (rank == last) {
+    require(esp_recv(world, large.data(), large.size() * sizeof(int), 0, 0) == ESP_OK, "recv");
+    require(large == std::vector<int>(large.size(), 7), "content of the message");
+  }
+  while (source < 0) {
+    if (esp_progress(job) == 0) std::this_thread::sleep_for(1ms);
+  }
+  require((source + size / 2) % size == rank, fmt::format("message of {}", source));
+  require(esp_job_finalize(job) == ESP_OK, "finalize");
+  fmt::print("ok {}/{} crowd\n", rank, size);
+}
+
 // gate <ready> <go>: says that it is up, waits until the file <go> exists, then lives as usual.
 void gate_scene() {
   auto bootstrap = open();
@@ -304,6 +337,7 @@ int main(int argc, char** argv) {
       {"gate", gate_scene},
       {"program", program_scene},
       {"job", job_scene},
+      {"crowd", crowd_scene},
   };
   const auto scene = scenes.find(argc > 1 ? argv[1] : "");
   if (scene == scenes.end()) {

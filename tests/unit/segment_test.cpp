@@ -37,18 +37,31 @@ TEST(Layout, PartsDoNotOverlapForAnyNumberOfRanks) {
   for (std::uint32_t n = 1; n <= kMaxLocalRanks; n = n < 8 ? n + 1 : n * 2) {
     const Layout layout(n, 1 << 20, 3 << 20);
     EXPECT_GE(layout.rank_block(0), sizeof(Header));
-    EXPECT_GE(layout.pair(0, 0), layout.rank_block(n - 1) + sizeof(RankBlock));
-    EXPECT_GE(layout.arena(0), layout.pair(n - 1, n - 1) + sizeof(PairBlock));
+    EXPECT_GE(layout.pull_flag(0, 0), layout.rank_block(n - 1) + sizeof(RankBlock));
+    EXPECT_GE(layout.pair(0, 0), layout.pull_flag(n - 1, n - 1) + sizeof(PullFlag));
+    EXPECT_GE(layout.mail_ring(0, 0), layout.pair(n - 1, n - 1) + sizeof(PairBlock));
+    EXPECT_GE(layout.arena(0), layout.mail_ring(n - 1, n - 1) + sizeof(MailRing));
     EXPECT_GE(layout.heap(0), layout.arena(n - 1) + layout.arena_bytes());
     EXPECT_EQ(layout.total(), layout.heap(n - 1) + (3 << 20));
-    std::set<std::uint64_t> pairs;
+    if (n > 128) continue;  // a million entries
+    std::set<std::uint64_t> pairs, flags;
     for (std::uint32_t i = 0; i < n; ++i) {
       EXPECT_EQ(layout.rank_block(i) % 128, 0U);
-      for (std::uint32_t j = 0; j < n; ++j) pairs.insert(layout.pair(i, j));
+      EXPECT_EQ(layout.pull_flag(i, 0) % 128, 0U);  // each row has one writer
+      for (std::uint32_t j = 0; j < n; ++j) {
+        pairs.insert(layout.pair(i, j));
+        flags.insert(layout.pull_flag(i, j));
+      }
     }
-    EXPECT_EQ(pairs.size(), n * n);
-    EXPECT_EQ(*pairs.rbegin() - *pairs.begin(), sizeof(PairBlock) * (n * n - 1));
+    EXPECT_EQ(pairs.size(), std::size_t{n} * n);
+    EXPECT_EQ(flags.size(), std::size_t{n} * n);
+    EXPECT_EQ(*pairs.rbegin() - *pairs.begin(), sizeof(PairBlock) * (std::uint64_t{n} * n - 1));
   }
+}
+
+// What a node may have most of costs a small job nothing.
+TEST(Layout, TheTablesOfEightRanksAreThreePages) {
+  EXPECT_EQ(Layout(8, 1 << 20, 1 << 20).pair(0, 0), 3U * 4096);
 }
 
 struct Steps {

@@ -55,8 +55,8 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   auto segment = shm::Segment::map(std::move(*file), layout, index);
   if (!segment) return 2;
   auto& mine = (*segment)->rank_block(index);
-  for (int r = 0; r < kProcesses; ++r) {
-    mine.may_pull[r].store(static_cast<std::uint8_t>(shm::PullAccess::kYes));
+  for (std::uint32_t r = 0; r < kProcesses; ++r) {
+    (*segment)->may_pull(index, r).store(static_cast<std::uint8_t>(shm::PullAccess::kYes));
   }
   const bool asymmetric = asymmetric_fence_register();
   meeting.pids[me].store(::getpid());

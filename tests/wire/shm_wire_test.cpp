@@ -45,6 +45,24 @@ TEST(ShmWire, AFullRingRefusesAndRecovers) {
   }
 }
 
+// A page for each pair of ranks would be 4 GiB on the largest node.
+TEST(ShmWire, RingsThatNobodyHasUsedCostNoMemory) {
+  constexpr Rank kRanks = 100;
+  ShmWorld world(kRanks, small_arena());
+  Message unexpected(70, 3, FlowId(1, 0, 0), 8, 1);
+  ASSERT_NE(unexpected.send(world.wire(70)), Posted::kRetry);
+  const std::uint64_t before = world.held_bytes();
+  for (Rank r = 0; r < kRanks; ++r) {
+    world.wire(r).idle();
+    for (int i = 0; i < 2 * kRanks; ++i) (void)world.wire(r).progress();
+  }
+  EXPECT_LE(world.held_bytes(), before + 4096) << "the page where a receiver frees cells";
+  EXPECT_EQ(world.counters(3).unexpected.value(), 1U) << "found all the same";
+  (void)unexpected.receive(world.wire(3));
+  settle(world);
+  unexpected.check();
+}
+
 TEST(ShmWire, AFullArenaRefusesAndRecovers) {
   ShmWorld world(2, small_arena());
   for (int round = 0; round < 10; ++round) {

@@ -1,5 +1,7 @@
 #include "shm_world.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 
 namespace espalier::test {
@@ -39,8 +41,8 @@ ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
     node.segment = need(shm::Segment::map(std::move(same), layout, i));
     auto& mine = node.segment->rank_block(i);
     for (std::uint32_t j = 0; j < count; ++j) {
-      mine.may_pull[j].store(static_cast<std::uint8_t>(shm::PullAccess::kYes),
-                             std::memory_order_relaxed);
+      node.segment->may_pull(i, j).store(static_cast<std::uint8_t>(shm::PullAccess::kYes),
+                                         std::memory_order_relaxed);
     }
     node.heap = std::make_unique<shm::Heap>(node.segment->heap(i), options.heap_bytes);
     node.counters = std::make_unique<Counters>();
@@ -55,6 +57,13 @@ ShmWorld::ShmWorld(int ranks, const ShmWorldOptions& options) {
         std::make_unique<shm::ShmWire>(*node.segment, peers, wire, *node.doorbell, *node.counters);
     nodes_.push_back(std::move(node));
   }
+}
+
+std::uint64_t ShmWorld::held_bytes() const noexcept {
+  struct stat status {};
+  return ::fstat(nodes_.front().segment->fd(), &status) == 0
+             ? static_cast<std::uint64_t>(status.st_blocks) * 512
+             : 0;
 }
 
 std::uint64_t ShmWorld::pulls_refused() const noexcept {

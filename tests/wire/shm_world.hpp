@@ -46,6 +46,7 @@ class ShmWorld : public World {
   shm::ShmWire& wire(Rank r) noexcept override { return *nodes_[static_cast<std::size_t>(r)].wire; }
   Counters& counters(Rank r) noexcept { return *nodes_[static_cast<std::size_t>(r)].counters; }
   std::uint64_t pulls_refused() const noexcept;
+  std::uint64_t held_bytes() const noexcept;  // by the segment: what was ever touched
   // Memory of rank r from which peers can read without a copy.
   std::byte* shared(Rank r, std::uint64_t bytes) override;
   // Takes the wire of a rank down, as its end would.
