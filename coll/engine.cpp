@@ -10,29 +10,6 @@
 namespace espalier {
 namespace {
 
-bool same_options(const esp_coll_options& a, const esp_coll_options& b) noexcept {
-  return a.algorithm == b.algorithm && a.shape == b.shape && a.radix == b.radix &&
-         a.segment_bytes == b.segment_bytes && a.window_send == b.window_send &&
-         a.window_recv == b.window_recv && a.variant == b.variant;
-}
-
-bool is_for(const PlanEntry& entry, const Call& call) noexcept {
-  return entry.collective == call.collective && entry.root == call.root &&
-         entry.count == call.count && entry.element_bytes == call.element_bytes &&
-         ESP_PLANT(14, entry.commutative == call.combiner.commutative(), true) &&
-         same_options(entry.options, call.options);
-}
-
-std::size_t plan_slot(const Call& call) noexcept {
-  std::uint64_t h = static_cast<std::uint64_t>(call.collective) |
-                    static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.root)) << 8 |
-                    static_cast<std::uint64_t>(call.options.shape) << 40 |
-                    static_cast<std::uint64_t>(call.options.variant) << 48;
-  h = (h ^ (call.count * call.element_bytes * 0xff51afd7ed558ccdULL)) * 0x9e3779b97f4a7c15ULL;
-  return h >> 58;
-}
-static_assert(Team::kPlanSlots == 1U << 6);
-
 // Bit b: is index begin + b of the vertex complete (or outside its index space)?
 std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
                             std::uint32_t count) noexcept {
@@ -59,10 +36,10 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 }  // namespace
 
 Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
-  auto& cached = team.plans[plan_slot(call)];
-  if (cached != nullptr && is_for(*cached, call)) {
+  const PlanKey key = PlanKey::of(call);
+  if (PlanEntry* known = team.plans.find(key)) {
     ++counters_.plans_reused;
-    return cached.get();
+    return known;
   }
   PlanRequest base;
   base.collective = call.collective;
@@ -78,39 +55,21 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
   auto plan = make_plan(*request);
   if (!plan) return plan.error();
-  auto entry = std::make_unique<PlanEntry>();
-  entry->collective = call.collective;
-  entry->root = call.root;
-  entry->count = call.count;
-  entry->element_bytes = call.element_bytes;
-  entry->commutative = call.combiner.commutative();
-  entry->options = call.options;
-  entry->plan = std::move(*plan);
   ++counters_.plans_built;
   if (log_ != nullptr && team.rank == 0) {
     log_->debug("{} of {} bytes on team {}: {}", collective_name(call.collective),
-                call.count * call.element_bytes, team.id, entry->plan.algorithm);
+                call.count * call.element_bytes, team.id, plan->algorithm);
   }
-  if (cached != nullptr && ESP_PLANT(21, cached->in_use > 0, false)) {
-    team.retired.push_back(std::move(cached));
-  }
-  cached = std::move(entry);
-  return cached.get();
+  return &team.plans.add(key, std::move(*plan));
 }
 
 Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
-  Call key;
+  PlanKey key;
   key.collective = Collective::kPointToPoint;
   key.root = flow.peer * 2 + (flow.direction == Direction::kReceive ? 1 : 0);
   key.count = flow.bytes;
-  auto& cached = team.plans[plan_slot(key)];
-  if (cached != nullptr && is_for(*cached, key)) return cached.get();
-  auto entry = std::make_unique<PlanEntry>();
-  entry->collective = key.collective;
-  entry->root = key.root;
-  entry->count = key.count;
-  entry->options = key.options;
-  Plan& plan = entry->plan;
+  if (PlanEntry* known = team.plans.find(key)) return known;
+  Plan plan;
   plan.collective = Collective::kPointToPoint;
   plan.algorithm = "flow";
   plan.rank = team.rank;
@@ -126,9 +85,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.vertices.push_back(vertex);
   plan.finish();
   ++counters_.plans_built;
-  if (cached != nullptr && cached->in_use > 0) team.retired.push_back(std::move(cached));
-  cached = std::move(entry);
-  return cached.get();
+  return &team.plans.add(key, std::move(plan));
 }
 
 // Before anything is entered: the same call may be made once more.
@@ -139,7 +96,7 @@ Error Engine::no_memory() {
 Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
   auto entry = plan_for(team, call);
   if (!entry) return entry.error();
-  Instance* instance = (*entry)->take();
+  Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
   team.enter(call.signature());
   Instance prototype;
@@ -154,7 +111,7 @@ Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish
 Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
   auto entry = plan_for_flow(team, flow);
   if (!entry) return entry.error();
-  Instance* instance = (*entry)->take();
+  Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
   PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
   Instance prototype;
@@ -414,11 +371,7 @@ void Engine::end(Instance& instance) noexcept {
   }
   const Finish finish = instance.finish;
   const Status status = instance.status;
-  PlanEntry& entry = *instance.entry;
-  entry.give_back(&instance);
-  if (entry.in_use == 0 && !team.retired.empty()) {
-    std::erase_if(team.retired, [&](const auto& retired) { return retired.get() == &entry; });
-  }
+  team.plans.give_back(instance);
   if (finish.function != nullptr) finish.function(finish.context, status);
 }
 

@@ -50,7 +50,23 @@ struct BlockLayout {
   }
 };
 
+std::uint64_t bytes_of(const Plan& plan) {
+  std::uint64_t bytes = sizeof(PlanEntry) + sizeof(Vertex) * plan.vertices.size();
+  for (const Vertex& v : plan.vertices) {
+    bytes += 2 * sizeof(v.peers[0]) * v.peers.size();  // once as job ranks
+    bytes += sizeof(Operand) * v.operands.size() + sizeof(Dependency) * v.needs.size() +
+             sizeof(v.feeds[0]) * v.feeds.size();
+  }
+  return bytes;
+}
+
 }  // namespace
+
+PlanEntry::PlanEntry(const PlanKey& of, Plan made)
+    : key(of),
+      plan(std::move(made)),
+      plan_bytes(bytes_of(plan)),
+      instance_bytes(BlockLayout(plan).total) {}
 
 PlanEntry::~PlanEntry() {
   ESP_ASSERT(in_use == 0);
@@ -58,7 +74,7 @@ PlanEntry::~PlanEntry() {
     Instance* instance = free;
     free = instance->next;
     // Slots and states are trivially destructible by construction of their members.
-    ::operator delete(static_cast<void*>(instance), std::align_val_t{kAlign});
+    ::operator delete (static_cast<void*>(instance), std::align_val_t{kAlign});
   }
 }
 
@@ -71,7 +87,7 @@ Instance* PlanEntry::take() {
     return instance;
   }
   const BlockLayout layout(plan);
-  void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
+  void* memory = ::operator new (layout.total, std::align_val_t{kAlign}, std::nothrow);
   if (memory == nullptr) return nullptr;
   auto* base = static_cast<std::byte*>(memory);
   auto* instance = new (base) Instance;
@@ -105,6 +121,7 @@ Instance* PlanEntry::take() {
   instance->entry = this;
   instance->plan = &plan;
   ++in_use;
+  ++instances;
   return instance;
 }
 

@@ -84,23 +84,21 @@ struct Instance {
 };
 
 // A plan with the memory of its instances.
-struct PlanEntry {
+struct PlanEntry : ListNode {
+  PlanEntry(const PlanKey& of, Plan made);
   ~PlanEntry();
 
-  Collective collective = Collective::kBarrier;
-  std::int32_t root = 0;
-  std::uint64_t count = 0;
-  std::uint32_t element_bytes = 1;
-  bool commutative = true;
-  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
-
+  PlanKey key;
   Plan plan;
   // The job ranks of a kPublish vertex.
   std::span<const Rank> publish_ranks(std::uint16_t vertex, const Team& team);
   std::vector<std::vector<Rank>> ranks_of_vertex;
   Instance* free = nullptr;
   std::uint32_t in_use = 0;
+  std::uint64_t plan_bytes = 0, instance_bytes = 0, instances = 0;
 
+  // What it holds, about.
+  std::uint64_t bytes() const noexcept { return plan_bytes + instances * instance_bytes; }
   // nullptr: no memory.
   Instance* take();
   void give_back(Instance* instance) noexcept;

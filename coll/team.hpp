@@ -18,6 +18,7 @@
 #include "coll/combiner.hpp"
 #include "coll/news_format.hpp"
 #include "coll/plan.hpp"
+#include "coll/plan_cache.hpp"
 #include "coll/team_nodes.hpp"
 #include "core/doorbell.hpp"
 #include "core/intrusive_list.hpp"
@@ -26,7 +27,6 @@
 namespace espalier {
 
 struct Instance;
-struct PlanEntry;
 
 // What a user asked for, checked.
 struct Call {
@@ -72,8 +72,6 @@ struct RemoteMember {
 };
 
 struct Team {
-  static constexpr std::size_t kPlanSlots = 64;
-
   Team() = default;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -118,8 +116,7 @@ struct Team {
   Status fault;
   std::string fault_text;
 
-  std::array<std::unique_ptr<PlanEntry>, kPlanSlots> plans;
-  std::vector<std::unique_ptr<PlanEntry>> retired;  // displaced from `plans` while in use
+  PlanCache plans;
   std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
   std::vector<std::byte> user_scratch;
   std::map<int, RemoteMember> remote;  // members of other nodes that were asked or have told

@@ -27,7 +27,7 @@ constexpr Bug kBugs[] = {
     {18, "overlooked death", "the watchdog does not look at the last member of a team"},
     {19, "swallowed error", "a mismatch counts only in the first segment of a flow"},
     {20, "early disposal", "permissions are thrown away one segment too soon"},
-    {21, "use after free", "a plan is replaced while an operation runs on it"},
+    {21, "use after free", "a plan goes while an operation runs on it"},
     {22, "early acknowledgement", "shared memory is given back while a view of it is held", kShm},
     {23, "stale field", "a kept segment remembers where the one before it was moved to", kShm},
     {24, "lost index", "the list of peers to look at forgets where a moved entry is", kShm},

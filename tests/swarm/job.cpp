@@ -67,6 +67,8 @@ void Job::make_teams() {
       node.teams.resize(scenario_.teams.size());
       auto team = std::make_unique<Team>();
       team->id = id;
+      // Few calls: let plans go, though.
+      team->plans.set_limits({.plans = 1});
       team->wire = &node.wire;
       team->board = board;
       team->segment_limit = node.wire.caps(node.rank).segment_bytes;
@@ -289,13 +291,11 @@ void Job::take_down() {
   }
   for (const auto& node : nodes_) {
     for (const auto& team : node->teams) {
-      for (std::size_t p = 0; team != nullptr && p < team->plans.size(); ++p) {
-        if (team->plans[p] != nullptr && team->plans[p]->in_use > 0) {
-          fail(fmt::format("rank {} has lost an instance of {}", node->rank,
-                           team->plans[p]->plan.algorithm));
-        }
-      }
-      if (team != nullptr && !team->retired.empty()) fail("a plan was retired and never freed");
+      if (team == nullptr) continue;
+      team->plans.for_each([&](const PlanEntry& entry) {
+        if (entry.in_use == 0) return;
+        fail(fmt::format("rank {} has lost an instance of {}", node->rank, entry.plan.algorithm));
+      });
     }
   }
   if (audit_.failed()) return;

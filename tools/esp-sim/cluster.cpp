@@ -304,11 +304,9 @@ RunResult Cluster::collect() {
   }
   const std::vector<std::uint64_t> before = std::exchange(result_.counters, counter_sums());
   for (std::size_t i = 0; i < before.size(); ++i) result_.counters[i] -= before[i];
-  for (const auto& entry : nodes_.front()->team.plans) {
-    if (entry != nullptr && entry->collective == operation_.collective) {
-      result_.algorithm = entry->plan.algorithm;
-    }
-  }
+  nodes_.front()->team.plans.for_each([&](const PlanEntry& entry) {
+    if (entry.key.collective == operation_.collective) result_.algorithm = entry.plan.algorithm;
+  });
   return std::move(result_);
 }
 
