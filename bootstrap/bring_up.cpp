@@ -11,6 +11,7 @@
 #include "bootstrap/directory_maker.hpp"
 #include "bootstrap/job.hpp"
 #include "bootstrap/node_memory.hpp"
+#include "bootstrap/setting_warnings.hpp"
 #include "core/prng.hpp"
 
 #ifndef PR_SET_PTRACER
@@ -400,7 +401,6 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (job->state != nullptr) job->state->enter(RankPhase::kJoining);
   job->user_operators.reserve(200);  // Never moves: read by any thread that calls a reduction.
   job->log = Log(job->config.log_level);
-  for (const std::string& warning : job->config.warnings) job->log.warn("{}", warning);
   job->threaded = options.thread_mode == ESP_THREAD_PROGRESS || job->config.progress_thread;
   job->config.progress_thread = job->threaded;
   job->plain_config = (job->config.algorithm == ESP_ALGORITHM_AUTO ||
@@ -411,8 +411,9 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (!level_shapes) return level_shapes.error();
   job->level_shapes = *level_shapes;
   auto bootstrap = open_bootstrap(options.bootstrap, job->config);
+  if (bootstrap) job->bootstrap = std::move(*bootstrap);
+  say_warnings_for_node(*job);
   if (!bootstrap) return bootstrap.error();
-  job->bootstrap = std::move(*bootstrap);
   job->rank = job->bootstrap->rank();
   job->size = job->bootstrap->size();
   job->log = Log(job->config.log_level, job->rank);
@@ -432,6 +433,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   if (auto done = exchange_cards(*job, *wires); !done) return done.error();
   if (auto done = find_peers(*job, *wires); !done) return done.error();
   if (auto done = share_memory(*job); !done) return done.error();
+  say_differing_warnings(*job);
   fill_tables(*job);
   if (auto done = make_wires(*job); !done) return done.error();
   make_worker(*job);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "bootstrap/random_id.hpp"
+#include "bootstrap/setting_warnings.hpp"
 
 namespace espalier {
 namespace {
@@ -46,6 +47,7 @@ Result<std::unique_ptr<shm::Segment>> make_segment(esp_job& job, const NodeFile&
   const auto directory = job.directory.block().first(node.directory_bytes);
   if (auto done = file->write(node.directory_at, directory); !done) return done.error();
   auto segment = shm::Segment::map(std::move(*file), node.layout, job.nodes.local_index);
+  if (segment) note_warnings(job, (*segment)->header());
   if (!segment || !job.meeting_point) return segment;
   std::vector<shm::Guest> guests;
   for (const Rank rank : job.nodes.locals) {

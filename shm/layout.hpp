@@ -146,6 +146,9 @@ struct Header {
   SleeperCount sleepers;
   PathChoice path_choice;
   Lives lives;
+  // By the rank that makes the file, before others have it: a digest of its warnings about
+  // settings.
+  std::atomic<std::uint64_t> warnings;
 };
 
 class Layout {

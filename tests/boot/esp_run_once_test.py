@@ -86,9 +86,11 @@ def test_settings():
                 PROBE, "job", ":", PROBE, "job")
     with esp_run("-x", "ESPALIER_SHAP=a", "-x", "ESPALIER_LOG_LEVEL=error", PROBE, "job") as job:
         assert job.expect(0).err == ""
-    # What only the rank has is for the rank to say.
+    # What only the ranks have is for them to say, for those of a node in one voice.
     with esp_run("sh", "-c", f"ESPALIER_SHAP=$PMIX_RANK exec {PROBE} job") as job:
-        assert job.expect(0, err=unknown).err.count("espalier warning:") == 4, job.err
+        assert job.expect(0, err=unknown).err.count("ESPALIER_SHAP is") == 2, job.err
+    with esp_run("sh", "-c", f"export ESPALIER_SHAP$PMIX_RANK=1; exec {PROBE} job") as job:
+        assert job.expect(0).err.count("variable ESPALIER_SHAP") == 4, job.err
     # A value that is not allowed starts nothing.
     touch = ("touch", "started")
     for why, arguments in (

@@ -9,13 +9,13 @@ from jobs import Job, require_program
 ESP_RUN, PROBE = sys.argv[2:4]
 
 
-def mpirun(ranks, *command):
+def mpirun(ranks, *command, **popen):
     program = require_program("mpirun.openmpi")
     # It counts slots, refuses root, and would listen on every interface.
     options = ["--oversubscribe", "-mca", "oob_tcp_if_include", "lo"]
     if os.getuid() == 0:
         options.append("--allow-run-as-root")
-    return Job(program, *options, "-n", ranks, *command)
+    return Job(program, *options, "-n", ranks, *command, **popen)
 
 
 def test_open_mpi():
@@ -44,6 +44,24 @@ def test_open_mpi_failure():
 def test_esp_run_within_open_mpi():
     with mpirun(2, ESP_RUN, "-n", "2", PROBE, "exchange", "pmix (esp-run)") as job:
         assert job.expect(0).out.count("ok ") == 4, job.out
+
+
+def test_open_mpi_warns_once():
+    """Of a setting that the library does not know; who has another one says so itself."""
+    unknown = "espalier warning: unknown environment variable ESPALIER_"
+    environment = dict(os.environ, ESPALIER_SHAP="flat")
+    with mpirun(4, PROBE, "job", env=environment) as job:
+        assert job.expect(0, err=unknown).err.count("ESPALIER_SHAP is") == 1, job.err
+    each = f"export ESPALIER_SHAP$OMPI_COMM_WORLD_RANK=1; exec {PROBE} job"
+    with mpirun(4, "sh", "-c", each) as job:
+        job.expect(0)
+        for rank in range(4):
+            assert job.err.count(f"ESPALIER_SHAP{rank} is") == 1, job.err
+    # Who cannot join speaks for itself.
+    stale = dict(environment, PMIX_NAMESPACE="gone", PMIX_RANK="1",
+                 PMIX_SERVER_URI41="pmix-server.1;tcp4://127.0.0.1:1")
+    with Job(PROBE, "job", env=stale) as job:
+        job.expect(3, err=unknown)
 
 
 def test_mpich_is_explained():
