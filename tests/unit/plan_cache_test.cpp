@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-PlanKey shape(std::uint64_t count) {
+PlanKey bcast_key(std::uint64_t count) {
   PlanKey key;
   key.collective = Collective::kBcast;
   key.count = count;
@@ -36,12 +36,12 @@ void use_once(PlanCache& cache, PlanEntry& entry) {
 TEST(PlanCache, TheOneNotUsedForLongestGoes) {
   PlanCache cache;
   cache.set_limits({.plans = 3});
-  for (std::uint64_t n = 1; n <= 3; ++n) use_once(cache, cache.add(shape(n), plan_with(0)));
-  use_once(cache, *cache.find(shape(1)));
-  use_once(cache, cache.add(shape(4), plan_with(0)));
+  for (std::uint64_t n = 1; n <= 3; ++n) use_once(cache, cache.add(bcast_key(n), plan_with(0)));
+  use_once(cache, *cache.find(bcast_key(1)));
+  use_once(cache, cache.add(bcast_key(4), plan_with(0)));
   EXPECT_EQ(cache.plans(), 3U);
-  EXPECT_EQ(cache.find(shape(2)), nullptr);
-  for (const std::uint64_t n : {1, 3, 4}) EXPECT_NE(cache.find(shape(n)), nullptr) << n;
+  EXPECT_EQ(cache.find(bcast_key(2)), nullptr);
+  for (const std::uint64_t n : {1, 3, 4}) EXPECT_NE(cache.find(bcast_key(n)), nullptr) << n;
 }
 
 TEST(PlanCache, ManyShapesHoldABoundedNumberOfBytes) {
@@ -49,45 +49,45 @@ TEST(PlanCache, ManyShapesHoldABoundedNumberOfBytes) {
   PlanCache cache;
   cache.set_limits({.plans = 64, .bytes = kMost, .plans_least = 2});
   for (std::uint64_t n = 1; n <= 1000; ++n) {
-    use_once(cache, cache.add(shape(n), plan_with(kEach)));
+    use_once(cache, cache.add(bcast_key(n), plan_with(kEach)));
     ASSERT_LE(cache.idle_bytes(), kMost);
   }
   EXPECT_EQ(cache.plans(), kMost / (kEach + (kEach >> 4)));
   // Few stay however large they are.
   for (std::uint64_t n = 1; n <= 10; ++n) {
-    use_once(cache, cache.add(shape(n + 1000), plan_with(2 * kMost)));
+    use_once(cache, cache.add(bcast_key(n + 1000), plan_with(2 * kMost)));
   }
   EXPECT_EQ(cache.plans(), 2U);
-  EXPECT_NE(cache.find(shape(1009)), nullptr);
+  EXPECT_NE(cache.find(bcast_key(1009)), nullptr);
 }
 
 TEST(PlanCache, WhatManyOperationsOfOneShapeHaveTakenCounts) {
   PlanCache cache;
   cache.set_limits({.plans = 64, .bytes = 1 << 20, .plans_least = 1});
-  PlanEntry& entry = cache.add(shape(1), plan_with(64 << 10));
+  PlanEntry& entry = cache.add(bcast_key(1), plan_with(64 << 10));
   std::vector<Instance*> running;
   for (int i = 0; i < 100; ++i) running.push_back(cache.take(entry));
   for (Instance* one : running) cache.give_back(*one);
   EXPECT_GT(cache.idle_bytes(), 100U * (64 << 10));
-  use_once(cache, cache.add(shape(2), plan_with(0)));
-  EXPECT_EQ(cache.find(shape(1)), nullptr);
+  use_once(cache, cache.add(bcast_key(2), plan_with(0)));
+  EXPECT_EQ(cache.find(bcast_key(1)), nullptr);
   EXPECT_LT(cache.idle_bytes(), 64U << 10);
 }
 
 TEST(PlanCache, APlanInUseStays) {
   PlanCache cache;
   cache.set_limits({.plans = 2});
-  PlanEntry& used = cache.add(shape(1), plan_with(0));
+  PlanEntry& used = cache.add(bcast_key(1), plan_with(0));
   Instance* first = cache.take(used);
   Instance* second = cache.take(used);
-  for (std::uint64_t n = 2; n <= 100; ++n) use_once(cache, cache.add(shape(n), plan_with(0)));
-  EXPECT_EQ(cache.find(shape(1)), &used);
+  for (std::uint64_t n = 2; n <= 100; ++n) use_once(cache, cache.add(bcast_key(n), plan_with(0)));
+  EXPECT_EQ(cache.find(bcast_key(1)), &used);
   EXPECT_EQ(cache.plans(), 3U);
   cache.give_back(*first);
   EXPECT_EQ(cache.plans(), 3U);
   cache.give_back(*second);  // used last: another goes
   EXPECT_EQ(cache.plans(), 2U);
-  EXPECT_EQ(cache.find(shape(1)), &used);
+  EXPECT_EQ(cache.find(bcast_key(1)), &used);
 }
 
 // A rank alone, so that operations end at once.
