@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "espalier/espalier.h"
-#include "tests/wire/relay.hpp"
+#include "tests/harness/relay.hpp"
 
 namespace espalier::test {
 namespace {

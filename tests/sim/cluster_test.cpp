@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim_world.hpp"
+#include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
 namespace {

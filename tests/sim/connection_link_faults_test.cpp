@@ -2,8 +2,7 @@
 // or out of order.
 #include <gtest/gtest.h>
 
-#include "connection_job.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/link_job.hpp"
 
 namespace espalier::test {
 namespace {
@@ -20,19 +19,19 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
   std::uint64_t pulled = 0, puts = 0, gets = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Prng prng(seed);
-    ConnectionJobOptions options = seeded(seed);
+    LinkJobOptions options = connection_job(seed);
     options.ranks = 2 + static_cast<std::uint32_t>(prng.below(3));
     options.frames = 10;
     options.bytes_max = prng.chance(0.5) ? 2000 : 60'000;
-    options.link.window = 4 + static_cast<std::uint32_t>(prng.below(29));
-    options.link.place_from_bytes = prng.chance(0.5) ? 1000 : 10'000;
-    if (prng.chance(0.3)) options.link.memory.register_from_bytes = 5000;
-    if (prng.chance(0.3)) options.limits.send_depth = 8;
-    if (prng.chance(0.3)) options.link.send_packets = 16;
-    options.limits.inline_bytes = 60 + static_cast<std::uint32_t>(prng.below(200));
+    options.connections.window = 4 + static_cast<std::uint32_t>(prng.below(29));
+    options.connections.place_from_bytes = prng.chance(0.5) ? 1000 : 10'000;
+    if (prng.chance(0.3)) options.connections.memory.register_from_bytes = 5000;
+    if (prng.chance(0.3)) options.adapter.send_depth = 8;
+    if (prng.chance(0.3)) options.connections.send_packets = 16;
+    options.adapter.inline_bytes = 60 + static_cast<std::uint32_t>(prng.below(200));
     options.whims = prng.chance(0.5) ? 0.3 : 0;
     options.calm = prng.chance(0.5) ? 0.3 : 0.9;
-    options.link.rebuilds_max = 1000;
+    options.connections.rebuilds_max = 1000;
     options.faults = "heal=300us";
     if (prng.chance(0.8)) options.faults += ",break=" + std::to_string(1 + prng.below(30));
     if (prng.chance(0.3)) options.faults += ",rnr=0.1";
@@ -41,21 +40,22 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
     if (prng.chance(0.3)) options.faults += ",echo=0.1";
     if (prng.chance(0.2)) options.faults += ",clog=3";
     if (prng.chance(0.2)) options.faults += ",no-memory=0.2";
-    if (prng.chance(0.5)) options.link.pull_from_bytes = options.link.place_from_bytes;
+    if (prng.chance(0.5))
+      options.connections.pull_from_bytes = options.connections.place_from_bytes;
     if (prng.chance(0.5)) options.accesses = 16;
-    ConnectionJob job(options);
-    if (seed % 8 == 0) job.net().refuse_connects(static_cast<Rank>(seed / 8 % 2), 2);
+    LinkJob job(options);
+    if (seed % 8 == 0) job.connection_net().refuse_connects(static_cast<Rank>(seed / 8 % 2), 2);
     ASSERT_EQ(job.run(), "") << seed << " " << options.faults;
-    breaks += job.net().counts().breaks;
-    ghosts += job.net().counts().ghosts;
-    not_ready += job.net().counts().not_ready;
+    breaks += job.connection_net().counts().breaks;
+    ghosts += job.connection_net().counts().ghosts;
+    not_ready += job.connection_net().counts().not_ready;
     for (Rank r = 0; r < static_cast<Rank>(options.ranks); ++r) {
-      repeated += job.link(r).statistics().repeated;
-      placed += job.link(r).statistics().placed;
-      headless += job.link(r).statistics().headless;
-      pulled += job.link(r).statistics().pulled;
-      puts += job.link(r).statistics().puts;
-      gets += job.link(r).statistics().gets;
+      repeated += job.connections(r).statistics().repeated;
+      placed += job.connections(r).statistics().placed;
+      headless += job.connections(r).statistics().headless;
+      pulled += job.connections(r).statistics().pulled;
+      puts += job.connections(r).statistics().puts;
+      gets += job.connections(r).statistics().gets;
     }
   }
   EXPECT_GT(headless, kSeeds);
@@ -75,47 +75,47 @@ TEST(ConnectionLink, NothingIsLostOrDoubledWhateverBreaks) {
 TEST(ConnectionLink, WhatIsSentAgainFindsAPacket) {
   std::uint64_t repeated = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds / 10; ++seed) {
-    ConnectionJobOptions options = seeded(seed);
+    LinkJobOptions options = connection_job(seed);
     options.bytes_max = 2000;
-    options.link.place_from_bytes = 1000;
-    options.link.send_packets = 2;
+    options.connections.place_from_bytes = 1000;
+    options.connections.send_packets = 2;
     options.announced = options.registered = 0.7;
-    options.link.rebuilds_max = 1000;
+    options.connections.rebuilds_max = 1000;
     options.faults = "heal=300us,break=20";
-    ConnectionJob job(options);
+    LinkJob job(options);
     ASSERT_EQ(job.run(), "") << seed;
-    for (Rank r = 0; r < 2; ++r) repeated += job.link(r).statistics().repeated;
+    for (Rank r = 0; r < 2; ++r) repeated += job.connections(r).statistics().repeated;
   }
   EXPECT_GT(repeated, kSeeds / 20);
 }
 
-std::uint64_t out_of_order(ConnectionJob& job) {
+std::uint64_t out_of_order(LinkJob& job) {
   std::uint64_t sum = 0;
-  for (Rank r = 0; r < 2; ++r) sum += job.link(r).statistics().out_of_order;
+  for (Rank r = 0; r < 2; ++r) sum += job.connections(r).statistics().out_of_order;
   return sum;
 }
 
 TEST(ConnectionLink, WhatAnAdapterRepeatsIsLeftOut) {
   std::uint64_t placed = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    ConnectionJobOptions options = seeded(seed);
+    LinkJobOptions options = connection_job(seed);
     options.faults = "echo=0.2";
     options.announced = options.registered = 0.7;
-    options.link.place_from_bytes = 1000;
-    ConnectionJob job(options);
+    options.connections.place_from_bytes = 1000;
+    LinkJob job(options);
     ASSERT_EQ(job.run(), "") << seed;
-    EXPECT_GT(job.net().counts().echoes, 0U);
-    EXPECT_GE(job.net().counts().echoes, out_of_order(job));
+    EXPECT_GT(job.connection_net().counts().echoes, 0U);
+    EXPECT_GE(job.connection_net().counts().echoes, out_of_order(job));
     EXPECT_GT(out_of_order(job), 0U);
-    for (Rank r = 0; r < 2; ++r) placed += job.link(r).statistics().placed;
+    for (Rank r = 0; r < 2; ++r) placed += job.connections(r).statistics().placed;
   }
   EXPECT_GT(placed, 100U);
 }
 
 struct Swallow final : sim::Happening {
-  void happen() noexcept override { job->net().swallow(0, 1); }
+  void happen() noexcept override { job->connection_net().swallow(0, 1); }
   std::uint64_t mark() const noexcept override { return 1; }
-  ConnectionJob* job = nullptr;
+  LinkJob* job = nullptr;
 };
 
 // Who sent what is missing sends it again; if an adapter has said that it had arrived the peer is
@@ -123,22 +123,22 @@ struct Swallow final : sim::Happening {
 TEST(ConnectionLink, AGapIsClosedOrTold) {
   std::uint64_t closed = 0, told = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    ConnectionJobOptions options = seeded(seed);
+    LinkJobOptions options = connection_job(seed);
     options.frames = 100;
     options.limit_ns = 100'000'000;
-    ConnectionJob job(options);
+    LinkJob job(options);
     Swallow swallow;
     swallow.job = &job;
     job.world().schedule(swallow, 1, 20'000 + 1000 * seed);
     const std::string story = job.run();
     if (story.empty()) {
-      closed += job.link(1).statistics().rebuilds > 0 ? 1 : 0;
+      closed += job.connections(1).statistics().rebuilds > 0 ? 1 : 0;
     } else {
       ++told;
       EXPECT_NE(story.find("did not arrive at rank 1; its adapter had acknowledged it"),
                 std::string::npos)
           << seed << ": " << story;
-      EXPECT_EQ(job.why(0, 1), ESP_ERR_NETWORK);
+      EXPECT_EQ(job.why(0, 1).code(), ESP_ERR_NETWORK);
     }
   }
   EXPECT_GT(closed, 20U);

@@ -2,8 +2,7 @@
 // with letters that get lost connections are made all the same.
 #include <gtest/gtest.h>
 
-#include "connection_job.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/link_job.hpp"
 
 namespace espalier::test {
 namespace {
@@ -28,12 +27,7 @@ struct PingPong {
   };
   // Frames of one flow after the other; or the same one again, which no header tells.
   explicit PingPong(std::uint64_t bytes, bool the_same)
-      : same(the_same),
-        machine(device_machine()),
-        map(*sim::Map::create(machine, 2, 1, sim::Placement::kByCore, 1)),
-        world(machine, map, {}),
-        net(world),
-        letters(world) {
+      : same(the_same), bed(2), net(world), letters(world) {
     world.set_turn(
         [](void* self, Rank r) {
           Player& player = static_cast<PingPong*>(self)->players[r];
@@ -58,9 +52,8 @@ struct PingPong {
   }
 
   const bool same;
-  const sim::Machine machine;
-  const sim::Map map;
-  sim::World world;
+  SimBed bed;
+  sim::World& world = bed.world;
   sim::ConnectionNet net;
   Letters letters;
   Player players[2];
@@ -96,15 +89,15 @@ TEST(ConnectionLink, AFrameThatFollowsAnotherNeedsNoHeader) {
 }
 
 TEST(ConnectionLink, CarriesFramesOfAllSizes) {
-  ConnectionJobOptions options;
+  LinkJobOptions options = connection_job();
   options.ranks = 3;
   options.frames = 200;
-  ConnectionJob job(options);
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
-  EXPECT_EQ(job.net().counts().not_ready, 0U) << "credits keep receivers ready";
-  EXPECT_EQ(job.net().counts().breaks, 0U);
+  EXPECT_EQ(job.connection_net().counts().not_ready, 0U) << "credits keep receivers ready";
+  EXPECT_EQ(job.connection_net().counts().breaks, 0U);
   for (Rank r = 0; r < 3; ++r) {
-    const auto& s = job.link(r).statistics();
+    const auto& s = job.connections(r).statistics();
     EXPECT_EQ(s.rebuilds, 0U);
     EXPECT_EQ(s.repeated, 0U);
     EXPECT_GT(s.placed, 0U);
@@ -115,17 +108,17 @@ TEST(ConnectionLink, CarriesFramesOfAllSizes) {
 
 // In steady state the receivers are ahead: adapters write large frames where they belong.
 TEST(ConnectionLink, AnnouncedFramesAreWrittenInPlace) {
-  ConnectionJobOptions options = seeded(4);
+  LinkJobOptions options = connection_job(4);
   options.frames = 100;
   options.announced = options.registered = 1;
   options.calm = 0.99;
-  options.link.place_from_bytes = 129;
-  ConnectionJob job(options);
+  options.connections.place_from_bytes = 129;
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
   for (Rank r = 0; r < 2; ++r) {
-    const auto& s = job.link(r).statistics();
+    const auto& s = job.connections(r).statistics();
     EXPECT_GT(s.placed, 40U);
-    EXPECT_EQ(s.announced, job.link(1 - r).statistics().placed + s.retired);
+    EXPECT_EQ(s.announced, job.connections(1 - r).statistics().placed + s.retired);
     EXPECT_LT(s.copied_bytes, 100'000U) << "of about a million";
   }
 }
@@ -133,60 +126,60 @@ TEST(ConnectionLink, AnnouncedFramesAreWrittenInPlace) {
 // One way only: all credits come back in messages of their own.
 TEST(ConnectionLink, CreditsComeBackWithoutTrafficToRideOn) {
   for (const std::uint32_t window : {4U, 5U, 8U, 32U}) {
-    ConnectionJobOptions options = seeded(window);
-    options.link.window = window;
+    LinkJobOptions options = connection_job(window);
+    options.connections.window = window;
     options.frames = 300;
     options.announced = 0;
-    ConnectionJob job(options);
+    LinkJob job(options);
     EXPECT_EQ(job.run(), "") << window;
-    EXPECT_EQ(job.net().counts().not_ready, 0U);
+    EXPECT_EQ(job.connection_net().counts().not_ready, 0U);
   }
 }
 
 // Many peers share one receive queue: windows shrink, but the queue never runs dry.
 TEST(ConnectionLink, WindowsFitTheReceiveQueue) {
-  ConnectionJobOptions options = seeded(1);
+  LinkJobOptions options = connection_job(1);
   options.ranks = 9;
   options.frames = 20;
-  options.limits.receive_depth = 64;
-  ConnectionJob job(options);
+  options.adapter.receive_depth = 64;
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
-  EXPECT_EQ(job.net().counts().not_ready, 0U);
+  EXPECT_EQ(job.connection_net().counts().not_ready, 0U);
 }
 
 TEST(ConnectionLink, ShortSendQueuesAndFewPackets) {
-  ConnectionJobOptions options = seeded(2);
+  LinkJobOptions options = connection_job(2);
   options.ranks = 3;
-  options.limits.send_depth = 8;
-  options.link.send_packets = 8;
-  options.link.posts_max = 4;
-  ConnectionJob job(options);
+  options.adapter.send_depth = 8;
+  options.connections.send_packets = 8;
+  options.connections.posts_max = 4;
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
 }
 
 TEST(ConnectionLink, BuffersMayBeRegisteredPerOperation) {
-  ConnectionJobOptions options = seeded(3);
+  LinkJobOptions options = connection_job(3);
   options.registered = 0;
   options.calm = 0.9;
   options.announced = 1;
-  options.link.memory.register_from_bytes = 20'000;
-  ConnectionJob job(options);
+  options.connections.memory.register_from_bytes = 20'000;
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
-  EXPECT_GT(job.link(0).registrations(), 0U);
+  EXPECT_GT(job.connections(0).registrations(), 0U);
   // Its packets, sources and places; nothing of single operations.
-  for (Rank r = 0; r < 2; ++r) EXPECT_EQ(job.port(r).regions(), 3U);
+  for (Rank r = 0; r < 2; ++r) EXPECT_EQ(job.connection_port(r).regions(), 3U);
 }
 
 // Of a frame that is posted before its receive nothing is copied, and its sender waits.
 TEST(ConnectionLink, LargeFramesAreReadByTheirReceiver) {
-  ConnectionJobOptions options = seeded(4);
+  LinkJobOptions options = connection_job(4);
   options.calm = 0;
   options.registered = options.announced = 1;
-  options.link.place_from_bytes = options.link.pull_from_bytes = 1;
-  ConnectionJob job(options);
+  options.connections.place_from_bytes = options.connections.pull_from_bytes = 1;
+  LinkJob job(options);
   EXPECT_EQ(job.run(), "");
   for (Rank r = 0; r < 2; ++r) {
-    const rdma::ConnectionStatistics& counts = job.link(r).statistics();
+    const rdma::ConnectionStatistics& counts = job.connections(r).statistics();
     EXPECT_GT(counts.pulled, 3U) << r;
     EXPECT_LE(counts.copied_bytes, 40U * 128) << "small ones, which are not worth it";
   }
@@ -194,19 +187,19 @@ TEST(ConnectionLink, LargeFramesAreReadByTheirReceiver) {
 
 TEST(ConnectionLink, LettersMayGetLostRepeatedAndOvertaken) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    ConnectionJobOptions options = seeded(seed);
+    LinkJobOptions options = connection_job(seed);
     options.faults = "loss=0.4,duplicate=0.4,reorder=0.4";
     options.frames = 3;
-    ConnectionJob job(options);
+    LinkJob job(options);
     ASSERT_EQ(job.run(), "") << seed;
   }
 }
 
 TEST(ConnectionLink, RunsAreFunctionsOfTheirSeed) {
-  ConnectionJobOptions options = seeded(7);
+  LinkJobOptions options = connection_job(7);
   options.faults = "loss=0.1,duplicate=0.1,delay=0.05:2us,break=5,rnr=0.05,heal=200us";
   options.whims = 0.2;
-  ConnectionJob one(options), two(options);
+  LinkJob one(options), two(options);
   EXPECT_EQ(one.run(), "");
   EXPECT_EQ(two.run(), "");
   EXPECT_EQ(one.world().unseed(), two.world().unseed());

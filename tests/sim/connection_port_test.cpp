@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/sim/sim_connection_port.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "link_net.hpp"
+#include "tests/harness/link_job.hpp"
 
 namespace espalier::test {
 namespace {
@@ -13,28 +13,13 @@ constexpr std::uint64_t kHealNs = 3'000'000;
 // After the end of all faults: several of the longest time-outs, which are 1 ms.
 constexpr std::uint64_t kEndNs = kHealNs + 20'000'000;
 
-struct Outcome {
-  bool complete = false;
-  std::uint64_t unseed = 0;
-};
-
-// A whole life: traffic, then goodbye.
-Outcome live(const LinkNetOptions& options, std::uint64_t end_ns = kEndNs) {
-  LinkNet net(options);
-  Outcome outcome;
-  outcome.complete = net.run_until(end_ns);
-  EXPECT_EQ(net.failure(), "") << "seed " << options.seed;
-  EXPECT_TRUE(outcome.complete) << "seed " << options.seed << ", faults " << options.faults;
-  if (!outcome.complete) return outcome;
-  net.say_goodbye();
-  const std::uint64_t late = net.world().now_ns() + 20'000'000;
-  while (!net.drained() && net.world().now_ns() < late && net.world().step()) {
-  }
-  EXPECT_TRUE(net.drained()) << "seed " << options.seed;
-  EXPECT_EQ(net.leftovers(), "") << "seed " << options.seed;
-  EXPECT_EQ(net.failure(), "");
-  outcome.unseed = net.world().unseed();
-  return outcome;
+// A whole life: traffic, then goodbyes. Returns the hash over all that happened.
+std::uint64_t live(LinkJobOptions options, std::uint64_t end_ns = kEndNs) {
+  options.limit_ns = end_ns + 20'000'000;
+  LinkJob job(options);
+  EXPECT_EQ(job.run(), "") << "seed " << options.seed << ", faults " << options.faults;
+  EXPECT_LT(job.last_arrival_ns(), end_ns) << "seed " << options.seed;
+  return job.world().unseed();
 }
 
 struct Case {
@@ -58,22 +43,21 @@ TEST_P(LinkUnder, DeliversEveryByteOnceAndInOrder) {
   const std::uint64_t seeds = GetParam().seeds / kPart;
   ASSERT_GE(seeds, 10U);
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    LinkNetOptions options;
-    options.seed = seed;
+    LinkJobOptions options = datagram_job(seed);
     options.ranks = 2 + static_cast<std::uint32_t>(seed % 3);
     options.faults =
         GetParam().faults + std::string(*GetParam().faults != 0 ? "," : "") + "heal=3ms";
     options.frames = 30;
-    options.port.packet_bytes = seed % 2 == 0 ? 256 : 1024;
-    if (seed % 3 == 1) options.port.receive_packets = 24;  // little permission
+    options.ports.packet_bytes = seed % 2 == 0 ? 256 : 1024;
+    if (seed % 3 == 1) options.ports.receive_packets = 24;  // little permission
     options.bytes_max = seed % 5 == 0 ? 30'000 : 1500;
-    options.first_sequence = seed % 4 == 0 ? 0xfffffff0U : 0;  // numbers wrap
-    options.withdraws = seed % 3 == 0;
-    options.replies = seed % 2 == 1;
-    const Outcome outcome = live(options);
-    if (!outcome.complete || HasFailure()) return;
+    options.datagrams.first.value = seed % 4 == 0 ? 0xfffffff0U : 0;  // numbers wrap
+    options.whims = seed % 3 == 0 ? 0.2 : 0;
+    options.replies = seed % 2 == 1 ? 0.2 : 0;
+    const std::uint64_t unseed = live(options);
+    if (HasFailure()) return;
     if (seed % (20 / kPart) == 0) {
-      EXPECT_EQ(live(options).unseed, outcome.unseed);
+      EXPECT_EQ(live(options), unseed);
     }
   }
 }
@@ -93,265 +77,259 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(SimLink, LossOfMostPacketsOnlyCostsTime) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.faults = "loss=0.6";
   options.frames = 20;
-  options.give_up_ns = 2'000'000'000;
+  options.datagrams.give_up_ns = 2'000'000'000;
   for (options.seed = 1; options.seed <= 20; ++options.seed) (void)live(options, 2'000'000'000);
 }
 
 TEST(SimLink, WithoutFaultsNothingIsSentTwice) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.frames = 200;
-  LinkNet net(options);
-  ASSERT_TRUE(net.run_until(100'000'000));
+  LinkJob job(options);
+  ASSERT_TRUE(job.run_until(100'000'000));
   for (const Rank r : {0, 1}) {
-    const rdma::DatagramLinkCounts& counts = net.link(r).counts();
+    const rdma::DatagramLinkCounts& counts = job.datagrams(r).counts();
     EXPECT_EQ(counts.data_again, 0U);
     EXPECT_EQ(counts.useless, 0U);
     EXPECT_EQ(counts.held, 0U);
     EXPECT_EQ(counts.time_outs, 0U);
   }
-  EXPECT_EQ(net.net().counts().dropped, 0U);
+  EXPECT_EQ(job.datagram_net().counts().dropped, 0U);
 }
 
 TEST(SimLink, SmallFramesShareAPacket) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.frames = 400;
   options.bytes_max = 60;
-  LinkNet net(options);
-  ASSERT_TRUE(net.run_until(1'000'000'000));
-  const auto& counts = net.link(0).counts();
-  EXPECT_LT(counts.data_sent, 700U);
+  options.calm = 0;
+  LinkJob job(options);
+  ASSERT_TRUE(job.run_until(1'000'000'000));
+  const auto& counts = job.datagrams(0).counts();
+  EXPECT_LT(counts.data_sent, 100U);
 }
 
 // A rank with few receive packets tells its peers so, and none of theirs is dropped.
 TEST(SimLink, TheReceiverIsNeverOverrun) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.ranks = 5;
   options.frames = 60;
   options.bytes_max = 20'000;
-  options.port.packet_bytes = 512;
-  options.port.receive_packets = 64;
+  options.ports.packet_bytes = 512;
+  options.ports.receive_packets = 64;
   for (options.seed = 1; options.seed <= 10; ++options.seed) {
-    LinkNet net(options);
-    ASSERT_TRUE(net.run_until(1'000'000'000));
-    EXPECT_EQ(net.net().counts().dropped, 0U);
-    EXPECT_LE(net.link(0).promised(), 32U);
+    LinkJob job(options);
+    ASSERT_TRUE(job.run_until(1'000'000'000));
+    EXPECT_EQ(job.datagram_net().counts().dropped, 0U);
+    EXPECT_LE(job.datagrams(0).promised(), 32U);
   }
 }
 
 // Too many peers for the packets: some are dropped, all arrives.
 TEST(SimLink, MoreSendersThanPackets) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.ranks = 12;
   options.frames = 10;
-  options.port.receive_packets = 8;
-  options.port.send_packets = 24;
-  options.port.send_depth = 4;
-  options.port.completion_depth = 12;
+  options.ports.receive_packets = 8;
+  options.ports.send_packets = 24;
+  options.ports.send_depth = 4;
+  options.ports.completion_depth = 12;
   for (options.seed = 1; options.seed <= 5; ++options.seed) (void)live(options, 1'000'000'000);
 }
 
 TEST(SimLink, APeerBehindAPartitionThatStaysIsLostToBoth) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    LinkNetOptions options;
-    options.seed = seed;
+    LinkJobOptions options = datagram_job(seed);
     options.ranks = 3;
-    LinkNet net(options);
-    net.world().part(0, 1, kNever);
+    LinkJob job(options);
+    job.world().part(0, 1, kNever);
     // Silence, the questions, and the time-outs in between.
-    (void)net.run_until(100'000'000);
-    const std::uint64_t bound = options.keepalive_ns + 2 * options.give_up_ns;
-    EXPECT_EQ(net.failure(), "");
-    ASSERT_EQ(net.lost(0).count(1), 1U) << "seed " << seed;
-    ASSERT_EQ(net.lost(1).count(0), 1U) << "seed " << seed;
-    EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
-    EXPECT_EQ(net.lost(1).at(0), Status(ESP_ERR_PEER_DIED, 0));
-    EXPECT_EQ(net.lost(2).size(), 0U);
-    EXPECT_TRUE(net.complete());
-    EXPECT_LT(net.world().now_ns(), bound);
-    EXPECT_EQ(net.leftovers(), "");
+    (void)job.run_until(100'000'000);
+    const std::uint64_t bound = options.datagrams.keepalive_ns + 2 * options.datagrams.give_up_ns;
+    EXPECT_EQ(job.failure(), "");
+    ASSERT_TRUE(job.lost(0, 1)) << "seed " << seed;
+    ASSERT_TRUE(job.lost(1, 0)) << "seed " << seed;
+    EXPECT_EQ(job.why(0, 1), Status(ESP_ERR_PEER_DIED, 1));
+    EXPECT_EQ(job.why(1, 0), Status(ESP_ERR_PEER_DIED, 0));
+    EXPECT_EQ(job.losses(2), 0U);
+    EXPECT_TRUE(job.complete());
+    EXPECT_LT(job.world().now_ns(), bound);
+    EXPECT_EQ(job.leftovers(), "");
   }
 }
 
 TEST(SimLink, ACrashIsNoticedByThoseWhoWaitAndThoseWhoSend) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    LinkNetOptions options;
-    options.seed = seed;
+    LinkJobOptions options = datagram_job(seed);
     options.ranks = 4;
     options.faults = "loss=0.05,crash=1,heal=3ms";
-    LinkNet net(options);
+    LinkJob job(options);
     Rank dead = kNoRank;
     for (Rank r = 0; r < 4; ++r) {
       for (Rank p = 0; p < 4; ++p) {
-        if (p != r) net.link(r).reach(p);
+        if (p != r) job.datagrams(r).reach(p);
       }
     }
-    net.world().run(kHealNs);  // somebody has crashed by then
-    EXPECT_TRUE(net.run_until(100'000'000)) << "seed " << seed;
+    job.world().run(kHealNs);  // somebody has crashed by then
+    EXPECT_TRUE(job.run_until(100'000'000)) << "seed " << seed;
     for (Rank r = 0; r < 4; ++r) {
-      if (net.world().crashed(r)) dead = r;
+      if (job.world().crashed(r)) dead = r;
     }
     ASSERT_NE(dead, kNoRank);
     for (Rank r = 0; r < 4; ++r) {
       if (r == dead) continue;
-      EXPECT_EQ(net.lost(r).size(), 1U) << "seed " << seed;
-      EXPECT_EQ(net.lost(r).begin()->second, Status(ESP_ERR_PEER_DIED, dead));
+      EXPECT_EQ(job.losses(r), 1U) << "seed " << seed;
+      EXPECT_EQ(job.why(r, dead), Status(ESP_ERR_PEER_DIED, dead));
     }
-    EXPECT_EQ(net.leftovers(), "") << "seed " << seed;
+    EXPECT_EQ(job.leftovers(), "") << "seed " << seed;
   }
 }
 
 TEST(SimLink, SilentPeersAreKeptWhenTheyAnswer) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.frames = 1;
-  LinkNet net(options);
-  net.link(0).reach(1);
-  net.world().schedule_turn(0, 1000);
-  net.world().run(200'000'000);
-  EXPECT_TRUE(net.lost(0).empty());
-  EXPECT_TRUE(net.lost(1).empty());
-  EXPECT_GT(net.link(0).counts().probes_sent + net.link(1).counts().probes_sent, 20U);
+  LinkJob job(options);
+  job.datagrams(0).reach(1);
+  job.world().schedule_turn(0, 1000);
+  job.world().run(200'000'000);
+  EXPECT_EQ(job.losses(0), 0U);
+  EXPECT_EQ(job.losses(1), 0U);
+  EXPECT_GT(job.datagrams(0).counts().probes_sent + job.datagrams(1).counts().probes_sent, 20U);
 }
 
 // A job that is stopped in the middle of its traffic for longer than silence may last. Each rank
 // goes on a little later than the one before.
 TEST(SimLink, TimeInWhichNobodyRanIsNoSilence) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    LinkNetOptions options;
-    options.seed = seed;
+    LinkJobOptions options = datagram_job(seed);
     options.ranks = 3;
     options.stop_ns = 10'000 + 1'000 * seed;
     options.stopped_ns = 3'600'000'000'000;
-    options.apart_ns = options.give_up_ns / 4;
-    options.attended_ns = options.keepalive_ns + 1'000'000;
-    LinkNet net(options);
-    EXPECT_TRUE(net.run_until(options.stopped_ns + 200'000'000)) << "seed " << seed;
-    EXPECT_GT(net.world().now_ns(), options.stopped_ns) << "it was under way";
-    for (Rank r = 0; r < 3; ++r) EXPECT_TRUE(net.lost(r).empty()) << "seed " << seed;
+    options.apart_ns = options.datagrams.give_up_ns / 4;
+    options.attended_ns = options.datagrams.keepalive_ns + 1'000'000;
+    LinkJob job(options);
+    EXPECT_TRUE(job.run_until(options.stopped_ns + 200'000'000)) << "seed " << seed;
+    EXPECT_GT(job.world().now_ns(), options.stopped_ns) << "it was under way";
+    for (Rank r = 0; r < 3; ++r) EXPECT_EQ(job.losses(r), 0U) << "seed " << seed;
   }
 }
 
 // Silence means little of a rank that may compute, and much of one that was about to end.
 TEST(SimLink, WhoHasSaidGoodbyeIsNotWaitedForLong) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.frames = 5;
-  options.give_up_ns = 3'600'000'000'000;
-  LinkNet net(options);
-  ASSERT_TRUE(net.run_until(100'000'000));
-  net.link(1).say_goodbye(0);
-  net.world().schedule_turn(1, net.world().now_ns());
-  net.world().run(200'000'000);
-  net.world().part(0, 1, kNever);
-  net.world().part(1, 0, kNever);
-  net.link(0).reach(1);
-  net.world().schedule_turn(0, net.world().now_ns());
-  net.world().run(30'000'000'000);
-  ASSERT_EQ(net.lost(0).count(1), 1U);
-  EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
-  EXPECT_TRUE(net.lost(1).empty()) << "the other has said no goodbye";
+  options.datagrams.give_up_ns = 3'600'000'000'000;
+  LinkJob job(options);
+  ASSERT_TRUE(job.run_until(100'000'000));
+  job.datagrams(1).say_goodbye(0);
+  job.world().schedule_turn(1, job.world().now_ns());
+  job.world().run(200'000'000);
+  job.world().part(0, 1, kNever);
+  job.world().part(1, 0, kNever);
+  job.datagrams(0).reach(1);
+  job.world().schedule_turn(0, job.world().now_ns());
+  job.world().run(30'000'000'000);
+  ASSERT_TRUE(job.lost(0, 1));
+  EXPECT_EQ(job.why(0, 1), Status(ESP_ERR_PEER_DIED, 1));
+  EXPECT_EQ(job.losses(1), 0U) << "the other has said no goodbye";
 }
 
 // What finds no path now finds one later; what is posted meanwhile waits.
 TEST(SimLink, APathThatIsNotThereIsLookedForAgain) {
   for (const std::uint32_t times : {1U, 2U, 7U}) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      LinkNetOptions options;
-      options.seed = seed;
+      LinkJobOptions options = datagram_job(seed);
       options.ranks = 3;
-      options.give_up_ns = 1'000'000'000;
-      options.withdraws = options.replies = seed % 2 == 0;
-      LinkNet net(options);
-      net.net().refuse_paths(0, times);
-      if (seed % 3 == 0) net.net().refuse_paths(1, times);
-      EXPECT_TRUE(net.run_until(2'000'000'000)) << times << ", seed " << seed;
-      EXPECT_EQ(net.failure(), "");
-      EXPECT_EQ(net.link(0).counts().no_path, times);
-      EXPECT_TRUE(net.lost(0).empty() && net.lost(1).empty());
-      net.say_goodbye();
-      while (!net.drained() && net.world().step()) {
-      }
-      EXPECT_EQ(net.leftovers(), "");
+      options.datagrams.give_up_ns = 1'000'000'000;
+      options.limit_ns = 2'000'000'000;
+      options.whims = options.replies = seed % 2 == 0 ? 0.2 : 0;
+      LinkJob job(options);
+      job.datagram_net().refuse_paths(0, times);
+      if (seed % 3 == 0) job.datagram_net().refuse_paths(1, times);
+      EXPECT_EQ(job.run(), "") << times << ", seed " << seed;
+      EXPECT_EQ(job.datagrams(0).counts().no_path, times);
+      EXPECT_EQ(job.losses(0) + job.losses(1), 0U);
     }
   }
 }
 
 TEST(SimLink, APathThatIsNeverThereIsTheEndWithItsReason) {
-  LinkNetOptions options;
-  options.give_up_ns = 500'000'000;
-  LinkNet net(options);
-  net.net().refuse_paths(0, 1000);
-  net.world().part(1, 0, kNever);  // The other gives up, too, and says so.
-  (void)net.run_until(5'000'000'000);
-  ASSERT_EQ(net.lost(0).count(1), 1U);
-  EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_NETWORK, 1, EAGAIN));
-  EXPECT_EQ(net.link(0).describe(1),
+  LinkJobOptions options = datagram_job();
+  options.datagrams.give_up_ns = 500'000'000;
+  LinkJob job(options);
+  job.datagram_net().refuse_paths(0, 1000);
+  job.world().part(1, 0, kNever);  // The other gives up, too, and says so.
+  (void)job.run_until(5'000'000'000);
+  ASSERT_TRUE(job.lost(0, 1));
+  EXPECT_EQ(job.why(0, 1), Status(ESP_ERR_NETWORK, 1, EAGAIN));
+  EXPECT_EQ(job.datagrams(0).describe(1),
             "datagrams, lost: no path: the simulated port finds no path now");
-  EXPECT_GE(net.world().now_ns(), options.give_up_ns);
-  EXPECT_LE(net.link(0).counts().no_path, 20U) << "ever more seldom";
-  EXPECT_EQ(net.failure(), "");
-  EXPECT_EQ(net.leftovers(), "");
+  EXPECT_GE(job.world().now_ns(), options.datagrams.give_up_ns);
+  EXPECT_LE(job.datagrams(0).counts().no_path, 20U) << "ever more seldom";
+  EXPECT_EQ(job.failure(), "");
+  EXPECT_EQ(job.leftovers(), "");
 }
 
 // Looking for a path to a dead host may take a second: who is told that a rank is dead does not.
 // One that lives all the same is told that it was given up, when it speaks.
 TEST(SimLink, WhoIsLostBeforeItWasMetIsNotLookedFor) {
   for (const std::uint32_t refusals : {1000U, 0U}) {
-    LinkNetOptions options;
+    LinkJobOptions options = datagram_job();
     options.frames = 0;
-    LinkNet net(options);
-    net.net().refuse_paths(0, refusals);
-    net.link(0).lose(1, error(ESP_ERR_PEER_DIED, "it is said to be dead", 1));
-    (void)net.run_until(1'000'000);
-    ASSERT_EQ(net.lost(0).count(1), 1U);
-    EXPECT_EQ(net.lost(0).at(1), Status(ESP_ERR_PEER_DIED, 1));
-    EXPECT_EQ(net.link(0).describe(1), "datagrams, lost: it is said to be dead");
-    EXPECT_EQ(net.link(0).counts().no_path, 0U);
-    EXPECT_EQ(net.net().counts().sent, 0U);
-    EXPECT_TRUE(net.link(0).drained());
+    LinkJob job(options);
+    job.datagram_net().refuse_paths(0, refusals);
+    job.datagrams(0).lose(1, error(ESP_ERR_PEER_DIED, "it is said to be dead", 1));
+    (void)job.run_until(1'000'000);
+    ASSERT_TRUE(job.lost(0, 1));
+    EXPECT_EQ(job.why(0, 1), Status(ESP_ERR_PEER_DIED, 1));
+    EXPECT_EQ(job.datagrams(0).describe(1), "datagrams, lost: it is said to be dead");
+    EXPECT_EQ(job.datagrams(0).counts().no_path, 0U);
+    EXPECT_EQ(job.datagram_net().counts().sent, 0U);
+    EXPECT_TRUE(job.datagrams(0).drained());
 
-    net.link(1).reach(0);
+    job.datagrams(1).reach(0);
     const std::byte letter[8] = {};
-    net.link(1).post(0, letter);
-    net.world().schedule_turn(1, net.world().now_ns());
-    net.world().run(net.world().now_ns() + 100'000'000);
-    EXPECT_EQ(net.lost(1).count(0), 1U);
-    const bool told = net.lost(1).at(0) == Status(ESP_ERR_PEER_DIED, 0);
+    job.datagrams(1).post(0, letter);
+    job.world().schedule_turn(1, job.world().now_ns());
+    job.world().run(job.world().now_ns() + 100'000'000);
+    EXPECT_TRUE(job.lost(1, 0));
+    const bool told = job.why(1, 0) == Status(ESP_ERR_PEER_DIED, 0);
     EXPECT_TRUE(told);
-    EXPECT_EQ(net.link(1).describe(0),
+    EXPECT_EQ(job.datagrams(1).describe(0),
               refusals == 0 ? "datagrams, lost: it has given this rank up, or has gone"
                             : "datagrams, lost: it has answered nothing for 0.02 s "
                               "(RDMA_SILENCE)");
-    EXPECT_LE(net.link(0).counts().no_path, 1U) << "one look, however often it speaks";
-    EXPECT_EQ(net.failure(), "");
+    EXPECT_LE(job.datagrams(0).counts().no_path, 1U) << "one look, however often it speaks";
+    EXPECT_EQ(job.failure(), "");
   }
 }
 
 TEST(SimLink, ABrokenPortLosesEverybody) {
-  LinkNetOptions options;
+  LinkJobOptions options = datagram_job();
   options.ranks = 3;
-  options.port.completion_depth = 6;
-  options.port.send_packets = 64;
+  options.ports.completion_depth = 6;
+  options.ports.send_packets = 64;
   options.frames = 200;
-  LinkNet net(options);
-  (void)net.run_until(200'000'000);
-  EXPECT_EQ(net.failure(), "");
+  LinkJob job(options);
+  (void)job.run_until(200'000'000);
+  EXPECT_EQ(job.failure(), "");
   bool broken = false;
   for (Rank r = 0; r < 3; ++r) {
-    if (net.port(r).fault().ok()) continue;
+    if (job.datagram_port(r).fault().ok()) continue;
     broken = true;
-    EXPECT_FALSE(net.port(r).arm());
-    EXPECT_TRUE(net.link(r).arm()) << "it may sleep, while it goes on with others elsewhere";
-    EXPECT_EQ(net.link(r).deadline_ns(), 0U);
-    EXPECT_EQ(net.lost(r).size(), 2U);
-    for (const auto& [peer, why] : net.lost(r)) {
-      EXPECT_EQ(why.rank(), peer);
-      EXPECT_EQ(net.link(r).describe(peer), "datagrams, lost: the adapter has failed");
+    EXPECT_FALSE(job.datagram_port(r).arm());
+    EXPECT_TRUE(job.datagrams(r).arm()) << "it may sleep, while it goes on with others elsewhere";
+    EXPECT_EQ(job.datagrams(r).deadline_ns(), 0U);
+    EXPECT_EQ(job.losses(r), 2U);
+    for (Rank peer = 0; peer < 3; ++peer) {
+      if (peer == r) continue;
+      EXPECT_EQ(job.why(r, peer).rank(), peer);
+      EXPECT_EQ(job.datagrams(r).describe(peer), "datagrams, lost: the adapter has failed");
     }
   }
   EXPECT_TRUE(broken);
-  EXPECT_TRUE(net.complete());
+  EXPECT_TRUE(job.complete());
 }
 
 }  // namespace

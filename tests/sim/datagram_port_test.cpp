@@ -5,7 +5,7 @@
 #include <string>
 
 #include "net/sim/sim_datagram_port.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/prng.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/sim/sim_datagram_port.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
 namespace {

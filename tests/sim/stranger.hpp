@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "letters.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/pulls.hpp"
 #include "net/sim/sim_connection_port.hpp"
-#include "sim_world.hpp"
+#include "tests/harness/letters.hpp"
+#include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
 

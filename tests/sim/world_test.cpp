@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sim_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/sim_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {

@@ -4,17 +4,13 @@
 
 #include <vector>
 
+#include "tests/harness/sim_bed.hpp"
+
 namespace espalier::swarm {
 namespace {
 
 // Between the shortest and the longest time-out, and until a peer is given up.
 constexpr std::uint64_t kTimeOutsInARow = 16;
-
-struct Book final : rdma::AddressBook {
-  Result<rdma::PortAddress> address_of(Rank rank) const override {
-    return sim::SimDatagramPort::address_of(rank);
-  }
-};
 
 // Who waits for one whose adapter has failed learns of it by asking: when nothing else happens any
 // more, or the world would go on for ever.
@@ -23,11 +19,6 @@ std::uint64_t keepalive_ns(const Scenario& scenario) {
 }
 
 }  // namespace
-
-const rdma::AddressBook& address_book() noexcept {
-  static const Book book;
-  return book;
-}
 
 rdma::DatagramLinkOptions datagram_options(const Scenario& scenario, Rank rank,
                                            std::uint64_t epoch) {
@@ -61,7 +52,7 @@ void leave_ghosts(const Scenario& scenario, const PortOf& port, const ClockOf& c
     const auto from = static_cast<Rank>(prng.below(scenario.ranks));
     const auto to = static_cast<Rank>(
         (static_cast<std::uint64_t>(from) + 1 + prng.below(scenario.ranks - 1)) % scenario.ranks);
-    rdma::DatagramLink dying(port(from), clock(from), address_book(),
+    rdma::DatagramLink dying(port(from), clock(from), test::sim_addresses(),
                              datagram_options(scenario, from, kEpoch - 1));
     net::FrameHeader header;
     header.kind = net::FrameKind::kControl;

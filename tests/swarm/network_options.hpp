@@ -1,4 +1,4 @@
-// What the stages over RDMA links have in common: options, addresses, and what no link may do.
+// What the ranks of the RDMA stage have: options, and what no link may do.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,7 @@ namespace espalier::swarm {
 
 inline constexpr std::uint64_t kEpoch = 2;              // of the job; ghosts are of the one before
 inline constexpr std::uint64_t kFarNs = 1'000'000'000;  // signs of life have no part in this
-inline constexpr std::size_t kSpares = 4;  // packets that a DatagramLink keeps for acknowledgements
 
-const rdma::AddressBook& address_book() noexcept;
 rdma::DatagramLinkOptions datagram_options(const Scenario& scenario, Rank rank,
                                            std::uint64_t epoch);
 rdma::ConnectionOptions connection_options(const Scenario& scenario, Rank rank);

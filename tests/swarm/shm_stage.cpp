@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "net/sim/faults.hpp"
+#include "tests/harness/shm_world.hpp"
 #include "tests/swarm/stage.hpp"
-#include "tests/wire/shm_world.hpp"
 
 namespace espalier::swarm {
 namespace {

@@ -19,11 +19,6 @@ class SimStage final : public WorldStage {
 
   Wire& wire(Rank rank) override { return *wires_[static_cast<std::size_t>(rank)]; }
   Counters& counters(Rank rank) override { return counters_[static_cast<std::size_t>(rank)]; }
-  void set_turn(Turn turn, void* context) override {
-    turn_ = turn;
-    context_ = context;
-    world_.set_turn(on_turn, this);
-  }
 
   std::string leftovers() override {
     for (std::size_t r = 0; r < wires_.size(); ++r) {
@@ -39,10 +34,7 @@ class SimStage final : public WorldStage {
   }
 
  private:
-  static void on_turn(void* stage, Rank rank) {
-    const auto& self = *static_cast<SimStage*>(stage);
-    (void)self.turn_(self.context_, rank);
-  }
+  void look(Rank rank) override { (void)take_turn(rank); }
   std::string close_world() const {
     if (world_.under_way() == 0) return {};
     return fmt::format("{} messages, sends and permissions are still under way",
@@ -51,8 +43,6 @@ class SimStage final : public WorldStage {
 
   std::vector<Counters> counters_;
   std::vector<std::unique_ptr<sim::SimWire>> wires_;
-  Turn turn_ = nullptr;
-  void* context_ = nullptr;
 };
 
 }  // namespace
@@ -68,9 +58,7 @@ std::unique_ptr<Stage> make_stage(const Scenario& scenario) {
     case StageKind::kShm:
       return make_shm_stage(scenario);
     case StageKind::kDatagrams:
-      return make_datagram_stage(scenario);
     case StageKind::kConnections:
-      return make_connection_stage(scenario);
     case StageKind::kRdma:
       return make_rdma_stage(scenario);
   }

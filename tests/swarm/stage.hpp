@@ -43,8 +43,6 @@ class Stage {
 std::unique_ptr<Stage> make_stage(const Scenario& scenario);
 std::unique_ptr<Stage> make_sim_stage(const Scenario& scenario);
 std::unique_ptr<Stage> make_shm_stage(const Scenario& scenario);
-std::unique_ptr<Stage> make_datagram_stage(const Scenario& scenario);
-std::unique_ptr<Stage> make_connection_stage(const Scenario& scenario);
 std::unique_ptr<Stage> make_rdma_stage(const Scenario& scenario);
 
 }  // namespace espalier::swarm

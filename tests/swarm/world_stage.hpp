@@ -1,9 +1,7 @@
 // What the stages over one simulated World have in common: time, turns, faults of ranks.
 #pragma once
 
-#include <utility>
-
-#include "net/sim/world.hpp"
+#include "tests/harness/sim_bed.hpp"
 #include "tests/swarm/stage.hpp"
 
 namespace espalier::swarm {
@@ -11,6 +9,12 @@ namespace espalier::swarm {
 class WorldStage : public Stage {
  public:
   Clock& clock(Rank rank) final { return world_.clock(rank); }
+  void set_turn(Turn turn, void* context) final {
+    turn_ = turn;
+    context_ = context;
+    world_.set_turn([](void* self, Rank rank) { static_cast<WorldStage*>(self)->look(rank); },
+                    this);
+  }
   void schedule(Rank rank, std::uint64_t at_ns) final { world_.schedule_turn(rank, at_ns); }
   bool step() final { return world_.step(); }
   std::uint64_t now_ns() final { return world_.now_ns(); }
@@ -20,20 +24,19 @@ class WorldStage : public Stage {
 
  protected:
   explicit WorldStage(const Scenario& scenario)
-      : map_(place(scenario)), world_(scenario.machine, map_, scenario.world) {}
+      : bed_(scenario.machine, scenario.ranks, scenario.world, scenario.placement) {}
+  // A rank has its turn in the world.
+  virtual void look(Rank rank) = 0;
+  // What its engine does then.
+  int take_turn(Rank rank) { return turn_(context_, rank); }
 
  private:
-  static sim::Map place(const Scenario& scenario) {
-    auto map = sim::Map::create(scenario.machine, scenario.ranks, 0, scenario.placement,
-                                scenario.world.seed);
-    ESP_ASSERT(map.ok());
-    return std::move(*map);
-  }
-
-  const sim::Map map_;
+  test::SimBed bed_;
+  Turn turn_ = nullptr;
+  void* context_ = nullptr;
 
  protected:
-  sim::World world_;
+  sim::World& world_ = bed_.world;
 };
 
 }  // namespace espalier::swarm

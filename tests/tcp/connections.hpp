@@ -1,8 +1,8 @@
 // What tests of connections share. Values.
 #pragma once
 
-#include "tests/wire/relay_world.hpp"
-#include "tests/wire/traffic.hpp"
+#include "tests/harness/relay_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 

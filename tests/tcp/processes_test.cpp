@@ -9,7 +9,7 @@
 #include "net/frame_wire.hpp"
 #include "net/tcp/tcp_link.hpp"
 #include "tests/unit/child.hpp"
-#include "tests/wire/exchange.hpp"
+#include "tests/harness/exchange.hpp"
 
 namespace espalier::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "net/frame_wire.hpp"
 #include "net/tcp/handshake.hpp"
 #include "net/tcp/tcp_link.hpp"
-#include "tests/wire/traffic.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 

@@ -1,6 +1,6 @@
 // What goes over living connections: sizes, cancelled operations, control messages, and what it
 // costs in system calls, copies and allocations.
-#include "tests/wire/traffic.hpp"
+#include "tests/harness/traffic.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "allocations.hpp"
-#include "tests/wire/relay_world.hpp"
+#include "tests/harness/relay_world.hpp"
 
 namespace espalier::test {
 namespace {

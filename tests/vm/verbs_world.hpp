@@ -11,7 +11,7 @@
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "tests/vm/nodes.hpp"
-#include "tests/wire/frame_world.hpp"
+#include "tests/harness/frame_world.hpp"
 
 namespace espalier::test {
 

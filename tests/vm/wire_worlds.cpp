@@ -1,6 +1,6 @@
 // The suite of core/wire.hpp (tests/wire) over real RDMA ports, on a good network and on bad ones.
+#include "tests/harness/world_kind.hpp"
 #include "tests/vm/verbs_world.hpp"
-#include "tests/wire/world_kind.hpp"
 
 namespace espalier::test {
 namespace {
@@ -8,38 +8,22 @@ namespace {
 constexpr const char* kSomeFaults = "loss 1% duplicate 1% delay 200us 100us reorder 10%";
 constexpr const char* kManyFaults = "loss 5% duplicate 2% delay 300us 200us reorder 20%";
 
-template <Over kOver>
-std::unique_ptr<World> good(int ranks) {
-  return std::make_unique<VerbsWorld>(ranks, kOver, "");
-}
-template <Over kOver>
-std::unique_ptr<World> bad(int ranks) {
-  return std::make_unique<VerbsWorld>(ranks, kOver, kSomeFaults);
-}
-template <Over kOver>
-std::unique_ptr<World> worse(int ranks) {
-  return std::make_unique<VerbsWorld>(ranks, kOver, kManyFaults);
-}
-
 // Nothing is placed: that takes one look.
-std::unique_ptr<World> copying_connections(int ranks) {
-  const rdma::DirectMemoryOptions memory = {.register_from_bytes = std::uint64_t{1} << 40};
-  return std::make_unique<VerbsWorld>(ranks, Over::kConnections, "", memory);
-}
+const rdma::DirectMemoryOptions kCopies = {.register_from_bytes = std::uint64_t{1} << 40};
 
 std::string why_no_faults() {
   return verbs::in_guest() ? "" : "needs a network that may be made bad";
 }
 
-WorldKind on_bad_network(const char* name, std::unique_ptr<World> (*make)(int)) {
-  WorldKind kind{name, make, 1, 500};
+WorldKind on_bad_network(const char* name, Over over, const char* netem) {
+  WorldKind kind{name, worlds_of<VerbsWorld>(over, netem), 1, 500};
   kind.large_bytes = 4 << 20;
   kind.slow = kind.faulty = true;
   kind.why_not = why_no_faults;
   return kind;
 }
-WorldKind on_good_network(const char* name, std::unique_ptr<World> (*make)(int)) {
-  WorldKind kind{name, make, 2, 5000};
+WorldKind on_good_network(const char* name, Over over) {
+  WorldKind kind{name, worlds_of<VerbsWorld>(over, ""), 2, 5000};
   kind.slow = true;
   return kind;
 }
@@ -48,22 +32,21 @@ WorldKind on_good_network(const char* name, std::unique_ptr<World> (*make)(int))
 
 std::vector<WorldKind> all_worlds() {
   // The guest's processors are slow, and time-outs take real time.
-  return {on_good_network("Ud", good<Over::kDatagrams>),
-          on_good_network("Rc", good<Over::kConnections>),
-          on_bad_network("UdBadNetwork", bad<Over::kDatagrams>),
-          on_bad_network("RcBadNetwork", bad<Over::kConnections>)};
+  return {on_good_network("Ud", Over::kDatagrams), on_good_network("Rc", Over::kConnections),
+          on_bad_network("UdBadNetwork", Over::kDatagrams, kSomeFaults),
+          on_bad_network("RcBadNetwork", Over::kConnections, kSomeFaults)};
 }
 
 std::vector<WorldKind> random_worlds() {
-  return {on_good_network("Ud", good<Over::kDatagrams>),
-          on_good_network("Rc", good<Over::kConnections>),
-          on_bad_network("UdWorseNetwork", worse<Over::kDatagrams>),
-          on_bad_network("RcWorseNetwork", worse<Over::kConnections>)};
+  return {on_good_network("Ud", Over::kDatagrams), on_good_network("Rc", Over::kConnections),
+          on_bad_network("UdWorseNetwork", Over::kDatagrams, kManyFaults),
+          on_bad_network("RcWorseNetwork", Over::kConnections, kManyFaults)};
 }
 
 std::vector<WorldKind> plain_links() {
-  return {on_good_network("Ud", good<Over::kDatagrams>),
-          on_good_network("RcCopies", copying_connections)};
+  WorldKind copies = on_good_network("RcCopies", Over::kConnections);
+  copies.make = worlds_of<VerbsWorld>(Over::kConnections, "", kCopies);
+  return {on_good_network("Ud", Over::kDatagrams), copies};
 }
 
 }  // namespace espalier::test

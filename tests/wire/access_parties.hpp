@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "frame_world.hpp"
 #include "net/remote_access.hpp"
+#include "tests/harness/frame_world.hpp"
+#include "tests/harness/traffic.hpp"
+#include "tests/harness/world_kind.hpp"
 #include "tests/support/one_route.hpp"
-#include "traffic.hpp"
-#include "world_kind.hpp"
 
 namespace espalier::test {
 

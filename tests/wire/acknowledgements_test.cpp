@@ -2,8 +2,8 @@
 // only where there is none.
 #include <gtest/gtest.h>
 
-#include "datagram_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {
@@ -11,14 +11,14 @@ namespace {
 constexpr std::uint64_t kRounds = 200;
 
 // Posts a receive, and a send when there is room; until the message has come.
-void deliver(DatagramWorld& world, Message& m) {
+void deliver(RdmaWorld& world, Message& m) {
   (void)m.receive(world.wire(m.to));
   ASSERT_TRUE(step_until(world, [&] { return m.send(world.wire(m.from)) != Posted::kRetry; }));
   ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
 }
 
 TEST(DatagramAcknowledgements, TravelWithData) {
-  DatagramWorld world(2, "");
+  RdmaWorld world(2, datagrams_alone());
   for (std::uint64_t round = 0; round < kRounds; ++round) {
     Message there(0, 1, FlowId(1, 1, round), 1000, round);
     Message back(1, 0, FlowId(1, 2, round), 1000, round);
@@ -33,7 +33,7 @@ TEST(DatagramAcknowledgements, TravelWithData) {
 }
 
 TEST(DatagramAcknowledgements, TravelAloneWhereNothingIsSaid) {
-  DatagramWorld world(2, "");
+  RdmaWorld world(2, datagrams_alone());
   for (std::uint64_t round = 0; round < kRounds; ++round) {
     Message there(0, 1, FlowId(1, 1, round), 1000, round);
     ASSERT_NO_FATAL_FAILURE(deliver(world, there));

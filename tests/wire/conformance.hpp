@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "traffic.hpp"
-#include "world_kind.hpp"
+#include "tests/harness/traffic.hpp"
+#include "tests/harness/world_kind.hpp"
 
 namespace espalier::test {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "access_parties.hpp"
-#include "connection_world.hpp"
+#include "tests/harness/rdma_world.hpp"
 
 namespace espalier::test {
 namespace {
@@ -18,22 +18,10 @@ using net::RemoteKind;
 
 constexpr std::uint64_t kDirectBytes = 3 << 20;
 
-struct Plain : ConnectionWorld {
-  explicit Plain(int ranks) : ConnectionWorld(ranks, {}) {}
-};
-struct Breaking : ConnectionWorld {
-  static ConnectionWorldOptions options() {
-    ConnectionWorldOptions options;
-    options.faults = "break=400,rnr=0.01,echo=0.01,heal=60ms";
-    return options;
-  }
-  explicit Breaking(int ranks) : ConnectionWorld(ranks, options()) {}
-};
-
 // Rank 0 reaches into the memory of rank 1; there is a connection.
-template <typename Kind>
 struct Two : Parties {
-  Two() : Parties({"", make_world<Kind>}, 2, kDirectBytes) {
+  explicit Two(const std::string& faults = {})
+      : Parties({"", worlds_of<RdmaWorld>(options(faults))}, 2, kDirectBytes) {
     Probe first;
     first.kind = RemoteKind::kFetchAdd;
     first.target = 1;
@@ -47,7 +35,12 @@ struct Two : Parties {
     }
     EXPECT_TRUE(there());
   }
-  ConnectionWorld& links() { return static_cast<ConnectionWorld&>(*made); }
+  static RdmaWorldOptions options(const std::string& faults) {
+    RdmaWorldOptions options;
+    options.faults = faults;
+    return options;
+  }
+  RdmaWorld& links() { return static_cast<RdmaWorld&>(*made); }
   const rdma::ConnectionStatistics& statistics(Rank r) {
     return links().connections(r).statistics();
   }
@@ -77,7 +70,7 @@ struct Two : Parties {
 };
 
 TEST(DirectAccess, TheTargetNeedNotLook) {
-  Two<Plain> two;
+  Two two;
   std::byte* mine = two.registered(0, kDirectBytes);
   std::vector<std::byte> private_bytes(kDirectBytes);
   const std::uint64_t frames = two.statistics(0).frames;
@@ -110,7 +103,7 @@ TEST(DirectAccess, TheTargetNeedNotLook) {
 
 // More puts than the target has packets for: the rest wait for it, in their order with nothing.
 TEST(DirectAccess, PutsBeyondTheWindowWaitForTheTarget) {
-  Two<Plain> two;
+  Two two;
   constexpr std::uint64_t kPuts = 700;
   std::deque<Probe> puts(kPuts), gets(kPuts);
   std::vector<std::byte> bytes(kPuts, std::byte{7}), back(kPuts);
@@ -139,7 +132,7 @@ TEST(DirectAccess, PutsBeyondTheWindowWaitForTheTarget) {
 TEST(DirectAccess, WhatIsThereIsNotPutAgain) {
   int found = 0;
   for (int steps = 0; steps < 60; ++steps) {
-    Two<Plain> two;
+    Two two;
     std::byte* mine = two.registered(0, 64);
     fill(mine, 64, 1);
     Probe put;
@@ -169,7 +162,7 @@ TEST(DirectAccess, BreaksLoseNothingAndRepeatNothing) {
     std::uint64_t bytes = 0, seed = 0;
     int rounds = 0;
   };
-  Two<Breaking> two;
+  Two two("break=400,rnr=0.01,echo=0.01,heal=60ms");
   Prng prng(5);
   std::vector<std::byte> private_bytes(kDirectBytes);
   std::byte* mine = two.registered(0, kDirectBytes);
@@ -219,7 +212,7 @@ TEST(DirectAccess, TakenBackIsNotTouched) {
   for (int steps = 0; steps < 40; steps += 2) {
     for (const bool is_registered : {true, false}) {
       SCOPED_TRACE(steps);
-      Two<Plain> two;
+      Two two;
       std::vector<std::byte> private_bytes(kDirectBytes);
       std::byte* mine = is_registered ? two.registered(0, kDirectBytes) : private_bytes.data();
       constexpr std::uint64_t kEach = 300'000;
@@ -251,7 +244,7 @@ TEST(DirectAccess, FreedRegionsAreAnsweredAsSuch) {
   std::uint64_t turned_away = 0;
   for (int steps = 0; steps < 40; steps += 3) {
     SCOPED_TRACE(steps);
-    Two<Plain> two;
+    Two two;
     std::byte* mine = two.registered(0, kDirectBytes);
     std::deque<Probe> ops(6);
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -281,7 +274,7 @@ TEST(DirectAccess, LostTargetsAreNamed) {
   int ended_badly = 0;
   for (int steps = 0; steps < 30; ++steps) {
     SCOPED_TRACE(steps);
-    Two<Plain> two;
+    Two two;
     std::byte* mine = two.registered(0, kDirectBytes);
     std::deque<Probe> ops(6);
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -308,7 +301,7 @@ TEST(DirectAccess, LostTargetsAreNamed) {
 TEST(DirectAccess, AGoodbyeDoesNotOvertakeAPut) {
   for (int steps = 0; steps < 40; ++steps) {
     SCOPED_TRACE(steps);
-    Two<Plain> two;
+    Two two;
     std::byte* mine = two.registered(0, kDirectBytes);
     fill(mine, kDirectBytes, 8);
     Probe put;
@@ -326,7 +319,7 @@ TEST(DirectAccess, AGoodbyeDoesNotOvertakeAPut) {
 
 // One word, one arbiter: adapters keep away from it.
 TEST(DirectAccess, AtomicsAreTheProcessors) {
-  Two<Plain> two;
+  Two two;
   std::uint64_t old = 9;
   Probe add;
   add.operands = {5, 0};
@@ -342,15 +335,9 @@ TEST(DirectAccess, AtomicsAreTheProcessors) {
 
 // What is asked for before there is a connection, or where there is none, goes by frames.
 TEST(DirectAccess, FramesDoItWhereThereIsNoConnection) {
-  struct None : ConnectionWorld {
-    static ConnectionWorldOptions options() {
-      ConnectionWorldOptions options;
-      options.connections_max = 0;
-      return options;
-    }
-    explicit None(int ranks) : ConnectionWorld(ranks, options()) {}
-  };
-  Parties parties({"", make_world<None>}, 2, 1000);
+  RdmaWorldOptions none;
+  none.connections_max = 0;
+  Parties parties({"", worlds_of<RdmaWorld>(none)}, 2, 1000);
   std::vector<std::byte> bytes(1000);
   fill(bytes.data(), bytes.size(), 3);
   Probe put;
@@ -365,7 +352,7 @@ TEST(DirectAccess, FramesDoItWhereThereIsNoConnection) {
   ASSERT_TRUE(parties.until([&] { return put.fired == 1; }));
   EXPECT_TRUE(put.status.ok());
   EXPECT_TRUE(holds(parties.at(1).memory.data(), bytes.size(), 3));
-  auto& links = static_cast<ConnectionWorld&>(*parties.made);
+  auto& links = static_cast<RdmaWorld&>(*parties.made);
   EXPECT_EQ(links.connections(0).statistics().puts, 0U);
 }
 

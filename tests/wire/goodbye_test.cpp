@@ -2,37 +2,21 @@
 // that they are gone.
 #include <memory>
 
-#include "connection_world.hpp"
-#include "datagram_world.hpp"
-#include "tcp_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/tcp_world.hpp"
+#include "tests/harness/traffic.hpp"
+#include "tests/harness/world_kind.hpp"
 
 namespace espalier::test {
 namespace {
 
-using MakeWorld = std::unique_ptr<FrameWorld> (*)();
-
-struct Kind {
-  const char* name;
-  MakeWorld make;
-  bool simulated;
-};
-
-std::unique_ptr<FrameWorld> datagrams() {
-  return std::make_unique<DatagramWorld>(2, "");
-}
-std::unique_ptr<FrameWorld> connections() {
-  return std::make_unique<ConnectionWorld>(2, ConnectionWorldOptions{});
-}
-std::unique_ptr<FrameWorld> tcp() {
-  return std::make_unique<TcpWorld>(2, tcp_options("127.0.0.1"));
-}
-
-class Goodbye : public ::testing::TestWithParam<Kind> {
+class Goodbye : public ::testing::TestWithParam<WorldKind> {
  protected:
   // Rank 1 has sent and got a message, and goes.
   void SetUp() override {
-    world_ = GetParam().make();
+    made_ = GetParam().make(2);
+    world_ = static_cast<FrameWorld*>(made_.get());
+    simulated_ = dynamic_cast<RdmaWorld*>(world_);
     for (std::uint64_t round = 0; round < 3; ++round) {  // first by datagrams, if there are any
       Message there(0, 1, FlowId(1, 1, round), 1000, 1), back(1, 0, FlowId(1, 2, round), 1000, 2);
       for (Message* m : {&there, &back}) {
@@ -42,7 +26,7 @@ class Goodbye : public ::testing::TestWithParam<Kind> {
         ASSERT_TRUE(
             step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
       }
-      if (GetParam().simulated) static_cast<SimFrameWorld&>(*world_).pass(100'000);
+      if (simulated_ != nullptr) simulated_->pass(100'000);
     }
     world_->link(1).say_goodbye(0);
     ASSERT_TRUE(step_until(*world_, [&] { return world_->link(1).drained(); }));
@@ -54,8 +38,7 @@ class Goodbye : public ::testing::TestWithParam<Kind> {
     if (world_->wire(0).progress() == 0) {
       world_->wire(0).idle();
       world_->rest();
-      if (!GetParam().simulated) return;
-      static_cast<SimFrameWorld&>(*world_).pass(100'000);
+      if (simulated_ != nullptr) simulated_->pass(100'000);
     }
   }
   template <typename Done>
@@ -64,7 +47,9 @@ class Goodbye : public ::testing::TestWithParam<Kind> {
     return done();
   }
 
-  std::unique_ptr<FrameWorld> world_;
+  std::unique_ptr<World> made_;
+  FrameWorld* world_ = nullptr;
+  RdmaWorld* simulated_ = nullptr;  // time is
 };
 
 // However long it has been gone (half a minute, where time is simulated): nobody asks for it.
@@ -72,7 +57,7 @@ TEST_P(Goodbye, WhoNeedsNobodyIsNotTold) {
   for (int i = 0; i < 3000; ++i) {
     while (world_->frames(0).progress() > 0) {
     }
-    if (GetParam().simulated) static_cast<SimFrameWorld&>(*world_).pass(10'000'000);
+    if (simulated_ != nullptr) simulated_->pass(10'000'000);
   }
   EXPECT_TRUE(world_->frames(0).state(1).ok()) << world_->link(0).describe(1);
 }
@@ -101,7 +86,7 @@ TEST_P(Goodbye, PostsToAPeerThatHasGoneEnd) {
 
 TEST_P(Goodbye, WhoWaitsForAPeerThatHasGoneIsToldSo) {
   // A closed connection on which nothing is sent shows nothing (docs/tcp.md).
-  if (!GetParam().simulated) return;
+  if (simulated_ == nullptr) return;
   Message waits(1, 0, FlowId(1, 0, 3), 1000, 4);
   (void)waits.receive(world_->wire(0));
   ASSERT_TRUE(until([&] { return waits.received.complete(); }));
@@ -115,7 +100,7 @@ TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
       for (const std::uint64_t rest_ns : {0, 1'000, 100'000}) {
         SCOPED_TRACE(std::to_string(bytes) + " bytes, rank " + std::to_string(last) + ", " +
                      std::to_string(rest_ns) + " ns");
-        ConnectionWorld world(2, {});
+        RdmaWorld world(2, {});
         for (std::uint64_t round = 0; round < 7; ++round) {
           const Rank from = round % 2 == 0 ? last : 1 - last;
           Message m(from, 1 - from, FlowId(1, 1, round), bytes, round);
@@ -152,8 +137,8 @@ TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
 TEST(GoodbyeOfConnections, APostToAPeerThatWentWhileTheyConnectedEnds) {
   for (const std::uint64_t bytes : {100, 40'000}) {
     SCOPED_TRACE(bytes);
-    ConnectionWorldOptions options;
-    ConnectionWorld world(2, options);
+    RdmaWorldOptions options;
+    RdmaWorld world(2, options);
     for (std::uint64_t round = 0; round < 8; ++round) {
       const Rank from = round % 2 == 0 ? 0 : 1;
       Message m(from, 1 - from, FlowId(1, 1, round), 1000, round);
@@ -192,11 +177,12 @@ TEST(GoodbyeOfConnections, APostToAPeerThatWentWhileTheyConnectedEnds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Links, Goodbye,
-                         ::testing::Values(Kind{"Datagrams", datagrams, true},
-                                           Kind{"Connections", connections, true},
-                                           Kind{"Tcp", tcp, false}),
-                         [](const auto& test) { return std::string(test.param.name); });
+const std::vector<WorldKind> kLinks = {
+    {"Datagrams", worlds_of<RdmaWorld>(datagrams_alone())},
+    {"Connections", worlds_of<RdmaWorld>()},
+    {"Tcp", worlds_of<TcpWorld>(tcp_options("127.0.0.1"))},
+};
+INSTANTIATE_TEST_SUITE_P(Links, Goodbye, ::testing::ValuesIn(kLinks), name_of_world);
 
 }  // namespace
 }  // namespace espalier::test

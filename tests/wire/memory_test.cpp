@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "frame_world.hpp"
-#include "traffic.hpp"
-#include "world_kind.hpp"
+#include "tests/harness/frame_world.hpp"
+#include "tests/harness/traffic.hpp"
+#include "tests/harness/world_kind.hpp"
 
 namespace espalier::test {
 namespace {

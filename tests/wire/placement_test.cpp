@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "conformance.hpp"
-#include "connection_world.hpp"
 #include "net/rdma/landings.hpp"
+#include "tests/harness/rdma_world.hpp"
 
 namespace espalier::test {
 namespace {
@@ -13,8 +13,8 @@ constexpr std::uint64_t kPlacedBytes = (3 << 20) + 1;  // three parts of 1 MiB, 
 constexpr std::uint64_t kWhole = 1'800'000;            // ns that they take, and a little more
 constexpr std::byte kUntouched{0x11};
 
-ConnectionWorldOptions placing() {
-  ConnectionWorldOptions options;
+RdmaWorldOptions placing() {
+  RdmaWorldOptions options;
   options.registers = true;
   return options;
 }
@@ -22,7 +22,7 @@ ConnectionWorldOptions placing() {
 // Rank 0 sends to rank 1, which has announced where to.
 class Placements : public ::testing::Test {
  protected:
-  explicit Placements(const ConnectionWorldOptions& options = placing()) : world_(2, options) {
+  explicit Placements(const RdmaWorldOptions& options = placing()) : world_(2, options) {
     meet(world_, 0, 1, 0);
     EXPECT_TRUE(world_.connections(0).up(1));
   }
@@ -53,7 +53,7 @@ class Placements : public ::testing::Test {
     EXPECT_EQ(sender().placed - placed, rdma::kLandingSlots);
   }
 
-  ConnectionWorld world_;
+  RdmaWorld world_;
   std::uint64_t flows_ = 0;
 };
 

@@ -2,8 +2,8 @@
 // ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
 #include <algorithm>
 
-#include "exchange.hpp"
-#include "shm_world.hpp"
+#include "tests/harness/exchange.hpp"
+#include "tests/harness/shm_world.hpp"
 #include "tests/unit/child.hpp"
 
 namespace espalier::test {

@@ -1,7 +1,7 @@
 // Large frames that their receiver reads (net/rdma/pulls.hpp), as the wire above sees them: late
 // receives of every kind, either end that takes its memory back, leaves or dies meanwhile.
-#include "connection_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {
@@ -13,10 +13,10 @@ class PullTest : public testing::Test {
   PullTest() { connect(); }
   // A new world, whose connection is up.
   void connect() {
-    ConnectionWorldOptions options;
+    RdmaWorldOptions options;
     options.registers = true;
     options.pull_from_bytes = 64 << 10;
-    world_ = std::make_unique<ConnectionWorld>(2, options);
+    world_ = std::make_unique<RdmaWorld>(2, options);
     for (std::uint64_t flow : {1000, 1001}) {
       Message first(0, 1, FlowId(1, 0, flow), 8, flow);
       EXPECT_EQ(first.receive(world_->wire(1)), Posted::kPending);
@@ -47,7 +47,7 @@ class PullTest : public testing::Test {
     world_->pass(1'000);
   }
 
-  std::unique_ptr<ConnectionWorld> world_;
+  std::unique_ptr<RdmaWorld> world_;
   Message message_{0, 1, FlowId(1, 0, 1), kPulledBytes, 5};
 };
 

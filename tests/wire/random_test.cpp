@@ -1,8 +1,8 @@
 // Everything at once, in an order drawn from a seed: flows of all sizes between all ranks, plain
 // and published, posted early and late, copied and in place, with wires that are looked at rarely.
 // Every byte is checked. A failure prints its seed; the same seed gives the same run.
-#include "traffic.hpp"
-#include "world_kind.hpp"
+#include "tests/harness/traffic.hpp"
+#include "tests/harness/world_kind.hpp"
 
 namespace espalier::test {
 namespace {

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "connection_world.hpp"
-#include "datagram_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {
@@ -13,8 +12,8 @@ namespace {
 using net::FrameHeader;
 using net::FrameKind;
 
-ConnectionWorldOptions at_most(std::uint32_t connections) {
-  ConnectionWorldOptions options;
+RdmaWorldOptions at_most(std::uint32_t connections) {
+  RdmaWorldOptions options;
   options.connections_max = connections;
   return options;
 }
@@ -34,8 +33,8 @@ struct Guest final : net::FrameGuest {
 
 class Choice : public ::testing::Test {
  protected:
-  void make(int ranks, const ConnectionWorldOptions& options) {
-    world_ = std::make_unique<ConnectionWorld>(ranks, options);
+  void make(int ranks, const RdmaWorldOptions& options) {
+    world_ = std::make_unique<RdmaWorld>(ranks, options);
     guests_.resize(static_cast<std::size_t>(ranks));
     for (Rank r = 0; r < ranks; ++r) {
       world_->frames(r).set_guest(&guests_[static_cast<std::size_t>(r)]);
@@ -90,7 +89,7 @@ class Choice : public ::testing::Test {
     return peers;
   }
 
-  std::unique_ptr<ConnectionWorld> world_;
+  std::unique_ptr<RdmaWorld> world_;
   std::vector<Guest> guests_;
 
  private:
@@ -177,7 +176,7 @@ TEST_F(Choice, NothingIsKeptWhereThereIsEnoughForAll) {
 }
 
 TEST_F(Choice, TellsWhyThereIsNoConnection) {
-  ConnectionWorldOptions options;
+  RdmaWorldOptions options;
   options.adapter.connections = 1;
   make(4, options);
   tree(0, 1);
@@ -196,7 +195,7 @@ TEST_F(Choice, TellsWhyThereIsNoConnection) {
   EXPECT_STREQ(world_->rdma(0).why_datagrams(1), "others have this rank's connections");
   EXPECT_EQ(connected(0), 0);
 
-  DatagramWorld alone(2, "");
+  RdmaWorld alone(2, datagrams_alone());
   const rdma::RdmaLink link(alone.datagrams(0), nullptr, 2, 2);
   EXPECT_STREQ(link.why_datagrams(1), "this rank has no connections");
   EXPECT_FALSE(link.connects(1));

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "connection_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {
@@ -36,7 +36,7 @@ Messages one(Rank from, Rank to, std::uint64_t flow, std::uint64_t bytes) {
 }
 
 TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
-  ConnectionWorld world(2, {});
+  RdmaWorld world(2, {});
   Messages first = one(0, 1, 0, 100);
   carry(world, first);
   EXPECT_EQ(world.connections(0).statistics().frames, 0U);
@@ -49,7 +49,7 @@ TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
 
 // A connection that brings something in every round does not keep another rank's datagram waiting.
 TEST(RdmaLink, DatagramsHaveTheirTurnWhileConnectionsAreBusy) {
-  ConnectionWorld world(3, {});
+  RdmaWorld world(3, {});
   Messages first = one(1, 0, 0, 100);
   carry(world, first);
   settle(world);
@@ -74,7 +74,7 @@ TEST(RdmaLink, DatagramsHaveTheirTurnWhileConnectionsAreBusy) {
 // Connections are made along the edges that are used, once per pair, and no receiver runs dry.
 TEST(RdmaLink, AsManyQueuePairsAsTheTreeHasNeighbours) {
   constexpr int kRanks = 15;
-  ConnectionWorld world(kRanks, {});
+  RdmaWorld world(kRanks, {});
   for (std::uint64_t round = 0; round < 6; ++round) {
     for (const bool up : {true, false}) {
       Messages all;
@@ -100,9 +100,9 @@ TEST(RdmaLink, AsManyQueuePairsAsTheTreeHasNeighbours) {
 
 // More peers than queue pairs, in both directions: nobody is lost, and no frame overtakes another.
 TEST(RdmaLink, WhereThereIsNoQueuePairLeftFramesGoByDatagrams) {
-  ConnectionWorldOptions options;
+  RdmaWorldOptions options;
   options.adapter.connections = 2;
-  ConnectionWorld world(7, options);
+  RdmaWorld world(7, options);
   std::uint64_t flow = 0;
   for (int round = 0; round < 4; ++round) {
     Messages all;
@@ -139,10 +139,10 @@ struct Said {
 TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
   for (const bool told : {true, false}) {
     Said said;
-    ConnectionWorldOptions options;
+    RdmaWorldOptions options;
     options.log = said.log();
     options.give_up_ns = 10'000'000;
-    ConnectionWorld world(2, options);
+    RdmaWorld world(2, options);
     Messages first = one(0, 1, 0, 100);
     carry(world, first);
     settle(world);
@@ -169,7 +169,7 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
 
 // Small frames whose owner goes on while they wait.
 TEST(RdmaLink, FlushTellsWhetherFramesWait) {
-  ConnectionWorld world(2, {});
+  RdmaWorld world(2, {});
   Messages first = one(0, 1, 0, 100);
   carry(world, first);
   settle(world);
@@ -208,9 +208,9 @@ TEST(RdmaLink, FlushTellsWhetherFramesWait) {
 
 // A connection needs both of its ranks inside the library: one that computes is waited for once.
 TEST(RdmaLink, FlushIsPatientOnceForAPeer) {
-  ConnectionWorldOptions options;
+  RdmaWorldOptions options;
   options.give_up_ns = 60'000'000'000;
-  ConnectionWorld world(2, options);
+  RdmaWorld world(2, options);
   for (std::uint64_t flow : {0, 1}) {
     Messages first = one(0, 1, flow, 100);
     carry(world, first);
@@ -235,7 +235,7 @@ TEST(RdmaLink, FlushIsPatientOnceForAPeer) {
 
 // A peer that does not keep to the protocol: on one path a frame, inside one of the other.
 TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
-  ConnectionWorld world(2, {});
+  RdmaWorld world(2, {});
   for (std::uint64_t flow : {0, 1}) {
     Messages first = one(1, 0, flow, 100);
     carry(world, first);
@@ -273,9 +273,9 @@ TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
 
 // A rank that computes for half a minute at first contact, and again when its connection breaks.
 TEST(RdmaLink, ARankThatComputesIsNotLost) {
-  ConnectionWorldOptions options;
+  RdmaWorldOptions options;
   options.give_up_ns = 60'000'000'000;
-  ConnectionWorld world(2, options);
+  RdmaWorld world(2, options);
   const auto only_rank_0 = [&](std::uint64_t seconds) {
     for (std::uint64_t i = 0; i < 10 * seconds; ++i) {
       while (world.frames(0).progress() > 0) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 
-#include "shm_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/shm_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {

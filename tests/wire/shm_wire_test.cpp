@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "shm_world.hpp"
-#include "traffic.hpp"
+#include "tests/harness/shm_world.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 namespace {

@@ -1,184 +1,102 @@
 // The wires under test. A new transport adds its World (world.hpp) to the list at the end.
-#include "connection_world.hpp"
-#include "datagram_world.hpp"
-#include "relay_world.hpp"
-#include "shm_world.hpp"
-#include "sim_world.hpp"
-#include "tcp_world.hpp"
-#include "world_kind.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/relay_world.hpp"
+#include "tests/harness/shm_world.hpp"
+#include "tests/harness/sim_world.hpp"
+#include "tests/harness/tcp_world.hpp"
+#include "tests/harness/world_kind.hpp"
 
 namespace espalier::test {
 namespace {
 
-// Segments are copied through the arena.
-struct ShmCopies : ShmWorld {
-  explicit ShmCopies(int ranks) : ShmWorld(ranks, {}) {}
-};
-
-// Segments are pulled by CMA, in quanta.
-struct ShmPulls : ShmWorld {
-  static ShmWorldOptions options() {
-    ShmWorldOptions options;
-    options.wire.pull.threshold = 0;
-    options.wire.quantum_bytes = 48 << 10;
-    return options;
-  }
-  explicit ShmPulls(int ranks) : ShmWorld(ranks, options()) {}
-};
-
-// The same until the kernel refuses it, half-way through a large message.
-struct ShmRefused : ShmWorld {
-  static ShmWorldOptions options(int ranks) {
-    ShmWorldOptions options = ShmPulls::options();
-    options.pulls_allowed.assign(static_cast<std::size_t>(ranks), 3);
-    return options;
-  }
-  explicit ShmRefused(int ranks) : ShmWorld(ranks, options(ranks)) {}
-  bool loses_what_is_taken_back() const noexcept override { return true; }
-};
-
-// Simulated machines, one per carrier, and one of two levels.
-struct SimDevice : SimWorld {
-  explicit SimDevice(int ranks) : SimWorld(ranks, device_machine()) {}
-};
-struct SimCopies : SimWorld {
-  explicit SimCopies(int ranks) : SimWorld(ranks, copy_machine()) {}
-};
-struct SimPulls : SimWorld {
-  explicit SimPulls(int ranks) : SimWorld(ranks, pull_machine()) {}
-};
-struct SimCluster : SimWorld {
-  explicit SimCluster(int ranks) : SimWorld(ranks, cluster_machine()) {}
-};
-
-// Over the network of this machine's kernel.
-struct TcpV4 : TcpWorld {
-  explicit TcpV4(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1")) {}
-};
-struct TcpV6 : TcpWorld {
-  explicit TcpV6(int ranks) : TcpWorld(ranks, tcp_options("::1")) {}
-};
-
-// Reliable delivery over simulated datagrams: packets of usual size; small ones, few of them, with
-// every fault that only costs time.
-struct Datagrams : DatagramWorld {
-  explicit Datagrams(int ranks) : DatagramWorld(ranks, {}) {}
-};
-struct FaultyDatagrams : DatagramWorld {
-  static sim::PortOptions ports() {
-    sim::PortOptions options;
-    options.packet_bytes = 1024;
-    options.send_packets = 64;
-    options.receive_packets = 96;
-    options.send_depth = 24;
-    options.completion_depth = 120;
-    return options;
-  }
-  explicit FaultyDatagrams(int ranks)
-      : DatagramWorld(ranks,
-                      "loss=0.02,duplicate=0.02,reorder=0.05,corrupt=0.01,retry=0.02,"
-                      "no-memory=0.02",
-                      ports()) {}
-};
-
-// Reliable connections; where they break every now and then and receivers run dry, with places for
-// small segments, too; and with one connection per rank at most, the other peers by datagrams.
-struct Connections : ConnectionWorld {
-  explicit Connections(int ranks) : ConnectionWorld(ranks, {}) {}
-};
-ConnectionWorldOptions placing_connections(const char* faults) {
-  ConnectionWorldOptions options;
-  options.faults = faults;
-  options.registers = true;
-  options.place_from_bytes = 1000;
+// Segments are pulled by CMA, in quanta; else they are copied through the arena.
+ShmWorldOptions shm_pulls() {
+  ShmWorldOptions options;
+  options.wire.pull.threshold = 0;
+  options.wire.quantum_bytes = 48 << 10;
   return options;
 }
-constexpr const char* kBreaks =
-    "break=300,rnr=0.01,echo=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms";
-struct BrokenConnections : ConnectionWorld {
-  explicit BrokenConnections(int ranks) : ConnectionWorld(ranks, placing_connections(kBreaks)) {}
-};
-struct MixedPaths : ConnectionWorld {
-  static ConnectionWorldOptions options() {
-    ConnectionWorldOptions options = placing_connections("");
-    options.connections_max = 1;
-    return options;
-  }
-  explicit MixedPaths(int ranks) : ConnectionWorld(ranks, options()) {}
-};
-// Everybody asks everybody, and there are hardly any queue pairs; what there is breaks.
-struct FewQueuePairs : ConnectionWorld {
-  static ConnectionWorldOptions options() {
-    ConnectionWorldOptions options = placing_connections(kBreaks);
-    options.adapter.connections = 1;
-    return options;
-  }
-  explicit FewQueuePairs(int ranks) : ConnectionWorld(ranks, options()) {}
-};
+
+// The same until the kernel refuses it, half-way through a large message.
+std::unique_ptr<World> shm_refused(int ranks) {
+  ShmWorldOptions options = shm_pulls();
+  options.pulls_allowed.assign(static_cast<std::size_t>(ranks), 3);
+  return std::make_unique<ShmWorld>(ranks, options);
+}
 
 // With hardly any memory: every resource runs out all the time.
-struct ShmTight : ShmWorld {
-  static ShmWorldOptions options() {
-    ShmWorldOptions options;
-    options.arena_bytes = 512 << 10;
-    return options;
-  }
-  explicit ShmTight(int ranks) : ShmWorld(ranks, options()) {}
-};
+ShmWorldOptions shm_tight() {
+  ShmWorldOptions options;
+  options.arena_bytes = 512 << 10;
+  return options;
+}
 
 // Late messages, refused posts, no memory, slow ranks, and processors that are taken away.
-struct SimHindered : SimWorld {
-  static sim::WorldOptions options(std::uint64_t seed) {
-    sim::WorldOptions options;
-    options.seed = seed;
-    options.noise.kind = sim::NoiseSpec::Kind::kUniform;
-    options.noise.hertz = 10000;
-    options.noise.high_ns = 20000;
-    options.faults.delay = 0.1;
-    options.faults.delay_ns = 3000;
-    options.faults.retry = 0.2;
-    options.faults.no_memory = 0.2;
-    options.faults.clogs = 4;
-    options.faults.slow_ranks = 1;
-    return options;
-  }
-  explicit SimHindered(int ranks)
-      : SimWorld(ranks, cluster_machine(), options(static_cast<std::uint64_t>(ranks))) {}
-};
+std::unique_ptr<World> sim_hindered(int ranks) {
+  sim::WorldOptions options;
+  options.seed = static_cast<std::uint64_t>(ranks);
+  options.noise.kind = sim::NoiseSpec::Kind::kUniform;
+  options.noise.hertz = 10000;
+  options.noise.high_ns = 20000;
+  options.faults = *sim::parse_faults("delay=0.1:3us,retry=0.2,no-memory=0.2,clog=4,slow=1");
+  return std::make_unique<SimWorld>(ranks, cluster_machine(), options);
+}
 
-// Streams that are split anywhere and held back.
-struct TcpRelayed : RelayWorld {
-  static RelayPolicy policy() {
-    RelayPolicy policy;
-    policy.chunk_bytes = 60'000;
-    policy.hold = 0.02;
-    return policy;
-  }
-  explicit TcpRelayed(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
-};
+// Streams that are split anywhere, and held back.
+std::unique_ptr<World> tcp_relayed(int ranks) {
+  RelayPolicy policy;
+  policy.chunk_bytes = 60'000;
+  policy.hold = 0.02;
+  return std::make_unique<RelayWorld>(ranks, tcp_options("127.0.0.1"), policy);
+}
 
 // In small pieces, so that payloads can be met half-way.
-struct TcpInPieces : RelayWorld {
-  static RelayPolicy policy() {
-    RelayPolicy policy;
-    policy.chunk_bytes = 20'000;
-    return policy;
-  }
-  explicit TcpInPieces(int ranks) : RelayWorld(ranks, tcp_options("127.0.0.1"), policy()) {}
-};
-struct PlacingConnections : ConnectionWorld {
-  static ConnectionWorldOptions options() {
-    ConnectionWorldOptions options;
-    options.registers = true;
-    return options;
-  }
-  explicit PlacingConnections(int ranks) : ConnectionWorld(ranks, options()) {}
-};
+std::unique_ptr<World> tcp_in_pieces(int ranks) {
+  RelayPolicy policy;
+  policy.chunk_bytes = 20'000;
+  return std::make_unique<RelayWorld>(ranks, tcp_options("127.0.0.1"), policy);
+}
 
-// Links that have no room every other time.
-struct TcpStingy : TcpWorld {
-  explicit TcpStingy(int ranks) : TcpWorld(ranks, tcp_options("127.0.0.1"), 0.5) {}
-};
+// Small packets, few of them, with every fault that only costs time.
+RdmaWorldOptions faulty_datagrams() {
+  RdmaWorldOptions options = datagrams_alone(
+      "loss=0.02,duplicate=0.02,reorder=0.05,corrupt=0.01,retry=0.02,no-memory=0.02");
+  options.ports.packet_bytes = 1024;
+  options.ports.send_packets = 64;
+  options.ports.receive_packets = 96;
+  options.ports.send_depth = 24;
+  options.ports.completion_depth = 120;
+  return options;
+}
+
+// Reliable connections, with places for large segments; for small ones, too.
+RdmaWorldOptions placing_connections(std::uint64_t from_bytes = 16 << 10) {
+  RdmaWorldOptions options;
+  options.registers = true;
+  options.place_from_bytes = from_bytes;
+  return options;
+}
+
+// They break every now and then, and receivers run dry.
+RdmaWorldOptions broken_connections() {
+  RdmaWorldOptions options = placing_connections(1000);
+  options.faults = "break=300,rnr=0.01,echo=0.01,loss=0.02,duplicate=0.02,reorder=0.05,heal=20ms";
+  return options;
+}
+
+// One per rank at most: the other peers are reached by datagrams.
+RdmaWorldOptions mixed_paths() {
+  RdmaWorldOptions options = placing_connections(1000);
+  options.connections_max = 1;
+  return options;
+}
+
+// Everybody asks everybody, and there are hardly any queue pairs; what there is breaks.
+RdmaWorldOptions few_queue_pairs() {
+  RdmaWorldOptions options = broken_connections();
+  options.adapter.connections = 1;
+  return options;
+}
 
 WorldKind faulty(WorldKind kind) {
   kind.faulty = true;
@@ -189,38 +107,41 @@ WorldKind faulty(WorldKind kind) {
 
 std::vector<WorldKind> all_worlds() {
   return {
-      {"ShmCopies", make_world<ShmCopies>},
-      {"ShmPulls", make_world<ShmPulls>},
-      {"ShmRefused", make_world<ShmRefused>},
-      {"SimDevice", make_world<SimDevice>},
-      {"SimCopies", make_world<SimCopies>},
-      {"SimPulls", make_world<SimPulls>},
-      {"SimCluster", make_world<SimCluster>},
-      {"TcpV4", make_world<TcpV4>},
-      {"TcpV6", make_world<TcpV6>},
-      {"TcpRelayed", make_world<TcpRelayed>, 12, 5000},
-      {"Datagrams", make_world<Datagrams>},
-      faulty({"FaultyDatagrams", make_world<FaultyDatagrams>}),
-      {"Connections", make_world<Connections>},
-      faulty({"BrokenConnections", make_world<BrokenConnections>}),
-      {"MixedPaths", make_world<MixedPaths>},
+      {"ShmCopies", worlds_of<ShmWorld>(ShmWorldOptions())},
+      {"ShmPulls", worlds_of<ShmWorld>(shm_pulls())},
+      {"ShmRefused", shm_refused},
+      // Simulated machines, one per carrier, and one of two levels.
+      {"SimDevice", worlds_of<SimWorld>(device_machine())},
+      {"SimCopies", worlds_of<SimWorld>(copy_machine())},
+      {"SimPulls", worlds_of<SimWorld>(pull_machine())},
+      {"SimCluster", worlds_of<SimWorld>(cluster_machine())},
+      // Over the network of this machine's kernel.
+      {"TcpV4", worlds_of<TcpWorld>(tcp_options("127.0.0.1"))},
+      {"TcpV6", worlds_of<TcpWorld>(tcp_options("::1"))},
+      {"TcpRelayed", tcp_relayed, 12, 5000},
+      {"Datagrams", worlds_of<RdmaWorld>(datagrams_alone())},
+      faulty({"FaultyDatagrams", worlds_of<RdmaWorld>(faulty_datagrams())}),
+      {"Connections", worlds_of<RdmaWorld>()},
+      faulty({"BrokenConnections", worlds_of<RdmaWorld>(broken_connections())}),
+      {"MixedPaths", worlds_of<RdmaWorld>(mixed_paths())},
   };
 }
 
 std::vector<WorldKind> random_worlds() {
   std::vector<WorldKind> worlds = all_worlds();
-  worlds.push_back({"FewQueuePairs", make_world<FewQueuePairs>});
-  worlds.push_back({"ShmTight", make_world<ShmTight>});
-  worlds.push_back({"TcpStingy", make_world<TcpStingy>});
-  worlds.push_back({"SimHindered", make_world<SimHindered>});
+  worlds.push_back({"FewQueuePairs", worlds_of<RdmaWorld>(few_queue_pairs())});
+  worlds.push_back({"ShmTight", worlds_of<ShmWorld>(shm_tight())});
+  // Links that have no room every other time.
+  worlds.push_back({"TcpStingy", worlds_of<TcpWorld>(tcp_options("127.0.0.1"), 0.5)});
+  worlds.push_back({"SimHindered", sim_hindered});
   return worlds;
 }
 
 std::vector<WorldKind> plain_links() {
-  return {{"Tcp", make_world<TcpInPieces>},
-          {"Datagrams", make_world<Datagrams>},
-          {"Connections", make_world<Connections>},
-          {"PlacingConnections", make_world<PlacingConnections>}};
+  return {{"Tcp", tcp_in_pieces},
+          {"Datagrams", worlds_of<RdmaWorld>(datagrams_alone())},
+          {"Connections", worlds_of<RdmaWorld>()},
+          {"PlacingConnections", worlds_of<RdmaWorld>(placing_connections())}};
 }
 
 }  // namespace espalier::test

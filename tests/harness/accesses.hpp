@@ -1,4 +1,4 @@
-// ConnectionAccesses: puts and gets between the ranks of a ConnectionJob, beside its frames. Each
+// Accesses: puts and gets between the ranks of a LinkJob, beside its frames. Each
 // rank has a place in the memory of each other. What has been put is looked at there and
 // overwritten at once, as its target might; the get that follows must find that.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace espalier::test {
 
-class ConnectionAccesses {
+class Accesses {
  public:
   // `count` of each rank to each other, of which a share of `whims` is taken back.
-  ConnectionAccesses(std::uint32_t ranks, std::uint32_t count, double whims, std::uint64_t seed);
-  ~ConnectionAccesses();
+  Accesses(std::uint32_t ranks, std::uint32_t count, double whims, std::uint64_t seed);
+  ~Accesses();
   // The links live as long as something may be under way.
   void expose(const std::vector<rdma::ConnectionLink*>& links);
 

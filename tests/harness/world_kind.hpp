@@ -6,18 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "tests/harness/world.hpp"
 
 namespace espalier::test {
 
 struct WorldKind {
   const char* name;
-  std::unique_ptr<World> (*make)(int ranks);
+  std::function<std::unique_ptr<World>(int ranks)> make;
   std::uint64_t random_seeds = 12;
   // One after the other; by default more than the 256 tickets x 255 laps of shared memory.
   std::uint64_t messages = 70'000;
@@ -33,9 +34,10 @@ inline std::string why_not_here(const WorldKind& kind) {
   return kind.why_not == nullptr ? std::string() : kind.why_not();
 }
 
-template <typename Kind>
-std::unique_ptr<World> make_world(int ranks) {
-  return std::make_unique<Kind>(ranks);
+// Makes worlds of this type, with these arguments behind the number of ranks.
+template <typename Made, typename... Args>
+std::function<std::unique_ptr<World>(int)> worlds_of(const Args&... args) {
+  return [=](int ranks) { return std::make_unique<Made>(ranks, args...); };
 }
 
 // For the cases of the contract, and for random traffic.

@@ -1,4 +1,4 @@
-#include "shm_world.hpp"
+#include "tests/harness/shm_world.hpp"
 
 #include <sys/stat.h>
 

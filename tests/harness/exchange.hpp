@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "traffic.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace espalier::test {
 

@@ -7,7 +7,7 @@
 
 #include "core/counters.hpp"
 #include "net/frame_wire.hpp"
-#include "world.hpp"
+#include "tests/harness/world.hpp"
 
 namespace espalier::test {
 
@@ -26,13 +26,13 @@ class FrameWorld : public World {
 
  protected:
   // The link counts in the counters that go with it.
-  void add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link,
+  void add(std::shared_ptr<Counters> counters, std::shared_ptr<net::Link> link,
            net::ControlHandler* handler = nullptr);
 
  private:
   struct Node {
-    std::unique_ptr<Counters> counters;
-    std::unique_ptr<net::Link> link;
+    std::shared_ptr<Counters> counters;
+    std::shared_ptr<net::Link> link;
     std::unique_ptr<net::FrameWire> wire;
     std::vector<std::unique_ptr<std::byte[]>> heap;
   };

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/clock.hpp"
-#include "frame_world.hpp"
 #include "net/tcp/tcp_link.hpp"
+#include "tests/harness/frame_world.hpp"
 
 namespace espalier::test {
 

@@ -1,22 +1,37 @@
-#include "sim_world.hpp"
+#include "tests/harness/sim_bed.hpp"
 
 #include <utility>
 
+#include "net/sim/sim_datagram_port.hpp"
+
 namespace espalier::test {
 namespace {
+
+sim::Map place(const sim::Machine& machine, std::uint32_t ranks, sim::Placement placement,
+               std::uint64_t seed) {
+  auto map = sim::Map::create(machine, ranks, 0, placement, seed);
+  ESP_ASSERT(map.ok());
+  return std::move(*map);
+}
+
+sim::WorldOptions faulty_world(const std::string& faults, std::uint64_t seed) {
+  sim::WorldOptions options;
+  options.seed = seed;
+  options.faults = *sim::parse_faults(faults);
+  return options;
+}
+
+struct Addresses final : rdma::AddressBook {
+  Result<rdma::PortAddress> address_of(Rank rank) const override {
+    return sim::SimDatagramPort::address_of(rank);
+  }
+};
 
 sim::Level level(std::string name, std::uint32_t arity) {
   sim::Level made;
   made.name = std::move(name);
   made.arity = arity;
   return made;
-}
-
-sim::Map place(const sim::Machine& machine, int ranks) {
-  auto map =
-      sim::Map::create(machine, static_cast<std::uint32_t>(ranks), 0, sim::Placement::kByCore, 1);
-  ESP_ASSERT(map.ok());
-  return std::move(*map);
 }
 
 // The prices of messages between the units inside one unit of `level`.
@@ -76,20 +91,19 @@ sim::Machine cluster_machine() {
   return machine;
 }
 
-SimWorld::SimWorld(int ranks, sim::Machine machine, const sim::WorldOptions& options)
-    : machine_(std::move(machine)), map_(place(machine_, ranks)), world_(machine_, map_, options) {
-  for (Rank r = 0; r < ranks; ++r) {
-    nodes_.push_back(std::make_unique<Node>());
-    Node& node = *nodes_.back();
-    node.wire =
-        std::make_unique<sim::SimWire>(world_, r, node.counters, sim::SimWire::Drive::kBySelf);
-  }
-}
+SimBed::SimBed(sim::Machine made, std::uint32_t ranks, const sim::WorldOptions& options,
+               sim::Placement placement)
+    : machine(std::move(made)),
+      map(place(machine, ranks, placement, options.seed)),
+      world(machine, map, options) {}
 
-std::byte* SimWorld::shared(Rank r, std::uint64_t bytes) {
-  auto& heap = nodes_[static_cast<std::size_t>(r)]->heap;
-  heap.push_back(std::make_unique<std::byte[]>(bytes));
-  return heap.back().get();
+SimBed::SimBed(std::uint32_t ranks, const std::string& faults, std::uint64_t seed,
+               sim::Machine made)
+    : SimBed(std::move(made), ranks, faulty_world(faults, seed)) {}
+
+const rdma::AddressBook& sim_addresses() noexcept {
+  static const Addresses book;
+  return book;
 }
 
 }  // namespace espalier::test

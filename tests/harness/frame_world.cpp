@@ -1,10 +1,10 @@
-#include "frame_world.hpp"
+#include "tests/harness/frame_world.hpp"
 
 #include <utility>
 
 namespace espalier::test {
 
-void FrameWorld::add(std::unique_ptr<Counters> counters, std::unique_ptr<net::Link> link,
+void FrameWorld::add(std::shared_ptr<Counters> counters, std::shared_ptr<net::Link> link,
                      net::ControlHandler* handler) {
   Node made;
   made.counters = std::move(counters);

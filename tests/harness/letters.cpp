@@ -1,4 +1,4 @@
-#include "tests/sim/letters.hpp"
+#include "tests/harness/letters.hpp"
 
 namespace espalier::test {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/wire.hpp"
-#include "payload.hpp"
-#include "world.hpp"
+#include "tests/harness/payload.hpp"
+#include "tests/harness/world.hpp"
 
 namespace espalier::test {
 

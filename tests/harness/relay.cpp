@@ -1,4 +1,4 @@
-#include "relay.hpp"
+#include "tests/harness/relay.hpp"
 
 #include <sys/socket.h>
 

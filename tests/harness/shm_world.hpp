@@ -11,7 +11,7 @@
 #include "core/counters.hpp"
 #include "shm/heap.hpp"
 #include "shm/shm_wire.hpp"
-#include "world.hpp"
+#include "tests/harness/world.hpp"
 
 namespace espalier::test {
 
@@ -49,6 +49,10 @@ class ShmWorld : public World {
   std::uint64_t held_bytes() const noexcept;  // by the segment: what was ever touched
   // Memory of rank r from which peers can read without a copy.
   std::byte* shared(Rank r, std::uint64_t bytes) override;
+  // A kernel that has refused leaves pulls half done.
+  bool loses_what_is_taken_back() const noexcept override {
+    return nodes_.front().kernel != nullptr;
+  }
   // Takes the wire of a rank down, as its end would.
   void close(Rank r) noexcept override { nodes_[static_cast<std::size_t>(r)].wire.reset(); }
 

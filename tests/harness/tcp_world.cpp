@@ -1,11 +1,11 @@
-#include "tcp_world.hpp"
+#include "tests/harness/tcp_world.hpp"
 
 #include <poll.h>
 
 #include <cstdio>
 #include <vector>
 
-#include "stingy_link.hpp"
+#include "tests/harness/stingy_link.hpp"
 
 namespace espalier::test {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "relay.hpp"
-#include "tcp_world.hpp"
+#include "tests/harness/relay.hpp"
+#include "tests/harness/tcp_world.hpp"
 
 namespace espalier::test {
 

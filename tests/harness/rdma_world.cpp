@@ -1,0 +1,120 @@
+#include "tests/harness/rdma_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kStepNs = 10'000;  // so that not every packet needs a call of progress()
+
+// In virtual times of this size: short round trips, peers that are given up soon.
+rdma::DatagramLinkOptions datagram_options(const RdmaWorldOptions& options) {
+  rdma::DatagramLinkOptions datagrams;
+  datagrams.me.epoch = 1;
+  datagrams.round_trip = {200'000, 50'000, 2'000'000};
+  datagrams.answer_delay_ns = 5'000;
+  datagrams.keepalive_ns = 20'000'000;
+  datagrams.give_up_ns = options.give_up_ns;
+  return datagrams;
+}
+
+rdma::ConnectionOptions connection_options(const RdmaWorldOptions& options) {
+  rdma::ConnectionOptions connections;
+  connections.letter_ns = 200'000;
+  connections.keepalive_ns = 20'000'000;
+  connections.rebuilds_max = 1000;
+  connections.place_from_bytes = options.place_from_bytes;
+  if (options.registers) connections.memory.register_from_bytes = options.place_from_bytes;
+  connections.pull_from_bytes = options.pull_from_bytes;
+  return connections;
+}
+
+}  // namespace
+
+class RdmaWorld::Driver final : public Wire {
+ public:
+  Driver(RdmaWorld& world, Rank rank) : world_(world), rank_(rank) {}
+
+  WireCaps caps(Rank peer) const noexcept override { return wire().caps(peer); }
+  Posted send(const Send& send, SendOp& op) noexcept override { return wire().send(send, op); }
+  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override {
+    return wire().publish(send, peers, op);
+  }
+  Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override {
+    return wire().recv(segment, window, op);
+  }
+  Posted take(const SegmentId& segment, RecvOp& op) noexcept override {
+    return wire().take(segment, op);
+  }
+  void release(RecvOp& op) noexcept override { wire().release(op); }
+  void cancel(RecvOp& op) noexcept override { wire().cancel(op); }
+  void cancel(SendOp& op) noexcept override { wire().cancel(op); }
+  int progress() noexcept override {
+    const int events = wire().progress();
+    return events == 0 && world_.step() ? 1 : events;
+  }
+  void idle() noexcept override { wire().idle(); }
+
+ private:
+  Wire& wire() const noexcept { return world_.frames(rank_); }
+
+  RdmaWorld& world_;
+  const Rank rank_;
+};
+
+RdmaWorld::RdmaWorld(int ranks, const RdmaWorldOptions& options)
+    : bed_(static_cast<std::uint32_t>(ranks), options.faults), ranks_(bed_.world, options) {
+  bed_.world.set_turn([](void* self, Rank) { static_cast<RdmaWorld*>(self)->woken_ = true; }, this);
+  for (Rank r = 0; r < ranks; ++r) {
+    ranks_.open(r, bed_.world.clock(r), datagram_options(options), connection_options(options));
+    add(ranks_[r].counters, {ranks_.share(r), &ranks_[r].link()});
+    drivers_.push_back(std::make_unique<Driver>(*this, r));
+  }
+}
+
+RdmaWorld::~RdmaWorld() {
+  for (Rank r = 0; r < size(); ++r) close(r);
+}
+
+std::byte* RdmaWorld::shared(Rank r, std::uint64_t bytes) {
+  std::byte* memory = FrameWorld::shared(r, bytes);
+  if (bytes > 0 && ranks_.has_connections()) (void)connections(r).memory().add(memory, bytes);
+  return memory;
+}
+
+std::uint64_t RdmaWorld::faults() {
+  std::uint64_t again = 0;
+  for (Rank r = 0; r < size(); ++r) {
+    if (!is_open(r)) continue;
+    const bool connected = ranks_.has_connections();
+    again += connected ? connections(r).statistics().repeated : datagrams(r).counts().data_again;
+  }
+  return again;
+}
+
+void RdmaWorld::close(Rank r) noexcept {
+  FrameWorld::close(r);
+  ranks_.close(r);
+}
+
+void RdmaWorld::pass(std::uint64_t time_ns) {
+  const std::uint64_t end_ns = bed_.world.now_ns() + time_ns;
+  bed_.world.wake_at(0, end_ns);
+  (void)bed_.world.run(end_ns);
+}
+
+// Until a rank has something to do. Only as long as something is under way: probes would go on for
+// ever.
+bool RdmaWorld::step() noexcept {
+  bool going = ranks_.under_way() > 0;
+  for (Rank r = 0; r < size(); ++r) {
+    if (!is_open(r)) continue;
+    going = going || !link(r).drained();
+    if (const std::uint64_t due = link(r).deadline_ns()) bed_.world.wake_at(r, due);
+  }
+  woken_ = false;
+  while (going && !woken_ && bed_.world.step()) {
+  }
+  if (woken_) (void)bed_.world.run(bed_.world.now_ns() + kStepNs);
+  return woken_;
+}
+
+}  // namespace espalier::test

@@ -1,0 +1,63 @@
+// RdmaWorld: n FrameWires over RDMA links over simulated ports (rdma_ranks.hpp), one rank per node,
+// perhaps with faults. Virtual time moves when progress() finds nothing to do, as with SimWorld.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/harness/frame_world.hpp"
+#include "tests/harness/rdma_ranks.hpp"
+#include "tests/harness/sim_bed.hpp"
+
+namespace espalier::test {
+
+struct RdmaWorldOptions : RdmaRanksOptions {
+  std::string faults;      // as in net/sim/faults.hpp
+  bool registers = false;  // large buffers, for one operation each
+  std::uint64_t place_from_bytes = 16 << 10;
+  // A frame that waits at its sender for a receive keeps a world from settling.
+  std::uint64_t pull_from_bytes = kNever;
+  std::uint64_t give_up_ns = 200'000'000;
+};
+
+class RdmaWorld : public FrameWorld {
+ public:
+  explicit RdmaWorld(int ranks, const RdmaWorldOptions& options = {});
+  ~RdmaWorld() override;
+
+  // The wire of a rank, which makes the world go on when it has nothing to do itself.
+  Wire& wire(Rank r) noexcept override { return *drivers_[static_cast<std::size_t>(r)]; }
+  // Registered, as memory of esp_alloc is.
+  std::byte* shared(Rank r, std::uint64_t bytes) override;
+  void close(Rank r) noexcept override;
+  // Packets that were sent again, and frames, because connections broke under them.
+  std::uint64_t faults() override;
+  // Time in which no rank looks at its wire.
+  void pass(std::uint64_t time_ns);
+
+  rdma::DatagramLink& datagrams(Rank r) noexcept { return *ranks_[r].datagrams; }
+  rdma::ConnectionLink& connections(Rank r) noexcept { return *ranks_[r].connections; }
+  rdma::RdmaLink& rdma(Rank r) noexcept { return *ranks_[r].both; }
+  sim::ConnectionNet& connection_net() noexcept { return ranks_.connection_net(); }
+  sim::DatagramNet& datagram_net() noexcept { return ranks_.datagram_net(); }
+
+ private:
+  class Driver;
+  bool step() noexcept;
+
+  SimBed bed_;
+  RdmaRanks ranks_;
+  std::vector<std::unique_ptr<Wire>> drivers_;
+  bool woken_ = false;
+};
+
+// Of datagrams alone.
+inline RdmaWorldOptions datagrams_alone(const std::string& faults = {}) {
+  RdmaWorldOptions options;
+  options.paths = Paths::kDatagrams;
+  options.faults = faults;
+  return options;
+}
+
+}  // namespace espalier::test
