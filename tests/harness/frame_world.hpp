@@ -2,11 +2,13 @@
 // links in the order of ranks and says how they rest.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "core/counters.hpp"
 #include "net/frame_wire.hpp"
+#include "net/rdma/rdma_link.hpp"
 #include "tests/harness/world.hpp"
 
 namespace espalier::test {
@@ -22,6 +24,9 @@ class FrameWorld : public World {
   net::FrameWire& frames(Rank r) noexcept { return *node(r).wire; }
   net::Link& link(Rank r) noexcept { return *node(r).link; }
   Counters& counters(Rank r) noexcept { return *node(r).counters; }
+  // Of worlds that have some.
+  virtual rdma::ConnectionLink& connections(Rank) noexcept { std::abort(); }
+  rdma::RdmaLink& rdma(Rank r) noexcept { return static_cast<rdma::RdmaLink&>(link(r)); }
   bool is_open(Rank r) noexcept { return node(r).link != nullptr; }
 
  protected:

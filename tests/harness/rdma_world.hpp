@@ -37,8 +37,7 @@ class RdmaWorld : public FrameWorld {
   void pass(std::uint64_t time_ns);
 
   rdma::DatagramLink& datagrams(Rank r) noexcept { return *ranks_[r].datagrams; }
-  rdma::ConnectionLink& connections(Rank r) noexcept { return *ranks_[r].connections; }
-  rdma::RdmaLink& rdma(Rank r) noexcept { return *ranks_[r].both; }
+  rdma::ConnectionLink& connections(Rank r) noexcept override { return *ranks_[r].connections; }
   sim::ConnectionNet& connection_net() noexcept { return ranks_.connection_net(); }
   sim::DatagramNet& datagram_net() noexcept { return ranks_.datagram_net(); }
 

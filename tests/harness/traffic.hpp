@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -41,33 +42,38 @@ inline std::string wrong_ranges(const std::byte* data, std::uint64_t bytes, std:
   return ranges;
 }
 
-struct SendProbe : SendOp {
-  SendProbe() : SendOp(on_fire) {}
-  static void on_fire(Completion& op, Status status) noexcept {
-    auto& self = static_cast<SendProbe&>(op);
+// An operation that notes what happens to it.
+template <typename Op>
+struct Noted : Op {
+  Noted() : Op(note) {}
+  static void note(Completion& op, Status how) noexcept {
+    auto& self = static_cast<Noted&>(op);
     ++self.fired;
-    self.status = status;
+    self.status = how;
   }
   bool complete() const { return posted == Posted::kDone || fired == 1; }
 
-  Posted posted = Posted::kRetry;
+  Posted posted = Posted::kRetry;  // what the post answered
   int fired = 0;
   Status status;
 };
 
+using SendProbe = Noted<SendOp>;
+
+// Its status is in the operation.
 struct RecvProbe : RecvOp {
-  RecvProbe() : RecvOp(on_fire) {}
-  static void on_fire(Completion& op, Status status) noexcept {
+  RecvProbe() : RecvOp(note) {}
+  static void note(Completion& op, Status how) noexcept {
     auto& self = static_cast<RecvProbe&>(op);
     ++self.fired;
-    self.status = status;
+    self.status = how;
   }
-  bool complete() const { return answer == Posted::kDone || fired == 1; }
+  bool complete() const { return posted == Posted::kDone || fired == 1; }
   const std::byte* data() const {
     return static_cast<const std::byte*>(dst != nullptr ? dst : view);
   }
 
-  Posted answer = Posted::kRetry;
+  Posted posted = Posted::kRetry;
   int fired = 0;
 };
 
@@ -97,8 +103,9 @@ struct Message {
   Posted receive(Wire& wire, std::uint32_t window = 16) {
     received.dst = in_place ? nullptr : target.data();
     received.bytes = bytes;
-    return received.answer = wire.recv({from, flow, ordinal, total, signature}, window, received);
+    return received.posted = wire.recv({from, flow, ordinal, total, signature}, window, received);
   }
+  bool complete() const { return received.complete() && sent.complete(); }
   void check() const {
     ASSERT_TRUE(received.complete());
     ASSERT_EQ(received.status.code(), ESP_OK);
@@ -119,6 +126,12 @@ struct Message {
 };
 
 using Messages = std::vector<std::unique_ptr<Message>>;
+inline bool complete(const Messages& all) {
+  return std::all_of(all.begin(), all.end(), [](const auto& m) { return m->complete(); });
+}
+inline bool received(const Messages& all) {
+  return std::all_of(all.begin(), all.end(), [](const auto& m) { return m->received.complete(); });
+}
 
 // A flow of `total` segments of `bytes` each.
 inline Messages make_flow(Rank from, Rank to, FlowId flow, std::uint32_t total,
@@ -154,6 +167,18 @@ bool step_until(World& world, Done&& done, int rounds = 200'000) {
     }
   }
   return done();
+}
+
+// Steps until it is complete at both ends, and checks it.
+inline void finish(World& world, Message& m) {
+  ASSERT_TRUE(step_until(world, [&] { return m.complete(); }));
+  m.check();
+}
+// The same from the beginning: its receive, and its send as soon as there is room.
+inline void carry(World& world, Message& m) {
+  (void)m.receive(world.wire(m.to));
+  ASSERT_TRUE(step_until(world, [&] { return m.send(world.wire(m.from)) != Posted::kRetry; }));
+  finish(world, m);
 }
 
 }  // namespace espalier::test

@@ -46,6 +46,8 @@ std::vector<WorldKind> random_worlds();
 // FrameWorlds of one kind of link each, which lose nothing. A message of 500,000 bytes takes more
 // than one look.
 std::vector<WorldKind> plain_links();
+// FrameWorlds over connections, in good health.
+std::vector<WorldKind> connected_links();
 
 inline std::string name_of_world(const ::testing::TestParamInfo<WorldKind>& info) {
   return info.param.name;

@@ -34,11 +34,6 @@ struct Silent {
   Descriptor listener;
 };
 
-bool all_complete(const Messages& all) {
-  return std::all_of(all.begin(), all.end(),
-                     [](const auto& m) { return m->received.complete() && m->sent.complete(); });
-}
-
 void expect_one_connection_each(TcpWorld& world) {
   for (Rank a = 0; a < world.size(); ++a) {
     for (Rank b = a + 1; b < world.size(); ++b) {
@@ -73,13 +68,13 @@ TEST(TcpConnect, OfTwoConnectionsMadeAtOnceOneSurvives) {
       if (prng.chance(0.1)) (void)world.wire(m->to).progress();
     }
     for (auto& m : all) {
-      if (m->received.answer == Posted::kRetry) (void)m->receive(world.wire(m->to));
+      if (m->received.posted == Posted::kRetry) (void)m->receive(world.wire(m->to));
     }
-    for (int i = 0; i < 20000 && !all_complete(all); ++i) {
+    for (int i = 0; i < 20000 && !complete(all); ++i) {
       const auto r = static_cast<Rank>(prng.below(5));
       if (world.wire(r).progress() == 0 && prng.chance(0.05)) world.rest();
     }
-    ASSERT_TRUE(step_until(world, [&] { return all_complete(all); }));
+    ASSERT_TRUE(step_until(world, [&] { return complete(all); }));
     for (auto& m : all) m->check();
     expect_one_connection_each(world);
   }
@@ -99,7 +94,7 @@ TEST(TcpConnect, OfTwoConnectionsMadeAtOnceOneSurvivesThroughRelays) {
         ASSERT_NE(m->send(world.wire(m->from)), Posted::kRetry);
         (void)m->receive(world.wire(m->to));
       }
-      ASSERT_TRUE(step_until(world, [&] { return all_complete(all); }));
+      ASSERT_TRUE(step_until(world, [&] { return complete(all); }));
       for (auto& m : all) m->check();
     }
     // Two lines were made per pair; one is left of them.

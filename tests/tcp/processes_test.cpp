@@ -8,8 +8,8 @@
 #include "core/clock.hpp"
 #include "net/frame_wire.hpp"
 #include "net/tcp/tcp_link.hpp"
-#include "tests/unit/child.hpp"
 #include "tests/harness/exchange.hpp"
+#include "tests/unit/child.hpp"
 
 namespace espalier::test {
 namespace {

@@ -22,7 +22,7 @@ void start(RelayWorld& world, Messages& all) {
 }
 
 bool all_received(const Messages& all) {
-  return std::all_of(all.begin(), all.end(), [](const auto& m) { return m->received.complete(); });
+  return received(all);
 }
 
 void set(RelayWorld& world, const RelayPolicy& policy) {

@@ -32,8 +32,7 @@ TEST(TcpSilence, ARankThatComputesAfterItsHelloIsNotLost) {
     (void)world.wire(1).progress();
     world.rest();
   }
-  ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-  m.check();
+  finish(world, m);
 }
 
 void partition(TcpWorld& world) {

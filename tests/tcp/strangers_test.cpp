@@ -245,7 +245,7 @@ TEST(TcpMembers, EarlySegmentsTakeWhatTheRuleAllows) {
     op.bytes = kBytes;
     FlowId flow;
     flow.key = 77;
-    op.answer = rank.wire->recv({1, flow, ordinal, 20, 0}, 16, op);
+    op.posted = rank.wire->recv({1, flow, ordinal, 20, 0}, 16, op);
     ASSERT_TRUE(rank.until([&] { return op.complete(); }));
     EXPECT_TRUE(op.status.ok());
   }

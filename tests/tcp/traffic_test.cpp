@@ -23,8 +23,7 @@ void exchange(World& world, Message& m, bool early = false) {
   ASSERT_NE(m.send(world.wire(m.from)), Posted::kRetry);
   if (early) settle(world);
   if (early) (void)m.receive(world.wire(m.to));
-  ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-  m.check();
+  finish(world, m);
 }
 
 TEST(TcpTraffic, SixtyFourMebibytesInOneSegment) {
@@ -191,10 +190,7 @@ TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {
       EXPECT_EQ(op.fired, 0);
       continue;
     }
-    ASSERT_TRUE(step_until(world, [&] {
-      return op.complete() && std::all_of(copies.begin(), copies.end(),
-                                          [](auto& m) { return m->received.complete(); });
-    }));
+    ASSERT_TRUE(step_until(world, [&] { return op.complete() && received(copies); }));
     EXPECT_LE(op.fired, 1);
     for (auto& m : copies) m->check();
   }
@@ -369,10 +365,10 @@ TEST(TcpTraffic, SteadyTrafficAllocatesNothing) {
     }
     for (Message* m : {&small, &large, &view}) {
       if (round % 2 == 1) (void)m->receive(world.wire(m->to));
-      for (int i = 0; i < 100'000 && !(m->received.complete() && m->sent.complete()); ++i) {
+      for (int i = 0; i < 100'000 && !m->complete(); ++i) {
         for (const Rank r : {0, 1}) (void)world.wire(r).progress();
       }
-      ASSERT_TRUE(m->received.complete() && m->sent.complete());
+      ASSERT_TRUE(m->complete());
       world.wire(m->to).release(m->received);
     }
   }

@@ -5,25 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/harness/traffic.hpp"
 #include "tests/vm/verbs_world.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr std::size_t kBytes = 256 << 10;
-
-struct Receive : RecvOp {
-  Receive() noexcept
-      : RecvOp([](Completion& self, Status) noexcept { static_cast<Receive&>(self).done = true; }) {
-  }
-  bool done = false;
-};
-struct Sending : SendOp {
-  Sending() noexcept
-      : SendOp([](Completion& self, Status) noexcept { static_cast<Sending&>(self).done = true; }) {
-  }
-  bool done = false;
-};
 
 // Pages at an address that stays the same, whatever becomes of them. A gap on both sides keeps the
 // kernel from joining it with others, which another rank watches.
@@ -73,8 +61,8 @@ class Cache : public testing::Test {
   void send_and_check(std::uint64_t number) {
     std::memset(from_.at, static_cast<int>(number), kBytes);
     std::memset(to_.at, 0xFF, kBytes);
-    Receive receive;
-    Sending send;
+    RecvProbe receive;
+    SendProbe send;
     receive.dst = to_.at;
     receive.bytes = kBytes;
     SegmentId segment{.peer = 0, .flow = FlowId(1, 0, number)};
@@ -82,8 +70,9 @@ class Cache : public testing::Test {
     for (int i = 0; i < 100; ++i) progress();  // the place is known, mostly
     segment.peer = 1;
     const Send what = {.segment = segment, .data = from_.at, .bytes = kBytes};
-    send.done = world_->frames(0).send(what, send) == Posted::kDone;
-    ASSERT_TRUE(verbs::eventually([&] { return progress(), receive.done && send.done; }));
+    send.posted = world_->frames(0).send(what, send);
+    ASSERT_TRUE(
+        verbs::eventually([&] { return progress(), receive.complete() && send.complete(); }));
     ASSERT_TRUE(receive.status.ok());
     const auto wrong = std::count_if(
         to_.at, to_.at + kBytes, [&](std::byte b) { return b != static_cast<std::byte>(number); });
@@ -111,8 +100,8 @@ TEST_F(Cache, AFrameWhoseReceiveIsLateIsRead) {
   const std::uint64_t placed = world_->connections(0).statistics().placed;
   for (std::uint64_t number = 2; number <= 9; ++number) {
     std::memset(from_.at, static_cast<int>(number), kBytes);
-    Receive receive;
-    Sending send;
+    RecvProbe receive;
+    SendProbe send;
     receive.dst = to_.at;
     receive.bytes = kBytes;
     const SegmentId to{.peer = 1, .flow = FlowId(1, 0, number)};
@@ -122,9 +111,10 @@ TEST_F(Cache, AFrameWhoseReceiveIsLateIsRead) {
     const auto told = [&] { return world_->connections(0).statistics().offered == number - 1; };
     ASSERT_TRUE(verbs::eventually([&] { return progress(), told(); }));
     for (int i = 0; i < 200; ++i) progress();
-    EXPECT_FALSE(send.done);
+    EXPECT_FALSE(send.complete());
     ASSERT_EQ(world_->frames(1).recv(from, 1, receive), Posted::kPending);
-    ASSERT_TRUE(verbs::eventually([&] { return progress(), receive.done && send.done; }));
+    ASSERT_TRUE(
+        verbs::eventually([&] { return progress(), receive.complete() && send.complete(); }));
     const auto right = std::count(to_.at, to_.at + kBytes, static_cast<std::byte>(number));
     ASSERT_EQ(right, std::ptrdiff_t{kBytes}) << "message " << number;
   }

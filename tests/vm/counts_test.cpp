@@ -4,28 +4,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/harness/traffic.hpp"
 #include "tests/vm/verbs_world.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kSegments = 64;
-
-struct CountedReceive : RecvOp {
-  CountedReceive() noexcept
-      : RecvOp([](Completion& self, Status how) noexcept {
-          static_cast<CountedReceive&>(self).done = true;
-          static_cast<CountedReceive&>(self).status = how;
-        }) {}
-  bool done = false;
-};
-struct CountedSending : SendOp {
-  CountedSending() noexcept
-      : SendOp([](Completion& self, Status) noexcept {
-          static_cast<CountedSending&>(self).done = true;
-        }) {}
-  bool done = false;
-};
 
 // Rank 0 sends segments to rank 1, one after another, each when its receive is posted and rank 0
 // has been told.
@@ -40,8 +25,8 @@ struct Stream {
 
   // `told`: operations of rank 1 that come before the segment.
   bool one(std::uint64_t told) {
-    CountedReceive receive;
-    CountedSending send;
+    RecvProbe receive;
+    SendProbe send;
     ++count;
     from.front() = from.back() = static_cast<std::byte>(count);
     receive.dst = to.data();
@@ -51,8 +36,9 @@ struct Stream {
     const auto know = [&] { return progress(), world.port(0).arrivals >= arrivals; };
     if (!verbs::eventually(know)) return false;
     const Send what = {.segment = next(1), .data = from.data(), .bytes = bytes};
-    send.done = world.frames(0).send(what, send) == Posted::kDone;
-    if (!verbs::eventually([&] { return progress(), receive.done && send.done; })) return false;
+    send.posted = world.frames(0).send(what, send);
+    if (!verbs::eventually([&] { return progress(), receive.complete() && send.complete(); }))
+      return false;
     return receive.status.ok() && to == from;
   }
   bool many(std::uint64_t segments, std::uint64_t told) {
@@ -147,13 +133,13 @@ struct Burst final : RecvOp {
     for (std::uint64_t i = 0; i < kFrames; ++i) {
       const SegmentId segment = {.peer = 1, .flow = FlowId(1, 0, 5000 + i)};
       const Send what = {.segment = segment, .data = data.data(), .bytes = kBytes};
-      sends[i].done = stream.world.frames(0).send(what, sends[i]) == Posted::kDone;
+      sends[i].posted = stream.world.frames(0).send(what, sends[i]);
     }
     answered = true;
   }
   Stream& stream;
   std::vector<std::byte> data;
-  CountedSending sends[kFrames];
+  SendProbe sends[kFrames];
   bool answered = false;
 };
 
@@ -161,7 +147,7 @@ TEST(Counts, WhatACallbackPostsSharesADoorbell) {
   Stream stream(Over::kConnections, 8);
   ASSERT_TRUE(stream.many(8, 0));
   Burst burst(stream);
-  CountedReceive receives[Burst::kFrames];
+  RecvProbe receives[Burst::kFrames];
   std::vector<std::byte> got(Burst::kFrames * Burst::kBytes);
   for (std::uint64_t i = 0; i < Burst::kFrames; ++i) {
     receives[i].dst = got.data() + i * Burst::kBytes;
@@ -176,17 +162,18 @@ TEST(Counts, WhatACallbackPostsSharesADoorbell) {
   const FlowId flow(1, 0, 4000);
   ASSERT_EQ(stream.world.frames(0).recv({.peer = 1, .flow = flow}, 1, burst), Posted::kPending);
   Since sender(stream.world, 0);
-  CountedSending asked;
+  SendProbe asked;
   const Send what = {.segment = {.peer = 0, .flow = flow}, .data = question, .bytes = 8};
-  asked.done = stream.world.frames(1).send(what, asked) == Posted::kDone;
+  asked.posted = stream.world.frames(1).send(what, asked);
   ASSERT_TRUE(verbs::eventually([&] {
     stream.progress();
-    return std::all_of(std::begin(receives), std::end(receives), [](auto& r) { return r.done; });
+    return std::all_of(std::begin(receives), std::end(receives),
+                       [](auto& r) { return r.complete(); });
   }));
   ASSERT_TRUE(verbs::eventually([&] {
     stream.progress();
     return std::all_of(std::begin(burst.sends), std::end(burst.sends),
-                       [](auto& s) { return s.done; });
+                       [](auto& s) { return s.complete(); });
   }));
   EXPECT_TRUE(std::all_of(got.begin(), got.end(), [](std::byte b) { return b == std::byte{3}; }));
   EXPECT_GE(sender.sends(), Burst::kFrames * Burst::kBytes / 8192);

@@ -10,8 +10,8 @@
 #include "core/clock.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/datagram_link.hpp"
-#include "tests/vm/nodes.hpp"
 #include "tests/harness/frame_world.hpp"
+#include "tests/vm/nodes.hpp"
 
 namespace espalier::test {
 
@@ -31,7 +31,7 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
   std::uint64_t faults() override;
 
   // What they count. Over::kConnections: of the connections.
-  rdma::ConnectionLink& connections(Rank r) { return *at(r).connections; }
+  rdma::ConnectionLink& connections(Rank r) noexcept override { return *at(r).connections; }
   const rdma::DatagramLinkCounts& datagrams(Rank r) { return at(r).datagrams->counts(); }
   const rdma::PortCounts& port(Rank r) {
     return at(r).connection_port ? at(r).connection_port->counts() : at(r).datagram_port->counts();

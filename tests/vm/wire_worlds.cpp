@@ -49,4 +49,8 @@ std::vector<WorldKind> plain_links() {
   return {on_good_network("Ud", Over::kDatagrams), copies};
 }
 
+std::vector<WorldKind> connected_links() {
+  return {on_good_network("Rc", Over::kConnections)};
+}
+
 }  // namespace espalier::test

@@ -41,12 +41,7 @@ TEST_P(AccessEnd, LostTargetsEndOperations) {
     parties.world().close(0);
     ASSERT_TRUE(parties.until([&] { return !parties.access(1).state(0).ok(); }));
     start_some(parties, ops, buffers, 1);
-    ASSERT_TRUE(parties.until([&] {
-      for (const Probe& op : ops) {
-        if (op.fired == 0) return false;
-      }
-      return true;
-    }));
+    ASSERT_TRUE(parties.until([&] { return ended(ops); }));
     for (std::size_t i = 0; i < ops.size(); ++i) {
       EXPECT_EQ(ops[i].fired, 1);
       EXPECT_TRUE(ops[i].status.ok() || ops[i].status.rank() == 0);

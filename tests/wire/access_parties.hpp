@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string_view>
@@ -17,27 +18,9 @@
 
 namespace espalier::test {
 
-struct Probe : net::RemoteOp {
-  Probe() : net::RemoteOp(on_fire) {}
-  static void on_fire(Completion& op, Status status) noexcept {
-    auto& self = static_cast<Probe&>(op);
-    ++self.fired;
-    self.status = status;
-  }
-  int fired = 0;
-  Status status;
-};
-
-struct Sent : Completion {
-  Sent() : Completion(on_fire) {}
-  static void on_fire(Completion& op, Status status) noexcept {
-    ++static_cast<Sent&>(op).fired;
-    static_cast<Sent&>(op).status = status;
-  }
+using Probe = Noted<net::RemoteOp>;
+struct Sent : Noted<Completion> {
   std::vector<std::byte> payload;
-  Posted posted = Posted::kRetry;
-  int fired = 0;
-  Status status;
 };
 
 // One rank: its end of the protocol, a region, and what messages have told it.
@@ -101,6 +84,53 @@ struct Parties {
 
   std::unique_ptr<World> made;
   std::vector<std::unique_ptr<Party>> all;
+};
+
+inline bool ended(const std::deque<Probe>& ops) {
+  return std::all_of(ops.begin(), ops.end(), [](const Probe& op) { return op.fired > 0; });
+}
+
+// Rank 0 reaches into the memory of rank 1; there is a connection.
+struct Reach : Parties {
+  Reach(const WorldKind& kind, std::uint64_t bytes) : Parties(kind, 2, bytes) {
+    Probe first;
+    first.kind = net::RemoteKind::kFetchAdd;
+    first.target = 1;
+    first.bytes = 8;
+    const auto there = [&] { return world().rdma(0).connected(1) && !world().rdma(0).holds(); };
+    for (int i = 0; i < 1000 && !there(); ++i) {
+      first.fired = 0;
+      access(0).start(first);
+      EXPECT_TRUE(until([&] { return first.fired == 1; }));
+      for (int turn = 0; turn < 50; ++turn) (void)step();
+    }
+    EXPECT_TRUE(there());
+  }
+  const rdma::ConnectionStatistics& statistics(Rank r) {
+    return world().connections(r).statistics();
+  }
+  std::byte* memory() { return at(1).memory.data(); }
+
+  void start(Probe& op, net::RemoteKind kind, std::byte* local, std::uint64_t bytes,
+             std::uint64_t offset) {
+    op.kind = kind;
+    op.target = 1;
+    op.region = at(1).region;
+    op.direct = at(1).direct;
+    op.memory = local;
+    op.bytes = bytes;
+    op.offset = offset;
+    access(0).start(op);
+    EXPECT_EQ(op.fired, 0);
+  }
+  // The target computes: only the origin looks.
+  template <typename Done>
+  bool alone_until(Done&& done) {
+    for (int i = 0; i < 200'000 && !done(); ++i) {
+      if (world().wire(0).progress() + access(0).progress() == 0) world().rest();
+    }
+    return done();
+  }
 };
 
 // Operations of all kinds and of several requests, at any moment.

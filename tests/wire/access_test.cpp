@@ -195,13 +195,7 @@ TEST_P(Access, CancelAtAnyMoment) {
       buffers[i] = {};
       ops[i].fired = 100;
     }
-    const auto all_ended = [&] {
-      for (const Probe& op : ops) {
-        if (op.fired == 0) return false;
-      }
-      return true;
-    };
-    ASSERT_TRUE(parties.until(all_ended)) << steps;
+    ASSERT_TRUE(parties.until([&] { return ended(ops); })) << steps;
     for (int i = 0; i < 100; ++i) (void)parties.step();
     for (std::size_t i = 0; i < ops.size(); ++i) {
       EXPECT_TRUE(ops[i].fired == 1 || ops[i].fired == 100) << ops[i].fired;
@@ -220,12 +214,7 @@ TEST_P(Access, RegionsMayBeRetractedAtAnyMoment) {
     for (int i = 0; i < steps; ++i) (void)parties.step();
     parties.access(0).retract(parties.at(0).region);
     parties.at(0).memory = {};
-    ASSERT_TRUE(parties.until([&] {
-      for (const Probe& op : ops) {
-        if (op.fired == 0) return false;
-      }
-      return true;
-    }));
+    ASSERT_TRUE(parties.until([&] { return ended(ops); }));
     for (const Probe& op : ops) {
       EXPECT_EQ(op.fired, 1);
       EXPECT_TRUE(op.status.ok() || op.status == Status(ESP_ERR_STATE, 0));

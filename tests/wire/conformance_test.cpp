@@ -17,8 +17,7 @@ TEST_P(WireContract, PostedThenArrivesInEverySize) {
     Message m(0, 1, FlowId(1, 0, bytes), bytes, bytes + 1);
     ASSERT_EQ(m.receive(world.wire(1)), Posted::kPending);
     ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
-    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
+    finish(world, m);
     EXPECT_EQ(m.received.fired, 1);
   }
 }
@@ -32,8 +31,7 @@ TEST_P(WireContract, UnexpectedThenPostedInEverySize) {
     world.wire(1).idle();
     (void)m.receive(world.wire(1));
     EXPECT_EQ(m.received.fired, 0) << "a completion fired inside recv";
-    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
+    finish(world, m);
   }
 }
 
@@ -48,9 +46,7 @@ TEST_P(WireContract, ViewsOfEverySize) {
     (void)m.receive(world.wire(1));
     ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
   }
-  const auto complete = [&] {
-    return std::all_of(all.begin(), all.end(), [](auto& m) { return m->received.complete(); });
-  };
+  const auto complete = [&] { return received(all); };
   ASSERT_TRUE(step_until(world, complete));
   // Another message passes while all views are held.
   Message other(0, 1, FlowId(3, 0, 0), 4096, 77);
@@ -112,13 +108,13 @@ TEST_P(WireContract, FlowsDoNotWaitForEachOther) {
     auto flow = make_flow(from, 2, FlowId(5, 0, 2), 64, 4096);
     std::size_t sent = 0;
     for (auto& m : flow) (void)m->receive(world.wire(2), 64);
-    ASSERT_TRUE(step_until(
-        world,
-        [&] {
-          while (sent < 64 && flow[sent]->send(world.wire(from)) != Posted::kRetry) ++sent;
-          return std::all_of(flow.begin(), flow.end(),
-                             [](auto& m) { return m->received.complete() && m->sent.complete(); });
-        }))
+    ASSERT_TRUE(step_until(world,
+                           [&] {
+                             while (sent < 64 &&
+                                    flow[sent]->send(world.wire(from)) != Posted::kRetry)
+                               ++sent;
+                             return complete(flow);
+                           }))
         << "from " << from;
     for (auto& m : flow) m->check();
   }
@@ -141,9 +137,7 @@ TEST_P(WireContract, KeysThatDifferInOnePartAreDifferentFlows) {
   for (auto& m : all) ASSERT_NE(m->send(world.wire(m->from)), Posted::kRetry);
   settle(world);
   for (std::size_t i = 1; i < all.size(); i += 2) (void)all[i]->receive(world.wire(2));
-  ASSERT_TRUE(step_until(world, [&] {
-    return std::all_of(all.begin(), all.end(), [](auto& m) { return m->received.complete(); });
-  }));
+  ASSERT_TRUE(step_until(world, [&] { return received(all); }));
   for (auto& m : all) m->check();
 }
 
@@ -161,11 +155,11 @@ TEST_P(WireContract, TakeLooksAndPostsNothing) {
       ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
       if (drained) settle(world);
       (void)other.receive(world.wire(1));
-      for (int i = 0; i < 100 && m.received.answer == Posted::kRetry; ++i) {
-        m.received.answer = world.wire(1).take(id, m.received);
-        if (m.received.answer == Posted::kRetry) (void)world.wire(1).progress();
+      for (int i = 0; i < 100 && m.received.posted == Posted::kRetry; ++i) {
+        m.received.posted = world.wire(1).take(id, m.received);
+        if (m.received.posted == Posted::kRetry) (void)world.wire(1).progress();
       }
-      if (m.received.answer == Posted::kRetry) (void)m.receive(world.wire(1));
+      if (m.received.posted == Posted::kRetry) (void)m.receive(world.wire(1));
       ASSERT_TRUE(step_until(world, [&] {
         return m.received.complete() && other.received.complete() && m.sent.complete() &&
                other.sent.complete();
@@ -199,10 +193,7 @@ TEST_P(WireContract, APublicationReachesEveryReader) {
     for (auto& m : copies) {
       if (m->to % 2 == 0) (void)m->receive(world.wire(m->to));
     }
-    ASSERT_TRUE(step_until(world, [&] {
-      return op.complete() && std::all_of(copies.begin(), copies.end(),
-                                          [](auto& m) { return m->received.complete(); });
-    }));
+    ASSERT_TRUE(step_until(world, [&] { return op.complete() && received(copies); }));
     for (auto& m : copies) m->check();
   }
 }
@@ -221,8 +212,7 @@ TEST_P(WireContract, BuffersInSharedMemory) {
     ASSERT_NE(m.sent.posted, Posted::kRetry);
     if (m.sent.posted == Posted::kDone) fill(shared, bytes, 0);  // It is ours again.
     (void)m.receive(world.wire(1));
-    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
+    finish(world, m);
   }
 }
 
@@ -235,8 +225,7 @@ TEST_P(WireContract, DoneMeansThatTheBufferIsFree) {
     if (posted == Posted::kDone) std::fill(m.source.begin(), m.source.end(), std::byte{0});
     settle(world);
     (void)m.receive(world.wire(1));
-    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
+    finish(world, m);
   }
 }
 
@@ -278,8 +267,7 @@ TEST_P(WireContract, AnotherLengthOrSignatureIsAMismatchAndNothingIsWritten) {
           if (!early) {
             ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
           }
-          ASSERT_TRUE(
-              step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+          ASSERT_TRUE(step_until(world, [&] { return m.complete(); }));
           EXPECT_EQ(m.received.status.code(), ESP_ERR_MISMATCH);
           EXPECT_EQ(m.received.status.rank(), 0);
           const auto untouched = [](std::byte b) { return b == std::byte{0}; };
@@ -338,7 +326,7 @@ TEST_P(WireContract, CompletionsMayPost) {
     Relay() { on_complete = on_relay; }
     static void on_relay(Completion& op, Status status) noexcept {
       auto& self = static_cast<Relay&>(op);
-      RecvProbe::on_fire(op, status);
+      RecvProbe::note(op, status);
       (void)self.next_message->receive(*self.receiver);
       (void)self.next_message->send(*self.sender);
     }
@@ -383,7 +371,7 @@ TEST_P(WireContract, ThousandsOfMessagesWrapAllCounters) {
     if (!early) {
       ASSERT_NE(m.send(world.wire(0)), Posted::kRetry) << i;
     }
-    for (int tries = 0; !(m.received.complete() && m.sent.complete()); ++tries) {
+    for (int tries = 0; !m.complete(); ++tries) {
       ASSERT_LT(tries, 10000) << i;
       (void)step(world);
     }

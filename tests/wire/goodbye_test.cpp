@@ -19,13 +19,7 @@ class Goodbye : public ::testing::TestWithParam<WorldKind> {
     simulated_ = dynamic_cast<RdmaWorld*>(world_);
     for (std::uint64_t round = 0; round < 3; ++round) {  // first by datagrams, if there are any
       Message there(0, 1, FlowId(1, 1, round), 1000, 1), back(1, 0, FlowId(1, 2, round), 1000, 2);
-      for (Message* m : {&there, &back}) {
-        (void)m->receive(world_->wire(m->to));
-        ASSERT_TRUE(
-            step_until(*world_, [&] { return m->send(world_->wire(m->from)) != Posted::kRetry; }));
-        ASSERT_TRUE(
-            step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
-      }
+      for (Message* m : {&there, &back}) ASSERT_NO_FATAL_FAILURE(carry(*world_, *m));
       if (simulated_ != nullptr) simulated_->pass(100'000);
     }
     world_->link(1).say_goodbye(0);
@@ -104,11 +98,7 @@ TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
         for (std::uint64_t round = 0; round < 7; ++round) {
           const Rank from = round % 2 == 0 ? last : 1 - last;
           Message m(from, 1 - from, FlowId(1, 1, round), bytes, round);
-          (void)m.receive(world.wire(m.to));
-          ASSERT_TRUE(
-              step_until(world, [&] { return m.send(world.wire(m.from)) != Posted::kRetry; }));
-          ASSERT_TRUE(
-              step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+          ASSERT_NO_FATAL_FAILURE(carry(world, m));
           world.pass(rest_ns);
         }
         ASSERT_TRUE(world.rdma(0).connected(1));
@@ -142,9 +132,7 @@ TEST(GoodbyeOfConnections, APostToAPeerThatWentWhileTheyConnectedEnds) {
     for (std::uint64_t round = 0; round < 8; ++round) {
       const Rank from = round % 2 == 0 ? 0 : 1;
       Message m(from, 1 - from, FlowId(1, 1, round), 1000, round);
-      (void)m.receive(world.wire(m.to));
-      ASSERT_TRUE(step_until(world, [&] { return m.send(world.wire(from)) != Posted::kRetry; }));
-      ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
+      ASSERT_NO_FATAL_FAILURE(carry(world, m));
       world.pass(100'000);
     }
     ASSERT_TRUE(world.rdma(0).connected(1));

@@ -33,8 +33,7 @@ class LittleMemory : public ::testing::TestWithParam<WorldKind> {
     auto m = message(from, bytes);
     (void)m->receive(world_->wire(1));
     send(*m);
-    ASSERT_TRUE(step_until(*world_, [&] { return m->received.complete() && m->sent.complete(); }));
-    m->check();
+    finish(*world_, *m);
     settle(*world_);
   }
   void bound(std::uint64_t bytes) { world_->frames(1).buffers().bound(bytes); }

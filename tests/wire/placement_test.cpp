@@ -37,10 +37,6 @@ class Placements : public ::testing::Test {
     EXPECT_EQ(m.send(world_.wire(0)), Posted::kPending);
     (void)world_.frames(0).progress();
   }
-  void expect_complete(Message& m) {
-    ASSERT_TRUE(step_until(world_, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
-  }
   const rdma::ConnectionStatistics& sender() { return world_.connections(0).statistics(); }
   const rdma::ConnectionStatistics& receiver() { return world_.connections(1).statistics(); }
   // No place is left over from what came: as many frames as there are places are placed.
@@ -49,7 +45,7 @@ class Placements : public ::testing::Test {
     std::vector<std::unique_ptr<Message>> all;
     for (std::uint32_t i = 0; i < rdma::kLandingSlots; ++i) all.push_back(announced(20'000));
     for (auto& m : all) ASSERT_EQ(m->send(world_.wire(0)), Posted::kPending);
-    for (auto& m : all) expect_complete(*m);
+    for (auto& m : all) finish(world_, *m);
     EXPECT_EQ(sender().placed - placed, rdma::kLandingSlots);
   }
 
@@ -68,7 +64,7 @@ TEST_F(Placements, ComeInPartsOfAMebibyte) {
     send(*m);
     world_.pass(kWhole);
     EXPECT_EQ(world_.connection_net().counts().executed - executed, parts) << bytes;
-    expect_complete(*m);
+    finish(world_, *m);
     EXPECT_EQ(sender().placed - before.placed, 1U);
     EXPECT_EQ(world_.connections(0).registrations() - registrations, 1U);
     EXPECT_EQ(sender().copied_bytes, before.copied_bytes);
@@ -88,7 +84,7 @@ TEST_F(Placements, ABreakBetweenTheParts) {
       world_.pass(time_ns);
       world_.connection_net().break_path(at, 1 - at);
       ++breaks;
-      expect_complete(*m);
+      finish(world_, *m);
       settle(world_);
     }
   }
@@ -155,13 +151,13 @@ TEST_F(FromPlainMemory, PartsAreAsLargeAsPackets) {
     std::fill(target, target + kPlacedBytes, kUntouched);
     m.received.dst = target;
     m.received.bytes = kPlacedBytes;
-    m.received.answer = world_.wire(1).recv({0, m.flow, 0, 1, 0}, 1, m.received);
+    m.received.posted = world_.wire(1).recv({0, m.flow, 0, 1, 0}, 1, m.received);
     settle(world_);
     const std::uint64_t copied = sender().copied_bytes;
     send(m);
     world_.pass(time_ns);
     if (time_ns > 0) world_.connection_net().break_path(0, 1);
-    ASSERT_TRUE(step_until(world_, [&] { return m.received.complete() && m.sent.complete(); }));
+    ASSERT_TRUE(step_until(world_, [&] { return m.complete(); }));
     EXPECT_TRUE(holds(target, kPlacedBytes, m.seed)) << time_ns;
     EXPECT_GE(sender().copied_bytes - copied, kPlacedBytes);
   }

@@ -57,7 +57,7 @@ class Flow {
   void check_fired_once() const {
     for (const auto& m : messages_) {
       EXPECT_EQ(m->sent.fired, m->sent.posted == Posted::kPending ? 1 : 0);
-      EXPECT_EQ(m->received.fired, m->received.answer == Posted::kPending ? 1 : 0);
+      EXPECT_EQ(m->received.fired, m->received.posted == Posted::kPending ? 1 : 0);
     }
   }
 

@@ -57,8 +57,7 @@ class Choice : public ::testing::Test {
       Message m(from, to, FlowId(1, channel, flows_), 100, flows_);
       (void)m.receive(world_->wire(to));
       ASSERT_NE(m.send(world_->wire(from), synchronous), Posted::kRetry);
-      ASSERT_TRUE(step_until(*world_, [&] { return m.received.complete() && m.sent.complete(); }));
-      m.check();
+      finish(*world_, m);
       pause();
     }
   }

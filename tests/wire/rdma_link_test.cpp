@@ -11,38 +11,26 @@
 namespace espalier::test {
 namespace {
 
-void carry(World& world, Messages& all) {
+void carry_all(World& world, Messages& all) {
   for (auto& m : all) (void)m->receive(world.wire(m->to));
-  const bool posted = step_until(world, [&] {
-    bool done = true;
-    for (auto& m : all) {
-      const bool refused = m->sent.posted == Posted::kRetry;
-      done = done && (!refused || m->send(world.wire(m->from)) != Posted::kRetry);
-    }
-    return done;
-  });
-  ASSERT_TRUE(posted);
-  ASSERT_TRUE(step_until(world, [&] {
-    return std::all_of(all.begin(), all.end(),
-                       [](const auto& m) { return m->received.complete() && m->sent.complete(); });
-  }));
-  for (auto& m : all) m->check();
+  for (auto& m : all) {
+    ASSERT_TRUE(step_until(world, [&] { return m->send(world.wire(m->from)) != Posted::kRetry; }));
+  }
+  for (auto& m : all) finish(world, *m);
 }
 
-Messages one(Rank from, Rank to, std::uint64_t flow, std::uint64_t bytes) {
-  Messages all;
-  all.push_back(std::make_unique<Message>(from, to, FlowId(1, 0, flow), bytes, flow));
-  return all;
+// The first frames meet before there is a connection.
+void carry_one(World& world, Rank from, Rank to, std::uint64_t flow) {
+  Message m(from, to, FlowId(1, 0, flow), 100, flow);
+  carry(world, m);
 }
 
 TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
   RdmaWorld world(2, {});
-  Messages first = one(0, 1, 0, 100);
-  carry(world, first);
+  carry_one(world, 0, 1, 0);
   EXPECT_EQ(world.connections(0).statistics().frames, 0U);
   settle(world);
-  Messages second = one(0, 1, 1, 100);
-  carry(world, second);
+  carry_one(world, 0, 1, 1);
   EXPECT_TRUE(world.rdma(0).connected(1));
   EXPECT_EQ(world.connections(0).statistics().frames, 1U);
 }
@@ -50,15 +38,14 @@ TEST(RdmaLink, TheFirstFrameDoesNotWaitForTheConnection) {
 // A connection that brings something in every round does not keep another rank's datagram waiting.
 TEST(RdmaLink, DatagramsHaveTheirTurnWhileConnectionsAreBusy) {
   RdmaWorld world(3, {});
-  Messages first = one(1, 0, 0, 100);
-  carry(world, first);
+  carry_one(world, 1, 0, 0);
   settle(world);
   Message apart(2, 0, FlowId(1, 0, 1000), 100, 1000);
   (void)apart.receive(world.wire(0));
   ASSERT_NE(apart.send(world.wire(2)), Posted::kRetry);
   Messages stream;
   for (std::uint64_t round = 1; round <= 20; ++round) {
-    stream.push_back(std::move(one(1, 0, round, 100).front()));
+    stream.push_back(std::make_unique<Message>(1, 0, FlowId(1, 0, round), 100, round));
     (void)stream.back()->receive(world.wire(0));
     ASSERT_NE(stream.back()->send(world.wire(1)), Posted::kRetry);
     world.pass(5'000);
@@ -84,7 +71,7 @@ TEST(RdmaLink, AsManyQueuePairsAsTheTreeHasNeighbours) {
                                                 FlowId(1, 0, 4 * round + (up ? 1 : 2)), 40'000,
                                                 round * 100 + static_cast<std::uint64_t>(child)));
       }
-      carry(world, all);
+      carry_all(world, all);
     }
   }
   for (Rank r = 0; r < kRanks; ++r) {
@@ -112,7 +99,7 @@ TEST(RdmaLink, WhereThereIsNoQueuePairLeftFramesGoByDatagrams) {
         for (auto& m : some) all.push_back(std::move(m));
       }
     }
-    carry(world, all);
+    carry_all(world, all);
   }
   std::uint64_t without = 0, connected = 0;
   for (Rank r = 0; r < 7; ++r) {
@@ -143,8 +130,7 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
     options.log = said.log();
     options.give_up_ns = 10'000'000;
     RdmaWorld world(2, options);
-    Messages first = one(0, 1, 0, 100);
-    carry(world, first);
+    carry_one(world, 0, 1, 0);
     settle(world);
     if (told) {
       world.rdma(0).lose(1, error(ESP_ERR_PEER_DIED, "the launcher says so", 1));
@@ -170,8 +156,7 @@ TEST(RdmaLink, ALossIsLoggedOnceWithItsReason) {
 // Small frames whose owner goes on while they wait.
 TEST(RdmaLink, FlushTellsWhetherFramesWait) {
   RdmaWorld world(2, {});
-  Messages first = one(0, 1, 0, 100);
-  carry(world, first);
+  carry_one(world, 0, 1, 0);
   settle(world);
   // One goes by datagrams, whose acknowledgement the first of the connection waits for.
   net::FrameHeader message;
@@ -212,15 +197,14 @@ TEST(RdmaLink, FlushIsPatientOnceForAPeer) {
   options.give_up_ns = 60'000'000'000;
   RdmaWorld world(2, options);
   for (std::uint64_t flow : {0, 1}) {
-    Messages first = one(0, 1, flow, 100);
-    carry(world, first);
+    carry_one(world, 0, 1, flow);
     settle(world);
   }
   world.connection_net().break_path(0, 1);
   ASSERT_TRUE(step_until(world, [&] { return !world.connections(0).up(1); }));
   Messages more;
   for (std::uint64_t flow = 2; flow < 5; ++flow) {
-    more.push_back(std::move(one(0, 1, flow, 8).front()));
+    more.push_back(std::make_unique<Message>(0, 1, FlowId(1, 0, flow), 8, flow));
     (void)more.back()->receive(world.wire(1));
     ASSERT_EQ(more.back()->send(world.wire(0)), Posted::kDone);
     EXPECT_EQ(world.frames(0).flush(), flow > 2) << flow;
@@ -237,8 +221,7 @@ TEST(RdmaLink, FlushIsPatientOnceForAPeer) {
 TEST(RdmaLink, AFrameInsideOneOfTheOtherPathLosesItsSender) {
   RdmaWorld world(2, {});
   for (std::uint64_t flow : {0, 1}) {
-    Messages first = one(1, 0, flow, 100);
-    carry(world, first);
+    carry_one(world, 1, 0, flow);
     settle(world);
   }
   ASSERT_TRUE(world.rdma(1).connected(0));
@@ -291,10 +274,8 @@ TEST(RdmaLink, ARankThatComputesIsNotLost) {
     only_rank_0(30);
     EXPECT_TRUE(world.frames(0).state(1).ok());
     (void)m.receive(world.wire(1));
-    ASSERT_TRUE(step_until(world, [&] { return m.received.complete() && m.sent.complete(); }));
-    m.check();
-    Messages more = one(0, 1, flow++, 100);
-    carry(world, more);
+    finish(world, m);
+    carry_one(world, 0, 1, flow++);
     EXPECT_TRUE(world.rdma(0).connected(1));
     world.connection_net().break_path(0, 1);
   }

@@ -142,10 +142,7 @@ TEST_F(ShmRefusedTest, WithoutRoomForTheCopies) {
     ASSERT_EQ(m->send(world_->wire(0)), Posted::kPending);
     (void)m->receive(world_->wire(1));
   }
-  const auto received = [&] {
-    return std::all_of(flow.begin(), flow.end(), [](auto& m) { return m->received.complete(); });
-  };
-  ASSERT_TRUE(step_until(*world_, received));
+  ASSERT_TRUE(step_until(*world_, [&] { return received(flow); }));
   settle(*world_);
   for (auto& m : flow) {
     m->check();

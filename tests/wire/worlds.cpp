@@ -144,4 +144,8 @@ std::vector<WorldKind> plain_links() {
           {"PlacingConnections", worlds_of<RdmaWorld>(placing_connections())}};
 }
 
+std::vector<WorldKind> connected_links() {
+  return {{"Connections", worlds_of<RdmaWorld>()}};
+}
+
 }  // namespace espalier::test
