@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/sim/sim_connection_port.hpp"
-#include "tests/harness/sim_world.hpp"
+#include "tests/harness/sim_bed.hpp"
 
 namespace espalier::test {
 namespace {
@@ -57,10 +57,7 @@ std::string failed(int cookie, Fault why) {
 struct Pair {
   explicit Pair(const std::string& faults = {}, const sim::ConnectionLimits& limits = {},
                 std::uint64_t seed = 1)
-      : machine(device_machine()),
-        map(*sim::Map::create(machine, 2, 1, sim::Placement::kByCore, 1)),
-        world(machine, map, world_options(faults, seed)),
-        net(world, limits) {
+      : bed(2, faults, seed), net(world, limits) {
     world.set_turn(on_turn, this);
     for (Rank r = 0; r < 2; ++r) {
       ports[r] = std::make_unique<sim::SimConnectionPort>(net, r);
@@ -79,12 +76,6 @@ struct Pair {
         if (region.ok()) regions[r] = *region;
       }
     }
-  }
-  static sim::WorldOptions world_options(const std::string& faults, std::uint64_t seed) {
-    sim::WorldOptions options;
-    options.seed = seed;
-    options.faults = *sim::parse_faults(faults);
-    return options;
   }
   static void on_turn(void* self, Rank rank) {
     auto& pair = *static_cast<Pair*>(self);
@@ -112,9 +103,8 @@ struct Pair {
     return ports[0]->send(ids[0], what);
   }
 
-  const sim::Machine machine;
-  const sim::Map map;
-  sim::World world;
+  SimBed bed;
+  sim::World& world = bed.world;
   sim::ConnectionNet net;
   std::unique_ptr<sim::SimConnectionPort> ports[2];
   Events events[2];

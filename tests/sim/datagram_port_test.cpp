@@ -5,7 +5,7 @@
 #include <string>
 
 #include "net/sim/sim_datagram_port.hpp"
-#include "tests/harness/sim_world.hpp"
+#include "tests/harness/sim_bed.hpp"
 
 namespace espalier::test {
 namespace {
@@ -29,23 +29,14 @@ struct Inbox final : rdma::DatagramSink {
 
 struct PortNet {
   explicit PortNet(const std::string& faults = {}, const sim::PortOptions& options = {},
-                   sim::Machine machine_ = device_machine(), std::uint64_t seed = 1)
-      : machine(std::move(machine_)),
-        map(*sim::Map::create(machine, 3, 1, sim::Placement::kByCore, 1)),
-        world(machine, map, world_options(faults, seed)),
-        net(world) {
+                   sim::Machine machine = device_machine(), std::uint64_t seed = 1)
+      : bed(3, faults, seed, std::move(machine)), net(world) {
     world.set_turn(on_turn, this);
     for (Rank r = 0; r < 3; ++r) {
       ports.push_back(std::make_unique<sim::SimDatagramPort>(net, r, options));
       inboxes[r].world = &world;
       inboxes[r].port = ports.back().get();
     }
-  }
-  static sim::WorldOptions world_options(const std::string& faults, std::uint64_t seed) {
-    sim::WorldOptions options;
-    options.seed = seed;
-    options.faults = *sim::parse_faults(faults);
-    return options;
   }
   static void on_turn(void* self, Rank rank) {
     auto& net = *static_cast<PortNet*>(self);
@@ -75,9 +66,8 @@ struct PortNet {
     world.run();
   }
 
-  const sim::Machine machine;
-  const sim::Map map;
-  sim::World world;
+  SimBed bed;
+  sim::World& world = bed.world;
   sim::DatagramNet net;
   std::vector<std::unique_ptr<sim::SimDatagramPort>> ports;
   Inbox inboxes[3];

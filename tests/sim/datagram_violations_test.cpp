@@ -13,9 +13,10 @@
 
 #include "core/crc32c.hpp"
 #include "core/prng.hpp"
+#include "frames.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/sim/sim_datagram_port.hpp"
-#include "tests/harness/sim_world.hpp"
+#include "tests/harness/sim_bed.hpp"
 
 namespace espalier::test {
 namespace {
@@ -33,37 +34,13 @@ using ::testing::HasSubstr;
 
 using Bytes = std::vector<std::byte>;
 
-FrameHeader plain_segment(std::uint64_t number, std::uint64_t bytes) {
-  FrameHeader header;
-  header.flow = FlowId(1, 2, number).key;
-  header.total = 1;
-  header.bytes = bytes;
-  return header;
-}
-
-// A frame of which `bytes` have come.
-Bytes frame(const FrameHeader& header, std::uint64_t bytes) {
-  const net::FrameBytes head = net::frame_bytes(header);
-  Bytes all(head.begin(), head.end());
-  all.resize(head.size() + bytes, std::byte{7});
-  return all;
-}
-
-struct OneBook final : rdma::AddressBook {
-  Result<rdma::PortAddress> address_of(Rank rank) const override {
-    return sim::SimDatagramPort::address_of(rank);
-  }
-};
-
 // A DatagramLink at rank 0, and at rank 1 a bare port.
 class Net : private rdma::DatagramSink, private net::FrameSink {
  public:
   static constexpr std::uint64_t kPayloadMax = 5000;
 
   Net()
-      : machine_(device_machine()),
-        map_(*sim::Map::create(machine_, 2, 1, sim::Placement::kByCore, 1)),
-        world_(machine_, map_, {}),
+      : bed_(2),
         net_(world_),
         here_(net_, 0, {}),
         port_(net_, 1, {}),
@@ -81,7 +58,7 @@ class Net : private rdma::DatagramSink, private net::FrameSink {
     options.round_trip = {200'000, 50'000, 2'000'000};
     options.give_up_ns = options.keepalive_ns = 1'000'000'000;
     options.payload_max = kPayloadMax;
-    link_ = std::make_unique<rdma::DatagramLink>(here_, world_.clock(0), book_, options);
+    link_ = std::make_unique<rdma::DatagramLink>(here_, world_.clock(0), sim_addresses(), options);
   }
   virtual ~Net() {
     link_.reset();
@@ -176,13 +153,11 @@ class Net : private rdma::DatagramSink, private net::FrameSink {
     lost_ = why.code();
   }
 
-  const sim::Machine machine_;
-  const sim::Map map_;
-  sim::World world_;
+  SimBed bed_;
+  sim::World& world_ = bed_.world;
   sim::DatagramNet net_;
   sim::SimDatagramPort here_, port_;
   const rdma::PathId path_;
-  const OneBook book_;
   Bytes memory_;
   std::unique_ptr<rdma::DatagramLink> link_;
   bool inside_ = false;
@@ -199,9 +174,9 @@ class DatagramStranger : public ::testing::Test, protected Net {
 };
 
 TEST_F(DatagramStranger, IsHeardWhenAllIsRight) {
-  for (std::uint64_t i = 0; i < 20; ++i) send(kData, frame(plain_segment(i, 30), 30));
+  for (std::uint64_t i = 0; i < 20; ++i) send(kData, frame(segment(i, 30), 30));
   EXPECT_EQ(frames_, 20U);
-  post(plain_segment(1, 40));
+  post(segment(1, 40));
   EXPECT_EQ(heard_, 1U);
   send(0, {});
   EXPECT_TRUE(delivered());
@@ -210,7 +185,7 @@ TEST_F(DatagramStranger, IsHeardWhenAllIsRight) {
 }
 
 TEST_F(DatagramStranger, MayNotSayGoodbyeInsideAFrame) {
-  send(kData, frame(plain_segment(1, 30), 10));
+  send(kData, frame(segment(1, 30), 10));
   send(kData | kGoodbye, {});
   expect_lost("a goodbye inside a frame");
 }
@@ -218,7 +193,7 @@ TEST_F(DatagramStranger, MayNotSayGoodbyeInsideAFrame) {
 TEST_F(DatagramStranger, MayNotSpeakAfterItsGoodbye) {
   send(kData | kGoodbye, {});
   EXPECT_EQ(lost_, ESP_OK);
-  send(kData, frame(plain_segment(1, 3), 3));
+  send(kData, frame(segment(1, 3), 3));
   expect_lost("it follows a goodbye");
   EXPECT_EQ(frames_, 0U);
 }
@@ -242,12 +217,12 @@ TEST_F(DatagramStranger, MayNotEndInsideAHeader) {
 }
 
 TEST_F(DatagramStranger, MayNotSendMoreThanAFrameMayHave) {
-  send(kData, frame(plain_segment(1, kPayloadMax + 1), 10));
+  send(kData, frame(segment(1, kPayloadMax + 1), 10));
   EXPECT_EQ(lost_, ESP_ERR_NETWORK);
 }
 
 TEST_F(DatagramStranger, CannotAcknowledgeWhatWasNotSent) {
-  post(plain_segment(1, 40));
+  post(segment(1, 40));
   rdma::PacketHeader header = next(0);
   header.ack.expected.value = 50;
   header.ack.limit.value = 60;
@@ -261,13 +236,13 @@ TEST_F(DatagramStranger, CannotAcknowledgeWhatWasNotSent) {
 TEST_F(DatagramStranger, IsNotHeardBeyondItsPermission) {
   rdma::PacketHeader header = next(kData);
   header.sequence.value = 1000;
-  send_bytes(packet(header, frame(plain_segment(1, 3), 3)));
+  send_bytes(packet(header, frame(segment(1, 3), 3)));
   EXPECT_EQ(frames_, 0U);
   EXPECT_EQ(counts().forbidden, 1U);
 }
 
 TEST_F(DatagramStranger, IsNotHeardWhereItsHeaderIsWrong) {
-  const Bytes good = packet(next(kData), frame(plain_segment(1, 3), 3));
+  const Bytes good = packet(next(kData), frame(segment(1, 3), 3));
   send_bytes(Bytes(good.begin(), good.begin() + 10));
   EXPECT_EQ(refused(Refused::kShort), 1U);
   Bytes bad = good;
@@ -300,7 +275,7 @@ std::uint32_t below(Prng& prng, std::uint64_t bound) {
 Bytes some_frames(Prng& prng, double wrong) {
   Bytes all;
   for (std::uint64_t i = prng.below(3); i < 3; ++i) {
-    FrameHeader header = plain_segment(prng.below(100), prng.below(60));
+    FrameHeader header = segment(prng.below(100), prng.below(60));
     if (prng.chance(wrong)) header.kind = static_cast<FrameKind>(1 + prng.below(11));
     if (prng.chance(wrong)) header.total = below(prng, 4);
     if (prng.chance(wrong)) header.bytes = prng.below(2 * Net::kPayloadMax);
@@ -311,7 +286,7 @@ Bytes some_frames(Prng& prng, double wrong) {
 }
 
 void act(Prng& prng, Net& net, double wrong) {
-  if (prng.chance(0.2)) return net.post(plain_segment(prng.below(100), prng.below(1000)));
+  if (prng.chance(0.2)) return net.post(segment(prng.below(100), prng.below(1000)));
   constexpr std::array<int, 6> kFlags = {kData, kData, kData, kData | kProbe, kProbe, 0};
   int flags = kFlags[prng.below(kFlags.size())];
   if (prng.chance(wrong)) flags = static_cast<int>(prng.below(32));

@@ -16,30 +16,10 @@
 #include "net/rdma/pulls.hpp"
 #include "net/sim/sim_connection_port.hpp"
 #include "tests/harness/letters.hpp"
-#include "tests/harness/sim_world.hpp"
+#include "tests/harness/sim_bed.hpp"
+#include "tests/sim/frames.hpp"
 
 namespace espalier::test {
-
-inline net::FrameHeader segment(std::uint64_t sequence, std::uint64_t bytes,
-                                std::uint32_t total = 1) {
-  net::FrameHeader header;
-  header.flow = FlowId(1, 2, sequence).key;
-  header.total = total;
-  header.bytes = bytes;
-  return header;
-}
-
-inline std::vector<std::byte> frame(const net::FrameHeader& header, std::uint64_t bytes) {
-  const net::FrameBytes head = net::frame_bytes(header);
-  std::vector<std::byte> all(head.begin(), head.end());
-  all.resize(head.size() + bytes, std::byte{7});
-  return all;
-}
-
-inline std::vector<std::byte> operator+(std::vector<std::byte> a, const std::vector<std::byte>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, private net::FrameSink {
  public:
@@ -47,13 +27,7 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
 
   // `pull_from_bytes`: rank 0 offers frames of so many bytes to be read.
   explicit StrangerNet(std::uint64_t pull_from_bytes = kNever)
-      : machine_(device_machine()),
-        map_(*sim::Map::create(machine_, 2, 1, sim::Placement::kByCore, 1)),
-        world_(machine_, map_, {}),
-        net_(world_),
-        letters_(world_),
-        here_(net_, 0),
-        port_(net_, 1) {
+      : bed_(2), net_(world_), letters_(world_), here_(net_, 0), port_(net_, 1) {
     world_.set_turn(
         [](void* self, Rank r) {
           auto& test = *static_cast<StrangerNet*>(self);
@@ -194,6 +168,12 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
   std::uint64_t connections() const { return link_->statistics().connections; }
   std::uint64_t pulled() const { return link_->statistics().pulled; }
 
+  void expect_refused(const char* why) const {
+    EXPECT_EQ(lost_, ESP_ERR_NETWORK);
+    EXPECT_THAT(story(), ::testing::HasSubstr("rank 1 sent what no rank of this version sends: "));
+    EXPECT_THAT(story(), ::testing::HasSubstr(why));
+  }
+
   bool deaf_ = false;                     // to replies
   std::function<void()> on_frame_;        // in end()
   std::vector<std::string> seen_;         // by rank 1
@@ -294,9 +274,8 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
   }
   void lost(Rank, const Status& why) noexcept override { lost_ = why.code(); }
 
-  const sim::Machine machine_;
-  const sim::Map map_;
-  sim::World world_;
+  SimBed bed_;
+  sim::World& world_ = bed_.world;
   sim::ConnectionNet net_;
   Letters letters_;
   sim::SimConnectionPort here_, port_;
@@ -313,11 +292,6 @@ class StrangerNet : private rdma::LetterBox, private rdma::ConnectionSink, priva
 class Stranger : public ::testing::Test, protected StrangerNet {
  protected:
   using StrangerNet::StrangerNet;
-  void expect_refused(const char* why) {
-    EXPECT_EQ(lost_, ESP_ERR_NETWORK);
-    EXPECT_THAT(story(), ::testing::HasSubstr("rank 1 sent what no rank of this version sends: "));
-    EXPECT_THAT(story(), ::testing::HasSubstr(why));
-  }
 };
 
 }  // namespace espalier::test
