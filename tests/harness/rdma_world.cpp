@@ -97,7 +97,7 @@ void RdmaWorld::close(Rank r) noexcept {
 
 void RdmaWorld::pass(std::uint64_t time_ns) {
   const std::uint64_t end_ns = bed_.world.now_ns() + time_ns;
-  bed_.world.wake_at(0, end_ns);
+  bed_.world.schedule_turn(0, end_ns);
   (void)bed_.world.run(end_ns);
 }
 

@@ -47,7 +47,9 @@ VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem,
     nodes_.push_back(std::move(node));
   }
   for (Rank r = 0; r < ranks; ++r) {
-    add(std::make_unique<Counters>(), make_link(r, over, memory));
+    auto counters = std::make_unique<Counters>();
+    auto link = make_link(r, over, memory, *counters);
+    add(std::move(counters), std::move(link));
   }
 }
 
@@ -58,7 +60,8 @@ VerbsWorld::~VerbsWorld() {
 }
 
 std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over,
-                                                 const rdma::DirectMemoryOptions& memory) {
+                                                 const rdma::DirectMemoryOptions& memory,
+                                                 Counters& counters) {
   Node& node = nodes_[static_cast<std::size_t>(rank)];
   const auto ranks = static_cast<std::uint32_t>(nodes_.size());
   const rdma::AddressBook& book = *this;
@@ -69,6 +72,7 @@ std::unique_ptr<net::Link> VerbsWorld::make_link(Rank rank, Over over,
   if (over == Over::kConnections) {
     rdma::ConnectionOptions connections;
     connections.memory = memory;
+    connections.counters = &counters;
     if (memory.cache_bytes > 0) node.watch = must(MemoryWatch::create());
     connections.memory.watch = node.watch.get();
     node.connections = must(rdma::ConnectionLink::create(*node.connection_port, *node.datagrams,

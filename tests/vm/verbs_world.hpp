@@ -50,7 +50,7 @@ class VerbsWorld : public FrameWorld, private rdma::AddressBook {
     return nodes_[static_cast<std::size_t>(rank)].datagram_port->address();
   }
   std::unique_ptr<net::Link> make_link(Rank rank, Over over,
-                                       const rdma::DirectMemoryOptions& memory);
+                                       const rdma::DirectMemoryOptions& memory, Counters& counters);
   Node& at(Rank r) { return nodes_[static_cast<std::size_t>(r)]; }
 
   SteadyClock clock_;
