@@ -240,6 +240,11 @@ LinkJob::~LinkJob() {
   for (Rank r = 0; r < size_; ++r) ranks_.close(r);
 }
 
+void LinkJob::at(std::uint64_t time_ns, std::function<void()> what) {
+  events_.push_back(std::make_unique<Event>(std::move(what)));
+  world().schedule(*events_.back(), 0, time_ns);
+}
+
 void LinkJob::fail(std::string what) noexcept {
   if (failure_.empty()) failure_ = std::move(what);
 }

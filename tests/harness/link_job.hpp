@@ -4,8 +4,10 @@
 // Memory is overwritten as soon as it is the ranks' again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/attended_clock.hpp"
@@ -56,6 +58,9 @@ class LinkJob {
   // Of ranks that live: what is held yet, though all is complete.
   std::string leftovers() const;
 
+  // What a test makes happen at this time of the world.
+  void at(std::uint64_t time_ns, std::function<void()> what);
+
   sim::World& world() noexcept { return bed_.world; }
   sim::DatagramNet& datagram_net() noexcept { return ranks_.datagram_net(); }
   sim::ConnectionNet& connection_net() noexcept { return ranks_.connection_net(); }
@@ -79,6 +84,12 @@ class LinkJob {
   struct Frame;
   struct Stream;
   struct Node;
+  struct Event final : sim::Happening {
+    explicit Event(std::function<void()> what_) : what(std::move(what_)) {}
+    void happen() noexcept override { what(); }
+    std::uint64_t mark() const noexcept override { return 1; }
+    std::function<void()> what;
+  };
 
   static void on_sent(Completion& completion, Status status) noexcept;
   void make_node(Rank rank);
@@ -107,6 +118,7 @@ class LinkJob {
   RdmaRanks ranks_;
   Accesses accesses_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Event>> events_;
   bool parts_ = false;  // who has sent and got all says goodbye
   std::uint64_t last_arrival_ns_ = 0;
   std::string failure_;

@@ -112,12 +112,6 @@ TEST(ConnectionLink, WhatAnAdapterRepeatsIsLeftOut) {
   EXPECT_GT(placed, 100U);
 }
 
-struct Swallow final : sim::Happening {
-  void happen() noexcept override { job->connection_net().swallow(0, 1); }
-  std::uint64_t mark() const noexcept override { return 1; }
-  LinkJob* job = nullptr;
-};
-
 // Who sent what is missing sends it again; if an adapter has said that it had arrived the peer is
 // given up. What comes after it shows the gap.
 TEST(ConnectionLink, AGapIsClosedOrTold) {
@@ -127,9 +121,7 @@ TEST(ConnectionLink, AGapIsClosedOrTold) {
     options.frames = 100;
     options.limit_ns = 100'000'000;
     LinkJob job(options);
-    Swallow swallow;
-    swallow.job = &job;
-    job.world().schedule(swallow, 1, 20'000 + 1000 * seed);
+    job.at(20'000 + 1000 * seed, [&] { job.connection_net().swallow(0, 1); });
     const std::string story = job.run();
     if (story.empty()) {
       closed += job.connections(1).statistics().rebuilds > 0 ? 1 : 0;

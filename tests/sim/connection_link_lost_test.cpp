@@ -77,12 +77,6 @@ TEST(ConnectionLink, AfterAFailureEverybodyIsLostWithTheReason) {
   }
 }
 
-struct Break final : sim::Happening {
-  void happen() noexcept override { job->connection_net().break_path(0, 1); }
-  std::uint64_t mark() const noexcept override { return 1; }
-  LinkJob* job = nullptr;
-};
-
 // Ends that take packets along make windows smaller, and no receiver runs dry.
 TEST(ConnectionLink, PacketsThatAreLostArePromisedNoMore) {
   std::uint32_t lost = 0;
@@ -94,10 +88,8 @@ TEST(ConnectionLink, PacketsThatAreLostArePromisedNoMore) {
     options.adapter.receive_depth = 64;
     options.connections.rebuilds_max = 1000;
     LinkJob job(options);
-    Break breaks[50];
-    for (std::uint64_t i = 0; i < std::size(breaks); ++i) {
-      breaks[i].job = &job;
-      job.world().schedule(breaks[i], 1, 30'000 + 20'000 * i);
+    for (std::uint64_t i = 0; i < 50; ++i) {
+      job.at(30'000 + 20'000 * i, [&] { job.connection_net().break_path(0, 1); });
     }
     for (const Rank r : {0, 1}) job.connection_net().take_along(r, 50);
     ASSERT_EQ(job.run(), "") << seed;
@@ -141,17 +133,7 @@ TEST(ConnectionLink, AConnectThatAlwaysFailsIsTheEndWithItsReason) {
   }
 }
 
-// A connection of 0 and 1 breaks, and rank 1 has none left for a while.
-struct Crowd final : sim::Happening {
-  void happen() noexcept override {
-    job->connection_net().crowd(1, until_ns);
-    job->connection_net().break_path(0, 1);
-  }
-  std::uint64_t mark() const noexcept override { return 1; }
-  LinkJob* job = nullptr;
-  std::uint64_t until_ns = 0;
-};
-
+// It breaks, and rank 1 has none left for a while.
 TEST(ConnectionLink, ABrokenConnectionWaitsForRoom) {
   LinkJobOptions options = connection_job(11);
   options.frames = 200;
@@ -159,17 +141,18 @@ TEST(ConnectionLink, ABrokenConnectionWaitsForRoom) {
   for (const bool in_time : {true, false}) {
     options.connections.no_room_ns = in_time ? 5'000'000'000 : 1'000'000'000;
     LinkJob job(options);
-    Crowd crowd;
-    crowd.job = &job;
-    crowd.until_ns = 3'000'000'000;
-    job.world().schedule(crowd, 1, 50'000);
+    constexpr std::uint64_t kUntilNs = 3'000'000'000;
+    job.at(50'000, [&] {
+      job.connection_net().crowd(1, kUntilNs);
+      job.connection_net().break_path(0, 1);
+    });
     const std::string story = job.run();
     const auto& seen = job.connections(0).statistics();
     EXPECT_GE(seen.no_room, 5U);
     EXPECT_LE(seen.no_room, 60U);
     if (in_time) {
       EXPECT_EQ(story, "");
-      EXPECT_GT(job.world().now_ns(), crowd.until_ns);
+      EXPECT_GT(job.world().now_ns(), kUntilNs);
     } else {
       EXPECT_NE(story.find("no queue pair left"), std::string::npos) << story;
       EXPECT_EQ(job.why(1, 0).code(), ESP_ERR_NO_MEMORY);

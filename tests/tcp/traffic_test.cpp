@@ -9,32 +9,23 @@
 #include <string>
 
 #include "allocations.hpp"
-#include "tests/harness/relay_world.hpp"
+#include "tests/tcp/connections.hpp"
 
 namespace espalier::test {
 namespace {
-
-net::TcpOptions loopback() {
-  return tcp_options("127.0.0.1");
-}
-
-void exchange(World& world, Message& m, bool early = false) {
-  if (!early) (void)m.receive(world.wire(m.to));
-  ASSERT_NE(m.send(world.wire(m.from)), Posted::kRetry);
-  if (early) settle(world);
-  if (early) (void)m.receive(world.wire(m.to));
-  finish(world, m);
-}
 
 TEST(TcpTraffic, SixtyFourMebibytesInOneSegment) {
   TcpWorld world(2, loopback());
   constexpr std::uint64_t kBytes = net::kSegmentBytesMax;
   Message posted(0, 1, FlowId(1, 0, 0), kBytes, 1);
-  exchange(world, posted);
+  carry(world, posted);
   EXPECT_EQ(world.counters(1).copy_out_bytes.value(), 0U) << "it goes to where it is wanted";
   Message early(0, 1, FlowId(1, 0, 1), kBytes, 2);
   early.in_place = true;
-  exchange(world, early, true);
+  ASSERT_NE(early.send(world.wire(0)), Posted::kRetry);
+  settle(world);
+  (void)early.receive(world.wire(1));
+  finish(world, early);
   world.wire(1).release(early.received);
   EXPECT_EQ(world.frames(1).held_bytes(), 0U);
 }
@@ -43,7 +34,7 @@ TEST(TcpTraffic, SixtyFourMebibytesInOneSegment) {
 TEST(TcpTraffic, FlushLeavesNothingForTheNextProgress) {
   TcpWorld world(2, loopback());
   Message meeting(0, 1, FlowId(3, 0, 0), 8, 1);
-  exchange(world, meeting);
+  carry(world, meeting);
   for (const std::uint32_t bytes : {8U, 4096U}) {
     Message first(0, 1, FlowId(3, bytes, 1), bytes, 2), second(0, 1, FlowId(3, bytes, 2), bytes, 3);
     (void)first.receive(world.wire(1));
@@ -88,7 +79,7 @@ TEST(TcpTraffic, FlushTellsOfFramesThatWaitForAConnection) {
 TEST(TcpTraffic, MemoryThatCannotBeReadEndsTheSend) {
   TcpWorld world(2, loopback());
   Message first(0, 1, FlowId(5, 1, 0), 100, 1);
-  exchange(world, first);
+  carry(world, first);
   constexpr std::uint64_t kBytes = 1 << 20;
   void* memory = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -200,7 +191,7 @@ TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {
 TEST(TcpTraffic, PostsAreGatheredIntoFewSystemCalls) {
   TcpWorld world(2, loopback());
   Message m(0, 1, FlowId(5, 0, 0), 64, 1);
-  exchange(world, m);
+  carry(world, m);
   settle(world);
   // 200 small frames in one go.
   auto flow = make_flow(0, 1, FlowId(5, 0, 1), 200, 64);
@@ -221,7 +212,7 @@ void throw_to_and_fro(World& world, std::uint64_t count, std::uint64_t sequence)
   for (std::uint64_t k = 0; k < count; ++k) {
     const auto from = static_cast<Rank>(k % 2);
     Message ball(from, 1 - from, FlowId(4, 0, sequence + k), 8, k);
-    exchange(world, ball);
+    carry(world, ball);
   }
 }
 
@@ -231,7 +222,7 @@ TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
   throw_to_and_fro(world, 40, 0);
   // Others are heard nevertheless.
   Message other(2, 1, FlowId(4, 1, 0), 8, 1);
-  exchange(world, other);
+  carry(world, other);
   throw_to_and_fro(world, 40, 100);
   const auto calls = [&] { return world.counters(1).socket_calls.value(); };
   std::uint64_t at_once = 0, spent = 0;  // found by the first look
@@ -248,7 +239,7 @@ TEST(TcpTraffic, WhoIsHeardAloneIsReadAtOnce) {
     }
     ASSERT_TRUE(step_until(world, [&] { return ball.received.complete(); }));
     ball.check();
-    ASSERT_NO_FATAL_FAILURE(exchange(world, back));
+    ASSERT_NO_FATAL_FAILURE(carry(world, back));
     for (std::uint64_t i = 0; i < k % 4; ++i) (void)world.wire(1).progress();
   }
   EXPECT_GT(at_once, 0U);
@@ -319,11 +310,11 @@ TEST(TcpTraffic, WhoIsHeardBesidesAStreamEndsIt) {
   TcpWorld world(3, looks_at_streams_after(3600));
   for (std::uint64_t k = 0; k < 40; ++k) {
     Message part(0, 1, FlowId(5, 0, k), 8, k);
-    exchange(world, part);
+    carry(world, part);
     if (k % 4 != 0) continue;
     Message request(1, 2, FlowId(5, 1, k), 8, k), reply(2, 1, FlowId(5, 2, k), 8, k);
-    exchange(world, request);
-    exchange(world, reply);
+    carry(world, request);
+    carry(world, reply);
   }
 }
 
