@@ -2,9 +2,12 @@
 // tests with a process per rank. Every byte is checked.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "tests/harness/traffic.hpp"
+#include "tests/unit/child.hpp"
 
 namespace espalier::test {
 
@@ -61,5 +64,35 @@ class Exchange {
   Messages outgoing_, incoming_;
   std::uint64_t sent_ = 0, posted_ = 0;
 };
+
+// Everything that rank `me` of so many exchanges with the others; `look(over)` after each round of
+// posts, where over() says whether it was the last. False: a payload or status is wrong.
+template <typename Look>
+bool exchange_with_all(Wire& wire, Rank me, int ranks, Look&& look) {
+  std::vector<Exchange> all;
+  for (Rank peer = 0; peer < ranks; ++peer) {
+    if (peer != me) all.emplace_back(wire, me, peer);
+  }
+  const auto over = [&] {
+    return std::all_of(all.begin(), all.end(), [](auto& each) { return each.over(); });
+  };
+  while (!over()) {
+    if (!std::all_of(all.begin(), all.end(), [](auto& each) { return each.act(); })) return false;
+    look(over);
+  }
+  return true;
+}
+
+// A process for each rank, which ends well.
+template <typename Run>
+void run_ranks(int ranks, Run&& run) {
+  std::vector<std::unique_ptr<Child>> children;
+  for (Rank r = 0; r < ranks; ++r) {
+    children.push_back(std::make_unique<Child>([&] { return run(r); }));
+  }
+  for (Rank r = 0; r < ranks; ++r) {
+    EXPECT_EQ(children[static_cast<std::size_t>(r)]->wait(), 0) << "rank " << r;
+  }
+}
 
 }  // namespace espalier::test

@@ -9,7 +9,6 @@
 #include "net/frame_wire.hpp"
 #include "net/tcp/tcp_link.hpp"
 #include "tests/harness/exchange.hpp"
-#include "tests/unit/child.hpp"
 
 namespace espalier::test {
 namespace {
@@ -87,19 +86,7 @@ class Process {
 int exchange(Meeting& meeting, Rank me) {
   const auto process = Process::start(meeting, me);
   if (process == nullptr) return 1;
-  std::vector<Exchange> exchanges;
-  for (Rank peer = 0; peer < kRanks; ++peer) {
-    if (peer != me) exchanges.emplace_back(*process->wire, me, peer);
-  }
-  const auto over = [&] {
-    return std::all_of(exchanges.begin(), exchanges.end(), [](auto& e) { return e.over(); });
-  };
-  while (!over()) {
-    for (Exchange& e : exchanges) {
-      if (!e.act()) return 2;
-    }
-    process->look();
-  }
+  if (!exchange_with_all(*process->wire, me, kRanks, [&](auto&&) { process->look(); })) return 2;
   // Everybody goes when it is ready: the others are not to take that for a death.
   process->leave();
   for (Rank peer = 0; peer < kRanks; ++peer) {
@@ -110,13 +97,7 @@ int exchange(Meeting& meeting, Rank me) {
 
 TEST(TcpProcesses, ExchangeAndLeave) {
   Shared<Meeting> meeting;
-  std::vector<std::unique_ptr<Child>> children;
-  for (Rank r = 0; r < kRanks; ++r) {
-    children.push_back(std::make_unique<Child>([&] { return exchange(*meeting, r); }));
-  }
-  for (Rank r = 0; r < kRanks; ++r) {
-    EXPECT_EQ(children[static_cast<std::size_t>(r)]->wait(), 0) << "rank " << r;
-  }
+  run_ranks(kRanks, [&](Rank r) { return exchange(*meeting, r); });
 }
 
 // Ranks 0 and 1 talk to each other and wait for rank 2, which is killed.

@@ -1,10 +1,7 @@
 // Shared-memory wires in processes of their own, at full speed: what one thread that steps all
 // ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
-#include <algorithm>
-
 #include "tests/harness/exchange.hpp"
 #include "tests/harness/shm_world.hpp"
-#include "tests/unit/child.hpp"
 
 namespace espalier::test {
 namespace {
@@ -24,23 +21,14 @@ struct Setup {
 
 // Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.
 int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
-  std::vector<Exchange> exchanges;
-  for (Rank peer = 0; peer < kProcesses; ++peer) {
-    if (peer != me) exchanges.emplace_back(wire, me, peer);
-  }
-  const auto over = [&] {
-    return std::all_of(exchanges.begin(), exchanges.end(), [](auto& e) { return e.over(); });
-  };
-  for (int empty = 0; !over();) {
-    for (Exchange& exchange : exchanges) {
-      if (!exchange.act()) return 3;
-    }
+  int empty = 0;
+  const bool right = exchange_with_all(wire, me, kProcesses, [&](auto&& over) {
     empty = wire.progress() > 0 ? 0 : empty + 1;
-    if (empty < 20 || over()) continue;
+    if (empty < 20 || over()) return;
     doorbell.sleep([&] { return wire.progress() > 0; }, 20'000'000);
     wire.idle();
-  }
-  return 0;
+  });
+  return right ? 0 : 3;
 }
 
 shm::Layout layout_of(const ShmWorldOptions& options) {
@@ -82,13 +70,7 @@ void run_processes(const ShmWorldOptions& options) {
   ASSERT_TRUE(file.ok());
   const Setup setup{options, file->fd()};
   Shared<Meeting> meeting;
-  std::vector<std::unique_ptr<Child>> children;
-  for (Rank r = 0; r < kProcesses; ++r) {
-    children.push_back(std::make_unique<Child>([&] { return run_rank(setup, *meeting, r); }));
-  }
-  for (Rank r = 0; r < kProcesses; ++r) {
-    EXPECT_EQ(children[static_cast<std::size_t>(r)]->wait(), 0) << "rank " << r;
-  }
+  run_ranks(kProcesses, [&](Rank r) { return run_rank(setup, *meeting, r); });
 }
 
 TEST(ShmProcesses, ExchangeThroughTheArena) {
