@@ -1,10 +1,12 @@
 // What must not grow with the job: tables of a rank, looks of the watchdog, news of a failure.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <vector>
 
+#include "coll/choose.hpp"
 #include "coll/watch.hpp"
 #include "core/trace.hpp"
 #include "tests/unit/news_node.hpp"
@@ -112,6 +114,37 @@ TEST(Scale, ALookAsksAboutTheOwnNodeUnlessSomethingHappened) {
   many.liveness.now = 2;
   many.watch.look(1, 5);
   EXPECT_EQ(many.team.fault.rank(), 30'000);
+}
+
+// A plan names the members that it has to do with: those of the own node, in one vertex, and the
+// parent and children of a tree over the nodes.
+TEST(Scale, APlanOfAMillionNamesTheOwnNodeAndAFewMore) {
+  constexpr std::int32_t kNodes = 4096, kEach = 256, kMembers = kNodes * kEach;
+  constexpr std::size_t kTree = 2 * std::bit_width(unsigned{kNodes});
+  const auto membership = world_of(kNodes, kEach);
+  for (const Collective collective :
+       {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
+    for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{1} << 20}) {
+      for (const std::int32_t rank : {0, 1, kEach, 700'000, kMembers - 1}) {
+        PlanRequest base;
+        base.collective = collective;
+        base.rank = rank;
+        base.size = kMembers;
+        base.root = collective == Collective::kReduce ? kMembers / 2 : 0;
+        base.elements = collective == Collective::kBarrier ? 0 : bytes;
+        base.nodes.nodes = &membership->nodes;
+        auto request = resolve(ESP_COLL_OPTIONS_INIT, base);
+        ASSERT_TRUE(request.ok());
+        auto plan = make_plan(request.value());
+        ASSERT_TRUE(plan.ok());
+        std::size_t named = 0;
+        for (const Vertex& vertex : plan.value().vertices) {
+          named += std::max<std::size_t>(vertex.peers.size(), 1);
+        }
+        EXPECT_LE(named, 2 * (kEach + kTree)) << plan.value().algorithm << " of rank " << rank;
+      }
+    }
+  }
 }
 
 // A failure is told on by each node that hears of it first, though some are gone.
