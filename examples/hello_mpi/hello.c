@@ -1,5 +1,5 @@
 /* The same program for any MPI library: broadcast and sum, with the names everybody knows.
- * Build: esp-cc hello.c; run: esp-run -n 4 hello_mpi */
+ * Build: esp-cc hello.c -o hello-mpi; run: esp-run -n 4 ./hello-mpi */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -58,10 +58,12 @@ check_wrappers() {  # BIN
   "$1/esp-c++" -Wall -Werror -x c++ -c "$project/mpi.c" -o "$scratch/$step.o"
   "$1/esp-c++" "$scratch/$step.o" -o "$scratch/$step++"
   run "$scratch/$step++"
+  "$1/esp-cc" "$source/examples/hello_c/hello.c" -o "$scratch/$step-c"
+  run "$scratch/$step-c"
   local said
   said=$(CC=no ESP_CC="ccache mycc" "$1/esp-cc" --show -O2 a.c)
   said=${said//\"/}  # around folders with spaces
-  [[ $said == "ccache mycc -I"*" -O2 a.c -L"*" -Wl,-rpath,"*" -lespalier_mpi" ]]
+  [[ $said == "ccache mycc -I"*" -O2 a.c -L"*" -Wl,-rpath,"*" -lespalier_mpi -lespalier" ]]
   said=$(CXX=mycc "$1/esp-c++" --show -c a.cpp)
   [[ $said == "mycc -I"*" -c a.cpp" ]]
   said=$(CC=$1/esp-cc "$1/esp-cc" --version)
@@ -89,11 +91,11 @@ step_examples() {
   cmake --build "$scratch/examples"
   by_make=$(mktemp -d)  # make and pkg-config know no folders with such names
   ln -s "$prefix" "$by_make/prefix"
-  PKG_CONFIG_PATH=$(dirname "$(find "$by_make/prefix/" -name espalier.pc)") \
-    make -C "$examples" OUT="$by_make" CFLAGS="-Wall -Werror" CXXFLAGS="-Wall -Werror"
+  make -C "$examples" OUT="$by_make/new/folder" CFLAGS="-Wall -Werror" CXXFLAGS="-Wall -Werror" \
+    PKG_CONFIG_PATH="$(dirname "$(find "$by_make/prefix/" -name espalier.pc)")"
   for program in hello_c hello_cpp hello_mpi pgas_array task_loop; do
     run "$scratch/examples/$program/$program"
-    "$prefix/bin/esp-run" -n 2 "$by_make/$program"
+    "$prefix/bin/esp-run" -n 2 "$by_make/new/folder/$program"
   done
   rm -r "$by_make"
   run "$scratch/examples/asp/asp" --synthetic 100 --self-check
