@@ -158,6 +158,22 @@ def test_stopped_in_a_wait():
         assert job.code == 128 + signal.SIGTERM, job.code
 
 
+def test_in_pid_namespaces():
+    """As in containers: the number that a rank has there means another process here."""
+    inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+        jobs.skip("no PID namespaces here: " + " ".join(inside) + " fails")
+    with esp_run("-n", 2, *inside, PROBE, "thread") as job:
+        ask_until(job, {0: (ASLEEP, None), 1: (COMPUTES, None)})
+        daemons = job.daemons()
+        for pid in job.pids():
+            of_unshare = jobs.parent_of(jobs.parent_of(pid) or 0) in daemons
+            if of_unshare and jobs.process_state(pid) == "R":
+                os.kill(pid, signal.SIGSTOP)
+        ask_until(job, {0: (ASLEEP, None),
+                        1: ("stopped (SIGSTOP, or a debugger); not in Espalier", None)})
+
+
 def test_stacks():
     """A debugger that is there; one that is not; one that is refused."""
     os.mkdir("fake")

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "core/process_state.hpp"
+#include "process_group.hpp"
 
 namespace esp_run {
 namespace {
@@ -98,6 +99,7 @@ const RankStatePage* RankStates::page(std::size_t index) const {
 
 void RankStates::ask(std::vector<Process> processes) {
   asked_ = std::move(processes);
+  find_namespaced();
   asked_ns_ = now_ns();
   is_asking_ = true;
   if (memory_ == nullptr) return;
@@ -144,7 +146,19 @@ pid_t RankStates::process_of(const Process& process) const {
   const RankStatePage* const state = page(process.index);
   if (state == nullptr) return process.pid;
   const pid_t told = state->process.load(std::memory_order_relaxed);
-  return told > 0 && getpgid(told) == process.pid ? told : process.pid;
+  if (told > 0 && getpgid(told) == process.pid) return told;
+  return process.inside > 0 ? process.inside : process.pid;
+}
+
+void RankStates::find_namespaced() {
+  for (Process& process : asked_) {
+    const RankStatePage* const state = page(process.index);
+    if (state == nullptr) continue;
+    const pid_t told = state->process.load(std::memory_order_relaxed);
+    if (told > 0 && getpgid(told) != process.pid) {
+      process.inside = find_in_group(process.pid, told);
+    }
+  }
 }
 
 std::vector<pid_t> RankStates::asked_processes() const {

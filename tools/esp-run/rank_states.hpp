@@ -24,6 +24,7 @@ class RankStates {
     int rank;
     std::size_t index;  // on this node
     pid_t pid;          // of what was started, which may be a script
+    pid_t inside = 0;   // the rank itself, where that is in another PID namespace
   };
 
   explicit RankStates(std::size_t ranks);
@@ -47,6 +48,7 @@ class RankStates {
   std::vector<RankReport> take();
 
  private:
+  void find_namespaced();
   pid_t process_of(const Process& process) const;
   const espalier::RankStatePage* page(std::size_t index) const;
   bool is_settled(const Process& process) const;
