@@ -74,7 +74,7 @@ PlanEntry::~PlanEntry() {
     Instance* instance = free;
     free = instance->next;
     // Slots and states are trivially destructible by construction of their members.
-    ::operator delete (static_cast<void*>(instance), std::align_val_t{kAlign});
+    ::operator delete(static_cast<void*>(instance), std::align_val_t{kAlign});
   }
 }
 
@@ -87,7 +87,7 @@ Instance* PlanEntry::take() {
     return instance;
   }
   const BlockLayout layout(plan);
-  void* memory = ::operator new (layout.total, std::align_val_t{kAlign}, std::nothrow);
+  void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
   if (memory == nullptr) return nullptr;
   auto* base = static_cast<std::byte*>(memory);
   auto* instance = new (base) Instance;

@@ -85,8 +85,7 @@ Outcome VerbsConnectionPort::open() {
   provide(0);  // Shows whether the device takes any.
   if (receives_->failure() != 0) return adapter_.failed("ibv_post_srq_recv", receives_->failure());
 
-  const Outcome fitting = fit_inline_bytes();
-  if (!fitting) return fitting;
+  if (auto fitting = fit_inline_bytes(); !fitting) return fitting;
   auto slots = PacketMemory::create(
       adapter_,
       {.count = options_.connections, .bytes = options_.send_depth * options_.inline_bytes});

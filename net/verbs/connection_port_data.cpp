@@ -169,8 +169,8 @@ void VerbsConnectionPort::fill(ibv_send_wr& request, const rdma::Transfer& what)
 void VerbsConnectionPort::copy_to_slot(ibv_send_wr& request) noexcept {
   const Request which = request_of(request.wr_id);
   const rdma::Packet& slots = (*slots_)[which.connection];
-  const std::uint32_t slot_bytes = slots.capacity / options_.send_depth;
-  std::byte* slot = slots.data + (which.position & (options_.send_depth - 1)) * slot_bytes;
+  const std::size_t slot_bytes = slots.capacity / options_.send_depth;
+  std::byte* slot = slots.data + slot_bytes * (which.position & (options_.send_depth - 1));
   ibv_sge& place = *request.sg_list;
   std::memcpy(slot, reinterpret_cast<const void*>(place.addr), place.length);
   place.addr = reinterpret_cast<std::uint64_t>(slot);

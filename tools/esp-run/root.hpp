@@ -49,7 +49,7 @@ class Root {
   Deadline next_deadline() const;
   void on_deadlines();
   void on_joins();
-  void on_frames(int node);
+  void on_frames(int index);
   void on_frame(int node, Frame frame);
   void on_lookup(int node, const Frame& frame);
   void on_signals();
@@ -61,13 +61,13 @@ class Root {
   void ask_ranks(Inquiry::Then then);
   void end_inquiry();
   void reap();
-  void on_daemon_ended(int node, int wait_status);
+  void on_daemon_ended(int index, int wait_status);
 
   void end_job(int signal);
   void take_next_end_step();
   void shut_down();
 
-  void send(int node, const Frame& frame);
+  void send(int index, const Frame& frame);
   void broadcast(const Frame& frame);
   void answer_fences(const std::vector<Collectives::Finished>& finished);
   const std::string& node_name(int rank) const;

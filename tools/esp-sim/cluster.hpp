@@ -78,7 +78,7 @@ class Cluster {
   class Buffers;
 
   static void on_turn(void* cluster, Rank rank);
-  static void on_finish(void* node, Status status) noexcept;
+  static void on_finish(void* context, Status status) noexcept;
   void take_turn(Node& node);
   void start(Node& node);
   void run_world();
