@@ -90,7 +90,7 @@ void exchange_scene() {
   exchange_and_check(*bootstrap);
   for (int i = 0; i < 5; ++i) must(bootstrap->barrier(), "barrier");
   require(!bootstrap->job_id().empty(), "job id");
-  if (arguments.size() > 0) {
+  if (!arguments.empty()) {
     require(bootstrap->name() == arguments[0], fmt::format("name is {}", bootstrap->name()));
   }
   require(bootstrap->poll_deaths().empty(), "nobody died");

@@ -117,7 +117,7 @@ TEST(Scale, ARankOfAMillionCostsAProcessAFewBytes) {
     const Rank node = rank / kEach;
     // Eight groups of cores in each node, and as many bytes as addresses of RDMA and TCP have.
     Card card =
-        card_on(static_cast<std::uint64_t>(node + 1), "node" + std::to_string(node), rank % 8);
+        card_on(static_cast<std::uint64_t>(node) + 1, "node" + std::to_string(node), rank % 8);
     card.addresses = {{WireKind::kTcp, std::vector<std::byte>(100)}};
     maker.add(card);
   }

@@ -108,7 +108,7 @@ TEST(SimCluster, DataDoNotChangeTime) {
 
 // No contention: (P - 1) hops of the first segment, then one segment per transfer time.
 TEST(SimCluster, AChainTakesWhatItsFormulaSays) {
-  Operation operation = make(Collective::kBcast, 16 * 8192, ESP_SHAPE_CHAIN, 8192);
+  Operation operation = make(Collective::kBcast, std::uint64_t{16} * 8192, ESP_SHAPE_CHAIN, 8192);
   operation.options.window_send = 16;
   operation.options.window_recv = 32;
   const RunResult result = run(device_machine(), 8, operation);

@@ -30,7 +30,7 @@ TEST(Scale, ATeamOfAMillionHasFourBytesForEachMember) {
   constexpr std::int32_t kNodes = 4096, kEach = 256;
   const auto membership = world_of(kNodes, kEach);
   const std::size_t bytes = membership->ranks.capacity() * sizeof(Rank) + membership->nodes.bytes();
-  EXPECT_LE(bytes, std::size_t{kNodes} * kEach * 4 + 8 * kNodes);
+  EXPECT_LE(bytes, std::size_t{kNodes} * kEach * 4 + std::size_t{8} * kNodes);
   Team team;
   team.set_membership(700'000, membership);
   EXPECT_FALSE(team.is_remote(700'000 / kEach * kEach));
@@ -120,7 +120,7 @@ TEST(Scale, ALookAsksAboutTheOwnNodeUnlessSomethingHappened) {
 // parent and children of a tree over the nodes.
 TEST(Scale, APlanOfAMillionNamesTheOwnNodeAndAFewMore) {
   constexpr std::int32_t kNodes = 4096, kEach = 256, kMembers = kNodes * kEach;
-  constexpr std::size_t kTree = 2 * std::bit_width(unsigned{kNodes});
+  constexpr std::size_t kTree = std::size_t{2} * std::bit_width(unsigned{kNodes});
   const auto membership = world_of(kNodes, kEach);
   for (const Collective collective :
        {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
@@ -170,7 +170,7 @@ TEST(Scale, AFailureIsEverywhereAfterFewMessagesOfEach) {
       }
     }
   }
-  constexpr std::size_t kMost = 2 * std::bit_width(unsigned{kNodes});
+  constexpr std::size_t kMost = std::size_t{2} * std::bit_width(unsigned{kNodes});
   for (Rank rank = 0; rank < kNodes; ++rank) {
     const auto n = static_cast<std::size_t>(rank);
     EXPECT_LE(sent[n], kMost) << "rank " << rank;

@@ -177,7 +177,7 @@ TEST_F(ShmRefusedTest, ASendThatIsTakenBackIsNotRead) {
       EXPECT_EQ(m.received.status.rank(), 0);
       lost += m.received.status.error_number() == ECANCELED ? 1 : 0;
       EXPECT_EQ(m.sent.fired, 0);
-      for (std::uint64_t i = 0; i < 2 * shm::kTickets; ++i) {  // No ticket is kept.
+      for (std::uint64_t i = 0; i < std::uint64_t{2} * shm::kTickets; ++i) {  // No ticket is kept.
         Message next(0, 1, FlowId(2, 0, i), 100, i);
         (void)next.receive(world_->wire(1));
         ASSERT_NE(next.send(world_->wire(0)), Posted::kRetry) << i;

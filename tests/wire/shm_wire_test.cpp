@@ -148,7 +148,7 @@ TEST(ShmWire, ASynchronousSegmentIsMovedOutUnderPressure) {
   ShmWorld world(2, small_arena());
   Message synchronous(0, 1, FlowId(1, 0, 0), 8000, 1);
   ASSERT_EQ(synchronous.send(world.wire(0), true), Posted::kPending);
-  for (std::uint64_t i = 0; i < 2 * shm::kTickets; ++i) {
+  for (std::uint64_t i = 0; i < std::uint64_t{2} * shm::kTickets; ++i) {
     Message other(0, 1, FlowId(2, 0, i), 8000, i);
     if (other.send(world.wire(0)) == Posted::kRetry) {
       world.wire(1).idle();
@@ -266,7 +266,7 @@ TEST(ShmWire, PulledSegmentsWhoseMemoryIsGoneKeepNoTickets) {
   world.wire(1).idle();
   world.wire(0).cancel(gone);
   ::munmap(memory, kBytes);
-  for (std::uint64_t i = 0; i < 2 * shm::kTickets; ++i) {
+  for (std::uint64_t i = 0; i < std::uint64_t{2} * shm::kTickets; ++i) {
     Message next(0, 1, FlowId(2, 0, i), 100, i);
     (void)next.receive(world.wire(1));
     ASSERT_TRUE(step_until(world, [&] { return next.send(world.wire(0)) != Posted::kRetry; })) << i;
