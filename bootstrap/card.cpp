@@ -144,11 +144,6 @@ std::optional<std::span<const std::byte>> find_address(std::span<const std::byte
   return std::nullopt;
 }
 
-bool has_address(const Card& card, WireKind kind) noexcept {
-  return std::any_of(card.addresses.begin(), card.addresses.end(),
-                     [&](const CardAddress& address) { return address.kind == kind; });
-}
-
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank) {
   Card card;
   if (bytes.size() < offsetof(CardFields, host)) {

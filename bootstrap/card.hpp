@@ -86,7 +86,6 @@ std::vector<std::byte> address_bytes(const Card& card);  // the last part of the
 // In that part: the bytes of the first address of this kind; nothing: there is none.
 std::optional<std::span<const std::byte>> find_address(std::span<const std::byte> addresses,
                                                        WireKind kind) noexcept;
-bool has_address(const Card& card, WireKind kind) noexcept;
 // `rank` is for the error text.
 Result<Card> parse_card(std::span<const std::byte> bytes, Rank rank);
 // Settings that differ between rank `me` and another, as an error; Unit when all agree.

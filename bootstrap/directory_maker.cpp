@@ -72,8 +72,7 @@ std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
   return at->second;
 }
 
-std::uint32_t DirectoryMaker::keep_addresses(const Card& card) {
-  const std::vector<std::byte> bytes = address_bytes(card);
+std::uint32_t DirectoryMaker::keep_addresses(std::span<const std::byte> bytes) {
   const auto length = static_cast<std::uint32_t>(bytes.size());
   const std::size_t at = addresses_.size();
   addresses_.resize(at + sizeof length + (bytes.size() + 3) / 4 * 4);
@@ -88,13 +87,14 @@ void DirectoryMaker::add(const Card& card) {
   row.node = node_of(card, rank);
   row.pid = static_cast<std::int32_t>(card.pid);
   row.site = site_of(card, row.node);
-  row.addresses = keep_addresses(card);
+  const std::vector<std::byte> addresses = address_bytes(card);
+  row.addresses = keep_addresses(addresses);
   rows_.push_back(row);
   nodes_.largest = std::max<std::size_t>(
       nodes_.largest, static_cast<std::size_t>(++members_[static_cast<std::size_t>(row.node)]));
   head_.epoch = (head_.epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
   if (card.progress_thread != 0) head_.any_threaded = 1;
-  if (!has_address(card, WireKind::kUd)) head_.all_have_datagrams = 0;
+  if (!find_address(addresses, WireKind::kUd)) head_.all_have_datagrams = 0;
 }
 
 JobNodes DirectoryMaker::nodes() {

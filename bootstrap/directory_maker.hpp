@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -42,7 +43,7 @@ class DirectoryMaker {
   Name name_of(const Card& card, Rank rank) const;
   std::int32_t node_of(const Card& card, Rank rank);
   std::uint32_t site_of(const Card& card, std::int32_t node);
-  std::uint32_t keep_addresses(const Card& card);
+  std::uint32_t keep_addresses(std::span<const std::byte> bytes);
 
   const Rules rules_;
   const Name own_name_;
