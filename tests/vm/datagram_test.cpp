@@ -90,6 +90,32 @@ class Datagrams : public TwoNodes {
     nodes_[1].poll();
   }
 
+  // So many packets from one to the other, in batches of 8, of 16 bytes and up to `spread` more.
+  void expect_stream(unsigned packets, unsigned spread) {
+    unsigned sent = 0, received = 0;
+    bool right = true;
+    ASSERT_TRUE(eventually([&] {
+      // Not more under way than the receiver can keep: then nothing is lost here.
+      while (sent < packets && sent - received < 100) {
+        Packet* packet = filled(nodes_[0], 16 + sent % spread, sent);
+        if (packet == nullptr) break;
+        const bool went = nodes_[0].port->send(nodes_[0].to_other, *packet, sent % 8 != 7);
+        nodes_[0].port->give(*packet);
+        if (!went) break;
+        ++sent;
+      }
+      poll_both();
+      for (const Packet* packet : nodes_[1].inbox.packets) {
+        right = right && holds(*packet, 16 + received % spread, received);
+        ++received;
+      }
+      nodes_[1].give_all();
+      return received == packets || !right;
+    })) << sent
+        << " sent, " << received << " received";
+    EXPECT_TRUE(right) << "packet " << received;
+  }
+
   DatagramNode nodes_[2];
 };
 
@@ -118,30 +144,7 @@ TEST_F(Datagrams, EveryLengthBothWays) {
 
 TEST_F(Datagrams, ManyInOrderWithBatches) {
   open({.send_packets = 64, .receive_packets = 128, .send_depth = 64});
-  constexpr unsigned kPackets = 3000;
-  unsigned sent = 0, received = 0;
-  bool right = true;
-  ASSERT_TRUE(eventually([&] {
-    // Not more under way than the receiver can keep: then nothing is lost here.
-    while (sent < kPackets && sent - received < 100) {
-      Packet* packet = filled(nodes_[0], 16 + sent % 600, sent);
-      if (packet == nullptr) break;
-      const bool went = nodes_[0].port->send(nodes_[0].to_other, *packet, sent % 8 != 7);
-      nodes_[0].port->give(*packet);
-      if (!went) break;
-      ++sent;
-    }
-    nodes_[0].poll();
-    nodes_[1].poll();
-    for (const Packet* packet : nodes_[1].inbox.packets) {
-      right = right && holds(*packet, 16 + received % 600, received);
-      ++received;
-    }
-    nodes_[1].give_all();
-    return received == kPackets || !right;
-  })) << sent
-      << " sent, " << received << " received";
-  EXPECT_TRUE(right) << "packet " << received;
+  expect_stream(3000, 600);
 }
 
 // A packet that had to leave its place inline is not used again before the adapter has read it.
@@ -149,28 +152,7 @@ TEST_F(Datagrams, PacketsThatAreRefusedInlineGoAllTheSame) {
   test::QueuePairWatch watch;
   watch.datagrams_inline = {.refusal = test::InlineFate::Refusal::kAtPost, .taken_max = 3};
   open({.send_packets = 16, .receive_packets = 128, .send_depth = 16});
-  constexpr unsigned kPackets = 500;
-  unsigned sent = 0, received = 0;
-  bool right = true;
-  ASSERT_TRUE(eventually([&] {
-    while (sent < kPackets && sent - received < 100) {
-      Packet* packet = filled(nodes_[0], 16 + sent % 200, sent);
-      if (packet == nullptr) break;
-      const bool went = nodes_[0].port->send(nodes_[0].to_other, *packet, sent % 8 != 7);
-      nodes_[0].port->give(*packet);
-      if (!went) break;
-      ++sent;
-    }
-    poll_both();
-    for (const Packet* packet : nodes_[1].inbox.packets) {
-      right = right && holds(*packet, 16 + received % 200, received);
-      ++received;
-    }
-    nodes_[1].give_all();
-    return received == kPackets || !right;
-  })) << sent
-      << " sent, " << received << " received";
-  EXPECT_TRUE(right) << "packet " << received;
+  expect_stream(500, 200);
   EXPECT_EQ(watch.datagrams_inline.refused, 1u) << "asked again";
 }
 
