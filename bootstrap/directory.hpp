@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bootstrap/card.hpp"
-#include "coll/team_nodes.hpp"
+#include "coll/team/team_nodes.hpp"
 
 namespace espalier {
 

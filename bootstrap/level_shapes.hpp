@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "coll/choose.hpp"
+#include "coll/plan/choose.hpp"
 
 namespace espalier {
 

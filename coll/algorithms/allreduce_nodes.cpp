@@ -1,7 +1,7 @@
 // Allreduces over several nodes: up inside each node, between the heads, down inside each node.
 // Safe in place as all of them (allreduce.cpp).
 #include "coll/algorithms/builder.hpp"
-#include "coll/exchange_steps.hpp"
+#include "coll/algorithms/exchange_steps.hpp"
 #include "core/assert.hpp"
 
 namespace espalier {

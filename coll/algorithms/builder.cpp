@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "coll/exchange_steps.hpp"
+#include "coll/algorithms/exchange_steps.hpp"
 
 namespace espalier {
 namespace {

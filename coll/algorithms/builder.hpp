@@ -1,5 +1,5 @@
 // Helpers of the plan makers: a plan under construction, and the phases that several collectives
-// are made of. Private to coll/algorithms and coll/plan.cpp.
+// are made of. Private to coll/algorithms and coll/plan/plan.cpp.
 //
 // Values only; any thread. path: setup
 #pragma once
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "coll/plan.hpp"
-#include "coll/trees.hpp"
+#include "coll/algorithms/trees.hpp"
+#include "coll/plan/plan.hpp"
 
 namespace espalier {
 

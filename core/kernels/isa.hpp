@@ -1,6 +1,6 @@
 // Instruction sets for which kernels were compiled, for tests and for a configured choice.
 //
-// A job takes the best one or the one of ESPALIER_ISA (bootstrap/bring_up.cpp); every one gives the
+// A job takes the best one or the one of ESPALIER_ISA (api/bring_up.cpp); every one gives the
 // same bits.
 // Threads: any. path: setup
 #pragma once

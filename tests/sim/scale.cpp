@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "coll/trees.hpp"
+#include "coll/algorithms/trees.hpp"
 #include "tools/esp-sim/cluster.hpp"
 
 namespace espalier::sim {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "coll/engine.hpp"
-#include "coll/watch.hpp"
+#include "coll/engine/engine.hpp"
+#include "coll/team/watch.hpp"
 #include "tests/swarm/audit.hpp"
 #include "tests/swarm/stage.hpp"
 #include "tests/swarm/values.hpp"

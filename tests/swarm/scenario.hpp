@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "coll/choose.hpp"
-#include "coll/team.hpp"
+#include "coll/plan/choose.hpp"
+#include "coll/team/team.hpp"
 #include "core/prng.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/sim/connection_net.hpp"

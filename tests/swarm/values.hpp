@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "coll/combiner.hpp"
+#include "coll/engine/combiner.hpp"
 #include "tests/swarm/scenario.hpp"
 
 namespace espalier::swarm {

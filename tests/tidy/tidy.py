@@ -16,7 +16,7 @@ import sys
 from cpp import code_only, functions
 
 # All folders that hold sources, and those that make up the two libraries.
-LIBRARY = ("include", "core", "shm", "net", "coll", "bootstrap", "mpi")
+LIBRARY = ("include", "core", "shm", "net", "coll", "bootstrap", "api", "mpi")
 FOLDERS = LIBRARY + ("tools", "examples", "tests", "bench")
 SOURCES = {".c", ".cpp", ".h", ".hpp"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in", ".txt", ""}
@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "shm": {"include", "core", "shm"},
     "coll": {"include", "core", "coll"},
     "bootstrap": {"include", "core", "net", "shm", "coll", "bootstrap"},
+    "api": {"include", "core", "net", "shm", "coll", "bootstrap", "api"},
     "mpi": {"include", "mpi"},
     "examples": {"include", "examples"},
 }

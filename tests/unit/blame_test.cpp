@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/watch.hpp"
+#include "coll/team/watch.hpp"
 #include "core/trace.hpp"
 #include "news_node.hpp"
 

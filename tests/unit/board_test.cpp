@@ -1,5 +1,5 @@
 // The team's common memory: slots and calls are used again and again, and say so.
-#include "coll/board.hpp"
+#include "coll/team/board.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "coll/team_news.hpp"
+#include "coll/team/team_news.hpp"
 
 namespace espalier {
 

@@ -1,5 +1,5 @@
 // The plans that a team keeps: for whom, how many, and who goes.
-#include "coll/plan_cache.hpp"
+#include "coll/engine/plan_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/engine.hpp"
+#include "coll/engine/engine.hpp"
 
 namespace espalier {
 namespace {

@@ -5,10 +5,10 @@
 // reduction is documented to combine in (rotated) rank order, a correct partial result is a run of
 // consecutive ranks; anything else cannot be expressed and is an error at once.
 //
-// The interpreter keeps the engine's rules (coll/plan.hpp, "When an index may start") and moves a
-// segment only between a posted send and the posted receive that meets it (zero buffering). A send
-// locks its source until the segment has arrived, an arriving segment locks its destination; a
-// write to a locked place is an error, which finds missing dependencies and in-place hazards. In
+// The interpreter keeps the engine's rules (coll/plan/plan.hpp, "When an index may start") and
+// moves a segment only between a posted send and the posted receive that meets it (zero buffering).
+// A send locks its source until the segment has arrived, an arriving segment locks its destination;
+// a write to a locked place is an error, which finds missing dependencies and in-place hazards. In
 // place, input and output are the same memory.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 
 namespace espalier::plan_check {
 

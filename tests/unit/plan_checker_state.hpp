@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 
 namespace espalier::plan_check {
 

@@ -1,8 +1,8 @@
 // Trees of several levels: by themselves, and the plans made of them.
 #include <algorithm>
 
-#include "coll/choose.hpp"
-#include "coll/trees.hpp"
+#include "coll/algorithms/trees.hpp"
+#include "coll/plan/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier::plan_check {

@@ -4,9 +4,9 @@
 #include <random>
 #include <set>
 
-#include "coll/choose.hpp"
-#include "coll/exchange_steps.hpp"
-#include "coll/trees.hpp"
+#include "coll/algorithms/exchange_steps.hpp"
+#include "coll/algorithms/trees.hpp"
+#include "coll/plan/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier::plan_check {

@@ -1,5 +1,5 @@
 // Plans as values: equal requests, size, refusals, printing, structural rules.
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 
 #include "tests/unit/plan_cases.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coll/trees.hpp"
+#include "coll/algorithms/trees.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier {

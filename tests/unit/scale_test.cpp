@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "coll/choose.hpp"
-#include "coll/watch.hpp"
+#include "coll/plan/choose.hpp"
+#include "coll/team/watch.hpp"
 #include "core/trace.hpp"
 #include "tests/unit/news_node.hpp"
 

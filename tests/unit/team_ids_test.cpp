@@ -40,7 +40,7 @@ TEST(TeamIds, End) {
   EXPECT_GT(ids.offer(9), TeamIds::kLast);
 }
 
-// One making of teams: what its members do in each step, as in bootstrap/api_team.cpp, a member at
+// One making of teams: what its members do in each step, as in api/team.cpp, a member at
 // a time, in any order among several makings.
 class Making {
  public:

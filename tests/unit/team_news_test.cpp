@@ -1,6 +1,6 @@
 // What members of a team on different nodes tell each other: the message, and who knows what after
 // it. Two ranks on two nodes, messages carried by hand.
-#include "coll/team_news.hpp"
+#include "coll/team/team_news.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How members lie on nodes: the tables, and the rules that do without.
-#include "coll/team_nodes.hpp"
+#include "coll/team/team_nodes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The watchdog of a team whose members are on one board: whom it names when things happen between
 // two of its looks.
-#include "coll/watch.hpp"
+#include "coll/team/watch.hpp"
 
 #include <gtest/gtest.h>
 

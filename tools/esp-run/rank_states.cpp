@@ -190,7 +190,7 @@ RankReport RankStates::report(const Process& process) const {
   return report;
 }
 
-// See bootstrap/state_report.hpp.
+// See api/state_report.hpp.
 void RankStates::add_answer(RankReport& report, const RankStatePage& page) const {
   const std::size_t bytes = page.text_bytes.load(std::memory_order_relaxed);
   std::string_view text(page.text.data(), std::min(bytes, page.text.size()));

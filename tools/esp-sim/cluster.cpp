@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "coll/engine.hpp"
-#include "coll/watch.hpp"
+#include "coll/engine/engine.hpp"
+#include "coll/team/watch.hpp"
 #include "core/kernels/isa.hpp"
 #include "net/sim/sim_wire.hpp"
 

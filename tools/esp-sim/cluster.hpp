@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "coll/choose.hpp"
-#include "coll/plan.hpp"
+#include "coll/plan/choose.hpp"
+#include "coll/plan/plan.hpp"
 #include "core/counters.hpp"
 #include "core/trace.hpp"
 #include "net/sim/world.hpp"

@@ -9,7 +9,7 @@
 
 #include <iosfwd>
 
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 
 namespace esp_sim {
 

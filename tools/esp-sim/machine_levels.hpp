@@ -3,7 +3,7 @@
 // path: setup
 #pragma once
 
-#include "coll/tree_levels.hpp"
+#include "coll/algorithms/tree_levels.hpp"
 #include "net/sim/machine.hpp"
 
 namespace espalier::sim {

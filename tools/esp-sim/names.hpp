@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 #include "net/sim/machine.hpp"
 
 namespace esp_sim {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/plan.hpp"
+#include "coll/plan/plan.hpp"
 #include "core/status.hpp"
 #include "core/wire.hpp"
 #include "net/sim/faults.hpp"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "coll/choose.hpp"
+#include "coll/plan/choose.hpp"
 #include "tools/esp-sim/cluster.hpp"
 #include "tools/esp-sim/machine_levels.hpp"
 

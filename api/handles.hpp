@@ -1,0 +1,224 @@
+// esp_job and esp_team: what the public handles point to, and the one place where transports are
+// put under an engine.
+//
+// Members are declared in the order of dependence; destruction goes backwards. Ownership: a job
+// owns everything made from it. Threads: see espalier.h.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/one_sided.hpp"
+#include "api/state_report.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/card.hpp"
+#include "bootstrap/job_nodes.hpp"
+#include "bootstrap/leaving.hpp"
+#include "bootstrap/level_shapes.hpp"
+#include "bootstrap/network.hpp"
+#include "bootstrap/node_liveness.hpp"
+#include "bootstrap/node_processes.hpp"
+#include "bootstrap/pull_probes.hpp"
+#include "bootstrap/team_ids.hpp"
+#include "bootstrap/wire_choice.hpp"
+#include "coll/engine/engine.hpp"
+#include "coll/engine/short_path.hpp"
+#include "coll/team/watch.hpp"
+#include "core/attended_clock.hpp"
+#include "core/config.hpp"
+#include "core/pool.hpp"
+#include "core/trace.hpp"
+#include "core/trace_export.hpp"
+#include "core/worker.hpp"
+#include "shm/handover.hpp"
+#include "shm/heap.hpp"
+#include "shm/shm_wire.hpp"
+
+struct esp_team {
+  esp_job* job = nullptr;
+  espalier::Team team;
+  void* board_memory = nullptr;  // from this rank's heap: only at the first member of a node
+  std::vector<std::byte> private_board;  // of a team on several nodes for which there was no memory
+  bool is_world = false;
+};
+
+namespace espalier {
+
+// Explanations of failures. In threaded mode calls fail on any thread: setting is locked, and what
+// last() returned stays until sixteen further failures.
+class ErrorTexts {
+ public:
+  void set(std::string text) {
+    const std::lock_guard lock(mutex_);
+    texts_[++count_ % texts_.size()] = std::move(text);
+  }
+  const char* last() const {
+    const std::lock_guard lock(mutex_);
+    return texts_[count_ % texts_.size()].c_str();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::array<std::string, 16> texts_;
+  std::size_t count_ = 0;
+};
+
+// The board of a freed team, kept until every member has freed it.
+struct OldBoard {
+  Board board;
+  int rows = 0;  // of those that share it
+  void* memory = nullptr;
+};
+
+}  // namespace espalier
+
+// Ends an operation for whoever started it. Pooled.
+struct esp_request {
+  esp_job* job = nullptr;
+  esp_notify notify = {nullptr, nullptr, nullptr};
+  espalier::Status status;
+  esp_request* deferred_next = nullptr;
+  // Writers: threads inside esp_request_wait; reader: the owner of the worker, in its watchdog.
+  // Publishes nothing.
+  std::atomic<bool> awaited{false};
+  // Position in esp_job::open_requests while a handle is out.
+  esp_request* open_next = nullptr;
+  esp_request** open_link = nullptr;
+  // Writer: the owner of the worker (release: publishes status). Readers: the thread that waits.
+  std::atomic<std::uint32_t> done{0};
+};
+
+// Immutable while it lives.
+struct esp_region {
+  struct Member {
+    espalier::Rank rank = espalier::kNoRank;  // in the job
+    std::uint64_t bytes = 0;
+    std::uint32_t number = 0;            // by which it is known there
+    std::byte* pointer = nullptr;        // of a member on this node
+    espalier::net::RemoteMemory direct;  // for the adapter, if it may
+  };
+  esp_team* team = nullptr;
+  std::vector<Member> members;
+};
+
+namespace espalier {
+
+// Since there is something to wait for, for the watchdog.
+struct Polls {
+  std::uint32_t turns = 0;           // since the last look at the clock
+  std::uint32_t turns_per_look = 8;  // how far apart they are is not known yet
+  std::uint64_t looked_ns = 0;
+  std::uint64_t idle_since_ns = 0;  // the last that found something; 0: just now
+  std::uint64_t watched_ns = 0;
+};
+
+// Calls the callbacks of operations that were complete before the starting call had returned.
+class DeferredCallbacks final : public Agent {
+ public:
+  void add(esp_request& request) noexcept;
+  int progress() noexcept override;
+
+ private:
+  esp_request* first_ = nullptr;
+  esp_request** last_ = &first_;
+};
+
+}  // namespace espalier
+
+struct esp_job {
+  // What small blocking calls look up.
+  struct ShortTables {
+    std::array<std::uint64_t, ESP_TYPE_COUNT> type_bytes;
+    using Kernels =
+        std::array<std::array<espalier::CombineKernel, ESP_TYPE_COUNT>, ESP_OP_BUILTIN_COUNT>;
+    Kernels kernels, past_kernels;  // stored in caches, and past them
+  } short_tables = {};
+  espalier::Config config;
+  espalier::Log log;
+  espalier::SteadyClock steady_clock;  // the same for all processes of the machine
+  espalier::AttendedClock clock{steady_clock};
+  espalier::Counters counters;
+  espalier::Trace trace;
+  std::optional<espalier::TraceFile> trace_file;  // for it, at the end
+  std::unique_ptr<espalier::RankState> state;     // nullptr: no launcher reads it
+  std::unique_ptr<espalier::Bootstrap> bootstrap;
+  espalier::Rank rank = 0;
+  int size = 1;
+  espalier::Directory directory;
+  std::optional<espalier::shm::FileView> directory_view;  // where the node's ranks share one
+  espalier::JobNodes nodes;
+  espalier::LevelShapes level_shapes;
+  std::optional<espalier::WireChooser> wire_chooser;
+  std::vector<espalier::WireKind> peer_wires;  // by rank
+  bool all_have_rdma = false;                  // and it comes before TCP: the same on all ranks
+  bool threaded = false;                       // this rank has a progress thread
+  bool any_threaded = false;                   // some rank has: then nobody takes the short path
+  bool plain_config = true;  // no algorithm, shape, radix or variant is configured
+  std::unique_ptr<std::uint64_t> nonce;
+  // As long as others may want to know who is there.
+  std::optional<espalier::shm::MeetingPoint> meeting_point;
+  std::optional<espalier::NodeProcesses> processes;
+  std::unique_ptr<espalier::shm::Segment> segment;
+  std::optional<espalier::Doorbell> doorbell;
+  std::optional<espalier::shm::Heap> heap;
+  std::unique_ptr<espalier::shm::ShmWire> shm_wire;
+  std::unique_ptr<espalier::PullProbes> pull_probes;
+  std::unique_ptr<espalier::Network> network;  // nullptr: nobody needs it
+  std::unique_ptr<espalier::NodeLiveness> liveness;
+  std::unique_ptr<espalier::Worker> worker;
+  std::unique_ptr<espalier::Engine> engine;
+  std::unique_ptr<espalier::ShortPath> short_path;
+  std::unique_ptr<espalier::TeamNews> news;    // with a network
+  std::unique_ptr<espalier::Leaving> leaving;  // with a network
+  std::unique_ptr<espalier::TeamWatch> watch;
+  std::unique_ptr<espalier::StateReport> report;  // with `watch`
+  std::unique_ptr<espalier::OneSided> one_sided;
+  espalier::DeferredCallbacks deferred;
+  espalier::Polls polls;
+  // Threads in esp_counter_wait, which write it; reader: the owner of the worker. Publishes
+  // nothing.
+  std::atomic<std::uint32_t> counter_waits{0};
+  bool leaving_job = false;
+  esp_request* open_requests = nullptr;  // handles that nobody has completed yet
+  espalier::Pool<esp_request> requests;
+  esp_request completed;  // the handle of every operation that was complete when it was started
+  std::vector<std::optional<espalier::UserOperator>> user_operators;
+  std::vector<std::unique_ptr<esp_team>> teams;  // world first; the owner's
+  esp_team* world = nullptr;                     // set before there are other threads, for all
+  std::vector<std::unique_ptr<esp_region>> regions;
+  std::vector<espalier::OldBoard> old_boards;
+  espalier::TeamIds team_ids;
+  espalier::ErrorTexts errors;
+  std::string description;
+};
+
+namespace espalier {
+
+// Collective: makes a job of the processes that the bootstrap connects.
+Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options);
+// Collective: the reverse. The job may be deleted afterwards.
+Outcome take_down(esp_job& job);
+
+// Of the setting TRACE; the rank must be known.
+Outcome begin_trace(esp_job& job);
+// Writes the trace to its file, if it has one.
+void write_trace_file(esp_job& job);
+
+// For people: configuration, topology, peers and why each path is used or not.
+std::string describe(const esp_job& job);
+
+// Gives the memory of boards back that no member uses any more.
+void bury_boards(esp_job& job);
+
+// Bytes of the board that members on one node share, a row each.
+std::uint64_t board_bytes(const esp_job& job, int rows, bool several_nodes) noexcept;
+// Adds a team of these job ranks to the job. `board`: memory of the members on this node, or
+// nullptr.
+esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);
+
+}  // namespace espalier

@@ -1,0 +1,338 @@
+// C API: requests, notification, counters. Contracts in espalier.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/api.hpp"
+#include "net/link.hpp"
+
+using espalier::Result;
+namespace api = espalier::api;
+
+namespace espalier {
+
+void DeferredCallbacks::add(esp_request& request) noexcept {
+  request.deferred_next = nullptr;
+  *last_ = &request;
+  last_ = &request.deferred_next;
+}
+
+int DeferredCallbacks::progress() noexcept {
+  int events = 0;
+  // Callbacks may defer more; those wait for the next turn.
+  esp_request* request = std::exchange(first_, nullptr);
+  last_ = &first_;
+  while (request != nullptr) {
+    esp_request* next = request->deferred_next;
+    api::finish_request(request, request->status);
+    request = next;
+    ++events;
+  }
+  return events;
+}
+
+}  // namespace espalier
+
+namespace espalier::api {
+
+void finish_request(void* context, Status status) noexcept {
+  auto& request = *static_cast<esp_request*>(context);
+  esp_job& job = *request.job;
+  const esp_notify notify = request.notify;
+  if (notify.callback != nullptr || notify.counter != nullptr) {
+    job.requests.release(&request);
+    if (notify.callback != nullptr) {
+      ++job.counters.callbacks;
+      notify.callback(notify.context, status.code());
+    } else {
+      // Writer: the owner; readers: whoever waits for it. Publishes the operation's result.
+      __atomic_fetch_sub(notify.counter, 1, __ATOMIC_RELEASE);
+    }
+    return;
+  }
+  request.status = status;
+  request.done.store(1, std::memory_order_release);
+  if (job.threaded) futex_wake_all(request.done);
+}
+
+bool is_awaited(const Finish& finish) noexcept {
+  return finish.function == &finish_request &&
+         static_cast<const esp_request*>(finish.context)->awaited.load(std::memory_order_relaxed);
+}
+
+void release_request(esp_job& job, esp_request& request) noexcept {
+  if (request.open_link != nullptr) {
+    *request.open_link = request.open_next;
+    if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
+  }
+  job.requests.release(&request);
+}
+
+esp_status refuse_report(esp_job& job, const char* caller) {
+  return bad_argument(job, caller,
+                      "exactly one of: a request to return, a notify with a callback, a notify "
+                      "with a counter");
+}
+
+Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request) {
+  ESP_ASSERT(reports_once(notify, request));
+  esp_request* made = job.requests.allocate();
+  if (made == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a request");
+  made->job = &job;
+  if (notify != nullptr) {
+    made->notify = *notify;
+    return made;
+  }
+  made->open_next = job.open_requests;
+  made->open_link = &job.open_requests;
+  if (made->open_next != nullptr) made->open_next->open_link = &made->open_next;
+  job.open_requests = made;
+  return made;
+}
+
+namespace {
+
+// The clock is read now and then only; as often as Worker::wait() looks around. And in each of
+// polls that are far apart: the job's clock does not count all of a long time between two looks.
+constexpr std::uint32_t kPollsPerLook = 64;
+constexpr std::uint64_t kFarApartNs = 300'000;
+constexpr std::uint64_t kWatchNs = 20'000'000;
+
+}  // namespace
+
+// A connection needs both of its ranks inside the library. One that computes is not waited for any
+// longer: it may depend on what this rank does outside.
+[[gnu::noinline]] void wait_for_connections(esp_job& job) noexcept {
+  const std::uint64_t begin = job.clock.now_ns();
+  job.worker->wait(
+      [&] { return job.worker->flush() || job.clock.now_ns() - begin > net::kFlushPatienceNs; });
+}
+
+[[gnu::noinline]] void look_around(esp_job& job) noexcept {
+  Polls& polls = job.polls;
+  const std::uint64_t now = job.clock.now_ns();
+  const bool far_apart = now - polls.looked_ns >= kFarApartNs * std::max(polls.turns, 1U);
+  polls.turns_per_look = far_apart ? 1 : kPollsPerLook;
+  polls.looked_ns = now;
+  polls.turns = 0;
+  if (polls.idle_since_ns == 0) polls.idle_since_ns = now;
+  if (polls.watched_ns == 0) {
+    polls.watched_ns = now;
+  } else if (now - polls.watched_ns >= kWatchNs) {
+    polls.watched_ns = now;
+    job.shm_wire->idle();
+    if (job.network != nullptr) job.network->idle();
+    job.report->look_of_poller(polls.idle_since_ns, now);
+  }
+}
+
+int poll_once(esp_job& job) noexcept {
+  const int events = job.worker->progress();
+  // Late is what is waited for in a row of polls that find nothing; who has died, and what failed,
+  // is looked for all the same: of all that arrives nothing may be what is waited for.
+  if (events > 0) job.polls.idle_since_ns = 0;
+  if (job.requests.in_use() == 0) {
+    job.polls = {};
+  } else if (++job.polls.turns >= job.polls.turns_per_look) {
+    look_around(job);
+  }
+  if (events == 0 && job.nodes.crowded()) sched_yield();
+  return events;
+}
+
+esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
+                    esp_request** request) {
+  if (!started) {
+    release_request(job, *pending);
+    return fail(job, started.error());
+  }
+  if (request != nullptr) *request = pending;
+  if (started->done) {
+    if (pending->notify.callback != nullptr) {
+      pending->status = started->status;
+      job.deferred.add(*pending);
+    } else {
+      finish_request(pending, started->status);
+    }
+  }
+  return ESP_OK;
+}
+
+}  // namespace espalier::api
+
+namespace {
+
+bool is_done(const esp_request& request) noexcept {
+  return request.done.load(std::memory_order_acquire) != 0;
+}
+
+esp_status collect(esp_request** handle) {
+  esp_request* request = *handle;
+  esp_job& job = *request->job;
+  const esp_status status = request->status.code();
+  *handle = nullptr;
+  if (request == &job.completed) return ESP_OK;
+  api::on_owner(job, [&] { api::release_request(job, *request); });
+  return status;
+}
+
+// The only one that is open; nullptr: there are several, of which any may end the wait.
+esp_request* only_one(esp_request** requests, size_t count) noexcept {
+  esp_request* only = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == nullptr) continue;
+    if (only != nullptr) return nullptr;
+    only = requests[i];
+  }
+  return only;
+}
+
+constexpr size_t kNone = ~size_t{0};
+
+// Position of one that is done.
+size_t find_done(esp_request** requests, size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] != nullptr && is_done(*requests[i])) return i;
+  }
+  return kNone;
+}
+
+bool all_null(esp_request** requests, size_t count) noexcept {
+  return std::all_of(requests, requests + count, [](auto* request) { return request == nullptr; });
+}
+
+// Drives the jobs of those that are open, once.
+void poll_open(esp_request** requests, size_t count) noexcept {
+  const esp_job* driven = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == nullptr || requests[i]->job == driven || is_done(*requests[i])) continue;
+    esp_job& job = *requests[i]->job;
+    driven = &job;
+    if (!job.threaded && !job.worker->in_progress()) (void)api::poll_once(job);
+  }
+}
+
+// Until one is done; kNone: all are NULL.
+esp_status wait_for_one(esp_request** requests, size_t count, size_t& found) {
+  found = find_done(requests, count);
+  esp_job* job = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] != nullptr) job = requests[i]->job;
+  }
+  if (job == nullptr) return ESP_OK;
+  if (found == kNone) {
+    if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
+    if (esp_request* only = only_one(requests, count)) {
+      only->awaited.store(true, std::memory_order_relaxed);  // until its end
+    }
+    api::wait_until(
+        *job, [&] { return (found = find_done(requests, count)) != kNone; }, nullptr);
+  }
+  api::flush(*job);
+  return ESP_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+esp_status esp_request_test(esp_request** request, int* done) {
+  if (request == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
+  *done = 1;
+  if (*request == nullptr) return ESP_OK;
+  esp_job& job = *(*request)->job;
+  if (!is_done(**request) && !job.threaded && !job.worker->in_progress()) {
+    (void)api::poll_once(job);
+  }
+  if (!is_done(**request)) {
+    *done = 0;
+    return ESP_IN_PROGRESS;
+  }
+  return collect(request);
+}
+
+esp_status esp_request_wait(esp_request** request) {
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  if (*request == nullptr) return ESP_OK;
+  esp_request& pending = **request;
+  esp_job& job = *pending.job;
+  if (!is_done(pending)) {
+    if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
+    pending.awaited.store(true, std::memory_order_relaxed);  // until its end
+    api::wait_until(
+        job, [&] { return is_done(pending); }, &pending.done);
+  }
+  api::flush(job);
+  return collect(request);
+}
+
+esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index) {
+  if (index == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  *index = -1;
+  size_t found = kNone;
+  const esp_status status = wait_for_one(requests, count, found);
+  if (status != ESP_OK || found == kNone) return status;
+  *index = static_cast<int>(found);
+  return collect(&requests[found]);
+}
+
+esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indices,
+                                 esp_status* statuses, size_t* completed) {
+  if (completed == nullptr) return ESP_ERR_ARGUMENT;
+  *completed = 0;
+  if ((requests == nullptr || indices == nullptr) && count > 0) return ESP_ERR_ARGUMENT;
+  size_t found = kNone;
+  esp_status first = wait_for_one(requests, count, found);
+  if (first != ESP_OK || found == kNone) return first;
+  for (size_t i = found; i < count; ++i) {
+    if (requests[i] == nullptr || !is_done(*requests[i])) continue;
+    const esp_status status = collect(&requests[i]);
+    if (first == ESP_OK) first = status;
+    if (statuses != nullptr) statuses[*completed] = status;
+    indices[(*completed)++] = static_cast<int>(i);
+  }
+  return first;
+}
+
+esp_status esp_request_test_any(esp_request** requests, size_t count, int* index, int* done) {
+  if (index == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  *index = -1;
+  size_t found = find_done(requests, count);
+  if (found == kNone) {
+    poll_open(requests, count);
+    found = find_done(requests, count);
+  }
+  *done = found != kNone || all_null(requests, count) ? 1 : 0;
+  if (*done == 0) return ESP_IN_PROGRESS;
+  if (found == kNone) return ESP_OK;
+  *index = static_cast<int>(found);
+  return collect(&requests[found]);
+}
+
+esp_status esp_request_test_all(esp_request** requests, size_t count, int* done) {
+  if (done == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  poll_open(requests, count);
+  *done = std::all_of(requests, requests + count,
+                      [](auto* request) { return request == nullptr || is_done(*request); });
+  if (*done == 0) return ESP_IN_PROGRESS;
+  esp_status first = ESP_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const esp_status status = requests[i] != nullptr ? collect(&requests[i]) : ESP_OK;
+    if (first == ESP_OK) first = status;
+  }
+  return first;
+}
+
+esp_status esp_request_wait_all(esp_request** requests, size_t count) {
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  esp_status first = ESP_OK;
+  for (size_t i = 0; i < count; ++i) {
+    const esp_status status = esp_request_wait(&requests[i]);
+    if (first == ESP_OK) first = status;
+    if (status == ESP_ERR_STATE && requests[i] != nullptr) return status;  // inside a callback
+  }
+  return first;
+}
+
+}  // extern "C"

@@ -1,0 +1,159 @@
+// What the engine says about itself: trace subjects and mismatch texts.
+// path: slow (texts), data (subjects)
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coll/engine/engine.hpp"
+
+namespace espalier {
+
+TraceKind trace_kind(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::kBarrier:
+      return TraceKind::kBarrier;
+    case Collective::kBcast:
+      return TraceKind::kBcast;
+    case Collective::kReduce:
+      return TraceKind::kReduce;
+    case Collective::kAllreduce:
+      return TraceKind::kAllreduce;
+    case Collective::kPointToPoint:
+      return TraceKind::kPointToPoint;
+  }
+  return TraceKind::kMark;
+}
+
+TraceSubject subject(const Instance& instance) noexcept {
+  TraceSubject s;
+  s.team = static_cast<std::uint16_t>(instance.team->id);
+  s.sequence = static_cast<std::uint32_t>(instance.sequence);
+  s.value = static_cast<std::uint32_t>(instance.call.bytes());
+  if (instance.call.collective == Collective::kPointToPoint) {
+    // Counted per peer, channel and direction.
+    s.vertex = instance.channel;
+    s.index = instance.plan->vertices.front().action == Action::kRecv ? 1 : 0;
+    s.peer = instance.team->members[static_cast<std::size_t>(instance.call.root)];
+  }
+  return s;
+}
+
+namespace {
+
+TraceKind segment_kind(const Vertex& vertex) noexcept {
+  if (vertex.action == Action::kPublish) return TraceKind::kPublish;
+  return vertex.action == Action::kSend ? TraceKind::kSend : TraceKind::kRecv;
+}
+
+TraceSubject segment_subject(const Instance& instance, std::uint16_t number,
+                             std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  TraceSubject s = subject(instance);
+  if (instance.call.collective != Collective::kPointToPoint) s.vertex = number;
+  s.index = index;
+  if (vertex.action != Action::kPublish) {
+    s.peer = instance.team->members[static_cast<std::size_t>(plan.peer(vertex, index))];
+  }
+  s.value = static_cast<std::uint32_t>(plan.length_elements(vertex, index) *
+                                       plan.partition.element_bytes);
+  return s;
+}
+
+}  // namespace
+
+void trace_post(Trace& trace, const Instance& instance, std::uint16_t vertex, std::uint32_t index,
+                Posted posted, std::uint64_t begin_ns) noexcept {
+  if (posted == Posted::kRetry) return;  // Nothing happened.
+  const TraceKind kind = segment_kind(instance.plan->vertices[vertex]);
+  const TraceSubject s = segment_subject(instance, vertex, index);
+  trace.begin_at(kind, s, begin_ns);
+  if (posted == Posted::kDone) trace.end(kind, s);
+}
+
+void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex, std::uint32_t index,
+               TracePhase phase) noexcept {
+  const TraceKind kind = segment_kind(instance.plan->vertices[vertex]);
+  const TraceSubject s = segment_subject(instance, vertex, index);
+  if (phase == TracePhase::kCancel) {
+    trace.cancel(kind, s);
+  } else {
+    trace.end(kind, s);
+  }
+}
+
+Status as_told(Status reported) noexcept {
+  return reported.code() == ESP_ERR_MISMATCH ? Status(ESP_ERR_MISMATCH) : reported;
+}
+
+std::string explain_report(Status reported) {
+  std::string text =
+      fmt::format("another member gave up first: {}", esp_status_text(reported.code()));
+  if (as_told(reported).rank() != kNoRank) text += fmt::format(" (rank {})", reported.rank());
+  return text;
+}
+
+std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes) {
+  return fmt::format(
+      "point-to-point: rank {} sent a message of another size on channel {} than the {} bytes "
+      "expected here",
+      other, channel, expected_bytes);
+}
+
+std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature ours, theirs;
+  if (!find_difference(team, sequence, member, ours, theirs)) {
+    if (other == kNoRank) {
+      return fmt::format(
+          "operation {} on team {}: members called different things, as another of them has "
+          "found; this rank called {}",
+          team.sequence, team.id, mine.to_text());
+    }
+    return fmt::format(
+        "operation {} on team {}: rank {} called something else, at some time, where this rank "
+        "called {}",
+        team.sequence, team.id, other, mine.to_text());
+  }
+  const std::string text = theirs.to_text();
+  return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
+                     sequence, team.id, team.members[static_cast<std::size_t>(member)], text,
+                     text == ours.to_text() ? " with other options (or the non-blocking form)" : "",
+                     ours.to_text());
+}
+
+std::vector<int> partners(const Instance& instance) {
+  std::vector<int> members;
+  const auto add = [&](std::int32_t member) {
+    if (std::find(members.begin(), members.end(), member) == members.end()) {
+      members.push_back(member);
+    }
+  };
+  for (std::size_t v = 0; v < instance.states.size(); ++v) {
+    const Vertex& vertex = instance.plan->vertices[v];
+    const VertexState& state = instance.states[v];
+    const bool talks = state.recvs != nullptr || state.sends != nullptr;
+    if (!talks || state.base >= vertex.count) continue;
+    // Any reader of a publication may be the one that is late.
+    for (const std::int32_t reader : vertex.peers) add(reader);
+    if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
+  }
+  return members;
+}
+
+bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
+                     CallSignature& theirs) noexcept {
+  const std::uint64_t depth = std::min<std::uint64_t>(team.sequence, Board::kCalls);
+  for (sequence = team.sequence - depth + 1; sequence <= team.sequence; ++sequence) {
+    if (!team.read_call(team.rank, sequence, mine)) continue;
+    member = -1;
+    team.for_each_known([&](int other) {
+      if (member < 0 && team.read_call(other, sequence, theirs) && theirs != mine) member = other;
+    });
+    if (member >= 0) return true;
+  }
+  return false;
+}
+
+}  // namespace espalier

@@ -1,0 +1,378 @@
+#include "coll/engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "core/plant.hpp"
+
+namespace espalier {
+namespace {
+
+// Bit b: is index begin + b of the vertex complete (or outside its index space)?
+std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
+                            std::uint32_t count) noexcept {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const std::int64_t ahead = static_cast<std::int64_t>(state.base) - begin;
+  std::uint64_t mask = 0;
+  if (ahead >= 64) {
+    mask = kAll;
+  } else if (ahead > 0) {
+    mask = state.done << ahead | (kAll >> (64 - ahead));
+  } else if (ahead > -64) {
+    mask = state.done >> -ahead;
+  }
+  const std::int64_t left = static_cast<std::int64_t>(count) - begin;
+  if (left <= 0) {
+    mask = kAll;
+  } else if (left < 64) {
+    mask |= kAll << left;
+  }
+  if (begin < 0) mask |= begin <= -64 ? kAll : kAll >> (64 + begin);
+  return mask;
+}
+
+}  // namespace
+
+Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
+  const PlanKey key = PlanKey::of(call);
+  if (PlanEntry* known = team.plans.find(key)) {
+    ++counters_.plans_reused;
+    return known;
+  }
+  PlanRequest base;
+  base.collective = call.collective;
+  base.rank = team.rank;
+  base.size = team.size();
+  base.root = call.root;
+  base.elements = call.count;
+  base.element_bytes = call.element_bytes;
+  base.commutative = call.combiner.commutative();
+  base.nodes.nodes = team.layout();
+  auto request = resolve(call.options, base, tuning_);
+  if (!request) return request.error();
+  request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
+  auto plan = make_plan(*request);
+  if (!plan) return plan.error();
+  ++counters_.plans_built;
+  if (log_ != nullptr && team.rank == 0) {
+    log_->debug("{} of {} bytes on team {}: {}", collective_name(call.collective),
+                call.count * call.element_bytes, team.id, plan->algorithm);
+  }
+  return &team.plans.add(key, std::move(*plan));
+}
+
+Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
+  PlanKey key;
+  key.collective = Collective::kPointToPoint;
+  key.root = flow.peer * 2 + (flow.direction == Direction::kReceive ? 1 : 0);
+  key.count = flow.bytes;
+  if (PlanEntry* known = team.plans.find(key)) return known;
+  Plan plan;
+  plan.collective = Collective::kPointToPoint;
+  plan.algorithm = "flow";
+  plan.rank = team.rank;
+  plan.size = team.size();
+  plan.partition = partition(team, flow.peer, flow.bytes);
+  Vertex vertex;
+  const bool receive = flow.direction == Direction::kReceive;
+  vertex.action = receive ? Action::kRecv : Action::kSend;
+  (receive ? vertex.dst : vertex.src) = Place::kOutput;
+  vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
+  vertex.peer = flow.peer;
+  vertex.count = vertex.inner = plan.partition.pieces;
+  plan.vertices.push_back(vertex);
+  plan.finish();
+  ++counters_.plans_built;
+  return &team.plans.add(key, std::move(plan));
+}
+
+// Before anything is entered: the same call may be made once more.
+Error Engine::no_memory() {
+  return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+}
+
+Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
+  auto entry = plan_for(team, call);
+  if (!entry) return entry.error();
+  Instance* instance = team.plans.take(**entry);
+  if (instance == nullptr) return no_memory();
+  team.enter(call.signature());
+  Instance prototype;
+  prototype.team = &team;
+  prototype.call = call;
+  prototype.sequence = team.sequence;
+  prototype.signature = static_cast<std::uint32_t>(team.history);
+  prototype.finish = finish;
+  return launch(*instance, prototype);
+}
+
+Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
+  auto entry = plan_for_flow(team, flow);
+  if (!entry) return entry.error();
+  Instance* instance = team.plans.take(**entry);
+  if (instance == nullptr) return no_memory();
+  PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
+  Instance prototype;
+  prototype.team = &team;
+  prototype.call.collective = Collective::kPointToPoint;
+  prototype.call.output = flow.buffer;
+  prototype.call.count = flow.bytes;
+  prototype.call.root = flow.peer;
+  prototype.sequence = flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
+  prototype.signature = flow_signature(flow.bytes);
+  prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
+  prototype.finish = finish;
+  return launch(*instance, prototype);
+}
+
+Engine::Started Engine::launch(Instance& instance, const Instance& prototype) noexcept {
+  instance.engine = this;
+  instance.team = prototype.team;
+  instance.call = prototype.call;
+  instance.sequence = prototype.sequence;
+  instance.signature = prototype.signature;
+  instance.channel = prototype.channel;
+  instance.finish = prototype.finish;
+  instance.status = {};
+  instance.ended = instance.ready = instance.stalled = false;
+  instance.queued = 0;
+  instance.serial = ++started_;
+  instance.unfinished = 0;
+  Team& team = *instance.team;
+  instance.active_prev = nullptr;
+  instance.active_next = team.active;
+  if (team.active != nullptr) team.active->active_prev = &instance;
+  team.active = &instance;
+  ++counters_.operations;
+  if (trace_.enabled()) trace_.begin(trace_kind(instance.call.collective), subject(instance));
+  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+  for (std::uint16_t v = 0; v < vertices; ++v) {
+    VertexState& state = instance.states[v];
+    state.base = 0;
+    state.done = state.posted = 0;
+    state.queued = state.stalled = false;
+    if (instance.plan->vertices[v].count > 0) ++instance.unfinished;
+  }
+  // Receives were listed first by the plan makers; the stack is worked from its top.
+  for (std::uint16_t v = vertices; v-- > 0;) {
+    queue_vertex(instance, v);
+  }
+  (void)run(instance);
+  if (instance.status.ok() && instance.unfinished > 0) return Started{};
+  if (!instance.status.ok() && inquires(instance)) return Started{};
+  instance.finish = {};
+  if (settle(instance)) return Started{true, team.fault};
+  instance.finish = prototype.finish;
+  return Started{};
+}
+
+// Ends an instance that has nothing left to do or has failed. A member that has given up has its
+// buffers back: what was read from them since must not count, and reading them may have failed.
+bool Engine::settle(Instance& instance) noexcept {
+  Team& team = *instance.team;
+  if (instance.status.ok() && instance.unfinished > 0) return false;
+  const bool blameless =
+      ESP_PLANT(17, instance.status.ok() || instance.status.code() == ESP_ERR_SYSTEM,
+                instance.status.code() == ESP_ERR_SYSTEM) ||
+      instance.status.code() == ESP_ERR_PEER_DIED;
+  if (team.board && blameless && !team.board.reported().ok()) {
+    instance.status = as_told(team.board.reported());
+  }
+  if (instance.status.ok()) {
+    end(instance);
+  } else if (inquires(instance)) {
+    return false;
+  } else {
+    fail(team, instance.status, explain(instance));
+  }
+  return true;
+}
+
+// On one node everybody's calls can be read. A member of another node is asked before the team
+// fails, so that the text can say what it called.
+bool Engine::inquires(const Instance& instance) noexcept {
+  const Status status = instance.status;
+  Team& team = *instance.team;
+  if (status.code() != ESP_ERR_MISMATCH || instance.channel != 0) return false;
+  if (listener_ == nullptr || team.nodes() == nullptr) return false;
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  if (find_difference(team, sequence, member, mine, theirs)) return false;
+  return listener_->inquire(team, status.rank());
+}
+
+void Engine::look_again(Team& team) noexcept {
+  for (Instance* i = team.active; i != nullptr; i = i->active_next) {
+    if (!i->status.ok()) make_ready(*i);
+  }
+}
+
+void Engine::queue_vertex(Instance& instance, std::uint16_t vertex) noexcept {
+  VertexState& state = instance.states[vertex];
+  if (state.queued) return;
+  state.queued = true;
+  instance.queue[instance.queued++] = vertex;
+}
+
+void Engine::make_ready(Instance& instance) noexcept {
+  if (instance.ready) return;
+  instance.ready = true;
+  instance.next = ready_;
+  ready_ = &instance;
+}
+
+int Engine::progress() noexcept {
+  int events = 0;
+  // What stalled gets another try; what stalls again goes to the list anew.
+  Instance* stalled = std::exchange(stalled_, nullptr);
+  while (stalled != nullptr) {
+    Instance* instance = stalled;
+    stalled = std::exchange(instance->stalled_next, nullptr);
+    instance->stalled = false;
+    const auto vertices = static_cast<std::uint16_t>(instance->states.size());
+    for (std::uint16_t v = 0; v < vertices; ++v) {
+      if (ESP_PLANT(4, false, instance->queued > 0)) break;
+      if (std::exchange(instance->states[v].stalled, false)) queue_vertex(*instance, v);
+    }
+    make_ready(*instance);
+  }
+  while (ready_ != nullptr) {
+    Instance* instance = ready_;
+    ready_ = std::exchange(instance->next, nullptr);
+    instance->ready = false;
+    events += run(*instance);
+    if (settle(*instance)) ++events;
+  }
+  if (!failed_.empty()) [[unlikely]] {
+    events += tell_failed();
+  }
+  return events;
+}
+
+int Engine::tell_failed() noexcept {
+  const auto failed = std::exchange(failed_, {});
+  for (const auto& [finish, status] : failed) finish.function(finish.context, status);
+  return static_cast<int>(failed.size());
+}
+
+// Posts everything that is possible now. Returns how much was.
+int Engine::run(Instance& instance) noexcept {
+  int events = 0;
+  while (instance.queued > 0 && instance.status.ok()) {
+    events += look_at(instance, instance.queue[--instance.queued]);
+  }
+  return events;
+}
+
+// A vertex that could post more lets the others go first: the children of a rank are served segment
+// by segment, not window by window. While it is looked at it counts as queued.
+int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  VertexState& state = instance.states[number];
+  int events = 0;
+  std::uint64_t possible = startable(instance, vertex, state);
+  while (possible != 0) {
+    const std::uint32_t index = state.base + static_cast<std::uint32_t>(std::countr_zero(possible));
+    if (state.recvs != nullptr && state.recvs[index % state.slots].busy) break;
+    const Posted posted = post(instance, number, index);
+    if (posted == Posted::kRetry) {
+      state.stalled = true;
+      if (!std::exchange(instance.stalled, true)) {
+        instance.stalled_next = stalled_;
+        stalled_ = &instance;
+      }
+      break;
+    }
+    ++events;
+    state.posted |= std::uint64_t{1} << (index - state.base);
+    if (posted == Posted::kDone) mark(instance, number, index);
+    if (!instance.status.ok()) break;
+    possible = startable(instance, vertex, state);
+    if (possible != 0 && instance.queued > 0) {
+      queue_last(instance, number);
+      return events;
+    }
+  }
+  state.queued = false;
+  return events;
+}
+
+// Beneath all others. A rank has few children: moving what waits is cheaper than a ring.
+void Engine::queue_last(Instance& instance, std::uint16_t vertex) noexcept {
+  std::uint16_t* end = instance.queue + instance.queued++;
+  std::copy_backward(instance.queue, end, end + 1);
+  instance.queue[0] = vertex;
+}
+
+// Bit b: index base + b may be posted now.
+std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
+                                const VertexState& state) const noexcept {
+  const std::uint32_t left = vertex.count - state.base;
+  const std::uint32_t window =
+      std::min<std::uint32_t>({ESP_PLANT(1, vertex.window, vertex.window + 1U), left, 64});
+  if (window == 0) return 0;
+  std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
+  for (const Dependency& need : vertex.needs) {
+    if (possible == 0) break;
+    if (ESP_PLANT(2, false, need.shift > 1)) continue;
+    if (ESP_PLANT(27, false, instance.call.collective == Collective::kBarrier)) continue;
+    possible &=
+        complete_from(static_cast<std::int64_t>(state.base) - need.shift,
+                      instance.states[need.vertex], instance.plan->vertices[need.vertex].count);
+  }
+  return possible;
+}
+
+void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  VertexState& state = instance.states[number];
+  ESP_ASSERT(index >= state.base && index - state.base < 64);
+  state.done |= std::uint64_t{1} << (index - state.base);
+  const int completed = std::countr_one(state.done);
+  if (completed > 0) {
+    state.base += static_cast<std::uint32_t>(completed);
+    if (completed == 64) {
+      state.done = state.posted = 0;
+    } else {
+      state.done >>= completed;
+      state.posted >>= completed;
+    }
+    if (state.base == vertex.count) {
+      --instance.unfinished;
+    } else {
+      queue_vertex(instance, number);
+    }
+  }
+  // The queue is a stack: the first of them runs first, as the plan's maker wanted (a broadcast
+  // serves its largest subtree first).
+  for (auto fed = vertex.feeds.rbegin(); fed != vertex.feeds.rend(); ++fed) {
+    queue_vertex(instance, *fed);
+  }
+}
+
+void Engine::end(Instance& instance) noexcept {
+  Team& team = *instance.team;
+  if (team.blames_for == &instance) [[unlikely]] {
+    team.withdraw_blame();
+  }
+  if (trace_.enabled()) trace_.end(trace_kind(instance.call.collective), subject(instance));
+  if (instance.active_prev != nullptr) {
+    instance.active_prev->active_next = instance.active_next;
+  } else {
+    team.active = instance.active_next;
+  }
+  if (instance.active_next != nullptr) instance.active_next->active_prev = instance.active_prev;
+  // A vertex that stalled may have been posted since, by a completion that feeds it.
+  if (ESP_PLANT(10, instance.stalled || instance.ready, instance.ready)) [[unlikely]] {
+    drop_from_lists(instance);
+  }
+  const Finish finish = instance.finish;
+  const Status status = instance.status;
+  team.plans.give_back(instance);
+  if (finish.function != nullptr) finish.function(finish.context, status);
+}
+
+}  // namespace espalier

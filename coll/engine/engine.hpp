@@ -1,0 +1,156 @@
+// Engine: executes plans. On completion: mark the segment, post what became possible.
+//
+// Never recursive, never blocking; no allocation once a shape of call has been seen. A post that
+// finds a resource missing parks its vertex; it is tried again after the wires made progress.
+// Completions of the wires only mark and queue; run() does the rest, from progress() or from
+// start().
+//
+// Ownership: borrows worker state and teams; teams own their plans and instances.
+// Threads: owner. path: data
+#pragma once
+
+#include <vector>
+
+#include "coll/engine/instance.hpp"
+#include "coll/plan/choose.hpp"
+#include "coll/team/team.hpp"
+#include "core/counters.hpp"
+#include "core/log.hpp"
+#include "core/trace.hpp"
+#include "core/worker.hpp"
+
+namespace espalier {
+
+// What the trace says about an instance.
+TraceKind trace_kind(Collective collective) noexcept;
+TraceSubject subject(const Instance& instance) noexcept;
+// The span of a segment, from post to completion or withdrawal.
+[[gnu::cold]] void trace_post(Trace& trace, const Instance& instance, std::uint16_t vertex,
+                              std::uint32_t index, Posted posted, std::uint64_t begin_ns) noexcept;
+[[gnu::cold]] void trace_end(Trace& trace, const Instance& instance, std::uint16_t vertex,
+                             std::uint32_t index, TracePhase phase) noexcept;
+
+// The first operation, as far back as the board goes, that a member has called differently from
+// this rank. An operation that was complete here (a root's broadcast) may have been a mismatch
+// elsewhere.
+bool find_difference(const Team& team, std::uint64_t& sequence, int& member, CallSignature& mine,
+                     CallSignature& theirs) noexcept;
+// "rank 3 called <its call> where this rank called <that>". `other`: whom to blame when the board
+// does not tell any more.
+// `other`: its history differs from this rank's; kNoRank: others have found a difference.
+std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
+// "another member gave up first: <why> (rank 3)", of what it has reported.
+std::string explain_report(Status reported);
+// What another member's report says about this rank's operations. Of a mismatch: not who called
+// something else than this rank, because whoever reports it may itself be the one.
+Status as_told(Status reported) noexcept;
+// Of point-to-point: what `other` sent is not of the size that this rank expects.
+std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes);
+// Members with which the instance has yet to exchange segments. path: slow
+std::vector<int> partners(const Instance& instance);
+
+// For teams on several nodes.
+class FailureListener {
+ public:
+  // The team has failed here; what was under way on it still is. `first`: nobody else on this node
+  // has reported it before.
+  virtual void failed(Team& team, bool first) noexcept = 0;
+  // That rank called something else than this one; kNoRank: one of those that the report on the
+  // board is about has. True: they have been asked what, wait a moment.
+  virtual bool inquire(Team& team, Rank rank) noexcept = 0;
+
+ protected:
+  ~FailureListener() = default;
+};
+
+class Engine final : public Agent {
+ public:
+  Engine(Counters& counters, Trace& trace, const Tuning& tuning) noexcept
+      : counters_(counters), trace_(trace), tuning_(tuning) {}
+
+  // Whether an operation was already complete when the starting call returned: then `status` is
+  // its result and `finish` does not fire. Otherwise it fires once, from progress().
+  struct Started {
+    bool done = false;
+    Status status;
+  };
+
+  // Enters and starts a collective. An error means that nothing was started or entered.
+  Result<Started> start(Team& team, const Call& call, const Finish& finish);
+
+  // One direction of a point-to-point flow.
+  enum class Direction : std::uint8_t { kSend, kReceive };
+  struct Flow {
+    Direction direction = Direction::kSend;
+    void* buffer = nullptr;  // only read when sending
+    std::uint64_t bytes = 0;
+    int peer = 0;  // team rank
+    unsigned channel = 0;
+  };
+  Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
+
+  int progress() noexcept override;
+  // More is known about what failed but has not ended: see FailureListener::inquire.
+  void look_again(Team& team) noexcept;
+
+  // Ends everything under way on the team with this status, for good.
+  void fail(Team& team, Status status, std::string text) noexcept;
+  // The same when the job is finalized: the others are told only if a collective was under way, or
+  // a message to one of them.
+  void cancel(Team& team) noexcept;
+
+  void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
+  // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
+  void set_log(const Log* log) noexcept { log_ = log; }
+
+  Trace& trace() noexcept { return trace_; }
+  // The segments of a point-to-point message, however it is sent or received.
+  Partition partition(const Team& team, int peer, std::uint64_t bytes) const noexcept {
+    const bool between_nodes = bytes > tuning_.flow_segment_bytes_min && team.is_remote(peer);
+    return flow_partition(bytes, team.segment_limit, tuning_, between_nodes);
+  }
+
+ private:
+  Result<PlanEntry*> plan_for(Team& team, const Call& call);
+  Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
+  static Error no_memory();
+  Started launch(Instance& instance, const Instance& prototype) noexcept;
+  void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
+  static void queue_last(Instance& instance, std::uint16_t vertex) noexcept;
+  void make_ready(Instance& instance) noexcept;
+  int run(Instance& instance) noexcept;
+  int look_at(Instance& instance, std::uint16_t number) noexcept;
+  std::uint64_t startable(const Instance& instance, const Vertex& vertex,
+                          const VertexState& state) const noexcept;
+  Posted post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Store store_of(const Instance& instance, const Vertex& vertex) const noexcept;
+  void combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  bool settle(Instance& instance) noexcept;
+  [[gnu::cold]] bool inquires(const Instance& instance) noexcept;
+  void end(Instance& instance) noexcept;
+  void withdraw(Instance& instance) noexcept;
+  void withdraw_all(Team& team) noexcept;
+  int tell_failed() noexcept;
+  void note_failure(Instance& instance, Status status) noexcept;
+  void drop_from_lists(Instance& instance) noexcept;
+  std::string explain(const Instance& instance) const;
+  static void on_send(Completion& op, Status status) noexcept;
+  static void on_recv(Completion& op, Status status) noexcept;
+  std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
+                    std::uint32_t index) const noexcept;
+
+  Counters& counters_;
+  Trace& trace_;
+  Tuning tuning_;
+  FailureListener* listener_ = nullptr;
+  const Log* log_ = nullptr;
+  Instance* ready_ = nullptr;
+  std::uint64_t started_ = 0;
+  Instance* stalled_ = nullptr;
+  std::vector<std::pair<Finish, Status>> failed_;  // still to be told, from progress()
+};
+
+}  // namespace espalier

@@ -1,0 +1,309 @@
+// Engine: what the actions of a plan do, and how operations end badly.
+// path: data (posts), slow (failure)
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "coll/engine/engine.hpp"
+#include "core/copy.hpp"
+#include "core/open_files.hpp"
+#include "core/plant.hpp"
+
+namespace espalier {
+
+std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
+                          std::uint32_t index) const noexcept {
+  const Plan& plan = *instance.plan;
+  if (place == Place::kAccumulator) place = index < vertex.inner ? Place::kInput : Place::kOutput;
+  if (place == Place::kScratch) {
+    const std::uint64_t slot_bytes =
+        (plan.partition.piece_elements * plan.partition.element_bytes + 63) & ~std::uint64_t{63};
+    return instance.scratch + index % plan.scratch_slots * slot_bytes;
+  }
+  const void* base = place == Place::kInput ? instance.call.input : instance.call.output;
+  // The engine writes only where the plan says kOutput or kScratch.
+  return static_cast<std::byte*>(const_cast<void*>(base)) + plan.offset_bytes(vertex, index);
+}
+
+Posted Engine::post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  switch (instance.plan->vertices[number].action) {
+    case Action::kRecv:
+    case Action::kRecvView:
+      return post_recv(instance, number, index);
+    case Action::kSend:
+    case Action::kPublish:
+      return post_send(instance, number, index);
+    case Action::kCombine:
+      combine(instance, number, index);
+      return Posted::kDone;
+  }
+  return Posted::kDone;
+}
+
+Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  Team& team = *instance.team;
+  VertexState& state = instance.states[number];
+  SendSlot& slot = state.sends[index % state.slots];
+  slot.index = index;
+  slot.on_complete = on_send;
+  Send send;
+  send.segment.flow = FlowId(team.id, instance.channel + vertex.channel,
+                             ESP_PLANT(12, instance.sequence, instance.sequence % 4));
+  send.segment.ordinal = ESP_PLANT(3, plan.ordinal(vertex, index), index);
+  send.segment.total = vertex.inner;
+  send.segment.signature = instance.signature;
+  send.data = locate(instance, vertex.src, vertex, index);
+  send.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
+  send.flow_bytes = plan.partition.elements * plan.partition.element_bytes;
+  send.synchronous = vertex.synchronous;
+  send.to_view = vertex.src != Place::kOutput;
+  const std::uint64_t begin_ns = trace_.now_ns();
+  Posted posted;
+  if (vertex.action == Action::kSend) {
+    const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+    send.segment.peer = team.members[member];
+    posted = team.wire_to(member).send(send, slot);
+  } else {
+    // Ranks of the job, translated once per instance block.
+    posted = team.wire_to(static_cast<std::size_t>(vertex.peers.front()))
+                 .publish(send, instance.entry->publish_ranks(number, team), slot);
+  }
+  slot.pending = posted == Posted::kPending;
+  if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
+  return posted;
+}
+
+Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  Team& team = *instance.team;
+  VertexState& state = instance.states[number];
+  RecvSlot& slot = state.recvs[index % state.slots];
+  slot.index = index;
+  slot.on_complete = on_recv;
+  slot.busy = true;
+  slot.status = {};
+  slot.dst = vertex.action == Action::kRecv ? locate(instance, vertex.dst, vertex, index) : nullptr;
+  slot.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
+  const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+  SegmentId segment;
+  segment.peer = team.members[member];
+  segment.flow = FlowId(team.id, instance.channel + vertex.channel,
+                        ESP_PLANT(12, instance.sequence, instance.sequence % 4));
+  segment.ordinal = plan.ordinal(vertex, index);
+  segment.total = vertex.inner;
+  segment.signature = instance.signature;
+  const std::uint64_t begin_ns = trace_.now_ns();
+  const Posted posted = team.wire_to(member).recv(segment, state.slots, slot);
+  if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
+  if (posted == Posted::kDone) {
+    if (vertex.action == Action::kRecv) slot.busy = false;
+    if (!slot.status.ok()) note_failure(instance, slot.status);
+  }
+  return posted;
+}
+
+void Engine::on_send(Completion& op, Status status) noexcept {
+  auto& slot = static_cast<SendSlot&>(op);
+  Instance& instance = *slot.instance;
+  slot.pending = false;
+  if (!status.ok()) instance.engine->note_failure(instance, status);
+  Trace& trace = instance.engine->trace_;
+  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
+  instance.engine->mark(instance, slot.vertex, slot.index);
+  instance.engine->make_ready(instance);
+}
+
+void Engine::on_recv(Completion& op, Status status) noexcept {
+  auto& slot = static_cast<RecvSlot&>(op);
+  Instance& instance = *slot.instance;
+  const Vertex& vertex = instance.plan->vertices[slot.vertex];
+  if (vertex.action == Action::kRecv) slot.busy = false;
+  if (ESP_PLANT(19, !status.ok(), !status.ok() && slot.index == 0)) {
+    instance.engine->note_failure(instance, status);
+  }
+  Trace& trace = instance.engine->trace_;
+  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
+  instance.engine->mark(instance, slot.vertex, slot.index);
+  instance.engine->make_ready(instance);
+}
+
+// Only what nobody of this plan reads again, and is not in the caches as an operand: the result of
+// a reduction's root.
+Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
+  const Call& call = instance.call;
+  if (vertex.dst != Place::kOutput || call.collective != Collective::kReduce) return Store::kCached;
+  const Partition& partition = instance.plan->partition;
+  const std::uint64_t limit = tuning_.past_cache_bytes;
+  const bool is_long = limit > 0 && partition.elements * partition.element_bytes >= limit;
+  const bool is_new = call.input != call.output;
+  return is_long && is_new && call.combiner.can_store_past() ? Store::kPastCaches : Store::kCached;
+}
+
+void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  std::size_t k = 0;
+  for (const Operand& operand : vertex.operands) {
+    if (operand.place == Place::kView) {
+      const VertexState& from = instance.states[operand.vertex];
+      instance.operands[k++] = from.recvs[index % from.slots].view;
+    } else {
+      instance.operands[k++] = locate(instance, operand.place, vertex, index);
+    }
+  }
+  if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
+  const std::uint64_t elements = plan.length_elements(vertex, index);
+  if (elements > 0) {
+    std::byte* dst = locate(instance, vertex.dst, vertex, index);
+    const std::uint64_t bytes = elements * plan.partition.element_bytes;
+    if (k == 1) {
+      if (dst != instance.operands[0]) {
+        copy_bytes(dst, instance.operands[0], bytes);
+      }
+    } else {
+      const Store store = store_of(instance, vertex);
+      instance.call.combiner.combine(dst, instance.operands, k, elements,
+                                     instance.team->user_scratch, store);
+      if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
+    }
+    ++counters_.combines;
+    counters_.combine_bytes += bytes * k;
+  }
+  for (const Operand& operand : vertex.operands) {
+    if (operand.place != Place::kView) continue;
+    VertexState& from = instance.states[operand.vertex];
+    RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
+    const auto member = static_cast<std::size_t>(plan.peer(plan.vertices[operand.vertex], index));
+    instance.team->wire_to(member).release(slot);
+    slot.busy = false;
+    queue_vertex(instance, operand.vertex);
+  }
+}
+
+void Engine::note_failure(Instance& instance, Status status) noexcept {
+  if (instance.status.ok()) instance.status = status;
+}
+
+// Takes every operation in flight back and gives every view back.
+void Engine::withdraw(Instance& instance) noexcept {
+  const Plan& plan = *instance.plan;
+  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+  for (std::uint16_t number = 0; number < vertices; ++number) {
+    const Vertex& vertex = plan.vertices[number];
+    VertexState& state = instance.states[number];
+    for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
+      if (state.sends != nullptr && state.sends[i].pending) {
+        Wire& wire = instance.team->wire_to(static_cast<std::size_t>(
+            vertex.action == Action::kPublish ? vertex.peers.front()
+                                              : plan.peer(vertex, state.sends[i].index)));
+        wire.cancel(static_cast<SendOp&>(state.sends[i]));
+        state.sends[i].pending = false;
+        if (trace_.enabled()) {
+          trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
+        }
+      }
+      if (state.recvs != nullptr && state.recvs[i].busy) {
+        Wire& wire = instance.team->wire_to(
+            static_cast<std::size_t>(plan.peer(vertex, state.recvs[i].index)));
+        wire.cancel(static_cast<RecvOp&>(state.recvs[i]));
+        wire.release(state.recvs[i]);
+        state.recvs[i].busy = false;
+        if (trace_.enabled()) {
+          trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
+        }
+      }
+    }
+  }
+}
+
+void Engine::drop_from_lists(Instance& instance) noexcept {
+  for (Instance** link = &ready_; *link != nullptr; link = &(*link)->next) {
+    if (*link != &instance) continue;
+    *link = std::exchange(instance.next, nullptr);
+    break;
+  }
+  for (Instance** link = &stalled_; *link != nullptr; link = &(*link)->stalled_next) {
+    if (*link != &instance) continue;
+    *link = std::exchange(instance.stalled_next, nullptr);
+    break;
+  }
+  instance.ready = instance.stalled = false;
+}
+
+void Engine::fail(Team& team, Status status, std::string text) noexcept {
+  if (team.fault.ok()) {
+    team.fault = status;
+    team.short_path = false;
+    team.fault_text = std::move(text);
+    const Rank me = team.members[static_cast<std::size_t>(team.rank)];
+    const bool first = !team.board || team.board.report(status, me);
+    for (Bell* bell : team.bells) Doorbell::ring(*bell);
+    if (listener_ != nullptr && team.nodes() != nullptr) listener_->failed(team, first);
+  }
+  withdraw_all(team);
+}
+
+void Engine::cancel(Team& team) noexcept {
+  // Nobody depends on what was only to be received here. But what is being sent may be read from
+  // memory that its user has back from now on.
+  bool told = false;
+  for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
+    told = told || i->channel == 0 || i->plan->vertices.front().action == Action::kSend;
+  }
+  if (told) {
+    fail(team, Status(ESP_ERR_CANCELED), "the job was finalized");
+    return;
+  }
+  if (team.fault.ok()) {
+    team.fault = Status(ESP_ERR_CANCELED);
+    team.fault_text = "the job was finalized";
+  }
+  team.short_path = false;
+  withdraw_all(team);
+}
+
+// Callbacks do not run here: this may be inside a starting call.
+void Engine::withdraw_all(Team& team) noexcept {
+  while (team.active != nullptr) {
+    Instance& instance = *team.active;
+    withdraw(instance);
+    drop_from_lists(instance);
+    if (instance.finish.function != nullptr) failed_.emplace_back(instance.finish, team.fault);
+    instance.finish = ESP_PLANT(5, Finish{}, instance.finish);
+    instance.status = team.fault;
+    end(instance);
+  }
+}
+
+// What to tell people about an operation that ended with instance.status.
+std::string Engine::explain(const Instance& instance) const {
+  const Status status = instance.status;
+  const std::string mine = instance.call.signature().to_text();
+  const Team& team = *instance.team;
+  if (status.code() == ESP_ERR_MISMATCH) {
+    if (instance.channel != 0 && team.board && !team.board.reported().ok()) {
+      return fmt::format("point-to-point: {} bytes: {}", instance.call.count,
+                         explain_report(status));
+    }
+    if (instance.channel != 0)
+      return explain_other_size(status.rank(), instance.channel - 256u, instance.call.count);
+    return explain_mismatch(team, instance.call.signature(), status.rank());
+  }
+  if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {
+    return fmt::format("rank {} died before {} (operation {} on team {}) had its data",
+                       status.rank(), mine, instance.sequence, team.id);
+  }
+  return fmt::format("{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
+                     esp_status_text(status.code()),
+                     status.rank() == kNoRank ? "" : fmt::format(", rank {}", status.rank()),
+                     status.error_number() == 0
+                         ? ""
+                         : fmt::format(", errno {}{}", status.error_number(),
+                                       open_files_hint(status.error_number())));
+}
+
+}  // namespace espalier

@@ -1,0 +1,146 @@
+#include "coll/engine/instance.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "coll/engine/engine.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t kAlign = 64;
+constexpr std::size_t up(std::size_t n) {
+  return (n + kAlign - 1) & ~(kAlign - 1);
+}
+
+bool is_send(const Vertex& v) {
+  return v.action == Action::kSend || v.action == Action::kPublish;
+}
+bool is_recv(const Vertex& v) {
+  return v.action == Action::kRecv || v.action == Action::kRecvView;
+}
+// Operation slots of a vertex: index i uses slot i % slots.
+std::size_t slots(const Vertex& v) {
+  return is_send(v) || is_recv(v) ? std::min<std::size_t>(v.window, std::max(v.count, 1U)) : 0;
+}
+
+// Where the parts of an instance's block begin.
+struct BlockLayout {
+  std::size_t states, send_slots, recvs, queue, operands, scratch, total;
+
+  explicit BlockLayout(const Plan& plan) {
+    std::size_t send_count = 0, recv_count = 0, operand_count = 1;
+    for (const Vertex& v : plan.vertices) {
+      if (is_send(v)) send_count += slots(v);
+      if (is_recv(v)) recv_count += slots(v);
+      operand_count = std::max(operand_count, v.operands.size());
+    }
+    states = up(sizeof(Instance));
+    send_slots = up(states + sizeof(VertexState) * plan.vertices.size());
+    recvs = up(send_slots + sizeof(SendSlot) * send_count);
+    queue = up(recvs + sizeof(RecvSlot) * recv_count);
+    operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
+    scratch = up(operands + sizeof(void*) * operand_count);
+    total = scratch + plan.scratch_slots * scratch_slot_bytes(plan);
+  }
+
+  static std::size_t scratch_slot_bytes(const Plan& plan) {
+    return up(plan.partition.piece_elements * plan.partition.element_bytes);
+  }
+};
+
+std::uint64_t bytes_of(const Plan& plan) {
+  std::uint64_t bytes = sizeof(PlanEntry) + sizeof(Vertex) * plan.vertices.size();
+  for (const Vertex& v : plan.vertices) {
+    bytes += 2 * sizeof(v.peers[0]) * v.peers.size();  // once as job ranks
+    bytes += sizeof(Operand) * v.operands.size() + sizeof(Dependency) * v.needs.size() +
+             sizeof(v.feeds[0]) * v.feeds.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PlanEntry::PlanEntry(const PlanKey& of, Plan made)
+    : key(of),
+      plan(std::move(made)),
+      plan_bytes(bytes_of(plan)),
+      instance_bytes(BlockLayout(plan).total) {}
+
+PlanEntry::~PlanEntry() {
+  ESP_ASSERT(in_use == 0);
+  while (free != nullptr) {
+    Instance* instance = free;
+    free = instance->next;
+    // Slots and states are trivially destructible by construction of their members.
+    ::operator delete(static_cast<void*>(instance), std::align_val_t{kAlign});
+  }
+}
+
+Instance* PlanEntry::take() {
+  if (free != nullptr) {
+    Instance* instance = free;
+    free = instance->next;
+    instance->next = nullptr;
+    ++in_use;
+    return instance;
+  }
+  const BlockLayout layout(plan);
+  void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
+  if (memory == nullptr) return nullptr;
+  auto* base = static_cast<std::byte*>(memory);
+  auto* instance = new (base) Instance;
+  auto* states = reinterpret_cast<VertexState*>(base + layout.states);
+  auto* send = reinterpret_cast<SendSlot*>(base + layout.send_slots);
+  auto* recv = reinterpret_cast<RecvSlot*>(base + layout.recvs);
+  for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
+    auto* state = new (states + v) VertexState;
+    const Vertex& vertex = plan.vertices[v];
+    state->slots = static_cast<std::uint16_t>(slots(vertex));
+    if (is_send(vertex)) state->sends = send;
+    if (is_recv(vertex)) state->recvs = recv;
+    for (std::size_t i = 0; i < slots(vertex); ++i) {
+      if (is_send(vertex)) {
+        new (send) SendSlot;
+        send->instance = instance;
+        send->vertex = static_cast<std::uint16_t>(v);
+        ++send;
+      } else {
+        new (recv) RecvSlot;
+        recv->instance = instance;
+        recv->vertex = static_cast<std::uint16_t>(v);
+        ++recv;
+      }
+    }
+  }
+  instance->states = {states, plan.vertices.size()};
+  instance->queue = reinterpret_cast<std::uint16_t*>(base + layout.queue);
+  instance->operands = reinterpret_cast<const void**>(base + layout.operands);
+  instance->scratch = base + layout.scratch;
+  instance->entry = this;
+  instance->plan = &plan;
+  ++in_use;
+  ++instances;
+  return instance;
+}
+
+std::span<const Rank> PlanEntry::publish_ranks(std::uint16_t vertex, const Team& team) {
+  if (ranks_of_vertex.empty()) ranks_of_vertex.resize(plan.vertices.size());
+  std::vector<Rank>& ranks = ranks_of_vertex[vertex];
+  if (ranks.empty()) {
+    for (const std::int32_t member : plan.vertices[vertex].peers) {
+      ranks.push_back(team.members[static_cast<std::size_t>(member)]);
+    }
+  }
+  return ranks;
+}
+
+void PlanEntry::give_back(Instance* instance) noexcept {
+  ESP_ASSERT(in_use > 0);
+  --in_use;
+  instance->next = free;
+  free = instance;
+}
+
+}  // namespace espalier

@@ -1,0 +1,107 @@
+// Instance: a plan bound to buffers and to a sequence number. Counters, bitmaps and the operations
+// in flight, in one block of memory whose size is a function of the plan; blocks are re-used, so a
+// call of a known shape allocates nothing.
+//
+// Index state of a vertex: all indices below `base` are complete; bit b of `done` / `posted` speaks
+// of index base + b. Only indices in [base, base + window) are ever posted, so index i owns the
+// operation slot i % window. Threads: owner. path: data
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coll/plan/plan.hpp"
+#include "coll/team/team.hpp"
+#include "core/wire.hpp"
+
+namespace espalier {
+
+class Engine;
+
+struct SendSlot : SendOp {
+  Instance* instance = nullptr;
+  std::uint16_t vertex = 0;
+  std::uint32_t index = 0;
+  bool pending = false;
+};
+
+struct RecvSlot : RecvOp {
+  Instance* instance = nullptr;
+  std::uint16_t vertex = 0;
+  std::uint32_t index = 0;
+  bool busy = false;  // from post until completed and, for a view, released
+};
+
+struct VertexState {
+  std::uint32_t base = 0;
+  std::uint64_t done = 0;
+  std::uint64_t posted = 0;
+  SendSlot* sends = nullptr;  // window entries, or
+  RecvSlot* recvs = nullptr;
+  std::uint16_t slots = 0;
+  bool queued = false;
+  bool stalled = false;  // a post answered kRetry
+};
+
+// How an operation tells its end: called once, from progress() (or at once by a start that may
+// complete immediately, see Engine::start).
+struct Finish {
+  using Function = void (*)(void* context, Status status) noexcept;
+  Function function = nullptr;
+  void* context = nullptr;
+};
+
+struct Instance {
+  Engine* engine = nullptr;
+  Team* team = nullptr;
+  PlanEntry* entry = nullptr;
+  const Plan* plan = nullptr;
+  Call call;
+  std::uint64_t sequence = 0;
+  std::uint32_t signature = 0;
+  std::uint32_t unfinished = 0;  // vertices with indices left
+  std::uint16_t channel = 0;  // base of the flows' channels: 0 collectives, 256 + c point-to-point
+  bool ready = false;         // in the engine's ready list
+  bool stalled = false;       // in the engine's stalled list
+  bool ended = false;
+  Status status;
+  Finish finish;
+  std::uint64_t serial = 0;  // of the start: tells uses of the same memory apart
+
+  std::span<VertexState> states;
+  std::uint16_t* queue = nullptr;  // stack of vertices to look at
+  std::uint32_t queued = 0;
+  const void** operands = nullptr;
+  std::byte* scratch = nullptr;
+
+  Instance* next = nullptr;  // ready or free list
+  Instance* stalled_next = nullptr;
+  Instance* active_next = nullptr;  // of the team
+  Instance* active_prev = nullptr;
+};
+
+// A plan with the memory of its instances.
+struct PlanEntry : ListNode {
+  PlanEntry(const PlanKey& of, Plan made);
+  ~PlanEntry();
+
+  PlanKey key;
+  Plan plan;
+  // The job ranks of a kPublish vertex.
+  std::span<const Rank> publish_ranks(std::uint16_t vertex, const Team& team);
+  std::vector<std::vector<Rank>> ranks_of_vertex;
+  Instance* free = nullptr;
+  std::uint32_t in_use = 0;
+  std::uint64_t plan_bytes = 0, instance_bytes = 0, instances = 0;
+
+  // What it holds, about.
+  std::uint64_t bytes() const noexcept { return plan_bytes + instances * instance_bytes; }
+  // nullptr: no memory.
+  Instance* take();
+  void give_back(Instance* instance) noexcept;
+};
+
+}  // namespace espalier

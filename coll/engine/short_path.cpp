@@ -1,0 +1,186 @@
+#include "coll/engine/short_path.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/copy.hpp"
+
+namespace espalier {
+namespace {
+
+// Operands combined per kernel call: more members than that are combined in several steps, the
+// partial result first, which keeps the order.
+constexpr std::size_t kBatch = 32;
+
+void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);  // One load, one store.
+  } else if (bytes > 0) {
+    copy_bytes(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+// Slots and pages are used again some operations later, and only when every member has entered an
+// operation after their last use.
+bool ShortPath::make_room(Team& team, Entered call, std::uint64_t depth) noexcept {
+  const std::uint64_t needed = call.sequence - depth + 1;
+  for (int member = 0; member < team.size(); ++member) {
+    if (team.board.has_entered(member, needed)) continue;
+    team.short_wait = needed;
+    team.short_call = call.sequence;
+    worker_.wait<4>([&] { return team.board.has_entered(member, needed) || team.failed(); });
+    team.short_wait = 0;
+    if (team.failed()) return false;
+  }
+  // The others may be further: ask again as late as possible.
+  std::uint64_t safe = call.sequence;
+  for (int member = 0; member < team.size(); ++member) {
+    while (safe > needed && !team.board.has_entered(member, safe)) --safe;
+  }
+  team.safe = safe;
+  return true;
+}
+
+void ShortPath::wake(Team& team) noexcept {
+  // The own bell among them is not armed.
+  for (Bell* bell : team.bells) {
+    if (Doorbell::ring(*bell)) ++worker_.counters().wakeups_sent;
+  }
+}
+
+[[gnu::always_inline]] inline bool ShortPath::put(Team& team, Entered call, const void* data,
+                                                  std::uint64_t bytes) noexcept {
+  // A local, because the compiler must assume that stores to the board change the team.
+  const std::uint64_t turn = team.board.turn(call.sequence);
+  const std::uint64_t depth = Board::depth(bytes);
+  if (call.sequence - team.safe >= depth && !make_room(team, call, depth)) [[unlikely]] {
+    return false;
+  }
+  Board::Slot& slot = team.board.slot(team.own_row(), call.sequence);
+  slot.history = call.history;
+  copy(team.board.payload(slot, team.own_row(), call.sequence, bytes), data, bytes);
+  slot.turn.store(turn, std::memory_order_release);
+  if (doorbell_.someone_sleeps()) [[unlikely]] {
+    wake(team);
+  }
+  return true;
+}
+
+bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcept {
+  const std::uint64_t turn = team.board.turn(call.sequence);
+  const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
+  team.short_wait = team.short_call = call.sequence;
+  worker_.wait<4>([&] { return arrived() || team.failed(); });
+  team.short_wait = 0;
+  return arrived();
+}
+
+// The payload of the member's slot of this operation; nullptr when the team has failed.
+[[gnu::always_inline]] inline const std::byte* ShortPath::get(Team& team, Entered call, int member,
+                                                              std::uint64_t bytes) noexcept {
+  const std::uint64_t turn = team.board.turn(call.sequence);
+  Board::Slot& slot = team.board.slot(member, call.sequence);
+  if (slot.turn.load(std::memory_order_acquire) != turn && !await(team, call, slot)) {
+    return nullptr;
+  }
+  if (slot.history != call.history) [[unlikely]] {
+    mismatch(team, call, member);
+    return nullptr;
+  }
+  return team.board.payload(slot, member, call.sequence, bytes);
+}
+
+// The histories differ: at this operation or at an earlier one.
+void ShortPath::mismatch(Team& team, Entered call, int member) noexcept {
+  const Rank other = team.members[static_cast<std::size_t>(member)];
+  CallSignature mine;
+  (void)team.board.read(team.own_row(), call.sequence, mine);
+  engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
+}
+
+bool ShortPath::barrier(Team& team) noexcept {
+  const Entered call(team);
+  if (!put(team, call, nullptr, 0)) return false;
+  for (int member = 0; member < team.size(); ++member) {
+    if (member != team.rank && get(team, call, member, 0) == nullptr) return false;
+  }
+  team.safe = call.sequence;
+  return true;
+}
+
+bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept {
+  const Entered call(team);
+  if (team.rank == root) return put(team, call, buffer, bytes);
+  announce(team);
+  const std::byte* payload = get(team, call, root, bytes);
+  if (payload == nullptr) return false;
+  copy(buffer, payload, bytes);
+  return true;
+}
+
+// Combines everybody's slot, and `own` as this rank's, into what.output, in rank order. Up to
+// kBatch members: written after everything has been read, so `own` may be the same memory.
+[[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Entered call, const void* own,
+                                                      const Reduction& what) noexcept {
+  const int size = team.size(), rank = team.own_row();
+  const void* operands[kBatch];
+  operands[rank] = own;
+  // From the neighbour on, so that not everybody begins with the same member's line.
+  for (int member = rank + 1 == size ? 0 : rank + 1; member != rank;
+       member = member + 1 == size ? 0 : member + 1) {
+    operands[member] = get(team, call, member, what.bytes);
+    if (operands[member] == nullptr) [[unlikely]]
+      return false;
+  }
+  if (what.count > 0) [[likely]] {
+    what.kernel(what.output, operands, static_cast<std::size_t>(size), what.count);
+  }
+  return true;
+}
+
+// In several steps: the output is written before this rank's input is read, which may be the same
+// memory. So it is read where it has been put.
+bool ShortPath::combine_many(Team& team, Entered call, const Reduction& what) noexcept {
+  const void* operands[kBatch];
+  std::size_t k = 0;
+  const int size = team.size();
+  Board::Slot& mine = team.board.slot(team.own_row(), call.sequence);
+  const std::byte* own = team.board.payload(mine, team.own_row(), call.sequence, what.bytes);
+  for (int member = 0; member < size; ++member) {
+    const void* operand = member == team.rank ? own : get(team, call, member, what.bytes);
+    if (operand == nullptr) return false;
+    operands[k++] = operand;
+    if (k < kBatch && member + 1 < size) continue;
+    if (what.count > 0) {
+      what.kernel(what.output, operands, k, what.count);
+    }
+    operands[0] = what.output;
+    k = 1;
+  }
+  return true;
+}
+
+bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
+  const Entered call(team);
+  if (team.rank != root) return put(team, call, what.input, what.bytes);
+  announce(team);
+  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, call, what.input, what);
+  return put(team, call, what.input, what.bytes) && combine_many(team, call, what);
+}
+
+bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
+  const Entered call(team);
+  if (!put(team, call, what.input, what.bytes)) [[unlikely]]
+    return false;
+  const bool few = static_cast<std::size_t>(team.size()) <= kBatch;
+  const bool combined =
+      few ? combine(team, call, what.input, what) : combine_many(team, call, what);
+  if (!combined) [[unlikely]]
+    return false;
+  team.safe = call.sequence;
+  return true;
+}
+
+}  // namespace espalier

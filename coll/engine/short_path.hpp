@@ -1,0 +1,74 @@
+// Short path: blocking operations of a few cache lines between the ranks of one node.
+//
+// No plan, no instance, no completion: a contribution is one slot of the team's board, a result is
+// what one reads there. An 8-byte broadcast is one line written by the root and read by the others.
+// Reductions combine the members' slots in rank order, so every rank gets the same bits.
+//
+// All functions: the caller has entered the operation (Team::enter). False: the team has failed
+// (Team::fault); otherwise the local part is complete. Threads: owner. path: short
+#pragma once
+
+#include "coll/engine/engine.hpp"
+#include "coll/team/team.hpp"
+#include "core/worker.hpp"
+
+namespace espalier {
+
+class ShortPath {
+ public:
+  // What a reduction does to bytes; made by the caller, who has checked it.
+  struct Reduction {
+    const void* input;
+    void* output;
+    std::uint64_t count;
+    std::uint64_t bytes;
+    CombineKernel kernel;  // user-defined operators take the engine
+  };
+
+  ShortPath(Worker& worker, Engine& engine, Doorbell& doorbell) noexcept
+      : worker_(worker), engine_(engine), doorbell_(doorbell) {}
+
+  // Do blocking calls of this size take the short path? All members answer alike. A barrier has 0
+  // bytes.
+  static bool takes(const Team& team, std::uint64_t bytes) noexcept {
+    return team.short_path && bytes <= team.board.short_bytes();
+  }
+
+  // After Team::enter, where the operation itself wakes nobody: a member that waits for a slot to
+  // be free, waits for the others to enter.
+  void announce(Team& team) noexcept {
+    if (doorbell_.someone_sleeps()) [[unlikely]] {
+      wake(team);
+    }
+  }
+
+  bool barrier(Team& team) noexcept;
+  bool bcast(Team& team, int root, void* buffer, std::uint64_t bytes) noexcept;
+  bool reduce(Team& team, int root, const Reduction& what) noexcept;
+  bool allreduce(Team& team, const Reduction& what) noexcept;
+
+ private:
+  // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
+  // Two words, which travel in registers.
+  struct Entered {
+    explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
+    std::uint64_t sequence, history;
+  };
+
+  bool put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
+  const std::byte* get(Team& team, Entered call, int member, std::uint64_t bytes) noexcept;
+  bool combine(Team& team, Entered call, const void* own, const Reduction& what) noexcept;
+
+  [[gnu::noinline]] bool combine_many(Team& team, Entered call, const Reduction& what) noexcept;
+  // What happens when the data is not there yet, or is somebody else's.
+  [[gnu::noinline]] bool make_room(Team& team, Entered call, std::uint64_t depth) noexcept;
+  [[gnu::noinline]] bool await(Team& team, Entered call, const Board::Slot& slot) noexcept;
+  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, Entered call, int member) noexcept;
+  [[gnu::noinline]] void wake(Team& team) noexcept;
+
+  Worker& worker_;
+  Engine& engine_;
+  Doorbell& doorbell_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,274 @@
+#include "coll/plan/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coll/algorithms/exchange_steps.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr int kMostWindow = 64;
+
+Outcome check_range(const char* name, long value, long lowest, long highest) {
+  if (lowest <= value && value <= highest) return Unit{};
+  return error(ESP_ERR_ARGUMENT,
+               fmt::format("option {}: {} is not in {}..{}", name, value, lowest, highest));
+}
+
+Outcome check_options(const esp_coll_options& options) {
+  if (options.struct_size < sizeof(esp_coll_options)) {
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("struct_size of esp_coll_options is {}, expected at least {}: "
+                             "initialise it with ESP_COLL_OPTIONS_INIT",
+                             options.struct_size, sizeof(esp_coll_options)));
+  }
+  const struct {
+    const char* name;
+    long value;
+    long highest;
+  } rules[] = {
+      {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
+      {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
+      {"radix", options.radix, 0x7fffffff},
+      {"window_send", options.window_send, kMostWindow},
+      {"window_recv", options.window_recv, kMostWindow},
+      {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
+  };
+  for (const auto& rule : rules) {
+    Outcome outcome = check_range(rule.name, rule.value, 0, rule.highest);
+    if (!outcome) return outcome;
+  }
+  if (options.shape == ESP_SHAPE_KNOMIAL && options.radix == 1) {
+    return error(ESP_ERR_ARGUMENT, "option radix: a k-nomial tree needs a radix of 2 or more");
+  }
+  return Unit{};
+}
+
+std::uint64_t message_bytes(const PlanRequest& request) {
+  return request.elements * request.element_bytes;
+}
+
+bool exists(esp_algorithm algorithm, const PlanRequest& request) {
+  switch (algorithm) {
+    case ESP_ALGORITHM_TREE:
+      return true;
+    case ESP_ALGORITHM_PUBLISH:
+      return request.collective == Collective::kBcast ||
+             request.collective == Collective::kAllreduce;
+    case ESP_ALGORITHM_SPREAD:
+      return request.collective == Collective::kAllreduce && request.commutative;
+    default:
+      return false;
+  }
+}
+
+bool crosses_network(const PlanRequest& request) {
+  return request.nodes.nodes != nullptr && request.nodes.nodes->count() > 1;
+}
+
+esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning) {
+  const auto members = static_cast<std::uint64_t>(request.size);
+  const bool spread = exists(ESP_ALGORITHM_SPREAD, request) && request.nodes.nodes->largest == 1 &&
+                      message_bytes(request) >= tuning.spread_node_bytes * members &&
+                      (members > 2 || message_bytes(request) > tuning.exchange_bytes);
+  return spread ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+}
+
+esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
+                               const Tuning& tuning) {
+  if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
+  // Shapes and variants are properties of trees.
+  if (options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT) {
+    return ESP_ALGORITHM_TREE;
+  }
+  if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
+  if (request.nodes.nodes != nullptr) return choose_over_nodes(request, tuning);
+  switch (request.collective) {
+    case Collective::kBcast:
+      return ESP_ALGORITHM_PUBLISH;
+    case Collective::kAllreduce:
+      if (message_bytes(request) <= tuning.allreduce_gather_bytes) {
+        return request.size <= tuning.gather_ranks ? ESP_ALGORITHM_PUBLISH : ESP_ALGORITHM_TREE;
+      }
+      return request.commutative ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+    default:
+      return ESP_ALGORITHM_TREE;
+  }
+}
+
+std::uint64_t least_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
+  const bool spread = request.algorithm == ESP_ALGORITHM_SPREAD;
+  if (crosses_network(request)) {
+    if (spread) return tuning.network_spread_bytes_min;
+    return request.nodes.nodes->count() == 2 ? tuning.network_hop_bytes_min
+                                             : tuning.network_bytes_min;
+  }
+  return spread ? tuning.spread_bytes_min : tuning.segment_bytes_min;
+}
+
+std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
+  std::uint64_t bytes = message_bytes(request);
+  if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
+    bytes /= static_cast<std::uint64_t>(request.size);
+  }
+  const bool network = crosses_network(request);
+  const std::uint64_t wanted = bytes / (network ? tuning.network_segments : tuning.segments);
+  const std::uint64_t most = network ? tuning.network_bytes_max : tuning.segment_bytes_max;
+  // Doubled, so that pieces start on whole pages.
+  std::uint64_t segment = least_segment_bytes(request, tuning);
+  while (segment < wanted && segment < most) segment *= 2;
+  return std::min(segment, most);
+}
+
+// Does the call leave it to this library how ranks are connected?
+bool is_free(const esp_coll_options& options) {
+  return options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
+         options.variant == ESP_VARIANT_EVENT;
+}
+
+// Where members are, as far as a plan is to make use of it.
+const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest& request,
+                              const Tuning& tuning) {
+  const TeamNodes* nodes = request.nodes.nodes;
+  if (nodes == nullptr || nodes->inner.empty()) return nodes;
+  if (!is_free(options) || exists(tuning.preferred_algorithm, request)) return nodes->plain;
+  if (!request.commutative && !nodes->in_order()) return nodes->plain;
+  if (tuning.inner_levels == FollowLevels::kOn) return nodes;
+  // On one node all ranks reduce their shares at once.
+  const bool spread = nodes->plain == nullptr && request.collective == Collective::kAllreduce &&
+                      request.commutative && message_bytes(request) > tuning.allreduce_gather_bytes;
+  const bool pays = nodes->largest > tuning.flat_ranks && !spread;
+  return tuning.inner_levels == FollowLevels::kAuto && pays ? nodes : nodes->plain;
+}
+
+// A tree whose parts nobody has chosen follows the nodes of its team. An order of ranks that goes
+// to and fro between nodes cannot be kept that way.
+bool follows_nodes(const esp_coll_options& options, const PlanRequest& request) {
+  const TeamNodes* nodes = request.nodes.nodes;
+  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options) &&
+         (request.commutative || nodes->in_order());
+}
+
+// Reductions of many groups, or members, in one pass would make their head the slowest rank.
+LevelShape choose_level(const LevelShape& wished, std::int32_t many, bool up,
+                        const Tuning& tuning) {
+  if (wished.shape != ESP_SHAPE_AUTO) return wished;
+  return {up && many > tuning.flat_ranks ? ESP_SHAPE_KNOMIAL : ESP_SHAPE_FLAT,
+          tuning.knomial_radix};
+}
+
+void choose_exchange(const Tuning& tuning, PlanRequest& request) {
+  NodePlan& plan = request.nodes;
+  const std::int32_t nodes = plan.nodes->count();
+  if (nodes == 1 || nodes > 1 << tuning.exchange_messages) return;  // it would be more than those
+  if (tuning.level_shapes.nodes.shape != ESP_SHAPE_AUTO) return;
+  const std::int32_t messages = exchange_steps(nodes, tuning.exchange_radix).messages();
+  const std::uint64_t bytes = message_bytes(request) * static_cast<std::uint64_t>(messages);
+  const bool fits = messages <= tuning.exchange_messages && bytes <= tuning.exchange_bytes;
+  if (fits) plan.exchange_radix = tuning.exchange_radix;
+}
+
+// An allreduce that is no exchange: spread over the heads where each gets a segment, and where
+// nodes have one level inside (who is no head has no children there, whose sums it would have to
+// keep).
+void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  NodePlan& plan = request.nodes;
+  const std::int32_t nodes = plan.nodes->count();
+  const bool fits = plan.exchange_radix == 0 && 1 < nodes && nodes <= kSpreadNodesMax &&
+                    plan.nodes->inner.empty() && plan.inside == ESP_SHAPE_FLAT &&
+                    plan.nodes->largest <= tuning.flat_ranks &&
+                    tuning.level_shapes.nodes.shape == ESP_SHAPE_AUTO;
+  if (!fits) return;
+  const std::uint64_t share = message_bytes(request) / static_cast<std::uint64_t>(nodes);
+  std::uint64_t segment = request.segment_bytes;
+  while (options.segment_bytes == 0 && segment > share && segment > tuning.network_bytes_min) {
+    segment /= 2;
+  }
+  if (segment > share) return;
+  request.segment_bytes = segment;
+  plan.spread = true;
+}
+
+void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
+                       PlanRequest& request) {
+  if (!follows_nodes(options, request)) return;
+  NodePlan& plan = request.nodes;
+  const LevelShapes& wished = tuning.level_shapes;
+  const bool up = request.collective != Collective::kBcast;
+  plan.follow = true;
+  const LevelShape inside = choose_level(wished.inside, plan.nodes->largest_group, up, tuning);
+  plan.inside = inside.shape;
+  plan.inside_radix = inside.radix;
+  for (std::size_t k = 0; k < kInnerLevels; ++k) {
+    plan.between[k] = choose_level(wished.between[k], 0, up, tuning);  // few everywhere
+  }
+  const std::uint64_t bytes = message_bytes(request);
+  const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
+  const bool all = up && request.collective != Collective::kReduce;
+  if (all) {
+    choose_exchange(tuning, request);
+    choose_spread(options, tuning, request);
+  }
+  const std::uint64_t segments = bytes / request.segment_bytes;
+  request.shape =
+      segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
+  if (wished.nodes.shape == ESP_SHAPE_AUTO) return;
+  request.shape = wished.nodes.shape;
+  request.radix = wished.nodes.radix;
+}
+
+void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
+  request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
+  if (options.window_recv == 0 && request.window_recv <= request.window_send) {
+    request.window_recv = std::min(2 * request.window_send, kMostWindow);
+  }
+  if (options.window_send == 0 && request.window_send >= request.window_recv) {
+    request.window_send = std::max(request.window_recv / 2, 1);
+  }
+}
+
+}  // namespace
+
+Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
+                            const Tuning& tuning) {
+  if (const Outcome outcome = check_options(options); !outcome) return outcome.error();
+  PlanRequest request = base;
+  request.nodes.nodes = choose_nodes(options, base, tuning);
+  request.algorithm = choose_algorithm(options, request, tuning);
+  request.shape = options.shape;
+  request.radix = options.radix;
+  if (request.shape == ESP_SHAPE_AUTO) {
+    request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
+  }
+  if (request.radix == 0) request.radix = tuning.knomial_radix;
+  if (request.algorithm == ESP_ALGORITHM_TREE && request.nodes.nodes == nullptr) {
+    request.levels = tuning.levels;
+  }
+  request.segment_bytes =
+      options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);
+  choose_node_trees(options, tuning, request);
+  choose_windows(options, tuning, request);
+  request.variant = options.variant;
+  return request;
+}
+
+Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,
+                         bool between_nodes) noexcept {
+  Partition partition;
+  partition.elements = bytes;
+  const std::uint64_t most =
+      std::min(between_nodes ? tuning.network_bytes_max : tuning.segment_bytes_max, segment_limit);
+  // A setting may ask for segments below the least.
+  const std::uint64_t least =
+      std::min(between_nodes ? tuning.network_hop_bytes_min : tuning.flow_segment_bytes_min, most);
+  const std::uint64_t segments = between_nodes ? tuning.network_segments : tuning.segments;
+  partition.piece_elements = std::clamp(bytes / segments / 4096 * 4096, least, most);
+  const std::uint64_t segment = partition.piece_elements;
+  if (bytes > segment) partition.pieces = static_cast<std::uint32_t>((bytes - 1) / segment + 1);
+  return partition;
+}
+
+}  // namespace espalier

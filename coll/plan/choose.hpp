@@ -1,0 +1,111 @@
+// Choice: from the options of a call (most of them "choose for me") to a complete PlanRequest.
+//
+// A pure function of its arguments, which are equal on all members of a team, so all members choose
+// alike without talking. What the caller fixed is kept: a combination that does not exist is an
+// error, never silently replaced. Values only; any thread. path: setup
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "coll/plan/plan.hpp"
+
+namespace espalier {
+
+enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff };
+
+// AUTO: chosen.
+struct LevelShapes {
+  LevelShape nodes = {ESP_SHAPE_AUTO, 2};
+  std::array<LevelShape, kInnerLevels> between = {
+      {{ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}}};  // by InnerLevel
+  LevelShape inside = {ESP_SHAPE_AUTO, 2};
+};
+
+// Thresholds, with the reason for each default. Sizes are of the whole message in bytes.
+struct Tuning {
+  // Of calls that name none, where it exists for them; ESP_ALGORITHM_AUTO, _SHORT: none.
+  esp_algorithm preferred_algorithm = ESP_ALGORITHM_AUTO;
+  // Up to so many ranks a reduction has one level: its root reads all contributions in place with
+  // one pass over its own memory, where each level of a deeper tree writes and reads a partial
+  // result more. Beyond, the root's work grows with the team, and wide k-nomial levels keep both
+  // the depth and the passes small.
+  std::int32_t flat_ranks = 8;
+  std::int32_t knomial_radix = 4;
+  // Up to here an allreduce is latency: the fewest dependent steps win, and one rank may do all the
+  // work. Above, every rank reduces its share (spread) and the reduction runs on all cores.
+  std::uint64_t allreduce_gather_bytes = 16384;
+  // Up to so many ranks that one rank reads all contributions, beyond it is a tree. Where ranks
+  // take turns on few cores a tree has nothing to run at once: bring-up raises it to 8 per core.
+  std::int32_t gather_ranks = 8;
+  // Segments: an eighth of the message fills a pipeline to 7/8; below 16 KiB the cost per segment
+  // exceeds that of the copy it hides, above 64 KiB a segment and its neighbours leave a private
+  // cache before they are read again. Where ranks take turns on a core little is hidden, and each
+  // segment may cost a switch: then bring-up makes the least 32 KiB.
+  std::uint64_t segment_bytes_min = 16384;
+  // Spread has two exchanges in which every rank sends, reduces and receives at the same time.
+  std::uint64_t spread_bytes_min = 32768;
+  std::uint64_t segment_bytes_max = 65536;
+  std::uint64_t segments = 8;
+  // Segments of a point-to-point message: it has one reader, which looks for nothing else, so
+  // smaller ones pay than in a collective.
+  std::uint64_t flow_segment_bytes_min = 4096;
+  // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
+  std::int32_t window_send = 16;
+  std::int32_t window_recv = 32;
+  // A root's result from this size on is stored past the caches (core/datatype.hpp); never: 0. Two
+  // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
+  // 4 MiB, four ranks, and nodes over TCP took as long as before.
+  std::uint64_t past_cache_bytes = 8 << 20;
+  // Between nodes. An allreduce of little data is an exchange between all heads: in steps whose
+  // number grows with the logarithm of nodes, where a tree has twice as many. What a head receives
+  // bounds it. Measured over TCP at 2 and 4 emulated nodes: from 64 to 256 KiB 1.1 to 1.7 times
+  // faster than a tree, and for two members no slower than spreading. Radix: an RDMA message costs
+  // a fraction of the way's length, so up to 8 nodes are one step; one over a socket costs as much
+  // as the way, and bring-up makes it 2, where some ranks have nothing else.
+  std::int32_t exchange_radix = 8;
+  std::int32_t exchange_messages = 7;
+  std::uint64_t exchange_bytes = 512 << 10;
+  // With one member per node, an allreduce from so many bytes per member on is spread: every member
+  // sends and receives 2 (p - 1) / p of the message and all combine, where the root of a tree does
+  // both for everybody. With up to flat_ranks members per node the heads do that, from a segment
+  // for each head on: at 4 emulated nodes of 2 ranks 1 MiB took 0.9 of Open MPI's time, where a
+  // tree of heads took 1.6.
+  std::uint64_t spread_node_bytes = 32768;
+  // Segments: a frame costs two system calls, and the kernel overlaps the copies of a large one by
+  // itself, so they are larger than in shared memory, and fewer. `hop`: of what crosses the network
+  // once, between two nodes and of messages. Over TCP bring-up makes it 256 KiB: 256 KiB as one
+  // segment took 0.7 to 0.95 of the time as four, with 1 and 2 ranks on each of two nodes.
+  std::uint64_t network_bytes_min = 65536;
+  std::uint64_t network_hop_bytes_min = 65536;
+  std::uint64_t network_spread_bytes_min = 131072;
+  std::uint64_t network_bytes_max = 262144;
+  std::uint64_t network_segments = 4;
+  // From so many segments on, a chain of nodes: every node sends and receives each segment once,
+  // and the way's length is hidden by the pipeline. Below, a binomial tree.
+  std::uint64_t chain_segments_per_node = 2;
+  // Inside nodes: whether trees follow sockets, NUMA nodes and outer caches. kAuto: where a node
+  // has more than flat_ranks members. Up to there one publication serves all, and one pass combines
+  // all; a level more is a copy more at each of its heads and a hop more for their members. Beyond,
+  // many readers of one publication would draw every segment across the link between sockets once
+  // each.
+  FollowLevels inner_levels = FollowLevels::kAuto;
+  // Shapes of the levels of trees that follow nodes, where they are not to be chosen.
+  LevelShapes level_shapes = {};
+  // How the machine groups the ranks of the job's whole team: trees follow it. None: one level.
+  TreeLevels levels = {};
+};
+
+// Fills what `base` leaves to choice: algorithm, shape, radix, segment_bytes, windows and variant;
+// the other fields of `base` describe the call and where the team's members are. ESP_ERR_ARGUMENT
+// for options that make no sense in any call. Combinations that do not exist are left to make_plan,
+// which refuses them. `options` with algorithm SHORT come back with algorithm SHORT.
+Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
+                            const Tuning& tuning = {});
+
+// The segments of a point-to-point message of `bytes`: known to both sides, from its size and from
+// whether they are on different nodes.
+Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,
+                         bool between_nodes = false) noexcept;
+
+}  // namespace espalier

@@ -1,0 +1,91 @@
+#include "coll/team/team.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "core/assert.hpp"
+
+namespace espalier {
+
+Team::~Team() {
+  ESP_ASSERT(active == nullptr);
+}
+
+// A failure leaves it: the others may be looking for whom to name at the same moment.
+void Team::withdraw_blame() noexcept {
+  if (failed()) return;
+  if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(row_, blamed_at, {});
+}
+
+// Only where there is a board does anybody wait so.
+void Team::hold_call(const CallSignature::Words& words) noexcept {
+  held_calls.push_back(words);
+}
+
+void Team::show_held_calls() noexcept {
+  const std::uint64_t first = sequence + 1 - held_calls.size();
+  for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(row_, first + i, held_calls[i]);
+  held_calls.clear();
+}
+
+bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
+  if (member == rank && at <= sequence && sequence - at < held_calls.size()) {  // not on the board
+    signature = std::bit_cast<CallSignature>(held_calls[held_calls.size() - 1 - (sequence - at)]);
+    return true;
+  }
+  if (!is_remote(member)) return board && board.read(row(member), at, signature);
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.ring.read(at, signature);
+}
+
+bool Team::has_entered(int member, std::uint64_t at) const noexcept {
+  if (!is_remote(member)) return !is_known(member) || (board && board.has_entered(row(member), at));
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.ring.last >= at;
+}
+
+int Team::member_of(Rank job_rank) const noexcept {
+  const auto at = std::find(members.begin(), members.end(), job_rank);
+  return at == members.end() ? -1 : static_cast<int>(at - members.begin());
+}
+
+bool Team::has_answered(int member) const noexcept {
+  const auto known = remote.find(member);
+  return known != remote.end() && known->second.asked_about == sequence &&
+         known->second.answered_ns >= known->second.first_asked_ns &&
+         known->second.first_asked_ns > 0;
+}
+
+PointToPointCounter& Team::flow(int member, unsigned channel) {
+  if (flows.empty()) flows.resize(members.size());
+  auto& table = flows[static_cast<std::size_t>(member)];
+  if (table == nullptr) table = std::make_unique<std::array<PointToPointCounter, 256>>();
+  return (*table)[channel];
+}
+
+CallSignature Call::signature() const noexcept {
+  CallSignature s;
+  s.collective = static_cast<std::uint8_t>(collective);
+  s.root = root;
+  s.count = count;
+  s.type = static_cast<std::uint8_t>(type);
+  // Operators of the user are numbered locally: all that members can compare is that each brought
+  // one, and whether it commutes.
+  s.op = static_cast<std::uint8_t>(
+      op < ESP_OP_BUILTIN_COUNT ? op : ESP_OP_BUILTIN_COUNT + (combiner.commutative() ? 1 : 0));
+  std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
+                    static_cast<std::uint64_t>(options.shape) << 4 |
+                    static_cast<std::uint64_t>(options.variant) << 8 |
+                    static_cast<std::uint64_t>(options.radix) << 12 |
+                    static_cast<std::uint64_t>(combiner.commutative()) << 44 |
+                    static_cast<std::uint64_t>(blocking) << 45;
+  o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
+  o *= 0xff51afd7ed558ccdULL;
+  const bool plain = blocking && (choice_is_free || purpose != Purpose::kUser);
+  s.options =
+      plain ? static_cast<std::uint8_t>(purpose) : static_cast<std::uint8_t>(o >> 56) | kHashBit;
+  return s;
+}
+
+}  // namespace espalier

@@ -1,0 +1,207 @@
+// Team: an ordered set of ranks, the numbering of what they do together, and what went wrong.
+//
+// Plain data of the engine and its neighbours in coll/ (short path, watchdog, splitting); the
+// public handle lives in bootstrap/. Threads: owner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coll/engine/combiner.hpp"
+#include "coll/engine/plan_cache.hpp"
+#include "coll/plan/plan.hpp"
+#include "coll/team/board.hpp"
+#include "coll/team/news_format.hpp"
+#include "coll/team/team_nodes.hpp"
+#include "core/doorbell.hpp"
+#include "core/intrusive_list.hpp"
+#include "core/wire.hpp"
+
+namespace espalier {
+
+struct Instance;
+
+// What a user asked for, checked.
+struct Call {
+  Collective collective = Collective::kBarrier;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::uint64_t count = 0;
+  esp_type type = ESP_BYTE;
+  std::uint32_t element_bytes = 1;
+  esp_op op = ESP_SUM;
+  std::int32_t root = 0;
+  Combiner combiner;
+  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  bool blocking = false;
+  Purpose purpose = Purpose::kUser;
+  bool choice_is_free = true;  // no algorithm, shape or variant was asked for
+
+  std::uint64_t bytes() const noexcept { return count * element_bytes; }
+  CallSignature signature() const noexcept;
+};
+
+struct PointToPointCounter {
+  std::uint64_t sent = 0, received = 0;
+};
+
+// Who belongs to a team. Teams of the same members share one: a simulator has as many teams as
+// ranks in one process.
+struct Membership {
+  std::vector<Rank> ranks;   // job ranks
+  std::vector<Bell*> bells;  // of the members on this rank's node
+  TeamNodes nodes;           // of a team on several nodes; else empty
+  TeamNodes places;          // of a team with levels inside nodes; else empty
+};
+
+// What is known of a member on another node, by its answers (coll/team/team_news.hpp).
+struct RemoteMember {
+  CallRing ring;
+  Blame blame;
+  bool leaving = false, freed = false;            // the job; the team
+  std::uint64_t asked_about = ~std::uint64_t{0};  // operation
+  std::uint64_t first_asked_ns = 0, asked_ns = 0, interval_ns = 0, answered_ns = 0;
+  std::uint64_t inquired_ns = 0;  // it has called something else: asked what
+};
+
+struct Team {
+  Team() = default;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  ~Team();  // Asserts that nothing is under way.
+
+  std::uint32_t id = 0;
+  int rank = 0;
+  std::span<const Rank> members;  // job ranks, of the membership
+  std::span<Bell* const> bells;
+  Wire* wire = nullptr;           // to every member of this node
+  WireRoutes* network = nullptr;  // to those of others; nullptr: there are none
+  Board board;                 // of the members on this node; false when there is no common memory
+  bool board_is_own = false;   // of several nodes, without common memory: others' rows stay empty
+  std::uint64_t history = 0;   // hash of all calls so far: equal on all members
+  std::uint64_t sequence = 0;  // of the last operation
+  std::uint64_t safe = 0;      // all members are known to have entered this operation
+  // The operation that the short path waits for members to enter, or 0; and whose own it is for.
+  std::uint64_t short_wait = 0, short_call = 0;
+  std::vector<CallSignature::Words> held_calls;  // entered meanwhile: see enter()
+  std::uint64_t flow_waits = 0;                  // odd while a blocking send or receive waits
+  int flow_peer = -1;                            // for this member,
+  std::uint64_t flow_bytes = 0;                  // for a message of this size
+  std::uint64_t flow_sequence = 0;               // and number
+  std::uint16_t flow_channel = 0;                // on this channel,
+  bool flow_sends = false;                       // to it or from it
+  Instance* active = nullptr;                    // list of instances under way
+  // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
+  // reader: the owner, which does not free the team under them. Down: publishes that this call
+  // reads nothing of the team any more.
+  std::atomic<std::uint32_t> callers{0};
+  std::uint64_t segment_limit = 0;  // bytes, of all wires in use
+  std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
+  bool short_path = false;  // blocking small operations take it; off for good after a failure
+  bool traces_short_path = false;  // they take it on the long way in, where it is traced
+
+  // Its blame stands on the board under this operation, for what it waits for (an instance, or
+  // flow_waits). nullptr: it has none.
+  const void* blames_for = nullptr;
+  std::uint64_t blamed_at = 0;
+
+  // The first failure is final: the members no longer agree on what they do.
+  Status fault;
+  std::string fault_text;
+
+  PlanCache plans;
+  std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
+  std::vector<std::byte> user_scratch;
+  std::map<int, RemoteMember> remote;  // members of other nodes that were asked or have told
+
+  int size() const noexcept { return static_cast<int>(members.size()); }
+  bool failed() const noexcept { return !fault.ok(); }
+  // A blocking call is under way, whether its operation has ended or not.
+  bool is_in_use() const noexcept {
+    return short_wait != 0 || callers.load(std::memory_order_acquire) != 0;
+  }
+  // Numbers the operation and shows it to the other members. Not yet, if a callback enters it while
+  // the short path waits: they would take it that everything of that operation had been read.
+  [[gnu::always_inline]] void enter(const CallSignature& signature) noexcept {
+    ++sequence;
+    const CallSignature::Words words = signature.words();
+    const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
+    history = mixed ^ mixed >> 29;
+    if (short_wait != 0) [[unlikely]]
+      return hold_call(words);
+    if (board) board.enter(row_, sequence, words);
+  }
+  // Everything of the operation that waited has been read, or the team has failed.
+  [[gnu::cold, gnu::noinline]] void show_held_calls() noexcept;
+  Wire& wire_to(std::size_t member) const noexcept {
+    if (network == nullptr || !is_remote(static_cast<int>(member))) return *wire;
+    return network->wire_to(members[member]);
+  }
+  // nullptr: all members are on one node.
+  const TeamNodes* nodes() const noexcept {
+    const bool several = membership_ != nullptr && !membership_->nodes.empty();
+    return several ? &membership_->nodes : nullptr;
+  }
+  // For plans: with the levels inside nodes, where there are any.
+  const TeamNodes* layout() const noexcept {
+    const bool levels = membership_ != nullptr && !membership_->places.inner.empty();
+    return levels ? &membership_->places : nodes();
+  }
+  // Is the member on another node?
+  bool is_remote(int member) const noexcept {
+    return nodes() != nullptr && nodes()->node_of(member) != node_;
+  }
+  // On the board: members of this node have rows, in their order.
+  int row(int member) const noexcept {
+    return nodes() != nullptr ? nodes()->place(member) : member;
+  }
+  int member_of(Rank job_rank) const noexcept;  // -1: it is none; looks at all members
+  int own_row() const noexcept { return row_; }
+  // visit(member), of those about whom anything is known: this node's, and those of others that
+  // were asked or have told.
+  template <typename Visit>
+  void for_each_known(Visit&& visit) const {
+    const TeamNodes* several = nodes();
+    const int here = several != nullptr ? several->members(node_) : size();
+    for (int place = 0; place < here; ++place) {
+      visit(several != nullptr ? several->member(node_, place) : place);
+    }
+    for (const auto& [member, known] : remote) visit(member);
+  }
+  // What a member has called, as far as that is known. False: not, too long ago, or not heard of.
+  bool read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept;
+  bool has_entered(int member, std::uint64_t at) const noexcept;  // or it cannot be known
+  bool is_known(int member) const noexcept {
+    return !board_is_own || member == rank || is_remote(member);
+  }
+  // Whom this rank waits for has come.
+  void withdraw_blame() noexcept;
+  // Has the member answered a question since this rank has first asked about its last operation?
+  bool has_answered(int member) const noexcept;
+  PointToPointCounter& flow(int member, unsigned channel);
+
+  void set_membership(int own, std::shared_ptr<const Membership> shared) noexcept {
+    rank = own;
+    membership_ = std::move(shared);
+    members = membership_->ranks;
+    bells = membership_->bells;
+    row_ = row(rank);
+    node_ = nodes() != nullptr ? nodes()->node_of(rank) : 0;
+  }
+
+ private:
+  [[gnu::cold, gnu::noinline]] void hold_call(const CallSignature::Words& words) noexcept;
+
+  std::shared_ptr<const Membership> membership_;
+  int row_ = 0;            // the own one
+  std::int32_t node_ = 0;  // likewise
+};
+
+}  // namespace espalier
