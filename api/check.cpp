@@ -16,33 +16,28 @@ esp_status bad(esp_team& handle, const Call& call, esp_status code, const std::s
   return fail(*handle.job, code, fmt::format("{}: {}", caller_of(call), what));
 }
 
-bool significant_input(const Team& team, const Call& call) noexcept {
-  return call.collective != Collective::kBcast || team.rank == call.root;
-}
-
 bool significant_output(const Team& team, const Call& call) noexcept {
-  return call.collective != Collective::kReduce || team.rank == call.root;
+  return !traits_of(call.collective).root_gets || team.rank == call.root;
 }
 
 esp_status check_buffers(esp_team& handle, Call& call) {
-  if (call.collective == Collective::kBarrier) return ESP_OK;
-  const bool reduction = call.collective != Collective::kBcast;
-  const bool in_place = reduction && call.input == ESP_IN_PLACE;
-  if (in_place) {
-    if (!significant_output(handle.team, call)) {
-      return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE is for the root only");
-    }
+  const CollectiveTraits& traits = traits_of(call.collective);
+  if (traits.output == Extent::kNone) return ESP_OK;
+  const bool gets = significant_output(handle.team, call);
+  const bool has_input = traits.input != Extent::kNone;
+  call.in_place = has_input && call.input == ESP_IN_PLACE;
+  if (call.in_place) {
+    if (!gets) return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE is for the root only");
     call.input = call.output;
   }
   if (call.count == 0) return ESP_OK;
-  if (significant_output(handle.team, call) && call.output == nullptr) {
+  if (gets && call.output == nullptr) {
     return bad(handle, call, ESP_ERR_ARGUMENT, "the buffer is NULL");
   }
-  if (reduction && significant_input(handle.team, call) && call.input == nullptr) {
+  if (has_input && call.input == nullptr) {
     return bad(handle, call, ESP_ERR_ARGUMENT, "the input is NULL");
   }
-  if (reduction && !in_place && significant_output(handle.team, call) &&
-      call.input == call.output) {
+  if (has_input && !call.in_place && gets && call.input == call.output) {
     return bad(handle, call, ESP_ERR_ARGUMENT, "input and output are the same: use ESP_IN_PLACE");
   }
   return ESP_OK;
@@ -63,20 +58,8 @@ void apply_defaults(const Config& config, esp_coll_options& options) noexcept {
 
 const char* caller_of(const Call& call) noexcept {
   if (call.purpose != Purpose::kUser) return purpose_name(call.purpose);
-  switch (call.collective) {
-    case Collective::kBarrier:
-      return call.blocking ? "esp_barrier" : "esp_barrier_start";
-    case Collective::kBcast:
-      return call.blocking ? "esp_bcast" : "esp_bcast_start";
-    case Collective::kReduce:
-      return call.blocking ? "esp_reduce" : "esp_reduce_start";
-    case Collective::kAllreduce:
-      return call.blocking ? "esp_allreduce" : "esp_allreduce_start";
-    case Collective::kPointToPoint:
-      break;
-  }
-  ESP_ASSERT(false);
-  return "";
+  const CollectiveTraits& traits = traits_of(call.collective);
+  return call.blocking ? traits.function : traits.start_function;
 }
 
 esp_status complete_call(esp_team& handle, Call& call, const esp_coll_options* options) {

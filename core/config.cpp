@@ -27,7 +27,8 @@ constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
 template <>
 constexpr std::string_view kNames<LevelRule>[] = {"auto", "on", "off"};
 template <>
-constexpr std::string_view kNames<esp_algorithm>[] = {"auto", "short", "tree", "publish", "spread"};
+constexpr std::string_view kNames<esp_algorithm>[] = {
+    "auto", "short", "tree", "publish", "spread", "ring", "bruck", "doubling", "one-factor", "xor"};
 template <>
 constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
                                                   "binomial", "kary", "knomial", "two-tree"};

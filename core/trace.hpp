@@ -21,6 +21,12 @@ enum class TraceKind : std::uint8_t {
   kBcast,
   kReduce,
   kAllreduce,
+  kAllgather,
+  kAllgatherv,
+  kAlltoall,
+  kAlltoallv,
+  kScan,
+  kExscan,
   kPointToPoint,
   kRecv,     // from post to completion
   kSend,     // from post to completion

@@ -8,20 +8,10 @@
 
 namespace espalier {
 
+// Kinds of operations stand in the order of Collective.
 TraceKind trace_kind(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::kBarrier:
-      return TraceKind::kBarrier;
-    case Collective::kBcast:
-      return TraceKind::kBcast;
-    case Collective::kReduce:
-      return TraceKind::kReduce;
-    case Collective::kAllreduce:
-      return TraceKind::kAllreduce;
-    case Collective::kPointToPoint:
-      return TraceKind::kPointToPoint;
-  }
-  return TraceKind::kMark;
+  static_assert(static_cast<std::size_t>(TraceKind::kPointToPoint) == kCollectives);
+  return static_cast<TraceKind>(collective);
 }
 
 TraceSubject subject(const Instance& instance) noexcept {

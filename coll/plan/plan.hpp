@@ -38,13 +38,11 @@
 #include <vector>
 
 #include "coll/algorithms/tree_levels.hpp"
+#include "coll/plan/collective.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/status.hpp"
 
 namespace espalier {
-
-enum class Collective : std::uint8_t { kBarrier, kBcast, kReduce, kAllreduce, kPointToPoint };
-const char* collective_name(Collective collective) noexcept;
 
 enum class Action : std::uint8_t {
   kRecv,      // receive the segment from peer(i) into `dst`

@@ -94,22 +94,6 @@ std::string describe_shift(std::int32_t shift) {
 
 }  // namespace
 
-const char* collective_name(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::kBarrier:
-      return "barrier";
-    case Collective::kBcast:
-      return "bcast";
-    case Collective::kReduce:
-      return "reduce";
-    case Collective::kAllreduce:
-      return "allreduce";
-    case Collective::kPointToPoint:
-      return "point-to-point";
-  }
-  return "unknown";
-}
-
 std::string Plan::to_text() const {
   std::string text =
       fmt::format("{} of {} elements of {} bytes, rank {} of {}: {}\n", collective_name(collective),

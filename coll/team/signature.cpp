@@ -36,21 +36,20 @@ const char* operator_text(std::uint8_t op) noexcept {
 
 std::string CallSignature::to_text() const {
   if (const char* function = purpose_name(static_cast<Purpose>(options))) return function;
-  const char* name = collective_name(static_cast<Collective>(collective));
-  const char* type_text = type_name(static_cast<esp_type>(type));
-  switch (static_cast<Collective>(collective)) {
-    case Collective::kBarrier:
-      return name;
-    case Collective::kBcast:
-      return fmt::format("{} of {} {} from root {}", name, count, type_text, root);
-    case Collective::kReduce:
-      return fmt::format("{} ({}) of {} {} to root {}", name, operator_text(op), count, type_text,
-                         root);
-    case Collective::kPointToPoint:
-      return fmt::format("point-to-point of {} bytes with team rank {}", count, root);
-    default:
-      return fmt::format("{} ({}) of {} {}", name, operator_text(op), count, type_text);
+  const auto which = static_cast<Collective>(collective);
+  if (which == Collective::kPointToPoint) {
+    return fmt::format("point-to-point of {} bytes with team rank {}", count, root);
   }
+  const CollectiveTraits& traits = traits_of(which);
+  std::string text = traits.name;
+  if (traits.reduces) text += fmt::format(" ({})", operator_text(op));
+  const char* type_text = type_name(static_cast<esp_type>(type));
+  // What members of an alltoallv send differs.
+  if (which == Collective::kAlltoallv) return text + fmt::format(" of {}", type_text);
+  if (traits.output != Extent::kNone) text += fmt::format(" of {} {}", count, type_text);
+  if (traits.output == Extent::kCounts) text += " in all";
+  if (traits.rooted) text += fmt::format(" {} root {}", traits.root_gets ? "to" : "from", root);
+  return text;
 }
 
 }  // namespace espalier

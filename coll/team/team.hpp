@@ -33,7 +33,11 @@ struct Call {
   Collective collective = Collective::kBarrier;
   const void* input = nullptr;
   void* output = nullptr;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0;  // irregular: of all blocks, where all members know it, else 0
+  // Irregular: lengths and displacements of blocks, in elements; displacements may be nullptr.
+  const std::size_t *in_counts = nullptr, *in_displs = nullptr;
+  const std::size_t *out_counts = nullptr, *out_displs = nullptr;
+  bool in_place = false;  // the input stands in the output
   esp_type type = ESP_BYTE;
   std::uint32_t element_bytes = 1;
   esp_op op = ESP_SUM;

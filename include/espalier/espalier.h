@@ -293,6 +293,11 @@ typedef enum esp_algorithm {
   ESP_ALGORITHM_PUBLISH, /* one publication in shared memory, all others read */
   ESP_ALGORITHM_SPREAD,  /* reduce-scatter then allgather, every member reduces its part (allreduce)
                           */
+  ESP_ALGORITHM_RING,    /* from neighbour to neighbour; alltoall: each distance in turn */
+  ESP_ALGORITHM_BRUCK,   /* log(members) rounds of `radix` - 1 messages, of more data each */
+  ESP_ALGORITHM_DOUBLING,   /* log2(members) rounds, with a partner twice as far away in each */
+  ESP_ALGORITHM_ONE_FACTOR, /* alltoall: in each round every member has one partner */
+  ESP_ALGORITHM_XOR,        /* the same for 2^n members: partner = rank XOR round */
   ESP_ALGORITHM_COUNT
 } esp_algorithm;
 
@@ -301,7 +306,7 @@ typedef struct esp_coll_options {
   size_t struct_size;
   esp_algorithm algorithm;
   esp_shape shape;
-  int radix;            /* of the k-ary and k-nomial shapes, >= 1 (k-nomial: >= 2) */
+  int radix;            /* of k-ary and k-nomial shapes and of BRUCK; >= 1 (k-ary), >= 2 */
   size_t segment_bytes; /* rounded down to a whole number of elements, at least one */
   int window_send;      /* N: segments in flight per child; 1..64 */
   int window_recv;      /* M: segments granted to the parent, M > N by default; 1..64 */
@@ -321,32 +326,6 @@ typedef struct esp_notify {
   void* context;
   int64_t* counter;
 } esp_notify;
-
-/* Blocking forms: AUTO options. */
-ESP_API esp_status esp_barrier(esp_team* team);
-ESP_API esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root);
-/* `output` is significant at the root only. `input` may be ESP_IN_PLACE at the root. */
-ESP_API esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t count,
-                              esp_type type, esp_op op, int root);
-ESP_API esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
-                                 esp_type type, esp_op op);
-
-/* Non-blocking forms. `options` may be NULL. Exactly one of `notify` and `request` is NULL: an
- * operation reports through the one or the other. When the call itself returns an error nothing was
- * started and nothing will fire. */
-ESP_API esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,
-                                     const esp_notify* notify, esp_request** request);
-ESP_API esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type,
-                                   int root, const esp_coll_options* options,
-                                   const esp_notify* notify, esp_request** request);
-ESP_API esp_status esp_reduce_start(esp_team* team, const void* input, void* output, size_t count,
-                                    esp_type type, esp_op op, int root,
-                                    const esp_coll_options* options, const esp_notify* notify,
-                                    esp_request** request);
-ESP_API esp_status esp_allreduce_start(esp_team* team, const void* input, void* output,
-                                       size_t count, esp_type type, esp_op op,
-                                       const esp_coll_options* options, const esp_notify* notify,
-                                       esp_request** request);
 
 /* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on
  * the same channel from here. No tags, no wildcards. Sizes must be equal, else the receive fails
@@ -497,4 +476,7 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #ifdef __cplusplus
 }
 #endif
+
+#include "espalier/collectives.h" /* the functions */
+
 #endif /* ESPALIER_ESPALIER_H */

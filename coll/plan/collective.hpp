@@ -1,0 +1,55 @@
+// The collectives, a row each: what distinguishes one from another wherever they are treated alike
+// (names, arguments, what members must agree on).
+//
+// A new collective is a row here and a maker (coll/algorithms/). Values only; any thread.
+// path: setup
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+enum class Collective : std::uint8_t {
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kAllgather,
+  kAllgatherv,
+  kAlltoall,
+  kAlltoallv,
+  kScan,
+  kExscan,
+  kPointToPoint,  // no collective: a message between two members
+};
+inline constexpr std::size_t kCollectives = static_cast<std::size_t>(Collective::kPointToPoint);
+
+// What a buffer holds, in units of the call's count.
+enum class Extent : std::uint8_t {
+  kNone,
+  kOne,        // the count
+  kPerMember,  // so much for each member
+  kCounts,     // a count of its own for each member
+};
+
+struct CollectiveTraits {
+  const char* name;      // "bcast"
+  const char* function;  // of the C API
+  const char* start_function;
+  Extent input, output;
+  bool rooted = false;      // the call names a root
+  bool reduces = false;     // the call names an operator
+  bool root_sends = false;  // only the root's input matters (and it stands in the output)
+  bool root_gets = false;   // only the root's output matters
+};
+const CollectiveTraits& traits_of(Collective collective) noexcept;
+
+// Do blocks differ in length? Then the layouts of its buffers come with each call.
+inline bool is_irregular(Collective collective) noexcept {
+  return traits_of(collective).output == Extent::kCounts;
+}
+inline const char* collective_name(Collective collective) noexcept {
+  return traits_of(collective).name;
+}
+
+}  // namespace espalier
