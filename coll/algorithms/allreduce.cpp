@@ -14,14 +14,14 @@ constexpr std::uint8_t kDownChannel = 2;
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange_radix > 0) return make_exchange_of_heads(request);
   if (request.nodes.spread) return make_spread_over_heads(request);
-  Builder builder(request, 1);
+  Builder builder(request);
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {
     Lane down = up;
     down.channel = static_cast<std::uint8_t>(up.channel + kDownChannel);
     add_broadcast(builder, down, add_reduction(builder, up));
   });
-  return builder.finish(describe_algorithm(request, builder.plan().partition));
+  return builder.finish();
 }
 
 Result<Plan> make_publish_allreduce(const PlanRequest& request) {
@@ -29,11 +29,11 @@ Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   flat.shape = ESP_SHAPE_FLAT;
   flat.levels = {};
   flat.nodes.follow = false;
-  Builder builder(flat, 1);
+  Builder builder(flat);
   for_each_tree(builder, 0, [&](const Lane& up) {
     add_publication(builder, 0, kDownChannel, add_reduction(builder, up).combine);
   });
-  return builder.finish(describe_algorithm(request, builder.plan().partition));
+  return builder.finish();
 }
 
 // Direct reduce-scatter and allgather: rank r owns block r.
@@ -56,15 +56,14 @@ class Spread {
   explicit Spread(const PlanRequest& request)
       : builder_(request, static_cast<std::uint32_t>(request.size)),
         me_(request.rank),
-        size_(request.size),
-        pieces_(builder_.pieces()) {}
+        size_(request.size) {}
 
   Result<Plan> make() {
     add_sends();
     add_gather(add_combine(add_view()));
     add_recv(0, me_);
     add_recv(me_ + 1, size_);
-    return builder_.finish(describe_algorithm(builder_.request(), builder_.plan().partition));
+    return builder_.finish();
   }
 
  private:
@@ -77,9 +76,8 @@ class Spread {
     vertex.action = action;
     vertex.channel = channel;
     vertex.window = builder_.window_recv();
-    vertex.count = static_cast<std::uint32_t>(peers) * pieces_;
-    vertex.inner = pieces_;
-    vertex.block = static_cast<std::uint32_t>(me_);
+    vertex.steps = static_cast<std::uint32_t>(peers);
+    vertex.block = Steps::constant(me_);
     return vertex;
   }
 
@@ -87,17 +85,14 @@ class Spread {
     Vertex send = exchange(Action::kSend, kScatter, size_ - 1);
     send.src = Place::kInput;
     send.window = builder_.window_send();
-    send.peer = (me_ + size_ - 1) % size_;
-    send.peer_step = -1;
-    send.block = static_cast<std::uint32_t>(send.peer);
-    send.block_step = -1;
+    send.peer = Steps::affine((me_ + size_ - 1) % size_, -1, size_);
+    send.block = send.peer;
     builder_.add(std::move(send));
   }
 
   VertexId add_view() {
     Vertex view = exchange(Action::kRecvView, kScatter, size_ - 1);
-    view.peer = (me_ + 1) % size_;
-    view.peer_step = 1;
+    view.peer = Steps::affine((me_ + 1) % size_, 1, size_);
     return builder_.add(std::move(view));
   }
 
@@ -108,7 +103,7 @@ class Spread {
     const VertexId id = builder_.add(std::move(combine));
     builder_.need(id, view);
     builder_.need(view, id, builder_.window_recv());
-    if (size_ > 2) builder_.need(id, id, static_cast<std::int32_t>(pieces_));
+    if (size_ > 2) builder_.need_step(id, id, 1);
     return id;
   }
 
@@ -118,8 +113,7 @@ class Spread {
     publish.window = builder_.window_send();
     std::vector<std::int32_t> readers;
     for (std::int32_t k = 1; k < size_; ++k) readers.push_back((me_ + k) % size_);
-    add_publish(builder_, std::move(publish), readers, combine,
-                -(size_ - 2) * static_cast<std::int32_t>(pieces_));
+    add_publish(builder_, std::move(publish), readers, combine, 2 - size_);
   }
 
   // The blocks of owners [begin, end).
@@ -127,17 +121,14 @@ class Spread {
     if (begin == end) return;
     Vertex recv = exchange(Action::kRecv, kGather, end - begin);
     recv.dst = Place::kOutput;
-    recv.peer = begin;
-    recv.peer_step = 1;
-    recv.block = static_cast<std::uint32_t>(begin);
-    recv.block_step = 1;
+    recv.peer = Steps::affine(begin, 1, size_);
+    recv.block = recv.peer;
     builder_.add(std::move(recv));
   }
 
   Builder builder_;
   std::int32_t me_;
   std::int32_t size_;
-  std::uint32_t pieces_;
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) 
 class NodeSpread {
  public:
   explicit NodeSpread(const PlanRequest& request)
-      : builder_(request, 1),
+      : builder_(request),
         nodes_(*request.nodes.nodes),
         me_(request.rank),
         inside_(tree_node_inside({.size = request.size, .nodes = request.nodes}, request.rank)) {
@@ -98,7 +98,7 @@ class NodeSpread {
   Result<Plan> make() {
     const std::int32_t mine = nodes_.node_of(me_);
     for (std::int32_t k = 0; k < nodes_.count(); ++k) add_lane((mine + k) % nodes_.count());
-    return builder_.finish(describe_algorithm(builder_.request(), builder_.plan().partition));
+    return builder_.finish();
   }
 
  private:
@@ -168,7 +168,7 @@ class NodeSpread {
 }  // namespace
 
 Result<Plan> make_exchange_of_heads(const PlanRequest& request) {
-  Builder builder(request, 1);
+  Builder builder(request);
   TreeSpec spec{.size = request.size, .nodes = request.nodes};
   const TreeNode node = tree_node_inside(spec, request.rank);
   const Lane up{.node = node, .channel = kUp, .count = builder.pieces()};
@@ -177,7 +177,7 @@ Result<Plan> make_exchange_of_heads(const PlanRequest& request) {
   Lane down = up;
   down.channel = kDown;
   add_broadcast(builder, down, reduced);
-  return builder.finish(describe_algorithm(request, builder.plan().partition));
+  return builder.finish();
 }
 
 Result<Plan> make_spread_over_heads(const PlanRequest& request) {

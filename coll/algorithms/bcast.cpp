@@ -4,13 +4,13 @@
 namespace espalier {
 
 Result<Plan> make_bcast(const PlanRequest& request) {
-  Builder builder(request, 1);
+  Builder builder(request);
   if (request.algorithm == ESP_ALGORITHM_PUBLISH) {
     add_publication(builder, request.root, 0);
   } else {
     for_each_tree(builder, request.root, [&](const Lane& lane) { add_broadcast(builder, lane); });
   }
-  return builder.finish(describe_algorithm(request, builder.plan().partition));
+  return builder.finish();
 }
 
 }  // namespace espalier

@@ -10,22 +10,6 @@
 namespace espalier {
 namespace {
 
-Partition make_partition(const PlanRequest& request, std::uint32_t blocks) {
-  Partition partition;
-  partition.elements = request.elements;
-  partition.element_bytes = request.element_bytes;
-  partition.blocks = blocks;
-  const std::uint64_t largest = partition.block_begin(1);  // the first block has the extra element
-  const std::uint64_t wanted =
-      std::max<std::uint64_t>(request.segment_bytes / request.element_bytes, 1);
-  // No longer than the block, so that scratch slots of small messages are small.
-  partition.piece_elements = std::clamp<std::uint64_t>(largest, 1, wanted);
-  // The request was checked: this fits.
-  partition.pieces = static_cast<std::uint32_t>(std::max<std::uint64_t>(
-      1, (largest + partition.piece_elements - 1) / partition.piece_elements));
-  return partition;
-}
-
 std::string describe_bytes(std::uint64_t bytes) {
   if (bytes >= 1u << 20 && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
   if (bytes >= 1u << 10 && bytes % (1u << 10) == 0) return fmt::format("{} KiB", bytes >> 10);
@@ -71,13 +55,72 @@ const char* variant_name(esp_variant variant) {
   }
 }
 
+std::string describe_tree(const PlanRequest& request) {
+  std::string shapes = describe_shape(request.shape, request.radix);
+  if (request.nodes.follow) shapes = describe_levels(request, shapes);
+  for (const TreeLevel& level : request.levels) {
+    if (level.ranks == 0) break;
+    shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);
+  }
+  return fmt::format("tree({}) {}", shapes, variant_name(request.variant));
+}
+
+std::string describe_name(const PlanRequest& request) {
+  if (request.size == 1) return "alone";
+  switch (request.algorithm) {
+    case ESP_ALGORITHM_PUBLISH:
+      return "publish";
+    case ESP_ALGORITHM_SPREAD:
+      return "spread";
+    case ESP_ALGORITHM_RING:
+      return "ring";
+    case ESP_ALGORITHM_BRUCK:
+      return fmt::format("Bruck {}", request.radix);
+    case ESP_ALGORITHM_DOUBLING:
+      return "doubling";
+    case ESP_ALGORITHM_ONE_FACTOR:
+      return "one-factor";
+    case ESP_ALGORITHM_XOR:
+      return "XOR";
+    default:
+      return describe_tree(request);
+  }
+}
+
+Layout layout_of(Extent extent, const PlanRequest& request, std::uint32_t blocks) {
+  const auto members = static_cast<std::uint32_t>(request.size);
+  switch (extent) {
+    case Extent::kPerMember:
+      return {.kind = Layout::Kind::kUniform, .blocks = members, .elements = request.elements};
+    case Extent::kCounts:
+      return {.kind = Layout::Kind::kCounts, .blocks = members};
+    default:
+      return {.kind = Layout::Kind::kEven, .blocks = blocks, .elements = request.elements};
+  }
+}
+
 }  // namespace
 
-Builder::Builder(const PlanRequest& request, std::uint32_t blocks) : request_(request) {
+Builder::Builder(const PlanRequest& request, std::uint32_t blocks, std::uint32_t run)
+    : request_(request) {
+  const CollectiveTraits& traits = traits_of(request.collective);
   plan_.collective = request.collective;
   plan_.rank = request.rank;
   plan_.size = request.size;
-  plan_.partition = make_partition(request, blocks);
+  plan_.element_bytes = request.element_bytes;
+  plan_.irregular = is_irregular(request.collective);
+  plan_.layouts = {layout_of(traits.input, request, blocks),
+                   layout_of(traits.output, request, blocks)};
+  const std::uint64_t wanted =
+      std::max<std::uint64_t>(request.segment_bytes / request.element_bytes, 1);
+  if (plan_.irregular) {
+    plan_.piece_elements = wanted;
+    return;
+  }
+  // No longer than the block, so that scratch slots of small messages are small.
+  const std::uint64_t longest = plan_.layout(Place::kOutput).length(0);
+  plan_.piece_elements = std::clamp<std::uint64_t>(longest * run, 1, wanted);
+  pieces_ = std::max(1U, plan_.pieces_of(longest));
 }
 
 std::uint16_t Builder::window_send() const {
@@ -95,46 +138,57 @@ VertexId Builder::add(Vertex vertex) {
   return static_cast<VertexId>(plan_.vertices.size() - 1);
 }
 
-void Builder::need(VertexId vertex, VertexId other, std::int32_t shift) {
-  plan_.vertices[vertex].needs.push_back({other, shift});
+Place Builder::add_scratch(const Layout& layout) {
+  constexpr Place kPlaces[] = {Place::kScratch, Place::kScratch2, Place::kScratch3};
+  const std::size_t at = plan_.layouts.size() - buffer_of(Place::kScratch);
+  ESP_ASSERT(at < std::size(kPlaces));
+  plan_.layouts.push_back(layout);
+  return kPlaces[at];
 }
 
-void Builder::need_source(VertexId vertex, VertexId source, std::int32_t shift) {
-  need(vertex, source, shift);
+Place Builder::add_ring(std::uint32_t slots) {
+  return add_scratch(
+      {.kind = Layout::Kind::kRing, .blocks = slots, .elements = plan_.piece_elements});
+}
+
+void Builder::need(VertexId vertex, VertexId other, std::int32_t shift) {
+  plan_.vertices[vertex].needs.push_back({.vertex = other, .shift = shift});
+}
+
+void Builder::need_step(VertexId vertex, VertexId other, std::int32_t steps) {
+  plan_.vertices[vertex].needs.push_back({.vertex = other, .steps = steps});
+}
+
+void Builder::need_last(VertexId vertex, VertexId other) {
+  plan_.vertices[vertex].needs.push_back({.vertex = other, .shift = 1, .steps = -1});
+}
+
+void Builder::need_all(VertexId vertex, VertexId other) {
+  plan_.vertices[vertex].needs.push_back({.vertex = other, .whole = true});
+}
+
+void Builder::need_source(VertexId vertex, VertexId source, std::int32_t steps) {
+  need_step(vertex, source, steps);
   need(vertex, vertex, plan_.vertices[vertex].window);
 }
 
-Result<Plan> Builder::finish(std::string algorithm) {
-  plan_.algorithm = std::move(algorithm);
+Result<Plan> Builder::finish() {
+  plan_.algorithm = describe_algorithm(request_, plan_, pieces_);
   plan_.finish();
   return std::move(plan_);
 }
 
-std::string describe_algorithm(const PlanRequest& request, const Partition& partition) {
-  std::string name;
-  if (request.size == 1) {
-    name = "alone";
-  } else if (request.algorithm == ESP_ALGORITHM_PUBLISH) {
-    name = "publish";
-  } else if (request.algorithm == ESP_ALGORITHM_SPREAD) {
-    name = "spread";
-  } else {
-    std::string shapes = describe_shape(request.shape, request.radix);
-    if (request.nodes.follow) shapes = describe_levels(request, shapes);
-    for (const TreeLevel& level : request.levels) {
-      if (level.ranks == 0) break;
-      shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);
-    }
-    name = fmt::format("tree({}) {}", shapes, variant_name(request.variant));
-  }
-  const std::string segment = describe_bytes(partition.piece_elements * partition.element_bytes);
-  const char* plural = partition.pieces == 1 ? "" : "s";
-  if (partition.elements == 0) return name + ", no data";
-  if (partition.blocks == 1) {
-    return fmt::format("{}, {} segment{} of {}", name, partition.pieces, plural, segment);
-  }
-  return fmt::format("{}, {} blocks of {} segment{} of {}", name, partition.blocks,
-                     partition.pieces, plural, segment);
+std::string describe_algorithm(const PlanRequest& request, const Plan& plan, std::uint32_t pieces) {
+  const std::string name = describe_name(request);
+  const std::string segment = describe_bytes(plan.piece_elements * plan.element_bytes);
+  const Layout& output = plan.layout(Place::kOutput);
+  if (plan.irregular) return fmt::format("{}, segments of {}", name, segment);
+  const char* plural = pieces == 1 ? "" : "s";
+  if (output.elements == 0) return name + ", no data";
+  if (output.blocks == 1)
+    return fmt::format("{}, {} segment{} of {}", name, pieces, plural, segment);
+  return fmt::format("{}, {} blocks of {} segment{} of {}", name, output.blocks, pieces, plural,
+                     segment);
 }
 
 }  // namespace espalier

@@ -19,12 +19,15 @@ using VertexId = std::uint16_t;
 // whatever the request's windows say.
 class Builder {
  public:
-  Builder(const PlanRequest& request, std::uint32_t blocks);
+  // Buffers are as the collective's row says; what is one message there may be cut into several
+  // nearly equal blocks. `run`: blocks that are sent as one.
+  explicit Builder(const PlanRequest& request, std::uint32_t blocks = 1, std::uint32_t run = 1);
 
   const PlanRequest& request() const { return request_; }
   Plan& plan() { return plan_; }
   const Vertex& vertex(VertexId id) const { return plan_.vertices[id]; }
-  std::uint32_t pieces() const { return plan_.partition.pieces; }
+  // Of each of the message's blocks.
+  std::uint32_t pieces() const { return pieces_; }
   bool blocking() const { return request_.variant == ESP_VARIANT_BLOCKING; }
   bool waitall() const { return request_.variant == ESP_VARIANT_WAITALL; }
   bool controlled() const { return request_.variant != ESP_VARIANT_EVENT; }
@@ -32,16 +35,25 @@ class Builder {
   std::uint16_t window_recv() const;
 
   VertexId add(Vertex vertex);
-  // Index i of `vertex` needs index i - shift of `other`.
+  // A scratch buffer; of a ring: `slots` segments.
+  Place add_scratch(const Layout& layout);
+  Place add_ring(std::uint32_t slots);
+  // Index i of `vertex` needs index i - shift of `other`, the same piece `steps` steps earlier, or
+  // all of them.
   void need(VertexId vertex, VertexId other, std::int32_t shift = 0);
+  void need_step(VertexId vertex, VertexId other, std::int32_t steps);
+  // Index 0 of `vertex` needs the last index of `other`, which has one step.
+  void need_last(VertexId vertex, VertexId other);
+  void need_all(VertexId vertex, VertexId other);
   // A send or publication of what `source` brings. The edge to itself keeps segments that overtake
   // others from filling the window: were all of it taken by segments that the receivers cannot
   // accept before an earlier one, that one could never be sent.
-  void need_source(VertexId vertex, VertexId source, std::int32_t shift = 0);
-  Result<Plan> finish(std::string algorithm);
+  void need_source(VertexId vertex, VertexId source, std::int32_t steps = 0);
+  Result<Plan> finish();
 
  private:
   const PlanRequest& request_;
+  std::uint32_t pieces_ = 1;
   Plan plan_;
 };
 
@@ -73,7 +85,7 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before = {
 // Adds `publish` (all but its peers is set) for these readers: a publication for those that it
 // reaches, a send for each of the others, which go first. All need `source`.
 void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,
-                 VertexId source, std::int32_t shift = 0);
+                 VertexId source, std::int32_t steps = 0);
 // One publication by `root` of its kOutput for all others to read into theirs.
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
                      VertexId source = kNoVertex);
@@ -105,12 +117,16 @@ void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
 Result<Plan> make_bcast(const PlanRequest& request);
 Result<Plan> make_reduce(const PlanRequest& request);
 Result<Plan> make_allreduce(const PlanRequest& request);  // and barriers: no elements
+Result<Plan> make_allgather(const PlanRequest& request);  // and of irregular blocks
+Result<Plan> make_alltoall(const PlanRequest& request);   // likewise
+Result<Plan> make_scan(const PlanRequest& request);       // and exscan
 // Of trees that follow several nodes (allreduce_nodes.cpp).
 Result<Plan> make_exchange_of_heads(const PlanRequest& request);
 Result<Plan> make_spread_over_heads(const PlanRequest& request);
-// size == 1: reductions copy, the others do nothing.
+// size == 1: a copy, or nothing.
 Result<Plan> make_alone(const PlanRequest& request);
 
-std::string describe_algorithm(const PlanRequest& request, const Partition& partition);
+// The plan's `algorithm`, for people.
+std::string describe_algorithm(const PlanRequest& request, const Plan& plan, std::uint32_t pieces);
 
 }  // namespace espalier

@@ -45,8 +45,8 @@ void add_scratch(Builder& builder, const Lane& lane, const Reduced& reduced) {
   const std::uint32_t slots = std::min<std::uint32_t>(builder.window_send(), lane.count);
   builder.need(reduced.combine, reduced.send, static_cast<std::int32_t>(slots));
   // Two-tree: a rank is an inner one of only one of the trees.
-  ESP_ASSERT(builder.plan().scratch_slots == 0);
-  builder.plan().scratch_slots = slots;
+  [[maybe_unused]] const Place ring = builder.add_ring(slots);
+  ESP_ASSERT(ring == Place::kScratch);
 }
 
 // The dependencies of the control variants; windows of 1 give the rest.
@@ -78,23 +78,22 @@ void order_broadcast(Builder& builder, VertexId recv, const std::vector<VertexId
 }
 
 // Index 0 of `vertex` needs the last index of `phase`.
-void need_last(Builder& builder, VertexId vertex, VertexId phase) {
-  const auto count = static_cast<std::int32_t>(builder.vertex(phase).count);
-  if (count > 1) builder.need(vertex, phase, 1 - count);
+void need_last(Builder& builder, std::uint32_t count, VertexId vertex, VertexId phase) {
+  if (count > 1) builder.need_last(vertex, phase);
 }
 
 // The control variants of an allreduce are a reduction and then a broadcast, as two calls one after
 // the other would be. Later indices wait because they need the one before: the sends by
 // need_source(), the receive by the edge added here.
-void order_phases(Builder& builder, const Reduced& before, VertexId recv,
+void order_phases(Builder& builder, const Lane& lane, const Reduced& before, VertexId recv,
                   const std::vector<VertexId>& sends) {
   if (!builder.controlled()) return;
   if (recv != kNoVertex && before.send != kNoVertex) {
-    need_last(builder, recv, before.send);
+    need_last(builder, lane.count, recv, before.send);
     builder.need(recv, recv, 1);
   }
   if (recv == kNoVertex && before.combine != kNoVertex) {
-    for (const VertexId send : sends) need_last(builder, send, before.combine);
+    for (const VertexId send : sends) need_last(builder, lane.count, send, before.combine);
   }
 }
 
@@ -124,11 +123,9 @@ Vertex transfer(const Lane& lane, Action action, std::int32_t peer, std::uint16_
   vertex.action = action;
   vertex.channel = lane.channel;
   vertex.window = window;
-  vertex.peer = peer;
-  vertex.count = lane.count;
-  vertex.inner = lane.count;
-  vertex.piece = lane.piece;
-  vertex.piece_stride = lane.stride;
+  vertex.peer = Steps::constant(peer);
+  vertex.lane = lane.piece;
+  vertex.lanes = lane.stride;
   return vertex;
 }
 
@@ -172,7 +169,7 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
     sends.push_back(builder.add(std::move(vertex)));
     if (source != kNoVertex) builder.need_source(sends.back(), source);
   }
-  order_phases(builder, before, recv, sends);
+  order_phases(builder, lane, before, recv, sends);
   order_broadcast(builder, recv, sends);
   for (const std::vector<std::int32_t>& some : readers) {  // the farthest first
     if (some.empty()) continue;
@@ -183,11 +180,11 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
 }
 
 void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,
-                 VertexId source, std::int32_t shift) {
+                 VertexId source, std::int32_t steps) {
   const PlanRequest& request = builder.request();
   const auto add = [&](Vertex vertex) {
     const VertexId id = builder.add(std::move(vertex));
-    if (source != kNoVertex) builder.need_source(id, source, shift);
+    if (source != kNoVertex) builder.need_source(id, source, steps);
   };
   for (const std::int32_t reader : readers) {
     if (request.nodes.near(request.rank, reader)) {
@@ -197,7 +194,7 @@ void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_
     Vertex send = publish;
     send.action = Action::kSend;
     send.peers.clear();
-    send.peer = reader;
+    send.peer = Steps::constant(reader);
     add(std::move(send));
   }
   if (!publish.peers.empty()) add(std::move(publish));

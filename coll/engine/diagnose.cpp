@@ -39,14 +39,15 @@ TraceSubject segment_subject(const Instance& instance, std::uint16_t number,
                              std::uint32_t index) noexcept {
   const Plan& plan = *instance.plan;
   const Vertex& vertex = plan.vertices[number];
+  const Indices n = instance.states[number].indices;
   TraceSubject s = subject(instance);
   if (instance.call.collective != Collective::kPointToPoint) s.vertex = number;
   s.index = index;
   if (vertex.action != Action::kPublish) {
-    s.peer = instance.team->members[static_cast<std::size_t>(plan.peer(vertex, index))];
+    s.peer = instance.team->members[static_cast<std::size_t>(vertex.peer.at(n.step(index)))];
   }
-  s.value = static_cast<std::uint32_t>(plan.length_elements(vertex, index) *
-                                       plan.partition.element_bytes);
+  s.value = static_cast<std::uint32_t>(plan.length_elements(instance.layouts, vertex, n, index) *
+                                       plan.element_bytes);
   return s;
 }
 
@@ -124,10 +125,11 @@ std::vector<int> partners(const Instance& instance) {
     const Vertex& vertex = instance.plan->vertices[v];
     const VertexState& state = instance.states[v];
     const bool talks = state.recvs != nullptr || state.sends != nullptr;
-    if (!talks || state.base >= vertex.count) continue;
+    if (!talks || state.base >= state.indices.count) continue;
     // Any reader of a publication may be the one that is late.
     for (const std::int32_t reader : vertex.peers) add(reader);
-    if (vertex.peers.empty()) add(instance.plan->peer(vertex, state.base));
+    const std::int32_t peer = vertex.peer.at(state.indices.step(state.base));
+    if (vertex.peers.empty() && peer != instance.plan->rank) add(peer);
   }
   return members;
 }

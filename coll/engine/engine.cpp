@@ -49,6 +49,7 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   base.elements = call.count;
   base.element_bytes = call.element_bytes;
   base.commutative = call.combiner.commutative();
+  base.in_place = call.in_place;
   base.nodes.nodes = team.layout();
   auto request = resolve(call.options, base, tuning_);
   if (!request) return request.error();
@@ -74,16 +75,18 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   plan.algorithm = "flow";
   plan.rank = team.rank;
   plan.size = team.size();
-  plan.partition = partition(team, flow.peer, flow.bytes);
+  const Partition parts = partition(team, flow.peer, flow.bytes);
+  plan.piece_elements = parts.piece_elements;
+  plan.layouts[buffer_of(Place::kOutput)].elements = flow.bytes;
   Vertex vertex;
   const bool receive = flow.direction == Direction::kReceive;
   vertex.action = receive ? Action::kRecv : Action::kSend;
   (receive ? vertex.dst : vertex.src) = Place::kOutput;
   vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
-  vertex.peer = flow.peer;
-  vertex.count = vertex.inner = plan.partition.pieces;
+  vertex.peer = Steps::constant(flow.peer);
   plan.vertices.push_back(vertex);
   plan.finish();
+  ESP_ASSERT(plan.vertices[0].indices.count == parts.pieces);
   ++counters_.plans_built;
   return &team.plans.add(key, std::move(plan));
 }
@@ -98,10 +101,14 @@ Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish
   if (!entry) return entry.error();
   Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
+  instance->call = call;
+  if (const Outcome bound = instance->bind_buffers(); !bound) {
+    team.plans.give_back(*instance);
+    return bound.error();
+  }
   team.enter(call.signature());
-  Instance prototype;
+  Prototype prototype;
   prototype.team = &team;
-  prototype.call = call;
   prototype.sequence = team.sequence;
   prototype.signature = static_cast<std::uint32_t>(team.history);
   prototype.finish = finish;
@@ -114,12 +121,14 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
   PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
-  Instance prototype;
+  instance->call = {};
+  instance->call.collective = Collective::kPointToPoint;
+  instance->call.output = flow.buffer;
+  instance->call.count = flow.bytes;
+  instance->call.root = flow.peer;
+  (void)instance->bind_buffers();  // of a regular plan: nothing can fail
+  Prototype prototype;
   prototype.team = &team;
-  prototype.call.collective = Collective::kPointToPoint;
-  prototype.call.output = flow.buffer;
-  prototype.call.count = flow.bytes;
-  prototype.call.root = flow.peer;
   prototype.sequence = flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
   prototype.signature = flow_signature(flow.bytes);
   prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
@@ -127,10 +136,9 @@ Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const F
   return launch(*instance, prototype);
 }
 
-Engine::Started Engine::launch(Instance& instance, const Instance& prototype) noexcept {
+Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) noexcept {
   instance.engine = this;
   instance.team = prototype.team;
-  instance.call = prototype.call;
   instance.sequence = prototype.sequence;
   instance.signature = prototype.signature;
   instance.channel = prototype.channel;
@@ -153,7 +161,7 @@ Engine::Started Engine::launch(Instance& instance, const Instance& prototype) no
     state.base = 0;
     state.done = state.posted = 0;
     state.queued = state.stalled = false;
-    if (instance.plan->vertices[v].count > 0) ++instance.unfinished;
+    ++instance.unfinished;  // no vertex is without indices
   }
   // Receives were listed first by the plan makers; the stack is worked from its top.
   for (std::uint16_t v = vertices; v-- > 0;) {
@@ -310,7 +318,7 @@ void Engine::queue_last(Instance& instance, std::uint16_t vertex) noexcept {
 // Bit b: index base + b may be posted now.
 std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
                                 const VertexState& state) const noexcept {
-  const std::uint32_t left = vertex.count - state.base;
+  const std::uint32_t left = state.indices.count - state.base;
   const std::uint32_t window =
       std::min<std::uint32_t>({ESP_PLANT(1, vertex.window, vertex.window + 1U), left, 64});
   if (window == 0) return 0;
@@ -319,9 +327,14 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
     if (possible == 0) break;
     if (ESP_PLANT(2, false, need.shift > 1)) continue;
     if (ESP_PLANT(27, false, instance.call.collective == Collective::kBarrier)) continue;
+    const VertexState& needed = instance.states[need.vertex];
+    if (need.whole) {
+      if (needed.base != needed.indices.count) return 0;
+      continue;
+    }
     possible &=
-        complete_from(static_cast<std::int64_t>(state.base) - need.shift,
-                      instance.states[need.vertex], instance.plan->vertices[need.vertex].count);
+        complete_from(static_cast<std::int64_t>(state.base) - need.distance(state.indices.inner),
+                      needed, needed.indices.count);
   }
   return possible;
 }
@@ -340,7 +353,7 @@ void Engine::mark(Instance& instance, std::uint16_t number, std::uint32_t index)
       state.done >>= completed;
       state.posted >>= completed;
     }
-    if (state.base == vertex.count) {
+    if (state.base == state.indices.count) {
       --instance.unfinished;
     } else {
       queue_vertex(instance, number);

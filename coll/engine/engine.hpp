@@ -114,7 +114,15 @@ class Engine final : public Agent {
   Result<PlanEntry*> plan_for(Team& team, const Call& call);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();
-  Started launch(Instance& instance, const Instance& prototype) noexcept;
+  // What numbers an instance and tells of its end; its call is set and bound.
+  struct Prototype {
+    Team* team = nullptr;
+    std::uint64_t sequence = 0;
+    std::uint32_t signature = 0;
+    std::uint16_t channel = 0;
+    Finish finish;
+  };
+  Started launch(Instance& instance, const Prototype& prototype) noexcept;
   void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
   static void queue_last(Instance& instance, std::uint16_t vertex) noexcept;
   void make_ready(Instance& instance) noexcept;
@@ -139,8 +147,17 @@ class Engine final : public Agent {
   std::string explain(const Instance& instance) const;
   static void on_send(Completion& op, Status status) noexcept;
   static void on_recv(Completion& op, Status status) noexcept;
-  std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
-                    std::uint32_t index) const noexcept;
+  static std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
+                           Indices indices, std::uint32_t index, const Steps& block) noexcept;
+  static std::byte* written(const Instance& instance, const Vertex& vertex, Indices indices,
+                            std::uint32_t index) noexcept;
+  static std::byte* read(const Instance& instance, Place place, const Vertex& vertex,
+                         Indices indices, std::uint32_t index) noexcept;
+  static bool is_skipped(const Instance& instance, const Vertex& vertex, Indices indices,
+                         std::uint32_t index) noexcept;
+  static std::size_t peer_of(const Instance& instance, std::uint16_t number,
+                             std::uint32_t index) noexcept;
+  void release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept;
 
   Counters& counters_;
   Trace& trace_;

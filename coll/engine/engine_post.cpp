@@ -13,21 +13,38 @@
 namespace espalier {
 
 std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
-                          std::uint32_t index) const noexcept {
-  const Plan& plan = *instance.plan;
-  if (place == Place::kAccumulator) place = index < vertex.inner ? Place::kInput : Place::kOutput;
-  if (place == Place::kScratch) {
-    const std::uint64_t slot_bytes =
-        (plan.partition.piece_elements * plan.partition.element_bytes + 63) & ~std::uint64_t{63};
-    return instance.scratch + index % plan.scratch_slots * slot_bytes;
+                          Indices indices, std::uint32_t index, const Steps& block) noexcept {
+  if (place == Place::kAccumulator) {
+    place = index < indices.inner ? Place::kInput : Place::kOutput;
   }
-  const void* base = place == Place::kInput ? instance.call.input : instance.call.output;
-  // The engine writes only where the plan says kOutput or kScratch.
-  return static_cast<std::byte*>(const_cast<void*>(base)) + plan.offset_bytes(vertex, index);
+  return instance.buffers[buffer_of(place)] +
+         instance.plan->offset_bytes(instance.layouts, vertex, indices, index, place, block);
+}
+
+std::byte* Engine::written(const Instance& instance, const Vertex& vertex, Indices indices,
+                           std::uint32_t index) noexcept {
+  return locate(instance, vertex.dst, vertex, indices, index, vertex.block);
+}
+
+std::byte* Engine::read(const Instance& instance, Place place, const Vertex& vertex,
+                        Indices indices, std::uint32_t index) noexcept {
+  return locate(instance, place, vertex, indices, index,
+                vertex.elsewhere ? vertex.from : vertex.block);
+}
+
+// Nothing moves, nor does the other side expect anything.
+bool Engine::is_skipped(const Instance& instance, const Vertex& vertex, Indices indices,
+                        std::uint32_t index) noexcept {
+  if (!vertex.skips_empty) return false;
+  const Plan& plan = *instance.plan;
+  return plan.length_elements(instance.layouts, vertex, indices, index) == 0 ||
+         vertex.peer.at(indices.step(index)) == plan.rank;
 }
 
 Posted Engine::post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
-  switch (instance.plan->vertices[number].action) {
+  const Vertex& vertex = instance.plan->vertices[number];
+  if (is_skipped(instance, vertex, instance.states[number].indices, index)) return Posted::kDone;
+  switch (vertex.action) {
     case Action::kRecv:
     case Action::kRecvView:
       return post_recv(instance, number, index);
@@ -52,18 +69,21 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   Send send;
   send.segment.flow = FlowId(team.id, instance.channel + vertex.channel,
                              ESP_PLANT(12, instance.sequence, instance.sequence % 4));
-  send.segment.ordinal = ESP_PLANT(3, plan.ordinal(vertex, index), index);
-  send.segment.total = vertex.inner;
+  const Indices indices = state.indices;
+  const FlowPosition position = plan.position(instance.layouts, vertex, indices, index);
+  send.segment.ordinal = ESP_PLANT(3, position.ordinal, index);
+  send.segment.total = position.total;
   send.segment.signature = instance.signature;
-  send.data = locate(instance, vertex.src, vertex, index);
-  send.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
-  send.flow_bytes = plan.partition.elements * plan.partition.element_bytes;
+  send.data = read(instance, vertex.src, vertex, indices, index);
+  send.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
+  send.flow_bytes =
+      plan.flow_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.synchronous = vertex.synchronous;
   send.to_view = vertex.src != Place::kOutput;
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;
   if (vertex.action == Action::kSend) {
-    const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+    const auto member = static_cast<std::size_t>(vertex.peer.at(indices.step(index)));
     send.segment.peer = team.members[member];
     posted = team.wire_to(member).send(send, slot);
   } else {
@@ -86,15 +106,17 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   slot.on_complete = on_recv;
   slot.busy = true;
   slot.status = {};
-  slot.dst = vertex.action == Action::kRecv ? locate(instance, vertex.dst, vertex, index) : nullptr;
-  slot.bytes = plan.length_elements(vertex, index) * plan.partition.element_bytes;
-  const auto member = static_cast<std::size_t>(plan.peer(vertex, index));
+  const Indices indices = state.indices;
+  slot.dst = vertex.action == Action::kRecv ? written(instance, vertex, indices, index) : nullptr;
+  slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
+  const auto member = static_cast<std::size_t>(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];
   segment.flow = FlowId(team.id, instance.channel + vertex.channel,
                         ESP_PLANT(12, instance.sequence, instance.sequence % 4));
-  segment.ordinal = plan.ordinal(vertex, index);
-  segment.total = vertex.inner;
+  const FlowPosition position = plan.position(instance.layouts, vertex, indices, index);
+  segment.ordinal = position.ordinal;
+  segment.total = position.total;
   segment.signature = instance.signature;
   const std::uint64_t begin_ns = trace_.now_ns();
   const Posted posted = team.wire_to(member).recv(segment, state.slots, slot);
@@ -136,9 +158,8 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
 Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
   const Call& call = instance.call;
   if (vertex.dst != Place::kOutput || call.collective != Collective::kReduce) return Store::kCached;
-  const Partition& partition = instance.plan->partition;
   const std::uint64_t limit = tuning_.past_cache_bytes;
-  const bool is_long = limit > 0 && partition.elements * partition.element_bytes >= limit;
+  const bool is_long = limit > 0 && call.bytes() >= limit;
   const bool is_new = call.input != call.output;
   return is_long && is_new && call.combiner.can_store_past() ? Store::kPastCaches : Store::kCached;
 }
@@ -146,20 +167,21 @@ Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noe
 void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
   const Plan& plan = *instance.plan;
   const Vertex& vertex = plan.vertices[number];
+  const Indices indices = instance.states[number].indices;
   std::size_t k = 0;
   for (const Operand& operand : vertex.operands) {
     if (operand.place == Place::kView) {
       const VertexState& from = instance.states[operand.vertex];
       instance.operands[k++] = from.recvs[index % from.slots].view;
     } else {
-      instance.operands[k++] = locate(instance, operand.place, vertex, index);
+      instance.operands[k++] = read(instance, operand.place, vertex, indices, index);
     }
   }
   if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
-  const std::uint64_t elements = plan.length_elements(vertex, index);
+  const std::uint64_t elements = plan.length_elements(instance.layouts, vertex, indices, index);
   if (elements > 0) {
-    std::byte* dst = locate(instance, vertex.dst, vertex, index);
-    const std::uint64_t bytes = elements * plan.partition.element_bytes;
+    std::byte* dst = written(instance, vertex, indices, index);
+    const std::uint64_t bytes = elements * plan.element_bytes;
     if (k == 1) {
       if (dst != instance.operands[0]) {
         copy_bytes(dst, instance.operands[0], bytes);
@@ -174,14 +196,22 @@ void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t ind
     counters_.combine_bytes += bytes * k;
   }
   for (const Operand& operand : vertex.operands) {
-    if (operand.place != Place::kView) continue;
-    VertexState& from = instance.states[operand.vertex];
-    RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
-    const auto member = static_cast<std::size_t>(plan.peer(plan.vertices[operand.vertex], index));
-    instance.team->wire_to(member).release(slot);
-    slot.busy = false;
-    queue_vertex(instance, operand.vertex);
+    if (operand.place == Place::kView && !operand.keeps) release(instance, operand.vertex, index);
   }
+}
+
+void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept {
+  VertexState& from = instance.states[view];
+  RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
+  instance.team->wire_to(peer_of(instance, view, index)).release(slot);
+  slot.busy = false;
+  queue_vertex(instance, view);
+}
+
+std::size_t Engine::peer_of(const Instance& instance, std::uint16_t number,
+                            std::uint32_t index) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  return static_cast<std::size_t>(vertex.peer.at(instance.states[number].indices.step(index)));
 }
 
 void Engine::note_failure(Instance& instance, Status status) noexcept {
@@ -197,9 +227,9 @@ void Engine::withdraw(Instance& instance) noexcept {
     VertexState& state = instance.states[number];
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
       if (state.sends != nullptr && state.sends[i].pending) {
-        Wire& wire = instance.team->wire_to(static_cast<std::size_t>(
-            vertex.action == Action::kPublish ? vertex.peers.front()
-                                              : plan.peer(vertex, state.sends[i].index)));
+        Wire& wire = instance.team->wire_to(vertex.action == Action::kPublish
+                                                ? static_cast<std::size_t>(vertex.peers.front())
+                                                : peer_of(instance, number, state.sends[i].index));
         wire.cancel(static_cast<SendOp&>(state.sends[i]));
         state.sends[i].pending = false;
         if (trace_.enabled()) {
@@ -207,8 +237,7 @@ void Engine::withdraw(Instance& instance) noexcept {
         }
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
-        Wire& wire = instance.team->wire_to(
-            static_cast<std::size_t>(plan.peer(vertex, state.recvs[i].index)));
+        Wire& wire = instance.team->wire_to(peer_of(instance, number, state.recvs[i].index));
         wire.cancel(static_cast<RecvOp&>(state.recvs[i]));
         wire.release(state.recvs[i]);
         state.recvs[i].busy = false;

@@ -1,7 +1,8 @@
 #include "coll/engine/instance.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <bit>
 #include <new>
 
 #include "coll/engine/engine.hpp"
@@ -22,7 +23,10 @@ bool is_recv(const Vertex& v) {
 }
 // Operation slots of a vertex: index i uses slot i % slots.
 std::size_t slots(const Vertex& v) {
-  return is_send(v) || is_recv(v) ? std::min<std::size_t>(v.window, std::max(v.count, 1U)) : 0;
+  if (!is_send(v) && !is_recv(v)) return 0;
+  // Of irregular plans the count comes with the call.
+  const std::uint32_t most = v.indices.count;
+  return most > 0 ? std::min<std::size_t>(v.window, most) : v.window;
 }
 
 // Where the parts of an instance's block begin.
@@ -42,11 +46,7 @@ struct BlockLayout {
     queue = up(recvs + sizeof(RecvSlot) * recv_count);
     operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
     scratch = up(operands + sizeof(void*) * operand_count);
-    total = scratch + plan.scratch_slots * scratch_slot_bytes(plan);
-  }
-
-  static std::size_t scratch_slot_bytes(const Plan& plan) {
-    return up(plan.partition.piece_elements * plan.partition.element_bytes);
+    total = scratch + (plan.irregular ? 0 : plan.scratch_bytes(plan.layouts.data()));
   }
 };
 
@@ -73,6 +73,7 @@ PlanEntry::~PlanEntry() {
   while (free != nullptr) {
     Instance* instance = free;
     free = instance->next;
+    instance->irregular.reset();
     // Slots and states are trivially destructible by construction of their members.
     ::operator delete(static_cast<void*>(instance), std::align_val_t{kAlign});
   }
@@ -98,6 +99,7 @@ Instance* PlanEntry::take() {
     auto* state = new (states + v) VertexState;
     const Vertex& vertex = plan.vertices[v];
     state->slots = static_cast<std::uint16_t>(slots(vertex));
+    state->indices = vertex.indices;
     if (is_send(vertex)) state->sends = send;
     if (is_recv(vertex)) state->recvs = recv;
     for (std::size_t i = 0; i < slots(vertex); ++i) {
@@ -117,12 +119,48 @@ Instance* PlanEntry::take() {
   instance->states = {states, plan.vertices.size()};
   instance->queue = reinterpret_cast<std::uint16_t*>(base + layout.queue);
   instance->operands = reinterpret_cast<const void**>(base + layout.operands);
-  instance->scratch = base + layout.scratch;
-  instance->entry = this;
   instance->plan = &plan;
+  instance->layouts = plan.layouts.data();
+  if (plan.irregular) {
+    instance->irregular = std::make_unique<IrregularCall>();
+  } else {
+    instance->place_scratch(base + layout.scratch);
+  }
+  instance->entry = this;
   ++in_use;
   ++instances;
   return instance;
+}
+
+void Instance::place_scratch(std::byte* at) noexcept {
+  for (std::size_t k = buffer_of(Place::kScratch); k < plan->layouts.size(); ++k) {
+    buffers[k] = at;
+    at += plan->buffer_bytes(layouts[k]);
+  }
+}
+
+Outcome Instance::bind_buffers() noexcept {
+  // The engine writes only where the plan says kOutput or scratch.
+  buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
+  buffers[buffer_of(Place::kOutput)] = static_cast<std::byte*>(call.output);
+  if (irregular == nullptr) return Unit{};
+  const Outcome bound = irregular->binding.bind(*plan, {call.in_counts, call.in_displs},
+                                                {call.out_counts, call.out_displs});
+  if (!bound) return bound.error();
+  layouts = irregular->binding.layouts();
+  for (std::size_t v = 0; v < states.size(); ++v) {
+    states[v].indices = irregular->binding.indices(v);
+  }
+  const std::uint64_t bytes = plan->scratch_bytes(layouts);
+  if (irregular->scratch_bytes < bytes) {
+    irregular->scratch.reset(new (std::nothrow) std::byte[bytes]);
+    irregular->scratch_bytes = irregular->scratch != nullptr ? bytes : 0;
+    if (irregular->scratch == nullptr) {
+      return error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes between blocks", bytes));
+    }
+  }
+  place_scratch(irregular->scratch.get());
+  return Unit{};
 }
 
 std::span<const Rank> PlanEntry::publish_ranks(std::uint16_t vertex, const Team& team) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/plan/binding.hpp"
 #include "coll/plan/plan.hpp"
 #include "coll/team/team.hpp"
 #include "core/wire.hpp"
@@ -37,6 +38,7 @@ struct RecvSlot : RecvOp {
 
 struct VertexState {
   std::uint32_t base = 0;
+  Indices indices;  // of this call
   std::uint64_t done = 0;
   std::uint64_t posted = 0;
   SendSlot* sends = nullptr;  // window entries, or
@@ -52,6 +54,13 @@ struct Finish {
   using Function = void (*)(void* context, Status status) noexcept;
   Function function = nullptr;
   void* context = nullptr;
+};
+
+// What a call of an irregular plan has of its own. Both grow to the largest call, and are kept.
+struct IrregularCall {
+  Binding binding;
+  std::unique_ptr<std::byte[]> scratch;
+  std::uint64_t scratch_bytes = 0;
 };
 
 struct Instance {
@@ -75,7 +84,13 @@ struct Instance {
   std::uint16_t* queue = nullptr;  // stack of vertices to look at
   std::uint32_t queued = 0;
   const void** operands = nullptr;
-  std::byte* scratch = nullptr;
+  const Layout* layouts = nullptr;       // of this call, by buffer_of()
+  std::byte* buffers[kMaxBuffers] = {};  // and where they begin
+  std::unique_ptr<IrregularCall> irregular;
+
+  // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
+  Outcome bind_buffers() noexcept;
+  void place_scratch(std::byte* at) noexcept;
 
   Instance* next = nullptr;  // ready or free list
   Instance* stalled_next = nullptr;

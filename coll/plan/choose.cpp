@@ -51,17 +51,12 @@ std::uint64_t message_bytes(const PlanRequest& request) {
 }
 
 bool exists(esp_algorithm algorithm, const PlanRequest& request) {
-  switch (algorithm) {
-    case ESP_ALGORITHM_TREE:
-      return true;
-    case ESP_ALGORITHM_PUBLISH:
-      return request.collective == Collective::kBcast ||
-             request.collective == Collective::kAllreduce;
-    case ESP_ALGORITHM_SPREAD:
-      return request.collective == Collective::kAllreduce && request.commutative;
-    default:
-      return false;
-  }
+  if (!has_algorithm(request.collective, algorithm)) return false;
+  if (algorithm == ESP_ALGORITHM_SPREAD) return request.commutative;
+  const bool power_of_two = (request.size & (request.size - 1)) == 0;
+  if (algorithm == ESP_ALGORITHM_XOR) return power_of_two;
+  if (algorithm != ESP_ALGORITHM_DOUBLING) return true;
+  return power_of_two || traits_of(request.collective).reduces;
 }
 
 bool crosses_network(const PlanRequest& request) {
@@ -76,14 +71,41 @@ esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning
   return spread ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
 }
 
+// Of collectives without trees. What an alltoallv moves differs from member to member: it cannot
+// be chosen by.
+esp_algorithm choose_exchange_algorithm(const PlanRequest& request, const Tuning& tuning) {
+  switch (request.collective) {
+    case Collective::kAllgather:
+    case Collective::kAllgatherv: {
+      const bool blocks = request.collective == Collective::kAllgather;
+      const std::uint64_t bytes =
+          message_bytes(request) * static_cast<std::uint64_t>(blocks ? request.size : 1);
+      const bool one_node = request.nodes.nodes == nullptr || !crosses_network(request);
+      if (one_node && request.size <= tuning.gather_publish_ranks) return ESP_ALGORITHM_PUBLISH;
+      return bytes <= tuning.gather_rounds_bytes ? ESP_ALGORITHM_BRUCK : ESP_ALGORITHM_RING;
+    }
+    case Collective::kAlltoall:
+      return request.size >= tuning.bruck_ranks && message_bytes(request) <= tuning.bruck_bytes
+                 ? ESP_ALGORITHM_BRUCK
+                 : ESP_ALGORITHM_ONE_FACTOR;
+    case Collective::kAlltoallv:
+      return ESP_ALGORITHM_ONE_FACTOR;
+    default:
+      return message_bytes(request) <= tuning.scan_rounds_bytes ? ESP_ALGORITHM_DOUBLING
+                                                                : ESP_ALGORITHM_RING;
+  }
+}
+
 esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
                                const Tuning& tuning) {
   if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
   // Shapes and variants are properties of trees.
-  if (options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT) {
-    return ESP_ALGORITHM_TREE;
-  }
+  const bool of_trees = options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT;
+  if (of_trees && has_algorithm(request.collective, ESP_ALGORITHM_TREE)) return ESP_ALGORITHM_TREE;
   if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
+  if (!has_algorithm(request.collective, ESP_ALGORITHM_TREE)) {
+    return choose_exchange_algorithm(request, tuning);
+  }
   if (request.nodes.nodes != nullptr) return choose_over_nodes(request, tuning);
   switch (request.collective) {
     case Collective::kBcast:
@@ -109,6 +131,10 @@ std::uint64_t least_segment_bytes(const PlanRequest& request, const Tuning& tuni
 }
 
 std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tuning) {
+  // Both sides of a block know its length, and nobody the others'.
+  if (is_irregular(request.collective)) {
+    return crosses_network(request) ? tuning.network_bytes_max : tuning.segment_bytes_max;
+  }
   std::uint64_t bytes = message_bytes(request);
   if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
     bytes /= static_cast<std::uint64_t>(request.size);
@@ -243,7 +269,9 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   if (request.shape == ESP_SHAPE_AUTO) {
     request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
   }
-  if (request.radix == 0) request.radix = tuning.knomial_radix;
+  if (request.radix == 0) {
+    request.radix = request.algorithm == ESP_ALGORITHM_BRUCK ? 2 : tuning.knomial_radix;
+  }
   if (request.algorithm == ESP_ALGORITHM_TREE && request.nodes.nodes == nullptr) {
     request.levels = tuning.levels;
   }

@@ -57,6 +57,16 @@ struct Tuning {
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.
   std::uint64_t past_cache_bytes = 8 << 20;
+  // Allgather on one node: up to so many ranks each block is published; beyond, they go around.
+  std::int32_t gather_publish_ranks = 64;
+  // Else up to so much in all it is latency: log2(ranks) rounds, then a ring.
+  std::uint64_t gather_rounds_bytes = 65536;
+  // Alltoall: Bruck's rounds pay for blocks up to so many bytes from so many ranks on (Kowalewski,
+  // table 7.3).
+  std::int32_t bruck_ranks = 64;
+  std::uint64_t bruck_bytes = 256;
+  // Scans up to here are latency: log2(ranks) rounds; longer ones a pipeline from rank to rank.
+  std::uint64_t scan_rounds_bytes = 16384;
   // Between nodes. An allreduce of little data is an exchange between all heads: in steps whose
   // number grows with the logarithm of nodes, where a tree has twice as many. What a head receives
   // bounds it. Measured over TCP at 2 and 4 emulated nodes: from 64 to 256 KiB 1.1 to 1.7 times
@@ -103,6 +113,12 @@ struct Tuning {
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning = {});
 
+// How a point-to-point message is cut.
+struct Partition {
+  std::uint64_t elements = 0;  // bytes
+  std::uint64_t piece_elements = 1;
+  std::uint32_t pieces = 1;
+};
 // The segments of a point-to-point message of `bytes`: known to both sides, from its size and from
 // whether they are on different nodes.
 Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,

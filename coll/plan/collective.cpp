@@ -7,25 +7,34 @@
 namespace espalier {
 namespace {
 
-// A row: name, input, output, and the flags that hold.
-#define ESP_ROW(NAME, IN, OUT, ...)                                                   \
+constexpr std::uint32_t kTree = 1U << ESP_ALGORITHM_TREE;
+constexpr std::uint32_t kPublish = 1U << ESP_ALGORITHM_PUBLISH;
+constexpr std::uint32_t kSpread = 1U << ESP_ALGORITHM_SPREAD;
+constexpr std::uint32_t kRing = 1U << ESP_ALGORITHM_RING;
+constexpr std::uint32_t kBruck = 1U << ESP_ALGORITHM_BRUCK;
+constexpr std::uint32_t kDoubling = 1U << ESP_ALGORITHM_DOUBLING;
+constexpr std::uint32_t kPairs = 1U << ESP_ALGORITHM_ONE_FACTOR | 1U << ESP_ALGORITHM_XOR;
+
+// A row: name, input, output, algorithms, and the flags that hold.
+#define ESP_ROW(NAME, IN, OUT, ALGORITHMS, ...)                                       \
   {                                                                                   \
     .name = #NAME, .function = "esp_" #NAME, .start_function = "esp_" #NAME "_start", \
-    .input = Extent::IN, .output = Extent::OUT __VA_OPT__(, ) __VA_ARGS__             \
+    .input = Extent::IN, .output = Extent::OUT,                                       \
+    .algorithms = ALGORITHMS __VA_OPT__(, ) __VA_ARGS__                               \
   }
 
 // In the order of Collective.
 constexpr CollectiveTraits kTraits[] = {
-    ESP_ROW(barrier, kNone, kNone),
-    ESP_ROW(bcast, kNone, kOne, .rooted = true, .root_sends = true),
-    ESP_ROW(reduce, kOne, kOne, .rooted = true, .reduces = true, .root_gets = true),
-    ESP_ROW(allreduce, kOne, kOne, .reduces = true),
-    ESP_ROW(allgather, kOne, kPerMember),
-    ESP_ROW(allgatherv, kOne, kCounts),
-    ESP_ROW(alltoall, kPerMember, kPerMember),
-    ESP_ROW(alltoallv, kCounts, kCounts),
-    ESP_ROW(scan, kOne, kOne, .reduces = true),
-    ESP_ROW(exscan, kOne, kOne, .reduces = true),
+    ESP_ROW(barrier, kNone, kNone, kTree | kPublish),
+    ESP_ROW(bcast, kNone, kOne, kTree | kPublish, .rooted = true, .root_sends = true),
+    ESP_ROW(reduce, kOne, kOne, kTree, .rooted = true, .reduces = true, .root_gets = true),
+    ESP_ROW(allreduce, kOne, kOne, kTree | kPublish | kSpread, .reduces = true),
+    ESP_ROW(allgather, kOne, kPerMember, kPublish | kRing | kBruck | kDoubling),
+    ESP_ROW(allgatherv, kOne, kCounts, kPublish | kRing | kBruck | kDoubling),
+    ESP_ROW(alltoall, kPerMember, kPerMember, kRing | kPairs | kBruck),
+    ESP_ROW(alltoallv, kCounts, kCounts, kRing | kPairs),
+    ESP_ROW(scan, kOne, kOne, kRing | kDoubling, .reduces = true),
+    ESP_ROW(exscan, kOne, kOne, kRing | kDoubling, .reduces = true),
     {.name = "point-to-point",
      .function = "esp_send",
      .start_function = "esp_send_start",
@@ -42,6 +51,13 @@ const CollectiveTraits& traits_of(Collective collective) noexcept {
   const auto at = static_cast<std::size_t>(collective);
   ESP_ASSERT(at <= kCollectives);
   return kTraits[at];
+}
+
+const char* algorithm_name(esp_algorithm algorithm) noexcept {
+  constexpr const char* kNames[] = {"auto", "short", "tree",     "publish",    "spread",
+                                    "ring", "Bruck", "doubling", "one-factor", "XOR"};
+  static_assert(sizeof kNames / sizeof kNames[0] == ESP_ALGORITHM_COUNT);
+  return algorithm < ESP_ALGORITHM_COUNT ? kNames[algorithm] : "unknown";
 }
 
 }  // namespace espalier

@@ -5,7 +5,10 @@
 // path: setup
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "espalier/espalier.h"
 
 namespace espalier {
 
@@ -37,10 +40,11 @@ struct CollectiveTraits {
   const char* function;  // of the C API
   const char* start_function;
   Extent input, output;
-  bool rooted = false;      // the call names a root
-  bool reduces = false;     // the call names an operator
-  bool root_sends = false;  // only the root's input matters (and it stands in the output)
-  bool root_gets = false;   // only the root's output matters
+  std::uint32_t algorithms = 0;  // bit: esp_algorithm
+  bool rooted = false;           // the call names a root
+  bool reduces = false;          // the call names an operator
+  bool root_sends = false;       // only the root's input matters (and it stands in the output)
+  bool root_gets = false;        // only the root's output matters
 };
 const CollectiveTraits& traits_of(Collective collective) noexcept;
 
@@ -48,6 +52,10 @@ const CollectiveTraits& traits_of(Collective collective) noexcept;
 inline bool is_irregular(Collective collective) noexcept {
   return traits_of(collective).output == Extent::kCounts;
 }
+inline bool has_algorithm(Collective collective, esp_algorithm algorithm) noexcept {
+  return (traits_of(collective).algorithms >> algorithm & 1) != 0;
+}
+const char* algorithm_name(esp_algorithm algorithm) noexcept;
 inline const char* collective_name(Collective collective) noexcept {
   return traits_of(collective).name;
 }

@@ -23,22 +23,32 @@
 // Views are bounded by the plan: a kRecvView needs its kCombine at shift `window`, so at most
 // `window` indices are in flight or held. A kScratch slot is bounded likewise, by the send of it.
 //
-// Partition: the message of `elements` elements is cut into `blocks` nearly equal blocks, each cut
-// into `pieces` pieces of at most `piece_elements`; segment number g = block * pieces + piece.
-// Trees use one block, exchanges one per rank. Pieces may be empty.
+// Buffers and layouts: a plan names buffers (input, output, scratch), and each has a Layout
+// (plan/layout.hpp). An index acts on one segment: of the step's block (or run of blocks) of the
+// vertex's layout, the piece of the index, of at most `piece_elements` elements. Lengths come from
+// that layout, and so do places, but in a ring, where the index has a slot, and for operands that
+// lie `elsewhere`.
+//
+// Steps: index i belongs to step i / inner, where inner is the number of pieces of a step. Peer and
+// block are functions of the step (plan/steps.hpp). Where blocks have one length each, their pieces
+// are counted alike and the last may be empty. `skips_empty`: those move nothing, on either side.
 //
 // Wire addressing: a segment travels on the flow (team, sequence, channel) between two ranks under
-// its *ordinal* i % inner, which sender and receiver compute alike.
+// its *ordinal*, which sender and receiver compute alike: of the index, if the peer is always the
+// same, else of the piece.
 //
 // Values only; thread-safe to read. path: setup (construction), data (the accessors)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "coll/algorithms/tree_levels.hpp"
 #include "coll/plan/collective.hpp"
+#include "coll/plan/layout.hpp"
+#include "coll/plan/steps.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/status.hpp"
 
@@ -55,42 +65,76 @@ enum class Action : std::uint8_t {
               // combined too (a barrier's are) and touch no memory
 };
 
-// Where a segment lies. kAccumulator reads kInput for i < inner and kOutput afterwards (the first
-// of a chain of combines). kScratch is a ring of `scratch_slots` segments: index i uses slot i %
-// scratch_slots.
-enum class Place : std::uint8_t { kNone, kInput, kOutput, kScratch, kAccumulator, kView };
+// Where a segment lies. kAccumulator is no buffer: it reads kInput in the first step and kOutput
+// afterwards (the first of a chain of combines).
+enum class Place : std::uint8_t {
+  kNone,
+  kInput,
+  kOutput,
+  kScratch,
+  kAccumulator,
+  kView,
+  kScratch2,
+  kScratch3,
+};
+inline constexpr std::size_t kMaxBuffers = 5;
+// Position in Plan::layouts.
+constexpr std::size_t buffer_of(Place place) noexcept {
+  const auto at = static_cast<std::size_t>(place);
+  return place < Place::kAccumulator ? at - 1 : at - 3;
+}
 
 struct Operand {
   Place place = Place::kNone;
   std::uint16_t vertex =
-      0;  // place == kView: the kRecvView vertex whose segment, at the same index, is read
+      0;               // kView: the kRecvView vertex whose segment, at the same index, is read
+  bool keeps = false;  // kView: another combine reads it after this one, and releases it
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
+// Index i needs index i - shift - steps * inner, inner being that of the one that needs; what is
+// outside of [0, count of vertex) needs nothing. `whole`: it needs all of them.
 struct Dependency {
   std::uint16_t vertex = 0;
-  std::int32_t shift =
-      0;  // index i needs index i - shift; indices outside [0, count of vertex) need nothing
+  std::int32_t shift = 0;
+  std::int32_t steps = 0;
+  bool whole = false;
+
+  std::int64_t distance(std::uint32_t inner) const noexcept {
+    return shift + static_cast<std::int64_t>(steps) * inner;
+  }
   friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+// The index space of a vertex: `inner` indices for each step.
+struct Indices {
+  std::uint32_t count = 0;
+  std::uint32_t inner = 1;
+
+  std::uint32_t step(std::uint32_t i) const noexcept { return inner == count ? 0 : i / inner; }
+  std::uint32_t piece(std::uint32_t i) const noexcept { return inner == count ? i : i % inner; }
+  friend bool operator==(const Indices&, const Indices&) = default;
 };
 
 struct Vertex {
   Action action = Action::kRecv;
   Place src = Place::kNone;
   Place dst = Place::kNone;
+  Place shape = Place::kOutput;  // the buffer whose layout the segments follow
   std::uint8_t channel =
       0;  // part of the flow: phases and trees of one operation use different channels
-  bool synchronous = false;    // kSend: complete only when the receiver has taken the segment
-                               // (controls of experiments)
-  std::uint16_t window = 1;    // indices in flight at most (N of sends, M of receives), 1..64
-  std::int32_t peer = -1;      // team rank
-  std::int32_t peer_step = 0;  // peer(i) = (peer + peer_step * (i / inner)) mod team size
-  std::uint32_t count = 0;     // indices
-  std::uint32_t inner = 1;     // indices per peer; = count when the peer is fixed. >= 1
-  std::uint32_t block = 0;     // block(i) = (block + block_step * (i / inner)) mod blocks
-  std::int32_t block_step = 0;
-  std::uint32_t piece = 0;  // piece(i) = piece + piece_stride * (i % inner)
-  std::uint32_t piece_stride = 1;
+  bool synchronous = false;  // kSend: complete only when the receiver has taken the segment
+                             // (controls of experiments)
+  bool skips_empty = false;  // no segment of no elements, and none to oneself
+  bool elsewhere = false;    // what is read lies in block `from` of its buffer
+  std::uint16_t window = 1;  // indices in flight at most (N of sends, M of receives), 1..64
+  std::uint32_t steps = 1;
+  std::uint32_t run = 1;              // blocks of a step, which lie one after the other
+  std::uint32_t lane = 0, lanes = 1;  // pieces lane, lane + lanes, ... of each step
+  Steps peer = Steps::constant(-1);   // team rank
+  Steps block;
+  Steps from;
+  Indices indices;                  // where the plan is regular; by finish()
   std::vector<std::int32_t> peers;  // kPublish
   std::vector<Operand> operands;    // kCombine, in the order of combination
   std::vector<Dependency> needs;
@@ -99,29 +143,10 @@ struct Vertex {
   friend bool operator==(const Vertex&, const Vertex&) = default;
 };
 
-struct Partition {
-  std::uint64_t elements = 0;
-  std::uint32_t element_bytes = 1;
-  std::uint32_t blocks = 1;
-  std::uint32_t pieces = 1;  // per block, >= 1
-  std::uint64_t piece_elements = 0;
-
-  std::uint64_t block_begin(std::uint64_t block)
-      const noexcept {  // balanced: the first (elements % blocks) blocks have one more
-    const std::uint64_t small = elements / blocks;
-    const std::uint64_t extra = elements % blocks;
-    return small * block + (block < extra ? block : extra);
-  }
-  // First element and number of elements of a piece.
-  std::uint64_t begin(std::uint64_t block, std::uint64_t piece) const noexcept {
-    const std::uint64_t at = block_begin(block) + piece * piece_elements;
-    const std::uint64_t end = block_begin(block + 1);
-    return at < end ? at : end;
-  }
-  std::uint64_t length(std::uint64_t block, std::uint64_t piece) const noexcept {
-    return begin(block, piece + 1) - begin(block, piece);
-  }
-  friend bool operator==(const Partition&, const Partition&) = default;
+// A segment's number among those of its flow, and how many these are.
+struct FlowPosition {
+  std::uint32_t ordinal = 0;
+  std::uint32_t total = 1;
 };
 
 struct Plan {
@@ -129,44 +154,109 @@ struct Plan {
   std::string algorithm;  // for people: "tree(binomial) event, 16 segments of 64 KiB"
   std::int32_t rank = 0;  // team rank this plan is for
   std::int32_t size = 1;
-  Partition partition;
-  std::uint32_t scratch_slots = 0;  // each of partition.piece_elements * element_bytes bytes
-  std::vector<Vertex> vertices;     // at most 65535
+  std::uint32_t element_bytes = 1;
+  std::uint64_t piece_elements = 1;
+  bool irregular = false;  // layouts of kind kCounts are bound by each call (plan/binding.hpp)
+  std::vector<Layout> layouts = std::vector<Layout>(2);  // by buffer_of()
+  std::vector<Vertex> vertices;                          // at most 65535
 
-  // Fills `feeds` and asserts the structural rules; every maker ends with it.
-  //  - 1 <= window <= 64; count >= 1 and a multiple of inner; peers inside the team, never oneself
-  //  - an edge with shift <= 0 points to an earlier vertex, so equal indices form no cycle
-  //  - a view is read by one combine, of equal count, which needs it at shift 0 and which it needs
-  //    at shift 1..64
-  //  - one vertex writes kScratch, and needs each reader of it at a shift of 1..scratch_slots
-  //  - the places fit the action (a send reads kInput, kOutput or kScratch, ...)
+  // Fills `feeds` and `indices` and asserts the structural rules; every maker ends with it.
+  //  - 1 <= window <= 64; at least one step; peers inside the team; oneself only where skipped
+  //  - an edge that reaches no earlier index points to an earlier vertex, so equal indices form no
+  //    cycle
+  //  - a view is released by one combine, of as many indices, which needs it at shift 0 and which
+  //    it needs at shift 1..64
+  //  - a slot of a ring is written by one vertex, which needs each reader of it at a shift of
+  //    1..slots, or wholly
+  //  - the places fit the action (a send reads a buffer, ...)
   void finish();
 
+  const Layout& layout(Place place) const noexcept { return layouts[buffer_of(place)]; }
+
+  // ---- with layouts and indices of one call ----
+
+  // Most pieces of a step. Regular blocks are counted alike on all members.
+  std::uint64_t pieces(const Layout* bound, const Vertex& v) const noexcept;
+  Indices indices(const Layout* bound, const Vertex& v) const noexcept {
+    const std::uint64_t inner = (pieces(bound, v) - v.lane + v.lanes - 1) / v.lanes;
+    return {static_cast<std::uint32_t>(inner) * v.steps, static_cast<std::uint32_t>(inner)};
+  }
+  std::uint64_t length_elements(const Layout* bound, const Vertex& v, Indices n,
+                                std::uint32_t i) const noexcept {
+    const Layout& of = bound[buffer_of(v.shape)];
+    const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
+    const std::uint64_t at = piece(v, n, i) * piece_elements;
+    const std::uint64_t all = of.length(block, v.run);
+    return at < all ? std::min(piece_elements, all - at) : 0;
+  }
+  // In bytes from the beginning of the buffer `place`, which holds the segment in `block`.
+  std::uint64_t offset_bytes(const Layout* bound, const Vertex& v, Indices n, std::uint32_t i,
+                             Place place, const Steps& block) const noexcept {
+    const Layout& of = bound[buffer_of(place)];
+    if (of.kind == Layout::Kind::kRing) return i % of.blocks * ring_slot_bytes(of);
+    const auto number = static_cast<std::uint64_t>(block.at(n.step(i)));
+    const std::uint64_t at = piece(v, n, i) * piece_elements;
+    return (of.begin(number) + std::min(at, of.length(number, v.run))) * element_bytes;
+  }
+  FlowPosition position(const Layout* bound, const Vertex& v, Indices n,
+                        std::uint32_t i) const noexcept {
+    if (v.peer.is_constant()) {
+      const Layout& of = bound[buffer_of(v.shape)];
+      if (of.pieces_before == nullptr || v.steps == 1) return {i, n.count};
+      return dense_position(of, v, n, i);
+    }
+    if (!irregular) return {n.piece(i), n.inner};
+    const Layout& of = bound[buffer_of(v.shape)];
+    return {n.piece(i), pieces_of(of.length(static_cast<std::uint64_t>(v.block.at(n.step(i)))))};
+  }
+  // Elements of the flow that index i belongs to.
+  std::uint64_t flow_elements(const Layout* bound, const Vertex& v, Indices n,
+                              std::uint32_t i) const noexcept;
+  std::uint64_t ring_slot_bytes(const Layout& ring) const noexcept {
+    return (ring.elements * element_bytes + 63) & ~std::uint64_t{63};
+  }
+  std::uint32_t pieces_of(std::uint64_t elements) const noexcept {
+    return static_cast<std::uint32_t>((elements + piece_elements - 1) / piece_elements);
+  }
+  // Of all scratch buffers; each begins at a multiple of 64.
+  std::uint64_t scratch_bytes(const Layout* bound) const noexcept;
+  std::uint64_t buffer_bytes(const Layout& layout) const noexcept {
+    if (layout.kind == Layout::Kind::kRing) return layout.blocks * ring_slot_bytes(layout);
+    return (layout.extent() * element_bytes + 63) & ~std::uint64_t{63};
+  }
+
+  // ---- of a regular plan, or one that is bound (plan/binding.hpp) ----
+
   std::int32_t peer(const Vertex& v, std::uint32_t i) const noexcept {
-    if (v.peer_step == 0) return v.peer;
-    const std::int64_t p = v.peer + static_cast<std::int64_t>(v.peer_step) * (i / v.inner);
-    return static_cast<std::int32_t>(((p % size) + size) % size);
+    return v.peer.at(v.indices.step(i));
   }
   std::uint32_t block(const Vertex& v, std::uint32_t i) const noexcept {
-    if (v.block_step == 0) return v.block;
-    const std::int64_t b = v.block + static_cast<std::int64_t>(v.block_step) * (i / v.inner);
-    const std::int64_t n = partition.blocks;
-    return static_cast<std::uint32_t>(((b % n) + n) % n);
+    return static_cast<std::uint32_t>(v.block.at(v.indices.step(i)));
   }
-  std::uint32_t piece(const Vertex& v, std::uint32_t i) const noexcept {
-    return v.piece + v.piece_stride * (i % v.inner);
+  // Of what is written, and of what is read.
+  std::uint64_t offset_bytes(const Vertex& v, std::uint32_t i, Place place) const noexcept {
+    return offset_bytes(layouts.data(), v, v.indices, i, place, v.block);
   }
-  std::uint32_t ordinal(const Vertex& v, std::uint32_t i) const noexcept { return i % v.inner; }
-  std::uint64_t offset_bytes(const Vertex& v, std::uint32_t i) const noexcept {
-    return partition.begin(block(v, i), piece(v, i)) * partition.element_bytes;
+  std::uint64_t source_bytes(const Vertex& v, std::uint32_t i, Place place) const noexcept {
+    return offset_bytes(layouts.data(), v, v.indices, i, place, v.elsewhere ? v.from : v.block);
   }
   std::uint64_t length_elements(const Vertex& v, std::uint32_t i) const noexcept {
-    return partition.length(block(v, i), piece(v, i));
+    return length_elements(layouts.data(), v, v.indices, i);
+  }
+  FlowPosition position(const Vertex& v, std::uint32_t i) const noexcept {
+    return position(layouts.data(), v, v.indices, i);
   }
 
   std::string to_text() const;  // one line per vertex
   std::string to_graphviz() const;
   friend bool operator==(const Plan&, const Plan&) = default;
+
+ private:
+  static std::uint64_t piece(const Vertex& v, Indices n, std::uint32_t i) noexcept {
+    return v.lane + std::uint64_t{v.lanes} * n.piece(i);
+  }
+  FlowPosition dense_position(const Layout& of, const Vertex& v, Indices n,
+                              std::uint32_t i) const noexcept;
 };
 
 // Nodes over whose heads an allreduce may be spread (NodePlan::spread).
@@ -179,9 +269,10 @@ struct PlanRequest {
   std::int32_t rank = 0;
   std::int32_t size = 1;
   std::int32_t root = 0;
-  std::uint64_t elements = 0;
+  std::uint64_t elements = 0;  // as Call::count
   std::uint32_t element_bytes = 1;
   bool commutative = true;  // false: combine in rank order
+  bool in_place = false;    // input and output are the same
   esp_algorithm algorithm = ESP_ALGORITHM_TREE;
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;

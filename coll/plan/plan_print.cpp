@@ -25,30 +25,28 @@ const char* action_name(Action action) {
 }
 
 const char* place_name(Place place) {
-  switch (place) {
-    case Place::kNone:
-      return "-";
-    case Place::kInput:
-      return "input";
-    case Place::kOutput:
-      return "output";
-    case Place::kScratch:
-      return "scratch";
-    case Place::kAccumulator:
-      return "accumulator";
-    case Place::kView:
-      return "view";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"-",           "input", "output",    "scratch",
+                                    "accumulator", "view",  "scratch 2", "scratch 3"};
+  return kNames[static_cast<std::size_t>(place)];
 }
 
-// "rank 3", "ranks 2, 1, ..., 5" or "all others".
-std::string describe_peers(const Plan& plan, const Vertex& v) {
+// "3", "3 by +1 until 2", ...
+std::string describe_steps(const Steps& steps, std::uint32_t count) {
+  if (steps.is_constant() || count == 1) return fmt::format("{}", steps.at(0));
+  if (steps.kind == Steps::Kind::kAffine) {
+    return fmt::format("{} by {:+} until {}", steps.first, steps.stride, steps.at(count - 1));
+  }
+  const char* how = steps.kind == Steps::Kind::kXor         ? "XOR"
+                    : steps.kind == Steps::Kind::kOneFactor ? "one-factor"
+                                                            : "digit";
+  return fmt::format("{}, {}, ... ({} {})", steps.at(0), steps.at(1), how, steps.first);
+}
+
+// "to 3", "from 2 by +1 until 0" or "to 6 ranks".
+std::string describe_peers(const Vertex& v) {
   if (v.action == Action::kPublish) return fmt::format("to {} ranks", v.peers.size());
-  const char* to = v.action == Action::kSend ? "to" : "from";
-  const std::int32_t first = plan.peer(v, 0);
-  if (v.count == v.inner) return fmt::format("{} {}", to, first);
-  return fmt::format("{} {} by {:+} until {}", to, first, v.peer_step, plan.peer(v, v.count - 1));
+  return fmt::format("{} {}", v.action == Action::kSend ? "to" : "from",
+                     describe_steps(v.peer, v.steps));
 }
 
 std::string describe_operands(const Vertex& v) {
@@ -63,33 +61,46 @@ std::string describe_operands(const Vertex& v) {
 }
 
 // What the vertex does, without indices and edges.
-std::string describe_action(const Plan& plan, const Vertex& v) {
+std::string describe_action(const Vertex& v) {
   switch (v.action) {
     case Action::kCombine:
       return fmt::format("combine {}", describe_operands(v));
     case Action::kRecv:
-      return fmt::format("recv {} {}", place_name(v.dst), describe_peers(plan, v));
+      return fmt::format("recv {} {}", place_name(v.dst), describe_peers(v));
     case Action::kRecvView:
-      return fmt::format("view {}", describe_peers(plan, v));
+      return fmt::format("view {}", describe_peers(v));
     default:
       return fmt::format("{}{} {} {}", v.synchronous ? "synchronous " : "", action_name(v.action),
-                         place_name(v.src), describe_peers(plan, v));
+                         place_name(v.src), describe_peers(v));
   }
 }
 
+std::string describe_blocks(const Vertex& v) {
+  const bool several = !v.block.is_constant() && v.steps > 1;
+  std::string text = fmt::format(" block{} {}", several || v.run > 1 ? "s" : "",
+                                 several && v.block.kind == Steps::Kind::kAffine
+                                     ? fmt::format("{} by {:+}", v.block.first, v.block.stride)
+                                     : describe_steps(v.block, v.steps));
+  if (v.run > 1)
+    text += fmt::format(" to {}", v.block.at(0) + static_cast<std::int64_t>(v.run) - 1);
+  if (v.elsewhere) text += fmt::format(" of block {}", describe_steps(v.from, v.steps));
+  return text;
+}
+
 std::string describe_indices(const Plan& plan, const Vertex& v) {
-  std::string text = fmt::format("x{}", v.count);
-  if (v.piece_stride != 1) text += fmt::format(" pieces {}+{}i", v.piece, v.piece_stride);
-  if (plan.partition.blocks > 1) {
-    text += v.block_step == 0 ? fmt::format(" block {}", v.block)
-                              : fmt::format(" blocks {} by {:+}", v.block, v.block_step);
-  }
+  std::string text =
+      plan.irregular ? fmt::format("x{} steps", v.steps) : fmt::format("x{}", v.indices.count);
+  if (v.lanes != 1) text += fmt::format(" pieces {}+{}i", v.lane, v.lanes);
+  if (plan.layout(v.shape).blocks > 1) text += describe_blocks(v);
   if (v.action != Action::kCombine) text += fmt::format(" channel {}", v.channel);
   return text + fmt::format(" window {}", v.window);
 }
 
-std::string describe_shift(std::int32_t shift) {
-  return shift == 0 ? std::string() : fmt::format("[i{:+}]", -static_cast<std::int64_t>(shift));
+// "[i-2]", "[step-1]", "[all]"; nothing for the same index.
+std::string describe_need(const Vertex& v, const Dependency& need) {
+  if (need.whole) return "[all]";
+  const std::int64_t distance = need.distance(v.indices.inner);
+  return distance == 0 ? std::string() : fmt::format("[i{:+}]", -distance);
 }
 
 }  // namespace
@@ -97,13 +108,13 @@ std::string describe_shift(std::int32_t shift) {
 std::string Plan::to_text() const {
   std::string text =
       fmt::format("{} of {} elements of {} bytes, rank {} of {}: {}\n", collective_name(collective),
-                  partition.elements, partition.element_bytes, rank, size, algorithm);
+                  layout(Place::kOutput).elements, element_bytes, rank, size, algorithm);
   for (std::size_t id = 0; id < vertices.size(); ++id) {
     const Vertex& v = vertices[id];
-    text += fmt::format("  v{}: {} {}", id, describe_action(*this, v), describe_indices(*this, v));
+    text += fmt::format("  v{}: {} {}", id, describe_action(v), describe_indices(*this, v));
     for (std::size_t k = 0; k < v.needs.size(); ++k) {
       text += fmt::format("{}v{}{}", k == 0 ? " needs " : ", ", v.needs[k].vertex,
-                          describe_shift(v.needs[k].shift));
+                          describe_need(v, v.needs[k]));
     }
     text += '\n';
   }
@@ -115,12 +126,12 @@ std::string Plan::to_graphviz() const {
       "digraph plan {{\n  label=\"{}, rank {} of {}: {}\";\n  rankdir=LR;\n  node [shape=box];\n",
       collective_name(collective), rank, size, algorithm);
   for (std::size_t id = 0; id < vertices.size(); ++id) {
-    text += fmt::format("  v{} [label=\"{}\\n{}\"];\n", id, describe_action(*this, vertices[id]),
+    text += fmt::format("  v{} [label=\"{}\\n{}\"];\n", id, describe_action(vertices[id]),
                         describe_indices(*this, vertices[id]));
   }
   for (std::size_t id = 0; id < vertices.size(); ++id) {
     for (const Dependency& need : vertices[id].needs) {
-      const std::string shift = describe_shift(need.shift);
+      const std::string shift = describe_need(vertices[id], need);
       text += fmt::format(
           "  v{} -> v{}{};\n", need.vertex, id,
           shift.empty() ? std::string() : fmt::format(" [label=\"{}\", style=dashed]", shift));

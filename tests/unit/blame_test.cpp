@@ -25,10 +25,12 @@ struct Waiting : Node {
         watch(engine, everybody, Log(), {0, 0}, &news) {
     for (const int partner : partners) {
       Vertex& vertex = plan.vertices.emplace_back();
-      vertex.peer = partner;
-      vertex.count = 1;
+      vertex.peer = Steps::constant(partner);
     }
-    for (VertexState& state : states) state.recvs = &slot;
+    for (VertexState& state : states) {
+      state.recvs = &slot;
+      state.indices.count = 1;
+    }
     call(1);
     instance.plan = &plan;
     instance.states = states;

@@ -22,8 +22,7 @@ PlanKey bcast_key(std::uint64_t count) {
 // A plan whose instance is little more than so many bytes.
 Plan plan_with(std::uint64_t scratch_bytes) {
   Plan plan;
-  plan.scratch_slots = scratch_bytes == 0 ? 0 : 1;
-  plan.partition.piece_elements = scratch_bytes;
+  plan.layouts.push_back({.kind = Layout::Kind::kRing, .elements = scratch_bytes});
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "core/prng.hpp"
 #include "tests/unit/plan_checker_state.hpp"
@@ -14,14 +15,17 @@ namespace {
 class Interpreter {
  public:
   Interpreter(const std::vector<Plan>& plans, const PlanRequest& request, const Schedule& schedule)
-      : plans_(plans), request_(request), schedule_(schedule), random_(schedule.seed) {}
+      : own_plans_(with_an_element(plans, request)),
+        plans_(own_plans_.empty() ? plans : own_plans_),
+        request_(request),
+        schedule_(schedule),
+        random_(schedule.seed) {}
 
   Report run() {
     report_.bytes_sent.assign(plans_.size(), 0);
     report_.bytes_received.assign(plans_.size(), 0);
-    check_partition();
     make_states();
-    make_cells();
+    make_memory();
     wire_flows();
     if (report_.ok()) execute();
     if (report_.ok()) check_completion();
@@ -30,17 +34,21 @@ class Interpreter {
   }
 
  private:
+  // A barrier is a reduction of nothing: it is looked at as one of an element.
+  static std::vector<Plan> with_an_element(const std::vector<Plan>& plans,
+                                           const PlanRequest& request) {
+    if (request.collective != Collective::kBarrier) return {};
+    std::vector<Plan> copies = plans;
+    for (Plan& plan : copies) {
+      for (Layout& layout : plan.layouts) layout.elements = 1;
+    }
+    return copies;
+  }
+
   std::int32_t size() const { return static_cast<std::int32_t>(plans_.size()); }
-  const Partition& partition() const { return plans_[0].partition; }
-  std::uint64_t segments() const {
-    return static_cast<std::uint64_t>(partition().blocks) * partition().pieces;
-  }
-  static std::uint64_t segment(const State& s, std::uint32_t i) {
-    return static_cast<std::uint64_t>(s.plan->block(*s.vertex, i)) * s.plan->partition.pieces +
-           s.plan->piece(*s.vertex, i);
-  }
+  const Layout& output(std::size_t rank) const { return plans_[rank].layout(Place::kOutput); }
   static std::uint64_t bytes(const State& s, std::uint32_t i) {
-    return s.plan->length_elements(*s.vertex, i) * s.plan->partition.element_bytes;
+    return s.plan->length_elements(*s.vertex, i) * s.plan->element_bytes;
   }
 
   template <typename... Arguments>
@@ -53,24 +61,6 @@ class Interpreter {
 
   // ---- set-up ----
 
-  // The segments tile the message.
-  void check_partition() {
-    const Partition& p = partition();
-    std::uint64_t at = 0;
-    for (std::uint32_t b = 0; b < p.blocks; ++b) {
-      for (std::uint32_t k = 0; k < p.pieces; ++k) {
-        if (p.begin(b, k) != at)
-          fail("block {} piece {} begins at {}, not {}", b, k, p.begin(b, k), at);
-        if (p.length(b, k) > p.piece_elements) fail("block {} piece {} is too long", b, k);
-        at += p.length(b, k);
-      }
-    }
-    if (at != p.elements) fail("the segments hold {} of {} elements", at, p.elements);
-    for (const Plan& plan : plans_) {
-      if (!(plan.partition == p)) fail("rank {} cuts the message differently", plan.rank);
-    }
-  }
-
   void make_states() {
     for (const Plan& plan : plans_) {
       const auto first = static_cast<std::int32_t>(states_.size());
@@ -79,28 +69,59 @@ class Interpreter {
         s.plan = &plan;
         s.vertex = &v;
         s.first_of_rank = first;
-        if (v.action == Action::kRecvView) s.views.resize(v.count);
+        if (v.action == Action::kRecvView) {
+          s.views.resize(v.indices.count);
+          s.arrived.resize(v.indices.count);
+        }
         if (v.action == Action::kPublish) s.unread.resize(64);
-        const std::size_t peers = v.action == Action::kPublish ? v.peers.size() : v.count / v.inner;
+        const std::size_t peers = v.action == Action::kPublish ? v.peers.size()
+                                  : v.peer.is_constant()       ? 1
+                                                               : v.steps;
         if (v.action != Action::kCombine) s.ends.resize(peers);
       }
     }
   }
 
-  void make_cells() {
-    const std::uint64_t n = segments();
-    input_.resize(n * plans_.size());
-    if (!schedule_.in_place) output_.resize(n * plans_.size());
-    for (std::int32_t r = 0; r < size(); ++r) {
-      slots_ = std::max<std::uint64_t>(slots_, plans_[static_cast<std::size_t>(r)].scratch_slots);
-      const bool bcast = request_.collective == Collective::kBcast;
-      if (bcast && r != request_.root) continue;
-      for (std::uint64_t g = 0; g < n; ++g) {
-        std::vector<Cell>& home = bcast && !schedule_.in_place ? output_ : input_;
-        home[static_cast<std::uint64_t>(r) * n + g].value = {r, 1, g};
+  // Elements that a buffer may hold, gaps between blocks included.
+  static std::uint64_t cells_of(const Plan& plan, const Layout& layout) {
+    if (layout.kind == Layout::Kind::kRing) {
+      return layout.blocks * plan.ring_slot_bytes(layout) / plan.element_bytes;
+    }
+    std::uint64_t end = 0;
+    for (std::uint32_t b = 0; b < layout.blocks; ++b) {
+      end = std::max(end, layout.begin(b) + layout.length(b));
+    }
+    return end;
+  }
+
+  void make_memory() {
+    memories_.resize(plans_.size());
+    for (std::size_t r = 0; r < plans_.size(); ++r) {
+      const Plan& plan = plans_[r];
+      Memory& memory = memories_[r];
+      for (const Layout& layout : plan.layouts) {
+        memory.buffers.emplace_back(cells_of(plan, layout));
+      }
+      const Layout& input = plan.layout(Place::kInput);
+      const CollectiveTraits& traits = traits_of(request_.collective);
+      const bool reduces_nothing = request_.collective == Collective::kBarrier;
+      // The plan of an alltoall in place is another one.
+      const bool replaces = traits.input == Extent::kPerMember || traits.input == Extent::kCounts;
+      memory.in_place = request_.in_place || (schedule_.in_place && !replaces);
+      if (traits.output == Extent::kPerMember || traits.output == Extent::kCounts) {
+        const bool one = traits.input == Extent::kOne;
+        memory.input_at = one ? output(r).begin(r) : 0;
+      }
+      const bool has_data =
+          traits.input != Extent::kNone || reduces_nothing || plan.rank == request_.root;
+      const Place home = traits.root_sends ? Place::kOutput : Place::kInput;
+      for (std::uint32_t b = 0; has_data && b < input.blocks; ++b) {
+        for (std::uint64_t e = 0; e < input.length(b); ++e) {
+          const std::uint64_t at = input.begin(b) + e;
+          memory.at(home, at)->value = {plan.rank, 1, at};
+        }
       }
     }
-    scratch_.resize(slots_ * plans_.size());
   }
 
   struct Flow {
@@ -125,10 +146,10 @@ class Interpreter {
         State& s = states_[id];
         for (std::size_t k = 0; k < s.ends.size(); ++k) {
           const Vertex& v = *s.vertex;
-          const auto base =
-              v.action == Action::kPublish ? 0u : static_cast<std::uint32_t>(k) * v.inner;
-          const std::int32_t peer =
-              v.action == Action::kPublish ? v.peers[k] : s.plan->peer(v, base);
+          const bool many = v.action == Action::kPublish;
+          const auto base = many ? 0u : static_cast<std::uint32_t>(k) * v.indices.inner;
+          const std::int32_t peer = many ? v.peers[k] : s.plan->peer(v, base);
+          if (peer == s.plan->rank) continue;  // idle
           Flow& f =
               sends(v) ? flow(s.plan->rank, peer, v.channel) : flow(peer, s.plan->rank, v.channel);
           use(s, s.ends[k], sends(v) ? f.from : f.to, sends(v) ? f.to : f.from,
@@ -143,58 +164,103 @@ class Interpreter {
     each_end([&](State& s, End& other_end, End&, End& theirs, End self) {
       other_end = theirs;
       if (theirs.state < 0) {
-        fail("{} has no counterpart", name(s, self.base));
+        if (!is_empty(s, self)) fail("{} has no counterpart", name(s, self.base));
       } else {
         compare_ends(s, self, states_[static_cast<std::size_t>(theirs.state)], theirs);
       }
     });
   }
 
+  // Indices of one flow, from its end's base on.
+  static std::uint32_t indices_of_flow(const State& s) {
+    const Vertex& v = *s.vertex;
+    const bool one = v.peer.is_constant();
+    return one ? v.indices.count : v.indices.inner;
+  }
+  bool is_empty(const State& s, End at) const {
+    for (std::uint32_t k = 0; k < indices_of_flow(s); ++k) {
+      if (!is_skipped(*s.plan, *s.vertex, at.base + k)) return false;
+    }
+    return true;
+  }
+
+  // Both sides move the same segments, under the same ordinals. Where the message has one layout on
+  // all ranks they are of the same elements, too.
   void compare_ends(const State& a, End at_a, const State& b, End at_b) {
-    if (a.vertex->inner != b.vertex->inner) {
+    const bool skips = a.vertex->skips_empty && b.vertex->skips_empty;
+    if (!skips && indices_of_flow(a) != indices_of_flow(b)) {
       fail("{} and {} differ in segments per peer", name(a, at_a.base), name(b, at_b.base));
       return;
     }
-    for (std::uint32_t k = 0; k < a.vertex->inner; ++k) {
-      if (segment(a, at_a.base + k) != segment(b, at_b.base + k) ||
-          bytes(a, at_a.base + k) != bytes(b, at_b.base + k)) {
-        fail("{} and {} speak of different segments", name(a, at_a.base + k),
-             name(b, at_b.base + k));
-        return;
-      }
+    for (std::uint32_t k = 0; k < std::max(indices_of_flow(a), indices_of_flow(b)); ++k) {
+      const std::uint32_t i = at_a.base + k, j = at_b.base + k;
+      const bool none_a = k >= indices_of_flow(a) || is_skipped(*a.plan, *a.vertex, i);
+      const bool none_b = k >= indices_of_flow(b) || is_skipped(*b.plan, *b.vertex, j);
+      if (none_a && none_b) continue;
+      const bool equal =
+          none_a == none_b && bytes(a, i) == bytes(b, j) &&
+          a.plan->position(*a.vertex, i).ordinal == b.plan->position(*b.vertex, j).ordinal &&
+          a.plan->position(*a.vertex, i).total == b.plan->position(*b.vertex, j).total &&
+          element_of(a, i) == element_of(b, j);
+      if (equal) continue;
+      fail("{} and {} speak of different segments", name(a, i), name(b, j));
+      return;
     }
+  }
+  // First element of the message; 0 where there is no common message.
+  static std::uint64_t element_of(const State& s, std::uint32_t i) {
+    const Place shape = s.vertex->shape;
+    if (s.plan->layout(shape).kind != Layout::Kind::kEven) return 0;
+    return s.plan->offset_bytes(*s.vertex, i, shape) / s.plan->element_bytes;
   }
 
   // ---- memory ----
 
-  Cell& cell(const State& s, Place place, std::uint32_t i) {
-    const auto rank = static_cast<std::uint64_t>(s.plan->rank);
-    if (place == Place::kScratch) return scratch_[rank * slots_ + i % s.plan->scratch_slots];
-    const bool input =
-        place == Place::kInput || (place == Place::kAccumulator && i < s.vertex->inner);
-    std::vector<Cell>& cells = input || schedule_.in_place ? input_ : output_;
-    return cells[rank * segments() + segment(s, i)];
+  Range cells(const State& s, Place place, std::uint32_t i, bool reads) {
+    if (place == Place::kAccumulator) {
+      place = i < s.vertex->indices.inner ? Place::kInput : Place::kOutput;
+    }
+    const Plan& plan = *s.plan;
+    const std::uint64_t at =
+        reads ? plan.source_bytes(*s.vertex, i, place) : plan.offset_bytes(*s.vertex, i, place);
+    Memory& memory = memories_[static_cast<std::size_t>(plan.rank)];
+    return {memory.at(place, at / plan.element_bytes), plan.length_elements(*s.vertex, i)};
   }
 
-  const Value& read(const State& s, Place place, std::uint32_t i) {
-    const Cell& from = cell(s, place, i);
-    if (from.writing) fail("{} reads a place that is being written", name(s, i));
-    if (from.value.length == 0) fail("{} reads before anything is there", name(s, i));
-    if (from.value.segment != segment(s, i)) fail("{} reads another segment", name(s, i));
-    return from.value;
+  Range readable(const State& s, Place place, std::uint32_t i) {
+    const Range range = cells(s, place, i, true);
+    for (const Cell* from = range.begin; from != range.end(); ++from) {
+      if (from->writing) fail("{} reads a place that is being written", name(s, i));
+      if (from->value.length == 0) fail("{} reads before anything is there", name(s, i));
+    }
+    return range;
   }
 
-  void assert_writable(const State& s, const Cell& to, std::uint32_t i) {
-    if (to.writing) fail("{} writes a place that is being written", name(s, i));
-    if (to.readers > 0) fail("{} overwrites a place that is being sent", name(s, i));
+  Values read(const State& s, Place place, std::uint32_t i) {
+    const Range range = readable(s, place, i);
+    Values values;
+    values.reserve(range.elements);
+    for (const Cell* from = range.begin; from != range.end(); ++from) {
+      values.push_back(from->value);
+    }
+    return values;
+  }
+
+  Range writable(const State& s, std::uint32_t i) {
+    const Range range = cells(s, s.vertex->dst, i, false);
+    for (const Cell* to = range.begin; to != range.end(); ++to) {
+      if (to->writing) fail("{} writes a place that is being written", name(s, i));
+      if (to->readers > 0) fail("{} overwrites a place that is being sent", name(s, i));
+    }
+    return range;
   }
 
   // ---- execution ----
 
   // Which of the indices at..at+63 of `s` are complete; indices that do not exist count as such.
   static std::uint64_t done_from(const State& s, std::int64_t at) {
-    const std::int64_t low = static_cast<std::int64_t>(s.prefix) - at;          // bits below: done
-    const std::int64_t high = static_cast<std::int64_t>(s.vertex->count) - at;  // bits from: none
+    const std::int64_t low = static_cast<std::int64_t>(s.prefix) - at;    // bits below: done
+    const std::int64_t high = static_cast<std::int64_t>(s.count()) - at;  // bits from: none
     std::uint64_t mask = low >= 64 ? ~0ull : low > 0 ? (1ull << low) - 1 : 0;
     if (low > -64 && low < 64) mask |= low >= 0 ? s.done << low : s.done >> -low;
     if (high < 64) mask |= high <= 0 ? ~0ull : ~0ull << high;
@@ -202,12 +268,17 @@ class Interpreter {
   }
 
   std::uint64_t startable(const State& s) const {
-    const std::uint32_t left = s.vertex->count - s.prefix;
+    const std::uint32_t left = s.count() - s.prefix;
     std::uint64_t mask = ~s.started & (left >= 64 ? ~0ull : (1ull << left) - 1);
     const std::uint64_t first = mask & (~mask + 1);
     for (const Dependency& need : s.vertex->needs) {
       const State& other = states_[static_cast<std::size_t>(s.first_of_rank + need.vertex)];
-      mask &= done_from(other, static_cast<std::int64_t>(s.prefix) - need.shift);
+      if (need.whole) {
+        if (!other.complete()) return 0;
+        continue;
+      }
+      const std::int64_t distance = need.distance(s.vertex->indices.inner);
+      mask &= done_from(other, static_cast<std::int64_t>(s.prefix) - distance);
       if (mask == 0) return 0;
     }
     return schedule_.in_order_posts ? mask & first : mask;
@@ -239,6 +310,10 @@ class Interpreter {
     s.started |= 1ull << (i - s.prefix);
     ++s.in_flight;
     const Vertex& v = *s.vertex;
+    if (is_skipped(*s.plan, v, i)) {
+      complete(id, i);
+      return;
+    }
     switch (v.action) {
       case Action::kCombine:
         combine(s, i);
@@ -250,8 +325,7 @@ class Interpreter {
       case Action::kRecv:
         break;
       default:
-        read(s, v.src, i);
-        ++cell(s, v.src, i).readers;
+        for (Cell& from : range_of(readable(s, v.src, i))) ++from.readers;
         report_.bytes_sent[static_cast<std::size_t>(s.plan->rank)] += bytes(s, i);
         if (v.action == Action::kPublish)
           s.unread[i % 64] = static_cast<std::uint32_t>(v.peers.size());
@@ -261,16 +335,17 @@ class Interpreter {
 
   // Makes transfers of what has now been posted at both ends.
   void meet(std::int32_t id, State& s, std::uint32_t i) {
-    const std::uint32_t inner = s.vertex->inner;
-    const std::size_t peers = s.vertex->action == Action::kPublish ? s.ends.size() : 1;
-    for (std::size_t k = 0; k < peers; ++k) {
-      const End end = s.ends[s.vertex->action == Action::kPublish ? k : i / inner];
+    const Vertex& v = *s.vertex;
+    const bool many = v.action == Action::kPublish;
+    const std::uint32_t local = v.peer.is_constant() ? i : v.indices.piece(i);
+    for (std::size_t k = 0; k < (many ? s.ends.size() : 1); ++k) {
+      const End end = s.ends[many ? k : v.peer.is_constant() ? 0 : v.indices.step(i)];
       State& other = states_[static_cast<std::size_t>(end.state)];
-      const std::uint32_t j = end.base + i % inner;
+      const std::uint32_t j = end.base + local;
       if (j < other.prefix || j - other.prefix >= 64) continue;
       const std::uint64_t bit = 1ull << (j - other.prefix);
       if ((other.started & ~other.done & bit) == 0) continue;
-      if (sends(*s.vertex)) {
+      if (sends(v)) {
         begin_transfer({id, i, end.state, j, {}});
       } else {
         begin_transfer({end.state, j, id, i, {}});
@@ -278,34 +353,41 @@ class Interpreter {
     }
   }
 
+  static std::span<Cell> range_of(const Range& range) { return {range.begin, range.elements}; }
+
   void begin_transfer(Transfer t) {
     State& from = states_[static_cast<std::size_t>(t.send)];
     State& to = states_[static_cast<std::size_t>(t.recv)];
-    t.value = cell(from, from.vertex->src, t.send_index).value;
+    const Range source = cells(from, from.vertex->src, t.send_index, true);
+    t.values.reserve(source.elements);
+    for (const Cell& cell : range_of(source)) {
+      t.values.push_back(cell.value);
+    }
     if (to.vertex->action == Action::kRecv) {
-      Cell& place = cell(to, to.vertex->dst, t.recv_index);
-      assert_writable(to, place, t.recv_index);
-      place.writing = true;
+      for (Cell& cell : range_of(writable(to, t.recv_index))) cell.writing = true;
     }
     const bool starved = from.plan->rank == schedule_.starved || to.plan->rank == schedule_.starved;
-    (schedule_.order == Order::kStarve && starved ? starved_ : transfers_).push_back(t);
+    (schedule_.order == Order::kStarve && starved ? starved_ : transfers_).push_back(std::move(t));
   }
 
-  void end_transfer(const Transfer& t) {
+  void end_transfer(Transfer& t) {
     State& from = states_[static_cast<std::size_t>(t.send)];
     State& to = states_[static_cast<std::size_t>(t.recv)];
     report_.bytes_received[static_cast<std::size_t>(to.plan->rank)] += bytes(to, t.recv_index);
     if (to.vertex->action == Action::kRecv) {
-      Cell& place = cell(to, to.vertex->dst, t.recv_index);
-      place.value = t.value;
-      place.writing = false;
-      ++place.arrivals;
+      const Range range = cells(to, to.vertex->dst, t.recv_index, false);
+      for (std::uint64_t e = 0; e < range.elements; ++e) {
+        range.begin[e].value = t.values[e];
+        range.begin[e].writing = false;
+        ++range.begin[e].arrivals;
+      }
     } else {
-      to.views[t.recv_index] = t.value;
+      to.views[t.recv_index] = std::move(t.values);
+      to.arrived[t.recv_index] = true;
     }
     const bool last = from.vertex->action == Action::kSend || --from.unread[t.send_index % 64] == 0;
     if (last) {
-      --cell(from, from.vertex->src, t.send_index).readers;
+      for (Cell& cell : range_of(cells(from, from.vertex->src, t.send_index, true))) --cell.readers;
       complete(t.send, t.send_index);
     }
     complete(t.recv, t.recv_index);
@@ -323,36 +405,47 @@ class Interpreter {
     for (const std::uint16_t fed : s.vertex->feeds) enqueue(s.first_of_rank + fed);
   }
 
-  Value read_operand(const State& s, const Operand& operand, std::uint32_t i) {
+  Values read_operand(const State& s, const Operand& operand, std::uint32_t i) {
     if (operand.place != Place::kView) return read(s, operand.place, i);
     State& view = states_[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
-    const Value value = view.views[i];
-    if (value.length == 0) fail("{} combines a view that is not there", name(s, i));
-    view.views[i] = {};
+    if (!view.arrived[i]) fail("{} combines a view that is not there", name(s, i));
+    if (operand.keeps) return view.views[i];
+    view.arrived[i] = false;
     --view.held;
-    return value;
+    return std::move(view.views[i]);
   }
 
   void combine(State& s, std::uint32_t i) {
-    Value sum;
-    for (const Operand& operand : s.vertex->operands) {
-      const Value value = read_operand(s, operand, i);
-      if (sum.length == 0) {
-        sum = value;
-      } else if (value.segment != sum.segment) {
-        fail("{} combines different segments", name(s, i));
-      } else if (value.first != (sum.first + sum.length) % size() ||
-                 sum.length + value.length > size()) {
-        fail("{} combines ranks {}+{} with {}+{}", name(s, i), sum.first, sum.length, value.first,
-             value.length);
-      } else {
-        sum.length += value.length;
+    if (copies_to_itself(s, i)) return;
+    Values sum = read_operand(s, s.vertex->operands.front(), i);
+    for (std::size_t k = 1; k < s.vertex->operands.size(); ++k) {
+      const Values more = read_operand(s, s.vertex->operands[k], i);
+      for (std::size_t e = 0; e < sum.size() && report_.ok(); ++e) {
+        if (e < more.size()) add(s, i, sum[e], more[e]);
       }
     }
-    if (sum.segment != segment(s, i)) fail("{} combines another segment", name(s, i));
-    Cell& to = cell(s, s.vertex->dst, i);
-    assert_writable(s, to, i);
-    to.value = sum;
+    const Range to = writable(s, i);
+    if (sum.size() != to.elements) fail("{} combines {} elements", name(s, i), sum.size());
+    for (std::size_t e = 0; e < sum.size() && report_.ok(); ++e) to.begin[e].value = sum[e];
+  }
+
+  // What stands in its place already is not written.
+  bool copies_to_itself(const State& s, std::uint32_t i) {
+    const std::vector<Operand>& operands = s.vertex->operands;
+    if (operands.size() != 1 || operands[0].place == Place::kView) return false;
+    return cells(s, operands[0].place, i, true).begin == cells(s, s.vertex->dst, i, false).begin;
+  }
+
+  void add(const State& s, std::uint32_t i, Value& sum, const Value& value) {
+    if (value.element != sum.element) {
+      fail("{} combines different elements", name(s, i));
+    } else if (value.first != (sum.first + sum.length) % size() ||
+               sum.length + value.length > size()) {
+      fail("{} combines ranks {}+{} with {}+{}", name(s, i), sum.first, sum.length, value.first,
+           value.length);
+    } else {
+      sum.length += value.length;
+    }
   }
 
   // ---- order of completion ----
@@ -366,7 +459,8 @@ class Interpreter {
       if (schedule_.order == Order::kRounds) {
         execute_round();
       } else {
-        end_transfer(take());
+        Transfer next = take();
+        end_transfer(next);
       }
       settle();
     }
@@ -379,14 +473,14 @@ class Interpreter {
     if (schedule_.order == Order::kRandom || schedule_.order == Order::kStarve) {
       at = static_cast<std::size_t>(random(from.size()));
     }
-    const Transfer t = from[at];
+    Transfer t = std::move(from[at]);
     if (schedule_.order == Order::kFifo) {
       if (++taken_ == from.size()) {
         from.clear();
         taken_ = 0;
       }
     } else {
-      from[at] = from.back();
+      if (at + 1 != from.size()) from[at] = std::move(from.back());
       from.pop_back();
     }
     return t;
@@ -411,7 +505,7 @@ class Interpreter {
       if (!many) from.busy_round = round;
     }
     transfers_ = std::move(later);
-    for (const Transfer& t : chosen) end_transfer(t);
+    for (Transfer& t : chosen) end_transfer(t);
   }
 
   // ---- the end ----
@@ -423,55 +517,103 @@ class Interpreter {
     }
   }
 
-  // Who makes segment g of the result, and the rank its combination begins with.
-  std::int32_t maker(std::uint64_t g) const {
-    if (request_.collective == Collective::kBcast || request_.collective == Collective::kReduce) {
-      return request_.root;
-    }
-    if (request_.algorithm == ESP_ALGORITHM_SPREAD) {
-      return static_cast<std::int32_t>(g / partition().pieces);
-    }
+  // Who makes element e of the result, and the rank its combination begins with.
+  std::int32_t maker(std::uint64_t e) const {
+    if (traits_of(request_.collective).rooted) return request_.root;
+    const Layout& layout = output(0);
+    std::uint64_t block = 0;
+    while (layout.begin(block) + layout.length(block) <= e) ++block;
+    if (request_.algorithm == ESP_ALGORITHM_SPREAD) return static_cast<std::int32_t>(block);
     if (!request_.nodes.spread) return 0;
+    const std::uint64_t piece = (e - layout.begin(block)) / plans_[0].piece_elements;
     const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
-    return request_.nodes.nodes->begin[g % count];
+    return request_.nodes.nodes->begin[piece % count];
   }
   // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
-  bool makes(std::int32_t r, std::uint64_t g) const {
-    if (request_.nodes.exchange_radix == 0) return r == maker(g);
+  bool makes(std::int32_t r, std::uint64_t e) const {
+    if (!request_.nodes.follow || request_.nodes.exchange_radix == 0) return r == maker(e);
     const std::vector<std::int32_t>& heads = request_.nodes.nodes->begin;
     return std::binary_search(heads.begin(), heads.end(), r);
   }
-  Value expected(std::uint64_t g) const {
-    if (request_.collective == Collective::kBcast) return {request_.root, 1, g};
-    return {request_.commutative ? maker(g) : 0, size(), g};
+
+  // Element e of block b of a rank's output.
+  Value expected(std::size_t rank, std::uint32_t b, std::uint64_t e) const {
+    const auto r = static_cast<std::int32_t>(rank);
+    const std::uint64_t at = output(rank).begin(b) + e;
+    switch (request_.collective) {
+      case Collective::kBcast:
+        return {request_.root, 1, at};
+      case Collective::kAllgather:
+      case Collective::kAllgatherv:
+        return {static_cast<std::int32_t>(b), 1, e};
+      case Collective::kAlltoall:
+      case Collective::kAlltoallv: {
+        const Layout& sent = plans_[b].layout(request_.in_place ? Place::kOutput : Place::kInput);
+        return {static_cast<std::int32_t>(b), 1, sent.begin(rank) + e};
+      }
+      case Collective::kScan:
+        return {0, r + 1, at};
+      case Collective::kExscan:
+        if (r == 0) return memories_[0].in_place ? Value{0, 1, at} : Value{};
+        return {0, r, at};
+      default:
+        return {request_.commutative ? maker(at) : 0, size(), at};
+    }
   }
 
   void check_result() {
-    const std::vector<Cell>& cells = schedule_.in_place ? input_ : output_;
-    const bool everywhere = request_.collective != Collective::kReduce;
-    const bool moves_nothing = size() == 1 && (request_.collective == Collective::kBarrier);
-    for (std::int32_t r = 0; r < size() && !moves_nothing; ++r) {
-      for (std::uint64_t g = 0; g < segments(); ++g) {
-        const Cell& c = cells[static_cast<std::uint64_t>(r) * segments() + g];
-        const bool has_result = everywhere || r == request_.root;
-        if (has_result && !(c.value == expected(g))) {
-          fail("rank {} segment {}: contributions {}+{} instead of {}+{}", r, g, c.value.first,
-               c.value.length, expected(g).first, expected(g).length);
-        }
-        const std::uint32_t arrivals = everywhere && !makes(r, g) ? 1 : 0;
-        if (c.arrivals != arrivals) fail("rank {} segment {} arrived {} times", r, g, c.arrivals);
+    const CollectiveTraits& traits = traits_of(request_.collective);
+    if (size() == 1 && traits.output == Extent::kNone) return;
+    if (size() == 1 && request_.collective == Collective::kExscan) return;
+    for (std::size_t r = 0; r < plans_.size() && report_.ok(); ++r) {
+      if (traits.root_gets && static_cast<std::int32_t>(r) != request_.root) continue;
+      for (std::uint32_t b = 0; b < output(r).blocks; ++b) check_block(r, b);
+      check_gaps(r);
+    }
+  }
+
+  void check_block(std::size_t r, std::uint32_t b) {
+    const Layout& layout = output(r);
+    const CollectiveTraits& traits = traits_of(request_.collective);
+    const bool one_arrival =
+        traits.output != Extent::kPerMember && traits.output != Extent::kCounts &&
+        request_.collective != Collective::kScan && request_.collective != Collective::kExscan;
+    for (std::uint64_t e = 0; e < layout.length(b); ++e) {
+      const Cell& c = *memories_[r].at(Place::kOutput, layout.begin(b) + e);
+      const Value wanted = expected(r, b, e);
+      if (!(c.value == wanted)) {
+        fail("rank {} block {} element {}: contributions {}+{} instead of {}+{}", r, b, e,
+             c.value.first, c.value.length, wanted.first, wanted.length);
+      }
+      if (!one_arrival) continue;
+      const bool arrives =
+          !traits.root_gets && !makes(static_cast<std::int32_t>(r), layout.begin(b) + e);
+      if (c.arrivals != (arrives && size() > 1 ? 1 : 0)) {
+        fail("rank {} block {} element {} arrived {} times", r, b, e, c.arrivals);
       }
     }
   }
 
+  // What lies between blocks belongs to the user.
+  void check_gaps(std::size_t r) {
+    std::vector<Cell>& cells = memories_[r].buffers[buffer_of(Place::kOutput)];
+    std::vector<bool> used(cells.size(), false);
+    for (std::uint32_t b = 0; b < output(r).blocks; ++b) {
+      for (std::uint64_t e = 0; e < output(r).length(b); ++e) used[output(r).begin(b) + e] = true;
+    }
+    for (std::size_t at = 0; at < cells.size(); ++at) {
+      if (!used[at] && cells[at].value.length != 0) fail("rank {}: a gap at {} is written", r, at);
+    }
+  }
+
+  const std::vector<Plan> own_plans_;  // or none
   const std::vector<Plan>& plans_;
   const PlanRequest& request_;
   const Schedule& schedule_;
   std::uint64_t random_;
   Report report_;
   std::vector<State> states_;
-  std::vector<Cell> input_, output_, scratch_;  // rank-major
-  std::uint64_t slots_ = 0;
+  std::vector<Memory> memories_;  // by rank
   std::vector<std::int32_t> queue_;
   std::vector<Transfer> transfers_, starved_;
   std::size_t taken_ = 0;  // kFifo: transfers before this one are done

@@ -271,14 +271,9 @@ TEST(Choose, SegmentsOfAMessageCoverIt) {
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{4096}, std::uint64_t{4097},
         std::uint64_t{100'000}, std::uint64_t{1} << 20, (std::uint64_t{1} << 32) + 5}) {
     const Partition parts = flow_partition(bytes, 48 << 10, tuning);
-    std::uint64_t covered = 0;
-    for (std::uint32_t i = 0; i < parts.pieces; ++i) {
-      ASSERT_EQ(parts.begin(0, i), covered) << bytes;
-      ASSERT_LE(parts.length(0, i), std::uint64_t{48 << 10}) << bytes;
-      ASSERT_TRUE(bytes == 0 || parts.length(0, i) > 0) << bytes;
-      covered += parts.length(0, i);
-    }
-    EXPECT_EQ(covered, bytes);
+    EXPECT_LE(parts.piece_elements, std::uint64_t{48 << 10});
+    EXPECT_LE(bytes, parts.pieces * parts.piece_elements);
+    EXPECT_TRUE(parts.pieces == 1 || bytes > (parts.pieces - 1) * parts.piece_elements);
     Tuning tiny;
     tiny.segment_bytes_min = tiny.segment_bytes_max = 1 << 10;
     EXPECT_EQ(flow_partition(bytes, 48 << 10, tiny).piece_elements, 1U << 10) << bytes;

@@ -131,14 +131,14 @@ TEST(PlantedBugs, ContributionCombinedTwice) {
 TEST(PlantedBugs, AnotherPiece) {
   expect_found(
       tree_call(Collective::kBcast, ESP_SHAPE_BINARY),
-      [](std::vector<Plan>& plans) { plans[2].vertices[0].piece = 1; },
+      [](std::vector<Plan>& plans) { plans[2].vertices[0].lane = 1; },
       "speak of different segments");
 }
 
 TEST(PlantedBugs, AnotherPeer) {
   expect_found(
       tree_call(Collective::kBcast, ESP_SHAPE_CHAIN),
-      [](std::vector<Plan>& plans) { plans[2].vertices[0].peer = 0; }, "has no counterpart");
+      [](std::vector<Plan>& plans) { plans[2].vertices[0].peer.first = 0; }, "has no counterpart");
 }
 
 TEST(PlantedBugs, AnotherChannel) {
@@ -167,8 +167,8 @@ TEST(PlantedBugs, OneSegmentFewer) {
   expect_found(
       tree_call(Collective::kBcast, ESP_SHAPE_BINARY),
       [](std::vector<Plan>& plans) {
-        plans[2].vertices[0].count -= 1;
-        plans[2].vertices[0].inner -= 1;
+        plans[2].vertices[0].indices.count -= 1;
+        plans[2].vertices[0].indices.inner -= 1;
       },
       "differ in segments per peer");
 }
@@ -210,9 +210,8 @@ TEST(PlantedBugs, SpreadSendsAgainstTheOrderOfViews) {
       [](std::vector<Plan>& plans) {
         for (Plan& plan : plans) {
           Vertex& send = plan.vertices[find(plan, Action::kSend)];
-          send.peer = (plan.rank + 1) % plan.size;
-          send.block = static_cast<std::uint32_t>(send.peer);
-          send.peer_step = send.block_step = 1;
+          send.peer = Steps::affine((plan.rank + 1) % plan.size, 1, plan.size);
+          send.block = send.peer;
         }
       },
       "deadlock");
@@ -226,9 +225,10 @@ TEST(PlantedBugs, SpreadReadersEachInAnOrderOfTheirOwn) {
           const std::uint16_t id = find(plan, Action::kRecv);
           plan.vertices.resize(id + 1u);
           Vertex& recv = plan.vertices[id];
-          recv.peer = (plan.rank + 1) % plan.size;
-          recv.block = static_cast<std::uint32_t>(recv.peer);
-          recv.count = static_cast<std::uint32_t>(plan.size - 1) * recv.inner;
+          recv.peer = Steps::affine((plan.rank + 1) % plan.size, 1, plan.size);
+          recv.block = recv.peer;
+          recv.steps = static_cast<std::uint32_t>(plan.size - 1);
+          recv.indices.count = recv.steps * recv.indices.inner;
         }
       },
       "deadlock");
@@ -239,7 +239,7 @@ TEST(PlantedBugs, SpreadPublishesUnfinishedBlocks) {
       spread_call(),
       [](std::vector<Plan>& plans) {
         for (Dependency& need : plans[2].vertices[find(plans[2], Action::kPublish)].needs) {
-          if (need.shift < 0) need.shift = 0;
+          if (need.steps < 0) need.steps = 0;
         }
       },
       "overwrites a place that is being sent");

@@ -50,7 +50,7 @@ std::vector<Plan> in_node_order(const std::vector<Plan>& plans, const TeamNodes&
     Plan copy = plan;
     copy.rank = name(plan.rank);
     for (Vertex& vertex : copy.vertices) {
-      vertex.peer = name(vertex.peer);
+      vertex.peer.first = name(vertex.peer.first);
       for (std::int32_t& peer : vertex.peers) peer = name(peer);
     }
     renamed[static_cast<std::size_t>(copy.rank)] = std::move(copy);
@@ -76,8 +76,8 @@ std::set<std::pair<std::int32_t, std::int32_t>> edges(const std::vector<Plan>& p
   std::set<std::pair<std::int32_t, std::int32_t>> found;
   for (const Plan& plan : plans) {
     for (const Vertex& vertex : plan.vertices) {
-      if (vertex.action != Action::kSend || nodes.together(plan.rank, vertex.peer)) continue;
-      EXPECT_TRUE(found.emplace(nodes.node_of(plan.rank), nodes.node_of(vertex.peer)).second)
+      if (vertex.action != Action::kSend || nodes.together(plan.rank, vertex.peer.first)) continue;
+      EXPECT_TRUE(found.emplace(nodes.node_of(plan.rank), nodes.node_of(vertex.peer.first)).second)
           << "two members of a node send to the same node";
     }
   }
@@ -312,7 +312,7 @@ std::size_t edges_between_sockets(const std::vector<Plan>& plans, const TeamNode
   std::size_t found = 0;
   for (const Plan& plan : plans) {
     for (const Vertex& vertex : plan.vertices) {
-      if (vertex.action == Action::kSend) found += group(plan.rank) != group(vertex.peer);
+      if (vertex.action == Action::kSend) found += group(plan.rank) != group(vertex.peer.first);
       for (const std::int32_t peer : vertex.peers) found += group(plan.rank) != group(peer);
     }
   }

@@ -32,24 +32,26 @@ class Digest {
 };
 
 void add_index(Digest& digest, const Plan& plan, const Vertex& v, std::uint32_t i) {
-  digest.add(i, plan.offset_bytes(v, i), plan.length_elements(v, i));
-  if (v.action != Action::kCombine) digest.add(plan.ordinal(v, i), v.inner);
+  digest.add(i, plan.offset_bytes(v, i, Place::kOutput), plan.length_elements(v, i));
+  const FlowPosition position = plan.position(v, i);
+  if (v.action != Action::kCombine) digest.add(position.ordinal, position.total);
   if (v.action != Action::kCombine && v.action != Action::kPublish) digest.add(plan.peer(v, i));
   for (const Dependency& need : v.needs) {
-    const std::int64_t needed = static_cast<std::int64_t>(i) - need.shift;
-    const bool exists = 0 <= needed && needed < plan.vertices[need.vertex].count;
+    const std::int64_t needed = i - need.distance(v.indices.inner);
+    const bool exists = 0 <= needed && needed < plan.vertices[need.vertex].indices.count;
     digest.add(need.vertex, exists ? needed : -1);
   }
 }
 
 void add_plan(Digest& digest, const Plan& plan) {
-  digest.add(plan.rank, plan.size, plan.scratch_slots, plan.vertices.size());
+  const std::uint32_t slots = plan.layouts.size() > 2 ? plan.layout(Place::kScratch).blocks : 0;
+  digest.add(plan.rank, plan.size, slots, plan.vertices.size());
   for (const Vertex& v : plan.vertices) {
-    digest.add(v.action, v.src, v.dst, v.channel, v.synchronous, v.window, v.count);
+    digest.add(v.action, v.src, v.dst, v.channel, v.synchronous, v.window, v.indices.count);
     for (const std::int32_t peer : v.peers) digest.add(peer);
     for (const Operand& operand : v.operands) digest.add(operand.place, operand.vertex);
     for (const std::uint16_t fed : v.feeds) digest.add(fed);
-    for (std::uint32_t i = 0; i < v.count; ++i) add_index(digest, plan, v, i);
+    for (std::uint32_t i = 0; i < v.indices.count; ++i) add_index(digest, plan, v, i);
   }
 }
 

@@ -68,9 +68,9 @@ TEST(Plan, MessagesBeyond32Bits) {
   request.segment_bytes = 1 << 20;
   const Plan plan = make_plans(request)[0];
   const Vertex& send = plan.vertices[0];
-  EXPECT_EQ(send.count, 192u * 1024);
-  EXPECT_EQ(plan.offset_bytes(send, send.count - 1), (192ull << 30) - (1 << 20));
-  EXPECT_EQ(plan.length_elements(send, send.count - 1), (1u << 20) / 16);
+  EXPECT_EQ(send.indices.count, 192u * 1024);
+  EXPECT_EQ(plan.offset_bytes(send, send.indices.count - 1, send.src), (192ull << 30) - (1 << 20));
+  EXPECT_EQ(plan.length_elements(send, send.indices.count - 1), (1u << 20) / 16);
 
   request.collective = Collective::kAllreduce;
   request.algorithm = ESP_ALGORITHM_SPREAD;
@@ -79,8 +79,8 @@ TEST(Plan, MessagesBeyond32Bits) {
   ASSERT_TRUE(spread.ok());
   const Vertex& publish = spread.value().vertices[3];
   ASSERT_EQ(publish.action, Action::kPublish);
-  EXPECT_EQ(spread.value().offset_bytes(publish, 0), 3 * (48ull << 30));
-  EXPECT_EQ(publish.needs[0].shift, -2 * 48 * 1024);
+  EXPECT_EQ(spread.value().offset_bytes(publish, 0, publish.src), 3 * (48ull << 30));
+  EXPECT_EQ(publish.needs[0].distance(publish.indices.inner), -2 * 48 * 1024);
 }
 
 TEST(Plan, SegmentsAreWholeElements) {
@@ -88,12 +88,12 @@ TEST(Plan, SegmentsAreWholeElements) {
   request.element_bytes = 24;
   request.elements = 10;
   request.segment_bytes = 100;
-  EXPECT_EQ(make_plans(request)[0].partition.piece_elements, 4u);
-  EXPECT_EQ(make_plans(request)[0].partition.pieces, 3u);
+  EXPECT_EQ(make_plans(request)[0].piece_elements, 4u);
+  EXPECT_EQ(make_plans(request)[0].vertices[0].indices.count, 3u);
   request.segment_bytes = 5;  // at least one element
-  EXPECT_EQ(make_plans(request)[0].partition.pieces, 10u);
+  EXPECT_EQ(make_plans(request)[0].vertices[0].indices.count, 10u);
   request.segment_bytes = 1 << 20;  // no longer than the message: scratch slots are this long
-  EXPECT_EQ(make_plans(request)[0].partition.piece_elements, 10u);
+  EXPECT_EQ(make_plans(request)[0].piece_elements, 10u);
 }
 
 TEST(Plan, AloneCopiesOrDoesNothing) {
@@ -103,7 +103,7 @@ TEST(Plan, AloneCopiesOrDoesNothing) {
     const Plan plan = make_plans(call(collective, 1, 3))[0];
     ASSERT_EQ(plan.vertices.size(), 1u);
     EXPECT_EQ(plan.vertices[0].action, Action::kCombine);
-    EXPECT_EQ(plan.vertices[0].operands, (std::vector<Operand>{{Place::kInput, 0}}));
+    EXPECT_EQ(plan.vertices[0].operands, (std::vector<Operand>{{.place = Place::kInput}}));
   }
 }
 
@@ -188,7 +188,7 @@ TEST(PlanPrinting, Text) {
   v1: view from 2 by +1 until 0 x18 block 1 channel 0 window 5 needs v2[i-5]
   v2: combine output = accumulator op v1 x18 block 1 window 5 needs v1, v2[i-3]
   v3: publish output to 6 ranks x3 block 1 channel 1 window 3 needs v2[i+15], v3[i-3]
-  v4: recv output from 0 x3 blocks 0 by +1 channel 1 window 5
+  v4: recv output from 0 x3 block 0 channel 1 window 5
   v5: recv output from 2 by +1 until 6 x15 blocks 2 by +1 channel 1 window 5
 )");
 }
@@ -230,8 +230,8 @@ TEST(PlanDeathTest, StructuralRules) {
   };
   using Vertices = std::vector<Vertex>;
   EXPECT_DEATH(broken([](Vertices& v) { v[0].window = 65; }), "window");
-  EXPECT_DEATH(broken([](Vertices& v) { v[0].inner = 3; }), "inner");
-  EXPECT_DEATH(broken([](Vertices& v) { v[0].peer = 1; }), "peer");
+  EXPECT_DEATH(broken([](Vertices& v) { v[0].steps = 0; }), "steps");
+  EXPECT_DEATH(broken([](Vertices& v) { v[0].peer.first = 1; }), "peer");
   EXPECT_DEATH(broken([](Vertices& v) { v[0].dst = Place::kOutput; }), "dst");
   EXPECT_DEATH(broken([](Vertices& v) { v[1].needs.clear(); }), "invariant violated");
   EXPECT_DEATH(broken([](Vertices& v) { v[0].needs.clear(); }), "has_edge");

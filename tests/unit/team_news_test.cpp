@@ -167,13 +167,13 @@ TEST(TeamNews, WhoeverFailsTellsThoseItExchangesWith) {
   a.call(1);
   Plan plan;
   plan.vertices.resize(2);
-  for (Vertex& vertex : plan.vertices) {
-    vertex.peer = 1;
-    vertex.count = 1;
-  }
+  for (Vertex& vertex : plan.vertices) vertex.peer = Steps::constant(1);
   std::array<VertexState, 2> states;
   RecvSlot slot;
-  for (VertexState& state : states) state.recvs = &slot;
+  for (VertexState& state : states) {
+    state.recvs = &slot;
+    state.indices.count = 1;
+  }
   Instance instance;
   instance.plan = &plan;
   instance.states = states;

@@ -27,7 +27,7 @@ class Labels {
       const bool is_many = vertex.action == Action::kPublish;
       per_index_.push_back(is_many ? vertex.peers.size() + 1 : 1);
       first_.push_back(next);
-      next += per_index_.back() * vertex.count;
+      next += per_index_.back() * vertex.indices.count;
     }
   }
 
@@ -59,18 +59,24 @@ class RankBlock {
   template <typename Visit>
   void for_each_index(Visit visit) {
     for (std::size_t v = 0; v < plan_.vertices.size(); ++v) {
-      for (std::uint32_t i = 0; i < plan_.vertices[v].count; ++i) visit(v, i);
+      for (std::uint32_t i = 0; i < plan_.vertices[v].indices.count; ++i) visit(v, i);
     }
   }
 
   void write_operation(std::size_t v, std::uint32_t i) {
     const Vertex& vertex = plan_.vertices[v];
-    const std::uint64_t bytes = plan_.length_elements(vertex, i) * plan_.partition.element_bytes;
+    const std::uint64_t bytes = plan_.length_elements(vertex, i) * plan_.element_bytes;
     const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-    // Equal on all ranks, as the partition is.
-    const std::uint64_t tags = std::uint64_t{plan_.partition.blocks} * plan_.partition.pieces;
-    const std::uint64_t tag = vertex.channel * tags + plan_.ordinal(vertex, i);
+    // Equal on all ranks, as layouts of the output are.
+    const espalier::Layout& output = plan_.layout(espalier::Place::kOutput);
+    const std::uint64_t pieces = std::max(1U, plan_.pieces_of(output.length(0)));
+    const std::uint64_t tags = output.blocks * pieces;
+    const std::uint64_t tag = vertex.channel * tags + plan_.position(vertex, i).ordinal;
     std::uint64_t label = labels_.first(v, i);
+    if (vertex.skips_empty && (bytes == 0 || plan_.peer(vertex, i) == plan_.rank)) {
+      fmt::print(out_, "l{}: calc 0\n", label);
+      return;
+    }
     switch (vertex.action) {
       case Action::kRecv:
       case Action::kRecvView:
@@ -100,14 +106,19 @@ class RankBlock {
     for (std::uint64_t label = first; label < last; ++label) require(last, label);
     const std::uint64_t end = std::max(first + 1, last);  // of what does the work
     for (std::uint64_t label = first; label < end; ++label) {
-      for (const Dependency& need : vertex.needs) require_index(label, i, need);
-      require_index(label, i, {static_cast<std::uint16_t>(v), vertex.window});
+      for (const Dependency& need : vertex.needs) require_index(v, label, i, need);
+      require_index(v, label, i, {.vertex = static_cast<std::uint16_t>(v), .shift = vertex.window});
     }
   }
 
-  void require_index(std::uint64_t label, std::uint32_t i, const Dependency& need) {
-    const std::int64_t needed = std::int64_t{i} - need.shift;
-    if (needed < 0 || needed >= std::int64_t{plan_.vertices[need.vertex].count}) return;
+  void require_index(std::size_t v, std::uint64_t label, std::uint32_t i, const Dependency& need) {
+    const std::uint32_t count = plan_.vertices[need.vertex].indices.count;
+    if (need.whole) {
+      for (std::uint32_t k = 0; k < count; ++k) require(label, labels_.last(need.vertex, k));
+      return;
+    }
+    const std::int64_t needed = i - need.distance(plan_.vertices[v].indices.inner);
+    if (needed < 0 || needed >= std::int64_t{count}) return;
     require(label, labels_.last(need.vertex, static_cast<std::uint64_t>(needed)));
   }
   void require(std::uint64_t label, std::uint64_t needed) {

@@ -1,0 +1,193 @@
+// Allgather: every rank gets the blocks of all. Blocks may differ in length (allgatherv).
+//
+//   publish    each rank makes its block readable by all others, who read in order of owners
+//   ring       step k passes the block of k ranks before this one on to the right neighbour
+//   doubling   round k exchanges all that a rank has with a partner 2^k away; 2^n ranks
+//   Bruck      round k brings the blocks of as many ranks as are there, (radix - 1) times
+//
+// In place, the own block stands where it belongs: copying it is nothing.
+#include "coll/algorithms/builder.hpp"
+
+namespace espalier {
+namespace {
+
+// What the makers share: a builder, and the own block on its way to its place.
+class Allgather {
+ public:
+  explicit Allgather(const PlanRequest& request)
+      : builder_(request, 1, blocks_of_a_run(request)), me_(request.rank), size_(request.size) {}
+
+  Result<Plan> make_publish();
+  Result<Plan> make_ring();
+  Result<Plan> make_doubling();
+  Result<Plan> make_bruck();
+
+ private:
+  // Rounds carry many blocks at once.
+  static std::uint32_t blocks_of_a_run(const PlanRequest& request) {
+    const bool rounds =
+        request.algorithm == ESP_ALGORITHM_DOUBLING || request.algorithm == ESP_ALGORITHM_BRUCK;
+    return rounds ? static_cast<std::uint32_t>(request.size) : 1;
+  }
+  Vertex vertex(Action action, std::int32_t first_block, std::uint32_t run = 1) const {
+    Vertex v;
+    v.action = action;
+    const bool sends = action == Action::kSend || action == Action::kPublish;
+    v.window = sends ? builder_.window_send() : builder_.window_recv();
+    v.block = Steps::constant(first_block);
+    v.run = run;
+    v.skips_empty = true;
+    return v;
+  }
+  // The input into block `to` of `place`.
+  VertexId copy_own(Place place, std::int32_t to) {
+    Vertex copy = vertex(Action::kCombine, to);
+    copy.dst = copy.shape = place;
+    copy.operands = {{.place = Place::kInput}};
+    copy.elsewhere = true;
+    copy.from = Steps::constant(0);
+    return builder_.add(std::move(copy));
+  }
+  Place packed(std::int32_t first);
+  void unpack(Place from, std::int32_t first, const std::vector<VertexId>& needed);
+
+  Builder builder_;
+  std::int32_t me_;
+  std::int32_t size_;
+};
+
+// All readers take the owners in the same order, 0 to size - 1: see Spread (allreduce.cpp).
+Result<Plan> Allgather::make_publish() {
+  copy_own(Place::kOutput, me_);
+  Vertex publish = vertex(Action::kPublish, me_);
+  publish.src = Place::kInput;
+  publish.elsewhere = true;
+  std::vector<std::int32_t> readers;
+  for (std::int32_t k = 1; k < size_; ++k) readers.push_back((me_ + k) % size_);
+  publish.from = Steps::constant(0);
+  add_publish(builder_, std::move(publish), readers, kNoVertex);
+  for (const auto& [begin, end] : {std::pair{0, me_}, std::pair{me_ + 1, size_}}) {
+    if (begin == end) continue;
+    Vertex recv = vertex(Action::kRecv, begin);
+    recv.dst = Place::kOutput;
+    recv.steps = static_cast<std::uint32_t>(end - begin);
+    recv.peer = recv.block = Steps::affine(begin, 1, size_);
+    builder_.add(std::move(recv));
+  }
+  return builder_.finish();
+}
+
+//   own block --step 0--> send to the right ... recv from the left --one step later--> send
+Result<Plan> Allgather::make_ring() {
+  const std::int32_t left = (me_ + size_ - 1) % size_;
+  const VertexId own = copy_own(Place::kOutput, me_);
+  Vertex recv = vertex(Action::kRecv, left);
+  recv.dst = Place::kOutput;
+  recv.peer = Steps::constant(left);
+  recv.steps = static_cast<std::uint32_t>(size_ - 1);
+  recv.block = Steps::affine(left, -1, size_);
+  const VertexId received = builder_.add(std::move(recv));
+  Vertex send = vertex(Action::kSend, me_);
+  send.src = Place::kOutput;
+  send.peer = Steps::constant((me_ + 1) % size_);
+  send.steps = static_cast<std::uint32_t>(size_ - 1);
+  send.block = Steps::affine(me_, -1, size_);
+  const VertexId sent = builder_.add(std::move(send));
+  builder_.need_all(sent, own);
+  builder_.need_source(sent, received, 1);
+  return builder_.finish();
+}
+
+// Irregular blocks may lie apart in the output, so they travel in a scratch buffer where they are
+// one run, from the block of rank `first` on.
+Place Allgather::packed(std::int32_t first) {
+  Layout layout = builder_.plan().layout(Place::kOutput);
+  layout.first = static_cast<std::uint32_t>(first);
+  return builder_.add_scratch(layout);
+}
+
+// Block k of `from` into the output's block of rank first + k. The copy begins when all needed have
+// come.
+void Allgather::unpack(Place from, std::int32_t first, const std::vector<VertexId>& needed) {
+  Vertex copy = vertex(Action::kCombine, 0);
+  copy.dst = Place::kOutput;
+  copy.operands = {{.place = from}};
+  copy.elsewhere = true;
+  copy.steps = static_cast<std::uint32_t>(size_);
+  copy.block = Steps::affine(first, 1, size_);
+  copy.from = Steps::affine(0, 1, size_);
+  const VertexId id = builder_.add(std::move(copy));
+  for (const VertexId other : needed) builder_.need_all(id, other);
+}
+
+Result<Plan> Allgather::make_doubling() {
+  const bool irregular = builder_.plan().irregular;
+  const Place work = irregular ? packed(0) : Place::kOutput;
+  std::vector<VertexId> have = {copy_own(work, me_)};
+  std::uint8_t channel = 0;
+  for (std::int32_t run = 1; run < size_; run *= 2, ++channel) {
+    const std::int32_t mine = me_ & ~(run - 1);
+    const auto blocks = static_cast<std::uint32_t>(run);
+    Vertex send = vertex(Action::kSend, mine, blocks);
+    send.src = send.shape = work;
+    send.channel = channel;
+    send.peer = Steps::constant(me_ ^ run);
+    Vertex recv = vertex(Action::kRecv, mine ^ run, blocks);
+    recv.dst = recv.shape = work;
+    recv.channel = channel;
+    recv.peer = send.peer;
+    const VertexId received = builder_.add(std::move(recv));
+    const VertexId sent = builder_.add(std::move(send));
+    for (const VertexId other : have) builder_.need_all(sent, other);
+    have.push_back(received);
+  }
+  if (irregular) unpack(work, 0, have);
+  return builder_.finish();
+}
+
+// Slot k holds the block of rank me + k. With n slots filled, digit d brings slots d * n and
+// following from rank me + d * n, which has them as its slots 0 to n - 1.
+Result<Plan> Allgather::make_bruck() {
+  const Place work = packed(me_);
+  std::vector<VertexId> have = {copy_own(work, 0)};
+  const std::int32_t radix = builder_.request().radix;
+  std::uint8_t channel = 0;
+  for (std::int64_t filled = 1; filled < size_; filled *= radix, ++channel) {
+    const std::vector<VertexId> before = have;
+    for (std::int64_t digit = 1; digit < radix && digit * filled < size_; ++digit) {
+      const auto slot = static_cast<std::int32_t>(digit * filled);
+      const auto run = static_cast<std::uint32_t>(std::min(filled, std::int64_t{size_} - slot));
+      Vertex recv = vertex(Action::kRecv, slot, run);
+      recv.dst = recv.shape = work;
+      recv.channel = channel;
+      recv.peer = Steps::constant((me_ + slot) % size_);
+      have.push_back(builder_.add(std::move(recv)));
+      Vertex send = vertex(Action::kSend, 0, run);
+      send.src = send.shape = work;
+      send.channel = channel;
+      send.peer = Steps::constant((me_ + size_ - slot) % size_);
+      const VertexId sent = builder_.add(std::move(send));
+      for (const VertexId other : before) builder_.need_all(sent, other);
+    }
+  }
+  unpack(work, me_, have);
+  return builder_.finish();
+}
+
+}  // namespace
+
+Result<Plan> make_allgather(const PlanRequest& request) {
+  Allgather maker(request);
+  switch (request.algorithm) {
+    case ESP_ALGORITHM_RING:
+      return maker.make_ring();
+    case ESP_ALGORITHM_DOUBLING:
+      return maker.make_doubling();
+    case ESP_ALGORITHM_BRUCK:
+      return maker.make_bruck();
+    default:
+      return maker.make_publish();
+  }
+}
+
+}  // namespace espalier

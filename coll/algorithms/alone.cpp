@@ -1,0 +1,20 @@
+// A team of one: what is not there already is copied.
+#include "coll/algorithms/builder.hpp"
+
+namespace espalier {
+
+Result<Plan> make_alone(const PlanRequest& request) {
+  Builder builder(request);
+  const bool copies = traits_of(request.collective).input != Extent::kNone;
+  if (copies && request.collective != Collective::kExscan) {
+    Vertex copy;
+    copy.action = Action::kCombine;
+    copy.dst = Place::kOutput;
+    copy.window = builder.window_recv();
+    copy.operands.push_back({Place::kInput, 0});
+    builder.add(std::move(copy));
+  }
+  return builder.finish();
+}
+
+}  // namespace espalier

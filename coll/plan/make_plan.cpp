@@ -1,0 +1,246 @@
+// make_plan: checks of a request, choice of the maker. path: setup
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "coll/algorithms/builder.hpp"
+#include "coll/plan/plan.hpp"
+
+namespace espalier {
+namespace {
+
+constexpr std::int32_t kMaxWindow = 64;  // completions beyond the prefix fit one word
+constexpr std::uint32_t kMaxIndices = std::numeric_limits<std::int32_t>::max();  // shifts reach all
+constexpr std::int32_t kMaxBruckRadix = 64;
+constexpr std::int64_t kMaxWaitallDegree = 64;  // its edges grow with the square
+
+Outcome refuse(esp_status code, std::string text) {
+  return error(code, std::move(text));
+}
+
+bool uses_tree(const PlanRequest& request) {
+  return request.algorithm == ESP_ALGORITHM_TREE;
+}
+
+bool needs_power_of_two(const PlanRequest& r) {
+  const bool scans = r.collective == Collective::kScan || r.collective == Collective::kExscan;
+  return r.algorithm == ESP_ALGORITHM_XOR || (r.algorithm == ESP_ALGORITHM_DOUBLING && !scans);
+}
+
+Outcome check_numbers(const PlanRequest& r) {
+  if (r.size < 1)
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("team size {} is not positive", r.size));
+  if (r.rank < 0 || r.rank >= r.size) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("rank {} is not in a team of {}", r.rank, r.size));
+  }
+  if (r.root < 0 || r.root >= r.size) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("root {} is not in a team of {}", r.root, r.size));
+  }
+  if (r.element_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "elements of 0 bytes");
+  if (r.segment_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "segments of 0 bytes");
+  if (r.variant >= ESP_VARIANT_COUNT) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("unknown variant {}", static_cast<int>(r.variant)));
+  }
+  const bool per_member = traits_of(r.collective).output == Extent::kPerMember;
+  const auto blocks = static_cast<std::uint64_t>(per_member ? r.size : 1);
+  if (std::numeric_limits<std::uint64_t>::max() / 2 / r.element_bytes / blocks < r.elements) {
+    return refuse(ESP_ERR_ARGUMENT,
+                  fmt::format("{} elements of {} bytes do not fit an address space", r.elements,
+                              r.element_bytes));
+  }
+  for (const std::int32_t window : {r.window_send, r.window_recv}) {
+    if (window < 1 || window > kMaxWindow) {
+      return refuse(ESP_ERR_ARGUMENT, fmt::format("window {} is not in 1..{}", window, kMaxWindow));
+    }
+  }
+  return Unit{};
+}
+
+Outcome check_levels(const PlanRequest& r) {
+  std::int32_t inside = 1;
+  for (const TreeLevel& level : r.levels) {
+    if (level.ranks == 0) break;
+    if (level.ranks <= inside || level.ranks % inside != 0) {
+      return refuse(ESP_ERR_ARGUMENT,
+                    fmt::format("a tree level of {} ranks does not hold several whole groups of {}",
+                                level.ranks, inside));
+    }
+    const std::int32_t least = level.shape == ESP_SHAPE_KNOMIAL ? 2 : 1;
+    if (level.shape == ESP_SHAPE_AUTO || level.shape >= ESP_SHAPE_COUNT || level.radix < least) {
+      return refuse(ESP_ERR_ARGUMENT,
+                    fmt::format("a tree level of {} ranks has shape {} and radix {}", level.ranks,
+                                shape_name(level.shape), level.radix));
+    }
+    if (level.shape == ESP_SHAPE_TWO_TREE || r.shape == ESP_SHAPE_TWO_TREE) {
+      return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree of several levels");
+    }
+    inside = level.ranks;
+  }
+  return Unit{};
+}
+
+Outcome check_shape(const PlanRequest& r) {
+  const auto two_tree = [](const LevelShape& level) { return level.shape == ESP_SHAPE_TWO_TREE; };
+  if (r.nodes.follow && (r.shape == ESP_SHAPE_TWO_TREE || r.nodes.inside == ESP_SHAPE_TWO_TREE ||
+                         std::any_of(r.nodes.between.begin(), r.nodes.between.end(), two_tree))) {
+    return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree over nodes");
+  }
+  if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
+    return refuse(ESP_ERR_ARGUMENT,
+                  fmt::format("unknown tree shape {}", static_cast<int>(r.shape)));
+  }
+  const std::int32_t least = r.shape == ESP_SHAPE_KNOMIAL ? 2 : 1;
+  if ((r.shape == ESP_SHAPE_KARY || r.shape == ESP_SHAPE_KNOMIAL) && r.radix < least) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("radix {} of a {} tree is below {}", r.radix,
+                                                shape_name(r.shape), least));
+  }
+  return check_levels(r);
+}
+
+// Of collectives whose blocks differ from member to member.
+Outcome check_exchange(const PlanRequest& r) {
+  const bool power_of_two = (r.size & (r.size - 1)) == 0;
+  if (!power_of_two && needs_power_of_two(r)) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} with partners at powers of two is for teams of 2^n members, not "
+                              "of {}",
+                              collective_name(r.collective), r.size));
+  }
+  const bool all_to_all =
+      r.collective == Collective::kAlltoall || r.collective == Collective::kAlltoallv;
+  if (all_to_all && r.in_place && r.algorithm == ESP_ALGORITHM_RING) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} in place exchanges blocks with one partner at a time, which the "
+                              "ring has not",
+                              collective_name(r.collective)));
+  }
+  if (r.algorithm != ESP_ALGORITHM_BRUCK) return Unit{};
+  if (r.radix < 2 || r.radix > kMaxBruckRadix) {  // vertices grow with it, edges with its square
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("radix {} of Bruck's algorithm is not in 2..{}",
+                                                r.radix, kMaxBruckRadix));
+  }
+  return Unit{};
+}
+
+Outcome check_combination(const PlanRequest& r) {
+  if (r.algorithm == ESP_ALGORITHM_SHORT) {
+    return refuse(ESP_ERR_UNSUPPORTED, "the short path has no plan");
+  }
+  if (r.algorithm == ESP_ALGORITHM_AUTO || r.algorithm >= ESP_ALGORITHM_COUNT) {
+    return refuse(ESP_ERR_ARGUMENT,
+                  fmt::format("unknown algorithm {}", static_cast<int>(r.algorithm)));
+  }
+  if (r.algorithm == ESP_ALGORITHM_SPREAD && r.collective == Collective::kAllreduce &&
+      !r.commutative) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  "the spread algorithm combines each block in another order of ranks, which an "
+                  "operator that does not commute forbids");
+  }
+  if (!has_algorithm(r.collective, r.algorithm)) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} has no {} algorithm", collective_name(r.collective),
+                              algorithm_name(r.algorithm)));
+  }
+  if (uses_tree(r)) return check_shape(r);
+  if (r.variant != ESP_VARIANT_EVENT) {
+    return refuse(ESP_ERR_UNSUPPORTED, "the waitall and blocking variants exist for trees only");
+  }
+  return check_exchange(r);
+}
+
+// Vertices and indices must fit their types on every rank alike, whatever the own place in the
+// tree.
+Outcome check_extent(const PlanRequest& r) {
+  if (is_irregular(r.collective)) return Unit{};  // Each call's counts are checked (Binding::bind).
+  const bool per_member = traits_of(r.collective).output == Extent::kPerMember;
+  const bool cut = r.algorithm == ESP_ALGORITHM_SPREAD;
+  const std::int64_t blocks = cut || per_member ? r.size : 1;
+  const std::uint64_t block_elements =
+      cut ? r.elements / static_cast<std::uint64_t>(blocks) + 1 : r.elements;
+  const std::uint64_t piece_elements =
+      std::max<std::uint64_t>(r.segment_bytes / r.element_bytes, 1);
+  const std::uint64_t pieces = block_elements / piece_elements + 1;
+  if (pieces > kMaxIndices / static_cast<std::uint64_t>(blocks)) {
+    return refuse(ESP_ERR_ARGUMENT, fmt::format("segments of {} bytes cut the message into more "
+                                                "than {} pieces: use longer ones",
+                                                r.segment_bytes, kMaxIndices));
+  }
+  TreeSpec spec{.shape = uses_tree(r) ? r.shape : ESP_SHAPE_FLAT,
+                .radix = r.radix,
+                .size = r.size,
+                .rank_order = !r.commutative};
+  if (uses_tree(r)) {
+    spec.levels = r.levels;
+    spec.nodes = r.nodes;
+  }
+  // Across nodes a publication is a send to each member of another node.
+  const bool publishes =
+      r.algorithm == ESP_ALGORITHM_SPREAD || (per_member && r.algorithm == ESP_ALGORITHM_PUBLISH);
+  const bool sends_to_all =
+      publishes ? r.nodes.nodes != nullptr : uses_tree(r) || r.algorithm == ESP_ALGORITHM_PUBLISH;
+  const std::int64_t degree = sends_to_all ? tree_degree_bound(spec) : 1;
+  // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
+  const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;
+  std::int64_t vertices = per_child * degree + 8;
+  if (r.nodes.spread) {  // so much for each lane, and twice the other heads
+    vertices = (vertices + 2) * r.nodes.nodes->count();
+  }
+  if (vertices >= kNoVertex) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("a rank of this tree may have {} children, which is more than a plan "
+                              "has room for: use another shape",
+                              degree));
+  }
+  if (r.variant == ESP_VARIANT_WAITALL && degree > kMaxWaitallDegree) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("the waitall variant is limited to {} children per rank, this tree "
+                              "may have {}",
+                              kMaxWaitallDegree, degree));
+  }
+  return Unit{};
+}
+
+Outcome check(const PlanRequest& request) {
+  for (const auto rule : {check_numbers, check_combination, check_extent}) {
+    Outcome outcome = rule(request);
+    if (!outcome) return outcome;
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const PlanRequest& request) {
+  if (request.collective >= Collective::kPointToPoint) {
+    return error(ESP_ERR_UNSUPPORTED, "point-to-point transfers are not planned here");
+  }
+  PlanRequest checked = request;
+  if (request.collective == Collective::kBarrier) {
+    checked.elements = 0;
+    checked.element_bytes = 1;
+  }
+  if (!traits_of(request.collective).reduces) checked.commutative = true;
+  if (const Outcome outcome = check(checked); !outcome) return outcome.error();
+  if (checked.size == 1) return make_alone(checked);
+  switch (checked.collective) {
+    case Collective::kBcast:
+      return make_bcast(checked);
+    case Collective::kReduce:
+      return make_reduce(checked);
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+      return make_allgather(checked);
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
+      return make_alltoall(checked);
+    case Collective::kScan:
+    case Collective::kExscan:
+      return make_scan(checked);
+    default:
+      return make_allreduce(checked);
+  }
+}
+
+}  // namespace espalier
