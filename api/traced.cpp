@@ -55,16 +55,17 @@ bool run_short(esp_team& handle, const Call& call) noexcept {
       team, {call.input, call.output, call.count, call.bytes(), kernel_of(*handle.job, call)});
 }
 
-bool reduces(const Call& call) noexcept {
-  return call.collective == Collective::kReduce || call.collective == Collective::kAllreduce;
+bool has_short_path(Collective collective) noexcept {
+  return collective <= Collective::kAllreduce;
 }
 
 }  // namespace
 
 bool takes_traced_short_path(const esp_team& handle, const Call& call) noexcept {
   const Team& team = handle.team;
-  return team.traces_short_path && !team.failed() && call.bytes() <= team.board.short_bytes() &&
-         (!reduces(call) || kernel_of(*handle.job, call) != nullptr);
+  return team.traces_short_path && !team.failed() && has_short_path(call.collective) &&
+         call.bytes() <= team.board.short_bytes() &&
+         (!traits_of(call.collective).reduces || kernel_of(*handle.job, call) != nullptr);
 }
 
 // What the others call quickly must not differ from this in anything that they compare.

@@ -1,0 +1,116 @@
+#include "api/start.hpp"
+
+namespace espalier::api {
+namespace {
+
+// Where a blocking call waits for its end.
+struct BlockingWait {
+  static void finish(void* context, Status status) noexcept {
+    auto& self = *static_cast<BlockingWait*>(context);
+    self.status = status;
+    const bool wake = self.threaded;
+    // The blocked thread may return as soon as it sees done: from here on, the address alone.
+    self.done.store(1, std::memory_order_release);
+    if (wake) futex_wake_all(self.done);
+  }
+  // Writer: the owner of the worker (release: publishes status). Reader: the blocked thread.
+  std::atomic<std::uint32_t> done{0};
+  bool threaded = false;
+  Status status;
+};
+
+// An error of the engine's, with the function that it is for.
+[[gnu::cold]] Error named(const Call& call, const Error& refused) {
+  Error failure = refused;
+  failure.text.insert(0, std::string(caller_of(call)) + ": ");
+  return failure;
+}
+
+[[gnu::noinline]] esp_status run_engine(esp_team& handle, const Call& call) {
+  const Caller caller(handle);
+  esp_job& job = *handle.job;
+  Team& team = handle.team;
+  BlockingWait wait;
+  wait.threaded = job.threaded;
+  Result<Engine::Started> started{Engine::Started{}};
+  on_owner(job, [&] {
+    if (team.failed()) {
+      started = Engine::Started{true, team.fault};
+      return;
+    }
+    started = job.engine->start(team, call, Finish{BlockingWait::finish, &wait});
+    if (started) job.short_path->announce(team);
+  });
+  if (!started) return fail(job, named(call, started.error()));
+  Status status = started->status;
+  if (!started->done) {
+    wait_until(
+        job, [&] { return wait.done.load(std::memory_order_acquire) != 0; }, &wait.done);
+    status = wait.status;
+  }
+  flush(job);
+  return status.ok() ? ESP_OK : fail_team(handle, status);
+}
+
+esp_status start_engine(esp_team& handle, const Call& call, const esp_notify* notify,
+                        esp_request** request) {
+  esp_job& job = *handle.job;
+  Team& team = handle.team;
+  esp_status status = ESP_OK;
+  on_owner(job, [&] {
+    if (team.failed()) {
+      status = fail_team(handle, team.fault);
+      return;
+    }
+    auto pending = make_request(job, notify, request);
+    if (!pending) {
+      status = fail(job, named(call, pending.error()));
+      return;
+    }
+    auto started = job.engine->start(team, call, Finish{finish_request, *pending});
+    if (started) {
+      job.short_path->announce(team);
+    } else {
+      started = named(call, started.error());
+    }
+    status = conclude(job, *pending, started, request);
+  });
+  return status;
+}
+
+}  // namespace
+
+esp_status run_call(esp_team* team, Call call, Purpose purpose) {
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
+  call.blocking = true;
+  call.purpose = purpose;
+  const esp_status status = check_call(*team, call, nullptr);
+  if (status != ESP_OK) return status;
+  if (!may_block(*team->job)) return refuse_blocking(*team->job, caller_of(call));
+  if (takes_traced_short_path(*team, call)) {
+    return conclude_slowly(*team, run_traced_short_path(*team, call));
+  }
+  return run_engine(*team, call);
+}
+
+esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,
+                      const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
+  const esp_status status = check_call(*team, call, options);
+  if (status != ESP_OK) return status;
+  if (!reports_once(notify, request)) [[unlikely]] {
+    return refuse_report(*team->job, caller_of(call));
+  }
+  return start_engine(*team, call, notify, request);
+}
+
+esp_status conclude_slowly(esp_team& handle, bool completed) noexcept {
+  if (!handle.team.held_calls.empty()) {
+    handle.team.show_held_calls();
+    handle.job->short_path->announce(handle.team);
+  }
+  return completed ? ESP_OK : fail_team(handle, handle.team.fault);
+}
+
+}  // namespace espalier::api
