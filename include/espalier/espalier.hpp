@@ -23,10 +23,14 @@
 #error "espalier.hpp needs C++20: compile with -std=c++20 (g++ 12 and clang 16 are tested)"
 #else
 
+#include "espalier/cpp/blocks.hpp"
+#include "espalier/cpp/collectives.hpp"
+#include "espalier/cpp/gathers.hpp"
 #include "espalier/cpp/job.hpp"
 #include "espalier/cpp/message.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/op.hpp"
+#include "espalier/cpp/options.hpp"
 #include "espalier/cpp/region.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"

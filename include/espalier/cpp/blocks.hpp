@@ -1,0 +1,55 @@
+// Blocks: how the members' parts lie in a buffer, where they differ in length. path: setup
+#ifndef ESPALIER_CPP_BLOCKS_HPP
+#define ESPALIER_CPP_BLOCKS_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <ranges>
+#include <span>
+
+namespace esp {
+
+// A contiguous range of std::size_t that does not end with the call. The name is for those who pass
+// something else: compilers print it.
+template <typename R>
+concept SizesThatOutliveTheCall =
+    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::ranges::borrowed_range<R> && std::same_as<std::ranges::range_value_t<R>, std::size_t>;
+
+// Counts and displacements in elements, an entry for each member. Without displacements (or with an
+// empty range of them) one block follows the other. Borrows the ranges: they stay as they are until
+// the operation that takes them has ended.
+class Blocks {
+ public:
+  template <SizesThatOutliveTheCall Counts>
+  Blocks(Counts&& counts) noexcept : counts_(counts) {}
+  template <SizesThatOutliveTheCall Counts, SizesThatOutliveTheCall Displs>
+  Blocks(Counts&& counts, Displs&& displs) noexcept : counts_(counts), displs_(displs) {}
+
+  // As the C API takes them.
+  const std::size_t* counts() const noexcept { return counts_.data(); }
+  const std::size_t* displs() const noexcept { return displs_.empty() ? nullptr : displs_.data(); }
+
+  // Why they do not fit a team of so many members, and a buffer of so many elements; or nullptr.
+  const char* misfit(std::size_t members, std::size_t length) const noexcept {
+    if (counts_.size() != members || (!displs_.empty() && displs_.size() != members)) {
+      return "counts or displacements do not have an entry for each member";
+    }
+    std::size_t next = 0;
+    for (std::size_t r = 0; r < members; ++r) {
+      const std::size_t count = counts_[r], begin = displs_.empty() ? next : displs_[r];
+      if (count > 0 && (begin > length || count > length - begin)) {
+        return "a block lies outside the buffer";
+      }
+      next = begin + count;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::span<const std::size_t> counts_, displs_;
+};
+
+}  // namespace esp
+
+#endif  // ESPALIER_CPP_BLOCKS_HPP

@@ -1,0 +1,67 @@
+// What all functions of a team are made of: the C handle, ranges taken apart, and the ways to
+// report. path: short
+#ifndef ESPALIER_CPP_DETAIL_TEAM_HANDLE_HPP
+#define ESPALIER_CPP_DETAIL_TEAM_HANDLE_HPP
+
+#include <cstddef>
+#include <ranges>
+
+#include "espalier/cpp/detail/start.hpp"
+#include "espalier/cpp/notify.hpp"
+#include "espalier/cpp/request.hpp"
+#include "espalier/cpp/result.hpp"
+#include "espalier/cpp/type.hpp"
+
+namespace esp::detail {
+
+// A C call that starts something, short of how it reports. `wrong`: why its ranges do not fit
+// together, or nullptr.
+template <typename F>
+struct Call {
+  const char* wrong;
+  F begin;
+};
+template <typename F>
+Call(const char*, F) -> Call<F>;
+
+class TeamHandle {
+ public:
+  explicit TeamHandle(esp_team* team) noexcept : team_(team) {}
+
+  esp_team* get() const noexcept { return team_; }
+  int rank() const noexcept { return esp_team_rank(team_); }
+  int size() const noexcept { return esp_team_size(team_); }
+
+ protected:
+  template <typename R>
+  static constexpr esp_type type_in = type_of<std::ranges::range_value_t<R>>;
+
+  static auto* data(auto&& range) noexcept { return std::ranges::data(range); }
+  static std::size_t size_of(const auto& range) noexcept { return std::ranges::size(range); }
+  template <typename R>
+  static std::size_t bytes_of(const R& range) noexcept {
+    return std::ranges::size(range) * sizeof(std::ranges::range_value_t<R>);
+  }
+  static const char* differ(const auto& input, const auto& output) noexcept {
+    return size_of(input) == size_of(output) ? nullptr : "input and output differ in length";
+  }
+
+  static Status refuse(const char* wrong) noexcept { return Status(ESP_ERR_ARGUMENT, wrong); }
+  Status explain(esp_status status) const noexcept { return detail::explain(team_, status); }
+  template <typename F>
+  Result<Request> request(const Call<F>& call) const {
+    if (call.wrong != nullptr) return Result<Request>(refuse(call.wrong));
+    return detail::request(team_, call.begin);
+  }
+  template <typename F>
+  Status started(Notify& notify, const Call<F>& call) const noexcept {
+    if (call.wrong != nullptr) return refuse(call.wrong);
+    return detail::started(team_, notify, call.begin);
+  }
+
+  esp_team* team_;
+};
+
+}  // namespace esp::detail
+
+#endif  // ESPALIER_CPP_DETAIL_TEAM_HANDLE_HPP
