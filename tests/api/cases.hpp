@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/blocks.hpp"
 #include "tests/support/rank_check.hpp"
 
 namespace test {
@@ -18,30 +19,27 @@ inline std::uint64_t counter(const Context& context, std::string_view name) {
   return 0;
 }
 
-// Bytes that show whose they are and where they stood.
-inline std::vector<unsigned char> pattern(int seed, std::size_t bytes) {
-  std::vector<unsigned char> data(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    data[i] = static_cast<unsigned char>(static_cast<std::size_t>(seed) * 31 + i * 7 + i / 251);
-  }
-  return data;
-}
-
-void bcast(const Context& context);        // every type and root, many counts
-void types(const Context& context);        // every operator on every type it is defined for
-void sizes(const Context& context);        // up to tens of MiB
-void huge(const Context& context);         // above 2 GiB
-void options(const Context& context);      // algorithms, shapes, segments, windows, variants
-void operators(const Context& context);    // the user's, and floats bit for bit
-void nonblocking(const Context& context);  // requests, callbacks, counters, many at once
-void teams(const Context& context);        // dup, split, include, again and again
-void flows(const Context& context);        // send and receive
-void regions(const Context& context);      // put, get, atomics
-void messages(const Context& context);     // active messages
-void events(const Context& context);       // a descriptor to sleep on
-void completions(const Context& context);  // callbacks and barriers, whatever is started
-void arguments(const Context& context);    // each wrong argument has its status
-void mismatch(const Context& context);     // ranks that disagree
-void cpp(const Context& context);          // the C++ layer
+void bcast(const Context& context);             // every type and root, many counts
+void types(const Context& context);             // every operator on every type it is defined for
+void sizes(const Context& context);             // up to tens of MiB
+void huge(const Context& context);              // above 2 GiB
+void options(const Context& context);           // algorithms, shapes, segments, windows, variants
+void operators(const Context& context);         // the user's, and floats bit for bit
+void nonblocking(const Context& context);       // requests, callbacks, counters, many at once
+void teams(const Context& context);             // dup, split, include, again and again
+void flows(const Context& context);             // send and receive
+void regions(const Context& context);           // put, get, atomics
+void messages(const Context& context);          // active messages
+void events(const Context& context);            // a descriptor to sleep on
+void completions(const Context& context);       // callbacks and barriers, whatever is started
+void allgather(const Context& context);         // and allgatherv: each algorithm, form and layout
+void alltoall(const Context& context);          // and alltoallv
+void scan(const Context& context);              // and exscan
+void gathers(const Context& context);           // these, several at once, on teams and in callbacks
+void arguments(const Context& context);         // each wrong argument has its status
+void gather_arguments(const Context& context);  // likewise, of gathers
+void mismatch(const Context& context);          // ranks that disagree
+void cpp(const Context& context);               // the C++ layer
+void cpp_gathers(const Context& context);       // likewise, of gathers
 
 }  // namespace test

@@ -16,9 +16,15 @@ int main(int argc, char** argv) {
       {"completions", test::completions},
       {"messages", test::messages},
       {"events", test::events},
+      {"allgather", test::allgather},
+      {"alltoall", test::alltoall},
+      {"scan", test::scan},
+      {"gathers", test::gathers},
       {"arguments", test::arguments},
+      {"gather_arguments", test::gather_arguments},
       {"mismatch", test::mismatch},
       {"cpp", test::cpp},
+      {"cpp_gathers", test::cpp_gathers},
   };
   return test::run_cases(cases, argc, argv);
 }

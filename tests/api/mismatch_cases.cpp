@@ -111,6 +111,64 @@ void sizes_of_a_message(const Context& context) {
   }
 }
 
+// Gathers and scans: what they call differs.
+void calls_of_gathers(const Context& context) {
+  static double x[100], y[200];
+  static const std::size_t seven[] = {3, 4}, eight[] = {3, 5};
+  const auto allgather = [](std::size_t count) {
+    return [=](esp_team* t) { return esp_allgather(t, x, y, count, ESP_DOUBLE); };
+  };
+  const auto allgatherv = [](const std::size_t* counts) {
+    return [=](esp_team* t) { return esp_allgatherv(t, x, y, counts, nullptr, ESP_DOUBLE); };
+  };
+  const auto alltoallv = [](esp_type type) {
+    return
+        [=](esp_team* t) { return esp_alltoallv(t, x, seven, nullptr, y, seven, nullptr, type); };
+  };
+  const auto scan = [](decltype(&esp_scan) scans) {
+    return [=](esp_team* t) { return scans(t, x, y, 8, ESP_DOUBLE, ESP_SUM); };
+  };
+  const auto alltoall = [](esp_team* t) { return esp_alltoall(t, x, y, 8, ESP_DOUBLE); };
+  const Call gather = {allgather(8), "allgather of 8 double"};
+  disagree(context, "count of a gather", gather, {allgather(9), "allgather of 9 double"});
+  disagree(context, "counts in all", {allgatherv(seven), "allgatherv of 7 double in all"},
+           {allgatherv(eight), "allgatherv of 8 double in all"});
+  disagree(context, "two gathers", gather, {alltoall, "alltoall of 8 double"});
+  disagree(context, "type of an alltoallv", {alltoallv(ESP_DOUBLE), "alltoallv of double"},
+           {alltoallv(ESP_INT64), "alltoallv of int64"});
+  disagree(context, "two scans", {scan(esp_scan), "scan (sum) of 8 double"},
+           {scan(esp_exscan), "exscan (sum) of 8 double"});
+  disagree(context, "a gather and a barrier", gather, {esp_barrier, "barrier"});
+}
+
+// Calls that look alike, of which one sends less or more than the other expects: whoever expects it
+// is told, and the team has ended.
+void lengths_of_blocks(const Context& context) {
+  static double x[80'000], y[80'000];
+  const auto at = static_cast<std::size_t>(context.rank % 2);
+  for (const std::size_t much : {5u, 30'000u}) {
+    const std::size_t both[2][2] = {{1, much}, {much, 1}}, right[] = {much, much};
+    const std::size_t wrong[] = {much, much + 1};
+    const bool sends = at == 0;
+    for (const bool gathers : {true, false}) {
+      esp_team* team = nullptr;
+      CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "");
+      // Each takes its own block for the short one; or rank 0 sends more than rank 1 expects.
+      esp_status status = gathers ? esp_allgatherv(team, x, y, both[at], nullptr, ESP_DOUBLE)
+                                  : esp_alltoallv(team, x, sends ? wrong : right, nullptr, y, right,
+                                                  nullptr, ESP_DOUBLE);
+      const bool told_later = !gathers && sends;
+      if (told_later && status == ESP_OK) status = esp_barrier(team);
+      CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "{} elements, gathers {}", much, gathers);
+      const std::string text = esp_team_error(team);
+      CHECK(text.find("rank") != text.npos, "{}", text);
+      int one = 1;
+      CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &one, 1, ESP_INT32, ESP_SUM),
+               context.world, "the world");
+    }
+  }
+}
+
 }  // namespace
 
 void mismatch(const Context& context) {
@@ -134,6 +192,8 @@ void mismatch(const Context& context) {
   disagree(context, "collective", sum, {esp_barrier, "barrier"});
   what_the_library_calls(context);
   sizes_of_a_message(context);
+  calls_of_gathers(context);
+  lengths_of_blocks(context);
 }
 
 }  // namespace test

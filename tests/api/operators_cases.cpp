@@ -8,48 +8,15 @@
 
 #include "tests/api/cases.hpp"
 #include "tests/support/collectives.hpp"
+#include "tests/support/compositions.hpp"
 
 namespace test {
 namespace {
-
-// x -> a x + b modulo 2^32, packed into an ESP_UINT64. Composition is associative and does not
-// commute, so that a result shows the order in which it was made.
-std::uint64_t affine(std::uint32_t a, std::uint32_t b) {
-  return std::uint64_t{a} << 32 | b;
-}
-
-std::uint64_t compose(std::uint64_t first, std::uint64_t second) {
-  const auto a1 = static_cast<std::uint32_t>(first >> 32), b1 = static_cast<std::uint32_t>(first);
-  const auto a2 = static_cast<std::uint32_t>(second >> 32), b2 = static_cast<std::uint32_t>(second);
-  return affine(a1 * a2, a2 * b1 + b2);
-}
-
-std::uint64_t element_of(int rank, std::size_t index) {
-  return affine(static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(index) + 7u);
-}
-
-// Counts elements through its context.
-void apply_compose(const void* in, void* inout, std::size_t count, esp_type type, void* context) {
-  CHECK_EQ(type, ESP_UINT64, "in an operator");
-  const auto* lower = static_cast<const std::uint64_t*>(in);
-  auto* higher = static_cast<std::uint64_t*>(inout);
-  for (std::size_t i = 0; i < count; ++i) higher[i] = compose(lower[i], higher[i]);
-  *static_cast<std::size_t*>(context) += count;
-}
 
 void apply_xor(const void* in, void* inout, std::size_t count, esp_type, void*) {
   const auto* lower = static_cast<const std::uint64_t*>(in);
   auto* higher = static_cast<std::uint64_t*>(inout);
   for (std::size_t i = 0; i < count; ++i) higher[i] ^= lower[i];
-}
-
-void check_composed(const std::vector<std::uint64_t>& result, int size, const std::string& what) {
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    std::uint64_t expected = element_of(0, i);
-    for (int r = 1; r < size; ++r) expected = compose(expected, element_of(r, i));
-    CHECK_EQ(result[i], expected, "{} element {}", what, i);
-    if (result[i] != expected) return;
-  }
 }
 
 void non_commutative(const Context& context) {

@@ -37,14 +37,15 @@ enum class Collective { kBcast, kReduce, kAllreduce };
 // Whether the algorithm that is asked for is not made for that, and has to say so.
 inline bool is_declined(Collective collective, const Shape& shape) {
   switch (shape.options == nullptr ? ESP_ALGORITHM_AUTO : shape.options->algorithm) {
-    case ESP_ALGORITHM_SHORT:  // For the blocking forms only, which have no options.
-      return true;
+    case ESP_ALGORITHM_AUTO:
+    case ESP_ALGORITHM_TREE:
+      return false;
     case ESP_ALGORITHM_PUBLISH:
       return collective == Collective::kReduce;
     case ESP_ALGORITHM_SPREAD:
       return collective != Collective::kAllreduce;
-    default:
-      return false;
+    default:  // SHORT is for the blocking forms only, which have no options; others for gathers.
+      return true;
   }
 }
 

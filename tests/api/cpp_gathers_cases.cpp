@@ -1,0 +1,209 @@
+// The C++ layer of gathers and scans: every function in its three forms, in place and not, and what
+// it says of ranges that do not fit together.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/espalier.hpp"
+#include "tests/api/cases.hpp"
+
+namespace test {
+namespace {
+
+static_assert(std::is_convertible_v<const std::vector<std::size_t>&, esp::Blocks>);
+static_assert(std::is_convertible_v<std::span<const std::size_t>, esp::Blocks>);
+static_assert(!std::is_convertible_v<std::vector<std::size_t>, esp::Blocks>);
+static_assert(!std::is_convertible_v<std::vector<int>&, esp::Blocks>);
+static_assert(sizeof(esp::TeamRef) == sizeof(void*));
+
+#define CHECK_S(call)                                                  \
+  do {                                                                 \
+    const esp::Status checked_status = (call);                         \
+    CHECK(checked_status.ok(), "{} {}", #call, checked_status.text()); \
+  } while (false)
+
+// The three forms: 0 blocks, 1 gives a request, 2 counts down.
+struct Forms {
+  esp::TeamRef world;
+
+  // `block()`, `request()` and `count(notify)` call the same function.
+  template <typename Block, typename Start, typename Count>
+  void run(int form, Block&& block, Start&& start, Count&& count) const {
+    if (form == 0) {
+      CHECK_S(block());
+      return;
+    }
+    if (form == 1) {
+      auto request = start();
+      CHECK(request.ok(), "{}", world.error());
+      if (request.ok()) CHECK_S(request->wait());
+      return;
+    }
+    std::int64_t left = 1;
+    const esp::Status status = count(esp::Notify::count_down(left));
+    CHECK_S(status);
+    if (!status.ok()) return;
+    CHECK_EQ(esp_counter_wait(esp_team_job(world.get()), &left, 0, 60.0), ESP_OK, "");
+  }
+};
+
+// All three forms of one member function.
+#define RUN(form, function, ...)                           \
+  Forms{world}.run(                                        \
+      form, [&] { return world.function(__VA_ARGS__); },   \
+      [&] { return world.function##_start(__VA_ARGS__); }, \
+      [&](esp::Notify n) { return world.function##_start(__VA_ARGS__, std::move(n)); })
+
+std::size_t members_of(esp::TeamRef world) {
+  return static_cast<std::size_t>(world.size());
+}
+
+// The ranks' numbers, each `each` times.
+std::vector<int> ranks(esp::TeamRef world, std::size_t each) {
+  std::vector<int> all;
+  for (int r = 0; r < world.size(); ++r) all.insert(all.end(), each, r);
+  return all;
+}
+
+void regular(esp::TeamRef world, int form) {
+  const std::vector<int> mine(3, world.rank()), expected = ranks(world, 3);
+  std::vector<int> all(expected.size(), -1), back(all);
+  RUN(form, allgather, mine, all);
+  CHECK_EQ(all, expected, "allgather");
+  std::fill(all.begin(), all.end(), -1);
+  std::fill_n(all.begin() + 3 * world.rank(), 3, world.rank());
+  RUN(form, allgather_in_place, all);
+  CHECK_EQ(all, expected, "allgather in place");
+  RUN(form, alltoall, all, back);
+  CHECK_EQ(back, std::vector<int>(all.size(), world.rank()), "alltoall");
+  RUN(form, alltoall_in_place, std::span(back));
+  CHECK_EQ(back, expected, "alltoall in place");
+}
+
+// Rank r has r + 1 elements. Displacements leave one element free before each block.
+void irregular_gather(esp::TeamRef world, int form) {
+  const std::size_t members = members_of(world), me = static_cast<std::size_t>(world.rank());
+  std::vector<std::size_t> counts(members), displs(members);
+  std::iota(counts.begin(), counts.end(), 1u);
+  for (std::size_t r = 0; r < members; ++r) displs[r] = r * (r + 1) / 2 + r + 1;
+  const std::vector<long> mine(me + 1, 5 * world.rank());
+  std::vector<long> packed(members * (members + 1) / 2, -1), spread(packed.size() + members, -1);
+  RUN(form, allgatherv, mine, packed, counts);
+  RUN(form, allgatherv, mine, spread, esp::Blocks(counts, displs));
+  std::vector<long> in_place(spread.size(), -1);
+  std::copy(mine.begin(), mine.end(), in_place.begin() + static_cast<std::ptrdiff_t>(displs[me]));
+  RUN(form, allgatherv_in_place, in_place, esp::Blocks(counts, std::span(displs)));
+  CHECK_EQ(in_place, spread, "allgatherv in place");
+  for (std::size_t r = 0, at = 0; r < members; ++r) {
+    CHECK_EQ(spread[displs[r] - 1], -1L, "before the block of rank {}", r);
+    for (std::size_t i = 0; i <= r; ++i, ++at) {
+      CHECK_EQ(packed[at], 5L * static_cast<long>(r), "element {} of rank {}", i, r);
+      CHECK_EQ(spread[displs[r] + i], packed[at], "element {} of rank {}", i, r);
+    }
+  }
+}
+
+// Rank r sends r + 1 elements to everybody, at displacements in reverse.
+void irregular_exchange(esp::TeamRef world, int form) {
+  const std::size_t members = members_of(world), mine = static_cast<std::size_t>(world.rank()) + 1;
+  const std::vector<std::size_t> sent(members, mine);
+  std::vector<std::size_t> received(members), backwards(members);
+  std::iota(received.begin(), received.end(), 1u);
+  for (std::size_t r = 0; r < members; ++r) backwards[r] = (members - 1 - r) * mine;
+  std::vector<int> input = ranks(world, mine), output(members * (members + 1) / 2, -1);
+  for (int& x : input) x = 100 * world.rank() + x;
+  std::vector<int> reversed(input.size());
+  for (std::size_t r = 0; r < members; ++r) {
+    std::copy_n(&input[r * mine], mine, &reversed[backwards[r]]);
+  }
+  const auto check = [&](const char* what) {
+    for (std::size_t r = 0, at = 0; r < members; ++r) {
+      for (std::size_t i = 0; i <= r; ++i, ++at) {
+        CHECK_EQ(output[at], 100 * static_cast<int>(r) + world.rank(), "{} from rank {}", what, r);
+      }
+    }
+    std::fill(output.begin(), output.end(), -1);
+  };
+  RUN(form, alltoallv, input, sent, output, received);
+  check("alltoallv");
+  RUN(form, alltoallv, reversed, esp::Blocks(sent, backwards), output, received);
+  check("alltoallv with displacements");
+  const std::vector<std::size_t> twos(members, 2);
+  std::vector<int> in_place = ranks(world, 2);
+  for (int& x : in_place) x = 100 * world.rank() + x;
+  RUN(form, alltoallv_in_place, in_place, twos);
+  std::vector<int> expected = ranks(world, 2);
+  for (int& x : expected) x = 100 * x + world.rank();
+  CHECK_EQ(in_place, expected, "alltoallv in place");
+}
+
+void prefixes(esp::TeamRef world, int form) {
+  const int me = world.rank(), before = me * (me - 1) / 2;
+  const std::array<int, 2> mine{me, 10 * me};
+  std::array<int, 2> sum{-1, -1}, up_to{-1, -1};
+  RUN(form, scan, mine, sum, esp::kSum);
+  RUN(form, exscan, mine, up_to, esp::kSum);
+  CHECK_EQ(sum[1], 10 * (before + me), "scan");
+  CHECK_EQ(up_to[1], me == 0 ? -1 : 10 * before, "exscan");
+  long first = me + 1, second = me + 1;
+  RUN(form, scan_in_place, esp::one(first), esp::kMax);
+  RUN(form, exscan_in_place, esp::one(second), esp::kMax);
+  CHECK_EQ(first, me + 1L, "scan in place");
+  CHECK_EQ(second, me == 0 ? 1L : static_cast<long>(me), "exscan in place");
+}
+
+// Refused with these words, whichever form; nothing was started.
+#define REFUSED(words, function, ...)                                                    \
+  do {                                                                                   \
+    const esp::Status now = world.function(__VA_ARGS__);                                 \
+    CHECK_EQ(now.code(), ESP_ERR_ARGUMENT, #function);                                   \
+    CHECK(std::string(now.text()).find(words) != std::string::npos, "{}", now.text());   \
+    CHECK_EQ(world.function##_start(__VA_ARGS__).code(), ESP_ERR_ARGUMENT, #function);   \
+    CHECK_EQ(world.function##_start(__VA_ARGS__, esp::Notify([](esp_status) {})).code(), \
+             ESP_ERR_ARGUMENT, #function);                                               \
+  } while (false)
+
+void what_does_not_fit(esp::TeamRef world) {
+  const std::size_t members = members_of(world);
+  if (members == 1) return;  // It is shared by no more than one.
+  std::vector<int> mine(3), all(3 * members), other(3 * members), more(3 * members + 1);
+  const std::vector<std::size_t> threes(members, 3), fours(members, 4), missing(members - 1, 3);
+  std::vector<std::size_t> far(members, 0);
+  far.back() = ~std::size_t{0};
+  REFUSED("not that of all members", allgather, all, other);
+  REFUSED("multiple", allgather, mine, more);
+  REFUSED("multiple", allgather_in_place, more);
+  REFUSED("multiple", alltoall, more, more);
+  REFUSED("multiple", alltoall_in_place, more);
+  REFUSED("differ in length", alltoall, all, more);
+  REFUSED("entry for each member", allgatherv, mine, all, missing);
+  REFUSED("entry for each member", allgatherv, mine, all, esp::Blocks(threes, missing));
+  REFUSED("outside", allgatherv, mine, all, fours);
+  REFUSED("outside", allgatherv_in_place, all, esp::Blocks(threes, far));
+  REFUSED("not this rank's count", allgatherv, all, more, threes);
+  REFUSED("outside", alltoallv, all, fours, more, threes);
+  REFUSED("outside", alltoallv, all, threes, other, esp::Blocks(threes, far));
+  REFUSED("outside", alltoallv_in_place, all, fours);
+  REFUSED("differ in length", scan, mine, more, esp::kSum);
+  REFUSED("differ in length", exscan, mine, more, esp::kSum);
+}
+
+}  // namespace
+
+void cpp_gathers(const Context& context) {
+  const esp::TeamRef world(context.world);
+  what_does_not_fit(world);
+  for (int form = 0; form < 3; ++form) {
+    regular(world, form);
+    irregular_gather(world, form);
+    irregular_exchange(world, form);
+    prefixes(world, form);
+  }
+}
+
+}  // namespace test
