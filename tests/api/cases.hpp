@@ -39,6 +39,7 @@ void gathers(const Context& context);           // these, several at once, on te
 void arguments(const Context& context);         // each wrong argument has its status
 void gather_arguments(const Context& context);  // likewise, of gathers
 void mismatch(const Context& context);          // ranks that disagree
+void unsent(const Context& context);            // one sends nothing of what another expects
 void cpp(const Context& context);               // the C++ layer
 void cpp_gathers(const Context& context);       // likewise, of gathers
 

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
       {"arguments", test::arguments},
       {"gather_arguments", test::gather_arguments},
       {"mismatch", test::mismatch},
+      {"unsent", test::unsent},
       {"cpp", test::cpp},
       {"cpp_gathers", test::cpp_gathers},
   };

@@ -1,5 +1,7 @@
 // Ranks that make different calls: by the next call on the team everybody gets an error that names
 // somebody else's call, nobody hangs, and other teams go on working.
+#include <unistd.h>
+
 #include <functional>
 #include <iterator>
 #include <string>
@@ -170,6 +172,28 @@ void lengths_of_blocks(const Context& context) {
 }
 
 }  // namespace
+
+// Run with a short TIMEOUT: who sends nothing cannot be seen to send too little.
+void unsent(const Context& context) {
+  if (context.size < 2) return;
+  double x[8] = {}, y[8] = {};
+  const std::size_t nothing[] = {0, 0}, five[] = {5, 0};
+  esp_team* team = nullptr;
+  CHECK_OK(esp_team_split(context.world, context.rank / 2, 0, &team), context.world, "");
+  const bool expects = context.rank % 2 == 1;
+  const esp_status status =
+      esp_alltoallv(team, x, nothing, nullptr, y, expects ? five : nothing, nullptr, ESP_DOUBLE);
+  if (expects) {
+    CHECK_STATUS(status, ESP_ERR_TIMEOUT, team, "nothing comes");
+    const std::string text = esp_team_error(team),
+                      culprit = fmt::format("rank {}", context.rank - 1);
+    CHECK(text.find(culprit) != text.npos, "{}", text);
+  } else {
+    CHECK_OK(status, team, "all was sent, and all has come");
+    ::usleep(1'500'000);  // The world waits no longer than the team.
+  }
+  CHECK_OK(esp_barrier(context.world), context.world, "");
+}
 
 void mismatch(const Context& context) {
   static double x[20'000], y[20'000];
