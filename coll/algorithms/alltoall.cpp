@@ -4,8 +4,8 @@
 //   ring        to rank me + k, from rank me - k
 //   one-factor  with one partner: a schedule of perfect matchings for any number of ranks
 //   XOR         with one partner: me ^ k; 2^n ranks
-// In place, what a partner's block replaces is sent from a ring of scratch slots; that needs one
-// partner per step.
+// In place, what a partner's block replaces is sent from a ring of scratch slots; the ring, which
+// has no partners, saves all blocks first.
 //
 // Bruck: log(ranks) rounds instead, of many blocks each (see the class).
 #include "coll/algorithms/builder.hpp"
@@ -58,15 +58,29 @@ Result<Plan> make_direct(const PlanRequest& request) {
     recv.peer = recv.block = Steps::affine((me + size - 1) % size, -1, size);
     send.peer = send.block = Steps::affine((me + 1) % size, 1, size);
   }
-  builder.add(std::move(recv));
-  builder.add(std::move(send));
-  builder.add(copy_own(builder));
+  if (!request.in_place) {
+    builder.add(std::move(recv));
+    builder.add(std::move(send));
+    builder.add(copy_own(builder));
+    return builder.finish();
+  }
+  Vertex save;
+  save.action = Action::kCombine;
+  save.window = builder.window_recv();
+  save.dst = save.shape = builder.add_scratch(builder.plan().layout(Place::kOutput));
+  save.steps = static_cast<std::uint32_t>(size);
+  save.block = Steps::affine(0, 1, size);
+  save.operands = {{.place = Place::kOutput}};
+  send.src = send.shape = save.dst;
+  const VertexId saved = builder.add(std::move(save));
+  builder.need_all(builder.add(std::move(send)), saved);
+  builder.need_all(builder.add(std::move(recv)), saved);
   return builder.finish();
 }
 
 //   block of the partner --> slot --> send
 //              \--(it may be replaced now)--> recv
-Result<Plan> make_in_place(const PlanRequest& request) {
+Result<Plan> make_pairs_in_place(const PlanRequest& request) {
   Builder builder(request);
   const std::uint16_t slots = builder.window_send();
   const Place ring = builder.add_ring(slots);
@@ -229,7 +243,8 @@ class Bruck {
 
 Result<Plan> make_alltoall(const PlanRequest& request) {
   if (request.algorithm == ESP_ALGORITHM_BRUCK) return Bruck(request).make();
-  return request.in_place ? make_in_place(request) : make_direct(request);
+  const bool pairs = request.algorithm != ESP_ALGORITHM_RING;
+  return request.in_place && pairs ? make_pairs_in_place(request) : make_direct(request);
 }
 
 }  // namespace espalier

@@ -49,7 +49,7 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   base.elements = call.count;
   base.element_bytes = call.element_bytes;
   base.commutative = call.combiner.commutative();
-  base.in_place = call.in_place;
+  base.in_place = key.in_place;
   base.nodes.nodes = team.layout();
   auto request = resolve(call.options, base, tuning_);
   if (!request) return request.error();

@@ -9,6 +9,7 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   PlanKey key;
   key.collective = call.collective;
   key.commutative = ESP_PLANT(14, call.combiner.commutative(), true);
+  key.in_place = call.in_place && replaces_blocks(call.collective);
   key.root = call.root;
   key.count = call.count;
   key.element_bytes = call.element_bytes;
@@ -28,8 +29,8 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   };
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
-       {pair(key.collective, key.commutative), pair(key.root, key.element_bytes), key.count,
-        pair(key.algorithm, key.shape), pair(key.variant, key.radix),
+       {pair(key.collective, key.commutative + 2 * key.in_place), pair(key.root, key.element_bytes),
+        key.count, pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 32;

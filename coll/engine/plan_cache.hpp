@@ -25,6 +25,7 @@ struct PlanEntry;
 struct PlanKey {
   Collective collective = Collective::kBarrier;
   bool commutative = true;
+  bool in_place = false;  // where another plan is made for it
   std::int32_t root = 0;
   std::uint64_t count = 0;
   std::uint32_t element_bytes = 1;

@@ -52,6 +52,11 @@ const CollectiveTraits& traits_of(Collective collective) noexcept;
 inline bool is_irregular(Collective collective) noexcept {
   return traits_of(collective).output == Extent::kCounts;
 }
+// Are blocks of the output read as input where the call is in place?
+inline bool replaces_blocks(Collective collective) noexcept {
+  const Extent input = traits_of(collective).input;
+  return input == Extent::kPerMember || input == Extent::kCounts;
+}
 inline bool has_algorithm(Collective collective, esp_algorithm algorithm) noexcept {
   return (traits_of(collective).algorithms >> algorithm & 1) != 0;
 }

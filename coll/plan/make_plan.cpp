@@ -108,14 +108,6 @@ Outcome check_exchange(const PlanRequest& r) {
                               "of {}",
                               collective_name(r.collective), r.size));
   }
-  const bool all_to_all =
-      r.collective == Collective::kAlltoall || r.collective == Collective::kAlltoallv;
-  if (all_to_all && r.in_place && r.algorithm == ESP_ALGORITHM_RING) {
-    return refuse(ESP_ERR_UNSUPPORTED,
-                  fmt::format("{} in place exchanges blocks with one partner at a time, which the "
-                              "ring has not",
-                              collective_name(r.collective)));
-  }
   if (r.algorithm != ESP_ALGORITHM_BRUCK) return Unit{};
   if (r.radix < 2 || r.radix > kMaxBruckRadix) {  // vertices grow with it, edges with its square
     return refuse(ESP_ERR_ARGUMENT, fmt::format("radix {} of Bruck's algorithm is not in 2..{}",

@@ -47,7 +47,8 @@ class Interpreter {
 
   std::int32_t size() const { return static_cast<std::int32_t>(plans_.size()); }
   const Layout& output(std::size_t rank) const { return plans_[rank].layout(Place::kOutput); }
-  static std::uint64_t bytes(const State& s, std::uint32_t i) {
+  std::uint64_t bytes(const State& s, std::uint32_t i) const {
+    if (request_.collective == Collective::kBarrier) return 0;
     return s.plan->length_elements(*s.vertex, i) * s.plan->element_bytes;
   }
 
@@ -106,7 +107,7 @@ class Interpreter {
       const CollectiveTraits& traits = traits_of(request_.collective);
       const bool reduces_nothing = request_.collective == Collective::kBarrier;
       // The plan of an alltoall in place is another one.
-      const bool replaces = traits.input == Extent::kPerMember || traits.input == Extent::kCounts;
+      const bool replaces = replaces_blocks(request_.collective);
       memory.in_place = request_.in_place || (schedule_.in_place && !replaces);
       if (traits.output == Extent::kPerMember || traits.output == Extent::kCounts) {
         const bool one = traits.input == Extent::kOne;

@@ -234,10 +234,10 @@ TEST(PlanDeathTest, StructuralRules) {
   EXPECT_DEATH(broken([](Vertices& v) { v[0].peer.first = 1; }), "peer");
   EXPECT_DEATH(broken([](Vertices& v) { v[0].dst = Place::kOutput; }), "dst");
   EXPECT_DEATH(broken([](Vertices& v) { v[1].needs.clear(); }), "invariant violated");
-  EXPECT_DEATH(broken([](Vertices& v) { v[0].needs.clear(); }), "has_edge");
-  EXPECT_DEATH(broken([](Vertices& v) { v[1].needs.pop_back(); }), "has_edge");
-  EXPECT_DEATH(broken([](Vertices& v) { v[0].needs.push_back({2, 0}); }), "shift");
-  EXPECT_DEATH(broken([](Vertices& v) { v[1].operands.pop_back(); }), "readers");
+  EXPECT_DEATH(broken([](Vertices& v) { v[0].needs.clear(); }), "follows");
+  EXPECT_DEATH(broken([](Vertices& v) { v[1].needs.pop_back(); }), "follows");
+  EXPECT_DEATH(broken([](Vertices& v) { v[0].needs.push_back({2, 0}); }), "back");
+  EXPECT_DEATH(broken([](Vertices& v) { v[1].operands.pop_back(); }), "releases");
 }
 
 }  // namespace
