@@ -99,7 +99,7 @@ Error Engine::no_memory() {
 Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
   auto entry = plan_for(team, call);
   if (!entry) return entry.error();
-  Instance* instance = team.plans.take(**entry);
+  Instance* instance = team.plans.take(**entry, mover_ != nullptr);
   if (instance == nullptr) return no_memory();
   instance->call = call;
   if (const Outcome bound = instance->bind_buffers(); !bound) {
@@ -167,7 +167,9 @@ Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) n
   for (std::uint16_t v = vertices; v-- > 0;) {
     queue_vertex(instance, v);
   }
+  const bool outer = std::exchange(starting_, true);
   (void)run(instance);
+  starting_ = outer;
   if (instance.status.ok() && instance.unfinished > 0) return Started{};
   if (!instance.status.ok() && inquires(instance)) return Started{};
   instance.finish = {};
@@ -323,6 +325,9 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
       std::min<std::uint32_t>({ESP_PLANT(1, vertex.window, vertex.window + 1U), left, 64});
   if (window == 0) return 0;
   std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
+  if (vertex.action == Action::kAwait) [[unlikely]] {
+    possible &= instance.call.gate->open_from(state.base);
+  }
   for (const Dependency& need : vertex.needs) {
     if (possible == 0) break;
     if (ESP_PLANT(2, false, need.shift > 1)) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coll/engine/instance.hpp"
+#include "coll/engine/mover.hpp"
 #include "coll/plan/choose.hpp"
 #include "coll/team/team.hpp"
 #include "core/counters.hpp"
@@ -100,6 +101,11 @@ class Engine final : public Agent {
   void cancel(Team& team) noexcept;
 
   void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
+  // Carries out copies and combinations; nullptr: the calling processor, at once. Before the first
+  // operation. Who drives its progress is its owner.
+  void set_mover(Mover* mover) noexcept { mover_ = mover; }
+  // Indices of the operation's gate have been opened.
+  void opened(Instance& instance) noexcept;
   // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
   void set_log(const Log* log) noexcept { log_ = log; }
 
@@ -134,7 +140,7 @@ class Engine final : public Agent {
   Posted post_send(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Store store_of(const Instance& instance, const Vertex& vertex) const noexcept;
-  void combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;
   [[gnu::cold]] bool inquires(const Instance& instance) noexcept;
@@ -158,9 +164,16 @@ class Engine final : public Agent {
   static std::size_t peer_of(const Instance& instance, std::uint16_t number,
                              std::uint32_t index) noexcept;
   void release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept;
+  Posted deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  Posted move(Instance& instance, std::uint16_t number, std::uint32_t index,
+              const Move& what) noexcept;
+  void release_operands(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  static void on_move(Completion& op, Status status) noexcept;
 
   Counters& counters_;
   Trace& trace_;
+  Mover* mover_ = nullptr;
+  bool starting_ = false;  // inside a start: no consumer is called
   Tuning tuning_;
   FailureListener* listener_ = nullptr;
   const Log* log_ = nullptr;

@@ -52,8 +52,11 @@ Posted Engine::post(Instance& instance, std::uint16_t number, std::uint32_t inde
     case Action::kPublish:
       return post_send(instance, number, index);
     case Action::kCombine:
-      combine(instance, number, index);
+      return combine(instance, number, index);
+    case Action::kAwait:
       return Posted::kDone;
+    case Action::kDeliver:
+      return deliver(instance, number, index);
   }
   return Posted::kDone;
 }
@@ -153,67 +156,6 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   instance.engine->make_ready(instance);
 }
 
-// Only what nobody of this plan reads again, and is not in the caches as an operand: the result of
-// a reduction's root.
-Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
-  const Call& call = instance.call;
-  if (vertex.dst != Place::kOutput || call.collective != Collective::kReduce) return Store::kCached;
-  const std::uint64_t limit = tuning_.past_cache_bytes;
-  const bool is_long = limit > 0 && call.bytes() >= limit;
-  const bool is_new = call.input != call.output;
-  return is_long && is_new && call.combiner.can_store_past() ? Store::kPastCaches : Store::kCached;
-}
-
-void Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
-  const Plan& plan = *instance.plan;
-  const Vertex& vertex = plan.vertices[number];
-  const Indices indices = instance.states[number].indices;
-  std::size_t k = 0;
-  for (const Operand& operand : vertex.operands) {
-    if (operand.place == Place::kView) {
-      const VertexState& from = instance.states[operand.vertex];
-      instance.operands[k++] = from.recvs[index % from.slots].view;
-    } else {
-      instance.operands[k++] = read(instance, operand.place, vertex, indices, index);
-    }
-  }
-  if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
-  const std::uint64_t elements = plan.length_elements(instance.layouts, vertex, indices, index);
-  if (elements > 0) {
-    std::byte* dst = written(instance, vertex, indices, index);
-    const std::uint64_t bytes = elements * plan.element_bytes;
-    if (k == 1) {
-      if (dst != instance.operands[0]) {
-        copy_bytes(dst, instance.operands[0], bytes);
-      }
-    } else {
-      const Store store = store_of(instance, vertex);
-      instance.call.combiner.combine(dst, instance.operands, k, elements,
-                                     instance.team->user_scratch, store);
-      if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
-    }
-    ++counters_.combines;
-    counters_.combine_bytes += bytes * k;
-  }
-  for (const Operand& operand : vertex.operands) {
-    if (operand.place == Place::kView && !operand.keeps) release(instance, operand.vertex, index);
-  }
-}
-
-void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept {
-  VertexState& from = instance.states[view];
-  RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
-  instance.team->wire_to(peer_of(instance, view, index)).release(slot);
-  slot.busy = false;
-  queue_vertex(instance, view);
-}
-
-std::size_t Engine::peer_of(const Instance& instance, std::uint16_t number,
-                            std::uint32_t index) noexcept {
-  const Vertex& vertex = instance.plan->vertices[number];
-  return static_cast<std::size_t>(vertex.peer.at(instance.states[number].indices.step(index)));
-}
-
 void Engine::note_failure(Instance& instance, Status status) noexcept {
   if (instance.status.ok()) instance.status = status;
 }
@@ -235,6 +177,9 @@ void Engine::withdraw(Instance& instance) noexcept {
         if (trace_.enabled()) {
           trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
         }
+      }
+      if (state.moves != nullptr && std::exchange(state.moves[i].pending, false)) {
+        mover_->cancel(state.moves[i]);
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
         Wire& wire = instance.team->wire_to(peer_of(instance, number, state.recvs[i].index));

@@ -23,7 +23,7 @@ bool is_recv(const Vertex& v) {
 }
 // Operation slots of a vertex: index i uses slot i % slots.
 std::size_t slots(const Vertex& v) {
-  if (!is_send(v) && !is_recv(v)) return 0;
+  if (is_local(v.action) && v.action != Action::kCombine) return 0;
   // Of irregular plans the count comes with the call.
   const std::uint32_t most = v.indices.count;
   return most > 0 ? std::min<std::size_t>(v.window, most) : v.window;
@@ -31,19 +31,21 @@ std::size_t slots(const Vertex& v) {
 
 // Where the parts of an instance's block begin.
 struct BlockLayout {
-  std::size_t states, send_slots, recvs, queue, operands, scratch, total;
+  std::size_t states, send_slots, recvs, moves, queue, operands, scratch, total;
 
-  explicit BlockLayout(const Plan& plan) {
-    std::size_t send_count = 0, recv_count = 0, operand_count = 1;
+  BlockLayout(const Plan& plan, bool has_moves) {
+    std::size_t send_count = 0, recv_count = 0, move_count = 0, operand_count = 1;
     for (const Vertex& v : plan.vertices) {
       if (is_send(v)) send_count += slots(v);
       if (is_recv(v)) recv_count += slots(v);
+      if (has_moves && v.action == Action::kCombine) move_count += slots(v);
       operand_count = std::max(operand_count, v.operands.size());
     }
     states = up(sizeof(Instance));
     send_slots = up(states + sizeof(VertexState) * plan.vertices.size());
     recvs = up(send_slots + sizeof(SendSlot) * send_count);
-    queue = up(recvs + sizeof(RecvSlot) * recv_count);
+    moves = up(recvs + sizeof(RecvSlot) * recv_count);
+    queue = up(moves + sizeof(MoveSlot) * move_count);
     operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
     scratch = up(operands + sizeof(void*) * operand_count);
     total = scratch + (plan.irregular ? 0 : plan.scratch_bytes(plan.layouts.data()));
@@ -66,7 +68,7 @@ PlanEntry::PlanEntry(const PlanKey& of, Plan made)
     : key(of),
       plan(std::move(made)),
       plan_bytes(bytes_of(plan)),
-      instance_bytes(BlockLayout(plan).total) {}
+      instance_bytes(BlockLayout(plan, false).total) {}
 
 PlanEntry::~PlanEntry() {
   ESP_ASSERT(in_use == 0);
@@ -79,7 +81,23 @@ PlanEntry::~PlanEntry() {
   }
 }
 
-Instance* PlanEntry::take() {
+namespace {
+
+// Of one vertex; `at` moves on.
+template <typename Slot>
+Slot* make_slots(Slot*& at, std::size_t count, Instance* instance, std::uint16_t vertex) {
+  Slot* first = at;
+  for (; at != first + count; ++at) {
+    new (at) Slot;
+    at->instance = instance;
+    at->vertex = vertex;
+  }
+  return first;
+}
+
+}  // namespace
+
+Instance* PlanEntry::take(bool moves) {
   if (free != nullptr) {
     Instance* instance = free;
     free = instance->next;
@@ -87,7 +105,7 @@ Instance* PlanEntry::take() {
     ++in_use;
     return instance;
   }
-  const BlockLayout layout(plan);
+  const BlockLayout layout(plan, moves);
   void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
   if (memory == nullptr) return nullptr;
   auto* base = static_cast<std::byte*>(memory);
@@ -95,25 +113,19 @@ Instance* PlanEntry::take() {
   auto* states = reinterpret_cast<VertexState*>(base + layout.states);
   auto* send = reinterpret_cast<SendSlot*>(base + layout.send_slots);
   auto* recv = reinterpret_cast<RecvSlot*>(base + layout.recvs);
+  auto* move = reinterpret_cast<MoveSlot*>(base + layout.moves);
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     auto* state = new (states + v) VertexState;
     const Vertex& vertex = plan.vertices[v];
     state->slots = static_cast<std::uint16_t>(slots(vertex));
     state->indices = vertex.indices;
-    if (is_send(vertex)) state->sends = send;
-    if (is_recv(vertex)) state->recvs = recv;
-    for (std::size_t i = 0; i < slots(vertex); ++i) {
-      if (is_send(vertex)) {
-        new (send) SendSlot;
-        send->instance = instance;
-        send->vertex = static_cast<std::uint16_t>(v);
-        ++send;
-      } else {
-        new (recv) RecvSlot;
-        recv->instance = instance;
-        recv->vertex = static_cast<std::uint16_t>(v);
-        ++recv;
-      }
+    const auto number = static_cast<std::uint16_t>(v);
+    if (is_send(vertex)) {
+      state->sends = make_slots(send, state->slots, instance, number);
+    } else if (is_recv(vertex)) {
+      state->recvs = make_slots(recv, state->slots, instance, number);
+    } else if (moves && vertex.action == Action::kCombine) {
+      state->moves = make_slots(move, state->slots, instance, number);
     }
   }
   instance->states = {states, plan.vertices.size()};

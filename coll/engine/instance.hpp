@@ -36,13 +36,22 @@ struct RecvSlot : RecvOp {
   bool busy = false;  // from post until completed and, for a view, released
 };
 
+// Of a copy or combination that a mover has not done at once.
+struct MoveSlot : Completion {
+  Instance* instance = nullptr;
+  std::uint16_t vertex = 0;
+  std::uint32_t index = 0;
+  bool pending = false;
+};
+
 struct VertexState {
   std::uint32_t base = 0;
   Indices indices;  // of this call
   std::uint64_t done = 0;
   std::uint64_t posted = 0;
   SendSlot* sends = nullptr;  // window entries, or
-  RecvSlot* recvs = nullptr;
+  RecvSlot* recvs = nullptr;  // or,
+  MoveSlot* moves = nullptr;  // where there is a mover
   std::uint16_t slots = 0;
   bool queued = false;
   bool stalled = false;  // a post answered kRetry
@@ -114,8 +123,8 @@ struct PlanEntry : ListNode {
 
   // What it holds, about.
   std::uint64_t bytes() const noexcept { return plan_bytes + instances * instance_bytes; }
-  // nullptr: no memory.
-  Instance* take();
+  // With slots for moves that take time. nullptr: no memory.
+  Instance* take(bool moves);
   void give_back(Instance* instance) noexcept;
 };
 

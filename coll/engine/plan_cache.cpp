@@ -58,13 +58,13 @@ PlanEntry& PlanCache::add(const PlanKey& key, Plan plan) {
   return entry;
 }
 
-Instance* PlanCache::take(PlanEntry& entry) {
+Instance* PlanCache::take(PlanEntry& entry, bool moves) {
   if (entry.linked()) {
     entry.unlink();
     --idle_plans_;
     idle_bytes_ -= entry.bytes();
   }
-  Instance* instance = entry.take();
+  Instance* instance = entry.take(moves);
   if (instance == nullptr && entry.in_use == 0) lay_aside(entry);
   return instance;
 }

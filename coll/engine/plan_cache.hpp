@@ -60,8 +60,9 @@ class PlanCache {
   // nullptr: there is none. Stays at least until the next add() or give_back(), and while in use.
   PlanEntry* find(const PlanKey& key) noexcept;
   PlanEntry& add(const PlanKey& key, Plan plan);
-  // An instance of the plan, which is in use until it is given back. nullptr: no memory.
-  Instance* take(PlanEntry& entry);
+  // An instance of the plan, which is in use until it is given back; `moves`: with slots for a
+  // mover, the same for all of a cache. nullptr: no memory.
+  Instance* take(PlanEntry& entry, bool moves = false);
   void give_back(Instance& instance) noexcept;
 
   std::size_t plans() const noexcept { return entries_.size(); }

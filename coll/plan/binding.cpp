@@ -8,8 +8,6 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint64_t kMaxIndices = std::numeric_limits<std::int32_t>::max();
-
 // A flow that carries block after block to one peer numbers all their pieces.
 bool walks_blocks(const Vertex& v) {
   return v.action != Action::kCombine && v.peer.is_constant() && v.steps > 1;

@@ -11,8 +11,6 @@
 namespace espalier {
 namespace {
 
-constexpr std::int32_t kMaxWindow = 64;  // completions beyond the prefix fit one word
-constexpr std::uint32_t kMaxIndices = std::numeric_limits<std::int32_t>::max();  // shifts reach all
 constexpr std::int32_t kMaxBruckRadix = 64;
 constexpr std::int64_t kMaxWaitallDegree = 64;  // its edges grow with the square
 

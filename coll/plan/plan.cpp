@@ -11,8 +11,6 @@ namespace {
 
 using VertexId = std::uint16_t;
 
-constexpr std::int32_t kMaxWindow = 64;  // completions beyond the prefix fit one word
-constexpr std::uint32_t kMaxIndices = std::numeric_limits<std::int32_t>::max();  // shifts reach all
 constexpr std::size_t kMaxVertices = 0xffff;
 
 bool is_buffer(Place place) {
@@ -40,6 +38,12 @@ void assert_places(const Vertex& v) {
     case Action::kPublish:
       ESP_ASSERT(is_buffer(v.src) && v.dst == Place::kNone);
       break;
+    case Action::kAwait:
+      ESP_ASSERT(v.src == Place::kNone && v.dst == Place::kNone);
+      break;
+    case Action::kDeliver:
+      ESP_ASSERT(is_buffer(v.src) && v.dst == Place::kNone);
+      break;
     case Action::kCombine:
       ESP_ASSERT(is_buffer(v.dst) && v.dst != Place::kInput);
       ESP_ASSERT(v.src == Place::kNone && !v.operands.empty());
@@ -53,7 +57,7 @@ void assert_places(const Vertex& v) {
 
 // Of long walks, the two ends are enough: peers that are functions of the step come in order.
 void assert_peers(const Plan& plan, const Vertex& v) {
-  if (v.action == Action::kCombine) return;
+  if (is_local(v.action)) return;
   for (const std::int32_t peer : v.peers) {
     ESP_ASSERT(0 <= peer && peer < plan.size && peer != plan.rank);
   }

@@ -63,7 +63,14 @@ enum class Action : std::uint8_t {
               // for all of them)
   kCombine,   // dst = operand 0 op operand 1 op ...; with one operand a copy. Empty segments are
               // combined too (a barrier's are) and touch no memory
+  kAwait,     // an index begins when it is opened from outside (engine/gate.hpp)
+  kDeliver,   // hand the segment at `src` to the consumer of the call
 };
+
+// No other rank has a part in it.
+constexpr bool is_local(Action action) noexcept {
+  return action >= Action::kCombine;
+}
 
 // Where a segment lies. kAccumulator is no buffer: it reads kInput in the first step and kOutput
 // afterwards (the first of a chain of combines).
@@ -78,6 +85,8 @@ enum class Place : std::uint8_t {
   kScratch3,
 };
 inline constexpr std::size_t kMaxBuffers = 5;
+inline constexpr std::int32_t kMaxWindow = 64;  // completions beyond the prefix fit one word
+inline constexpr std::uint32_t kMaxIndices = 0x7fffffff;  // of a vertex: shifts reach all
 // Position in Plan::layouts.
 constexpr std::size_t buffer_of(Place place) noexcept {
   const auto at = static_cast<std::size_t>(place);
@@ -251,10 +260,12 @@ struct Plan {
   std::string to_graphviz() const;
   friend bool operator==(const Plan&, const Plan&) = default;
 
- private:
+  // Of its step, in all lanes.
   static std::uint64_t piece(const Vertex& v, Indices n, std::uint32_t i) noexcept {
     return v.lane + std::uint64_t{v.lanes} * n.piece(i);
   }
+
+ private:
   FlowPosition dense_position(const Layout& of, const Vertex& v, Indices n,
                               std::uint32_t i) const noexcept;
 };

@@ -20,6 +20,10 @@ const char* action_name(Action action) {
       return "publish";
     case Action::kCombine:
       return "combine";
+    case Action::kAwait:
+      return "await";
+    case Action::kDeliver:
+      return "deliver";
   }
   return "?";
 }
@@ -65,6 +69,10 @@ std::string describe_action(const Vertex& v) {
   switch (v.action) {
     case Action::kCombine:
       return fmt::format("combine {}", describe_operands(v));
+    case Action::kAwait:
+      return "await";
+    case Action::kDeliver:
+      return fmt::format("deliver {}", place_name(v.src));
     case Action::kRecv:
       return fmt::format("recv {} {}", place_name(v.dst), describe_peers(v));
     case Action::kRecvView:
@@ -92,7 +100,7 @@ std::string describe_indices(const Plan& plan, const Vertex& v) {
       plan.irregular ? fmt::format("x{} steps", v.steps) : fmt::format("x{}", v.indices.count);
   if (v.lanes != 1) text += fmt::format(" pieces {}+{}i", v.lane, v.lanes);
   if (plan.layout(v.shape).blocks > 1) text += describe_blocks(v);
-  if (v.action != Action::kCombine) text += fmt::format(" channel {}", v.channel);
+  if (!is_local(v.action)) text += fmt::format(" channel {}", v.channel);
   return text + fmt::format(" window {}", v.window);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "coll/engine/combiner.hpp"
+#include "coll/engine/gate.hpp"
 #include "coll/engine/plan_cache.hpp"
 #include "coll/plan/plan.hpp"
 #include "coll/team/board.hpp"
@@ -37,7 +38,9 @@ struct Call {
   // Irregular: lengths and displacements of blocks, in elements; displacements may be nullptr.
   const std::size_t *in_counts = nullptr, *in_displs = nullptr;
   const std::size_t *out_counts = nullptr, *out_displs = nullptr;
-  bool in_place = false;  // the input stands in the output
+  bool in_place = false;       // the input stands in the output
+  const Gate* gate = nullptr;  // of plans with a kAwait vertex
+  Consumer consumer;           // of plans with a kDeliver vertex
   esp_type type = ESP_BYTE;
   std::uint32_t element_bytes = 1;
   esp_op op = ESP_SUM;

@@ -78,6 +78,7 @@ inline std::vector<Schedule> schedules(std::uint64_t seed, std::int32_t size) {
       {.order = Order::kFifo, .in_order_posts = true, .in_place = seed % 2 == 1},
       {.order = Order::kStarve, .seed = seed, .starved = starved, .in_order_posts = true},
       {.order = Order::kRounds, .in_place = true},
+      {.order = Order::kRandom, .seed = seed, .in_place = seed % 2 == 1, .late_moves = true},
   };
 }
 

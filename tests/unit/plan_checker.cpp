@@ -78,7 +78,7 @@ class Interpreter {
         const std::size_t peers = v.action == Action::kPublish ? v.peers.size()
                                   : v.peer.is_constant()       ? 1
                                                                : v.steps;
-        if (v.action != Action::kCombine) s.ends.resize(peers);
+        if (!is_local(v.action)) s.ends.resize(peers);
       }
     }
   }
@@ -317,7 +317,12 @@ class Interpreter {
     }
     switch (v.action) {
       case Action::kCombine:
+        if (schedule_.late_moves) return begin_move(id, s, i);
         combine(s, i);
+        complete(id, i);
+        return;
+      case Action::kAwait:
+      case Action::kDeliver:
         complete(id, i);
         return;
       case Action::kRecvView:
@@ -371,7 +376,47 @@ class Interpreter {
     (schedule_.order == Order::kStarve && starved ? starved_ : transfers_).push_back(std::move(t));
   }
 
+  // A move under way locks what it reads and writes. Views are the mover's until it is complete.
+  void begin_move(std::int32_t id, State& s, std::uint32_t i) {
+    const bool nothing = copies_to_itself(s, i);
+    if (!nothing) lock_operands(s, i, 1);
+    Transfer t;
+    t.send = -1;
+    t.recv = id;
+    t.recv_index = i;
+    if (!nothing && !writes_operand(s, i)) {
+      for (Cell& cell : range_of(writable(s, i))) cell.writing = true;
+    }
+    transfers_.push_back(std::move(t));
+  }
+  void end_move(const Transfer& t) {
+    State& s = states_[static_cast<std::size_t>(t.recv)];
+    const std::uint32_t i = t.recv_index;
+    if (!copies_to_itself(s, i)) {
+      lock_operands(s, i, -1);
+      for (Cell& cell : range_of(cells(s, s.vertex->dst, i, false))) cell.writing = false;
+    }
+    combine(s, i);
+    complete(t.recv, i);
+  }
+  void lock_operands(State& s, std::uint32_t i, int step) {
+    for (const Operand& operand : s.vertex->operands) {
+      if (operand.place == Place::kView) continue;
+      const Range range =
+          step > 0 ? readable(s, operand.place, i) : cells(s, operand.place, i, true);
+      for (Cell& cell : range_of(range)) cell.readers += static_cast<std::uint32_t>(step);
+    }
+  }
+  bool writes_operand(const State& s, std::uint32_t i) {
+    const Cell* to = cells(s, s.vertex->dst, i, false).begin;
+    return std::any_of(
+        s.vertex->operands.begin(), s.vertex->operands.end(), [&](const Operand& operand) {
+          return operand.place != Place::kView && cells(s, operand.place, i, true).begin == to;
+        });
+  }
+
   void end_transfer(Transfer& t) {
+    if (t.send < 0) return end_move(t);
     State& from = states_[static_cast<std::size_t>(t.send)];
     State& to = states_[static_cast<std::size_t>(t.recv)];
     report_.bytes_received[static_cast<std::size_t>(to.plan->rank)] += bytes(to, t.recv_index);
@@ -495,7 +540,11 @@ class Interpreter {
     std::stable_sort(
         transfers_.begin(), transfers_.end(),
         [](const Transfer& a, const Transfer& b) { return a.recv_index < b.recv_index; });
-    for (const Transfer& t : transfers_) {
+    for (Transfer& t : transfers_) {
+      if (t.send < 0) {
+        chosen.push_back(std::move(t));
+        continue;
+      }
       State& from = states_[static_cast<std::size_t>(t.send)];
       State& to = states_[static_cast<std::size_t>(t.recv)];
       const bool many = from.vertex->action == Action::kPublish;

@@ -35,6 +35,9 @@ struct Schedule {
   // A vertex whose next index cannot start does not try later ones.
   bool in_order_posts = false;
   bool in_place = false;
+  // Combinations take time, as a mover's do: they complete when it is their turn among the
+  // transfers.
+  bool late_moves = false;
 };
 
 struct Report {

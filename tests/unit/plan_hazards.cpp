@@ -164,7 +164,7 @@ class Hazards {
   void add_access(const Plan& plan, std::size_t at, std::uint32_t i) {
     const Vertex& v = plan.vertices[at];
     const Times& t = times(plan, at, i);
-    const std::uint32_t ordinal = v.action == Action::kCombine ? 0 : plan.position(v, i).ordinal;
+    const std::uint32_t ordinal = is_local(v.action) ? 0 : plan.position(v, i).ordinal;
     switch (v.action) {
       case Action::kRecv: {
         const Segment segment{plan.peer(v, i), plan.rank, v.channel, ordinal};
@@ -172,7 +172,11 @@ class Hazards {
         return;
       }
       case Action::kRecvView:
-        return;  // the wire's memory
+      case Action::kAwait:
+        return;  // the wire's memory, or none
+      case Action::kDeliver:
+        note(plan, at, i, v.src, false, t.start, t.end);
+        return;
       case Action::kCombine:
         if (copies_to_itself(plan, v, i)) return;
         for (const Operand& operand : v.operands) {

@@ -91,6 +91,10 @@ class RankBlock {
         }
         fmt::print(out_, "l{}: calc 0\n", label);
         break;
+      case Action::kAwait:
+      case Action::kDeliver:
+        fmt::print(out_, "l{}: calc 0\n", label);
+        break;
       case Action::kCombine: {
         const auto operands = static_cast<double>(vertex.operands.size());
         const double ns = static_cast<double>(bytes) * operands * reduce_ns_per_byte_;

@@ -1,0 +1,137 @@
+// Engine: the actions in which no other rank has a part: copies and combinations, by the calling
+// processor or a mover, and what comes from outside and goes there. path: data
+#include <algorithm>
+#include <utility>
+
+#include "coll/engine/engine.hpp"
+#include "core/copy.hpp"
+#include "core/plant.hpp"
+
+namespace espalier {
+
+// Only what nobody of this plan reads again, and is not in the caches as an operand: the result of
+// a reduction's root.
+Store Engine::store_of(const Instance& instance, const Vertex& vertex) const noexcept {
+  const Call& call = instance.call;
+  if (vertex.dst != Place::kOutput || call.collective != Collective::kReduce) return Store::kCached;
+  const std::uint64_t limit = tuning_.past_cache_bytes;
+  const bool is_long = limit > 0 && call.bytes() >= limit;
+  const bool is_new = call.input != call.output;
+  return is_long && is_new && call.combiner.can_store_past() ? Store::kPastCaches : Store::kCached;
+}
+
+Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  const Indices indices = instance.states[number].indices;
+  std::size_t k = 0;
+  for (const Operand& operand : vertex.operands) {
+    if (operand.place == Place::kView) {
+      const VertexState& from = instance.states[operand.vertex];
+      instance.operands[k++] = from.recvs[index % from.slots].view;
+    } else {
+      instance.operands[k++] = read(instance, operand.place, vertex, indices, index);
+    }
+  }
+  if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
+  const std::uint64_t elements = plan.length_elements(instance.layouts, vertex, indices, index);
+  if (elements > 0) {
+    std::byte* dst = written(instance, vertex, indices, index);
+    const bool stands_there = k == 1 && dst == instance.operands[0];
+    if (mover_ != nullptr && !stands_there) [[unlikely]] {
+      return move(
+          instance, number, index,
+          {dst, instance.operands, k, elements, plan.element_bytes, &instance.call.combiner});
+    }
+    const std::uint64_t bytes = elements * plan.element_bytes;
+    if (k > 1) {
+      const Store store = store_of(instance, vertex);
+      instance.call.combiner.combine(dst, instance.operands, k, elements,
+                                     instance.team->user_scratch, store);
+      if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
+    } else if (!stands_there) {
+      copy_bytes(dst, instance.operands[0], bytes);
+    }
+    ++counters_.combines;
+    counters_.combine_bytes += bytes * k;
+  }
+  release_operands(instance, number, index);
+  return Posted::kDone;
+}
+
+void Engine::release_operands(Instance& instance, std::uint16_t number,
+                              std::uint32_t index) noexcept {
+  for (const Operand& operand : instance.plan->vertices[number].operands) {
+    if (operand.place == Place::kView && !operand.keeps) release(instance, operand.vertex, index);
+  }
+}
+
+Posted Engine::move(Instance& instance, std::uint16_t number, std::uint32_t index,
+                    const Move& what) noexcept {
+  VertexState& state = instance.states[number];
+  MoveSlot& slot = state.moves[index % state.slots];
+  slot.index = index;
+  slot.on_complete = on_move;
+  const Posted posted = mover_->move(what, slot);
+  if (posted == Posted::kRetry) return posted;
+  slot.pending = posted == Posted::kPending;
+  ++counters_.combines;
+  counters_.combine_bytes += what.bytes() * what.operand_count;
+  if (posted == Posted::kDone) release_operands(instance, number, index);
+  return posted;
+}
+
+void Engine::on_move(Completion& op, Status status) noexcept {
+  auto& slot = static_cast<MoveSlot&>(op);
+  Instance& instance = *slot.instance;
+  Engine& engine = *instance.engine;
+  slot.pending = false;
+  if (!status.ok()) engine.note_failure(instance, status);
+  engine.release_operands(instance, slot.vertex, slot.index);
+  engine.mark(instance, slot.vertex, slot.index);
+  engine.make_ready(instance);
+}
+
+Posted Engine::deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
+  if (starting_) return Posted::kRetry;
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  const Indices indices = instance.states[number].indices;
+  const Steps& block = vertex.elsewhere ? vertex.from : vertex.block;
+  Delivery delivery;
+  delivery.index = index;
+  delivery.block = static_cast<std::uint32_t>(block.at(indices.step(index)));
+  delivery.data = read(instance, vertex.src, vertex, indices, index);
+  delivery.offset = plan.piece_elements * plan.piece(vertex, indices, index) * plan.element_bytes;
+  delivery.bytes =
+      plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
+  const Consumer& consumer = instance.call.consumer;
+  return consumer.function(consumer.context, delivery) ? Posted::kDone : Posted::kRetry;
+}
+
+// The vertices look at their bits anew.
+void Engine::opened(Instance& instance) noexcept {
+  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+  for (std::uint16_t v = 0; v < vertices; ++v) {
+    const bool waits = instance.plan->vertices[v].action == Action::kAwait &&
+                       instance.states[v].base < instance.states[v].indices.count;
+    if (waits) queue_vertex(instance, v);
+  }
+  make_ready(instance);
+}
+
+void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept {
+  VertexState& from = instance.states[view];
+  RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
+  instance.team->wire_to(peer_of(instance, view, index)).release(slot);
+  slot.busy = false;
+  queue_vertex(instance, view);
+}
+
+std::size_t Engine::peer_of(const Instance& instance, std::uint16_t number,
+                            std::uint32_t index) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  return static_cast<std::size_t>(vertex.peer.at(instance.states[number].indices.step(index)));
+}
+
+}  // namespace espalier
