@@ -6,7 +6,8 @@
  * error handler, which are atomic, and the error texts and operator bindings, which have locks.
  *
  * Ownership: a communicator and an operator live until they were freed by the program *and* the
- * last request that names them has completed. path: short (coll.c, request.c), setup (the rest)
+ * last request that names them has completed. path: short (collectives, request.c), setup (the
+ * rest)
  */
 #ifndef ESPALIER_MPI_FACADE_H
 #define ESPALIER_MPI_FACADE_H

@@ -1,0 +1,73 @@
+/* The reductions: to one and to all. path: short */
+#include "mpi/call.h"
+
+static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, int count,
+                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS) code = call_data(call, count, datatype);
+  if (code == MPI_SUCCESS) code = call_root(call, root);
+  if (code == MPI_SUCCESS) {
+    code = call_buffers(call, sendbuf, recvbuf, esp_team_rank(call->comm->team) == root);
+  }
+  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
+  return code;
+}
+
+static int prepare_allreduce(Call* call, const void* sendbuf, void* recvbuf, int count,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS) code = call_data(call, count, datatype);
+  if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
+  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
+  return code;
+}
+
+/* ---- blocking ---- */
+
+int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+               int root, MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_reduce(call.comm->team, call.input, call.output, call.count, call.type, call.op, root));
+}
+
+int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare_allreduce(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_allreduce(call.comm->team, call.input, call.output, call.count, call.type, call.op));
+}
+
+/* ---- non-blocking ---- */
+
+int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                int root, MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status =
+      esp_reduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
+                       root, NULL, NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}
+
+int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                   MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare_allreduce(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status =
+      esp_allreduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
+                          NULL, NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}
