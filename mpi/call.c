@@ -19,6 +19,14 @@ int call_data(Call* call, int count, MPI_Datatype datatype) {
   return MPI_SUCCESS;
 }
 
+int call_block(Call* call, int count, MPI_Datatype datatype) {
+  const int code = call_data(call, count, datatype);
+  if (code != MPI_SUCCESS) return code;
+  call->count *= esp_type_size(call->type);
+  call->type = ESP_BYTE;
+  return MPI_SUCCESS;
+}
+
 int call_root(Call* call, int root) {
   if (root < 0 || root >= esp_team_size(call->comm->team)) {
     return raise_error(call->function, call->comm, MPI_ERR_ROOT,
@@ -57,12 +65,12 @@ int call_buffers(Call* call, const void* sendbuf, void* recvbuf, int receives) {
   return raise_error(call->function, call->comm, MPI_ERR_BUFFER, problem);
 }
 
-Request* call_begin(const Call* call, MPI_Request* handle, int* code) {
+Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* code) {
   if (handle == NULL) {
     *code = raise_error(call->function, call->comm, MPI_ERR_REQUEST, "null request");
     return NULL;
   }
-  Request* request = request_create(call->function, call->comm, call->user_op);
+  Request* request = request_create(call->function, call->comm, call->user_op, arrays);
   if (request == NULL) *code = raise_error(call->function, call->comm, MPI_ERR_NO_MEM, "no memory");
   return request;
 }

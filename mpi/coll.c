@@ -24,7 +24,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request* handle) {
   Call call = {.function = __func__};
   int code = call_comm(&call, comm);
   if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, handle, &code);
+  Request* request = call_begin(&call, 0, handle, &code);
   if (request == NULL) return code;
   const esp_status status = esp_barrier_start(call.comm->team, NULL, NULL, &request->handle);
   return call_end(&call, request, status, handle);
@@ -43,7 +43,7 @@ int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Com
   Call call = {.function = __func__};
   int code = prepare_bcast(&call, buffer, count, datatype, root, comm);
   if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, handle, &code);
+  Request* request = call_begin(&call, 0, handle, &code);
   if (request == NULL) return code;
   const esp_status status = esp_bcast_start(call.comm->team, call.output, call.count, call.type,
                                             root, NULL, NULL, &request->handle);

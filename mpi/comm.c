@@ -1,4 +1,5 @@
-/* Communicators: a team, an error handler and a reference count. path: setup */
+/* Communicators: a team, an error handler, a reference count and arrays for its blocking call.
+ * path: setup */
 #include <stdlib.h>
 
 #include "mpi/facade.h"
@@ -22,7 +23,17 @@ void comm_release(Comm* comm) {
   if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1) return;
   esp_team_free(comm->team);
   errhandler_release(atomic_load(&comm->errhandler));
+  free(comm->arrays);
   free(comm);
+}
+
+size_t comm_arrays_entries(const Comm* comm) {
+  return 4 * (size_t)esp_team_size(comm->team);
+}
+
+size_t* comm_arrays(Comm* comm) {
+  if (comm->arrays == NULL) comm->arrays = malloc(comm_arrays_entries(comm) * sizeof *comm->arrays);
+  return comm->arrays;
 }
 
 /* Takes over the team; it inherits the parent's handler, as the standard says. */
@@ -35,6 +46,7 @@ static int wrap(const char* function, Comm* parent, esp_team* team, const char* 
   }
   comm->team = team;
   comm->name = name;
+  comm->arrays = NULL;
   atomic_init(&comm->references, 1);
   atomic_init(&comm->errhandler, errhandler_retain(atomic_load(&parent->errhandler)));
   *newcomm = comm;

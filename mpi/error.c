@@ -33,6 +33,8 @@ static const char* class_text(int error_class) {
       return "invalid argument";
     case MPI_ERR_UNKNOWN:
       return "unknown error";
+    case MPI_ERR_TRUNCATE:
+      return "what is sent and what is received differ in size";
     case MPI_ERR_OTHER:
       return "other error";
     case MPI_ERR_INTERN:

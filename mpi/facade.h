@@ -3,7 +3,8 @@
  * Written on the public C API alone. MPI is defined in terms of the process, so the facade has
  * state of the process; all of it is in state.c. Threads: with MPI_THREAD_MULTIPLE every function
  * may run on any thread: objects are immutable after creation except for reference counts and the
- * error handler, which are atomic, and the error texts and operator bindings, which have locks.
+ * error handler, which are atomic, the error texts and operator bindings, which have locks, and a
+ * communicator's arrays, which belong to its blocking call: MPI allows one at a time.
  *
  * Ownership: a communicator and an operator live until they were freed by the program *and* the
  * last request that names them has completed. path: short (collectives, request.c), setup (the
@@ -28,6 +29,7 @@ struct MPI_ABI_Comm {
   const char* name;                   /* for messages, static storage */
   atomic_int references;              /* the program's handle and every pending request */
   _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
+  size_t* arrays; /* comm_arrays(); NULL before the first call that wants them */
 };
 
 struct MPI_ABI_Errhandler {
@@ -41,6 +43,7 @@ struct MPI_ABI_Request {
   Comm* comm;
   Op* op;               /* NULL: none or predefined */
   const char* function; /* that started it, for messages */
+  size_t arrays[];      /* counts and displacements that the library reads until the end */
 };
 
 /* ---- state.c: the process-wide state ---- */
@@ -82,6 +85,10 @@ Comm* comm_of(MPI_Comm handle);
 MPI_Comm comm_handle(Comm* comm);
 void comm_retain(Comm* comm);
 void comm_release(Comm* comm);
+/* Room for the counts and displacements of both directions of a call, kept for the communicator's
+ * next blocking call. NULL when there is no memory. */
+size_t* comm_arrays(Comm* comm);
+size_t comm_arrays_entries(const Comm* comm);
 
 /* ---- types.c ---- */
 
@@ -99,8 +106,8 @@ void op_release(Op* op);
 
 /* ---- request.c ---- */
 
-/* NULL when there is no memory. Retains both. */
-Request* request_create(const char* function, Comm* comm, Op* op);
+/* With so many entries in `arrays`. NULL when there is no memory. Retains both. */
+Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays);
 void request_destroy(Request* request);
 
 #endif /* ESPALIER_MPI_FACADE_H */

@@ -1,4 +1,4 @@
-/* The reductions: to one and to all. path: short */
+/* The reductions: to one, to all, and of the ranks up to one's own. path: short */
 #include "mpi/call.h"
 
 static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, int count,
@@ -13,11 +13,25 @@ static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, int co
   return code;
 }
 
-static int prepare_allreduce(Call* call, const void* sendbuf, void* recvbuf, int count,
-                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+/* MPI_Allreduce, MPI_Scan. */
+static int prepare_for_all(Call* call, const void* sendbuf, void* recvbuf, int count,
+                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, count, datatype);
   if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
+  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
+  return code;
+}
+
+/* Rank 0 gets nothing: its receive buffer counts only as the place of its input. */
+static int prepare_exscan(Call* call, const void* sendbuf, void* recvbuf, int count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS) code = call_data(call, count, datatype);
+  if (code == MPI_SUCCESS) {
+    const int counts = sendbuf == MPI_IN_PLACE || esp_team_rank(call->comm->team) > 0;
+    code = call_buffers(call, sendbuf, counts ? recvbuf : NULL, counts);
+  }
   if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
   return code;
 }
@@ -37,11 +51,31 @@ int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datat
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                   MPI_Comm comm) {
   Call call = {.function = __func__};
-  const int code = prepare_allreduce(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  const int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
   if (code != MPI_SUCCESS) return code;
   return raise_status(
       __func__, call.comm,
       esp_allreduce(call.comm->team, call.input, call.output, call.count, call.type, call.op));
+}
+
+int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+             MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_scan(call.comm->team, call.input, call.output, call.count, call.type, call.op));
+}
+
+int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+               MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_exscan(call.comm->team, call.input, call.output, call.count, call.type, call.op));
 }
 
 /* ---- non-blocking ---- */
@@ -51,7 +85,7 @@ int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
   Call call = {.function = __func__};
   int code = prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm);
   if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, handle, &code);
+  Request* request = call_begin(&call, 0, handle, &code);
   if (request == NULL) return code;
   const esp_status status =
       esp_reduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
@@ -62,12 +96,36 @@ int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype data
 int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                    MPI_Comm comm, MPI_Request* handle) {
   Call call = {.function = __func__};
-  int code = prepare_allreduce(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
   if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, handle, &code);
+  Request* request = call_begin(&call, 0, handle, &code);
   if (request == NULL) return code;
   const esp_status status =
       esp_allreduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
                           NULL, NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}
+
+int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+              MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, 0, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status = esp_scan_start(call.comm->team, call.input, call.output, call.count,
+                                           call.type, call.op, NULL, NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}
+
+int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, 0, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status = esp_exscan_start(call.comm->team, call.input, call.output, call.count,
+                                             call.type, call.op, NULL, NULL, &request->handle);
   return call_end(&call, request, status, handle);
 }

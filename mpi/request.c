@@ -6,8 +6,8 @@
 
 #include "mpi/facade.h"
 
-Request* request_create(const char* function, Comm* comm, Op* op) {
-  Request* request = malloc(sizeof *request);
+Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays) {
+  Request* request = malloc(sizeof *request + arrays * sizeof *request->arrays);
   if (request == NULL) return NULL;
   *request = (Request){.function = function, .comm = comm, .op = op};
   comm_retain(comm);

@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/facade.h"
@@ -53,6 +54,7 @@ int state_is_main_thread(void) {
 static void open_comm(Comm* comm, esp_team* team, const char* name) {
   comm->team = team;
   comm->name = name;
+  comm->arrays = NULL;
   atomic_init(&comm->references, 1);
   atomic_init(&comm->errhandler, MPI_ERRORS_ARE_FATAL);
 }
@@ -66,9 +68,14 @@ void state_open(esp_job* job, int thread_level, esp_team* self) {
   atomic_store_explicit(&state.phase, kReady, memory_order_release);
 }
 
+static void close_comm(Comm* comm) {
+  errhandler_release(atomic_load(&comm->errhandler));
+  free(comm->arrays);
+}
+
 void state_close(void) {
-  errhandler_release(atomic_load(&state.world.errhandler));
-  errhandler_release(atomic_load(&state.self.errhandler));
+  close_comm(&state.world);
+  close_comm(&state.self);
   atomic_store_explicit(&state.phase, kFinalized, memory_order_release);
   state.job = NULL;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# peers.sh openmpi|mpich SOURCE: the conformance program with somebody else's MPI, on 4 ranks.
+# peers.sh openmpi|mpich SOURCE: a conformance program with somebody else's MPI, on 4 ranks.
 # Skipped (77) where that MPI is not installed.
 set -euo pipefail
 peer=$1 source=$2 arguments=()

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kThreads = 3, kTurns = 100 };
+enum { kThreads = 3, kTurns = 100, kMostRanks = 64 };
 
 static int rank, size;
 
 static void* work(void* argument) {
   MPI_Comm comm = *(MPI_Comm*)argument;
+  int counts[kMostRanks], displs[kMostRanks], all[kMostRanks];
   long failures = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
     int in = rank + turn, sum = 0, cast = rank == turn % size ? turn : -1;
@@ -20,6 +21,9 @@ static void* work(void* argument) {
     failures += sum != size * (size - 1) / 2 + turn * size;
     failures += cast != turn;
     failures += MPI_Barrier(comm) != MPI_SUCCESS;
+    for (int r = 0; r < size; ++r) counts[r] = 1, displs[r] = size - 1 - r;
+    failures += MPI_Allgatherv(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm) != MPI_SUCCESS;
+    failures += all[0] != size - 1 + turn || all[size - 1] != turn;
   }
   return (void*)failures;
 }
@@ -30,6 +34,7 @@ int main(int argc, char** argv) {
   if (provided != MPI_THREAD_MULTIPLE) return fprintf(stderr, "provided %d\n", provided), 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size > kMostRanks) return fprintf(stderr, "too many ranks\n"), 1;
   MPI_Comm comms[kThreads];
   pthread_t threads[kThreads];
   long failures = 0;

@@ -1,8 +1,9 @@
 /* mpi.h: the usual MPI names over Espalier, for programs in C and C++ (link libespalier_mpi).
  *
- * A subset of MPI 3.1: initialisation, communicators, broadcast, reduce, allreduce and barrier in
- * their blocking and non-blocking forms, completion, operators and error handlers. Everything that
- * is declared here behaves as the standard says; what is missing does not link.
+ * A subset of MPI 3.1: initialisation, communicators, collectives in their blocking and
+ * non-blocking forms (barrier, broadcast, reduce, allreduce, scan, exscan, and allgather and
+ * alltoall with equal and with unequal blocks), completion, operators and error handlers.
+ * Everything that is declared here behaves as the standard says; what is missing does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -137,6 +138,7 @@ enum {
   MPI_ERR_OP = 10,
   MPI_ERR_ARG = 13,
   MPI_ERR_UNKNOWN = 14,
+  MPI_ERR_TRUNCATE = 15,
   MPI_ERR_OTHER = 16,
   MPI_ERR_INTERN = 17,
   MPI_ERR_PENDING = 18,
@@ -216,6 +218,38 @@ ESP_MPI_API int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI
                               MPI_Op op, MPI_Comm comm);
 ESP_MPI_API int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
                                MPI_Op op, MPI_Comm comm, MPI_Request* request);
+
+ESP_MPI_API int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                         MPI_Op op, MPI_Comm comm);
+ESP_MPI_API int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                          MPI_Op op, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                           MPI_Op op, MPI_Comm comm);
+ESP_MPI_API int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                            MPI_Op op, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                              void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                               MPI_Request* request);
+ESP_MPI_API int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void* recvbuf, const int recvcounts[], const int displs[],
+                               MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void* recvbuf, const int recvcounts[], const int displs[],
+                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                             void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                              void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                              MPI_Request* request);
+ESP_MPI_API int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                              MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                              const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                               MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                               const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                               MPI_Request* request);
 
 /* ---- completion ---- */
 

@@ -1,0 +1,63 @@
+/* Exchanges of blocks of one size: everybody's to all, and to each its own. path: short */
+#include "mpi/call.h"
+
+/* MPI_Allgather and MPI_Alltoall alike. In place, the send arguments do not count. */
+static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                   void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  const int in_place = sendbuf == MPI_IN_PLACE;
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS && !in_place) code = call_block(call, sendcount, sendtype);
+  const size_t sent_bytes = call->count;
+  if (code == MPI_SUCCESS) code = call_block(call, recvcount, recvtype);
+  if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
+  if (code == MPI_SUCCESS && !in_place && sent_bytes != call->count) {
+    code = raise_error(call->function, call->comm, MPI_ERR_TRUNCATE,
+                       "a block that is sent has another size than one that is received");
+  }
+  return code;
+}
+
+int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_allgather(call.comm->team, call.input, call.output, call.count, call.type));
+}
+
+int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  Call call = {.function = __func__};
+  const int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_status(
+      __func__, call.comm,
+      esp_alltoall(call.comm->team, call.input, call.output, call.count, call.type));
+}
+
+int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, 0, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status =
+      esp_allgather_start(call.comm->team, call.input, call.output, call.count, call.type, NULL,
+                          NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}
+
+int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* handle) {
+  Call call = {.function = __func__};
+  int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  if (code != MPI_SUCCESS) return code;
+  Request* request = call_begin(&call, 0, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status = esp_alltoall_start(call.comm->team, call.input, call.output, call.count,
+                                               call.type, NULL, NULL, &request->handle);
+  return call_end(&call, request, status, handle);
+}

@@ -1,0 +1,161 @@
+/* arguments: what the facade's collectives answer to wrong arguments, by class and text, and what
+ * they take although the standard does not ask for it, or other libraries do not. Any number of
+ * processes.
+ */
+#include <string.h>
+
+#include "conformance.h"
+
+static void check_error(int line, int code, int error_class, const char* text) {
+  char found[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, found, &length);
+  const int right = class_of(code) == error_class && strstr(found, text) != NULL;
+  if (!right) fprintf(stderr, "class %d, \"%s\"\n", class_of(code), found);
+  check_at(line, right, text);
+}
+#define ERROR(call, error_class, text) check_error(__LINE__, (call), (error_class), (text))
+
+static const MPI_Datatype kInt = MPI_INT, kNone = MPI_DATATYPE_NULL;
+static int x[256], y[256];
+static MPI_Request request;
+
+static void of_blocks(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  ERROR(MPI_Allgather(x, 1, kInt, y, 1, kInt, MPI_COMM_NULL), MPI_ERR_COMM, "null communicator");
+  ERROR(MPI_Allgather(x, -1, kInt, y, 1, kInt, world), MPI_ERR_COUNT, "MPI_Allgather: negative");
+  ERROR(MPI_Allgather(x, 1, kNone, y, 1, kInt, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Allgather(x, 1, kInt, y, -1, kInt, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Allgather(x, 1, kInt, y, 1, kNone, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Allgather(NULL, 1, kInt, y, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Allgather(x, 1, kInt, NULL, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Allgather(x, 1, kInt, MPI_IN_PLACE, 1, kInt, world), MPI_ERR_BUFFER, "as receive");
+  ERROR(MPI_Allgather(x, 1, kInt, x, 1, kInt, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+  ERROR(MPI_Allgather(x, 3, kInt, y, 1, MPI_DOUBLE, world), MPI_ERR_TRUNCATE, "another size");
+  ERROR(MPI_Alltoall(x, 2, kInt, y, 1, kInt, world), MPI_ERR_TRUNCATE, "MPI_Alltoall: a block");
+  ERROR(MPI_Alltoall(NULL, 1, kInt, y, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Alltoall(MPI_IN_PLACE, 1, kInt, NULL, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Iallgather(x, 1, kInt, y, 1, kInt, world, NULL), MPI_ERR_REQUEST, "null request");
+  ERROR(MPI_Iallgather(x, 1, kInt, y, -1, kInt, world, &request), MPI_ERR_COUNT, "negative");
+  ERROR(MPI_Ialltoall(x, 1, kInt, y, 1, kInt, world, NULL), MPI_ERR_REQUEST, "null request");
+  ERROR(MPI_Ialltoall(x, 1, kInt, y, 2, kInt, world, &request), MPI_ERR_TRUNCATE, "another size");
+}
+
+static void of_arrays(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int one[128], none[128] = {0}, bad[128] = {0};
+  for (int r = 0; r < size; ++r) one[r] = 1;
+  bad[size - 1] = -1;
+  ERROR(MPI_Allgatherv(x, 1, kInt, y, one, none, kInt, MPI_COMM_NULL), MPI_ERR_COMM, "null");
+  ERROR(MPI_Allgatherv(x, -1, kInt, y, one, none, kInt, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Allgatherv(x, 1, kNone, y, one, none, kInt, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Allgatherv(NULL, 1, kInt, y, one, none, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Allgatherv(x, 1, kInt, NULL, one, none, kInt, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Allgatherv(x, 1, kInt, y, NULL, none, kInt, world), MPI_ERR_ARG, "null counts");
+  ERROR(MPI_Allgatherv(x, 1, kInt, y, one, NULL, kInt, world), MPI_ERR_ARG, "null displacements");
+  ERROR(MPI_Allgatherv(x, 0, kInt, y, bad, none, kInt, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Allgatherv(x, 1, kInt, y, one, none, kNone, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Allgatherv(x, 1, kInt, MPI_IN_PLACE, one, none, kInt, world), MPI_ERR_BUFFER,
+        "as receive buffer");
+  ERROR(MPI_Allgatherv(x, 2, kInt, y, one, none, kInt, world), MPI_ERR_TRUNCATE, "to itself");
+  ERROR(MPI_Alltoallv(NULL, one, none, kInt, y, one, none, kInt, world), MPI_ERR_BUFFER, "null");
+  ERROR(MPI_Alltoallv(x, one, none, kInt, NULL, one, none, kInt, world), MPI_ERR_BUFFER, "null");
+  ERROR(MPI_Alltoallv(x, NULL, none, kInt, y, one, none, kInt, world), MPI_ERR_ARG, "counts");
+  ERROR(MPI_Alltoallv(x, one, none, kInt, y, one, NULL, kInt, world), MPI_ERR_ARG, "displ");
+  ERROR(MPI_Alltoallv(x, bad, none, kInt, y, one, none, kInt, world), MPI_ERR_COUNT, "negative");
+  ERROR(MPI_Alltoallv(x, one, none, kInt, y, bad, none, kInt, world), MPI_ERR_COUNT, "negative");
+  ERROR(MPI_Alltoallv(x, one, none, kInt, y, one, none, MPI_CHAR, world), MPI_ERR_TRUNCATE,
+        "to itself");
+  ERROR(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, kNone, y, bad, none, kInt, world), MPI_ERR_COUNT,
+        "negative count");
+  ERROR(MPI_Iallgatherv(x, 1, kInt, y, one, none, kInt, world, NULL), MPI_ERR_REQUEST, "request");
+  ERROR(MPI_Ialltoallv(x, one, none, kInt, y, one, none, kInt, world, NULL), MPI_ERR_REQUEST,
+        "null request");
+}
+
+static void of_scans(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  ERROR(MPI_Scan(x, y, -1, kInt, MPI_SUM, world), MPI_ERR_COUNT, "MPI_Scan: negative count");
+  ERROR(MPI_Scan(x, y, 1, kNone, MPI_SUM, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Scan(NULL, y, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Scan(x, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Scan(x, x, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+  ERROR(MPI_Scan(x, y, 1, kInt, MPI_OP_NULL, world), MPI_ERR_OP, "null operator");
+  ERROR(MPI_Scan(x, y, 1, MPI_FLOAT, MPI_BOR, world), MPI_ERR_OP, "not defined for the datatype");
+  ERROR(MPI_Iscan(x, y, 1, kInt, MPI_SUM, world, NULL), MPI_ERR_REQUEST, "null request");
+  ERROR(MPI_Exscan(NULL, y, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Exscan(MPI_IN_PLACE, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Exscan(x, y, 1, kNone, MPI_SUM, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Exscan(x, y, 1, kInt, MPI_OP_NULL, world), MPI_ERR_OP, "null operator");
+  ERROR(MPI_Iexscan(x, y, -1, kInt, MPI_SUM, world, &request), MPI_ERR_COUNT, "negative count");
+  if (rank == 0) return;
+  ERROR(MPI_Exscan(x, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Exscan(x, x, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+}
+
+/* What does not count is not looked at. */
+static void arguments_that_do_not_count(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int all[128], counts[128], displs[128], mine = rank + 1, sum = -3;
+  for (int r = 0; r < size; ++r) counts[r] = 1, displs[r] = r;
+  all[rank] = rank;
+  CHECK_OK(MPI_Allgather(MPI_IN_PLACE, -1, kNone, all, 1, kInt, world));
+  CHECK(all[size - 1] == size - 1);
+  CHECK_OK(MPI_Allgatherv(MPI_IN_PLACE, -1, kNone, all, counts, displs, kInt, world));
+  for (int r = 0; r < size; ++r) all[r] = 1000 * rank + r;
+  CHECK_OK(MPI_Alltoall(MPI_IN_PLACE, -1, kNone, all, 1, kInt, world));
+  CHECK(all[size - 1] == 1000 * (size - 1) + rank);
+  /* The receive buffer of rank 0. */
+  CHECK_OK(MPI_Exscan(&mine, &sum, 1, kInt, MPI_SUM, world));
+  CHECK(sum == (rank == 0 ? -3 : rank * (rank + 1) / 2));
+  CHECK_OK(MPI_Exscan(&mine, rank == 0 ? NULL : &sum, 1, kInt, MPI_SUM, world));
+  CHECK_OK(MPI_Exscan(&mine, rank == 0 ? &mine : &sum, 1, kInt, MPI_SUM, world));
+  CHECK(mine == rank + 1);
+  sum = rank + 1;
+  CHECK_OK(MPI_Exscan(MPI_IN_PLACE, &sum, 1, kInt, MPI_SUM, world));
+  CHECK(sum == (rank == 0 ? 1 : rank * (rank + 1) / 2));
+  /* Buffers without elements, and where empty blocks would stand. */
+  for (int r = 0; r < size; ++r) counts[r] = 0, displs[r] = r % 2 ? 1 << 30 : -(1 << 30);
+  CHECK_OK(MPI_Allgather(NULL, 0, kInt, NULL, 0, kInt, world));
+  CHECK_OK(MPI_Alltoall(NULL, 0, kInt, NULL, 0, kInt, world));
+  CHECK_OK(MPI_Scan(NULL, NULL, 0, kInt, MPI_SUM, world));
+  CHECK_OK(MPI_Allgatherv(NULL, 0, kInt, NULL, counts, displs, kInt, world));
+  CHECK_OK(MPI_Alltoallv(NULL, counts, displs, kInt, NULL, counts, displs, kInt, world));
+}
+
+/* Only the bytes of the blocks must agree. */
+static void types_are_bytes(void) {
+  int64_t sent[128], got[128];
+  int counts[128], displs[128];
+  for (int r = 0; r < size; ++r) {
+    sent[r] = ((int64_t)rank << 32) + r;
+    counts[r] = r % 2 ? 8 : 0;
+    displs[r] = 8 * r;
+  }
+  CHECK_OK(MPI_Allgather(sent, 2, kInt, got, 1, MPI_INT64_T, MPI_COMM_WORLD));
+  CHECK(got[size - 1] == (int64_t)(size - 1) << 32);
+  CHECK_OK(MPI_Alltoall(sent, rank % 2 ? 8 : 1, rank % 2 ? MPI_BYTE : MPI_DOUBLE, got, 2, MPI_FLOAT,
+                        MPI_COMM_WORLD));
+  CHECK(got[size - 1] == ((int64_t)(size - 1) << 32) + rank);
+  memset(got, 0, sizeof got);
+  CHECK_OK(
+      MPI_Allgatherv(sent, rank % 2, MPI_INT64_T, got, counts, displs, MPI_CHAR, MPI_COMM_WORLD));
+  for (int r = 0; r < size; ++r) CHECK(got[r] == (r % 2 ? (int64_t)r << 32 : 0));
+  /* A gap counts for one rank alone, too. */
+  const int eight = 8, at = 16;
+  CHECK_OK(MPI_Allgatherv(sent, 1, MPI_INT64_T, got, &eight, &at, MPI_CHAR, MPI_COMM_SELF));
+  CHECK(got[2] == sent[0]);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  of_blocks();
+  of_arrays();
+  of_scans();
+  arguments_that_do_not_count();
+  types_are_bytes();
+  return conclude();
+}
