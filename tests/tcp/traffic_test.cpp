@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "allocations.hpp"
+#include "tests/support/allocations.hpp"
 #include "tests/tcp/connections.hpp"
 
 namespace espalier::test {

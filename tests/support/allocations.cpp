@@ -1,19 +1,20 @@
-#include "allocations.hpp"
+#include "tests/support/allocations.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-// One thread at a time allocates in these tests.
-std::uint64_t count = 0;
+// Writers: all threads; who reads it counts those of one phase in which others rest.
+std::atomic<std::uint64_t> count{0};
 
 void* take(std::size_t bytes) noexcept {
-  ++count;
+  count.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(bytes);
 }
 void* take(std::size_t bytes, std::align_val_t alignment) noexcept {
-  ++count;
+  count.fetch_add(1, std::memory_order_relaxed);
   const auto to = static_cast<std::size_t>(alignment);
   return std::aligned_alloc(to, (bytes + to - 1) / to * to);
 }
@@ -26,7 +27,7 @@ void* need(void* memory) {
 
 namespace espalier::test {
 std::uint64_t allocations() noexcept {
-  return count;
+  return count.load(std::memory_order_relaxed);
 }
 }  // namespace espalier::test
 
