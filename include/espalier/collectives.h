@@ -26,8 +26,8 @@ ESP_API esp_status esp_allreduce(esp_team* team, const void* input, void* output
  * stands in its place in `output`. `count` elements of each member. */
 ESP_API esp_status esp_allgather(esp_team* team, const void* input, void* output, size_t count,
                                  esp_type type);
-/* counts[r] elements of member r, which come to output + displs[r] elements; both arrays have an
- * entry for each member and are equal on all. `displs` NULL: one block after the other. */
+/* counts[r] elements of member r, which come to output + displs[r] elements. Both arrays have an
+ * entry for each member; counts are equal on all. `displs` NULL: one block after the other. */
 ESP_API esp_status esp_allgatherv(esp_team* team, const void* input, void* output,
                                   const size_t* counts, const size_t* displs, esp_type type);
 /* Block r of `input` goes to member r, which gets it as its block of the caller's rank. `count`

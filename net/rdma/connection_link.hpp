@@ -42,10 +42,10 @@
 #include "core/timer_queue.hpp"
 #include "net/frame.hpp"
 #include "net/link.hpp"
+#include "net/rdma/connection_handshake.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/connection_port.hpp"
 #include "net/rdma/direct_memory.hpp"
-#include "net/rdma/handshake.hpp"
 #include "net/rdma/postman.hpp"
 #include "net/rdma/send_packets.hpp"
 

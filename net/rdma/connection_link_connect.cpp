@@ -80,21 +80,21 @@ void ConnectionLink::handle(Peer& peer, const Letter& letter) noexcept {
     return violation(peer, fmt::format("a window of {}", letter.window));
   }
   switch (peer.handshake.receive(letter.kind, letter.epoch)) {
-    case Handshake::Step::kConnect:
+    case ConnectionHandshake::Step::kConnect:
       return connect(peer, letter);
-    case Handshake::Step::kRepeatAnswer:
+    case ConnectionHandshake::Step::kRepeatAnswer:
       return write(peer, LetterKind::kReply);
-    case Handshake::Step::kRepeatReady:
+    case ConnectionHandshake::Step::kRepeatReady:
       return write(peer, LetterKind::kReady);
-    case Handshake::Step::kGo:
+    case ConnectionHandshake::Step::kGo:
       return go(peer);
-    case Handshake::Step::kAnswer:
+    case ConnectionHandshake::Step::kAnswer:
       return answer(peer, letter);
-    case Handshake::Step::kRepeatRefusal:
+    case ConnectionHandshake::Step::kRepeatRefusal:
       return write(peer, LetterKind::kNoRoom);
-    case Handshake::Step::kNoRoom:
+    case ConnectionHandshake::Step::kNoRoom:
       return no_room(peer, "it has");
-    case Handshake::Step::kNothing:
+    case ConnectionHandshake::Step::kNothing:
       return;
   }
 }
@@ -284,7 +284,7 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
 }
 
 void ConnectionLink::repeat_letter(Peer& peer) noexcept {
-  const bool asks = peer.handshake.state() == Handshake::State::kAsking;
+  const bool asks = peer.handshake.state() == ConnectionHandshake::State::kAsking;
   write(peer, asks ? LetterKind::kRequest : LetterKind::kReply);
 }
 

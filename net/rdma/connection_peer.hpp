@@ -145,7 +145,7 @@ struct ConnectionLink::Peer : Timer {
 
   ConnectionLink& link;
   const Rank rank;
-  Handshake handshake;
+  ConnectionHandshake handshake;
   std::optional<ConnectionId> connection;
   CreditAccount credits;
   std::uint32_t granted = 0;  // of the receive queue

@@ -1,6 +1,6 @@
 // The handshake under every interleaving: two sides, letters that are lost, repeated and overtaken,
 // sides that ask when they like or have no room, connections that break.
-#include "net/rdma/handshake.hpp"
+#include "net/rdma/connection_handshake.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 // One side as ConnectionLink drives it; ends are numbers.
 struct Side {
   explicit Side(bool precedes) : handshake(precedes) {}
-  Handshake handshake;
+  ConnectionHandshake handshake;
   std::uint32_t ends = 0;  // made so far
   std::uint32_t end = 0;   // the present one; 0: none
   std::uint32_t peer = 0;  // the end it is connected to; 0: none
@@ -70,7 +70,7 @@ void ask(State& state, int who) {
 void receive(State& state, int who, const Mail& mail) {
   Side& side = state.sides[static_cast<std::size_t>(who)];
   switch (side.handshake.receive(mail.kind, mail.epoch)) {
-    case Handshake::Step::kAnswer:
+    case ConnectionHandshake::Step::kAnswer:
       if (side.refusals > 0) {
         --side.refusals;
         side.end = side.peer = 0;
@@ -80,21 +80,21 @@ void receive(State& state, int who, const Mail& mail) {
       side.end = ++side.ends;
       side.peer = mail.end;
       return send(state, who, LetterKind::kReply);
-    case Handshake::Step::kRepeatAnswer:
+    case ConnectionHandshake::Step::kRepeatAnswer:
       ASSERT_EQ(side.peer, mail.end) << "the same request, from another end";
       return send(state, who, LetterKind::kReply);
-    case Handshake::Step::kConnect:
+    case ConnectionHandshake::Step::kConnect:
       side.peer = mail.end;
       return send(state, who, LetterKind::kReady);
-    case Handshake::Step::kRepeatReady:
+    case ConnectionHandshake::Step::kRepeatReady:
       return send(state, who, LetterKind::kReady);
-    case Handshake::Step::kRepeatRefusal:
+    case ConnectionHandshake::Step::kRepeatRefusal:
       return send(state, who, LetterKind::kNoRoom);
-    case Handshake::Step::kNoRoom:
+    case ConnectionHandshake::Step::kNoRoom:
       side.end = side.peer = 0;
       return;
-    case Handshake::Step::kGo:
-    case Handshake::Step::kNothing:
+    case ConnectionHandshake::Step::kGo:
+    case ConnectionHandshake::Step::kNothing:
       return;
   }
 }
@@ -126,22 +126,22 @@ void check_liveness(State state) {
   for (int round = 0; round < 12 && !joined(state); ++round) {
     for (int who = 0; who < 2; ++who) {
       const Side& side = state.sides[static_cast<std::size_t>(who)];
-      if (side.handshake.state() == Handshake::State::kAsking) {
+      if (side.handshake.state() == ConnectionHandshake::State::kAsking) {
         send(state, who, LetterKind::kRequest);
       }
-      if (side.handshake.state() == Handshake::State::kAnswering) {
+      if (side.handshake.state() == ConnectionHandshake::State::kAnswering) {
         send(state, who, LetterKind::kReply);
       }
       // Who had no answer but that there is no room asks once more.
       if (side.end == 0 && side.handshake.epoch() > 0 &&
           state.sides[static_cast<std::size_t>(1 - who)].handshake.state() !=
-              Handshake::State::kAsking) {
+              ConnectionHandshake::State::kAsking) {
         ask(state, who);
       }
       // A connection whose other end is gone breaks, and is asked for anew.
       const Side& other = state.sides[static_cast<std::size_t>(1 - who)];
       if (side.handshake.up() && (other.end != side.peer || other.peer != side.end) &&
-          other.handshake.state() != Handshake::State::kAsking &&
+          other.handshake.state() != ConnectionHandshake::State::kAsking &&
           other.handshake.epoch() >= side.handshake.epoch()) {
         ask(state, who);
       }
@@ -177,7 +177,7 @@ std::size_t explore(const State& start, std::size_t letters_max) {
         open.push_back(next);
       }
       // A message on the connection: it comes from an end that may send.
-      if (state.sides[w].handshake.state() == Handshake::State::kAnswering &&
+      if (state.sides[w].handshake.state() == ConnectionHandshake::State::kAnswering &&
           state.sides[1 - w].handshake.up() && state.sides[1 - w].peer == state.sides[w].end) {
         State next = state;
         next.sides[w].handshake.heard();
@@ -198,7 +198,7 @@ std::size_t explore(const State& start, std::size_t letters_max) {
   return seen.size();
 }
 
-TEST(Handshake, EveryInterleavingOfTwoSides) {
+TEST(ConnectionHandshake, EveryInterleavingOfTwoSides) {
   for (int a = 0; a <= 2; ++a) {
     for (int b = 0; b <= 2; ++b) {
       if (a + b == 0 || a + b > 3) continue;
@@ -213,7 +213,7 @@ TEST(Handshake, EveryInterleavingOfTwoSides) {
   }
 }
 
-TEST(Handshake, EveryInterleavingWhereThereIsNoRoom) {
+TEST(ConnectionHandshake, EveryInterleavingWhereThereIsNoRoom) {
   for (int a = 0; a <= 1; ++a) {
     for (int b = 0; b <= 1; ++b) {
       if (a + b == 0) continue;
@@ -229,41 +229,43 @@ TEST(Handshake, EveryInterleavingWhereThereIsNoRoom) {
   }
 }
 
-TEST(Handshake, TheLowerRanksRequestCounts) {
-  Handshake low(true), high(false);
+TEST(ConnectionHandshake, TheLowerRanksRequestCounts) {
+  ConnectionHandshake low(true), high(false);
   low.ask();
   high.ask();
-  EXPECT_EQ(low.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
-  EXPECT_EQ(high.receive(LetterKind::kRequest, 1), Handshake::Step::kAnswer);
-  EXPECT_EQ(low.receive(LetterKind::kReply, 1), Handshake::Step::kConnect);
-  EXPECT_EQ(low.receive(LetterKind::kReply, 1), Handshake::Step::kRepeatReady);
-  EXPECT_EQ(high.receive(LetterKind::kReady, 1), Handshake::Step::kGo);
+  EXPECT_EQ(low.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kNothing);
+  EXPECT_EQ(high.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kAnswer);
+  EXPECT_EQ(low.receive(LetterKind::kReply, 1), ConnectionHandshake::Step::kConnect);
+  EXPECT_EQ(low.receive(LetterKind::kReply, 1), ConnectionHandshake::Step::kRepeatReady);
+  EXPECT_EQ(high.receive(LetterKind::kReady, 1), ConnectionHandshake::Step::kGo);
   EXPECT_TRUE(low.up() && high.up());
-  EXPECT_EQ(high.receive(LetterKind::kReady, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(high.receive(LetterKind::kReady, 1), ConnectionHandshake::Step::kNothing);
 }
 
-TEST(Handshake, StaleLettersAreHarmless) {
-  Handshake one(true);
+TEST(ConnectionHandshake, StaleLettersAreHarmless) {
+  ConnectionHandshake one(true);
   one.ask();
   one.ask();
-  EXPECT_EQ(one.receive(LetterKind::kReply, 1), Handshake::Step::kNothing);
-  EXPECT_EQ(one.receive(LetterKind::kReady, 2), Handshake::Step::kNothing);
-  EXPECT_EQ(one.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
-  EXPECT_EQ(one.state(), Handshake::State::kAsking);
+  EXPECT_EQ(one.receive(LetterKind::kReply, 1), ConnectionHandshake::Step::kNothing);
+  EXPECT_EQ(one.receive(LetterKind::kReady, 2), ConnectionHandshake::Step::kNothing);
+  EXPECT_EQ(one.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kNothing);
+  EXPECT_EQ(one.state(), ConnectionHandshake::State::kAsking);
 }
 
-TEST(Handshake, WhereThereIsNoRoomEveryRequestIsTold) {
-  Handshake asker(true), full(false);
+TEST(ConnectionHandshake, WhereThereIsNoRoomEveryRequestIsTold) {
+  ConnectionHandshake asker(true), full(false);
   asker.ask();
-  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kAnswer);
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kAnswer);
   full.refuse();
-  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kRepeatRefusal);
-  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNoRoom);
-  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kRepeatRefusal);
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), ConnectionHandshake::Step::kNoRoom);
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), ConnectionHandshake::Step::kNothing);
   asker.ask();
-  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), Handshake::Step::kNothing) << "of before";
-  EXPECT_EQ(full.receive(LetterKind::kRequest, 2), Handshake::Step::kAnswer) << "now there is";
-  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), Handshake::Step::kNothing);
+  EXPECT_EQ(asker.receive(LetterKind::kNoRoom, 1), ConnectionHandshake::Step::kNothing)
+      << "of before";
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 2), ConnectionHandshake::Step::kAnswer)
+      << "now there is";
+  EXPECT_EQ(full.receive(LetterKind::kRequest, 1), ConnectionHandshake::Step::kNothing);
 }
 
 TEST(Letter, ReadsBack) {

@@ -1,4 +1,4 @@
-#include "net/rdma/handshake.hpp"
+#include "net/rdma/connection_handshake.hpp"
 
 #include <fmt/format.h>
 
@@ -52,7 +52,7 @@ Result<Letter> parse_letter(std::span<const std::byte> bytes) noexcept {
   return letter;
 }
 
-Handshake::Step Handshake::receive_request(std::uint32_t epoch) noexcept {
+ConnectionHandshake::Step ConnectionHandshake::receive_request(std::uint32_t epoch) noexcept {
   const bool yields = state_ == State::kAsking && ESP_PLANT(62, !precedes_, true);
   if (epoch > epoch_ || (epoch == epoch_ && yields)) {
     epoch_ = epoch;
@@ -65,7 +65,8 @@ Handshake::Step Handshake::receive_request(std::uint32_t epoch) noexcept {
   return state_ == State::kAnswering ? Step::kRepeatAnswer : Step::kNothing;
 }
 
-Handshake::Step Handshake::receive(LetterKind kind, std::uint32_t epoch) noexcept {
+ConnectionHandshake::Step ConnectionHandshake::receive(LetterKind kind,
+                                                       std::uint32_t epoch) noexcept {
   if (kind == LetterKind::kRequest) return receive_request(epoch);
   if (ESP_PLANT(63, epoch != epoch_, false)) return Step::kNothing;
   if (kind == LetterKind::kReply) {

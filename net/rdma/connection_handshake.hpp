@@ -1,5 +1,5 @@
-// Handshake: how two ranks agree on a connection, over letters that may be lost, repeated or
-// overtaken.
+// ConnectionHandshake: how two ranks agree on a connection, over letters that may be lost, repeated
+// or overtaken.
 //
 //   asker                      answerer
 //   request(e, end, expected)  ->          makes an end, connects it, may receive
@@ -49,7 +49,7 @@ std::array<std::byte, Letter::kBytes> letter_bytes(const Letter& letter) noexcep
 // Bytes from elsewhere: an error names what is wrong.
 Result<Letter> parse_letter(std::span<const std::byte> bytes) noexcept;
 
-class Handshake {
+class ConnectionHandshake {
  public:
   enum class State : std::uint8_t {
     kIdle,       // no connection, nobody has asked
@@ -71,7 +71,7 @@ class Handshake {
   };
 
   // `precedes`: this side's request counts when both ask at once; true at exactly one of the two.
-  explicit Handshake(bool precedes) noexcept : precedes_(precedes) {}
+  explicit ConnectionHandshake(bool precedes) noexcept : precedes_(precedes) {}
 
   State state() const noexcept { return state_; }
   std::uint32_t epoch() const noexcept { return epoch_; }
