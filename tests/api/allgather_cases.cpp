@@ -74,15 +74,18 @@ void every_algorithm(const Context& context) {
 // Many small segments, with narrow windows and wide ones; more and fewer rounds.
 void segments_and_radices(const Context& context) {
   const Layout uneven = scattered(counts_of(context.size, [](int r) { return r * 37 % 500; }), 2);
+  // More segments than may be sent at once unasked, then blocks of one each.
+  const Layout one_long = packed(counts_of(context.size, [](int r) { return r == 0 ? 576 : 1; }));
   for (const esp_algorithm algorithm :
        {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK, ESP_ALGORITHM_DOUBLING}) {
-    for (const int window : {1, 2, 64}) {
+    for (const int window : {1, 2, 8, 64}) {
       Way way{.form = Form::kCounter};
       way.options.algorithm = algorithm;
       way.options.window_send = way.options.window_recv = window;
       way.options.segment_bytes = 256;
       regular(context, 501, ESP_DOUBLE, way);
       both_places(context, {.layout = uneven, .type = ESP_DOUBLE}, way);
+      both_places(context, {.layout = one_long, .type = ESP_DOUBLE}, way);
     }
   }
   for (const int radix : {2, 3, 4, 7, 20}) {
@@ -95,7 +98,8 @@ void segments_and_radices(const Context& context) {
 }
 
 void large(const Context& context) {
-  const std::size_t share = 4 * kMiB / static_cast<std::size_t>(context.size);
+  const std::size_t all = context.size > 8 ? kMiB : 4 * kMiB;  // where many ranks share cores
+  const std::size_t share = all / static_cast<std::size_t>(context.size);
   const Layout uneven = scattered(
       counts_of(context.size, [&](int r) { return r % 2 == 0 ? share + 5 : share / 7; }), 64);
   for (const esp_algorithm algorithm :

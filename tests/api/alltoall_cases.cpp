@@ -120,7 +120,8 @@ void segments_and_radices(const Context& context) {
 }
 
 void large(const Context& context) {
-  const std::size_t share = (std::size_t{4} << 20) / static_cast<std::size_t>(context.size);
+  const std::size_t mib = context.size > 8 ? 1 : 4;  // where many ranks share cores
+  const std::size_t share = (mib << 20) / static_cast<std::size_t>(context.size);
   const Matrix uneven = [=](int from, int to) {
     return (from + to) % 2 == 0 ? share + 5 : share / 7;
   };
