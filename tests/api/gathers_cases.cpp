@@ -171,7 +171,7 @@ void on_teams(const Context& context) {
 }
 
 // Each callback starts the next operation.
-struct Chain {
+struct GatherChain {
   const Context* context = nullptr;
   int left = 0;
   int value = 0, sum = 0;
@@ -179,10 +179,10 @@ struct Chain {
   std::atomic<esp_status> ended{ESP_IN_PROGRESS};
 };
 
-void next_link(void* raw, esp_status status) {
-  auto* chain = static_cast<Chain*>(raw);
+void next_gather(void* raw, esp_status status) {
+  auto* chain = static_cast<GatherChain*>(raw);
   esp_team* world = chain->context->world;
-  const esp_notify notify{next_link, chain, nullptr};
+  const esp_notify notify{next_gather, chain, nullptr};
   if (status == ESP_OK && chain->left > 0) {
     const bool gathers = --chain->left % 2 != 0;
     if (gathers) {
@@ -199,11 +199,11 @@ void next_link(void* raw, esp_status status) {
 }
 
 void in_callbacks(const Context& context) {
-  Chain chain;
+  GatherChain chain;
   chain.context = &context;
   chain.left = 100;
   chain.all.assign(static_cast<std::size_t>(context.size), -1);
-  next_link(&chain, ESP_OK);
+  next_gather(&chain, ESP_OK);
   while (chain.ended == ESP_IN_PROGRESS) {
     if (esp_progress(context.job) == 0) sched_yield();
   }

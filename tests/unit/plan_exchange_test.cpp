@@ -8,9 +8,9 @@ namespace espalier::plan_check {
 namespace {
 
 #ifdef ESPALIER_SANITIZED
-constexpr std::int32_t kSizeMax = 17;
+constexpr std::int32_t kExchangeSizeMax = 17;
 #else
-constexpr std::int32_t kSizeMax = 64;
+constexpr std::int32_t kExchangeSizeMax = 64;
 #endif
 
 bool check_all(const std::vector<Plan>& plans, const PlanRequest& request, std::uint64_t seed) {
@@ -40,7 +40,7 @@ void check_irregular(const PlanRequest& request) {
 class Exchanges : public testing::TestWithParam<Case> {};
 
 TEST_P(Exchanges, EverySize) {
-  for (std::int32_t size = 1; size <= kSizeMax; size += size < 18 ? 1 : 5) {
+  for (std::int32_t size = 1; size <= kExchangeSizeMax; size += size < 18 ? 1 : 5) {
     PlanRequest request = exchange(GetParam().collective, GetParam().algorithm, size);
     request.radix = GetParam().radix;
     request.in_place = GetParam().in_place;
