@@ -8,6 +8,8 @@
 // has no partners, saves all blocks first.
 //
 // Bruck: log(ranks) rounds instead, of many blocks each (see the class).
+#include <algorithm>
+
 #include "coll/algorithms/builder.hpp"
 
 namespace espalier {
@@ -96,8 +98,10 @@ Result<Plan> make_pairs_in_place(const PlanRequest& request) {
   const VertexId sent = builder.add(std::move(send));
   builder.need_source(sent, staged);
   builder.need(staged, sent, slots);
-  const VertexId received = builder.add(exchange(builder, Action::kRecv));
-  builder.need(received, staged);
+  // No more receives at once than are staged: wires gather grants over half a window.
+  Vertex recv = exchange(builder, Action::kRecv);
+  recv.window = std::min(recv.window, slots);
+  builder.need(builder.add(std::move(recv)), staged);
   return builder.finish();
 }
 

@@ -95,16 +95,19 @@ void every_algorithm(const Context& context) {
   }
 }
 
-// Many small segments, with narrow windows and wide ones; more and fewer rounds.
+// Many small segments, more than are eager, with narrow windows, wide and unequal ones; more and
+// fewer rounds.
 void segments_and_radices(const Context& context) {
   for (const esp_algorithm algorithm :
        {ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR, ESP_ALGORITHM_XOR, ESP_ALGORITHM_BRUCK}) {
-    for (const int window : {1, 2, 64}) {
+    for (const auto& [sends, receives] :
+         {std::pair{1, 1}, std::pair{1, 6}, std::pair{2, 2}, std::pair{64, 64}}) {
       Way way{.form = Form::kCounter};
       way.options.algorithm = algorithm;
-      way.options.window_send = way.options.window_recv = window;
+      way.options.window_send = sends;
+      way.options.window_recv = receives;
       way.options.segment_bytes = 256;
-      regular(context, 501, ESP_DOUBLE, way);
+      regular(context, 601, ESP_DOUBLE, way);
       check_alltoall(context.world,
                      exchange(
                          context, [](int from, int to) { return 60 * from + 100 * to; }, true),
