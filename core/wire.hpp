@@ -134,8 +134,8 @@ class Wire {
   virtual Posted send(const Send& send, SendOp& op) noexcept = 0;
   // One publication, every peer reads. All peers on this wire.
   virtual Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept = 0;
-  // op.dst, op.bytes set by the caller; `window`: receives of this flow that may be posted at once
-  // (granting step).
+  // op.dst, op.bytes set by the caller; `window`: receives of this flow, this one and following,
+  // that are posted at once: grants are gathered over half of them.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
   // Takes the segment if it is the next to arrive, without posting anything: kDone or kPending as
   // above, or kRetry. For a caller that has nothing else to do than to look again.

@@ -122,7 +122,9 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   segment.total = position.total;
   segment.signature = instance.signature;
   const std::uint64_t begin_ns = trace_.now_ns();
-  const Posted posted = team.wire_to(member).recv(segment, state.slots, slot);
+  const bool ends_run = plan.irregular && plan.ends_run(instance.layouts, vertex, indices, index);
+  const std::uint32_t window = ends_run ? 1 : state.slots;
+  const Posted posted = team.wire_to(member).recv(segment, window, slot);
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = false;

@@ -218,6 +218,14 @@ struct Plan {
     const Layout& of = bound[buffer_of(v.shape)];
     return {n.piece(i), pieces_of(of.length(static_cast<std::uint64_t>(v.block.at(n.step(i)))))};
   }
+  // Does the flow of index i go on after indices that are skipped? Then, with a window full of
+  // those, nothing else of it is posted until this one is complete.
+  bool ends_run(const Layout* bound, const Vertex& v, Indices n, std::uint32_t i) const noexcept {
+    const Layout& of = bound[buffer_of(v.shape)];
+    if (of.pieces_before == nullptr || v.steps == 1 || !v.peer.is_constant()) return false;
+    const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
+    return n.piece(i) + 1 == pieces_of(of.length(block));
+  }
   // Elements of the flow that index i belongs to.
   std::uint64_t flow_elements(const Layout* bound, const Vertex& v, Indices n,
                               std::uint32_t i) const noexcept;

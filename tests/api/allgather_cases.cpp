@@ -71,19 +71,23 @@ void every_algorithm(const Context& context) {
   }
 }
 
-// Many small segments, with narrow windows and wide ones; more and fewer rounds.
+// Many small segments, more than are eager, with narrow windows, wide and unequal ones; more and
+// fewer rounds.
 void segments_and_radices(const Context& context) {
-  const Layout uneven = scattered(counts_of(context.size, [](int r) { return r * 37 % 500; }), 2);
+  const Layout uneven =
+      scattered(counts_of(context.size, [](int r) { return 800 - r % 5 * 100; }), 2);
   // More segments than may be sent at once unasked, then blocks of one each.
   const Layout one_long = packed(counts_of(context.size, [](int r) { return r == 0 ? 576 : 1; }));
   for (const esp_algorithm algorithm :
        {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK, ESP_ALGORITHM_DOUBLING}) {
-    for (const int window : {1, 2, 8, 64}) {
+    for (const auto& [sends, receives] :
+         {std::pair{1, 1}, std::pair{1, 6}, std::pair{2, 2}, std::pair{8, 8}, std::pair{64, 64}}) {
       Way way{.form = Form::kCounter};
       way.options.algorithm = algorithm;
-      way.options.window_send = way.options.window_recv = window;
+      way.options.window_send = sends;
+      way.options.window_recv = receives;
       way.options.segment_bytes = 256;
-      regular(context, 501, ESP_DOUBLE, way);
+      regular(context, 601, ESP_DOUBLE, way);
       both_places(context, {.layout = uneven, .type = ESP_DOUBLE}, way);
       both_places(context, {.layout = one_long, .type = ESP_DOUBLE}, way);
     }
