@@ -11,6 +11,16 @@
 #include "core/plant.hpp"
 
 namespace espalier {
+namespace {
+
+// What both ends of a flow must have alike. How long an irregular block is only they know: their
+// numbers of segments are compared here, and each segment's length by the wire.
+std::uint32_t signature_of(const Instance& instance, const FlowPosition& position) noexcept {
+  const std::uint32_t segments = instance.plan->irregular ? position.total : 0;
+  return instance.signature + segments * 0x9e3779b9U;
+}
+
+}  // namespace
 
 std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
                           Indices indices, std::uint32_t index, const Steps& block) noexcept {
@@ -76,7 +86,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   const FlowPosition position = plan.position(instance.layouts, vertex, indices, index);
   send.segment.ordinal = ESP_PLANT(3, position.ordinal, index);
   send.segment.total = position.total;
-  send.segment.signature = instance.signature;
+  send.segment.signature = signature_of(instance, position);
   send.data = read(instance, vertex.src, vertex, indices, index);
   send.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.flow_bytes =
@@ -120,7 +130,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const FlowPosition position = plan.position(instance.layouts, vertex, indices, index);
   segment.ordinal = position.ordinal;
   segment.total = position.total;
-  segment.signature = instance.signature;
+  segment.signature = signature_of(instance, position);
   const std::uint64_t begin_ns = trace_.now_ns();
   const bool ends_run = plan.irregular && plan.ends_run(instance.layouts, vertex, indices, index);
   const std::uint32_t window = ends_run ? 1 : state.slots;

@@ -146,11 +146,13 @@ void calls_of_gathers(const Context& context) {
 // Calls that look alike, of which one sends less or more than the other expects: whoever expects it
 // is told, and the team has ended.
 void lengths_of_blocks(const Context& context) {
-  static double x[80'000], y[80'000];
+  static double x[100'000], y[100'000];
   const auto at = static_cast<std::size_t>(context.rank % 2);
-  for (const std::size_t much : {5u, 30'000u}) {
+  // Or by a whole segment: of a node, of a network.
+  for (const auto& [much, more] : {std::pair{5u, 1u}, std::pair{30'000u, 1u},
+                                   std::pair{8192u, 8192u}, std::pair{32768u, 32768u}}) {
     const std::size_t both[2][2] = {{1, much}, {much, 1}}, right[] = {much, much};
-    const std::size_t wrong[] = {much, much + 1};
+    const std::size_t wrong[] = {much, much + more};
     const bool sends = at == 0;
     for (const bool gathers : {true, false}) {
       esp_team* team = nullptr;
