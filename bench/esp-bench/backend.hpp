@@ -40,6 +40,16 @@ class Backend {
   void bcast(void* buffer, std::size_t bytes, int root);
   void reduce_sum(const float* input, float* output, std::size_t count, int root);
   void allreduce_sum(const float* input, float* output, std::size_t count);
+  // A block of `bytes` of each rank, or for each.
+  void allgather(const void* input, void* output, std::size_t bytes);
+  void alltoall(const void* input, void* output, std::size_t bytes);
+  // Blocks of floats that lie and are as long as set_blocks() has said: those of the output, and
+  // of an alltoallv also those of the input. An entry for each rank.
+  void set_blocks(std::span<const std::size_t> counts, std::span<const std::size_t> displs);
+  void allgatherv(const float* input, float* output);
+  void alltoallv(const float* input, float* output);
+  void scan_sum(const float* input, float* output, std::size_t count);
+  void exscan_sum(const float* input, float* output, std::size_t count);
   // Element-wise over all ranks, in place: for the results, never timed.
   void combine(std::span<double> values, Combine how);
 

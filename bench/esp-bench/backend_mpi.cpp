@@ -13,11 +13,12 @@ struct Backend::State {
   int rank = 0;
   int size = 1;
   std::vector<MPI_Request> requests;
+  std::vector<int> counts, displs;
 };
 
 namespace {
 
-// Messages above 2^31-1 elements are beyond what the command line accepts.
+// Messages above 2^31-1 elements are beyond what the command line accepts, and Operation.
 int to_int(std::size_t value) {
   return static_cast<int>(value);
 }
@@ -78,6 +79,40 @@ void Backend::reduce_sum(const float* input, float* output, std::size_t count, i
 
 void Backend::allreduce_sum(const float* input, float* output, std::size_t count) {
   MPI_Allreduce(input, output, to_int(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void Backend::allgather(const void* input, void* output, std::size_t bytes) {
+  MPI_Allgather(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE, MPI_COMM_WORLD);
+}
+
+void Backend::alltoall(const void* input, void* output, std::size_t bytes) {
+  MPI_Alltoall(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE, MPI_COMM_WORLD);
+}
+
+void Backend::set_blocks(std::span<const std::size_t> counts, std::span<const std::size_t> displs) {
+  state_->counts.assign(counts.begin(), counts.end());
+  state_->displs.assign(displs.begin(), displs.end());
+}
+
+void Backend::allgatherv(const float* input, float* output) {
+  const int own = state_->counts[static_cast<std::size_t>(state_->rank)];
+  MPI_Allgatherv(input, own, MPI_FLOAT, output, state_->counts.data(), state_->displs.data(),
+                 MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+void Backend::alltoallv(const float* input, float* output) {
+  const int* counts = state_->counts.data();
+  const int* displs = state_->displs.data();
+  MPI_Alltoallv(input, counts, displs, MPI_FLOAT, output, counts, displs, MPI_FLOAT,
+                MPI_COMM_WORLD);
+}
+
+void Backend::scan_sum(const float* input, float* output, std::size_t count) {
+  MPI_Scan(input, output, to_int(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void Backend::exscan_sum(const float* input, float* output, std::size_t count) {
+  MPI_Exscan(input, output, to_int(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 void Backend::combine(std::span<double> values, Combine how) {

@@ -58,18 +58,14 @@ bool same_machine(const std::vector<Placement>& placement) {
   return true;
 }
 
-bool needs_pair(OpKind kind) {
-  return kind == OpKind::kLatency || kind == OpKind::kBandwidth || is_one_sided(kind);
-}
-
 std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine) {
   std::vector<Row> rows;
   for (const OpKind kind : options.ops) {
-    if (needs_pair(kind) && backend.size() < 2) continue;
+    if (is_pair(kind) && backend.size() < 2) continue;
     for (const std::size_t size : options.sizes) {
       const std::size_t bytes = is_fetch_add(kind) ? sizeof(std::uint64_t) : size;
       for (const Choice& choice : options.choices) {
-        if (needs_pair(kind) && choice != options.choices.front()) continue;
+        if (is_pair(kind) && choice != options.choices.front()) continue;
         rows.push_back(measure(backend, kind, bytes, choice, options, one_machine));
       }
       if (kind == OpKind::kBarrier || is_fetch_add(kind)) break;  // They have no size.
@@ -141,7 +137,7 @@ int run_in_job(const Options& options) {
     case Mode::kOps:
       return run_ops(*backend, options);
     case Mode::kMemory:
-      json["memory"] = measure_memory(*backend, before_kib, options.table);
+      json["memory"] = measure_memory(*backend, before_kib, options);
       break;
     case Mode::kIdle:
       json["idle"] = measure_idle(*backend, options);

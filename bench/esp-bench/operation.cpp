@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kPeriod = 16;  // of the data, in floats: one cache line
+constexpr std::size_t kRanksOfHeap = 64;
 constexpr std::size_t kWindow = 64;  // messages in flight of a flow, as in the OSU benchmarks
 using Pattern = std::array<float, kPeriod>;
 
@@ -19,10 +20,11 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-Pattern pattern_of(int rank, std::size_t slot, unsigned round) {
+Pattern pattern_of(int rank, std::size_t slot, unsigned round, int block = 0) {
   Pattern pattern;
   for (std::size_t i = 0; i < kPeriod; ++i) {
-    pattern[i] = static_cast<float>((i + slot + 3 * static_cast<std::size_t>(rank) + round) & 15);
+    pattern[i] = static_cast<float>((i + slot + 3 * static_cast<std::size_t>(rank) + round) & 15) +
+                 16 * static_cast<float>(block);
   }
   return pattern;
 }
@@ -52,16 +54,24 @@ bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
   return true;
 }
 
+// Bytes of a slot of the input and of the output.
+std::size_t input_bytes(const Backend& backend, OpKind kind, std::size_t bytes) {
+  return sends_blocks(kind) ? bytes * static_cast<std::size_t>(backend.size()) : bytes;
+}
+std::size_t output_bytes(const Backend& backend, OpKind kind, std::size_t bytes) {
+  return has_blocks(kind) ? bytes * static_cast<std::size_t>(backend.size()) : bytes;
+}
+
 }  // namespace
 
 void Operation::fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot,
-                          unsigned round) {
-  fill(data, bytes, pattern_of(rank, slot, round));
+                          unsigned round, int block) {
+  fill(data, bytes, pattern_of(rank, slot, round, block));
 }
 
 bool Operation::is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
-                        unsigned round) {
-  return equals(data, bytes, pattern_of(rank, slot, round));
+                        unsigned round, int block) {
+  return equals(data, bytes, pattern_of(rank, slot, round, block));
 }
 
 std::size_t ring_slots(std::size_t bytes, const Options& options) {
@@ -74,25 +84,35 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
     : backend_(backend),
       kind_(kind),
       bytes_(bytes),
-      slots_(kind == OpKind::kBarrier ? options.batch_max : ring_slots(bytes, options)),
-      stride_(round_up(bytes, kLine)),
+      slots_(kind == OpKind::kBarrier ? options.batch_max
+                                      : ring_slots(output_bytes(backend, kind, bytes), options)),
+      strides_{round_up(input_bytes(backend, kind, bytes), kLine),
+               round_up(output_bytes(backend, kind, bytes), kLine)},
       root_(options.root),
       rotate_(options.rotate_root),
       from_library_(options.alloc_library),
       offset_(options.offset) {
   if (kind == OpKind::kBarrier) return;
-  const std::size_t ring = round_up(offset_ + slots_ * stride_, kPage);
-  for (std::byte*& memory : rings_) {
-    void* got = from_library_ ? backend_.allocate(ring) : std::aligned_alloc(kPage, ring);
-    if (got == nullptr) {
-      throw std::runtime_error("no memory for " + std::to_string(ring) + " bytes of buffers" +
-                               (from_library_ ? " from esp_alloc" : ""));
-    }
-    memory = static_cast<std::byte*>(got);
-    std::memset(memory, 0xff, ring);  // NaNs: no result is right by accident, and no page is new.
-  }
+  if (has_blocks(kind)) set_blocks();
+  if (!refusal_.empty()) return;
+  for (std::size_t i = 0; i < 2; ++i) rings_[i] = make_ring(strides_[i]);
   if (kind == OpKind::kBandwidth) window_.reserve(kWindow);
-  if (is_one_sided(kind)) open_one_sided(ring);
+  if (is_one_sided(kind)) open_one_sided(ring_bytes(strides_[0]));
+}
+
+std::size_t Operation::ring_bytes(std::size_t stride) const {
+  return round_up(offset_ + slots_ * stride, kPage);
+}
+
+std::byte* Operation::make_ring(std::size_t stride) const {
+  const std::size_t ring = ring_bytes(stride);
+  void* got = from_library_ ? backend_.allocate(ring) : std::aligned_alloc(kPage, ring);
+  if (got == nullptr) {
+    throw std::runtime_error("no memory for " + std::to_string(ring) + " bytes of buffers" +
+                             (from_library_ ? " from esp_alloc" : ""));
+  }
+  std::memset(got, 0xff, ring);  // NaNs: no result is right by accident, and no page is new.
+  return static_cast<std::byte*>(got);
 }
 
 Operation::~Operation() {
@@ -104,8 +124,10 @@ Operation::~Operation() {
 
 std::size_t Operation::heap_bytes(const Options& options) {
   if (!options.alloc_library) return 0;
+  const bool blocks = std::any_of(options.ops.begin(), options.ops.end(), has_blocks);
   std::size_t most = 0;
-  for (const std::size_t bytes : options.sizes) {
+  for (const std::size_t size : options.sizes) {
+    const std::size_t bytes = blocks ? size * kRanksOfHeap : size;
     most = std::max(most, options.offset + ring_slots(bytes, options) * round_up(bytes, kLine));
   }
   // Both rings, the memory that others reach, and some rounding.
@@ -113,11 +135,11 @@ std::size_t Operation::heap_bytes(const Options& options) {
 }
 
 float* Operation::input(std::size_t slot) const {
-  return reinterpret_cast<float*>(rings_[0] + offset_ + slot * stride_);
+  return reinterpret_cast<float*>(rings_[0] + offset_ + slot * strides_[0]);
 }
 
 float* Operation::output(std::size_t slot) const {
-  return reinterpret_cast<float*>(rings_[1] + offset_ + slot * stride_);
+  return reinterpret_cast<float*>(rings_[1] + offset_ + slot * strides_[1]);
 }
 
 int Operation::root_of(std::size_t slot) const {
@@ -139,9 +161,11 @@ void Operation::rewrite(std::size_t calls, unsigned round) {
   for (std::size_t slot = 0; slot < calls; ++slot) {
     if (is_one_sided(kind_)) {
       rewrite_one_sided(slot, round);
-      continue;
+    } else if (has_blocks(kind_)) {
+      rewrite_blocks(slot, round);
+    } else if (provides(slot)) {
+      fill(input(slot), bytes_, pattern_of(backend_.rank(), slot, round));
     }
-    if (provides(slot)) fill(input(slot), bytes_, pattern_of(backend_.rank(), slot, round));
   }
 }
 
@@ -162,12 +186,18 @@ void Operation::run(std::size_t calls) {
     case OpKind::kAllreduce:
       for (std::size_t i = 0; i < calls; ++i) backend_.allreduce_sum(input(i), output(i), count);
       return;
+    case OpKind::kScan:
+      for (std::size_t i = 0; i < calls; ++i) backend_.scan_sum(input(i), output(i), count);
+      return;
+    case OpKind::kExscan:
+      for (std::size_t i = 0; i < calls; ++i) backend_.exscan_sum(input(i), output(i), count);
+      return;
     case OpKind::kLatency:
       return run_latency(calls);
     case OpKind::kBandwidth:
       return run_bandwidth(calls);
     default:
-      return run_one_sided(calls);
+      return has_blocks(kind_) ? run_blocks(calls) : run_one_sided(calls);
   }
 }
 
@@ -201,24 +231,36 @@ void Operation::run_bandwidth(std::size_t calls) {
   }
 }
 
+// An exscan leaves rank 0's output alone.
+bool Operation::verify_sum(std::size_t slot, unsigned round) const {
+  int ranks = backend_.size();
+  if (kind_ == OpKind::kReduce && backend_.rank() != root_of(slot)) ranks = 0;
+  if (kind_ == OpKind::kScan) ranks = backend_.rank() + 1;
+  if (kind_ == OpKind::kExscan) ranks = backend_.rank();
+  return ranks == 0 || equals(output(slot), bytes_, sum_of_patterns(ranks, slot, round));
+}
+
+bool Operation::verify_slot(std::size_t slot, unsigned round) const {
+  if (is_one_sided(kind_)) return verify_one_sided(slot, round);
+  if (has_blocks(kind_)) return verify_blocks(slot, round);
+  switch (kind_) {
+    case OpKind::kBcast:
+      return equals(input(slot), bytes_, pattern_of(root_of(slot), slot, round));
+    case OpKind::kLatency:
+    case OpKind::kBandwidth: {
+      const bool received = kind_ == OpKind::kLatency || backend_.rank() == 1;
+      const int sender = 1 - backend_.rank();
+      return !received || equals(output(slot), bytes_, pattern_of(sender, slot, round));
+    }
+    default:
+      return verify_sum(slot, round);
+  }
+}
+
 bool Operation::verify(std::size_t calls, unsigned round) const {
   if (kind_ == OpKind::kBarrier || (!is_one_sided(kind_) && !takes_part())) return true;
   for (std::size_t slot = 0; slot < calls; ++slot) {
-    bool right = true;
-    if (is_one_sided(kind_)) {
-      right = verify_one_sided(slot, round);
-    } else if (kind_ == OpKind::kBcast) {
-      right = equals(input(slot), bytes_, pattern_of(root_of(slot), slot, round));
-    } else if (kind_ == OpKind::kLatency || kind_ == OpKind::kBandwidth) {
-      const bool received = kind_ == OpKind::kLatency || backend_.rank() == 1;
-      const int sender = 1 - backend_.rank();
-      right = !received || equals(output(slot), bytes_, pattern_of(sender, slot, round));
-    } else {
-      const bool has_result = kind_ == OpKind::kAllreduce || backend_.rank() == root_of(slot);
-      right = !has_result ||
-              equals(output(slot), bytes_, sum_of_patterns(backend_.size(), slot, round));
-    }
-    if (!right) return false;
+    if (!verify_slot(slot, round)) return false;
   }
   return verify_fetch_adds(calls);
 }

@@ -7,6 +7,8 @@
 //
 // Data: float number i of slot s of rank r in round t is (i + s + 3 r + t) mod 16, so sums over
 // any number of ranks below 2^20 are exact and every result can be checked to the last element.
+// What goes to rank b of an alltoall has 16 b added. Blocks of the v-forms lie where those of
+// the regular ones do; one is empty, and its place must stay as it was.
 // Ownership: owns the rings. Threads: main thread only. path: data (run), setup (the rest)
 #pragma once
 
@@ -52,7 +54,7 @@ class Operation {
   // Whether this rank's results of the last run are right.
   bool verify(std::size_t calls, unsigned round) const;
 
-  // Bytes of library memory that the rings for these sizes need.
+  // Bytes of library memory that the rings for these sizes need, on up to 64 ranks.
   static std::size_t heap_bytes(const Options& options);
 
  private:
@@ -60,11 +62,21 @@ class Operation {
   float* output(std::size_t slot) const;
   int root_of(std::size_t slot) const;
   bool provides(std::size_t slot) const;
+  bool verify_slot(std::size_t slot, unsigned round) const;
+  bool verify_sum(std::size_t slot, unsigned round) const;
+  std::size_t ring_bytes(std::size_t stride) const;
+  std::byte* make_ring(std::size_t stride) const;
   void run_latency(std::size_t calls);
   void run_bandwidth(std::size_t calls);
-  static void fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot, unsigned round);
+  static void fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot, unsigned round,
+                        int block = 0);
   static bool is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
-                      unsigned round);
+                      unsigned round, int block = 0);
+  bool is_empty(int from, int to) const;
+  void set_blocks();
+  void run_blocks(std::size_t calls);
+  void rewrite_blocks(std::size_t slot, unsigned round);
+  bool verify_blocks(std::size_t slot, unsigned round) const;
   void open_one_sided(std::size_t ring);
   void run_one_sided(std::size_t calls);
   void call_one_sided(std::size_t slot);
@@ -78,7 +90,7 @@ class Operation {
   const OpKind kind_;
   const std::size_t bytes_;
   const std::size_t slots_;
-  const std::size_t stride_;  // bytes between slots
+  const std::size_t strides_[2];  // bytes between slots: input, output
   const int root_;
   const bool rotate_;
   const bool from_library_;

@@ -63,7 +63,7 @@ void Operation::run_one_sided(std::size_t calls) {
 }
 
 void Operation::call_one_sided(std::size_t slot) {
-  const std::size_t offset = slot * stride_;
+  const std::size_t offset = slot * strides_[0];
   switch (kind_) {
     case OpKind::kPutLatency:
       return remote_->put(input(slot), bytes_, 1, offset);
@@ -99,7 +99,8 @@ void Operation::end_batch() {
 void Operation::rewrite_one_sided(std::size_t slot, unsigned round) {
   const bool is_get = kind_ == OpKind::kGetLatency || kind_ == OpKind::kGetBandwidth;
   if (is_get && backend_.rank() == 1) {
-    fill_slot(reinterpret_cast<float*>(remote_->memory() + slot * stride_), bytes_, 1, slot, round);
+    fill_slot(reinterpret_cast<float*>(remote_->memory() + slot * strides_[0]), bytes_, 1, slot,
+              round);
   } else if (!is_get && backend_.rank() < 2) {
     fill_slot(input(slot), bytes_, backend_.rank(), slot, round);
   }
@@ -122,7 +123,7 @@ bool Operation::verify_one_sided(std::size_t slot, unsigned round) const {
   switch (kind_) {
     case OpKind::kPutLatency:
     case OpKind::kPutBandwidth:
-      return rank != 1 || is_slot(reinterpret_cast<float*>(remote_->memory() + slot * stride_),
+      return rank != 1 || is_slot(reinterpret_cast<float*>(remote_->memory() + slot * strides_[0]),
                                   bytes_, 0, slot, round);
     case OpKind::kGetLatency:
     case OpKind::kGetBandwidth:

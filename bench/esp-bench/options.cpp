@@ -18,11 +18,17 @@ const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},         {"floor
                                             {"memory", Mode::kMemory},   {"idle", Mode::kIdle},
                                             {"init", Mode::kInit},       {"calls", Mode::kCalls},
                                             {"sockets", Mode::kSockets}, {"peers", Mode::kPeers}};
+// Where none is named.
 const std::map<std::string, OpKind> kOps = {
     {"barrier", OpKind::kBarrier},     {"bcast", OpKind::kBcast},
     {"reduce", OpKind::kReduce},       {"allreduce", OpKind::kAllreduce},
     {"p2p-latency", OpKind::kLatency}, {"p2p-bandwidth", OpKind::kBandwidth}};
-// By rank 0 on rank 1; only where they are asked for.
+// Only where they are named.
+const std::map<std::string, OpKind> kGathers = {
+    {"allgather", OpKind::kAllgather}, {"allgatherv", OpKind::kAllgatherv},
+    {"alltoall", OpKind::kAlltoall},   {"alltoallv", OpKind::kAlltoallv},
+    {"scan", OpKind::kScan},           {"exscan", OpKind::kExscan}};
+// The same, by rank 0 on rank 1.
 const std::map<std::string, OpKind> kOneSidedOps = {{"put-latency", OpKind::kPutLatency},
                                                     {"put-bandwidth", OpKind::kPutBandwidth},
                                                     {"get-latency", OpKind::kGetLatency},
@@ -35,7 +41,7 @@ const std::map<std::string, OpKind> kOneSidedOps = {{"put-latency", OpKind::kPut
 const std::map<std::string, OpKind>& all_ops() {
   static const std::map<std::string, OpKind> all = [] {
     std::map<std::string, OpKind> ops = kOps;
-    ops.insert(kOneSidedOps.begin(), kOneSidedOps.end());
+    for (const auto& more : {kGathers, kOneSidedOps}) ops.insert(more.begin(), more.end());
     return ops;
   }();
   return all;
@@ -92,9 +98,12 @@ std::vector<Choice> product_of(const Axes& axes) {
 }
 
 // What --sweep means for the axes that were not given.
-void fill_for_sweep(Axes& axes) {
+void fill_for_sweep(Axes& axes, bool has_trees) {
+  if (axes.algorithms.empty() && !has_trees) {
+    axes.algorithms = {"publish", "ring", "bruck", "doubling", "one-factor", "xor"};
+  }
   if (axes.algorithms.empty()) axes.algorithms = {"tree"};
-  if (axes.shapes.empty()) axes.shapes = {"flat", "chain", "binary", "binomial"};
+  if (axes.shapes.empty() && has_trees) axes.shapes = {"flat", "chain", "binary", "binomial"};
   if (axes.segments.empty()) axes.segments = {16384, 65536, 262144};
   if (axes.variants.empty()) axes.variants = {"event"};
 }
@@ -105,7 +114,8 @@ void add_choice_options(CLI::App& app, Axes& axes, bool& sweep) {
   list(app.add_option("--algorithm", axes.algorithms)->check(CLI::IsMember(kAlgorithms)));
   list(app.add_option("--shape", axes.shapes)->check(CLI::IsMember(kShapes)));
   list(app.add_option("--variant", axes.variants)->check(CLI::IsMember(kVariants)));
-  list(app.add_option("--radix", axes.radices, "of kary and knomial")->check(CLI::Range(1, 64)));
+  list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
+           ->check(CLI::Range(1, 64)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
            ->transform(CLI::AsSizeValue(false)));
   list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
@@ -115,7 +125,9 @@ void add_choice_options(CLI::App& app, Axes& axes, bool& sweep) {
 }
 
 void add_measurement_options(CLI::App& app, Options& options) {
-  app.add_option("--bytes", options.sizes, "message sizes, as 8,64K,1M; multiples of 4")
+  app.add_option("--bytes", options.sizes,
+                 "message sizes, as 8,64K,1M; multiples of 4; of allgather(v) and alltoall(v) the "
+                 "size of each rank's block, of which those with a v have one of 0 bytes")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--budget-ms", options.budget_ms, "sampling time per row")
@@ -209,13 +221,15 @@ Options parse_options(int argc, char** argv) {
   CLI::App app("Measures collectives and point-to-point (" + Backend::library() + ")", "esp-bench");
   app.add_option("mode", mode,
                  "ops: time operations; floors: what the machine allows (no launcher); memory: "
-                 "resident memory; idle: CPU of waiting ranks; init: start and stop only; calls: "
+                 "resident memory, after the collectives of --op; idle: CPU of waiting ranks; "
+                 "init: start and stop only; calls: "
                  "plain calls for an instruction counter; sockets: a plain socket between two "
                  "ranks; peers: first and later exchanges with every rank, memory per peer")
       ->check(CLI::IsMember(kModes));
   app.add_option("--op", ops,
-                 "operations, as bcast,barrier; those of one side (put, get, fetch-add, am) are "
-                 "Espalier only, and measured only if named")
+                 "operations, as bcast,barrier; only if named: allgather, allgatherv, alltoall, "
+                 "alltoallv, scan, exscan, and those of one side (put, get, fetch-add, am), which "
+                 "are Espalier only")
       ->delimiter(',')
       ->check(CLI::IsMember(all_ops()));
   app.add_option("--root", root, "rank, or `rotate`: another root every call");
@@ -252,9 +266,12 @@ Options parse_options(int argc, char** argv) {
   }
   options.alloc_library = alloc == "esp";
   options.table = !quiet;
-  if (sweep) fill_for_sweep(axes);
-  options.choices = product_of(axes);
   apply_defaults(options);
+  const auto has_trees = [](OpKind kind) { return kind <= OpKind::kAllreduce; };
+  if (sweep) {
+    fill_for_sweep(axes, std::any_of(options.ops.begin(), options.ops.end(), has_trees));
+  }
+  options.choices = product_of(axes);
   check_sizes(options);
   return options;
 }

@@ -19,6 +19,12 @@ enum class OpKind {
   kBcast,
   kReduce,
   kAllreduce,
+  kAllgather,
+  kAllgatherv,
+  kAlltoall,
+  kAlltoallv,
+  kScan,
+  kExscan,
   kLatency,
   kBandwidth,
   // By rank 0 on rank 1 (operation_one_sided.cpp):
@@ -36,6 +42,17 @@ const char* op_name(OpKind kind);
 inline bool is_one_sided(OpKind kind) {
   return kind >= OpKind::kPutLatency;
 }
+// Between ranks 0 and 1.
+inline bool is_pair(OpKind kind) {
+  return kind >= OpKind::kLatency;
+}
+// The output has a block for each rank, and the input, too.
+inline bool has_blocks(OpKind kind) {
+  return kind >= OpKind::kAllgather && kind <= OpKind::kAlltoallv;
+}
+inline bool sends_blocks(OpKind kind) {
+  return kind == OpKind::kAlltoall || kind == OpKind::kAlltoallv;
+}
 inline bool is_fetch_add(OpKind kind) {
   return kind == OpKind::kFetchAddLatency || kind == OpKind::kFetchAddRate;
 }
@@ -46,8 +63,9 @@ inline bool is_message(OpKind kind) {
 struct Options {
   Mode mode = Mode::kOps;
   std::vector<OpKind> ops;
-  std::vector<std::size_t> sizes;  // bytes per rank, multiples of sizeof(float)
-  double budget_ms = 200.0;        // sampling time per row
+  // Bytes of a message, of each block where there are several; multiples of sizeof(float).
+  std::vector<std::size_t> sizes;
+  double budget_ms = 200.0;  // sampling time per row
   std::size_t samples_min = 5;
   std::size_t samples_max = 1000;
   std::size_t batch_max = 256;

@@ -24,11 +24,11 @@ std::vector<double> gather(Backend& backend, double mine) {
   return all;
 }
 
-void use(Backend& backend, std::size_t bytes) {
+void use(Backend& backend, std::size_t bytes, const std::vector<OpKind>& ops) {
   Options options;
   options.ring_bytes = bytes;
-  for (const OpKind kind :
-       {OpKind::kBarrier, OpKind::kBcast, OpKind::kReduce, OpKind::kAllreduce}) {
+  for (const OpKind kind : ops) {
+    if (is_pair(kind)) continue;
     Operation operation(backend, kind, bytes, options);
     operation.run(std::min<std::size_t>(operation.slots(), 4));
   }
@@ -43,22 +43,22 @@ double proportional_kib() {
 
 }  // namespace
 
-nlohmann::json measure_memory(Backend& backend, double before_kib, bool table) {
+nlohmann::json measure_memory(Backend& backend, double before_kib, const Options& options) {
   struct Stage {
     const char* name;
     double rss_kib, pss_kib;
   };
   std::vector<Stage> stages = {{"before", before_kib, 0.0}};
   stages.push_back({"joined", resident_kib(), proportional_kib()});
-  use(backend, 8);
+  use(backend, 8, options.ops);
   stages.push_back({"after 8 B", resident_kib(), proportional_kib()});
-  use(backend, std::size_t{1} << 20);
+  use(backend, std::size_t{1} << 20, options.ops);
   stages.push_back({"after 1 MiB", resident_kib(), proportional_kib()});
   nlohmann::json json = nlohmann::json::array();
   for (const Stage& stage : stages) {
     const auto rss = gather(backend, stage.rss_kib), pss = gather(backend, stage.pss_kib);
     json.push_back({{"stage", stage.name}, {"rss_kib", rss}, {"pss_kib", pss}});
-    if (!table || backend.rank() != 0) continue;
+    if (!options.table || backend.rank() != 0) continue;
     const auto [least, most] = std::minmax_element(rss.begin(), rss.end());
     fmt::print("{:<12} resident {:>8.0f} .. {:>8.0f} KiB per rank, proportional share {:>8.0f}\n",
                stage.name, *least, *most, *std::max_element(pss.begin(), pss.end()));

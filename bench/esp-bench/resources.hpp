@@ -10,8 +10,8 @@
 namespace espalier::bench {
 
 // Resident set of every rank, KiB: before joining the job, after joining, after small calls of
-// every operation, after large ones. `before_kib` is this process's reading before open().
-nlohmann::json measure_memory(Backend& backend, double before_kib, bool table);
+// every collective in --op, after large ones. `before_kib` is this process's reading before open().
+nlohmann::json measure_memory(Backend& backend, double before_kib, const Options& options);
 
 // The last rank sleeps for --seconds; the others wait for it in a barrier. CPU time of the waiters.
 nlohmann::json measure_idle(Backend& backend, const Options& options);

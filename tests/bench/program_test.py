@@ -56,6 +56,15 @@ class Program(unittest.TestCase):
     def test_more_ranks_than_cores_and_an_odd_size(self):
         self.check_rows(self.json("--bytes", "4,100,20K", ranks=3), self.ALL_OPS)
 
+    GATHERS = {"allgather", "allgatherv", "alltoall", "alltoallv", "scan", "exscan"}
+
+    def test_gathers_and_scans(self):
+        ops = ["--op", ",".join(self.GATHERS), "--bytes", "4,100,20K"]
+        for ranks in (1, 2, 3):
+            result = self.json(*ops, ranks=ranks)
+            self.check_rows(result, self.GATHERS)
+            self.assertEqual(len(result["rows"]), 6 * 3)
+
     def test_other_and_rotating_roots(self):
         ops = ["--op", "bcast,reduce"]
         self.check_rows(self.json("--root", "1", *ops), {"bcast", "reduce"})
@@ -82,6 +91,14 @@ class Program(unittest.TestCase):
             self.assertEqual(len(stage["rss_kib"]), 2)
             self.assertGreater(min(stage["rss_kib"]), 0)
 
+    @unittest.skipIf(LIBRARY != known.OURS, "of others it is hardly more than they have at first")
+    def test_memory_after_named_operations(self):
+        def grown(op):
+            stages = self.json("memory", "--op", op)["memory"]
+            return max(stages[-1]["rss_kib"]) - max(stages[1]["rss_kib"])
+
+        self.assertGreater(grown("alltoall"), grown("barrier") + 1024)
+
     def test_idle(self):
         idle = self.json("idle")["idle"]
         self.assertEqual(idle["sleeper"], 1)
@@ -93,7 +110,7 @@ class Program(unittest.TestCase):
 
     def test_wrong_options_are_explained(self):
         self.assertIn("multiples of 4", self.refused("--bytes", "7"))
-        self.assertIn("allreduce", self.refused("--op", "alltoall"))
+        self.assertIn("allreduce", self.refused("--op", "gather"))
         self.assertIn("--root", self.refused("--root", "first"))
         self.assertIn("--bogus", self.refused("--bogus"))
         self.assertIn("floors", self.refused("flors"))
@@ -124,9 +141,35 @@ class Program(unittest.TestCase):
                          {"tree chain segment=4096", "tree binomial segment=4096"})  # fmt: skip
         self.check_rows(result, {"bcast"})
 
+    @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
+    def test_choices_of_gathers(self):
+        algorithms = {
+            "allgather": {"publish", "ring", "bruck"},
+            "allgatherv": {"publish", "ring", "bruck"},
+            "alltoall": {"ring", "bruck", "one-factor"},
+            "alltoallv": {"ring", "one-factor"},
+            "scan": {"ring", "doubling"},
+            "exscan": {"ring", "doubling"},
+        }
+        every = sorted(set().union(*algorithms.values(), {"xor"}))
+        # Partners at powers of two are for teams of 2^n members.
+        for ranks, more in ((3, {}), (4, {"allgather": {"doubling"}, "allgatherv": {"doubling"},
+                                          "alltoall": {"xor"}, "alltoallv": {"xor"}})):  # fmt: skip
+            rows = self.json("--op", ",".join(algorithms), "--bytes", "1000", "--algorithm",
+                             ",".join(every), ranks=ranks)["rows"]  # fmt: skip
+            for op, known_ones in algorithms.items():
+                mine = [row for row in rows if row["op"] == op]
+                self.assertEqual(len(mine), len(every))
+                self.assertEqual({row["choice"] for row in mine if not row["refusal"]},
+                                 known_ones | more.get(op, set()), op)  # fmt: skip
+            for row in rows:
+                self.assertTrue(row["refusal"] or row["correct"], row)
+
     @unittest.skipIf(LIBRARY != known.OURS, "esp_alloc is Espalier's own")
     def test_buffers_of_the_library(self):
         self.check_rows(self.json("--alloc", "esp"), self.ALL_OPS)
+        ops = ["--op", ",".join(self.GATHERS), "--bytes", "100,20K"]
+        self.check_rows(self.json("--alloc", "esp", *ops, ranks=3), self.GATHERS)
 
     ONE_SIDED = {"put-latency", "put-bandwidth", "get-latency", "get-bandwidth",
                  "fetch-add-latency", "fetch-add-rate", "am-latency", "am-rate"}  # fmt: skip
