@@ -77,6 +77,7 @@ class Experiment {
     up_and_down();
     multicast_paper();
     copies();
+    for (const Count bytes : {Count{8}, Count{65536}}) gathers(bytes);
     return std::move(rows_);
   }
 
@@ -252,6 +253,44 @@ class Experiment {
              p == 48 ? kModel : kShown,
              p == 48 ? "" : "the first reader copies all that is there before it forwards any"});
       }
+    }
+  }
+
+  double gather(Collective collective, esp_algorithm algorithm, Count ranks, Count bytes) const {
+    sim::Operation operation;
+    operation.collective = collective;
+    operation.bytes = bytes;
+    operation.options.algorithm = algorithm;
+    operation.options.segment_bytes = Count{1} << 30;  // one per message
+    return simulate(operation, ranks);
+  }
+
+  // The formulas know no copies inside a rank; here those are added that nothing hides.
+  void gathers(Count bytes) {
+    const auto size = static_cast<double>(bytes);
+    const double copy = size * flat_.reduce_ns_per_byte;
+    for (const Count p : {2, 16, 64}) {
+      const auto all = static_cast<double>(p);
+      add({"allgather, ring, own block", "Kowalewski, 4.4", p, bytes, 1,
+           forms::ring_allgather(model_, p, size) + copy,
+           gather(Collective::kAllgather, ESP_ALGORITHM_RING, p, bytes), kExact, ""});
+      add({"allgather, doubling, own block", "log2 p messages", p, bytes, 1,
+           forms::bruck_allgather(model_, p, size) + copy,
+           gather(Collective::kAllgather, ESP_ALGORITHM_DOUBLING, p, bytes), kExact, ""});
+      add({"allgather, Bruck, all blocks twice", "log2 p messages", p, bytes, 1,
+           forms::bruck_allgather(model_, p, size) + (all + 1) * copy,
+           gather(Collective::kAllgather, ESP_ALGORITHM_BRUCK, p, bytes), kExact, ""});
+      const double pairs = gather(Collective::kAlltoall, ESP_ALGORITHM_ONE_FACTOR, p, bytes);
+      add({"alltoall, one-factor", "Kowalewski, 5.3.3", p, bytes, 1,
+           forms::direct_alltoall(model_, p, size), pairs, kShown,
+           "one step does not wait for another"});
+      add({"alltoall, steps overlapped", "overlapped_alltoall", p, bytes, 1,
+           forms::overlapped_alltoall(model_, p, size), pairs, bytes > 8 ? kModel : kShown,
+           bytes > 8 ? "" : "the first message's latency hides behind sends"});
+      add({"alltoall, Bruck", "Kowalewski (4.7)", p, bytes, 1,
+           forms::bruck_alltoall(model_, p, 2, size),
+           gather(Collective::kAlltoall, ESP_ALGORITHM_BRUCK, p, bytes), kShown,
+           "without its local copies"});
     }
   }
 

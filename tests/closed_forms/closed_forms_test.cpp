@@ -100,22 +100,24 @@ TEST(Barriers, UpAndDown) {
   EXPECT_EQ(binomial_reduce_one_pass(kModel, 8, 300, 0.5), 3 * 1500 + (2 + 3 + 4) * 150);
 }
 
-TEST(NotYet, ScatterAndAllgather) {
+TEST(Gathers, ScatterAndAllgather) {
   EXPECT_EQ(binomial_scatter(kModel, 8, 10), 3 * 1200 + 70);
   EXPECT_EQ(ring_allgather(kModel, 8, 300), 7 * 1500);
   EXPECT_EQ(bruck_allgather(kModel, 8, 10), 3 * 1200 + 70);
   EXPECT_EQ(bruck_allgather(kModel, 13, 10), 4 * 1200 + 120);
 }
 
-TEST(NotYet, Alltoall) {
+TEST(Gathers, Alltoall) {
   EXPECT_EQ(direct_alltoall(kModel, 8, 300), 7 * 1500);
+  EXPECT_EQ(overlapped_alltoall(kModel, 8, 300), 1500 + 6 * 300);
+  EXPECT_EQ(overlapped_alltoall(kModel, 8, 10), 1210 + 6 * 200) << "two overheads of 100";
   EXPECT_EQ(bruck_alltoall(kModel, 8, 2, 10), 3 * (1200 + 4 * 10));
   EXPECT_EQ(bruck_alltoall(kModel, 9, 3, 10), 2 * 2 * (1200 + 3 * 10));
   EXPECT_EQ(bruck_alltoall(kModel, 7, 2, 10), 3 * (1200 + 4 * 10));
 }
 
 // In units of (L + 2 o) / G: 0.80 at 8 ranks, 0.647, 0.442, 0.321 at 16, 64, 256.
-TEST(NotYet, AlltoallCrossover) {
+TEST(Gathers, AlltoallCrossover) {
   const double unit = 1200;
   EXPECT_NEAR(alltoall_crossover_bytes(kModel, 8) / unit, 0.80, 0.001);
   EXPECT_NEAR(alltoall_crossover_bytes(kModel, 16) / unit, 0.647, 0.001);

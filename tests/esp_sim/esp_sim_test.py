@@ -55,6 +55,7 @@ def test_bad_arguments():
     fails("--svg needs an option with several numbers", "--svg", "-", "--variant", "event,waitall",
           *SMALL)
     fails("spread", "--algorithm", "spread", "--op", "bcast", *SMALL, code=1)
+    fails("--op", "--op", "gather")
 
 
 def test_bad_files():
@@ -201,6 +202,156 @@ def test_goal():
     assert ranks["0"] == ("l1: send 1000b to 4 tag 0\nl2: send 1000b to 2 tag 0\n"
                           "l3: send 1000b to 1 tag 0\n")
     assert ranks["6"] == "l1: recv 1000b from 4 tag 0\nl2: send 1000b to 7 tag 0\nl2 requires l1\n"
+
+
+ALGORITHMS = {"allgather": ["publish", "ring", "bruck", "doubling"],
+              "allgatherv": ["publish", "ring", "bruck", "doubling"],
+              "alltoall": ["ring", "one-factor", "xor", "bruck"],
+              "alltoallv": ["ring", "one-factor", "xor"],
+              "scan": ["ring", "doubling"], "exscan": ["ring", "doubling"]}
+
+
+def needs_power_of_two(op, algorithm):
+    return algorithm == "xor" or (algorithm == "doubling" and "scan" not in op)
+
+
+def test_gathers():
+    # Every result is checked by the program itself.
+    for op, algorithms in ALGORITHMS.items():
+        for algorithm in algorithms:
+            ranks = "1,2,8" if needs_power_of_two(op, algorithm) else "1,2,7,8"
+            for machine in ("flat", "cori"):
+                done = sim("--op", op, "--algorithm", algorithm, "--ranks", ranks, "--bytes",
+                           "0,8,1000,64K", "--segment", "4K", "--machine", machine, "--quiet",
+                           "--csv", "-")
+                rows = list(csv.DictReader(io.StringIO(done.stdout)))
+                assert {row["operation"] for row in rows} == {op}, rows
+                assert len(rows) == 4 * len(ranks.split(",")), rows
+    # What has no trees is left to the library where no algorithm is named.
+    done = sim("--op", "bcast,alltoall,exscan", "--ranks", 8, "--bytes", 1000)
+    lines = [line.split()[:2] for line in done.stdout.splitlines()[2:]]
+    assert lines == [["bcast", "tree"], ["alltoall", "auto"], ["exscan", "auto"]], done.stdout
+    fails("alltoallv has no Bruck algorithm", "--op", "alltoallv", "--algorithm", "bruck", code=1)
+    fails("of 2.n members, not of 6", "--op", "alltoall", "--algorithm", "xor", "--ranks", 6,
+          code=1)
+
+
+def test_gathers_have_limits():
+    fails("1024 blocks of that size are more than 64 TiB", "--op", "allgather", "--bytes", "1T",
+          "--ranks", 1024)
+    fails("buffers of Bruck 2, .*, of 1024 ranks, would take more than 4 GiB", "--op", "alltoall",
+          "--algorithm", "bruck", "--bytes", "1M", "--ranks", 1024, code=1)
+
+
+def rounds_of(p, radix=2):
+    count = 0
+    while radix**count < p:
+        count += 1
+    return count
+
+
+def slots_with_digit(p, weight, digit, radix):
+    return len([slot for slot in range(p) if slot // weight % radix == digit])
+
+
+def test_gathers_take_what_their_forms_say():
+    # flat.machine: 1 us, two overheads of 0.2 us, 0.125 ns per byte, of messages and of copies.
+    size = 64 << 10
+    copy = size / 8
+
+    def message(blocks=1):
+        return 1000 + 400 + blocks * copy
+
+    def in_a_row(messages):  # of one sender, one after the other
+        return message() + (messages - 1) * copy
+
+    def bruck(p):
+        blocks = [slots_with_digit(p, 2**k, 1, 2) for k in range(rounds_of(p))]
+        return p * copy + sum(message(n) + 2 * n * copy for n in blocks)
+
+    def direct(rounds):  # the own block is copied after the first send
+        return in_a_row(rounds) + (200 if rounds > 1 else 0)
+
+    forms = {
+        ("allgather", "publish"): lambda p: copy + in_a_row(p - 1),
+        ("allgather", "ring"): lambda p: copy + (p - 1) * message(),
+        ("allgather", "bruck"): lambda p: copy + sum(
+            message(min(2**k, p - 2**k)) for k in range(rounds_of(p))) + p * copy,
+        ("allgather", "doubling"): lambda p: copy + sum(
+            message(2**k) for k in range(rounds_of(p))),
+        ("alltoall", "ring"): lambda p: direct(p - 1),
+        # With an odd number of ranks one is idle in each of p rounds.
+        ("alltoall", "one-factor"): lambda p: direct(p - 1 + p % 2),
+        ("alltoall", "xor"): lambda p: direct(p - 1),
+        ("alltoall", "bruck"): bruck,
+        ("scan", "ring"): lambda p: copy + (p - 1) * (message() + 2 * copy),
+        ("exscan", "ring"): lambda p: (p - 1) * (message() + 2 * copy) - copy,
+    }
+    for (op, algorithm), form in forms.items():
+        sizes = (2, 4, 8, 16) if needs_power_of_two(op, algorithm) else (2, 4, 7, 8, 13, 16)
+        text = sim("--machine", "flat", "--op", op, "--algorithm", algorithm, "--bytes", size,
+                   "--segment", "1G", "--ranks", ",".join(map(str, sizes)), "--quiet", "--csv",
+                   "-").stdout
+        took = {int(row["ranks"]): int(row["makespan_ns"])
+                for row in csv.DictReader(io.StringIO(text))}
+        assert took == {p: form(p) for p in sizes}, (op, algorithm, took,
+                                                     {p: form(p) for p in sizes})
+
+
+def test_gathers_wait_for_as_many_messages_as_their_forms_say():
+    forms = {("allgather", "publish"): lambda p: 1, ("allgather", "ring"): lambda p: p - 1,
+             ("allgather", "bruck"): rounds_of, ("allgather", "doubling"): rounds_of,
+             ("alltoall", "ring"): lambda p: 1, ("alltoall", "bruck"): rounds_of,
+             ("scan", "ring"): lambda p: p - 1, ("scan", "doubling"): rounds_of,
+             ("exscan", "ring"): lambda p: p - 1}
+    for (op, algorithm), form in forms.items():
+        # The last round of other sizes does not always need the one before.
+        for p in (2, 8, 16) if form is rounds_of else (2, 5, 8, 13):
+            text = sim("--machine", "flat", "--op", op, "--algorithm", algorithm, "--bytes", "4K",
+                       "--segment", "1G", "--ranks", p, "--explain").stdout
+            transfers = re.search(r"^critical path: (\d+) transfers", text, re.M).group(1)
+            assert int(transfers) == form(p), (op, algorithm, p, text)
+
+
+def sends_of(op, algorithm, p, radix=2):
+    """By rank, the bytes of each message that it sends."""
+    text = sim("--goal", "-", "--quiet", "--op", op, "--algorithm", algorithm, "--ranks", p,
+               "--bytes", 1000, "--radix", radix).stdout
+    blocks = re.findall(r"^rank \d+ \{\n(.*?)\}$", text, re.M | re.S)
+    assert len(blocks) == p
+    return [[int(size) for size in re.findall(r": send (\d+)b", block)] for block in blocks]
+
+
+def test_gathers_send_what_their_forms_say():
+    def digits(p, radix):
+        return [(radix**k, d) for k in range(rounds_of(p, radix)) for d in range(1, radix)
+                if d * radix**k < p]
+
+    for p in (2, 3, 7, 8, 16):
+        for algorithm in ("publish", "ring"):
+            assert sends_of("allgather", algorithm, p) == [[1000] * (p - 1)] * p
+            if p > 2:  # all but the empty block of the last rank
+                sent = sends_of("allgatherv", algorithm, p)
+                assert sum(map(len, sent)) == (p - 1) * (p - 1), sent
+        for algorithm in ("ring", "one-factor"):
+            assert sends_of("alltoall", algorithm, p) == [[1000] * (p - 1)] * p
+            for rank, sent in enumerate(sends_of("alltoallv", algorithm, p)):
+                own = (2 * rank) % p == 0  # the empty one is its own
+                assert sent == [1000] * (p - 1 if own else p - 2), (p, rank, sent)
+        for radix in (2, 3, 4):
+            sent = sends_of("allgather", "bruck", p, radix)
+            assert sent == [[1000 * min(w, p - d * w) for w, d in digits(p, radix)]] * p, sent
+            assert sum(sent[0]) == 1000 * (p - 1)
+            sent = sends_of("alltoall", "bruck", p, radix)
+            assert sent == [[1000 * slots_with_digit(p, w, d, radix)
+                             for w, d in digits(p, radix)]] * p, sent
+        if p & (p - 1) == 0:
+            sent = sends_of("allgather", "doubling", p)
+            assert sent == [[1000 * 2**k for k in range(rounds_of(p))]] * p, sent
+            assert sends_of("alltoall", "xor", p) == [[1000] * (p - 1)] * p
+        for op in ("scan", "exscan"):
+            assert sends_of(op, "ring", p) == [[1000]] * (p - 1) + [[]]
+            assert sends_of(op, "doubling", p) == [[1000] * rounds_of(p - r) for r in range(p)]
 
 
 def test_progress_bar():

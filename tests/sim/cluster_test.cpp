@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <vector>
+
 #include "tests/harness/sim_world.hpp"
 
 namespace espalier::test {
@@ -89,11 +92,43 @@ TEST(SimCluster, EveryTreeIsRight) {
   }
 }
 
+constexpr Collective kGathers[] = {Collective::kAllgather, Collective::kAllgatherv,
+                                   Collective::kAlltoall,  Collective::kAlltoallv,
+                                   Collective::kScan,      Collective::kExscan};
+
+TEST(SimCluster, EveryGatherIsRight) {
+  for (const Machine& machine :
+       {device_machine(), copy_machine(), pull_machine(), cluster_machine()}) {
+    for (const Collective collective : kGathers) {
+      for (int algorithm = ESP_ALGORITHM_AUTO; algorithm < ESP_ALGORITHM_COUNT; ++algorithm) {
+        const auto chosen = static_cast<esp_algorithm>(algorithm);
+        if (chosen != ESP_ALGORITHM_AUTO && !has_algorithm(collective, chosen)) continue;
+        const bool pairs = chosen == ESP_ALGORITHM_XOR || chosen == ESP_ALGORITHM_DOUBLING;
+        for (const int ranks : {1, 2, pairs ? 8 : 9}) {
+          for (const std::uint64_t bytes : {0U, 401U, 8000U}) {
+            Operation operation = make(collective, bytes, ESP_SHAPE_AUTO, 1024);
+            operation.options.algorithm = chosen;
+            operation.options.radix = ranks == 9 ? 3 : 0;
+            operation.calls = 2;
+            const RunResult result = run(machine, ranks, operation);
+            ASSERT_TRUE(result.ok())
+                << machine.name << ": " << describe(operation, ranks) << ": " << result.failure
+                << result.unfinished << " unfinished, " << result.wrong << " wrong";
+          }
+        }
+      }
+    }
+  }
+}
+
 // Everything virtual is the same whether bytes are moved or not.
 TEST(SimCluster, DataDoNotChangeTime) {
+  std::vector<Collective> all(std::begin(kAll), std::end(kAll));
+  all.insert(all.end(), std::begin(kGathers), std::end(kGathers));
   for (const Machine& machine : {device_machine(), pull_machine(), cluster_machine()}) {
-    for (const Collective collective : kAll) {
-      const Operation operation = make(collective, 300000);
+    for (const Collective collective : all) {
+      const bool blocks = traits_of(collective).output > Extent::kOne;
+      const Operation operation = make(collective, blocks ? 20000 : 300000);
       ClusterOptions options;
       const RunResult with = run(machine, 16, operation, options);
       options.world.carry_data = false;

@@ -1,4 +1,4 @@
-// Golden unseeds: a dozen small simulated jobs, each of another kind, and the hash over everything
+// Golden unseeds: some small simulated jobs, each of another kind, and the hash over everything
 // that happened in them. Every compiler and sanitizer must print the same, and so must every run.
 //
 // A change of engine, plans, simulator or machine files that changes when or in which order
@@ -70,6 +70,15 @@ constexpr Job kJobs[] = {
      "none", "crash=1,heal=100us", 1, 0x73ce214ea9a612b6ULL},
     {"small and flat", "flat", 500, kReduce, 8, kTree, ESP_SHAPE_KARY, kNoLevels, kEvent,
      "uniform:1000hz:0-20us", "none", 5, 0xc1a0dd08af8ab0bdULL},
+    {"allgather in a ring", "cori", 40, Collective::kAllgather, 20'000, ESP_ALGORITHM_RING,
+     ESP_SHAPE_AUTO, kNoLevels, kEvent, "fixed:1000hz:25us", "none", 2, 0xe878df71cfb95637ULL},
+    {"alltoall in rounds", "supermuc-ng", 96, Collective::kAlltoall, 1'000, ESP_ALGORITHM_BRUCK,
+     ESP_SHAPE_AUTO, kNoLevels, kEvent, "none", "none", 2, 0xfaa856b5d2f16b00ULL},
+    {"uneven blocks", "psg", 24, Collective::kAlltoallv, 40'000, ESP_ALGORITHM_ONE_FACTOR,
+     ESP_SHAPE_AUTO, kNoLevels, kEvent, "none", "retry=0.1,delay=0.1:20us", 2,
+     0x01afc59bc6b58c58ULL},
+    {"scan", "stampede2", 96, Collective::kExscan, 65'536, ESP_ALGORITHM_DOUBLING, ESP_SHAPE_AUTO,
+     kNoLevels, kEvent, "uniform:1000hz:0-20us", "none", 2, 0x0cca2dbdd0ce3690ULL},
 };
 
 sim::RunResult run(const Job& job, std::uint64_t seed) {

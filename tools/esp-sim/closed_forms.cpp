@@ -132,6 +132,11 @@ double direct_alltoall(const LogGP& model, std::uint64_t ranks, double bytes) no
   return number(ranks - 1) * model.message(bytes);
 }
 
+double overlapped_alltoall(const LogGP& m, std::uint64_t ranks, double bytes) noexcept {
+  const double pace = std::max({2 * m.overhead, m.gap, bytes * m.per_byte});
+  return ranks < 2 ? 0 : m.message(bytes) + number(ranks - 2) * pace;
+}
+
 double alltoall_crossover_bytes(const LogGP& model, std::uint64_t ranks) noexcept {
   const double rounds = ceil_log(ranks, 2);
   const double blocks = number((ranks + 1) / 2);

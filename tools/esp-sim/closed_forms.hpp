@@ -93,20 +93,23 @@ double binomial_reduce(const LogGP& model, std::uint64_t ranks, double bytes,
 double binomial_reduce_one_pass(const LogGP& model, std::uint64_t ranks, double bytes,
                                 double combine_per_byte) noexcept;
 
-// --- Operations that the library does not have yet: formulas only ---
+// --- Allgather and alltoall of s bytes per rank and block; without local copies ---
 
-// [K] (4.4): ceil(log2 p) (L + 2 o) + s G (p - 1); s: bytes per rank.
+// [K] (4.4): ceil(log2 p) (L + 2 o) + s G (p - 1). The library has no scatter yet.
 double binomial_scatter(const LogGP& model, std::uint64_t ranks, double bytes) noexcept;
-// [K] section 4.4: (p - 1) (L + 2 o + s G).
+// [K] section 4.4: (p - 1) (L + 2 o + s G). Exact.
 double ring_allgather(const LogGP& model, std::uint64_t ranks, double bytes) noexcept;
-// Recursive doubling (p a power of two) and Bruck: ceil(log2 p) (L + 2 o) + (p - 1) s G.
+// Recursive doubling (p a power of two) and Bruck: ceil(log2 p) (L + 2 o) + (p - 1) s G. Exact.
 double bruck_allgather(const LogGP& model, std::uint64_t ranks, double bytes) noexcept;
-// [K] (4.7) without its local copies: ceil(log_k p) (k - 1) (L + 2 o + ceil(p / k) s G).
+// [K] (4.7): ceil(log_k p) (k - 1) (L + 2 o + ceil(p / k) s G).
 double bruck_alltoall(const LogGP& model, std::uint64_t ranks, std::uint64_t k,
                       double bytes) noexcept;
-// [K] section 5.3.3: (p - 1) (L + 2 o + s G).
+// [K] section 5.3.3: (p - 1) (L + 2 o + s G): one step after the other.
 double direct_alltoall(const LogGP& model, std::uint64_t ranks, double bytes) noexcept;
-// The block size at which the two of them are equal, for k = 2. Below it Bruck is faster.
+// The same where steps overlap, as far as card and processor let them.
+double overlapped_alltoall(const LogGP& model, std::uint64_t ranks, double bytes) noexcept;
+// The block size at which Bruck and steps one after the other are equal, for k = 2. Below it Bruck
+// is faster.
 double alltoall_crossover_bytes(const LogGP& model, std::uint64_t ranks) noexcept;
 
 // --- Broadcast by ring, k-nomial tree and multicast: [C], table of models ---
@@ -161,7 +164,7 @@ double hierarchical_bcast(const LogGP& network, const CopyModel& node, std::uint
                           std::uint64_t height, std::uint64_t ranks_per_node,
                           std::uint64_t segments, double bytes) noexcept;
 // [M] section 4.4.3: copies that cross between NUMA nodes in a ring allgather of N nodes of P
-// ranks. The library has no allgather yet.
+// ranks.
 std::uint64_t ring_allgather_remote_reads(std::uint64_t links, std::uint64_t numa_nodes,
                                           std::uint64_t ranks_per_numa_node) noexcept;
 

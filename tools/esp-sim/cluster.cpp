@@ -1,23 +1,18 @@
 #include "tools/esp-sim/cluster.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "coll/engine/engine.hpp"
 #include "coll/team/watch.hpp"
-#include "core/kernels/isa.hpp"
 #include "net/sim/sim_wire.hpp"
+#include "tools/esp-sim/buffers.hpp"
 
 namespace espalier::sim {
 namespace {
 
 // A rank that has found nothing for so long looks whether somebody died, as Worker's waits do.
 constexpr std::uint64_t kLookAfterNs = 20'000'000;
-
-void combine_nothing(void*, const void* const*, std::size_t, std::size_t) {}
 
 class WorldLiveness final : public Liveness {
  public:
@@ -36,105 +31,6 @@ std::size_t index(Rank rank) noexcept {
 }
 
 }  // namespace
-
-// The memory that the ranks of an operation use, and what must be in it.
-class Cluster::Buffers {
- public:
-  Buffers(const Operation& operation, std::uint32_t ranks, bool carry)
-      : operation_(operation),
-        ranks_(ranks),
-        element_bytes_(operation.bytes % 8 == 0 && reduces() ? 8 : 1) {
-    if (carry) {
-      memory_.resize(ranks);
-      for (std::uint32_t r = 0; r < ranks; ++r) fill(r);
-    } else {
-      size_ = std::max<std::uint64_t>(operation.bytes, 1);
-      shared_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      ESP_ASSERT(shared_ != MAP_FAILED);
-    }
-  }
-  ~Buffers() {
-    if (shared_ != nullptr) ::munmap(shared_, size_);
-  }
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
-
-  Call call(Rank rank) {
-    Call call;
-    call.collective = operation_.collective;
-    call.root = operation_.root;
-    call.options = operation_.options;
-    call.type = element_bytes_ == 8 ? ESP_UINT64 : ESP_UINT8;
-    call.element_bytes = element_bytes_;
-    call.count = operation_.bytes / element_bytes_;
-    call.input = shared_;
-    call.output = shared_;
-    if (reduces()) {
-      call.combiner = Combiner(
-          shared_ != nullptr ? combine_nothing : combine_kernel_for(best_isa(), ESP_SUM, call.type),
-          call.type);
-    }
-    if (shared_ == nullptr) {
-      call.input = memory_[index(rank)].input.data();
-      call.output = memory_[index(rank)].output.data();
-    }
-    return call;
-  }
-
-  bool right(Rank rank) const {
-    if (shared_ != nullptr || operation_.collective == Collective::kBarrier) return true;
-    if (operation_.collective == Collective::kReduce && rank != operation_.root) return true;
-    const Memory& memory = memory_[index(rank)];
-    std::vector<std::byte> expected(operation_.bytes);
-    write(expected, [&](std::uint64_t i) { return result(i); });
-    return memory.output == expected;
-  }
-
- private:
-  struct Memory {
-    std::vector<std::byte> input, output;
-  };
-
-  bool reduces() const noexcept {
-    return operation_.collective == Collective::kReduce ||
-           operation_.collective == Collective::kAllreduce;
-  }
-  static std::uint64_t contribution(std::uint64_t rank, std::uint64_t i) noexcept {
-    return (rank + 1) * (i % 251 + 1);
-  }
-  // Sums wrap alike in every width.
-  std::uint64_t result(std::uint64_t i) const noexcept {
-    if (!reduces()) return contribution(static_cast<std::uint64_t>(operation_.root), i);
-    const std::uint64_t n = ranks_;
-    return n * (n + 1) / 2 * (i % 251 + 1);
-  }
-  template <typename Value>
-  void write(std::vector<std::byte>& to, Value&& value) const {
-    for (std::uint64_t i = 0; i < operation_.bytes / element_bytes_; ++i) {
-      const std::uint64_t v = value(i);
-      std::memcpy(to.data() + i * element_bytes_, &v, element_bytes_);  // little-endian
-    }
-  }
-  void fill(std::uint32_t rank) {
-    Memory& memory = memory_[rank];
-    memory.output.resize(operation_.bytes, std::byte{0xee});
-    const auto mine = [&](std::uint64_t i) { return contribution(rank, i); };
-    if (reduces()) {
-      memory.input.resize(operation_.bytes);
-      write(memory.input, mine);
-    } else if (static_cast<Rank>(rank) == operation_.root) {
-      write(memory.output, mine);
-    }
-  }
-
-  const Operation operation_;
-  const std::uint32_t ranks_;
-  const std::uint32_t element_bytes_;
-  std::vector<Memory> memory_;  // with data
-  void* shared_ = nullptr;      // without
-  std::uint64_t size_ = 0;
-};
 
 struct Cluster::Node {
   Node(Cluster& cluster_, Rank rank_)

@@ -21,21 +21,15 @@
 #include "core/counters.hpp"
 #include "core/trace.hpp"
 #include "net/sim/world.hpp"
+#include "tools/esp-sim/operation.hpp"
 
 namespace espalier::sim {
+
+class Buffers;
 
 struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
-};
-
-struct Operation {
-  Collective collective = Collective::kBcast;
-  std::uint64_t bytes = 0;  // of the message; reductions sum 8-byte integers where that divides it
-  std::int32_t root = 0;
-  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
-  // Calls, back to back: a rank enters the next one as soon as it is done with the one before.
-  std::uint32_t calls = 1;
 };
 
 struct RunResult {
@@ -75,7 +69,6 @@ class Cluster {
 
  private:
   struct Node;
-  class Buffers;
 
   static void on_turn(void* cluster, Rank rank);
   static void on_finish(void* context, Status status) noexcept;

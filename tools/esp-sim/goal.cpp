@@ -45,7 +45,11 @@ class Labels {
 class RankBlock {
  public:
   RankBlock(const Plan& plan, double reduce_ns_per_byte, std::ostream& out)
-      : plan_(plan), labels_(plan), reduce_ns_per_byte_(reduce_ns_per_byte), out_(out) {}
+      : plan_(plan),
+        labels_(plan),
+        tags_(tags_of(plan.layout(espalier::Place::kOutput))),
+        reduce_ns_per_byte_(reduce_ns_per_byte),
+        out_(out) {}
 
   void write() {
     fmt::print(out_, "rank {} {{\n", plan_.rank);
@@ -56,6 +60,17 @@ class RankBlock {
   }
 
  private:
+  // Tags of a channel, of all blocks. Equal on all ranks, as layouts of the output are, but for
+  // those of an alltoallv, which has one channel.
+  std::uint64_t tags_of(const espalier::Layout& output) const {
+    if (output.kind != espalier::Layout::Kind::kCounts) {
+      return std::uint64_t{output.blocks} * std::max(1U, plan_.pieces_of(output.length(0)));
+    }
+    std::uint64_t pieces = 0;
+    for (std::uint32_t b = 0; b < output.blocks; ++b) pieces += plan_.pieces_of(output.length(b));
+    return pieces;
+  }
+
   template <typename Visit>
   void for_each_index(Visit visit) {
     for (std::size_t v = 0; v < plan_.vertices.size(); ++v) {
@@ -67,14 +82,10 @@ class RankBlock {
     const Vertex& vertex = plan_.vertices[v];
     const std::uint64_t bytes = plan_.length_elements(vertex, i) * plan_.element_bytes;
     const std::uint64_t size = std::max<std::uint64_t>(bytes, 1);
-    // Equal on all ranks, as layouts of the output are.
-    const espalier::Layout& output = plan_.layout(espalier::Place::kOutput);
-    const std::uint64_t pieces = std::max(1U, plan_.pieces_of(output.length(0)));
-    const std::uint64_t tags = output.blocks * pieces;
-    const std::uint64_t tag = vertex.channel * tags + plan_.position(vertex, i).ordinal;
+    const std::uint64_t tag = vertex.channel * tags_ + plan_.position(vertex, i).ordinal;
     std::uint64_t label = labels_.first(v, i);
     if (vertex.skips_empty && (bytes == 0 || plan_.peer(vertex, i) == plan_.rank)) {
-      fmt::print(out_, "l{}: calc 0\n", label);
+      while (label <= labels_.last(v, i)) fmt::print(out_, "l{}: calc 0\n", label++);
       return;
     }
     switch (vertex.action) {
@@ -131,6 +142,7 @@ class RankBlock {
 
   const Plan& plan_;
   Labels labels_;
+  std::uint64_t tags_;
   double reduce_ns_per_byte_;
   std::ostream& out_;
 };
@@ -142,11 +154,16 @@ void write_goal_rank(const Plan& plan, double reduce_ns_per_byte, std::ostream& 
 }
 
 espalier::Outcome write_goal(const espalier::PlanRequest& request, double reduce_ns_per_byte,
-                             std::ostream& out) {
+                             std::ostream& out, const espalier::sim::UnevenBlocks& blocks) {
   fmt::print(out, "num_ranks {}\n", request.size);
   espalier::PlanRequest own = request;
   for (own.rank = 0; own.rank < request.size; ++own.rank) {
-    const auto plan = espalier::make_plan(own);
+    auto plan = espalier::make_plan(own);
+    espalier::Binding binding;
+    if (plan && plan.value().irregular) {
+      const espalier::BlockArrays arrays = blocks.arrays(own.rank);
+      plan = espalier::bound(plan.value(), arrays, arrays, binding);
+    }
     if (!plan) return plan.error();
     fmt::print(out, "\n");
     write_goal_rank(plan.value(), reduce_ns_per_byte, out);

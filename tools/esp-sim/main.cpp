@@ -63,7 +63,8 @@ Outcome write_goal_file(const Options& options, Machines& machines) {
     if (!machine) return machine.error();
     const auto request = request_of(*machine.value(), scenario);
     if (!request) return request.error();
-    return write_goal(request.value(), machine.value()->reduce_ns_per_byte, out);
+    return write_goal(request.value(), machine.value()->reduce_ns_per_byte, out,
+                      {operation_of(scenario), scenario.ranks});
   });
 }
 

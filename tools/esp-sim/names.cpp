@@ -30,7 +30,13 @@ const std::vector<std::string>& placement_names() {
   return names;
 }
 const std::vector<std::string>& operation_names() {
-  static const std::vector<std::string> names = {"barrier", "bcast", "reduce", "allreduce"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (std::size_t c = 0; c < espalier::kCollectives; ++c) {
+      all.emplace_back(collective_name(static_cast<espalier::Collective>(c)));
+    }
+    return all;
+  }();
   return names;
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t kRanksMax = 1u << 24;
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 40;
+constexpr std::uint64_t kAllBlocksMax = std::uint64_t{1} << 46;
 constexpr std::size_t kSeedsMax = 100'000;
 
 // All but the short path, which has no plan: it is a board in the memory of one node.
@@ -27,7 +28,8 @@ std::vector<std::string> simulated_algorithms() {
 // The values given for each quality; all combinations are run.
 struct Axes {
   std::vector<std::string> machines = {"cori"}, operations = {"bcast"}, placements = {"by-core"};
-  std::vector<std::string> algorithms = {"tree"}, shapes = {"auto"}, variants = {"event"};
+  std::vector<std::string> shapes = {"auto"}, variants = {"event"};
+  std::vector<std::string> algorithms;  // none: trees, where there are any
   std::vector<std::string> noises = {"none"}, levels = {"none"};
   std::vector<std::uint32_t> noise_every = {1};
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
@@ -68,6 +70,17 @@ espalier::sim::NoiseSpec noise_of(const std::string& text) {
   return noise.value();
 }
 
+void choose_algorithms(std::vector<Scenario>& scenarios, const std::vector<std::string>& names) {
+  for (Scenario& scenario : scenarios) {
+    const bool tree = espalier::has_algorithm(scenario.operation, ESP_ALGORITHM_TREE);
+    scenario.options.algorithm = tree ? ESP_ALGORITHM_TREE : ESP_ALGORITHM_AUTO;
+  }
+  if (names.empty()) return;
+  multiply(scenarios, names, [](Scenario& s, const std::string& name) {
+    s.options.algorithm = position<esp_algorithm>(algorithm_names(), name);
+  });
+}
+
 std::vector<Scenario> product_of(const Axes& axes) {
   auto faults = espalier::sim::parse_faults(axes.faults);
   if (!faults) refuse("--faults: " + faults.error().text);
@@ -87,9 +100,7 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.placements, [](Scenario& s, Text v) {
     s.placement = position<espalier::sim::Placement>(placement_names(), v);
   });
-  multiply(all, axes.algorithms, [](Scenario& s, Text v) {
-    s.options.algorithm = position<esp_algorithm>(algorithm_names(), v);
-  });
+  choose_algorithms(all, axes.algorithms);
   multiply(all, axes.shapes,
            [](Scenario& s, Text v) { s.options.shape = position<esp_shape>(shape_names(), v); });
   multiply(all, axes.levels, [](Scenario& s, Text v) {
@@ -130,7 +141,9 @@ void add_operation_options(CLI::App& app, Axes& axes) {
   list(app.add_option("--op", axes.operations)
            ->check(CLI::IsMember(operation_names()))
            ->capture_default_str());
-  list(app.add_option("--bytes", axes.bytes, "message size, as 8,64K,4M")
+  list(app.add_option("--bytes", axes.bytes,
+                      "message size, as 8,64K,4M; of allgather(v) and alltoall(v) that of each "
+                      "rank's block, of which those with a v have an empty one")
            ->transform(CLI::AsSizeValue(false))
            ->check(CLI::Range(std::uint64_t{0}, kBytesMax))
            ->capture_default_str());
@@ -138,15 +151,15 @@ void add_operation_options(CLI::App& app, Axes& axes) {
   app.add_option("--repeat", axes.calls, "calls back to back; times are per call")
       ->check(CLI::Range(1u, 1'000'000u))
       ->group(group);
-  list(app.add_option("--algorithm", axes.algorithms)
-           ->check(CLI::IsMember(simulated_algorithms()))
-           ->capture_default_str());
+  list(app.add_option("--algorithm", axes.algorithms, "tree where there is one, else auto")
+           ->check(CLI::IsMember(simulated_algorithms())));
   list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
   list(app.add_option("--levels", axes.levels,
                       "shape of the levels inside a node, which follow the machine; --shape is "
                       "then that of the tree of nodes")
            ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
-  list(app.add_option("--radix", axes.radices, "of kary and knomial")->check(CLI::Range(1, 1024)));
+  list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
+           ->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
            ->transform(CLI::AsSizeValue(false))
            ->check(CLI::Range(std::uint64_t{0}, kBytesMax)));
@@ -244,6 +257,11 @@ void check(const Options& options) {
   for (const Scenario& scenario : options.scenarios) {
     if (static_cast<std::uint32_t>(scenario.root) >= scenario.ranks) {
       refuse(fmt::format("--root {}: there are {} ranks", scenario.root, scenario.ranks));
+    }
+    const bool is_block = espalier::traits_of(scenario.operation).output > espalier::Extent::kOne;
+    if (is_block && scenario.bytes > kAllBlocksMax / scenario.ranks) {
+      refuse(fmt::format("--bytes {}: {} blocks of that size are more than 64 TiB", scenario.bytes,
+                         scenario.ranks));
     }
     check_faults(scenario);
   }

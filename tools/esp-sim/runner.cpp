@@ -6,13 +6,16 @@
 #include <utility>
 
 #include "coll/plan/choose.hpp"
+#include "tools/esp-sim/buffers.hpp"
 #include "tools/esp-sim/cluster.hpp"
 #include "tools/esp-sim/machine_levels.hpp"
 
 namespace esp_sim {
 namespace {
 
+using espalier::Outcome;
 using espalier::Result;
+using espalier::sim::Buffers;
 using espalier::sim::Cluster;
 using espalier::sim::ClusterOptions;
 using espalier::sim::Machine;
@@ -23,10 +26,8 @@ using espalier::sim::RunResult;
 // Up to so many bytes in all buffers together they are real, and every result is checked.
 constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
 
-bool reduces(const Scenario& scenario) {
-  return scenario.operation == espalier::Collective::kReduce ||
-         scenario.operation == espalier::Collective::kAllreduce;
-}
+// Bytes that copies between blocks of scratch buffers may touch. They happen without data, too.
+constexpr std::uint64_t kScratchBytes = std::uint64_t{4} << 30;
 
 espalier::Tuning tuning_of(const Machine& machine, const Map& map, const Scenario& scenario) {
   espalier::Tuning tuning;
@@ -43,8 +44,28 @@ ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
   options.world.noise = scenario.noise;
   options.world.faults = scenario.faults;
   options.world.eager_segments = scenario.eager;
-  options.world.carry_data = scenario.bytes <= kCheckedBytes / 2 / scenario.ranks;
+  const std::uint64_t bytes = Buffers::bytes_per_rank(operation_of(scenario), scenario.ranks);
+  options.world.carry_data = bytes <= kCheckedBytes / scenario.ranks;
   return options;
+}
+
+Outcome check_scratch(const Machine& machine, const Scenario& scenario) {
+  const auto request = request_of(machine, scenario);
+  if (!request) return request.error();
+  const auto plan = espalier::make_plan(request.value());
+  if (!plan) return plan.error();
+  std::uint64_t bytes = 0;
+  for (std::size_t k = espalier::buffer_of(espalier::Place::kScratch);
+       k < plan.value().layouts.size(); ++k) {
+    const espalier::Layout& layout = plan.value().layouts[k];
+    if (layout.kind == espalier::Layout::Kind::kUniform) bytes += plan.value().buffer_bytes(layout);
+    if (layout.kind == espalier::Layout::Kind::kCounts) bytes += scenario.bytes * scenario.ranks;
+  }
+  if (bytes <= kScratchBytes / scenario.ranks) return espalier::Unit{};
+  return espalier::error(
+      ESP_ERR_ARGUMENT,
+      fmt::format("the buffers of {}, of {} ranks, would take more than 4 GiB of this machine",
+                  plan.value().algorithm, scenario.ranks));
 }
 
 // What must not happen on the machine as it is, and is the expected end of a run with faults.
@@ -75,16 +96,25 @@ Result<const Machine*> Machines::get(const std::string& name) {
   return &loaded_.emplace(name, std::move(machine.value())).first->second;
 }
 
+Operation operation_of(const Scenario& scenario) {
+  return {.collective = scenario.operation,
+          .bytes = scenario.bytes,
+          .root = scenario.root,
+          .options = scenario.options,
+          .calls = scenario.calls};
+}
+
 Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, 1);
   if (!map) return map.error();
+  const Operation operation = operation_of(scenario);
   espalier::PlanRequest base;
-  base.collective = scenario.operation;
+  base.collective = operation.collective;
   base.size = static_cast<std::int32_t>(scenario.ranks);
-  base.root = scenario.root;
-  base.element_bytes = reduces(scenario) && scenario.bytes % 8 == 0 ? 8 : 1;
-  base.elements = scenario.bytes / base.element_bytes;
+  base.root = operation.root;
+  base.element_bytes = operation.element_bytes();
+  base.elements = espalier::sim::call_count(operation, scenario.ranks);
   return espalier::resolve(scenario.options, base, tuning_of(machine, map.value(), scenario));
 }
 
@@ -93,6 +123,7 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
+  if (const Outcome outcome = check_scratch(machine, scenario); !outcome) return outcome.error();
   const auto begin = std::chrono::steady_clock::now();
   ClusterOptions options = cluster_options(scenario, seed);
   options.tuning = tuning_of(machine, map.value(), scenario);
@@ -104,11 +135,7 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
     cluster.world().record(&records->transfers);
     cluster.world().record_work(&records->work);
   }
-  const auto result = cluster.run(Operation{.collective = scenario.operation,
-                                            .bytes = scenario.bytes,
-                                            .root = scenario.root,
-                                            .options = scenario.options,
-                                            .calls = scenario.calls});
+  const auto result = cluster.run(operation_of(scenario));
   if (!result) return result.error();
   Run run{.seed = seed,
           .makespan_ns = result.value().makespan_ns / scenario.calls,

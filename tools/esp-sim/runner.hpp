@@ -10,6 +10,7 @@
 
 #include "core/status.hpp"
 #include "net/sim/world.hpp"
+#include "tools/esp-sim/operation.hpp"
 #include "tools/esp-sim/options.hpp"
 #include "tools/esp-sim/progress.hpp"
 
@@ -44,6 +45,7 @@ struct Records {
 espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scenario& scenario,
                                std::uint64_t seed, Progress& progress, Records* records);
 
+espalier::sim::Operation operation_of(const Scenario& scenario);
 // The plan of rank 0, completely chosen, from which those of all ranks follow.
 espalier::Result<espalier::PlanRequest> request_of(const espalier::sim::Machine& machine,
                                                    const Scenario& scenario);
