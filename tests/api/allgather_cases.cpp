@@ -3,6 +3,7 @@
 #include "tests/support/gathers.hpp"
 
 namespace test {
+namespace allgather_cases {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -117,13 +118,14 @@ void large(const Context& context) {
 }
 
 }  // namespace
+}  // namespace allgather_cases
 
 void allgather(const Context& context) {
-  every_type(context);
-  every_form(context);
-  every_algorithm(context);
-  segments_and_radices(context);
-  large(context);
+  allgather_cases::every_type(context);
+  allgather_cases::every_form(context);
+  allgather_cases::every_algorithm(context);
+  allgather_cases::segments_and_radices(context);
+  allgather_cases::large(context);
 }
 
 }  // namespace test

@@ -5,6 +5,7 @@
 #include "tests/support/gathers.hpp"
 
 namespace test {
+namespace alltoall_cases {
 namespace {
 
 // Elements that one member sends to another.
@@ -143,13 +144,14 @@ void large(const Context& context) {
 }
 
 }  // namespace
+}  // namespace alltoall_cases
 
 void alltoall(const Context& context) {
-  every_type(context);
-  every_form(context);
-  every_algorithm(context);
-  segments_and_radices(context);
-  large(context);
+  alltoall_cases::every_type(context);
+  alltoall_cases::every_form(context);
+  alltoall_cases::every_algorithm(context);
+  alltoall_cases::segments_and_radices(context);
+  alltoall_cases::large(context);
 }
 
 }  // namespace test

@@ -10,6 +10,7 @@
 #include "core/status.hpp"
 #include "espalier/espalier.hpp"
 #include "tests/api/cases.hpp"
+#include "tests/support/cpp_check.hpp"
 
 namespace test {
 namespace {
@@ -26,12 +27,6 @@ static_assert(!esp::Writable<const std::vector<int>&> && !esp::Writable<std::spa
 static_assert(!std::is_copy_constructible_v<esp::Job> && !std::is_copy_constructible_v<esp::Team>);
 static_assert(!std::is_copy_constructible_v<esp::Request>);
 static_assert(sizeof(esp::Status) == 16 && std::is_trivially_copyable_v<esp::Status>);
-
-#define CHECK_S(call)                                                  \
-  do {                                                                 \
-    const esp::Status checked_status = (call);                         \
-    CHECK(checked_status.ok(), "{} {}", #call, checked_status.text()); \
-  } while (false)
 
 // A result that does not change gives what does not change.
 void constant_results() {

@@ -11,8 +11,10 @@
 
 #include "espalier/espalier.hpp"
 #include "tests/api/cases.hpp"
+#include "tests/support/cpp_check.hpp"
 
 namespace test {
+namespace cpp_gathers_cases {
 namespace {
 
 static_assert(std::is_convertible_v<const std::vector<std::size_t>&, esp::Blocks>);
@@ -20,12 +22,6 @@ static_assert(std::is_convertible_v<std::span<const std::size_t>, esp::Blocks>);
 static_assert(!std::is_convertible_v<std::vector<std::size_t>, esp::Blocks>);
 static_assert(!std::is_convertible_v<std::vector<int>&, esp::Blocks>);
 static_assert(sizeof(esp::TeamRef) == sizeof(void*));
-
-#define CHECK_S(call)                                                  \
-  do {                                                                 \
-    const esp::Status checked_status = (call);                         \
-    CHECK(checked_status.ok(), "{} {}", #call, checked_status.text()); \
-  } while (false)
 
 // The three forms: 0 blocks, 1 gives a request, 2 counts down.
 struct Forms {
@@ -158,7 +154,7 @@ void prefixes(esp::TeamRef world, int form) {
 }
 
 // Refused with these words, whichever form; nothing was started.
-#define REFUSED(words, function, ...)                                                    \
+#define DOES_NOT_FIT(words, function, ...)                                               \
   do {                                                                                   \
     const esp::Status now = world.function(__VA_ARGS__);                                 \
     CHECK_EQ(now.code(), ESP_ERR_ARGUMENT, #function);                                   \
@@ -175,34 +171,35 @@ void what_does_not_fit(esp::TeamRef world) {
   const std::vector<std::size_t> threes(members, 3), fours(members, 4), missing(members - 1, 3);
   std::vector<std::size_t> far(members, 0);
   far.back() = ~std::size_t{0};
-  REFUSED("not that of all members", allgather, all, other);
-  REFUSED("multiple", allgather, mine, more);
-  REFUSED("multiple", allgather_in_place, more);
-  REFUSED("multiple", alltoall, more, more);
-  REFUSED("multiple", alltoall_in_place, more);
-  REFUSED("differ in length", alltoall, all, more);
-  REFUSED("entry for each member", allgatherv, mine, all, missing);
-  REFUSED("entry for each member", allgatherv, mine, all, esp::Blocks(threes, missing));
-  REFUSED("outside", allgatherv, mine, all, fours);
-  REFUSED("outside", allgatherv_in_place, all, esp::Blocks(threes, far));
-  REFUSED("not this rank's count", allgatherv, all, more, threes);
-  REFUSED("outside", alltoallv, all, fours, more, threes);
-  REFUSED("outside", alltoallv, all, threes, other, esp::Blocks(threes, far));
-  REFUSED("outside", alltoallv_in_place, all, fours);
-  REFUSED("differ in length", scan, mine, more, esp::kSum);
-  REFUSED("differ in length", exscan, mine, more, esp::kSum);
+  DOES_NOT_FIT("not that of all members", allgather, all, other);
+  DOES_NOT_FIT("multiple", allgather, mine, more);
+  DOES_NOT_FIT("multiple", allgather_in_place, more);
+  DOES_NOT_FIT("multiple", alltoall, more, more);
+  DOES_NOT_FIT("multiple", alltoall_in_place, more);
+  DOES_NOT_FIT("differ in length", alltoall, all, more);
+  DOES_NOT_FIT("entry for each member", allgatherv, mine, all, missing);
+  DOES_NOT_FIT("entry for each member", allgatherv, mine, all, esp::Blocks(threes, missing));
+  DOES_NOT_FIT("outside", allgatherv, mine, all, fours);
+  DOES_NOT_FIT("outside", allgatherv_in_place, all, esp::Blocks(threes, far));
+  DOES_NOT_FIT("not this rank's count", allgatherv, all, more, threes);
+  DOES_NOT_FIT("outside", alltoallv, all, fours, more, threes);
+  DOES_NOT_FIT("outside", alltoallv, all, threes, other, esp::Blocks(threes, far));
+  DOES_NOT_FIT("outside", alltoallv_in_place, all, fours);
+  DOES_NOT_FIT("differ in length", scan, mine, more, esp::kSum);
+  DOES_NOT_FIT("differ in length", exscan, mine, more, esp::kSum);
 }
 
 }  // namespace
+}  // namespace cpp_gathers_cases
 
 void cpp_gathers(const Context& context) {
   const esp::TeamRef world(context.world);
-  what_does_not_fit(world);
+  cpp_gathers_cases::what_does_not_fit(world);
   for (int form = 0; form < 3; ++form) {
-    regular(world, form);
-    irregular_gather(world, form);
-    irregular_exchange(world, form);
-    prefixes(world, form);
+    cpp_gathers_cases::regular(world, form);
+    cpp_gathers_cases::irregular_gather(world, form);
+    cpp_gathers_cases::irregular_exchange(world, form);
+    cpp_gathers_cases::prefixes(world, form);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "tests/support/scans.hpp"
 
 namespace test {
+namespace gathers_cases {
 namespace {
 
 // One of each kind under way together, with a number by which its values differ from others'.
@@ -235,14 +236,15 @@ void from_the_heap(const Context& context) {
 }
 
 }  // namespace
+}  // namespace gathers_cases
 
 void gathers(const Context& context) {
-  many_at_once(context);
-  between_small_calls(context);
-  other_places(context);
-  on_teams(context);
-  in_callbacks(context);
-  from_the_heap(context);
+  gathers_cases::many_at_once(context);
+  gathers_cases::between_small_calls(context);
+  gathers_cases::other_places(context);
+  gathers_cases::on_teams(context);
+  gathers_cases::in_callbacks(context);
+  gathers_cases::from_the_heap(context);
 }
 
 }  // namespace test

@@ -7,6 +7,7 @@
 #include "tests/support/scans.hpp"
 
 namespace test {
+namespace scan_cases {
 namespace {
 
 constexpr esp_algorithm kAlgorithms[] = {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_RING,
@@ -132,15 +133,16 @@ void floats_bit_identical(const Context& context) {
 }
 
 }  // namespace
+}  // namespace scan_cases
 
 void scan(const Context& context) {
-  every_operator(context);
-  every_form(context);
-  every_algorithm(context);
-  segments(context);
-  large(context);
-  non_commutative(context);
-  floats_bit_identical(context);
+  scan_cases::every_operator(context);
+  scan_cases::every_form(context);
+  scan_cases::every_algorithm(context);
+  scan_cases::segments(context);
+  scan_cases::large(context);
+  scan_cases::non_commutative(context);
+  scan_cases::floats_bit_identical(context);
 }
 
 }  // namespace test
