@@ -34,6 +34,7 @@ Vertex copy_own(const Builder& builder) {
   copy.dst = Place::kOutput;
   copy.block = Steps::constant(builder.request().rank);
   copy.operands = {{.place = Place::kInput}};
+  copy.skips_empty = true;  // It may be displaced to nowhere.
   return copy;
 }
 

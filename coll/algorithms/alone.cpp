@@ -12,6 +12,7 @@ Result<Plan> make_alone(const PlanRequest& request) {
     copy.dst = Place::kOutput;
     copy.window = builder.window_recv();
     copy.operands.push_back({Place::kInput, 0});
+    copy.skips_empty = true;  // It may be displaced to nowhere.
     builder.add(std::move(copy));
   }
   return builder.finish();
