@@ -30,8 +30,8 @@
 // lie `elsewhere`.
 //
 // Steps: index i belongs to step i / inner, where inner is the number of pieces of a step. Peer and
-// block are functions of the step (plan/steps.hpp). Pieces are counted by the longest block, so those
-// of shorter ones may be empty. `skips_empty`: these move nothing, on either side.
+// block are functions of the step (plan/steps.hpp). Pieces are counted by the longest block, so
+// those of shorter ones may be empty. `skips_empty`: these move nothing, on either side.
 //
 // Wire addressing: a segment travels on the flow (team, sequence, channel) between two ranks under
 // its *ordinal*, which sender and receiver compute alike: of the index, if the peer is always the

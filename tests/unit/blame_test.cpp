@@ -32,6 +32,7 @@ struct Waiting : Node {
       state.indices.count = 1;
     }
     call(1);
+    plan.rank = rank;
     instance.plan = &plan;
     instance.states = states;
     instance.sequence = team.sequence;
