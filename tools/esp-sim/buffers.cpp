@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::byte kUntouched{0xee};
 
-void combine_nothing(void*, const void* const*, std::size_t, std::size_t) {}
-
 std::size_t index(Rank rank) noexcept {
   return static_cast<std::size_t>(rank);
 }
@@ -74,20 +72,14 @@ Call Buffers::call(Rank rank) {
   call.count = call_count(operation_, ranks_);
   if (traits_.output == Extent::kCounts) call.out_counts = blocks_.counts(rank);
   if (traits_.input == Extent::kCounts) call.in_counts = blocks_.counts(rank);
+  call.input = call.output = shared_;
   if (traits_.reduces) {
-    call.combiner = Combiner(
-        shared_ != nullptr ? combine_nothing : combine_kernel_for(best_isa(), ESP_SUM, call.type),
-        call.type);
+    call.combiner = Combiner(combine_kernel_for(best_isa(), ESP_SUM, call.type), call.type);
   }
   if (shared_ == nullptr) {
     call.input = memory_[index(rank)].input.data();
     call.output = memory_[index(rank)].output.data();
-    return call;
   }
-  call.input = call.output = shared_;
-  // The own block where it is copied to: so it is not.
-  const bool gathers = traits_.input == Extent::kOne && blocks_of(traits_.output, ranks_) > 1;
-  if (gathers) call.input = static_cast<std::byte*>(shared_) + index(rank) * operation_.bytes;
   return call;
 }
 

@@ -1,7 +1,7 @@
 // Buffers: the memory that the ranks of a simulated operation use, and what must be in it.
 //
 // With data every rank has buffers of its own, and every result can be checked. Without, all
-// buffers are one mapping that nobody touches, and reductions compute nothing.
+// buffers are one mapping that nobody touches.
 // Ownership: owns the memory. Threads: one. path: setup
 #pragma once
 

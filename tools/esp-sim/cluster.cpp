@@ -14,6 +14,13 @@ namespace {
 // A rank that has found nothing for so long looks whether somebody died, as Worker's waits do.
 constexpr std::uint64_t kLookAfterNs = 20'000'000;
 
+// Memory that nobody touches stays so.
+class NoMover final : public Mover {
+ public:
+  Posted move(const Move&, Completion&) noexcept override { return Posted::kDone; }
+  void cancel(Completion&) noexcept override {}
+};
+
 class WorldLiveness final : public Liveness {
  public:
   explicit WorldLiveness(const World& world) noexcept : world_(world) {}
@@ -38,6 +45,7 @@ struct Cluster::Node {
         rank(rank_),
         wire(cluster_.world_, rank_, counters),
         engine(counters, cluster_.trace_, cluster_.options_.tuning) {
+    engine.set_mover(cluster_.mover_.get());
     team.rank = rank_;
     team.wire = &wire;
     team.segment_limit = wire.caps(rank_).segment_bytes;
@@ -71,6 +79,7 @@ std::size_t Cluster::bytes_per_rank() noexcept {
 
 Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& options)
     : options_(options), world_(machine, map, options.world) {
+  if (!options.world.carry_data) mover_ = std::make_unique<NoMover>();
   auto membership = std::make_shared<Membership>();
   membership->ranks.resize(map.ranks());
   for (std::uint32_t r = 0; r < map.ranks(); ++r) membership->ranks[r] = static_cast<Rank>(r);

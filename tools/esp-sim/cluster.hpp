@@ -2,8 +2,8 @@
 // team and plans, over a SimWire; they run one collective at a time and say when it was complete.
 //
 // With data (World's carry_data) every rank has buffers of its own and every result is checked.
-// Without, all buffers are one mapping that nobody touches and reductions compute nothing; they
-// cost the same virtual time.
+// Without, all buffers are one mapping that nobody touches, and nothing is copied or combined; all
+// of it costs the same virtual time.
 //
 // Figures are of the simulated machine, never of this one. Ownership: the machine and the map
 // outlive the cluster. Threads: one. path: setup
@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "coll/engine/mover.hpp"
 #include "coll/plan/choose.hpp"
 #include "coll/plan/plan.hpp"
 #include "core/counters.hpp"
@@ -82,6 +83,7 @@ class Cluster {
   RunResult collect();
 
   ClusterOptions options_;
+  std::unique_ptr<Mover> mover_;  // without data
   World world_;
   Trace trace_;  // off
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -13,7 +13,6 @@
 namespace esp_sim {
 namespace {
 
-using espalier::Outcome;
 using espalier::Result;
 using espalier::sim::Buffers;
 using espalier::sim::Cluster;
@@ -25,9 +24,6 @@ using espalier::sim::RunResult;
 
 // Up to so many bytes in all buffers together they are real, and every result is checked.
 constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
-
-// Bytes that copies between blocks of scratch buffers may touch. They happen without data, too.
-constexpr std::uint64_t kScratchBytes = std::uint64_t{4} << 30;
 
 espalier::Tuning tuning_of(const Machine& machine, const Map& map, const Scenario& scenario) {
   espalier::Tuning tuning;
@@ -47,25 +43,6 @@ ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
   const std::uint64_t bytes = Buffers::bytes_per_rank(operation_of(scenario), scenario.ranks);
   options.world.carry_data = bytes <= kCheckedBytes / scenario.ranks;
   return options;
-}
-
-Outcome check_scratch(const Machine& machine, const Scenario& scenario) {
-  const auto request = request_of(machine, scenario);
-  if (!request) return request.error();
-  const auto plan = espalier::make_plan(request.value());
-  if (!plan) return plan.error();
-  std::uint64_t bytes = 0;
-  for (std::size_t k = espalier::buffer_of(espalier::Place::kScratch);
-       k < plan.value().layouts.size(); ++k) {
-    const espalier::Layout& layout = plan.value().layouts[k];
-    if (layout.kind == espalier::Layout::Kind::kUniform) bytes += plan.value().buffer_bytes(layout);
-    if (layout.kind == espalier::Layout::Kind::kCounts) bytes += scenario.bytes * scenario.ranks;
-  }
-  if (bytes <= kScratchBytes / scenario.ranks) return espalier::Unit{};
-  return espalier::error(
-      ESP_ERR_ARGUMENT,
-      fmt::format("the buffers of {}, of {} ranks, would take more than 4 GiB of this machine",
-                  plan.value().algorithm, scenario.ranks));
 }
 
 // What must not happen on the machine as it is, and is the expected end of a run with faults.
@@ -123,7 +100,6 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
-  if (const Outcome outcome = check_scratch(machine, scenario); !outcome) return outcome.error();
   const auto begin = std::chrono::steady_clock::now();
   ClusterOptions options = cluster_options(scenario, seed);
   options.tuning = tuning_of(machine, map.value(), scenario);
