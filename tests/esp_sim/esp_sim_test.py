@@ -301,6 +301,21 @@ def test_gathers_take_what_their_forms_say():
                                                      {p: form(p) for p in sizes})
 
 
+def test_a_scan_is_a_pipeline():
+    # The first segment takes p - 1 hops, the others follow at the pace of a rank: two overheads
+    # and a combination of two operands.
+    size = 64 << 10
+    for p in (3, 5, 9):
+        for segments in (2, 4, 8):
+            copy = size / segments / 8
+            first = copy + (p - 1) * (1400 + copy + 2 * copy)
+            text = sim("--machine", "flat", "--op", "scan", "--algorithm", "ring", "--bytes", size,
+                       "--segment", size // segments, "--ranks", p, "--quiet", "--csv", "-").stdout
+            took = int(next(csv.DictReader(io.StringIO(text)))["makespan_ns"])
+            form = first + (segments - 1) * (400 + 2 * copy)
+            assert form <= took <= 1.02 * form, (p, segments, took, form)
+
+
 def test_gathers_wait_for_as_many_messages_as_their_forms_say():
     forms = {("allgather", "publish"): lambda p: 1, ("allgather", "ring"): lambda p: p - 1,
              ("allgather", "bruck"): rounds_of, ("allgather", "doubling"): rounds_of,
