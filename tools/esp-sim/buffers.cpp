@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::byte kUntouched{0xee};
 
-std::size_t index(Rank rank) noexcept {
+std::size_t rank_index(Rank rank) noexcept {
   return static_cast<std::size_t>(rank);
 }
 
 // What is sent `to` a rank; 0 where it goes to all.
 std::uint64_t contribution(Rank from, Rank to, std::uint64_t i) noexcept {
-  return (index(from) + 1) * (i % 251 + 1) + 101 * index(to);
+  return (rank_index(from) + 1) * (i % 251 + 1) + 101 * rank_index(to);
 }
 // Of the first n ranks. Sums wrap alike in every width.
 std::uint64_t sum(std::uint64_t n, std::uint64_t i) noexcept {
@@ -77,15 +77,15 @@ Call Buffers::call(Rank rank) {
     call.combiner = Combiner(combine_kernel_for(best_isa(), ESP_SUM, call.type), call.type);
   }
   if (shared_ == nullptr) {
-    call.input = memory_[index(rank)].input.data();
-    call.output = memory_[index(rank)].output.data();
+    call.input = memory_[rank_index(rank)].input.data();
+    call.output = memory_[rank_index(rank)].output.data();
   }
   return call;
 }
 
 bool Buffers::right(Rank rank) const {
   if (shared_ != nullptr || (traits_.root_gets && rank != operation_.root)) return true;
-  const std::vector<std::byte>& output = memory_[index(rank)].output;
+  const std::vector<std::byte>& output = memory_[rank_index(rank)].output;
   if (operation_.collective == Collective::kExscan && rank == 0) {
     return std::all_of(output.begin(), output.end(), [](std::byte b) { return b == kUntouched; });
   }
@@ -102,9 +102,9 @@ std::uint64_t Buffers::result(Rank rank, Rank block, std::uint64_t i) const noex
     case Collective::kAllreduce:
       return sum(ranks_, i);
     case Collective::kScan:
-      return sum(index(rank) + 1, i);
+      return sum(rank_index(rank) + 1, i);
     case Collective::kExscan:
-      return sum(index(rank), i);
+      return sum(rank_index(rank), i);
     case Collective::kAllgather:
     case Collective::kAllgatherv:
       return contribution(block, 0, i);
@@ -122,7 +122,7 @@ void Buffers::for_each_block(Extent extent, Rank rank, Visit visit) const {
   const bool is_one = extent == Extent::kOne;
   for (std::uint64_t b = 0; b < blocks_of(extent, ranks_); ++b) {
     // An input that is one block is as long as this rank's block of the output.
-    const std::size_t at = is_one ? index(rank) : b;
+    const std::size_t at = is_one ? rank_index(rank) : b;
     const bool uneven = traits_.output == Extent::kCounts;
     visit(static_cast<Rank>(b), uneven ? blocks_.counts(rank)[at] : operation_.elements());
   }
@@ -139,7 +139,7 @@ void Buffers::append(std::vector<std::byte>& to, std::uint64_t elements, Value v
 }
 
 void Buffers::fill(Rank rank) {
-  Memory& memory = memory_[index(rank)];
+  Memory& memory = memory_[rank_index(rank)];
   for_each_block(traits_.output, rank, [&](Rank, std::uint64_t elements) {
     memory.output.resize(memory.output.size() + elements * element_bytes_, kUntouched);
   });
