@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "coll/algorithms/builder.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 namespace {
@@ -101,8 +102,9 @@ Result<Plan> make_pairs_in_place(const PlanRequest& request) {
   builder.need(staged, sent, slots);
   // No more receives at once than are staged: wires gather grants over half a window.
   Vertex recv = exchange(builder, Action::kRecv);
-  recv.window = std::min(recv.window, slots);
-  builder.need(builder.add(std::move(recv)), staged);
+  recv.window = ESP_PLANT(38, std::min(recv.window, slots), recv.window);
+  const VertexId received = builder.add(std::move(recv));
+  if (ESP_PLANT(35, true, false)) builder.need(received, staged);
   return builder.finish();
 }
 

@@ -334,7 +334,7 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
     if (ESP_PLANT(27, false, instance.call.collective == Collective::kBarrier)) continue;
     const VertexState& needed = instance.states[need.vertex];
     if (need.whole) {
-      if (needed.base != needed.indices.count) return 0;
+      if (ESP_PLANT(30, needed.base != needed.indices.count, false)) return 0;
       continue;
     }
     possible &=

@@ -62,7 +62,8 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
 void Engine::release_operands(Instance& instance, std::uint16_t number,
                               std::uint32_t index) noexcept {
   for (const Operand& operand : instance.plan->vertices[number].operands) {
-    if (operand.place == Place::kView && !operand.keeps) release(instance, operand.vertex, index);
+    const bool last = ESP_PLANT(33, !operand.keeps, true);
+    if (operand.place == Place::kView && last) release(instance, operand.vertex, index);
   }
 }
 

@@ -16,7 +16,8 @@ namespace {
 // What both ends of a flow must have alike. How long an irregular block is only they know: their
 // numbers of segments are compared here, and each segment's length by the wire.
 std::uint32_t signature_of(const Instance& instance, const FlowPosition& position) noexcept {
-  const std::uint32_t segments = instance.plan->irregular ? position.total : 0;
+  const std::uint32_t segments =
+      ESP_PLANT(36, instance.plan->irregular, false) ? position.total : 0;
   return instance.signature + segments * 0x9e3779b9U;
 }
 
@@ -47,7 +48,8 @@ bool Engine::is_skipped(const Instance& instance, const Vertex& vertex, Indices 
                         std::uint32_t index) noexcept {
   if (!vertex.skips_empty) return false;
   const Plan& plan = *instance.plan;
-  return plan.length_elements(instance.layouts, vertex, indices, index) == 0 ||
+  const bool empty = plan.length_elements(instance.layouts, vertex, indices, index) == 0;
+  return ESP_PLANT(31, empty, empty && vertex.action != Action::kSend) ||
          vertex.peer.at(indices.step(index)) == plan.rank;
 }
 
@@ -133,7 +135,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   segment.signature = signature_of(instance, position);
   const std::uint64_t begin_ns = trace_.now_ns();
   const bool ends_run = plan.irregular && plan.ends_run(instance.layouts, vertex, indices, index);
-  const std::uint32_t window = ends_run ? 1 : state.slots;
+  const std::uint32_t window = ESP_PLANT(37, ends_run, false) ? 1 : state.slots;
   const Posted posted = team.wire_to(member).recv(segment, window, slot);
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/plant.hpp"
+
 namespace espalier {
 namespace {
 
@@ -59,7 +61,7 @@ void Binding::bind_layout(Layout& layout, const BlockArrays& arrays) {
   std::size_t sum = 0;
   for (std::uint32_t b = 0; b < layout.blocks; ++b) {
     begins[b] = sum;
-    sum += layout.length(b);
+    sum += ESP_PLANT(34, layout.length(b), layout.counts[b]);
   }
   layout.elements = sum;
   layout.begins = arrays.displs != nullptr ? arrays.displs : begins;

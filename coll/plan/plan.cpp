@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/assert.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 namespace {
@@ -162,7 +163,7 @@ FlowPosition Plan::dense_position(const Layout& of, const Vertex& v, Indices n,
   const auto walked = [&](std::uint32_t steps) {
     if (steps == 0) return std::uint32_t{0};
     std::uint32_t low = first;
-    if (v.block.stride < 0)
+    if (ESP_PLANT(32, v.block.stride < 0, false))
       low = first + 1 >= steps ? first + 1 - steps : first + 1 + blocks - steps;
     const std::uint32_t end = low + steps;
     if (end <= blocks) return before[end] - before[low];

@@ -6,6 +6,9 @@ namespace {
 constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams,
                     kConnections = StageKind::kConnections, kRdma = StageKind::kRdma;
 
+constexpr bool kExchanges = true;
+constexpr StageKind kAny = StageKind::kSim;
+
 constexpr Bug kBugs[] = {
     {1, "off by one", "a vertex may have one index more in flight than its window"},
     {2, "missing dependency", "edges to far earlier indices are not looked at"},
@@ -37,6 +40,22 @@ constexpr Bug kBugs[] = {
     {28, "half a way back", "a pull that is refused when it has begun fails", kShm},
     {29, "forgotten for want of room", "a refused segment for which the arena is full is not sent",
      kShm},
+    {30, "missing dependency", "edges to all indices of a vertex are not looked at", kAny,
+     kExchanges},
+    {31, "one side alone", "segments that nobody expects are sent, because they are empty", kAny,
+     kExchanges},
+    {32, "wrong direction", "a walk down counts the segments of the blocks above", kAny,
+     kExchanges},
+    {33, "early release", "the first combine of a kept view gives it back", kAny, kExchanges},
+    {34, "wrong offset", "packed blocks begin where they would if the first rank's came first",
+     kAny, kExchanges},
+    {35, "missing dependency", "in place, a block is replaced before it has been staged", kAny,
+     kExchanges},
+    {36, "skipped check", "segments more or less than expected go unnoticed", kAny, kExchanges},
+    {37, "starvation", "the last segment of a short block waits for company to be granted", kAny,
+     kExchanges},
+    {38, "starvation", "in place, receives wait for sends that wait for their grant", kAny,
+     kExchanges},
     {40, "unchecked bytes", "packets are taken whatever their checksum", kDatagrams},
     {41, "unchecked origin", "packets of an earlier job are taken", kDatagrams},
     {42, "no restraint", "a time-out is as long as the one before", kDatagrams},

@@ -42,7 +42,8 @@ class SharedTrail {
 
 [[noreturn]] void follow(const Bug& bug, std::uint64_t seeds, Trail& trail) {
   planted_bug = bug.number;
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  const std::uint64_t before = bug.in_exchanges ? kFirstExchangeSeed : 0;
+  for (std::uint64_t seed = before + 1; seed <= before + seeds; ++seed) {
     if (bug.stage != StageKind::kSim && draw_scenario(seed).stage != bug.stage) continue;
     trail.seed = seed;
     const Report report = run_seed(seed);

@@ -34,8 +34,7 @@ Job::Job(const Scenario& scenario)
     : scenario_(scenario),
       stage_(make_stage(scenario)),
       liveness_(std::make_unique<JobLiveness>(*this)),
-      results_(scenario.ops.size()),
-      has_result_(scenario.ops.size(), false) {
+      expected_(scenario.ops.size()) {
   audit_.tell_dead([this](Rank rank) { return stage_->crashed(rank) || stage_->cut_off(rank); });
   const bool may_time_out = scenario.deviation.has_value() || scenario.departure.has_value();
   const WatchLimits limits = {0, may_time_out ? kTimeoutNs : 0};
@@ -89,7 +88,11 @@ void Job::make_agendas() {
       if (spec.flow() && member != spec.root && member != spec.peer) continue;
       Node& node = *nodes_[index(members[m])];
       node.calls.push_back(std::make_unique<CallState>());
-      *node.calls.back() = {this, &node, op, member, {}, {}, false, false};
+      CallState& call = *node.calls.back();
+      call.job = this;
+      call.node = &node;
+      call.op = op;
+      call.member = member;
       const std::uint64_t entry = scenario_.entries[op][index(node.rank)].not_before_ns;
       settled_ns_ = std::max(settled_ns_, entry);
     }
@@ -262,8 +265,7 @@ void Job::finish(CallState& call, Status status) noexcept {
   }
   check_status(call, status);
   if (status.ok()) check_result(call);
-  call.output.spoil();
-  call.input.spoil();
+  call.spoil();
   if (node.entering || node.departed) return;
   if (scenario_.start_in_callbacks) {
     (void)enter_calls(node);

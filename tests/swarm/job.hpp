@@ -13,6 +13,7 @@
 #include "coll/engine/engine.hpp"
 #include "coll/team/watch.hpp"
 #include "tests/swarm/audit.hpp"
+#include "tests/swarm/expected.hpp"
 #include "tests/swarm/stage.hpp"
 #include "tests/swarm/values.hpp"
 
@@ -80,7 +81,6 @@ class Job {
   bool accuses_rightly(const CallState& call, Rank named) const;
   void check_end();
   void take_down();
-  const std::vector<std::byte>& result_of(std::size_t op);
   void fail(std::string text) { audit_.fail(std::move(text)); }
 
   const Scenario& scenario_;
@@ -90,8 +90,7 @@ class Job {
   std::unique_ptr<JobLiveness> liveness_;
   std::vector<std::unique_ptr<BoardMemory>> boards_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::vector<std::byte>> results_;  // by op, made when needed
-  std::vector<bool> has_result_;
+  std::vector<std::unique_ptr<Expected>> expected_;  // by op, made when needed
   Report report_;
   std::uint64_t settled_ns_ = 0;  // all have entered and faults are over
   std::uint32_t rounds_ = 0;      // of watchdogs

@@ -65,15 +65,6 @@ void Job::check_status(const CallState& call, Status status) {
                    call.node->teams[team]->fault_text));
 }
 
-const std::vector<std::byte>& Job::result_of(std::size_t op) {
-  if (!has_result_[op]) {
-    has_result_[op] = true;
-    const OpSpec& spec = scenario_.ops[op];
-    results_[op] = expected(spec, static_cast<std::int32_t>(scenario_.teams[spec.team].size()));
-  }
-  return results_[op];
-}
-
 bool Job::all_have_entered(std::size_t op) const {
   return std::all_of(nodes_.begin(), nodes_.end(), [op](const auto& node) {
     return std::all_of(node->calls.begin(), node->calls.end(),
@@ -88,7 +79,7 @@ void Job::check_result(CallState& call) {
                      call.member, what));
   };
   if (!call.output.intact()) wrong("something was written beside its output");
-  if (spec.reduces() && !spec.in_place) {
+  if (spec.has_input(call.member)) {
     Buffer own;
     own.create(call.input.bytes());
     own.fill(spec.values, call.member);
@@ -100,16 +91,10 @@ void Job::check_result(CallState& call) {
       !all_have_entered(call.op)) {
     wrong("not all members have entered the barrier");
   }
-  if (call.gets(spec)) {
-    if (!call.output.holds(result_of(call.op))) wrong("its result is not right");
-  } else if (spec.in_place) {
-    Buffer own;
-    own.create(call.output.bytes());
-    own.fill(spec.values, call.member);
-    if (!(own == call.output)) wrong("its input, in place, has changed");
-  } else if (!call.output.holds_only(Buffer::kUntouched)) {
-    wrong("it gets no result, and something was written to its output");
-  }
+  std::unique_ptr<Expected>& expected = expected_[call.op];
+  if (expected == nullptr) expected = std::make_unique<Expected>(scenario_, call.op);
+  const std::string complaint = expected->complaint(call.member, call.output);
+  if (!complaint.empty()) wrong(complaint.c_str());
 }
 
 void Job::check_end() {

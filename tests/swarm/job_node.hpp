@@ -1,7 +1,7 @@
 // What Job keeps of each rank and each call; private to job*.cpp.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -17,30 +17,26 @@ struct Job::CallState {
   std::size_t op = 0;
   std::int32_t member = 0;
   Buffer input, output;
+  Blocks in, out;  // the arrays of an irregular call
   bool entered = false, ended = false;
 
-  bool brings(const OpSpec& spec) const noexcept {  // the message of a broadcast or flow
-    return !spec.reduces() && member == spec.root;
-  }
-  bool gets(const OpSpec& spec) const noexcept {  // a result
-    return spec.collective != Collective::kReduce || member == spec.root;
-  }
   void prepare(const OpSpec& spec) {
-    const std::uint64_t bytes = spec.count * type_size(spec.type);
-    output.create(bytes);
-    if (spec.reduces() && !spec.in_place) {
-      input.create(bytes);
-      input.fill(spec.values, member);
-    } else if (spec.reduces() || brings(spec)) {
-      output.fill(spec.values, member);
-    }
+    in = input_blocks(spec, member);
+    out = output_blocks(spec, member);
+    output.create(bytes_of(spec, out));
+    if (spec.in_place_at(member) || spec.brings(member)) output.fill(spec.values, member);
+    if (!spec.has_input(member)) return;
+    input.create(bytes_of(spec, in));
+    input.fill(spec.values, member);
   }
   Call make_call(const OpSpec& spec) {
     Call call;
     call.collective = spec.collective;
     call.output = output.data();
-    call.input = spec.in_place || !spec.reduces() ? output.data() : input.data();
+    call.input = spec.has_input(member) ? input.data() : output.data();
     call.count = spec.count;
+    call.in_place = spec.in_place_at(member);
+    if (spec.is_exchange()) add_blocks(spec, call);
     call.type = spec.type;
     call.element_bytes = static_cast<std::uint32_t>(type_size(spec.type));
     call.op = spec.ordered ? static_cast<esp_op>(ESP_OP_BUILTIN_COUNT) : spec.op;
@@ -52,6 +48,33 @@ struct Job::CallState {
                           spec.options.shape == ESP_SHAPE_AUTO &&
                           spec.options.variant == ESP_VARIANT_EVENT;
     return call;
+  }
+  // The user has it all back and uses it for something else.
+  void spoil() {
+    output.spoil();
+    input.spoil();
+    for (auto* array : {&in.counts, &in.begins, &out.counts, &out.begins}) {
+      std::fill(array->begin(), array->end(), ~std::size_t{0});
+    }
+  }
+
+ private:
+  // As api/check.cpp does.
+  void add_blocks(const OpSpec& spec, Call& call) {
+    const bool own_block = spec.moves_blocks() && !replaces_blocks(spec.collective);
+    const auto me = static_cast<std::size_t>(member);
+    if (call.in_place && own_block && out.counts[me] > 0) {
+      call.input = output.data() + out.begins[me] * type_size(spec.type);
+    }
+    // What is empty needs no memory.
+    if (output.bytes() == 0) call.output = nullptr;
+    if (call.in_place ? output.bytes() == 0 : input.bytes() == 0) call.input = nullptr;
+    if (!is_irregular(spec.collective)) return;
+    const Blocks& from = call.in_place ? out : in;
+    call.in_counts = own_block ? nullptr : from.counts.data();
+    call.in_displs = own_block ? nullptr : from.displs();
+    call.out_counts = out.counts.data();
+    call.out_displs = out.displs();
   }
 };
 

@@ -1,5 +1,5 @@
 // Machines of the swarm: all carriers, with and without lanes, prices over two decades.
-#include "tests/swarm/scenario.hpp"
+#include "tests/swarm/drawing.hpp"
 
 namespace espalier::swarm {
 namespace {

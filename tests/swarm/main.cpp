@@ -21,6 +21,7 @@ struct Options {
   double seconds = 0;      // > 0: until then, however many
   std::uint64_t twice = 20;
   int bug = 0;
+  bool exchanges = false;
   bool hunt = false;
 };
 
@@ -90,6 +91,8 @@ int main(int argc, char** argv) {
   CLI::App app("Random jobs under random faults. Every seed is another one.");
   app.add_option("--seed", options.seed, "Replay this seed, twice, and say what it is");
   app.add_option("--first", options.first, "First seed")->capture_default_str();
+  app.add_flag("--exchanges", options.exchanges,
+               "Count seeds from those on that draw allgathers, alltoalls and scans, too");
   app.add_option("--seeds", options.seeds, "Number of seeds")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Run for so long instead, however many seeds");
   app.add_option("--twice", options.twice, "Run every so manieth seed twice; 0: none")
@@ -99,6 +102,7 @@ int main(int argc, char** argv) {
   app.add_flag("--hunt", options.hunt, "Find the planted bugs, all or the one given");
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (options.exchanges) options.first += espalier::swarm::kFirstExchangeSeed;
   espalier::swarm::catch_signals();
 #ifdef ESPALIER_PLANTED_BUGS
   if (options.hunt) return espalier::swarm::hunt(options.bug, options.seeds);

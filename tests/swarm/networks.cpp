@@ -1,15 +1,10 @@
 // What the stages over RDMA links draw: which of them it is, adapters, faults of the network.
 #include <algorithm>
 
-#include "tests/swarm/scenario.hpp"
+#include "tests/swarm/drawing.hpp"
 
 namespace espalier::swarm {
 namespace {
-
-template <typename T, std::size_t n>
-T pick_of(Prng& prng, const T (&values)[n]) {
-  return values[prng.below(n)];
-}
 
 // A generator of their own: what other stages draw does not depend on this one.
 Prng network_prng(std::uint64_t seed) {
@@ -21,13 +16,13 @@ void draw_datagrams(Prng prng, Scenario& scenario) {
   if (!scenario.has_datagrams()) return;
   (void)prng.next();  // has chosen the stage
   sim::PortOptions& port = scenario.port;
-  port.packet_bytes = pick_of(prng, {128U, 200U, 512U, 2048U});
+  port.packet_bytes = pick(prng, {128U, 200U, 512U, 2048U});
   if (scenario.has_connections()) port.packet_bytes = std::max(port.packet_bytes, 512U);  // letters
   port.send_packets = static_cast<std::uint32_t>(16 + prng.below(100));
   port.receive_packets = static_cast<std::uint32_t>(16 + prng.below(150));
   port.send_depth = static_cast<std::uint32_t>(4 + prng.below(60));
   port.completion_depth = port.send_depth + port.receive_packets;
-  scenario.first_sequence = pick_of(prng, {0U, 0xfffffff0U, 0x7ffffff8U});
+  scenario.first_sequence = pick(prng, {0U, 0xfffffff0U, 0x7ffffff8U});
   if (prng.chance(0.3)) scenario.ghosts = static_cast<std::uint32_t>(1 + prng.below(12));
   sim::FaultSpec& faults = scenario.world.faults;
   if (prng.chance(0.2)) return;
@@ -43,17 +38,17 @@ void draw_connections(Prng prng, Scenario& scenario) {
   if (!scenario.has_connections()) return;
   (void)prng.next();  // has chosen the stage
   sim::ConnectionLimits& adapter = scenario.adapter;
-  adapter.packet_bytes = pick_of(prng, {256U, 512U, 4096U});
+  adapter.packet_bytes = pick(prng, {256U, 512U, 4096U});
   adapter.send_depth = static_cast<std::uint32_t>(8 + prng.below(57));
   adapter.receive_depth = static_cast<std::uint32_t>(48 + prng.below(200));
   rdma::ConnectionOptions& link = scenario.connections;
   link.window = static_cast<std::uint32_t>(4 + prng.below(29));
   link.send_packets = static_cast<std::uint32_t>(16 + prng.below(200));
-  link.poll_budget = pick_of(prng, {1U, 4U, 64U});
-  link.place_from_bytes = pick_of(prng, {1U, 200U, 5000U});
+  link.poll_budget = pick(prng, {1U, 4U, 64U});
+  link.place_from_bytes = pick(prng, {1U, 200U, 5000U});
   if (prng.chance(0.7)) link.memory.register_from_bytes = link.place_from_bytes;
   scenario.odd_ranks_copy = prng.chance(0.5);
-  if (prng.chance(0.5)) link.pull_from_bytes = pick_of(prng, {1U, 200U, 1000U});
+  if (prng.chance(0.5)) link.pull_from_bytes = pick(prng, {1U, 200U, 1000U});
   sim::FaultSpec& faults = scenario.world.faults;
   if (prng.chance(0.2)) return;
   if (prng.chance(0.8)) faults.breaks = static_cast<std::uint32_t>(1 + prng.below(100));

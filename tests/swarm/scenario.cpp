@@ -1,19 +1,12 @@
 #include "tests/swarm/scenario.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include "core/datatype.hpp"
+#include "tests/swarm/drawing.hpp"
 
 namespace espalier::swarm {
 namespace {
-
-template <typename T, std::size_t n>
-T pick(Prng& prng, const T (&values)[n]) {
-  return values[prng.below(n)];
-}
 
 std::uint32_t draw_ranks(Prng& prng) {
   const double size = prng.unit();
@@ -99,123 +92,6 @@ void draw_layouts(Scenario& scenario) {
   }
 }
 
-esp_coll_options draw_options(Prng& prng) {
-  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
-  if (prng.chance(0.15)) return options;
-  constexpr esp_algorithm kAlgorithms[] = {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_TREE,
-                                           ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH,
-                                           ESP_ALGORITHM_SPREAD};
-  options.algorithm = pick(prng, kAlgorithms);
-  if (options.algorithm == ESP_ALGORITHM_TREE) {
-    options.shape = static_cast<esp_shape>(1 + prng.below(ESP_SHAPE_COUNT - 1));
-    options.radix = static_cast<int>(2 + prng.below(4));
-    if (prng.chance(0.3)) {
-      options.variant = static_cast<esp_variant>(prng.below(ESP_VARIANT_COUNT));
-    }
-  }
-  if (prng.chance(0.8)) {
-    options.window_send = static_cast<int>(1 + prng.below(prng.chance(0.2) ? 64 : 6));
-    options.window_recv = static_cast<int>(1 + prng.below(prng.chance(0.2) ? 64 : 8));
-  }
-  return options;
-}
-
-// So many segments that the windows and the grants have work, so few that a seed is quick.
-void draw_extent(Prng& prng, std::size_t members, OpSpec& op) {
-  constexpr std::uint64_t kPieces[] = {1, 1, 3, 8, 20, 40, 90};
-  std::uint64_t pieces = 1 + prng.below(pick(prng, kPieces));
-  const bool spread = op.options.algorithm == ESP_ALGORITHM_SPREAD;
-  const std::uint64_t n = members;
-  pieces = std::min(pieces, std::max<std::uint64_t>(1, 1200 / (spread ? 2 * n * n : n)));
-  const std::uint64_t bytes = type_size(op.type);
-  const std::uint64_t elements = 1 + prng.below(prng.chance(0.1) ? 300 : 12);
-  if (prng.chance(0.9)) op.options.segment_bytes = elements * bytes;
-  op.count = elements * pieces * (spread ? n : 1);
-  op.count -= prng.below(elements);
-  if (prng.chance(0.03)) op.count = 0;
-  if (op.collective == Collective::kBarrier) op.count = 0;
-}
-
-void draw_operator(Prng& prng, OpSpec& op) {
-  constexpr esp_type kTypes[] = {ESP_UINT8, ESP_INT32, ESP_UINT64, ESP_UINT64};
-  constexpr esp_op kOps[] = {ESP_SUM, ESP_MAX, ESP_BXOR};
-  op.type = pick(prng, kTypes);
-  op.op = pick(prng, kOps);
-  op.ordered = op.type == ESP_UINT64 && op.reduces() && prng.chance(0.7);
-}
-
-OpSpec draw_op(Prng& prng, const std::vector<std::vector<Rank>>& teams) {
-  constexpr Collective kCollectives[] = {
-      Collective::kBarrier,   Collective::kBcast,       Collective::kBcast,
-      Collective::kBcast,     Collective::kReduce,      Collective::kReduce,
-      Collective::kReduce,    Collective::kAllreduce,   Collective::kAllreduce,
-      Collective::kAllreduce, Collective::kPointToPoint};
-  OpSpec op;
-  op.team = prng.below(teams.size());
-  const std::size_t members = teams[op.team].size();
-  op.collective = pick(prng, kCollectives);
-  if (op.flow() && members == 1) op.collective = Collective::kBcast;
-  draw_operator(prng, op);
-  op.root = static_cast<std::int32_t>(prng.below(members));
-  op.in_place = op.reduces() && prng.chance(0.3);
-  op.blocking = prng.chance(0.5);
-  op.options = draw_options(prng);
-  draw_extent(prng, members, op);
-  if (op.flow()) {
-    op.type = ESP_UINT8;
-    op.count =
-        prng.below(pick(prng, {std::uint64_t{100}, std::uint64_t{1000}, std::uint64_t{4000}}));
-    op.peer = static_cast<std::int32_t>(
-        (static_cast<std::size_t>(op.root) + 1 + prng.below(members - 1)) % members);
-    op.channel = static_cast<unsigned>(prng.below(3));
-  }
-  return op;
-}
-
-// An earlier call with one thing changed, or nothing: what is cached must notice.
-OpSpec vary(Prng& prng, const Scenario& scenario, OpSpec op) {
-  const auto members = scenario.teams[op.team].size();
-  if (op.flow()) return op;
-  switch (prng.below(5)) {
-    case 0:
-      op.root = static_cast<std::int32_t>(prng.below(members));
-      break;
-    case 1:
-      op.ordered = op.reduces() && op.type == ESP_UINT64 && !op.ordered;
-      break;
-    case 2:
-      op.options.window_send = static_cast<int>(1 + prng.below(8));
-      break;
-    case 3:
-      if (op.collective != Collective::kBarrier) op.count += 1;
-      break;
-    default:
-      break;
-  }
-  return op;
-}
-
-// What does not exist becomes a plain tree; then all members can make a plan.
-void make_possible(const Scenario& scenario, OpSpec& op) {
-  if (op.flow() || plan_request(scenario, op, 0)) return;
-  const std::uint64_t segment_bytes = op.options.segment_bytes;
-  op.options = ESP_COLL_OPTIONS_INIT;
-  op.options.algorithm = ESP_ALGORITHM_TREE;
-  op.options.segment_bytes = segment_bytes;
-}
-
-void draw_ops(Prng& prng, Scenario& scenario) {
-  const std::uint64_t count = 1 + prng.below(scenario.ranks > 24 ? 4 : 8);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const bool again = i > 0 && prng.chance(0.35);
-    OpSpec op =
-        again ? vary(prng, scenario, scenario.ops[prng.below(i)]) : draw_op(prng, scenario.teams);
-    op.values = prng.next();
-    make_possible(scenario, op);
-    scenario.ops.push_back(op);
-  }
-}
-
 void draw_entries(Prng& prng, Scenario& scenario) {
   const std::uint64_t spread =
       pick(prng, {std::uint64_t{1}, std::uint64_t{1'000}, std::uint64_t{20'000},
@@ -255,33 +131,6 @@ void draw_faults(Prng& prng, Scenario& scenario) {
   }
 }
 
-// One member has another count, collective or root.
-Deviation draw_deviation(Prng& prng, const Scenario& scenario) {
-  Deviation deviation;
-  deviation.op = prng.below(scenario.ops.size());
-  const OpSpec& op = scenario.ops[deviation.op];
-  const std::size_t members = scenario.teams[op.team].size();
-  deviation.member = static_cast<std::int32_t>(prng.below(members));
-  if (op.flow()) deviation.member = prng.chance(0.5) ? op.root : op.peer;
-  deviation.call = op;
-  OpSpec& call = deviation.call;
-  switch (op.flow() ? 0 : prng.below(3)) {
-    case 0:
-      call.count = op.collective == Collective::kBarrier ? 0 : op.count + 1 + prng.below(40);
-      if (call.count > 0) break;
-      [[fallthrough]];
-    case 1:
-      call.collective =
-          op.collective == Collective::kBcast ? Collective::kReduce : Collective::kBcast;
-      if (!call.reduces()) call.in_place = call.ordered = false;
-      break;
-    default:
-      call.root = static_cast<std::int32_t>((static_cast<std::size_t>(op.root) + 1) % members);
-  }
-  make_possible(scenario, call);
-  return deviation;
-}
-
 void draw_trouble(Prng& prng, Scenario& scenario) {
   const double kind = prng.unit();
   const std::uint64_t heal = scenario.world.faults.heal_ns;
@@ -318,23 +167,6 @@ void draw_tuning(Prng& prng, Scenario& scenario) {
 
 }  // namespace
 
-Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std::int32_t member) {
-  PlanRequest base;
-  base.collective = op.collective;
-  base.rank = member;
-  base.size = static_cast<std::int32_t>(scenario.teams[op.team].size());
-  base.root = op.root;
-  base.elements = op.count;
-  base.element_bytes = static_cast<std::uint32_t>(type_size(op.type));
-  base.commutative = !op.ordered;
-  base.nodes.nodes = scenario.layout(op.team);
-  auto request = resolve(op.options, base, scenario.tuning);
-  if (!request) return request.error();
-  auto plan = make_plan(*request);
-  if (!plan) return plan.error();
-  return request;
-}
-
 Scenario draw_scenario(std::uint64_t seed) {
   Prng prng(seed);
   Scenario scenario;
@@ -349,6 +181,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.board = pulls || scenario.stage == StageKind::kShm || prng.chance(0.6);
   scenario.start_in_callbacks = prng.chance(0.5);
   draw_tuning(prng, scenario);
+  if (draws_exchanges(scenario)) draw_exchange_tuning(scenario);
   scenario.teams = draw_teams(prng, scenario.ranks);
   draw_layouts(scenario);
   draw_ops(prng, scenario);
@@ -357,85 +190,6 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_trouble(prng, scenario);
   draw_network(scenario);
   return scenario;
-}
-
-std::string OpSpec::describe() const {
-  if (flow()) {
-    return fmt::format("message of {} bytes from member {} to {}, channel {}", count, root, peer,
-                       channel);
-  }
-  const esp_coll_options& o = options;
-  return fmt::format(
-      "{} of {} {}, {}, root {}{}; algorithm {}, shape {}, radix {}, segment {} B, windows {}/{}, "
-      "variant {}",
-      collective_name(collective), count, type_name(type), ordered ? "ordered" : op_name(op), root,
-      in_place ? ", in place" : "", static_cast<int>(o.algorithm), static_cast<int>(o.shape),
-      o.radix, o.segment_bytes, o.window_send, o.window_recv, static_cast<int>(o.variant));
-}
-
-const char* Scenario::stage_name() const noexcept {
-  switch (stage) {
-    case StageKind::kSim:
-      return "simulated";
-    case StageKind::kShm:
-      if (!pulls) return "shared memory";
-      return pulls_allowed.empty() ? "shared memory with pulls"
-                                   : "shared memory with pulls until they are refused";
-    case StageKind::kDatagrams:
-      return "simulated datagrams";
-    case StageKind::kConnections:
-      return "simulated connections";
-    case StageKind::kRdma:
-      return "simulated connections and datagrams";
-  }
-  return "?";
-}
-
-std::string Scenario::describe() const {
-  std::string text =
-      fmt::format("{} ranks, {}, {} placement, {}{}, faults {}, noise {}\n", ranks, stage_name(),
-                  placement_name(placement), board ? "board" : "no board",
-                  start_in_callbacks ? ", starts in callbacks" : "", sim::to_text(world.faults),
-                  sim::to_text(world.noise));
-  if (has_datagrams()) {
-    text += fmt::format(
-        "  packets of {} bytes, {} to send, {} to receive, {} sends at a time, first number {:#x}, "
-        "{} ghosts\n",
-        port.packet_bytes, port.send_packets, port.receive_packets, port.send_depth, first_sequence,
-        ghosts);
-  }
-  if (has_connections()) {
-    text += fmt::format(
-        "  packets of {} bytes, {} to send, {} to receive, {} operations at a time, window {}, {} "
-        "completions at a time, places from {} bytes, read from {}, registered from {}{}\n",
-        adapter.packet_bytes, connections.send_packets, adapter.receive_depth, adapter.send_depth,
-        connections.window, connections.poll_budget, connections.place_from_bytes,
-        connections.pull_from_bytes, connections.memory.register_from_bytes,
-        odd_ranks_copy ? " by even ranks" : "");
-  }
-  if (accesses > 0) text += fmt::format("  {} accesses each, {:.2f} taken back\n", accesses, whims);
-  if (stage == StageKind::kRdma) {
-    text += fmt::format(
-        "  {} connections for a rank's sends, adapters have {}, {} pairs of ranks have none\n",
-        connections_max, adapter.connections, apart.size());
-  }
-  for (std::size_t t = 0; t < teams.size(); ++t) {
-    const TeamNodes* nodes = layout(t);
-    text += fmt::format("  team {}: {} members, {} nodes followed, {} levels inside\n", t,
-                        teams[t].size(), nodes != nullptr ? nodes->count() : 0,
-                        nodes != nullptr ? nodes->inner.size() : 0);
-  }
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    text += fmt::format("  op {} on team {}: {}{}\n", i, ops[i].team, ops[i].describe(),
-                        entries[i][0].after_all ? ", after all others" : "");
-  }
-  if (deviation) {
-    text += fmt::format("  member {} calls op {} as: {}\n", deviation->member, deviation->op,
-                        deviation->call.describe());
-  }
-  if (departure)
-    text += fmt::format("  rank {} leaves at {} ns\n", departure->rank, departure->at_ns);
-  return text;
 }
 
 }  // namespace espalier::swarm

@@ -10,7 +10,6 @@
 
 #include "coll/plan/choose.hpp"
 #include "coll/team/team.hpp"
-#include "core/prng.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/sim/connection_net.hpp"
 #include "net/sim/machine.hpp"
@@ -28,25 +27,56 @@ enum class StageKind : std::uint8_t {
   kRdma,         // over RdmaLink: both
 };
 
+// Where the blocks of a call that brings counts lie in its buffers.
+enum class Gaps : std::uint8_t {
+  kNone,       // one after the other: the call names no displacements
+  kBetween,    // in order, some apart
+  kScattered,  // in any order
+};
+
+// Seeds from here on draw allgathers, alltoalls and scans, too ("exchanges"); those below mean what
+// they meant before there were any.
+inline constexpr std::uint64_t kFirstExchangeSeed = 1'000'000'000;
+
 // One call, equal on all members; or one message from member `root` to member `peer`.
 struct OpSpec {
   std::size_t team = 0;
+  std::int32_t members = 0;  // of the team
   Collective collective = Collective::kBarrier;
   esp_type type = ESP_UINT8;
   esp_op op = ESP_SUM;
   bool ordered = false;  // an operator of the user that does not commute
   std::uint64_t count = 0;
+  // Elements, of allgatherv: of each member; of alltoallv: from * members + to.
+  std::vector<std::size_t> counts;
+  Gaps gaps = Gaps::kNone;
   std::int32_t root = 0;
   std::int32_t peer = 0;
   unsigned channel = 0;
   bool in_place = false;
-  bool blocking = false;  // what the signature says; the swarm never blocks
+  bool out_of_place_too = false;  // some members are not in place
+  bool blocking = false;          // what the signature says; the swarm never blocks
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   std::uint64_t values = 0;  // seed of the contributions
 
   bool flow() const noexcept { return collective == Collective::kPointToPoint; }
-  bool reduces() const noexcept {
-    return collective == Collective::kReduce || collective == Collective::kAllreduce;
+  const CollectiveTraits& traits() const noexcept { return traits_of(collective); }
+  bool reduces() const noexcept { return traits().reduces; }
+  bool is_exchange() const noexcept {
+    return Collective::kAllgather <= collective && collective <= Collective::kExscan;
+  }
+  bool moves_blocks() const noexcept {  // of members, not one message
+    return traits().output == Extent::kPerMember || traits().output == Extent::kCounts;
+  }
+  // Does the message of a broadcast or flow come from this member?
+  bool brings(std::int32_t member) const noexcept {
+    return (collective == Collective::kBcast || flow()) && member == root;
+  }
+  bool in_place_at(std::int32_t member) const noexcept {
+    return in_place && (!out_of_place_too || (values >> member % 64 & 1) != 0);
+  }
+  bool has_input(std::int32_t member) const noexcept {  // apart from the output
+    return (reduces() || moves_blocks()) && !in_place_at(member);
   }
   std::string describe() const;
 };
@@ -141,12 +171,5 @@ Scenario draw_scenario(std::uint64_t seed);
 
 // As the engine resolves it for this member.
 Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std::int32_t member);
-
-// Whether the ranks have RDMA links, and what those have and suffer (networks.cpp).
-void draw_links(Scenario& scenario);
-void draw_network(Scenario& scenario);
-
-// A machine of up to three levels whose carriers and prices are drawn (machines.cpp).
-sim::Machine draw_machine(Prng& prng, std::uint32_t ranks, bool& has_pulls);
 
 }  // namespace espalier::swarm

@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "core/liveness.hpp"
 #include "net/sim/faults.hpp"
 #include "tests/harness/shm_world.hpp"
 #include "tests/swarm/stage.hpp"
@@ -15,8 +16,22 @@ namespace {
 constexpr std::uint64_t kTurnNs = 100;
 constexpr std::uint64_t kHorizonNs = 10'000'000;  // of crashes
 
-test::ShmWorldOptions world_options(const Scenario& scenario) {
+// A crash is known at once.
+class CrashedRanks final : public Liveness {
+ public:
+  explicit CrashedRanks(const Stage& stage) noexcept : stage_(stage) {}
+  bool is_dead(Rank rank) noexcept override { return stage_.crashed(rank); }
+  bool is_stopped(Rank) noexcept override { return false; }
+  bool is_leaving(Rank) noexcept override { return false; }
+  bool has_left(Rank) noexcept override { return false; }
+
+ private:
+  const Stage& stage_;
+};
+
+test::ShmWorldOptions world_options(const Scenario& scenario, Liveness& liveness) {
   test::ShmWorldOptions options;
+  options.wire.liveness = &liveness;
   options.arena_bytes = scenario.arena_bytes;
   options.heap_bytes = 4096;
   options.wire.first_ring_bytes = scenario.ring_bytes;
@@ -31,8 +46,9 @@ test::ShmWorldOptions world_options(const Scenario& scenario) {
 class ShmStage final : public Stage {
  public:
   explicit ShmStage(const Scenario& scenario)
-      : world_(std::make_unique<test::ShmWorld>(static_cast<int>(scenario.ranks),
-                                                world_options(scenario))),
+      : crashed_(*this),
+        world_(std::make_unique<test::ShmWorld>(static_cast<int>(scenario.ranks),
+                                                world_options(scenario, crashed_))),
         prng_(scenario.world.seed),
         ranks_(scenario.ranks) {
     for (std::uint32_t r = 0; r < scenario.ranks; ++r) {
@@ -141,6 +157,7 @@ class ShmStage final : public Stage {
 
   static constexpr std::size_t kRoundsOfAll = 200;  // a wire may look at idle peers now and then
 
+  CrashedRanks crashed_;
   std::unique_ptr<test::ShmWorld> world_;
   std::vector<Counters*> counters_;
   Prng prng_;

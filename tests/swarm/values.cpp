@@ -43,34 +43,8 @@ Combiner combiner(const OpSpec& op) {
   return Combiner(combine_kernel_for(isa, op.op, op.type), op.type);
 }
 
-std::vector<std::byte> expected(const OpSpec& op, std::int32_t members) {
-  std::vector<std::byte> result(op.count * type_size(op.type));
-  if (!op.reduces()) {
-    contribute(result, op.values, op.root);
-    return result;
-  }
-  std::vector<std::byte> left(result.size()), scratch;
-  contribute(result, op.values, members - 1);
-  const Combiner combine = combiner(op);
-  for (std::int32_t member = members - 2; member >= 0; --member) {
-    contribute(left, op.values, member);
-    const void* operands[] = {left.data(), result.data()};
-    if (op.count > 0) combine.combine(result.data(), operands, 2, op.count, scratch);
-  }
-  return result;
-}
-
 void Buffer::fill(std::uint64_t seed, std::int32_t member) {
   swarm::fill(data(), bytes_, seed, member);
-}
-
-bool Buffer::holds(const std::vector<std::byte>& what) const noexcept {
-  return what.size() == bytes_ &&
-         (bytes_ == 0 || std::memcmp(memory_.data() + kFence, what.data(), bytes_) == 0);
-}
-
-bool Buffer::holds_only(std::byte what) const noexcept {
-  return std::all_of(memory_.begin(), memory_.end(), [&](std::byte b) { return b == what; });
 }
 
 bool Buffer::intact() const noexcept {

@@ -1,4 +1,4 @@
-// What the ranks of a call contribute and what must come out of it.
+// Values: memory of users, what stands in it, and operators.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,6 @@ void contribute(std::vector<std::byte>& bytes, std::uint64_t seed, std::int32_t 
 // associative, exact, and different for every order.
 Combiner combiner(const OpSpec& op);
 
-// The result of a reduction over `members`, or the message of a broadcast or a flow.
-std::vector<std::byte> expected(const OpSpec& op, std::int32_t members);
-
 // Memory of a user, between two fences.
 class Buffer {
  public:
@@ -28,10 +25,11 @@ class Buffer {
     bytes_ = bytes;
   }
   std::byte* data() noexcept { return memory_.empty() ? nullptr : memory_.data() + kFence; }
+  const std::byte* data() const noexcept {
+    return memory_.empty() ? nullptr : memory_.data() + kFence;
+  }
   std::uint64_t bytes() const noexcept { return bytes_; }
   void fill(std::uint64_t seed, std::int32_t member);
-  bool holds(const std::vector<std::byte>& what) const noexcept;
-  bool holds_only(std::byte what) const noexcept;
   // Nothing was written beside it.
   bool intact() const noexcept;
   // The user has it back and uses it for something else.

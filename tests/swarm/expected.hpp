@@ -1,0 +1,42 @@
+// Expected: what every member has in its output when its call is complete, every byte, those
+// between blocks included. Ownership: borrows the scenario.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/swarm/blocks.hpp"
+#include "tests/swarm/values.hpp"
+
+namespace espalier::swarm {
+
+class Expected {
+ public:
+  Expected(const Scenario& scenario, std::size_t op);
+
+  // What is wrong with the output of a member that makes this call; empty: nothing.
+  std::string complaint(std::int32_t member, const Buffer& output) const;
+
+ private:
+  // What a member has for others, in the buffer in which it has it.
+  struct Contribution {
+    Blocks blocks;
+    std::vector<std::byte> bytes;
+  };
+
+  void add_contribution(const OpSpec& theirs, std::int32_t member);
+  void reduce();
+  const std::vector<std::byte>* result_of(std::int32_t member) const;
+  std::string put_blocks(std::int32_t member, std::vector<std::byte>& bytes) const;
+
+  const OpSpec& op_;
+  std::vector<Contribution> contributions_;      // where blocks move, by member
+  std::vector<std::vector<std::byte>> results_;  // else: of members 0 to r, or of the root
+};
+
+// Of a buffer with these blocks.
+std::uint64_t bytes_of(const OpSpec& op, const Blocks& blocks) noexcept;
+
+}  // namespace espalier::swarm
