@@ -24,6 +24,11 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
   const Plan& plan = *instance.plan;
   const Vertex& vertex = plan.vertices[number];
   const Indices indices = instance.states[number].indices;
+  const std::uint64_t elements = plan.length_elements(instance.layouts, vertex, indices, index);
+  if (elements == 0) {  // Nor has it a place: buffers and displacements may be anything.
+    release_operands(instance, number, index);
+    return Posted::kDone;
+  }
   std::size_t k = 0;
   for (const Operand& operand : vertex.operands) {
     if (operand.place == Place::kView) {
@@ -34,27 +39,23 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
     }
   }
   if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
-  const std::uint64_t elements = plan.length_elements(instance.layouts, vertex, indices, index);
-  if (elements > 0) {
-    std::byte* dst = written(instance, vertex, indices, index);
-    const bool stands_there = k == 1 && dst == instance.operands[0];
-    if (mover_ != nullptr && !stands_there) [[unlikely]] {
-      return move(
-          instance, number, index,
-          {dst, instance.operands, k, elements, plan.element_bytes, &instance.call.combiner});
-    }
-    const std::uint64_t bytes = elements * plan.element_bytes;
-    if (k > 1) {
-      const Store store = store_of(instance, vertex);
-      instance.call.combiner.combine(dst, instance.operands, k, elements,
-                                     instance.team->user_scratch, store);
-      if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
-    } else if (!stands_there) {
-      copy_bytes(dst, instance.operands[0], bytes);
-    }
-    ++counters_.combines;
-    counters_.combine_bytes += bytes * k;
+  std::byte* dst = written(instance, vertex, indices, index);
+  const bool stands_there = k == 1 && dst == instance.operands[0];
+  if (mover_ != nullptr && !stands_there) [[unlikely]] {
+    return move(instance, number, index,
+                {dst, instance.operands, k, elements, plan.element_bytes, &instance.call.combiner});
   }
+  const std::uint64_t bytes = elements * plan.element_bytes;
+  if (k > 1) {
+    const Store store = store_of(instance, vertex);
+    instance.call.combiner.combine(dst, instance.operands, k, elements, instance.team->user_scratch,
+                                   store);
+    if (store == Store::kPastCaches) counters_.past_cache_bytes += bytes;
+  } else if (!stands_there) {
+    copy_bytes(dst, instance.operands[0], bytes);
+  }
+  ++counters_.combines;
+  counters_.combine_bytes += bytes * k;
   release_operands(instance, number, index);
   return Posted::kDone;
 }
