@@ -37,9 +37,8 @@
 // its *ordinal*, which sender and receiver compute alike: of the index, if the peer is always the
 // same, else of the piece.
 //
-// Grants: of the segments of a flow that are not eager, a wire asks for half a receive's window at a
-// time (core/wire.hpp). Those of a window must therefore not wait, by their dependencies, for what
-// follows from the first of them: its window is no larger than what such an edge lets through.
+// Grants: what is not eager is granted half a window of receives at a time (core/wire.hpp). So the
+// receives of a window may not wait, by their dependencies, for what needs a grant of the first.
 //
 // Values only; thread-safe to read. path: setup (construction), data (the accessors)
 #pragma once
