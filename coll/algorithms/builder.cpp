@@ -67,24 +67,10 @@ std::string describe_tree(const PlanRequest& request) {
 
 std::string describe_name(const PlanRequest& request) {
   if (request.size == 1) return "alone";
-  switch (request.algorithm) {
-    case ESP_ALGORITHM_PUBLISH:
-      return "publish";
-    case ESP_ALGORITHM_SPREAD:
-      return "spread";
-    case ESP_ALGORITHM_RING:
-      return "ring";
-    case ESP_ALGORITHM_BRUCK:
-      return fmt::format("Bruck {}", request.radix);
-    case ESP_ALGORITHM_DOUBLING:
-      return "doubling";
-    case ESP_ALGORITHM_ONE_FACTOR:
-      return "one-factor";
-    case ESP_ALGORITHM_XOR:
-      return "XOR";
-    default:
-      return describe_tree(request);
-  }
+  if (request.algorithm == ESP_ALGORITHM_TREE) return describe_tree(request);
+  const std::string name = algorithm_name(request.algorithm);
+  return request.algorithm == ESP_ALGORITHM_BRUCK ? fmt::format("{} {}", name, request.radix)
+                                                  : name;
 }
 
 Layout layout_of(Extent extent, const PlanRequest& request, std::uint32_t blocks) {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "coll/engine/engine.hpp"
-#include "core/copy.hpp"
 #include "core/open_files.hpp"
 #include "core/plant.hpp"
 

@@ -9,8 +9,6 @@
 namespace espalier {
 namespace {
 
-constexpr int kMostWindow = 64;
-
 Outcome check_range(const char* name, long value, long lowest, long highest) {
   if (lowest <= value && value <= highest) return Unit{};
   return error(ESP_ERR_ARGUMENT,
@@ -32,8 +30,8 @@ Outcome check_options(const esp_coll_options& options) {
       {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
       {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
       {"radix", options.radix, 0x7fffffff},
-      {"window_send", options.window_send, kMostWindow},
-      {"window_recv", options.window_recv, kMostWindow},
+      {"window_send", options.window_send, kMaxWindow},
+      {"window_recv", options.window_recv, kMaxWindow},
       {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
   };
   for (const auto& rule : rules) {
@@ -53,10 +51,7 @@ std::uint64_t message_bytes(const PlanRequest& request) {
 bool exists(esp_algorithm algorithm, const PlanRequest& request) {
   if (!has_algorithm(request.collective, algorithm)) return false;
   if (algorithm == ESP_ALGORITHM_SPREAD) return request.commutative;
-  const bool power_of_two = (request.size & (request.size - 1)) == 0;
-  if (algorithm == ESP_ALGORITHM_XOR) return power_of_two;
-  if (algorithm != ESP_ALGORITHM_DOUBLING) return true;
-  return power_of_two || traits_of(request.collective).reduces;
+  return fits_team(request.collective, algorithm, request.size);
 }
 
 bool crosses_network(const PlanRequest& request) {
@@ -80,8 +75,8 @@ esp_algorithm choose_exchange_algorithm(const PlanRequest& request, const Tuning
       const bool blocks = request.collective == Collective::kAllgather;
       const std::uint64_t bytes =
           message_bytes(request) * static_cast<std::uint64_t>(blocks ? request.size : 1);
-      const bool one_node = request.nodes.nodes == nullptr || !crosses_network(request);
-      if (one_node && request.size <= tuning.gather_publish_ranks) return ESP_ALGORITHM_PUBLISH;
+      if (!crosses_network(request) && request.size <= tuning.gather_publish_ranks)
+        return ESP_ALGORITHM_PUBLISH;
       return bytes <= tuning.gather_rounds_bytes ? ESP_ALGORITHM_BRUCK : ESP_ALGORITHM_RING;
     }
     case Collective::kAlltoall:
@@ -249,7 +244,7 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
   request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
   request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
   if (options.window_recv == 0 && request.window_recv <= request.window_send) {
-    request.window_recv = std::min(2 * request.window_send, kMostWindow);
+    request.window_recv = std::min(2 * request.window_send, kMaxWindow);
   }
   if (options.window_send == 0 && request.window_send >= request.window_recv) {
     request.window_send = std::max(request.window_recv / 2, 1);

@@ -60,6 +60,12 @@ inline bool replaces_blocks(Collective collective) noexcept {
 inline bool has_algorithm(Collective collective, esp_algorithm algorithm) noexcept {
   return (traits_of(collective).algorithms >> algorithm & 1) != 0;
 }
+// Some are for teams of 2^n members alone.
+inline bool fits_team(Collective collective, esp_algorithm algorithm, std::int32_t size) noexcept {
+  const bool pairs = algorithm == ESP_ALGORITHM_XOR ||
+                     (algorithm == ESP_ALGORITHM_DOUBLING && !traits_of(collective).reduces);
+  return !pairs || (size & (size - 1)) == 0;
+}
 const char* algorithm_name(esp_algorithm algorithm) noexcept;
 inline const char* collective_name(Collective collective) noexcept {
   return traits_of(collective).name;

@@ -22,11 +22,6 @@ bool uses_tree(const PlanRequest& request) {
   return request.algorithm == ESP_ALGORITHM_TREE;
 }
 
-bool needs_power_of_two(const PlanRequest& r) {
-  const bool scans = r.collective == Collective::kScan || r.collective == Collective::kExscan;
-  return r.algorithm == ESP_ALGORITHM_XOR || (r.algorithm == ESP_ALGORITHM_DOUBLING && !scans);
-}
-
 Outcome check_numbers(const PlanRequest& r) {
   if (r.size < 1)
     return refuse(ESP_ERR_ARGUMENT, fmt::format("team size {} is not positive", r.size));
@@ -99,8 +94,7 @@ Outcome check_shape(const PlanRequest& r) {
 
 // Of collectives whose blocks differ from member to member.
 Outcome check_exchange(const PlanRequest& r) {
-  const bool power_of_two = (r.size & (r.size - 1)) == 0;
-  if (!power_of_two && needs_power_of_two(r)) {
+  if (!fits_team(r.collective, r.algorithm, r.size)) {
     return refuse(ESP_ERR_UNSUPPORTED,
                   fmt::format("{} with partners at powers of two is for teams of 2^n members, not "
                               "of {}",
