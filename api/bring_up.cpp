@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "api/api.hpp"
 #include "api/handles.hpp"
@@ -241,6 +242,8 @@ void make_worker(esp_job& job) {
   job.engine = std::make_unique<Engine>(job.counters, job.trace, tuning_of(job));
   job.engine->set_log(&job.log);
   job.short_path = std::make_unique<ShortPath>(*job.worker, *job.engine, *job.doorbell);
+  job.short_operations =
+      std::make_unique<ShortOperations>(*job.short_path, *job.engine, job.counters);
   make_correspondence(job);
   WatchLimits limits;
   limits.warn_ns = static_cast<std::uint64_t>(job.config.stall_warning * 1e9);
@@ -258,6 +261,7 @@ void make_worker(esp_job& job) {
   make_one_sided(job, limits.timeout_ns);
   if (!job.pull_probes->done()) job.worker->attach(*job.pull_probes);
   job.worker->attach(*job.engine);
+  job.worker->attach(*job.short_operations);
   job.worker->attach(job.deferred);
   job.report = std::make_unique<StateReport>(job, *job.watch);
   job.worker->set_watchdog(job.report.get());
@@ -292,10 +296,15 @@ void fill_tables(esp_job& job) {
 void add_world(esp_job& job) {
   std::vector<Rank> members(static_cast<std::size_t>(job.size));
   for (int r = 0; r < job.size; ++r) members[static_cast<std::size_t>(r)] = r;
-  const std::uint64_t bytes =
-      board_bytes(job, static_cast<int>(job.nodes.locals.size()), job.nodes.several());
-  std::byte* board = bytes <= job.config.heap_bytes ? job.segment->heap(0) : nullptr;
-  if (board != nullptr && job.nodes.local_index == 0) (void)job.heap->allocate(bytes);
+  BoardShape shape = {static_cast<int>(job.nodes.largest), job.nodes.several(), true};
+  const auto fits = [&] { return board_bytes(job, shape) <= job.config.heap_bytes; };
+  TeamBoard board;
+  board.slots = board.everywhere = shape.slots = fits();
+  shape.rows = static_cast<int>(job.nodes.locals.size());
+  if (fits() && (board.slots || job.nodes.several())) {
+    board.memory = job.segment->heap(0);
+    if (job.nodes.local_index == 0) (void)job.heap->allocate(board_bytes(job, shape));
+  }
   job.world = &add_team(job, 0, std::move(members), board);
   job.world->is_world = true;
 }
@@ -310,6 +319,9 @@ void span_nodes(esp_job& job, Team& team, Membership& membership) {
   team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
   team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);
   membership.nodes = TeamNodes::of(node_of);
+  std::vector<std::int32_t> heads(static_cast<std::size_t>(membership.nodes.count()));
+  std::iota(heads.begin(), heads.end(), 0);
+  membership.heads = TeamNodes::of(heads);
 }
 
 // Members that are bound to several sockets or the like, of whatever node.
@@ -327,27 +339,39 @@ void find_levels(const esp_job& job, Membership& membership) {
 }
 
 // Where there is no common memory, calls are kept for oneself.
-Board board_of_nodes(const esp_job& job, esp_team& handle, std::byte* board) {
-  const TeamNodes& nodes = *handle.team.nodes();
-  const int rows = nodes.members(nodes.node_of(handle.team.rank));
-  const std::uint64_t bytes = board_bytes(job, rows, true);
-  if (board == nullptr) {
-    handle.team.board_is_own = true;
-    handle.private_board.resize(bytes + alignof(Board::Fault));
-    void* memory = handle.private_board.data();
-    std::size_t room = handle.private_board.size();
-    board = static_cast<std::byte*>(std::align(alignof(Board::Fault), bytes, memory, room));
-  }
-  return Board::of_calls(board, rows, std::uint64_t{handle.team.id} << 40);
+std::byte* private_board(const esp_job& job, esp_team& handle) {
+  handle.team.board_is_own = true;
+  const std::uint64_t bytes = board_bytes(job, {handle.team.rows(), true, false});
+  handle.private_board.resize(bytes + alignof(Board::Fault));
+  void* memory = handle.private_board.data();
+  std::size_t room = handle.private_board.size();
+  return static_cast<std::byte*>(std::align(alignof(Board::Fault), bytes, memory, room));
 }
 
 }  // namespace
 
-std::uint64_t board_bytes(const esp_job& job, int rows, bool several_nodes) noexcept {
-  return several_nodes ? Board::bytes_of_calls(rows) : Board::bytes(rows, job.config.short_bytes);
+namespace {
+
+std::uint64_t short_bytes(const esp_job& job, const BoardShape& shape) noexcept {
+  const std::uint64_t most = job.config.short_bytes;
+  return shape.several_nodes ? std::min(most, Board::kNodesShortBytes) : most;
 }
 
-esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board) {
+}  // namespace
+
+std::uint64_t board_bytes(const esp_job& job, const BoardShape& shape) noexcept {
+  return shape.slots ? Board::bytes(shape.rows, short_bytes(job, shape))
+                     : Board::bytes_of_calls(shape.rows);
+}
+
+Board board_in(const esp_job& job, std::byte* memory, const BoardShape& shape,
+               std::uint64_t turn_base) noexcept {
+  return shape.slots ? Board(memory, shape.rows, short_bytes(job, shape), turn_base)
+                     : Board::of_calls(memory, shape.rows, turn_base);
+}
+
+esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members,
+                   const TeamBoard& board) {
   auto handle = std::make_unique<esp_team>();
   handle->job = &job;
   Team& team = handle->team;
@@ -368,13 +392,15 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, st
   if (several) span_nodes(job, team, *membership);
   if (job.config.levels != LevelRule::kOff) find_levels(job, *membership);
   team.set_membership(team.rank, std::move(membership));
-  if (several) {
-    team.board = board_of_nodes(job, *handle, board);
-  } else if (board != nullptr) {
-    team.board = Board(board, team.size(), job.config.short_bytes, std::uint64_t{id} << 40);
-    team.traces_short_path = !job.any_threaded && job.plain_config && job.trace.enabled();
-    team.short_path = !job.any_threaded && job.plain_config && !team.traces_short_path;
+  std::byte* memory = board.memory;
+  if (memory == nullptr && several) memory = private_board(job, *handle);
+  if (memory != nullptr) {
+    team.board =
+        board_in(job, memory, {team.rows(), several, board.slots}, std::uint64_t{id} << 40);
   }
+  team.short_path = board.everywhere && !job.any_threaded && job.plain_config;
+  team.quick_allowed = team.short_path && !several && !job.trace.enabled();
+  team.quick = team.quick_allowed;
   job.watch->add(team);
   job.teams.push_back(std::move(handle));
   return *job.teams.back();

@@ -222,6 +222,9 @@ esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* opti
     }
     std::memcpy(static_cast<void*>(&call.options), options, options->struct_size);
     call.options.struct_size = sizeof call.options;
+    if (const Outcome sound = check_options(call.options); !sound) {
+      return bad(handle, call, sound.error().status.code(), sound.error().text);
+    }
   }
   const Config& config = handle.job->config;
   if (!handle.job->plain_config) [[unlikely]]

@@ -13,9 +13,4 @@ const char* caller_of(const Call& call) noexcept;
 // that has been reported. Looks at each entry of the arrays once.
 esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* options);
 
-// While the trace is on (api_traced.cpp): does the call take the short path? Then it is run on it.
-bool takes_traced_short_path(const esp_team& handle, const Call& call) noexcept;
-// False: the team has failed.
-bool run_traced_short_path(esp_team& handle, const Call& call) noexcept;
-
 }  // namespace espalier::api

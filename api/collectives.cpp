@@ -87,7 +87,7 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
 
 inline esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
   ++handle.job->counters.short_operations;
-  if (completed && handle.team.held_calls.empty()) [[likely]]
+  if (completed && handle.team.shown_unread == 0) [[likely]]
     return ESP_OK;
   return api::conclude_slowly(handle, completed);
 }

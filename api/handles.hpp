@@ -27,7 +27,7 @@
 #include "bootstrap/team_ids.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "coll/engine/engine.hpp"
-#include "coll/engine/short_path.hpp"
+#include "coll/engine/short_operations.hpp"
 #include "coll/team/watch.hpp"
 #include "core/attended_clock.hpp"
 #include "core/config.hpp"
@@ -173,6 +173,7 @@ struct esp_job {
   std::unique_ptr<espalier::Worker> worker;
   std::unique_ptr<espalier::Engine> engine;
   std::unique_ptr<espalier::ShortPath> short_path;
+  std::unique_ptr<espalier::ShortOperations> short_operations;
   std::unique_ptr<espalier::TeamNews> news;    // with a network
   std::unique_ptr<espalier::Leaving> leaving;  // with a network
   std::unique_ptr<espalier::TeamWatch> watch;
@@ -215,10 +216,23 @@ std::string describe(const esp_job& job);
 // Gives the memory of boards back that no member uses any more.
 void bury_boards(esp_job& job);
 
-// Bytes of the board that members on one node share, a row each.
-std::uint64_t board_bytes(const esp_job& job, int rows, bool several_nodes) noexcept;
-// Adds a team of these job ranks to the job. `board`: memory of the members on this node, or
-// nullptr.
-esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members, std::byte* board);
+// The board that members on one node share, a row each. Without slots nobody takes the short path.
+struct BoardShape {
+  int rows = 0;
+  bool several_nodes = false;  // the team
+  bool slots = true;
+};
+std::uint64_t board_bytes(const esp_job& job, const BoardShape& shape) noexcept;
+Board board_in(const esp_job& job, std::byte* memory, const BoardShape& shape,
+               std::uint64_t turn_base) noexcept;
+// Where the members of a team on this node have their board, or nullptr; whether it has slots, and
+// whether those of all nodes have.
+struct TeamBoard {
+  std::byte* memory = nullptr;
+  bool slots = false, everywhere = false;
+};
+// Adds a team of these job ranks to the job.
+esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members,
+                   const TeamBoard& board);
 
 }  // namespace espalier

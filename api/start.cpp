@@ -26,7 +26,17 @@ struct BlockingWait {
   return failure;
 }
 
-[[gnu::noinline]] esp_status run_engine(esp_team& handle, const Call& call) {
+// On the short path or by the engine: all members choose alike.
+Result<Engine::Started> start_operation(esp_job& job, Team& team, const Call& call,
+                                        const Finish& finish) {
+  if (ShortOperations::takes(team, call)) return job.short_operations->start(team, call, finish);
+  auto started = job.engine->start(team, call, finish);
+  if (!started) return named(call, started.error());
+  job.short_path->announce(team);
+  return started;
+}
+
+esp_status wait_for_end(esp_team& handle, const Call& call) {
   const Caller caller(handle);
   esp_job& job = *handle.job;
   Team& team = handle.team;
@@ -38,10 +48,9 @@ struct BlockingWait {
       started = Engine::Started{true, team.fault};
       return;
     }
-    started = job.engine->start(team, call, Finish{BlockingWait::finish, &wait});
-    if (started) job.short_path->announce(team);
+    started = start_operation(job, team, call, Finish{BlockingWait::finish, &wait});
   });
-  if (!started) return fail(job, named(call, started.error()));
+  if (!started) return fail(job, started.error());
   Status status = started->status;
   if (!started->done) {
     wait_until(
@@ -52,8 +61,8 @@ struct BlockingWait {
   return status.ok() ? ESP_OK : fail_team(handle, status);
 }
 
-esp_status start_engine(esp_team& handle, const Call& call, const esp_notify* notify,
-                        esp_request** request) {
+esp_status start_reported(esp_team& handle, const Call& call, const esp_notify* notify,
+                          esp_request** request) {
   esp_job& job = *handle.job;
   Team& team = handle.team;
   esp_status status = ESP_OK;
@@ -67,12 +76,7 @@ esp_status start_engine(esp_team& handle, const Call& call, const esp_notify* no
       status = fail(job, named(call, pending.error()));
       return;
     }
-    auto started = job.engine->start(team, call, Finish{finish_request, *pending});
-    if (started) {
-      job.short_path->announce(team);
-    } else {
-      started = named(call, started.error());
-    }
+    auto started = start_operation(job, team, call, Finish{finish_request, *pending});
     status = conclude(job, *pending, started, request);
   });
   return status;
@@ -87,10 +91,7 @@ esp_status run_call(esp_team* team, Call call, Purpose purpose) {
   const esp_status status = check_call(*team, call, nullptr);
   if (status != ESP_OK) return status;
   if (!may_block(*team->job)) return refuse_blocking(*team->job, caller_of(call));
-  if (takes_traced_short_path(*team, call)) {
-    return conclude_slowly(*team, run_traced_short_path(*team, call));
-  }
-  return run_engine(*team, call);
+  return wait_for_end(*team, call);
 }
 
 esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,
@@ -102,14 +103,11 @@ esp_status start_call(esp_team* team, Call call, const esp_coll_options* options
   if (!reports_once(notify, request)) [[unlikely]] {
     return refuse_report(*team->job, caller_of(call));
   }
-  return start_engine(*team, call, notify, request);
+  return start_reported(*team, call, notify, request);
 }
 
 esp_status conclude_slowly(esp_team& handle, bool completed) noexcept {
-  if (!handle.team.held_calls.empty()) {
-    handle.team.show_held_calls();
-    handle.job->short_path->announce(handle.team);
-  }
+  handle.job->short_operations->conclude(handle.team);
   return completed ? ESP_OK : fail_team(handle, handle.team.fault);
 }
 

@@ -181,7 +181,8 @@ Outcome take_down(esp_job& job) {
   }
   job.worker->call_back([&] {
     job.one_sided->close();
-    while (job.engine->progress() + job.deferred.progress() > 0) {
+    while (job.engine->progress() + job.short_operations->progress() + job.deferred.progress() >
+           0) {
     }
   });
   while (job.open_requests != nullptr) api::release_request(job, *job.open_requests);

@@ -96,17 +96,20 @@ std::vector<BoardPlace> board_places(const esp_team& parent, const Groups& group
   return places;
 }
 
-void* give_board(esp_job& job, const BoardPlace& place) {
+// Where there is no room for slots, of a team on several nodes calls and reports at least.
+void* give_board(esp_job& job, const BoardPlace& place, bool& slots) {
+  espalier::BoardShape shape = {place.rows, place.nodes > 1, true};
   void* memory = nullptr;
   api::on_owner(job, [&] {
     espalier::bury_boards(job);
-    memory = job.heap->allocate(espalier::board_bytes(job, place.rows, place.nodes > 1));
+    memory = job.heap->allocate(espalier::board_bytes(job, shape));
+    if (memory != nullptr || place.nodes == 1) return;
+    shape.slots = false;
+    memory = job.heap->allocate(espalier::board_bytes(job, shape));
   });
+  slots = shape.slots;
   if (memory == nullptr) return nullptr;
-  auto* bytes = static_cast<std::byte*>(memory);
-  const Board board = place.nodes > 1 ? Board::of_calls(bytes, place.rows, 0)
-                                      : Board(bytes, place.rows, job.config.short_bytes, 0);
-  Board(board).clear();
+  espalier::board_in(job, static_cast<std::byte*>(memory), shape, 0).clear();
   return memory;
 }
 
@@ -143,8 +146,10 @@ esp_status agree_again(esp_team& parent, Purpose purpose, const Wish& mine, std:
   return ESP_OK;
 }
 
-// Where the boards are: the offset in the segment of their node + 1, 0 for none. One more word
-// counts the members that refuse the number.
+// What is told of a board: its offset in the segment of its node and these; 0: there is none.
+constexpr std::uint64_t kIsThere = 1, kHasSlots = 2;
+
+// Where the boards are. One more word counts the members that refuse the number.
 esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<BoardPlace>& places,
                         void*& own_memory, std::vector<std::uint64_t>& boards,
                         std::uint64_t& refused) {
@@ -153,8 +158,10 @@ esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<Boa
   boards.back() = refused;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].giver != parent.team.rank) continue;
-    own_memory = give_board(job, places[i]);
-    if (own_memory != nullptr) boards[i] = job.segment->offset_of(own_memory) + 1;
+    bool slots = false;
+    own_memory = give_board(job, places[i], slots);
+    if (own_memory == nullptr) continue;
+    boards[i] = job.segment->offset_of(own_memory) | kIsThere | (slots ? kHasSlots : 0);
   }
   const esp_status status = api::sum_words(parent, boards, purpose);
   refused = boards.back();
@@ -162,14 +169,18 @@ esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<Boa
   return status;
 }
 
-std::byte* board_of(const esp_job& job, const std::vector<BoardPlace>& places,
-                    const std::vector<std::uint64_t>& boards, std::int64_t color) {
-  const std::int32_t here = job.nodes.own;
+espalier::TeamBoard board_of(const esp_job& job, const std::vector<BoardPlace>& places,
+                             const std::vector<std::uint64_t>& boards, std::int64_t color) {
+  espalier::TeamBoard board = {nullptr, false, true};
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].color != color || places[i].node != here || boards[i] == 0) continue;
-    return job.segment->at(boards[i] - 1);
+    if (places[i].color != color) continue;
+    const bool slots = (boards[i] & kHasSlots) != 0;
+    board.everywhere = board.everywhere && slots;
+    if (places[i].node != job.nodes.own || boards[i] == 0) continue;
+    board.memory = job.segment->at(boards[i] & ~(kIsThere | kHasSlots));
+    board.slots = slots;
   }
-  return nullptr;
+  return board;
 }
 
 esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, esp_team** made) {

@@ -18,6 +18,7 @@ struct Choice {
   int window_send = 0;
   int window_recv = 0;
   int variant = 0;
+  bool started = false;  // by start and wait, also where nothing else is chosen
 
   bool operator==(const Choice&) const = default;
 };

@@ -58,9 +58,10 @@ struct Axes {
   std::vector<std::string> algorithms, shapes, variants;
   std::vector<std::size_t> segments;
   std::vector<int> radices, windows_send, windows_recv;
+  bool started = false;
   bool any() const {
-    return !algorithms.empty() || !shapes.empty() || !variants.empty() || !segments.empty() ||
-           !radices.empty() || !windows_send.empty() || !windows_recv.empty();
+    return started || !algorithms.empty() || !shapes.empty() || !variants.empty() ||
+           !segments.empty() || !radices.empty() || !windows_send.empty() || !windows_recv.empty();
   }
 };
 
@@ -84,6 +85,7 @@ void multiply(std::vector<Choice>& choices, const std::vector<Value>& values, Se
 
 std::vector<Choice> product_of(const Axes& axes) {
   std::vector<Choice> choices(1);
+  choices.front().started = axes.started;
   multiply(choices, axes.algorithms,
            [](Choice& c, const std::string& v) { c.algorithm = position(kAlgorithms, v); });
   multiply(choices, axes.shapes,
@@ -120,6 +122,8 @@ void add_choice_options(CLI::App& app, Axes& axes, bool& sweep) {
            ->transform(CLI::AsSizeValue(false)));
   list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
   list(app.add_option("--window-recv", axes.windows_recv, "M")->check(CLI::Range(1, 64)));
+  app.add_flag("--started", axes.started, "by start and wait, though nothing is chosen")
+      ->group(group);
   app.add_flag("--sweep", sweep, "fill the axes not given with a useful range, sort by time")
       ->group(group);
 }
@@ -208,6 +212,7 @@ std::string describe(const Choice& choice) {
   if (choice.segment_bytes != 0) add("segment=" + std::to_string(choice.segment_bytes));
   if (choice.window_send != 0) add("N=" + std::to_string(choice.window_send));
   if (choice.window_recv != 0) add("M=" + std::to_string(choice.window_recv));
+  if (choice.started) add("started");
   if (choice.variant != 0) add(kVariants[static_cast<std::size_t>(choice.variant)]);
   return text;
 }

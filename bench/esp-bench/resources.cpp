@@ -89,6 +89,7 @@ nlohmann::json measure_idle(Backend& backend, const Options& options) {
 
 void make_calls(Backend& backend, const Options& options) {
   constexpr auto kLate = std::chrono::milliseconds(2);
+  backend.choose(options.choices.front());
   for (const OpKind kind : options.ops) {
     Operation operation(backend, kind, options.sizes.front(), options);
     for (std::size_t i = 0; i < options.calls; ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "coll/engine/engine.hpp"
+#include "coll/engine/short_operations.hpp"
 
 namespace espalier {
 
@@ -28,6 +29,14 @@ TraceSubject subject(const Instance& instance) noexcept {
   return s;
 }
 
+TraceSubject subject(const ShortOperation& op) noexcept {
+  TraceSubject s;
+  s.team = static_cast<std::uint16_t>(op.team->id);
+  s.sequence = static_cast<std::uint32_t>(op.entered.sequence);
+  s.value = static_cast<std::uint32_t>(op.call.bytes());
+  return s;
+}
+
 namespace {
 
 TraceKind segment_kind(const Vertex& vertex) noexcept {
@@ -44,7 +53,7 @@ TraceSubject segment_subject(const Instance& instance, std::uint16_t number,
   if (instance.call.collective != Collective::kPointToPoint) s.vertex = number;
   s.index = index;
   if (vertex.action != Action::kPublish) {
-    s.peer = instance.team->members[static_cast<std::size_t>(vertex.peer.at(n.step(index)))];
+    s.peer = instance.team->members[instance.member(vertex.peer.at(n.step(index)))];
   }
   s.value = static_cast<std::uint32_t>(plan.length_elements(instance.layouts, vertex, n, index) *
                                        plan.element_bytes);
@@ -116,7 +125,8 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
 
 std::vector<int> partners(const Instance& instance) {
   std::vector<int> members;
-  const auto add = [&](std::int32_t member) {
+  const auto add = [&](std::int32_t peer) {
+    const int member = static_cast<int>(instance.member(peer));
     if (std::find(members.begin(), members.end(), member) == members.end()) {
       members.push_back(member);
     }

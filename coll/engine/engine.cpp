@@ -35,8 +35,9 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 
 }  // namespace
 
-Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
-  const PlanKey key = PlanKey::of(call);
+Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_heads) {
+  PlanKey key = PlanKey::of(call);
+  key.among_heads = among_heads;
   if (PlanEntry* known = team.plans.find(key)) {
     ++counters_.plans_reused;
     return known;
@@ -51,6 +52,12 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call) {
   base.commutative = call.combiner.commutative();
   base.in_place = key.in_place;
   base.nodes.nodes = team.layout();
+  if (among_heads) {
+    base.nodes.nodes = team.heads();
+    base.size = team.heads()->count();
+    base.rank = team.node();
+    base.root = team.nodes()->node_of(call.root);
+  }
   auto request = resolve(call.options, base, tuning_);
   if (!request) return request.error();
   request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
@@ -115,6 +122,23 @@ Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish
   return launch(*instance, prototype);
 }
 
+Result<Engine::Started> Engine::start_among_heads(Team& team, const Call& call,
+                                                  const Entry& entered, const Finish& finish) {
+  auto entry = plan_for(team, call, true);
+  if (!entry) return entry.error();
+  Instance* instance = team.plans.take(**entry, mover_ != nullptr);
+  if (instance == nullptr) return no_memory();
+  instance->call = call;
+  (void)instance->bind_buffers();  // of a regular plan: nothing can fail
+  Prototype prototype;
+  prototype.team = &team;
+  prototype.sequence = entered.sequence;
+  prototype.signature = entered.signature;
+  prototype.among_heads = true;
+  prototype.finish = finish;
+  return launch(*instance, prototype);
+}
+
 Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
   auto entry = plan_for_flow(team, flow);
   if (!entry) return entry.error();
@@ -142,6 +166,7 @@ Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) n
   instance.sequence = prototype.sequence;
   instance.signature = prototype.signature;
   instance.channel = prototype.channel;
+  instance.among_heads = prototype.among_heads;
   instance.finish = prototype.finish;
   instance.status = {};
   instance.ended = instance.ready = instance.stalled = false;
@@ -153,8 +178,9 @@ Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) n
   instance.active_next = team.active;
   if (team.active != nullptr) team.active->active_prev = &instance;
   team.active = &instance;
-  ++counters_.operations;
-  if (trace_.enabled()) trace_.begin(trace_kind(instance.call.collective), subject(instance));
+  if (!instance.among_heads) ++counters_.operations;
+  if (!instance.among_heads && trace_.enabled())
+    trace_.begin(trace_kind(instance.call.collective), subject(instance));
   const auto vertices = static_cast<std::uint16_t>(instance.states.size());
   for (std::uint16_t v = 0; v < vertices; ++v) {
     VertexState& state = instance.states[v];
@@ -376,7 +402,9 @@ void Engine::end(Instance& instance) noexcept {
   if (team.blames_for == &instance) [[unlikely]] {
     team.withdraw_blame();
   }
-  if (trace_.enabled()) trace_.end(trace_kind(instance.call.collective), subject(instance));
+  if (trace_.enabled() && !instance.among_heads) {
+    trace_.end(trace_kind(instance.call.collective), subject(instance));
+  }
   if (instance.active_prev != nullptr) {
     instance.active_prev->active_next = instance.active_next;
   } else {

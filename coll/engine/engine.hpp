@@ -25,6 +25,8 @@ namespace espalier {
 // What the trace says about an instance.
 TraceKind trace_kind(Collective collective) noexcept;
 TraceSubject subject(const Instance& instance) noexcept;
+struct ShortOperation;
+TraceSubject subject(const ShortOperation& op) noexcept;
 // The span of a segment, from post to completion or withdrawal.
 [[gnu::cold]] void trace_post(Trace& trace, const Instance& instance, std::uint16_t vertex,
                               std::uint32_t index, Posted posted, std::uint64_t begin_ns) noexcept;
@@ -79,6 +81,15 @@ class Engine final : public Agent {
   // Enters and starts a collective. An error means that nothing was started or entered.
   Result<Started> start(Team& team, const Call& call, const Finish& finish);
 
+  // The part between nodes of a short operation that has been entered: a plan among the heads, one
+  // of each node, which have their node's number in it.
+  struct Entry {
+    std::uint64_t sequence = 0;
+    std::uint32_t signature = 0;
+  };
+  Result<Started> start_among_heads(Team& team, const Call& call, const Entry& entered,
+                                    const Finish& finish);
+
   // One direction of a point-to-point flow.
   enum class Direction : std::uint8_t { kSend, kReceive };
   struct Flow {
@@ -117,7 +128,7 @@ class Engine final : public Agent {
   }
 
  private:
-  Result<PlanEntry*> plan_for(Team& team, const Call& call);
+  Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();
   // What numbers an instance and tells of its end; its call is set and bound.
@@ -126,6 +137,7 @@ class Engine final : public Agent {
     std::uint64_t sequence = 0;
     std::uint32_t signature = 0;
     std::uint16_t channel = 0;
+    bool among_heads = false;
     Finish finish;
   };
   Started launch(Instance& instance, const Prototype& prototype) noexcept;

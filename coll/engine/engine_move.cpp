@@ -133,7 +133,7 @@ void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index
 std::size_t Engine::peer_of(const Instance& instance, std::uint16_t number,
                             std::uint32_t index) noexcept {
   const Vertex& vertex = instance.plan->vertices[number];
-  return static_cast<std::size_t>(vertex.peer.at(instance.states[number].indices.step(index)));
+  return instance.member(vertex.peer.at(instance.states[number].indices.step(index)));
 }
 
 }  // namespace espalier

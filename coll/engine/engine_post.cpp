@@ -97,13 +97,13 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;
   if (vertex.action == Action::kSend) {
-    const auto member = static_cast<std::size_t>(vertex.peer.at(indices.step(index)));
+    const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
     send.segment.peer = team.members[member];
     posted = team.wire_to(member).send(send, slot);
   } else {
     // Ranks of the job, translated once per instance block.
-    posted = team.wire_to(static_cast<std::size_t>(vertex.peers.front()))
-                 .publish(send, instance.entry->publish_ranks(number, team), slot);
+    posted = team.wire_to(instance.member(vertex.peers.front()))
+                 .publish(send, instance.publish_ranks(number), slot);
   }
   slot.pending = posted == Posted::kPending;
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
@@ -123,7 +123,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const Indices indices = state.indices;
   slot.dst = vertex.action == Action::kRecv ? written(instance, vertex, indices, index) : nullptr;
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
-  const auto member = static_cast<std::size_t>(vertex.peer.at(indices.step(index)));
+  const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];
   segment.flow = FlowId(team.id, instance.channel + vertex.channel,
@@ -183,7 +183,7 @@ void Engine::withdraw(Instance& instance) noexcept {
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
       if (state.sends != nullptr && state.sends[i].pending) {
         Wire& wire = instance.team->wire_to(vertex.action == Action::kPublish
-                                                ? static_cast<std::size_t>(vertex.peers.front())
+                                                ? instance.member(vertex.peers.front())
                                                 : peer_of(instance, number, state.sends[i].index));
         wire.cancel(static_cast<SendOp&>(state.sends[i]));
         state.sends[i].pending = false;
@@ -224,7 +224,7 @@ void Engine::drop_from_lists(Instance& instance) noexcept {
 void Engine::fail(Team& team, Status status, std::string text) noexcept {
   if (team.fault.ok()) {
     team.fault = status;
-    team.short_path = false;
+    team.short_path = team.quick = team.quick_allowed = false;
     team.fault_text = std::move(text);
     const Rank me = team.members[static_cast<std::size_t>(team.rank)];
     const bool first = !team.board || team.board.report(status, me);
@@ -237,7 +237,7 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
 void Engine::cancel(Team& team) noexcept {
   // Nobody depends on what was only to be received here. But what is being sent may be read from
   // memory that its user has back from now on.
-  bool told = false;
+  bool told = team.short_operations != nullptr;
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     told = told || i->channel == 0 || i->plan->vertices.front().action == Action::kSend;
   }
@@ -249,7 +249,7 @@ void Engine::cancel(Team& team) noexcept {
     team.fault = Status(ESP_ERR_CANCELED);
     team.fault_text = "the job was finalized";
   }
-  team.short_path = false;
+  team.short_path = team.quick = team.quick_allowed = false;
   withdraw_all(team);
 }
 

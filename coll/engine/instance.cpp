@@ -175,12 +175,12 @@ Outcome Instance::bind_buffers() noexcept {
   return Unit{};
 }
 
-std::span<const Rank> PlanEntry::publish_ranks(std::uint16_t vertex, const Team& team) {
-  if (ranks_of_vertex.empty()) ranks_of_vertex.resize(plan.vertices.size());
-  std::vector<Rank>& ranks = ranks_of_vertex[vertex];
+std::span<const Rank> Instance::publish_ranks(std::uint16_t vertex) const {
+  if (entry->ranks_of_vertex.empty()) entry->ranks_of_vertex.resize(plan->vertices.size());
+  std::vector<Rank>& ranks = entry->ranks_of_vertex[vertex];
   if (ranks.empty()) {
-    for (const std::int32_t member : plan.vertices[vertex].peers) {
-      ranks.push_back(team.members[static_cast<std::size_t>(member)]);
+    for (const std::int32_t peer : plan->vertices[vertex].peers) {
+      ranks.push_back(team->members[member(peer)]);
     }
   }
   return ranks;

@@ -85,6 +85,7 @@ struct Instance {
   bool ready = false;         // in the engine's ready list
   bool stalled = false;       // in the engine's stalled list
   bool ended = false;
+  bool among_heads = false;  // the plan's numbers are those of nodes
   Status status;
   Finish finish;
   std::uint64_t serial = 0;  // of the start: tells uses of the same memory apart
@@ -97,6 +98,10 @@ struct Instance {
   std::byte* buffers[kMaxBuffers] = {};  // and where they begin
   std::unique_ptr<IrregularCall> irregular;
 
+  // The team's member that the plan calls by this number.
+  inline std::size_t member(std::int32_t peer) const noexcept;
+  // The job ranks of a kPublish vertex. (Those of a plan among heads with a root publish nothing.)
+  std::span<const Rank> publish_ranks(std::uint16_t vertex) const;
   // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
   Outcome bind_buffers() noexcept;
   void place_scratch(std::byte* at) noexcept;
@@ -114,9 +119,7 @@ struct PlanEntry : ListNode {
 
   PlanKey key;
   Plan plan;
-  // The job ranks of a kPublish vertex.
-  std::span<const Rank> publish_ranks(std::uint16_t vertex, const Team& team);
-  std::vector<std::vector<Rank>> ranks_of_vertex;
+  std::vector<std::vector<Rank>> ranks_of_vertex;  // Instance::publish_ranks
   Instance* free = nullptr;
   std::uint32_t in_use = 0;
   std::uint64_t plan_bytes = 0, instance_bytes = 0, instances = 0;
@@ -127,5 +130,11 @@ struct PlanEntry : ListNode {
   Instance* take(bool moves);
   void give_back(Instance* instance) noexcept;
 };
+
+std::size_t Instance::member(std::int32_t peer) const noexcept {
+  if (among_heads) [[unlikely]]
+    return static_cast<std::size_t>(team->head_of(peer, call.root));
+  return static_cast<std::size_t>(peer);
+}
 
 }  // namespace espalier

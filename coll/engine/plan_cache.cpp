@@ -29,9 +29,9 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   };
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
-       {pair(key.collective, key.commutative + 2 * key.in_place), pair(key.root, key.element_bytes),
-        key.count, pair(key.algorithm, key.shape), pair(key.variant, key.radix),
-        pair(key.window_send, key.window_recv), key.segment_bytes}) {
+       {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads),
+        pair(key.root, key.element_bytes), key.count, pair(key.algorithm, key.shape),
+        pair(key.variant, key.radix), pair(key.window_send, key.window_recv), key.segment_bytes}) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 32;
   }

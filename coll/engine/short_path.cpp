@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coll/engine/short_operations.hpp"
 #include "core/copy.hpp"
 
 namespace espalier {
@@ -23,24 +24,39 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
 }  // namespace
 
 // Slots and pages are used again some operations later, and only when every member has entered an
-// operation after their last use.
-bool ShortPath::make_room(Team& team, Entered call, std::uint64_t depth) noexcept {
+// operation after their last use, and has read that. True: now.
+bool ShortPath::find_room(Team& team, Entered call, std::uint64_t depth) noexcept {
   const std::uint64_t needed = call.sequence - depth + 1;
-  for (int member = 0; member < team.size(); ++member) {
-    if (team.board.has_entered(member, needed)) continue;
-    team.short_wait = needed;
-    team.short_call = call.sequence;
-    worker_.wait<4>([&] { return team.board.has_entered(member, needed) || team.failed(); });
-    team.short_wait = 0;
-    if (team.failed()) return false;
+  const int rows = team.rows();
+  for (int row = 0; row < rows; ++row) {
+    if (!team.board.is_past(row, needed)) return false;
   }
   // The others may be further: ask again as late as possible.
   std::uint64_t safe = call.sequence;
-  for (int member = 0; member < team.size(); ++member) {
-    while (safe > needed && !team.board.has_entered(member, safe)) --safe;
+  for (int row = 0; row < rows; ++row) {
+    while (safe > needed && !team.board.is_past(row, safe)) --safe;
   }
   team.safe = safe;
   return true;
+}
+
+bool ShortPath::make_room(Team& team, Entered call, std::uint64_t depth) noexcept {
+  if (find_room(team, call, depth)) return true;
+  begin_wait(team, call.sequence, call.sequence - depth + 1);
+  worker_.wait<4>([&] { return find_room(team, call, depth) || team.failed(); });
+  end_wait(team);
+  return !team.failed();
+}
+
+// Callbacks may enter other operations meanwhile: ShortOperations::conclude.
+void ShortPath::begin_wait(Team& team, std::uint64_t own, std::uint64_t needed) noexcept {
+  waits_ = &team;
+  team.short_call = own;
+  team.short_wait = needed;
+}
+void ShortPath::end_wait(Team& team) noexcept {
+  waits_ = nullptr;
+  team.short_call = team.short_wait = 0;
 }
 
 void ShortPath::wake(Team& team) noexcept {
@@ -71,9 +87,9 @@ void ShortPath::wake(Team& team) noexcept {
 bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcept {
   const std::uint64_t turn = team.board.turn(call.sequence);
   const auto arrived = [&] { return slot.turn.load(std::memory_order_acquire) == turn; };
-  team.short_wait = team.short_call = call.sequence;
+  begin_wait(team, call.sequence, call.sequence);
   worker_.wait<4>([&] { return arrived() || team.failed(); });
-  team.short_wait = 0;
+  end_wait(team);
   return arrived();
 }
 
@@ -92,11 +108,25 @@ bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcep
   return team.board.payload(slot, member, call.sequence, bytes);
 }
 
+bool ShortPath::try_put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept {
+  const std::uint64_t depth = Board::depth(bytes);
+  if (call.sequence - team.safe >= depth && !find_room(team, call, depth)) return false;
+  return put(team, call, data, bytes);
+}
+
+const std::byte* ShortPath::look(Team& team, Entered call, int row, std::uint64_t bytes) noexcept {
+  const Board::Slot& slot = team.board.slot(row, call.sequence);
+  if (slot.turn.load(std::memory_order_acquire) != team.board.turn(call.sequence)) return nullptr;
+  return get(team, call, row, bytes);
+}
+
 // The histories differ: at this operation or at an earlier one.
-void ShortPath::mismatch(Team& team, Entered call, int member) noexcept {
-  const Rank other = team.members[static_cast<std::size_t>(member)];
+void ShortPath::mismatch(Team& team, Entered call, int row) noexcept {
+  const Rank other = team.members[static_cast<std::size_t>(team.member_in(row))];
   CallSignature mine;
-  (void)team.board.read(team.own_row(), call.sequence, mine);
+  const ShortOperation* op = ShortOperations::find(team, call.sequence);
+  if (op != nullptr) mine = op->call.signature();
+  if (op == nullptr) (void)team.board.read(team.own_row(), call.sequence, mine);
   engine_.fail(team, Status(ESP_ERR_MISMATCH, other), explain_mismatch(team, mine, other));
 }
 

@@ -1,8 +1,11 @@
-// Short path: blocking operations of a few cache lines between the ranks of one node.
+// Short path: operations of a few cache lines between the ranks of one node.
 //
 // No plan, no instance, no completion: a contribution is one slot of the team's board, a result is
 // what one reads there. An 8-byte broadcast is one line written by the root and read by the others.
 // Reductions combine the members' slots in rank order, so every rank gets the same bits.
+//
+// Here are the blocking ones where all members are on one node, written for few instructions, and
+// what the others (short_operations.hpp) put and look at.
 //
 // All functions: the caller has entered the operation (Team::enter). False: the team has failed
 // (Team::fault); otherwise the local part is complete. Threads: owner. path: short
@@ -28,10 +31,16 @@ class ShortPath {
   ShortPath(Worker& worker, Engine& engine, Doorbell& doorbell) noexcept
       : worker_(worker), engine_(engine), doorbell_(doorbell) {}
 
-  // Do blocking calls of this size take the short path? All members answer alike. A barrier has 0
-  // bytes.
+  // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
+  // Two words, which travel in registers.
+  struct Entered {
+    explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
+    std::uint64_t sequence, history;
+  };
+
+  // Does a blocking call of this size take the quick way? A barrier has 0 bytes.
   static bool takes(const Team& team, std::uint64_t bytes) noexcept {
-    return team.short_path && bytes <= team.board.short_bytes();
+    return team.quick && bytes <= team.board.short_bytes();
   }
 
   // After Team::enter, where the operation itself wakes nobody: a member that waits for a slot to
@@ -47,28 +56,32 @@ class ShortPath {
   bool reduce(Team& team, int root, const Reduction& what) noexcept;
   bool allreduce(Team& team, const Reduction& what) noexcept;
 
- private:
-  // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
-  // Two words, which travel in registers.
-  struct Entered {
-    explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
-    std::uint64_t sequence, history;
-  };
+  // Without waiting. False: there is no room yet, or the team has failed.
+  bool try_put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
+  // What the member in that row has put; nullptr: nothing yet, or the team has failed.
+  const std::byte* look(Team& team, Entered call, int row, std::uint64_t bytes) noexcept;
+  // Does a blocking operation on this team wait?
+  bool waits(const Team& team) const noexcept { return waits_ == &team; }
 
+ private:
   bool put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
   const std::byte* get(Team& team, Entered call, int member, std::uint64_t bytes) noexcept;
   bool combine(Team& team, Entered call, const void* own, const Reduction& what) noexcept;
 
   [[gnu::noinline]] bool combine_many(Team& team, Entered call, const Reduction& what) noexcept;
+  static bool find_room(Team& team, Entered call, std::uint64_t depth) noexcept;
+  void begin_wait(Team& team, std::uint64_t own, std::uint64_t needed) noexcept;
+  void end_wait(Team& team) noexcept;
   // What happens when the data is not there yet, or is somebody else's.
   [[gnu::noinline]] bool make_room(Team& team, Entered call, std::uint64_t depth) noexcept;
   [[gnu::noinline]] bool await(Team& team, Entered call, const Board::Slot& slot) noexcept;
-  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, Entered call, int member) noexcept;
+  [[gnu::cold, gnu::noinline]] void mismatch(Team& team, Entered call, int row) noexcept;
   [[gnu::noinline]] void wake(Team& team) noexcept;
 
   Worker& worker_;
   Engine& engine_;
   Doorbell& doorbell_;
+  const Team* waits_ = nullptr;
 };
 
 }  // namespace espalier

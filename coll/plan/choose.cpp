@@ -15,35 +15,6 @@ Outcome check_range(const char* name, long value, long lowest, long highest) {
                fmt::format("option {}: {} is not in {}..{}", name, value, lowest, highest));
 }
 
-Outcome check_options(const esp_coll_options& options) {
-  if (options.struct_size < sizeof(esp_coll_options)) {
-    return error(ESP_ERR_ARGUMENT,
-                 fmt::format("struct_size of esp_coll_options is {}, expected at least {}: "
-                             "initialise it with ESP_COLL_OPTIONS_INIT",
-                             options.struct_size, sizeof(esp_coll_options)));
-  }
-  const struct {
-    const char* name;
-    long value;
-    long highest;
-  } rules[] = {
-      {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
-      {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
-      {"radix", options.radix, 0x7fffffff},
-      {"window_send", options.window_send, kMaxWindow},
-      {"window_recv", options.window_recv, kMaxWindow},
-      {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
-  };
-  for (const auto& rule : rules) {
-    Outcome outcome = check_range(rule.name, rule.value, 0, rule.highest);
-    if (!outcome) return outcome;
-  }
-  if (options.shape == ESP_SHAPE_KNOMIAL && options.radix == 1) {
-    return error(ESP_ERR_ARGUMENT, "option radix: a k-nomial tree needs a radix of 2 or more");
-  }
-  return Unit{};
-}
-
 std::uint64_t message_bytes(const PlanRequest& request) {
   return request.elements * request.element_bytes;
 }
@@ -252,6 +223,35 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
 }
 
 }  // namespace
+
+Outcome check_options(const esp_coll_options& options) {
+  if (options.struct_size < sizeof(esp_coll_options)) {
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("struct_size of esp_coll_options is {}, expected at least {}: "
+                             "initialise it with ESP_COLL_OPTIONS_INIT",
+                             options.struct_size, sizeof(esp_coll_options)));
+  }
+  const struct {
+    const char* name;
+    long value;
+    long highest;
+  } rules[] = {
+      {"algorithm", static_cast<long>(options.algorithm), ESP_ALGORITHM_COUNT - 1},
+      {"shape", static_cast<long>(options.shape), ESP_SHAPE_COUNT - 1},
+      {"radix", options.radix, 0x7fffffff},
+      {"window_send", options.window_send, kMaxWindow},
+      {"window_recv", options.window_recv, kMaxWindow},
+      {"variant", static_cast<long>(options.variant), ESP_VARIANT_COUNT - 1},
+  };
+  for (const auto& rule : rules) {
+    Outcome outcome = check_range(rule.name, rule.value, 0, rule.highest);
+    if (!outcome) return outcome;
+  }
+  if (options.shape == ESP_SHAPE_KNOMIAL && options.radix == 1) {
+    return error(ESP_ERR_ARGUMENT, "option radix: a k-nomial tree needs a radix of 2 or more");
+  }
+  return Unit{};
+}
 
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning) {

@@ -107,6 +107,8 @@ struct Tuning {
   TreeLevels levels = {};
 };
 
+// ESP_ERR_ARGUMENT for options that make no sense in any call.
+Outcome check_options(const esp_coll_options& options);
 // Fills what `base` leaves to choice: algorithm, shape, radix, segment_bytes, windows and variant;
 // the other fields of `base` describe the call and where the team's members are. ESP_ERR_ARGUMENT
 // for options that make no sense in any call. Combinations that do not exist are left to make_plan,

@@ -11,6 +11,7 @@ void Board::clear() noexcept {
       call(member, i).turn.store(0, std::memory_order_relaxed);
       call(member, i).blame.store(0, std::memory_order_relaxed);
     }
+    unread(member).store(0, std::memory_order_relaxed);
     for (std::uint32_t i = 0; has_slots_ && i < kSlots; ++i)
       slot(member, i).turn.store(0, std::memory_order_relaxed);
   }

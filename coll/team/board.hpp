@@ -1,13 +1,13 @@
 // Board: a team's common memory on one node, for messages of a few cache lines and for seeing who
 // has called what.
 //
-//   fault | member 0: calls[16], slots[32], pages[8] | member 1: ...
+//   fault | member 0: calls[16], unread, slots[32], pages[8] | member 1: ...
 //
 // Every line has one writer. A slot holds a turn (the number of the operation, unique to the team
 // for ever), a hash of what its writer has called and the payload, all in the same lines: one
 // transfer brings everything. A member's calls ring says which operations it has entered; entering
 // operation s+1 means that everything of operation s has been read, so the ring is also what frees
-// slots. (What a callback enters while its owner reads is shown when that is done: Team::enter.)
+// slots. A member that goes on before it has read says so: `unread` is the oldest such operation.
 //
 // Ownership: borrows the memory, which all members have mapped. Threads: owner. path: short
 #pragma once
@@ -41,6 +41,9 @@ class Board {
   static constexpr std::uint32_t kSlots = 32;
   static constexpr std::uint32_t kPages = 8;
   static constexpr std::uint32_t kCalls = 16;
+  // Most of a short operation of a team on several nodes: what is larger gains more from segments
+  // between the nodes than from lines inside them, and boards are not for free.
+  static constexpr std::uint64_t kNodesShortBytes = 4096;
 
   struct Slot {
     std::atomic<std::uint64_t> turn;  // written last, release: publishes the rest
@@ -55,6 +58,10 @@ class Board {
     // Slow path, by the member itself: its blame in this operation, packed; 0: it has not said.
     std::atomic<std::uint64_t> blame;
   };
+  // Written before the member enters a later operation; again, release, when it has read.
+  struct alignas(128) Unread {
+    std::atomic<std::uint64_t> turn;  // of the oldest operation of which it still reads; 0: none
+  };
   // Set once, by the first member that finds the team broken; read by everybody who waits.
   struct alignas(128) Fault {
     // 0: none; else status code | (rank + 1) << 16 | (rank of who found it + 1) << 40
@@ -62,16 +69,15 @@ class Board {
   };
 
   Board() = default;
-  // Of a team on several nodes, for its members on one: calls and fault, no slots. Members are
-  // named by their rows here, Team::row().
+  // Calls and fault, no slots. On several nodes members are named by their rows, Team::row().
   static Board of_calls(std::byte* memory, int rows, std::uint64_t turn_base) noexcept {
     Board board(memory, rows, 0, turn_base);
-    board.member_stride_ = sizeof(Call) * kCalls;
+    board.member_stride_ = kSlotsAt;
     board.has_slots_ = false;
     return board;
   }
   static std::uint64_t bytes_of_calls(int rows) noexcept {
-    return sizeof(Fault) + static_cast<std::uint64_t>(rows) * sizeof(Call) * kCalls;
+    return sizeof(Fault) + static_cast<std::uint64_t>(rows) * kSlotsAt;
   }
   // `turn_base`: added to operation numbers; larger than any turn ever written to this memory.
   Board(std::byte* memory, int members, std::uint64_t short_bytes, std::uint64_t turn_base) noexcept
@@ -143,6 +149,16 @@ class Board {
     }
     return false;
   }
+  // Of what this member still reads: `sequence`, 0: nothing.
+  void set_unread(int me, std::uint64_t sequence) noexcept {
+    unread(me).store(sequence == 0 ? 0 : turn(sequence), std::memory_order_release);
+  }
+  // Has the member entered the operation, and read everything of those before?
+  bool is_past(int member, std::uint64_t sequence) const noexcept {
+    if (!has_entered(member, sequence)) return false;
+    const std::uint64_t oldest = unread(member).load(std::memory_order_acquire);
+    return oldest == 0 || oldest >= turn(sequence);
+  }
   bool has_entered(int member, std::uint64_t sequence) const noexcept {
     const std::uint64_t found = turn_of(member, sequence);
     if (found < turn(kFreed)) [[likely]]
@@ -154,7 +170,8 @@ class Board {
 
  private:
   static constexpr std::uint64_t kFreed = (std::uint64_t{1} << 40) - kCalls;
-  static constexpr std::uint64_t kSlotsAt = sizeof(Call) * kCalls;
+  static constexpr std::uint64_t kUnreadAt = sizeof(Call) * kCalls;
+  static constexpr std::uint64_t kSlotsAt = kUnreadAt + sizeof(Unread);
   static constexpr std::uint64_t kLines = kSlotsAt + sizeof(Slot) * kSlots;
   static std::uint64_t page_bytes(std::uint64_t short_bytes) noexcept {
     return (short_bytes + 127) & ~std::uint64_t{127};
@@ -164,6 +181,9 @@ class Board {
   }
   std::uint64_t turn_of(int member, std::uint64_t sequence) const noexcept {
     return call(member, sequence).turn.load(std::memory_order_acquire);
+  }
+  std::atomic<std::uint64_t>& unread(int member) const noexcept {
+    return reinterpret_cast<Unread*>(block(member) + kUnreadAt)->turn;
   }
   std::byte* block(int member) const noexcept {
     return memory_ + sizeof(Fault) + static_cast<std::uint64_t>(member) * member_stride_;

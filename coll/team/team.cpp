@@ -9,7 +9,7 @@
 namespace espalier {
 
 Team::~Team() {
-  ESP_ASSERT(active == nullptr);
+  ESP_ASSERT(active == nullptr && short_operations == nullptr);
 }
 
 // A failure leaves it: the others may be looking for whom to name at the same moment.
@@ -18,22 +18,11 @@ void Team::withdraw_blame() noexcept {
   if (std::exchange(blames_for, nullptr) != nullptr) board.set_blame(row_, blamed_at, {});
 }
 
-// Only where there is a board does anybody wait so.
-void Team::hold_call(const CallSignature::Words& words) noexcept {
-  held_calls.push_back(words);
-}
-
-void Team::show_held_calls() noexcept {
-  const std::uint64_t first = sequence + 1 - held_calls.size();
-  for (std::size_t i = 0; i < held_calls.size(); ++i) board.enter(row_, first + i, held_calls[i]);
-  held_calls.clear();
+void Team::show_unread(std::uint64_t oldest) noexcept {
+  if (board && std::exchange(shown_unread, oldest) != oldest) board.set_unread(row_, oldest);
 }
 
 bool Team::read_call(int member, std::uint64_t at, CallSignature& signature) const noexcept {
-  if (member == rank && at <= sequence && sequence - at < held_calls.size()) {  // not on the board
-    signature = std::bit_cast<CallSignature>(held_calls[held_calls.size() - 1 - (sequence - at)]);
-    return true;
-  }
   if (!is_remote(member)) return board && board.read(row(member), at, signature);
   const auto known = remote.find(member);
   return known != remote.end() && known->second.ring.read(at, signature);

@@ -28,6 +28,7 @@
 namespace espalier {
 
 struct Instance;
+struct ShortOperation;
 
 // What a user asked for, checked.
 struct Call {
@@ -65,6 +66,7 @@ struct Membership {
   std::vector<Rank> ranks;   // job ranks
   std::vector<Bell*> bells;  // of the members on this rank's node
   TeamNodes nodes;           // of a team on several nodes; else empty
+  TeamNodes heads;           // the same nodes with one member each: who talks to other nodes
   TeamNodes places;          // of a team with levels inside nodes; else empty
 };
 
@@ -95,24 +97,27 @@ struct Team {
   std::uint64_t history = 0;   // hash of all calls so far: equal on all members
   std::uint64_t sequence = 0;  // of the last operation
   std::uint64_t safe = 0;      // all members are known to have entered this operation
-  // The operation that the short path waits for members to enter, or 0; and whose own it is for.
+  // Of the oldest short operation that waits, or 0: the operation that members have to enter, and
+  // its own number.
   std::uint64_t short_wait = 0, short_call = 0;
-  std::vector<CallSignature::Words> held_calls;  // entered meanwhile: see enter()
-  std::uint64_t flow_waits = 0;                  // odd while a blocking send or receive waits
-  int flow_peer = -1;                            // for this member,
-  std::uint64_t flow_bytes = 0;                  // for a message of this size
-  std::uint64_t flow_sequence = 0;               // and number
-  std::uint16_t flow_channel = 0;                // on this channel,
-  bool flow_sends = false;                       // to it or from it
-  Instance* active = nullptr;                    // list of instances under way
+  ShortOperation *short_operations = nullptr, *short_last = nullptr;  // under way, oldest first
+  std::uint64_t shown_unread = 0;   // what the board says of this member
+  std::uint64_t flow_waits = 0;     // odd while a blocking send or receive waits
+  int flow_peer = -1;               // for this member,
+  std::uint64_t flow_bytes = 0;     // for a message of this size
+  std::uint64_t flow_sequence = 0;  // and number
+  std::uint16_t flow_channel = 0;   // on this channel,
+  bool flow_sends = false;          // to it or from it
+  Instance* active = nullptr;       // list of instances under way
   // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
   // reader: the owner, which does not free the team under them. Down: publishes that this call
   // reads nothing of the team any more.
   std::atomic<std::uint32_t> callers{0};
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
-  bool short_path = false;  // blocking small operations take it; off for good after a failure
-  bool traces_short_path = false;  // they take it on the long way in, where it is traced
+  bool short_path = false;          // small operations take it; off for good after a failure
+  bool quick_allowed = false;  // blocking ones on the quick way in: all members are on this node
+  bool quick = false;          // now: no short one is under way
 
   // Its blame stands on the board under this operation, for what it waits for (an instance, or
   // flow_waits). nullptr: it has none.
@@ -134,19 +139,19 @@ struct Team {
   bool is_in_use() const noexcept {
     return short_wait != 0 || callers.load(std::memory_order_acquire) != 0;
   }
-  // Numbers the operation and shows it to the other members. Not yet, if a callback enters it while
-  // the short path waits: they would take it that everything of that operation had been read.
+  // Numbers the operation and shows it to the other members. While a short one waits, they are told
+  // that not everything of that has been read.
   [[gnu::always_inline]] void enter(const CallSignature& signature) noexcept {
     ++sequence;
     const CallSignature::Words words = signature.words();
     const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
     history = mixed ^ mixed >> 29;
-    if (short_wait != 0) [[unlikely]]
-      return hold_call(words);
+    if (short_call != 0) [[unlikely]]
+      show_unread(short_call);
     if (board) board.enter(row_, sequence, words);
   }
-  // Everything of the operation that waited has been read, or the team has failed.
-  [[gnu::cold, gnu::noinline]] void show_held_calls() noexcept;
+  // The oldest operation of which this member still reads lines; 0: none.
+  [[gnu::cold, gnu::noinline]] void show_unread(std::uint64_t oldest) noexcept;
   Wire& wire_to(std::size_t member) const noexcept {
     if (network == nullptr || !is_remote(static_cast<int>(member))) return *wire;
     return network->wire_to(members[member]);
@@ -171,6 +176,18 @@ struct Team {
   }
   int member_of(Rank job_rank) const noexcept;  // -1: it is none; looks at all members
   int own_row() const noexcept { return row_; }
+  int rows() const noexcept { return nodes() != nullptr ? nodes()->members(node_) : size(); }
+  int member_in(int row) const noexcept {
+    return nodes() != nullptr ? nodes()->member(node_, row) : row;
+  }
+  std::int32_t node() const noexcept { return node_; }
+  // Who talks to other nodes for one of them, in an operation with that root.
+  int head_of(std::int32_t node, int root) const noexcept {
+    return nodes()->node_of(root) == node ? root : nodes()->member(node, 0);
+  }
+  const TeamNodes* heads() const noexcept {
+    return membership_ != nullptr && !membership_->heads.empty() ? &membership_->heads : nullptr;
+  }
   // visit(member), of those about whom anything is known: this node's, and those of others that
   // were asked or have told.
   template <typename Visit>
@@ -204,8 +221,6 @@ struct Team {
   }
 
  private:
-  [[gnu::cold, gnu::noinline]] void hold_call(const CallSignature::Words& words) noexcept;
-
   std::shared_ptr<const Membership> membership_;
   int row_ = 0;            // the own one
   std::int32_t node_ = 0;  // likewise

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/engine/short_operations.hpp"
 #include "core/plant.hpp"
 
 namespace espalier {
@@ -55,7 +56,11 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   if (team.short_wait != 0) {
     what.identity = &team.short_wait;
     what.sequence = team.short_wait;
-    (void)team.board.read(team.row(team.rank), team.short_call, what.signature);
+    const ShortOperation* op = ShortOperations::find(team, team.short_call);
+    if (op != nullptr) what.signature = op->call.signature();
+    if (op == nullptr) {
+      (void)team.board.read(team.own_row(), team.short_call, what.signature);
+    }
   } else if (team.flow_waits % 2 == 1) {
     what.identity = &team.flow_waits;
     what.sequence = team.flow_sequence;
@@ -65,7 +70,8 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     const bool collective = i->channel == 0;
-    const bool older = collective && (!is_collective(what) || i->sequence < what.sequence);
+    // Of a short operation the heads' plan tells more.
+    const bool older = collective && (!is_collective(what) || i->sequence <= what.sequence);
     if (what.identity == nullptr || older) {
       what = {i, collective ? i->sequence : i->serial, i->call.signature(), i};
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/engine/short_operations.hpp"
 #include "coll/team/watch.hpp"
 
 namespace espalier {
@@ -56,6 +57,11 @@ bool TeamWatch::is_missing(const Team& team, const Pending& what, int member) co
 // Members that owe a segment, or do not take one.
 std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const {
   if (what.identity == &team.flow_waits) return {team.flow_peer};
+  if (what.identity == &team.short_wait) {
+    const ShortOperation* op = ShortOperations::find(team, team.short_call);
+    const int member = op != nullptr ? ShortOperations::awaited(*op) : -1;
+    return member < 0 ? std::vector<int>() : std::vector<int>{member};
+  }
   return what.instance == nullptr ? std::vector<int>() : partners(*what.instance);
 }
 

@@ -1,0 +1,377 @@
+#include "coll/engine/short_operations.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/copy.hpp"
+
+namespace espalier {
+namespace {
+
+using Stage = ShortOperation::Stage;
+using Route = ShortOperation::Route;
+
+// Operands of one kernel call; more are combined in several, the partial result first.
+constexpr std::size_t kOperands = 32;
+
+void copy_out(void* to, const void* from, std::uint64_t bytes) noexcept {
+  if (bytes == 8) {
+    std::memcpy(to, from, 8);
+  } else if (bytes > 0) {
+    copy_bytes(to, from, bytes);
+  }
+}
+
+bool spans_nodes(const Team& team) noexcept {
+  return team.nodes() != nullptr;
+}
+
+// What a member puts for all.
+std::uint64_t put_bytes(const Team& team, const Call& call) noexcept {
+  const bool to_each = call.collective == Collective::kAlltoall;
+  return call.bytes() * (to_each ? static_cast<std::uint64_t>(team.size()) : 1);
+}
+
+// Who has completed it has seen lines of all members.
+bool hears_all(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::kBarrier:
+    case Collective::kAllreduce:
+    case Collective::kAllgather:
+    case Collective::kAlltoall:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Route route_across(const ShortOperation& op) noexcept {
+  const bool is_head = op.head == op.team->own_row();
+  switch (op.call.collective) {
+    case Collective::kBcast:
+      if (op.team->rank == op.call.root) return {Stage::kShow, Stage::kCross, Stage::kDone};
+      if (is_head) return {Stage::kCross, Stage::kShow, Stage::kDone};
+      return {Stage::kCollect, Stage::kDone};
+    case Collective::kReduce:
+      if (is_head) return {Stage::kGather, Stage::kCross, Stage::kDone};
+      return {Stage::kPut, Stage::kDone};
+    default:
+      if (is_head) return {Stage::kGather, Stage::kCross, Stage::kShow, Stage::kDone};
+      return {Stage::kPut, Stage::kCollect, Stage::kDone};
+  }
+}
+
+Route route_inside(const ShortOperation& op) noexcept {
+  const bool is_root = op.team->rank == op.call.root;
+  if (op.call.collective == Collective::kBcast) {
+    return {is_root ? Stage::kShow : Stage::kCollect, Stage::kDone};
+  }
+  if (op.call.collective == Collective::kReduce && !is_root) return {Stage::kPut, Stage::kDone};
+  return {Stage::kPut, Stage::kGather, Stage::kDone};
+}
+
+// Rows of this node, in their order, to which the result of a gather belongs.
+int rows_gathered(const ShortOperation& op) noexcept {
+  if (op.call.collective == Collective::kScan) return op.team->rank + 1;
+  if (op.call.collective == Collective::kExscan) return op.team->rank;
+  return op.team->rows();
+}
+
+// Combines the gathered rows' contributions into `to`, in their order.
+class RowReduction {
+ public:
+  RowReduction(const ShortOperation& op, void* to) noexcept : op_(op), to_(to) {}
+  void add(const void* operand) noexcept {
+    operands_[count_++] = operand;
+    if (count_ == kOperands) flush();
+  }
+  void finish() noexcept {
+    if (count_ > 1 || (count_ == 1 && operands_[0] != to_)) flush();
+  }
+
+ private:
+  void flush() noexcept {
+    op_.call.combiner.combine(to_, operands_, count_, op_.call.count, op_.team->user_scratch);
+    operands_[0] = to_;
+    count_ = 1;
+  }
+  const ShortOperation& op_;
+  void* to_;
+  const void* operands_[kOperands] = {};
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+ShortOperation::ShortOperation(Team& of, const Call& what) noexcept
+    : team(&of), call(what), entered(of) {
+  if (spans_nodes(of)) {
+    head = of.row(of.head_of(of.node(), what.root));
+    route = route_across(*this);
+  } else {
+    head = what.root;
+    route = route_inside(*this);
+  }
+}
+
+bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
+  if (!team.short_path || !call.choice_is_free || call.options.segment_bytes != 0) return false;
+  const bool small = call.collective < Collective::kAllgather;
+  const bool one_node =
+      call.collective == Collective::kAllgather || call.collective == Collective::kAlltoall ||
+      call.collective == Collective::kScan || call.collective == Collective::kExscan;
+  if (!small && (!one_node || spans_nodes(team))) return false;
+  if (traits_of(call.collective).reduces && call.op >= ESP_OP_BUILTIN_COUNT) return false;
+  return put_bytes(team, call) <= team.board.short_bytes();
+}
+
+Result<Engine::Started> ShortOperations::start(Team& team, const Call& call, const Finish& finish) {
+  const bool combines = spans_nodes(team) && traits_of(call.collective).reduces;
+  ShortOperation::Scratch* scratch = combines ? scratches_.allocate() : nullptr;
+  ShortOperation* op = combines && scratch == nullptr ? nullptr : operations_.allocate(team, call);
+  if (op == nullptr) {
+    if (scratch != nullptr) scratches_.release(scratch);
+    return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
+  }
+  team.enter(call.signature());
+  op->entered = ShortPath::Entered(team);
+  op->scratch = scratch;
+  ++counters_.short_operations;
+  if (engine_.trace().enabled()) engine_.trace().begin(trace_kind(call.collective), subject(*op));
+  path_.announce(team);
+  const bool completed = advance(*op);
+  if (!completed && (!team.failed() || op->crossing)) {
+    op->finish = finish;
+    append(*op);
+    return Engine::Started{};
+  }
+  complete(*op);
+  return Engine::Started{true, team.fault};
+}
+
+int ShortOperations::run(Team& team) noexcept {
+  int events = 0;
+  // Later ones find no room before the oldest has ended.
+  const std::uint64_t end = team.short_operations->entered.sequence + Board::kSlots;
+  ShortOperation** link = &team.short_operations;
+  ShortOperation* before = nullptr;
+  while (*link != nullptr && (team.failed() || (*link)->entered.sequence < end)) {
+    ShortOperation& op = **link;
+    const bool completed = !team.failed() && advance(op);
+    // One whose heads' plan is still to be told of stays, whatever has failed.
+    if (!completed && (!team.failed() || op.crossing != op.crossed)) {
+      before = &op;
+      link = &op.next;
+      continue;
+    }
+    *link = op.next;
+    if (team.short_last == &op) team.short_last = before;
+    ++events;
+    const bool last = team.short_operations == nullptr;
+    note_oldest(team);
+    complete(op);  // Its callback may start others, or free a team that has none.
+    if (last) return events;
+  }
+  note_oldest(team);
+  return events;
+}
+
+int ShortOperations::progress() noexcept {
+  int events = 0;
+  for (std::size_t i = 0; i < waiting_.size();) {
+    Team* team = waiting_[i];
+    events += run(*team);
+    if (i < waiting_.size() && waiting_[i] == team) ++i;
+  }
+  return events;
+}
+
+void ShortOperations::append(ShortOperation& op) {
+  Team& team = *op.team;
+  if (team.short_operations == nullptr) {
+    team.short_operations = &op;
+    waiting_.push_back(&team);
+    team.quick = false;
+  } else {
+    team.short_last->next = &op;
+  }
+  team.short_last = &op;
+  note_oldest(team);
+}
+
+// The member whose line the operation waits for, or that has not read what stands in its slot; -1:
+// the heads' plan knows.
+int ShortOperations::awaited(const ShortOperation& op) noexcept {
+  const Team& team = *op.team;
+  switch (op.stage()) {
+    case Stage::kGather:
+      return op.cursor < team.rows() ? team.member_in(op.cursor) : -1;
+    case Stage::kCollect:
+      return team.member_in(op.head);
+    case Stage::kPut:
+    case Stage::kShow: {
+      const bool puts = op.stage() == Stage::kPut;
+      const std::uint64_t bytes = puts ? put_bytes(team, op.call) : op.call.bytes();
+      const std::uint64_t needed = op.entered.sequence - Board::depth(bytes) + 1;
+      for (int row = 0; row < team.rows(); ++row) {
+        if (!team.board.is_past(row, needed)) return team.member_in(row);
+      }
+      return -1;
+    }
+    default:
+      return -1;
+  }
+}
+
+const ShortOperation* ShortOperations::find(const Team& team, std::uint64_t sequence) noexcept {
+  const ShortOperation* op = team.short_operations;
+  while (op != nullptr && op->entered.sequence != sequence) op = op->next;
+  return op;
+}
+
+// What the watchdog and the other members are told.
+void ShortOperations::note_oldest(Team& team) noexcept {
+  const ShortOperation* oldest = team.short_operations;
+  if (oldest == nullptr) {
+    std::erase(waiting_, &team);
+    team.quick = team.quick_allowed;
+  }
+  if (path_.waits(team)) return;  // That one is older.
+  team.short_call = team.short_wait = oldest != nullptr ? oldest->entered.sequence : 0;
+  if (team.shown_unread == 0) return;
+  team.show_unread(team.short_call);
+  path_.announce(team);  // Who waits for room.
+}
+
+void ShortOperations::complete(ShortOperation& op) noexcept {
+  Team& team = *op.team;
+  Trace& trace = engine_.trace();
+  if (trace.enabled()) {
+    const TraceKind kind = trace_kind(op.call.collective);
+    team.failed() ? trace.cancel(kind, subject(op)) : trace.end(kind, subject(op));
+  }
+  // Whoever began a blocking one had read everything before.
+  if (op.call.blocking && hears_all(op.call.collective) && !team.failed()) {
+    team.safe = std::max(team.safe, op.entered.sequence);
+  }
+  const Finish told = op.finish;
+  const Status status = team.fault;
+  if (op.scratch != nullptr) scratches_.release(op.scratch);
+  operations_.release(&op);
+  if (told.function != nullptr) told.function(told.context, status);
+}
+
+// True: the operation is complete here.
+bool ShortOperations::advance(ShortOperation& op) noexcept {
+  const ShortOperation* oldest = op.team->short_operations;
+  if (op.call.blocking && oldest != nullptr && oldest != &op) return false;
+  while (op.stage() != Stage::kDone) {
+    if (!step(op)) return false;
+    ++op.at;
+  }
+  return true;
+}
+
+bool ShortOperations::step(ShortOperation& op) noexcept {
+  Team& team = *op.team;
+  switch (op.stage()) {
+    case Stage::kPut:
+      op.puts = path_.try_put(team, op.entered, op.call.input, put_bytes(team, op.call));
+      return op.puts;
+    case Stage::kGather:
+      return gather(op);
+    case Stage::kCross:
+      return cross(op);
+    case Stage::kShow: {
+      const void* result = op.scratch != nullptr ? op.scratch->bytes.data() : op.call.output;
+      return path_.try_put(team, op.entered, result, op.call.bytes());
+    }
+    case Stage::kCollect:
+      return collect(op);
+    case Stage::kDone:
+      break;
+  }
+  return true;
+}
+
+bool ShortOperations::collect(ShortOperation& op) noexcept {
+  const std::byte* payload = path_.look(*op.team, op.entered, op.head, op.call.bytes());
+  if (payload == nullptr) return false;
+  copy_out(op.call.output, payload, op.call.bytes());
+  return true;
+}
+
+bool ShortOperations::gather(ShortOperation& op) noexcept {
+  Team& team = *op.team;
+  const std::uint64_t bytes = put_bytes(team, op.call);
+  for (const int rows = rows_gathered(op); op.cursor < rows; ++op.cursor) {
+    if (op.cursor == team.own_row()) continue;
+    if (path_.look(team, op.entered, op.cursor, bytes) == nullptr) return false;
+  }
+  take_gathered(op);
+  return true;
+}
+
+// All rows have been seen.
+void ShortOperations::take_gathered(ShortOperation& op) noexcept {
+  Team& team = *op.team;
+  const Call& call = op.call;
+  const std::uint64_t bytes = call.bytes();
+  if (bytes == 0) return;
+  auto* to =
+      op.scratch != nullptr ? op.scratch->bytes.data() : static_cast<std::byte*>(call.output);
+  RowReduction reduction(op, to);
+  for (int row = 0; row < rows_gathered(op); ++row) {
+    Board::Slot& slot = team.board.slot(row, op.entered.sequence);
+    const void* payload = team.board.payload(slot, row, op.entered.sequence, put_bytes(team, call));
+    if (row == team.own_row() && !op.puts) payload = call.input;
+    switch (call.collective) {
+      case Collective::kAllgather:
+        copy_out(to + static_cast<std::uint64_t>(row) * bytes, payload, bytes);
+        break;
+      case Collective::kAlltoall:
+        copy_out(to + static_cast<std::uint64_t>(row) * bytes,
+                 static_cast<const std::byte*>(payload) +
+                     static_cast<std::uint64_t>(team.own_row()) * bytes,
+                 bytes);
+        break;
+      default:
+        reduction.add(payload);
+    }
+  }
+  reduction.finish();
+}
+
+// The heads' part. False: it is under way.
+bool ShortOperations::cross(ShortOperation& op) noexcept {
+  Team& team = *op.team;
+  if (!op.crossing) {
+    Call among = op.call;
+    if (op.scratch != nullptr) {
+      among.output = op.scratch->bytes.data();
+      among.input = among.output;
+    }
+    auto started = engine_.start_among_heads(
+        team, among, {op.entered.sequence, static_cast<std::uint32_t>(op.entered.history)},
+        Finish{on_crossed, &op});
+    if (!started) {
+      engine_.fail(team, started.error().status, started.error().text);
+      return false;
+    }
+    op.crossing = true;
+    op.crossed = started->done;
+  }
+  if (!op.crossed || team.failed()) return false;
+  const bool gets = op.scratch != nullptr &&
+                    (!traits_of(op.call.collective).root_gets || team.rank == op.call.root);
+  if (gets) copy_out(op.call.output, op.scratch->bytes.data(), op.call.bytes());
+  return true;
+}
+
+// A failure is the team's.
+void ShortOperations::on_crossed(void* operation, Status) noexcept {
+  static_cast<ShortOperation*>(operation)->crossed = true;
+}
+
+}  // namespace espalier
