@@ -14,6 +14,8 @@
 // - Segments of one flow may arrive before they are expected; at most kEagerSegments of them, so
 // that memory stays bounded. The
 //   receiver's posts grant the rest (Receive::total, window).
+// - A publication serves the readers of a group, which is opened before and serves any number of
+// publications; the wire decides how its readers get them.
 // - A length or signature that differs from what the receiver expects completes the receive with
 // ESP_ERR_MISMATCH.
 // - progress() never blocks and calls completions; they may post but not call progress().
@@ -23,7 +25,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "core/completion.hpp"
 #include "core/status.hpp"
@@ -104,6 +108,21 @@ struct RecvOp : Completion, MatchNode {
   alignas(16) std::byte inline_data[kInlineBytes];
 };
 
+// The readers of publications. A wire derives from it to keep what it has worked out about them, so
+// that a publication looks nothing up.
+class Group {
+ public:
+  explicit Group(std::span<const Rank> readers) : readers_(readers.begin(), readers.end()) {}
+  virtual ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  std::span<const Rank> readers() const noexcept { return readers_; }
+
+ private:
+  const std::vector<Rank> readers_;
+};
+
 // What a wire can do towards one peer, and what it costs, for choosing plans and segment sizes.
 struct WireCaps {
   std::uint64_t inline_bytes = 0;   // sent without touching the arena
@@ -132,8 +151,14 @@ class Wire {
   virtual WireCaps caps(Rank peer) const noexcept = 0;
 
   virtual Posted send(const Send& send, SendOp& op) noexcept = 0;
-  // One publication, every peer reads. All peers on this wire.
-  virtual Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept = 0;
+  // For publications to these ranks (at least one, none twice), which are all on this wire. The
+  // group ends with its owner, after the last publication to it is complete or taken back; it may
+  // outlive the wire.
+  virtual std::unique_ptr<Group> open_group(std::span<const Rank> readers) {
+    return std::make_unique<Group>(readers);
+  }
+  // Every reader of the group gets the segment, each once: kRetry = none of them has it.
+  virtual Posted publish(const Send& send, const Group& group, SendOp& op) noexcept = 0;
   // op.dst, op.bytes set by the caller; `window`: receives of this flow, this one and following,
   // that are posted at once: grants are gathered over half of them.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;

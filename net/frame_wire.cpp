@@ -11,7 +11,7 @@ FrameWire::FrameWire(Link& link, const FrameWireOptions& options, Counters& coun
 
 FrameWire::~FrameWire() {
   while (Part* part = open_.front()) {
-    if (part->stage == Part::Stage::kInLink) link_.withdraw(part->to, *part);
+    if (part->stage == Part::Stage::kInLink) link_.withdraw(part->reader.rank, *part);
     if (part->copy != nullptr) buffers_.give(part->copy);
     part->unlink();
     parts_.release(part);

@@ -3,7 +3,7 @@
 // A segment is one frame. It is received straight into the memory of its receive when that is
 // posted, else into pooled memory; at most kEagerSegments of a flow come before they are granted
 // (net/flow_grants.hpp), and a peer that sends more is given up. A publication is one post per
-// peer. A synchronous send ends with the frame kTaken that its receive sends back.
+// reader. A synchronous send ends with the frame kTaken that its receive sends back.
 //
 // A peer that is lost ends everything that waits for it, once, from progress(), and every later
 // post likewise; segments that had come whole are still there for their receives.
@@ -73,7 +73,8 @@ class FrameWire final : public Wire, private FrameSink {
 
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  std::unique_ptr<Group> open_group(std::span<const Rank> readers) override;
+  Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
   Posted take(const SegmentId& segment, RecvOp& op) noexcept override;
   void release(RecvOp& op) noexcept override;
@@ -111,6 +112,8 @@ class FrameWire final : public Wire, private FrameSink {
   using Part = FramePart;
   using Message = EarlySegment;
   using Peer = FramePeer;
+  using Readers = std::span<Peer* const>;
+  struct PeerGroup;
 
   Peer& peer(Rank rank) noexcept {
     Peer* known = peers_.find(rank);
@@ -120,8 +123,8 @@ class FrameWire final : public Wire, private FrameSink {
 
   // Sending (frame_wire_send.cpp).
   Posted send_inline(Peer& peer, const Send& send, SendOp& op) noexcept;
-  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
-  bool take_parts(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  Posted post(const Send& send, Readers readers, SendOp& op) noexcept;
+  bool take_parts(const Send& send, Readers readers, SendOp& op) noexcept;
   bool hand_over(Part& part) noexcept;
   static void on_sent(Completion& completion, Status status) noexcept;
   void finish(Part& part) noexcept;

@@ -6,6 +6,14 @@
 #include "net/frame_wire.hpp"
 
 namespace espalier::net {
+
+struct FrameWire::PeerGroup : Group {
+  PeerGroup(FrameWire& wire, std::span<const Rank> ranks) : Group(ranks) {
+    for (const Rank rank : ranks) peers.push_back(&wire.peer(rank));
+  }
+  std::vector<Peer*> peers;
+};
+
 namespace {
 
 FrameHeader segment_header(const Send& send) noexcept {
@@ -22,9 +30,9 @@ FrameHeader segment_header(const Send& send) noexcept {
 }  // namespace
 
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
-  const Rank to = send.segment.peer;
-  Peer& p = peer(to);
+  Peer& p = peer(send.segment.peer);
   if (send.bytes <= p.inline_bytes && !send.synchronous && !p.lost) return send_inline(p, send, op);
+  Peer* const to = &p;
   return post(send, std::span(&to, 1), op);
 }
 
@@ -42,20 +50,23 @@ Posted FrameWire::send_inline(Peer& p, const Send& send, SendOp& op) noexcept {
   return Posted::kDone;
 }
 
-Posted FrameWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
-  const Posted posted = post(send, peers, op);
+std::unique_ptr<Group> FrameWire::open_group(std::span<const Rank> readers) {
+  return std::make_unique<PeerGroup>(*this, readers);
+}
+
+Posted FrameWire::publish(const Send& send, const Group& group, SendOp& op) noexcept {
+  const Posted posted = post(send, static_cast<const PeerGroup&>(group).peers, op);
   if (posted != Posted::kRetry) ++counters_.publishes;
   return posted;
 }
 
 // All or nothing: when the link has taken the first frame, the others follow as it finds room.
-Posted FrameWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+Posted FrameWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   ESP_ASSERT(send.bytes <= kSegmentBytesMax);
-  const auto allowed = [&](Rank to) {
-    const Peer& p = peer(to);
-    return p.lost || (!p.in_backlog && grants_.may_send(to, send.segment));
+  const auto allowed = [&](const Peer* p) {
+    return p->lost || (!p->in_backlog && grants_.may_send(p->rank, send.segment));
   };
-  if (!std::all_of(peers.begin(), peers.end(), allowed) || !take_parts(send, peers, op)) {
+  if (!std::all_of(readers.begin(), readers.end(), allowed) || !take_parts(send, readers, op)) {
     ++counters_.retries;
     return Posted::kRetry;
   }
@@ -70,8 +81,8 @@ Posted FrameWire::post(const Send& send, std::span<const Rank> peers, SendOp& op
     if (!hand_over(*part)) stall(*part);
     part = following;
   }
-  for (const Rank to : peers) {
-    if (!peer(to).lost) grants_.sent(to, send.segment);
+  for (const Peer* p : readers) {
+    if (!p->lost) grants_.sent(p->rank, send.segment);
   }
   // Parts that the link has done with and nobody else waits for.
   for (part = static_cast<Part*>(op.chain); part != nullptr;) {
@@ -79,17 +90,17 @@ Posted FrameWire::post(const Send& send, std::span<const Rank> peers, SendOp& op
     if (part->stage == Part::Stage::kGone && !part->untaken) drop(*part);
     part = following;
   }
-  counters_.segments_sent += peers.size();
-  counters_.bytes_sent += send.bytes * peers.size();
+  counters_.segments_sent += readers.size();
+  counters_.bytes_sent += send.bytes * readers.size();
   return op.chain != nullptr ? Posted::kPending : Posted::kDone;
 }
 
-// One part per peer, in a chain that begins at op.chain. False: no memory, nothing happened.
-bool FrameWire::take_parts(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+// One part per reader, in a chain that begins at op.chain. False: no memory, nothing happened.
+bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexcept {
   op.chain = nullptr;
   SendOp* last = &op;
-  for (const Rank to : peers) {
-    Part* part = parts_.allocate(*this, to, &FrameWire::on_sent);
+  for (Peer* p : readers) {
+    Part* part = parts_.allocate(*this, *p, &FrameWire::on_sent);
     if (part == nullptr) {
       while (op.chain != nullptr) drop(*static_cast<Part*>(op.chain));
       return false;
@@ -106,7 +117,7 @@ bool FrameWire::take_parts(const Send& send, std::span<const Rank> peers, SendOp
 
 // False: the link has no room.
 bool FrameWire::hand_over(Part& part) noexcept {
-  Peer& p = peer(part.to);
+  Peer& p = part.reader;
   if (p.lost) {
     part.stage = Part::Stage::kFailed;
     part.failure = p.why;
@@ -114,7 +125,7 @@ bool FrameWire::hand_over(Part& part) noexcept {
     return true;
   }
   if (part.header.synchronous) {
-    part.peer = part.to;
+    part.peer = p.rank;
     part.flow = part.header.flow;
     part.ordinal = part.header.ordinal;
     if (untaken_.find(part.peer, part.flow, part.ordinal) == nullptr) {
@@ -122,7 +133,7 @@ bool FrameWire::hand_over(Part& part) noexcept {
       part.untaken = true;
     }
   }
-  const Posted posted = link_.post(part.to, part.header, part.data, part);
+  const Posted posted = link_.post(p.rank, part.header, part.data, part);
   if (posted == Posted::kRetry) {
     if (std::exchange(part.untaken, false)) untaken_.erase(part);
     return false;
@@ -173,9 +184,9 @@ void FrameWire::drop(Part& part) noexcept {
 void FrameWire::cancel(SendOp& op) noexcept {
   while (op.chain != nullptr) {
     auto& part = *static_cast<Part*>(op.chain);
-    if (part.stage == Part::Stage::kInLink) link_.withdraw(part.to, part);
+    if (part.stage == Part::Stage::kInLink) link_.withdraw(part.reader.rank, part);
     if (part.stage == Part::Stage::kFailed) std::erase(failed_parts_, &part);
-    if (part.stage == Part::Stage::kStalled) std::erase(peer(part.to).stalled, &part);
+    if (part.stage == Part::Stage::kStalled) std::erase(part.reader.stalled, &part);
     drop(part);
   }
 }
@@ -185,7 +196,7 @@ bool FrameWire::send_control(Rank to, std::span<const std::byte> message) noexce
   Peer& p = peer(to);
   if (p.lost) return true;
   if (p.in_backlog) return false;
-  Part* part = parts_.allocate(*this, to, &FrameWire::on_sent);
+  Part* part = parts_.allocate(*this, p, &FrameWire::on_sent);
   if (part == nullptr) return false;
   open_.push_back(*part);
   part->header.kind = FrameKind::kControl;
@@ -239,7 +250,7 @@ bool FrameWire::post_whole(Peer& p, const FrameHeader& header, const void* paylo
 }
 
 void FrameWire::stall(Part& part) noexcept {
-  Peer& p = peer(part.to);
+  Peer& p = part.reader;
   p.stalled.push_back(&part);
   add_to_backlog(p);
 }

@@ -10,6 +10,7 @@
 namespace espalier::net {
 
 class FrameWire;
+struct FramePeer;
 
 // One frame of a send, to one peer. Open from the post until the link has the payload and, if the
 // send is synchronous, the peer has taken the segment. As MatchNode: an entry of untaken_;
@@ -17,11 +18,11 @@ class FrameWire;
 struct FramePart : SendOp, MatchNode, ListNode {
   enum class Stage : std::uint8_t { kStalled, kInLink, kGone, kFailed };
 
-  FramePart(FrameWire& owner, Rank to_, Callback callback) noexcept
-      : SendOp(callback), wire(owner), to(to_) {}
+  FramePart(FrameWire& owner, FramePeer& reader_, Callback callback) noexcept
+      : SendOp(callback), wire(owner), reader(reader_) {}
 
   FrameWire& wire;
-  const Rank to;
+  FramePeer& reader;
   SendOp* op = nullptr;  // nullptr: a control message
   Stage stage = Stage::kStalled;
   bool untaken = false;

@@ -64,7 +64,8 @@ class ShmWire final : public Wire {
 
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  std::unique_ptr<Group> open_group(std::span<const Rank> readers) override;
+  Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
   Posted take(const SegmentId& segment, RecvOp& op) noexcept override;
   void release(RecvOp& op) noexcept override;
@@ -87,6 +88,8 @@ class ShmWire final : public Wire {
   std::uint32_t local(Rank rank) const noexcept { return ranks_.index_of(rank); }
 
  private:
+  using Readers = std::span<const std::uint32_t>;  // local indices
+  struct LocalGroup;
   struct Ticket {
     std::uint32_t chunk = Arena::kNone;
     SendOp* op = nullptr;
@@ -160,12 +163,12 @@ class ShmWire final : public Wire {
 
   // Sending (shm_wire_send.cpp).
   Posted send_inline(Peer& peer, const Send& send) noexcept;
-  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  Posted post(const Send& send, Readers readers, SendOp& op) noexcept;
   bool has_room(Peer& peer, bool ticket) noexcept;
   bool granted(Peer& peer, const Send& send) noexcept;
-  bool choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept;
-  bool pullable(std::span<const Rank> peers) const noexcept;
-  bool pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept;
+  bool choose(const Send& send, Readers readers, Carriage& carriage) noexcept;
+  bool pullable(Readers readers) const noexcept;
+  bool pays_to_pull(const Send& send, Readers readers) noexcept;
   void prefetch_next(std::uint64_t bytes) const noexcept;
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;

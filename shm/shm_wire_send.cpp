@@ -15,6 +15,13 @@ struct ShmWire::Grant : MatchNode {
   std::uint32_t sent = 0;  // segments that needed it
 };
 
+struct ShmWire::LocalGroup : Group {
+  LocalGroup(const RankList& node, std::span<const Rank> ranks) : Group(ranks) {
+    for (const Rank rank : ranks) locals.push_back(node.index_of(rank));
+  }
+  std::vector<std::uint32_t> locals;
+};
+
 namespace {
 
 // The last cells of a ring are kept for answers: a receiver must be able to let its sender go on
@@ -26,10 +33,10 @@ constexpr std::uint64_t kPrefetchBytes = 4096;
 }  // namespace
 
 Posted ShmWire::send(const Send& send, SendOp& op) noexcept {
-  const Rank to = send.segment.peer;
+  const std::uint32_t to = local(send.segment.peer);
   if (send.bytes <= Cell::kPayloadBytes && send.segment.ordinal < kEagerSegments &&
       !send.synchronous) {
-    return send_inline(peer(to), send);
+    return send_inline(peers_[to], send);
   }
   return post(send, std::span(&to, 1), op);
 }
@@ -56,24 +63,28 @@ Posted ShmWire::send_inline(Peer& p, const Send& send) noexcept {
   return Posted::kDone;
 }
 
-Posted ShmWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
-  const Posted posted = post(send, peers, op);
+std::unique_ptr<Group> ShmWire::open_group(std::span<const Rank> readers) {
+  return std::make_unique<LocalGroup>(ranks_, readers);
+}
+
+Posted ShmWire::publish(const Send& send, const Group& group, SendOp& op) noexcept {
+  const Posted posted = post(send, static_cast<const LocalGroup&>(group).locals, op);
   if (posted != Posted::kRetry) ++counters_.publishes;
   return posted;
 }
 
-// All or nothing: room is checked for every peer before the first cell is written.
-Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+// All or nothing: room is checked for every reader before the first cell is written.
+Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   const bool needs_ticket = send.bytes > Cell::kPayloadBytes;
-  for (const Rank to : peers) {
-    Peer& p = peer(to);
+  for (const std::uint32_t to : readers) {
+    Peer& p = peers_[to];
     if (!granted(p, send) || !has_room(p, needs_ticket)) {
       ++counters_.retries;
       return Posted::kRetry;
     }
   }
   Carriage carriage;
-  if (!choose(send, peers, carriage)) {
+  if (!choose(send, readers, carriage)) {
     ++counters_.retries;
     return Posted::kRetry;
   }
@@ -83,17 +94,18 @@ Posted ShmWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
   const bool read = carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
   const std::uint32_t waits = (read ? 1 : 0) + (send.synchronous ? 1 : 0);
   if (read) carriage.op = &op;
-  op.readers = waits * static_cast<std::uint32_t>(peers.size());
-  for (const Rank to : peers) {
+  op.readers = waits * static_cast<std::uint32_t>(readers.size());
+  for (const std::uint32_t to : readers) {
+    Peer& p = peers_[to];
     if (send.synchronous) [[unlikely]] {
-      untaken_.push_back({to, send.segment.flow.key, send.segment.ordinal, &op});
-      add_interest(peer(to));
+      untaken_.push_back({p.rank, send.segment.flow.key, send.segment.ordinal, &op});
+      add_interest(p);
     }
-    put_cell(peer(to), send, carriage);
+    put_cell(p, send, carriage);
   }
   if (carriage.kind == CellKind::kArena) prefetch_next(send.bytes);
-  counters_.segments_sent += peers.size();
-  counters_.bytes_sent += send.bytes * peers.size();
+  counters_.segments_sent += readers.size();
+  counters_.bytes_sent += send.bytes * readers.size();
   return waits > 0 ? Posted::kPending : Posted::kDone;
 }
 
@@ -150,30 +162,30 @@ bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
   return false;
 }
 
-bool ShmWire::pullable(std::span<const Rank> peers) const noexcept {
+bool ShmWire::pullable(Readers readers) const noexcept {
   const std::uint32_t me = segment_.index();
-  return std::all_of(peers.begin(), peers.end(), [&](Rank r) {
-    return segment_.may_pull(local(r), me).load(std::memory_order_relaxed) ==
+  return std::all_of(readers.begin(), readers.end(), [&](std::uint32_t reader) {
+    return segment_.may_pull(reader, me).load(std::memory_order_relaxed) ==
            static_cast<std::uint8_t>(PullAccess::kYes);
   });
 }
 
-bool ShmWire::pays_to_pull(const Send& send, std::span<const Rank> peers) noexcept {
+bool ShmWire::pays_to_pull(const Send& send, Readers readers) noexcept {
   if (send.to_view) return false;
-  if (options_.measure_pull && send.flow_bytes >= kMeasuredFrom && pullable(peers)) [[unlikely]] {
+  if (options_.measure_pull && send.flow_bytes >= kMeasuredFrom && pullable(readers)) [[unlikely]] {
     PathChoice& choice = segment_.header().path_choice;
     // In this order: a rule that is stored in between is fetched by the next large flow.
     const bool known = choice.threshold.load(std::memory_order_acquire) != 0;
     options_.pull = measured_pull_rule(choice, options_.crowded);
     options_.measure_pull = !known;
   }
-  return send.flow_bytes >= options_.pull.threshold && peers.size() <= options_.pull.readers;
+  return send.flow_bytes >= options_.pull.threshold && readers.size() <= options_.pull.readers;
 }
 
 // False: the arena is full.
-bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& carriage) noexcept {
+bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noexcept {
   if (send.bytes <= Cell::kPayloadBytes) {
-    counters_.inline_sends += peers.size();
+    counters_.inline_sends += readers.size();
     return true;
   }
   if (send.bytes >= options_.direct_threshold && segment_.in_own_heap(send.data, send.bytes)) {
@@ -182,13 +194,13 @@ bool ShmWire::choose(const Send& send, std::span<const Rank> peers, Carriage& ca
     counters_.direct_bytes += send.bytes;
     return true;
   }
-  if ((pays_to_pull(send, peers) || send.bytes > segment_.layout().arena_bytes() / 2) &&
-      pullable(peers)) {
+  if ((pays_to_pull(send, readers) || send.bytes > segment_.layout().arena_bytes() / 2) &&
+      pullable(readers)) {
     carriage.kind = CellKind::kPull;
     carriage.where = reinterpret_cast<std::uint64_t>(send.data);
     return true;
   }
-  const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(peers.size()));
+  const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(readers.size()));
   if (chunk.id == Arena::kNone) return false;
   std::byte* slot = segment_.arena(segment_.index()) + chunk.offset;
   copy_bytes(slot, send.data, send.bytes);

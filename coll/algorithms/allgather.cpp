@@ -65,7 +65,7 @@ Result<Plan> Allgather::make_publish() {
   std::vector<std::int32_t> readers;
   for (std::int32_t k = 1; k < size_; ++k) readers.push_back((me_ + k) % size_);
   publish.from = Steps::constant(0);
-  add_publish(builder_, std::move(publish), readers, kNoVertex);
+  add_publish(builder_, std::move(publish), std::move(readers), kNoVertex);
   for (const auto& [begin, end] : {std::pair{0, me_}, std::pair{me_ + 1, size_}}) {
     if (begin == end) continue;
     Vertex recv = vertex(Action::kRecv, begin);

@@ -113,7 +113,7 @@ class Spread {
     publish.window = builder_.window_send();
     std::vector<std::int32_t> readers;
     for (std::int32_t k = 1; k < size_; ++k) readers.push_back((me_ + k) % size_);
-    add_publish(builder_, std::move(publish), readers, combine, 2 - size_);
+    add_publish(builder_, std::move(publish), std::move(readers), combine, 2 - size_);
   }
 
   // The blocks of owners [begin, end).

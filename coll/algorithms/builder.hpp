@@ -82,9 +82,9 @@ Reduced add_reduction(Builder& builder, const Lane& lane);
 // Brings the root's kOutput down a tree into every rank's kOutput. `before` is what the same lane's
 // reduction left behind, if any: the root broadcasts what it combines.
 void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before = {});
-// Adds `publish` (all but its peers is set) for these readers: a publication for those that it
-// reaches, a send for each of the others, which go first. All need `source`.
-void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,
+// Adds `publish` (all but its peers is set) for these readers, wherever they are; it needs
+// `source`.
+void add_publish(Builder& builder, Vertex publish, std::vector<std::int32_t> readers,
                  VertexId source, std::int32_t steps = 0);
 // One publication by `root` of its kOutput for all others to read into theirs.
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,

@@ -8,6 +8,7 @@
 //   blocking  (Alg. 1)  one transfer at a time, child after child, segment after segment
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "coll/algorithms/builder.hpp"
 
@@ -103,7 +104,7 @@ constexpr std::size_t kNoPublication = kInnerLevels + 1;
 std::size_t publication_of(const Builder& builder, std::int32_t child) {
   const PlanRequest& request = builder.request();
   const NodePlan& nodes = request.nodes;
-  if (!nodes.follow || !nodes.near(request.rank, child)) return kNoPublication;
+  if (!nodes.follow || !nodes.nodes->together(request.rank, child)) return kNoPublication;
   return nodes.nodes->shared_levels(request.rank, child);
 }
 
@@ -171,33 +172,19 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   order_phases(builder, lane, before, recv, sends);
   order_broadcast(builder, recv, sends);
-  for (const std::vector<std::int32_t>& some : readers) {  // the farthest first
+  for (std::vector<std::int32_t>& some : readers) {  // the farthest first
     if (some.empty()) continue;
     Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
     publish.src = Place::kOutput;
-    add_publish(builder, std::move(publish), some, source);
+    add_publish(builder, std::move(publish), std::move(some), source);
   }
 }
 
-void add_publish(Builder& builder, Vertex publish, const std::vector<std::int32_t>& readers,
+void add_publish(Builder& builder, Vertex publish, std::vector<std::int32_t> readers,
                  VertexId source, std::int32_t steps) {
-  const PlanRequest& request = builder.request();
-  const auto add = [&](Vertex vertex) {
-    const VertexId id = builder.add(std::move(vertex));
-    if (source != kNoVertex) builder.need_source(id, source, steps);
-  };
-  for (const std::int32_t reader : readers) {
-    if (request.nodes.near(request.rank, reader)) {
-      publish.peers.push_back(reader);
-      continue;
-    }
-    Vertex send = publish;
-    send.action = Action::kSend;
-    send.peers.clear();
-    send.peer = Steps::constant(reader);
-    add(std::move(send));
-  }
-  if (!publish.peers.empty()) add(std::move(publish));
+  publish.peers = std::move(readers);
+  const VertexId id = builder.add(std::move(publish));
+  if (source != kNoVertex) builder.need_source(id, source, steps);
 }
 
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, VertexId source) {
@@ -216,7 +203,7 @@ void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel, 
   for (std::int64_t k = 1; k < request.size; ++k) {
     readers.push_back(static_cast<std::int32_t>((root + k) % request.size));
   }
-  add_publish(builder, std::move(publish), readers, source);
+  add_publish(builder, std::move(publish), std::move(readers), source);
 }
 
 }  // namespace espalier

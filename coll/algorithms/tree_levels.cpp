@@ -10,7 +10,7 @@ namespace espalier {
 namespace {
 
 // Ranks [begin, end) whose members are `unit` ranks each, the last maybe fewer.
-struct Group {
+struct LevelGroup {
   std::int64_t begin = 0, end = 0, unit = 1;
 
   std::int32_t members() const {
@@ -28,7 +28,7 @@ std::int64_t head_of(std::int64_t begin, std::int64_t ranks, std::int64_t root) 
 
 // The tree over the members of one group, in rank order: so every subtree, of members and hence of
 // ranks, is a contiguous range, whatever the root.
-TreeSpec spec_inside(const TreeSpec& spec, std::size_t level, const Group& group) {
+TreeSpec spec_inside(const TreeSpec& spec, std::size_t level, const LevelGroup& group) {
   const bool outside = level == level_count(spec.levels);
   TreeSpec inside;
   inside.shape = outside ? spec.shape : spec.levels[level].shape;
@@ -39,12 +39,12 @@ TreeSpec spec_inside(const TreeSpec& spec, std::size_t level, const Group& group
   return inside;
 }
 
-std::int32_t rank_of(const TreeSpec& spec, const Group& group, std::int32_t member) {
+std::int32_t rank_of(const TreeSpec& spec, const LevelGroup& group, std::int32_t member) {
   return static_cast<std::int32_t>(
       head_of(group.begin + member * group.unit, group.unit, spec.root));
 }
 
-TreeChild child_of(const TreeSpec& spec, const Group& group, const TreeChild& child) {
+TreeChild child_of(const TreeSpec& spec, const LevelGroup& group, const TreeChild& child) {
   const std::int64_t begin = group.begin + child.rank * group.unit;
   const std::int64_t end = std::min(group.end, begin + child.subtree_ranks * group.unit);
   return {rank_of(spec, group, child.rank), static_cast<std::int32_t>(end - begin)};
@@ -55,7 +55,7 @@ TreeChild child_of(const TreeSpec& spec, const Group& group, const TreeChild& ch
 TreeNode tree_node_of_levels(const TreeSpec& spec, std::int32_t rank) {
   std::vector<TreeChild> lower, higher;  // children of lower ranks, and of higher ones, in order
   TreeNode node;
-  Group group;
+  LevelGroup group;
   const std::size_t levels = level_count(spec.levels);
   for (std::size_t level = 0; level <= levels; ++level) {
     const std::int64_t ranks = level < levels ? spec.levels[level].ranks : spec.size;
@@ -85,7 +85,7 @@ std::int64_t degree_bound_of_levels(const TreeSpec& spec) {
   const std::size_t levels = level_count(spec.levels);
   for (std::size_t level = 0; level <= levels; ++level) {
     const std::int64_t ranks = level < levels ? spec.levels[level].ranks : spec.size;
-    const Group largest{0, std::min<std::int64_t>(ranks, spec.size), unit};
+    const LevelGroup largest{0, std::min<std::int64_t>(ranks, spec.size), unit};
     if (largest.members() > 1) children += tree_degree_bound(spec_inside(spec, level, largest));
     unit = ranks;
   }

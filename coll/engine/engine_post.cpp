@@ -101,9 +101,9 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
     send.segment.peer = team.members[member];
     posted = team.wire_to(member).send(send, slot);
   } else {
-    // Ranks of the job, translated once per instance block.
-    posted = team.wire_to(instance.member(vertex.peers.front()))
-                 .publish(send, instance.publish_ranks(number), slot);
+    if (state.group == nullptr) [[unlikely]]
+      state.group = &instance.entry->group_of(number, instance);
+    posted = state.group->publish(send, slot);
   }
   slot.pending = posted == Posted::kPending;
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
@@ -147,10 +147,10 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
 void Engine::on_send(Completion& op, Status status) noexcept {
   auto& slot = static_cast<SendSlot&>(op);
   Instance& instance = *slot.instance;
-  slot.pending = false;
+  const bool begun = std::exchange(slot.pending, false);  // A half-made publication may fail.
   if (!status.ok()) instance.engine->note_failure(instance, status);
   Trace& trace = instance.engine->trace_;
-  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
+  if (trace.enabled() && begun) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   instance.engine->mark(instance, slot.vertex, slot.index);
   instance.engine->make_ready(instance);
 }
@@ -173,24 +173,24 @@ void Engine::note_failure(Instance& instance, Status status) noexcept {
   if (instance.status.ok()) instance.status = status;
 }
 
+void Engine::withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) noexcept {
+  TeamGroup* group = instance.states[number].group;
+  if (group != nullptr) {
+    if (slot.pending || group->is_half_made(slot)) group->cancel(slot);
+  } else if (slot.pending) {
+    instance.team->wire_to(peer_of(instance, number, slot.index)).cancel(slot);
+  }
+  if (!std::exchange(slot.pending, false)) return;
+  if (trace_.enabled()) trace_end(trace_, instance, number, slot.index, TracePhase::kCancel);
+}
+
 // Takes every operation in flight back and gives every view back.
 void Engine::withdraw(Instance& instance) noexcept {
-  const Plan& plan = *instance.plan;
   const auto vertices = static_cast<std::uint16_t>(instance.states.size());
   for (std::uint16_t number = 0; number < vertices; ++number) {
-    const Vertex& vertex = plan.vertices[number];
     VertexState& state = instance.states[number];
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
-      if (state.sends != nullptr && state.sends[i].pending) {
-        Wire& wire = instance.team->wire_to(vertex.action == Action::kPublish
-                                                ? instance.member(vertex.peers.front())
-                                                : peer_of(instance, number, state.sends[i].index));
-        wire.cancel(static_cast<SendOp&>(state.sends[i]));
-        state.sends[i].pending = false;
-        if (trace_.enabled()) {
-          trace_end(trace_, instance, number, state.sends[i].index, TracePhase::kCancel);
-        }
-      }
+      if (state.sends != nullptr) withdraw(instance, number, state.sends[i]);
       if (state.moves != nullptr && std::exchange(state.moves[i].pending, false)) {
         mover_->cancel(state.moves[i]);
       }

@@ -55,7 +55,7 @@ struct BlockLayout {
 std::uint64_t bytes_of(const Plan& plan) {
   std::uint64_t bytes = sizeof(PlanEntry) + sizeof(Vertex) * plan.vertices.size();
   for (const Vertex& v : plan.vertices) {
-    bytes += 2 * sizeof(v.peers[0]) * v.peers.size();  // once as job ranks
+    bytes += 4 * sizeof(v.peers[0]) * v.peers.size();  // and what groups keep of them
     bytes += sizeof(Operand) * v.operands.size() + sizeof(Dependency) * v.needs.size() +
              sizeof(v.feeds[0]) * v.feeds.size();
   }
@@ -175,15 +175,21 @@ Outcome Instance::bind_buffers() noexcept {
   return Unit{};
 }
 
-std::span<const Rank> Instance::publish_ranks(std::uint16_t vertex) const {
-  if (entry->ranks_of_vertex.empty()) entry->ranks_of_vertex.resize(plan->vertices.size());
-  std::vector<Rank>& ranks = entry->ranks_of_vertex[vertex];
-  if (ranks.empty()) {
-    for (const std::int32_t peer : plan->vertices[vertex].peers) {
-      ranks.push_back(team->members[member(peer)]);
+// Vertices with the same readers share one.
+TeamGroup& PlanEntry::group_of(std::uint16_t vertex, const Instance& instance) {
+  const std::span<const std::int32_t> peers = plan.vertices[vertex].peers;
+  for (const OpenGroup& open : groups) {
+    if (std::equal(open.peers.begin(), open.peers.end(), peers.begin(), peers.end())) {
+      return *open.group;
     }
   }
-  return ranks;
+  std::vector<TeamGroup::Reader> readers;
+  for (const std::int32_t peer : peers) {
+    const std::size_t member = instance.member(peer);
+    readers.push_back({&instance.team->wire_to(member), instance.team->members[member]});
+  }
+  groups.push_back({peers, std::make_unique<TeamGroup>(readers)});
+  return *groups.back().group;
 }
 
 void PlanEntry::give_back(Instance* instance) noexcept {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/engine/group.hpp"
 #include "coll/plan/binding.hpp"
 #include "coll/plan/plan.hpp"
 #include "coll/team/team.hpp"
@@ -49,9 +50,10 @@ struct VertexState {
   Indices indices;  // of this call
   std::uint64_t done = 0;
   std::uint64_t posted = 0;
-  SendSlot* sends = nullptr;  // window entries, or
-  RecvSlot* recvs = nullptr;  // or,
-  MoveSlot* moves = nullptr;  // where there is a mover
+  SendSlot* sends = nullptr;   // window entries, or
+  RecvSlot* recvs = nullptr;   // or,
+  MoveSlot* moves = nullptr;   // where there is a mover
+  TeamGroup* group = nullptr;  // of a kPublish vertex, from its first publication on
   std::uint16_t slots = 0;
   bool queued = false;
   bool stalled = false;  // a post answered kRetry
@@ -100,8 +102,6 @@ struct Instance {
 
   // The team's member that the plan calls by this number.
   inline std::size_t member(std::int32_t peer) const noexcept;
-  // The job ranks of a kPublish vertex. (Those of a plan among heads with a root publish nothing.)
-  std::span<const Rank> publish_ranks(std::uint16_t vertex) const;
   // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
   Outcome bind_buffers() noexcept;
   void place_scratch(std::byte* at) noexcept;
@@ -119,7 +119,13 @@ struct PlanEntry : ListNode {
 
   PlanKey key;
   Plan plan;
-  std::vector<std::vector<Rank>> ranks_of_vertex;  // Instance::publish_ranks
+  // Of the readers of a kPublish vertex: opened by their first publication, closed with the plan.
+  TeamGroup& group_of(std::uint16_t vertex, const Instance& instance);
+  struct OpenGroup {
+    std::span<const std::int32_t> peers;  // the vertex's
+    std::unique_ptr<TeamGroup> group;
+  };
+  std::vector<OpenGroup> groups;
   Instance* free = nullptr;
   std::uint32_t in_use = 0;
   std::uint64_t plan_bytes = 0, instance_bytes = 0, instances = 0;

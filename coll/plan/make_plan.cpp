@@ -159,12 +159,9 @@ Outcome check_extent(const PlanRequest& r) {
     spec.levels = r.levels;
     spec.nodes = r.nodes;
   }
-  // Across nodes a publication is a send to each member of another node.
-  const bool publishes =
-      r.algorithm == ESP_ALGORITHM_SPREAD || (per_member && r.algorithm == ESP_ALGORITHM_PUBLISH);
-  const bool sends_to_all =
-      publishes ? r.nodes.nodes != nullptr : uses_tree(r) || r.algorithm == ESP_ALGORITHM_PUBLISH;
-  const std::int64_t degree = sends_to_all ? tree_degree_bound(spec) : 1;
+  // A reduction by publication begins as one up a flat tree.
+  const bool grows = uses_tree(r) || (r.algorithm == ESP_ALGORITHM_PUBLISH && !per_member);
+  const std::int64_t degree = grows ? tree_degree_bound(spec) : 1;
   // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
   const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;
   std::int64_t vertices = per_child * degree + 8;

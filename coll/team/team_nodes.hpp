@@ -122,8 +122,8 @@ struct LevelShape {
 struct NodePlan {
   const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
   // The tree has a level over the nodes (the request's shape), one over the groups of each inner
-  // level, and one over the members of each innermost group (`inside`). Else nodes only say whom a
-  // publication reaches.
+  // level, and one over the members of each innermost group (`inside`). Else nodes have no part in
+  // the plan.
   bool follow = false;
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;
@@ -135,10 +135,6 @@ struct NodePlan {
   // sums and sends the result to the others. Up to kSpreadNodesMax nodes.
   bool spread = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
-
-  bool near(std::int32_t a, std::int32_t b) const noexcept {
-    return nodes == nullptr || nodes->together(a, b);
-  }
 };
 
 }  // namespace espalier

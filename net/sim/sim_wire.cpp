@@ -65,8 +65,8 @@ Posted SimWire::send(const Send& send, SendOp& op) noexcept {
   return post(send, std::span(&to, 1), op);
 }
 
-Posted SimWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
-  const Posted posted = post(send, peers, op);
+Posted SimWire::publish(const Send& send, const Group& group, SendOp& op) noexcept {
+  const Posted posted = post(send, group.readers(), op);
   if (posted != Posted::kRetry) ++counters_.publishes;
   return posted;
 }

@@ -31,7 +31,7 @@ class SimWire final : public Wire {
 
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
   void release(RecvOp& op) noexcept override;
   void cancel(RecvOp& op) noexcept override;

@@ -35,8 +35,11 @@ class RdmaWorld::Driver final : public Wire {
 
   WireCaps caps(Rank peer) const noexcept override { return wire().caps(peer); }
   Posted send(const Send& send, SendOp& op) noexcept override { return wire().send(send, op); }
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override {
-    return wire().publish(send, peers, op);
+  std::unique_ptr<Group> open_group(std::span<const Rank> readers) override {
+    return wire().open_group(readers);
+  }
+  Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override {
+    return wire().publish(send, group, op);
   }
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override {
     return wire().recv(segment, window, op);

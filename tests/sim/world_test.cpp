@@ -91,8 +91,8 @@ TEST(SimPrices, APublicationIsCopiedInOnce) {
   send.segment = {kNoRank, a.flow, 0, 1, 0};
   send.data = a.source.data();
   send.bytes = send.flow_bytes = 1000;
-  const std::vector<Rank> readers = {1, 2};
-  ASSERT_EQ(world.wire(0).publish(send, readers, a.sent), Posted::kDone);
+  const auto group = world.wire(0).open_group(std::vector<Rank>{1, 2});
+  ASSERT_EQ(world.wire(0).publish(send, *group, a.sent), Posted::kDone);
   EXPECT_EQ(world.world().local_ns(0), 100U + 250);
   settle(world);
   a.check();

@@ -175,34 +175,35 @@ void Audit::note_posted(Rank by, const SegmentId& segment) {
 }
 
 Posted AuditedWire::send(const Send& send, SendOp& op) noexcept {
-  return post(send, std::span(&send.segment.peer, 1), op, false);
+  return post(send, nullptr, op);
 }
 
-Posted AuditedWire::publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
-  return post(send, peers, op, true);
+Posted AuditedWire::publish(const Send& send, const Group& group, SendOp& op) noexcept {
+  return post(send, &group, op);
 }
 
-Posted AuditedWire::post(const Send& send, std::span<const Rank> peers, SendOp& op,
-                         bool publish) noexcept {
+Posted AuditedWire::post(const Send& send, const Group* group, SendOp& op) noexcept {
   ++audit_.posts_;
   Audit::Record& record = audit_.open(op, rank_, true);
   if (audit_.failed()) return Posted::kRetry;
   record.callback = op.on_complete;
   record.stand_in = &audit_.stand_in(op);
   audit_.inside_post_ = true;
-  const Posted posted =
-      publish ? wire_.publish(send, peers, *record.stand_in) : wire_.send(send, *record.stand_in);
+  const Posted posted = group != nullptr ? wire_.publish(send, *group, *record.stand_in)
+                                         : wire_.send(send, *record.stand_in);
   audit_.inside_post_ = false;
   if (posted != Posted::kPending) audit_.give_back(record);
   if (posted == Posted::kRetry) return posted;
-  for (const Rank to : peers) audit_.check_granted(rank_, to, send.segment);
+  const std::span<const Rank> readers =
+      group != nullptr ? group->readers() : std::span(&send.segment.peer, 1);
+  for (const Rank to : readers) audit_.check_granted(rank_, to, send.segment);
   if (posted == Posted::kDone) return posted;
   record.state = Audit::State::kPending;
   record.data = send.data;
   record.bytes = send.bytes;
   record.sum = Audit::sum_of(send.data, send.bytes);
   // A rank may have several publications, for different readers.
-  const Rank peer = publish ? kPublished | peers.front() : peers.front();
+  const Rank peer = group != nullptr ? kPublished | readers.front() : readers.front();
   audit_.count(record, Audit::key(rank_, true, send.segment, peer), send.segment.flow.key);
   return posted;
 }

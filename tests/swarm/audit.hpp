@@ -127,7 +127,10 @@ class AuditedWire final : public Wire {
 
   WireCaps caps(Rank peer) const noexcept override { return wire_.caps(peer); }
   Posted send(const Send& send, SendOp& op) noexcept override;
-  Posted publish(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept override;
+  std::unique_ptr<Group> open_group(std::span<const Rank> readers) override {
+    return wire_.open_group(readers);
+  }
+  Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
   void release(RecvOp& op) noexcept override;
   void cancel(RecvOp& op) noexcept override;
@@ -136,7 +139,7 @@ class AuditedWire final : public Wire {
   void idle() noexcept override { wire_.idle(); }
 
  private:
-  Posted post(const Send& send, std::span<const Rank> peers, SendOp& op, bool publish) noexcept;
+  Posted post(const Send& send, const Group* group, SendOp& op) noexcept;
 
   Audit& audit_;
   Wire& wire_;

@@ -148,6 +148,7 @@ TEST(TcpTraffic, ASendCancelledInTheQueue) {
 TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {
   TcpWorld world(5, loopback(), 0.5);
   const std::vector<Rank> readers = {1, 2, 3, 4};
+  const auto group = world.wire(0).open_group(readers);
   int cancelled = 0;
   for (std::uint64_t round = 0; round < 100; ++round) {
     const std::uint64_t bytes = round % 3 == 0 ? 50'000 : 100;
@@ -163,7 +164,7 @@ TEST(TcpTraffic, APublicationThatFoundRoomForSomeReaders) {
     send.synchronous = round % 5 == 0;
     SendProbe op;
     for (int tries = 0; tries < 1000 && op.posted == Posted::kRetry; ++tries) {
-      op.posted = world.wire(0).publish(send, readers, op);
+      op.posted = world.wire(0).publish(send, *group, op);
       if (op.posted == Posted::kRetry) (void)step(world);
     }
     ASSERT_NE(op.posted, Posted::kRetry);

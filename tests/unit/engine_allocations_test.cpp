@@ -21,9 +21,7 @@ class AgreeableWire final : public Wire {
  public:
   WireCaps caps(Rank) const noexcept override { return {}; }
   Posted send(const Send&, SendOp&) noexcept override { return Posted::kDone; }
-  Posted publish(const Send&, std::span<const Rank>, SendOp&) noexcept override {
-    return Posted::kDone;
-  }
+  Posted publish(const Send&, const Group&, SendOp&) noexcept override { return Posted::kDone; }
   Posted recv(const SegmentId&, std::uint32_t, RecvOp& op) noexcept override {
     op.status = {};
     op.view = data_.data();

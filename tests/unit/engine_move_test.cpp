@@ -60,9 +60,7 @@ class NoWire final : public Wire {
  public:
   WireCaps caps(Rank) const noexcept override { return {}; }
   Posted send(const Send&, SendOp&) noexcept override { return Posted::kRetry; }
-  Posted publish(const Send&, std::span<const Rank>, SendOp&) noexcept override {
-    return Posted::kRetry;
-  }
+  Posted publish(const Send&, const Group&, SendOp&) noexcept override { return Posted::kRetry; }
   Posted recv(const SegmentId&, std::uint32_t, RecvOp&) noexcept override {
     return Posted::kPending;
   }

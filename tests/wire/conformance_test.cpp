@@ -173,6 +173,7 @@ TEST_P(WireContract, TakeLooksAndPostsNothing) {
 TEST_P(WireContract, APublicationReachesEveryReader) {
   World& world = make(5);
   const std::vector<Rank> readers = {1, 2, 3, 4};
+  const auto group = world.wire(0).open_group(readers);
   for (const std::uint64_t bytes : kSizes) {
     Messages copies;
     for (const Rank r : readers) {
@@ -185,7 +186,7 @@ TEST_P(WireContract, APublicationReachesEveryReader) {
     send.data = source.source.data();
     send.bytes = send.flow_bytes = bytes;
     SendProbe op;
-    op.posted = world.wire(0).publish(send, readers, op);
+    op.posted = world.wire(0).publish(send, *group, op);
     ASSERT_NE(op.posted, Posted::kRetry);
     settle(world);
     // Two readers have not read. Wires that hold the bytes by now may say so.
@@ -299,7 +300,7 @@ TEST_P(WireContract, ACanceledReceiveNeverFires) {
 
 TEST_P(WireContract, ACanceledSendNeverFires) {
   World& world = make(3);
-  const std::vector<Rank> readers = {1, 2};
+  const auto group = world.wire(0).open_group(std::vector<Rank>{1, 2});
   for (const std::uint64_t bytes : kSizes) {
     Message m(0, 1, FlowId(12, 0, bytes), bytes, 5);
     Send send;
@@ -307,7 +308,7 @@ TEST_P(WireContract, ACanceledSendNeverFires) {
     send.data = m.source.data();
     send.bytes = send.flow_bytes = bytes;
     send.synchronous = true;
-    ASSERT_EQ(world.wire(0).publish(send, readers, m.sent), Posted::kPending);
+    ASSERT_EQ(world.wire(0).publish(send, *group, m.sent), Posted::kPending);
     (void)m.receive(world.wire(1));
     ASSERT_TRUE(step_until(world, [&] { return m.received.complete(); }));
     settle(world);  // One of the two has acknowledged.

@@ -94,12 +94,12 @@ TEST_F(ShmRefusedTest, AtAnyCallOfSeveralSegmentsAndOnlyOnce) {
 TEST_F(ShmRefusedTest, OneReaderOfSeveral) {
   make({0, 100, 1});
   Message m(0, 1, FlowId(1, 0, 0), kBytes, 1), other(0, 2, FlowId(1, 0, 0), kBytes, 1);
-  const std::vector<Rank> readers = {1, 2};
+  const auto group = world_->wire(0).open_group(std::vector<Rank>{1, 2});
   const Send send = {
       .segment = {.flow = m.flow}, .data = m.source.data(), .bytes = kBytes, .flow_bytes = kBytes};
   (void)m.receive(world_->wire(1));
   (void)other.receive(world_->wire(2));
-  ASSERT_EQ(m.sent.posted = world_->wire(0).publish(send, readers, m.sent), Posted::kPending);
+  ASSERT_EQ(m.sent.posted = world_->wire(0).publish(send, *group, m.sent), Posted::kPending);
   settle(*world_);
   m.check();
   other.check();
