@@ -65,7 +65,7 @@ inline std::string describe(const PlanRequest& r) {
 inline std::string describe(const Schedule& s) {
   return " | order " + std::to_string(static_cast<int>(s.order)) + " seed " +
          std::to_string(s.seed) + (s.in_order_posts ? " in-order posts" : "") +
-         (s.in_place ? " in place" : "");
+         (s.in_place ? " in place" : "") + (s.all_or_none ? " publications to all or none" : "");
 }
 
 // Adversarial, seeded and orderly executions, in place and not.
@@ -76,9 +76,17 @@ inline std::vector<Schedule> schedules(std::uint64_t seed, std::int32_t size) {
       {.order = Order::kLifo, .in_place = seed % 2 == 1},
       {.order = Order::kStarve, .seed = seed, .starved = starved, .in_place = seed % 2 == 0},
       {.order = Order::kFifo, .in_order_posts = true, .in_place = seed % 2 == 1},
-      {.order = Order::kStarve, .seed = seed, .starved = starved, .in_order_posts = true},
+      {.order = Order::kStarve,
+       .seed = seed,
+       .starved = starved,
+       .in_order_posts = true,
+       .all_or_none = true},
       {.order = Order::kRounds, .in_place = true},
-      {.order = Order::kRandom, .seed = seed, .in_place = seed % 2 == 1, .late_moves = true},
+      {.order = Order::kRandom,
+       .seed = seed,
+       .in_place = seed % 2 == 1,
+       .late_moves = true,
+       .all_or_none = true},
   };
 }
 

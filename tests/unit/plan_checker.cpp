@@ -346,17 +346,35 @@ class Interpreter {
     const std::uint32_t local = v.peer.is_constant() ? i : v.indices.piece(i);
     for (std::size_t k = 0; k < (many ? s.ends.size() : 1); ++k) {
       const End end = s.ends[many ? k : v.peer.is_constant() ? 0 : v.indices.step(i)];
-      State& other = states_[static_cast<std::size_t>(end.state)];
       const std::uint32_t j = end.base + local;
-      if (j < other.prefix || j - other.prefix >= 64) continue;
-      const std::uint64_t bit = 1ull << (j - other.prefix);
-      if ((other.started & ~other.done & bit) == 0) continue;
+      if (!is_posted(end.state, j)) continue;
       if (sends(v)) {
+        if (many && schedule_.all_or_none) return publish(id, i);
         begin_transfer({id, i, end.state, j, {}});
+      } else if (schedule_.all_or_none && publishes(end.state)) {
+        publish(end.state, j);
       } else {
         begin_transfer({end.state, j, id, i, {}});
       }
     }
+  }
+
+  bool publishes(std::int32_t id) const {
+    return states_[static_cast<std::size_t>(id)].vertex->action == Action::kPublish;
+  }
+  bool is_posted(std::int32_t id, std::uint32_t i) const {
+    const State& s = states_[static_cast<std::size_t>(id)];
+    if (i < s.prefix || i - s.prefix >= 64) return false;
+    return (s.started & ~s.done & 1ull << (i - s.prefix)) != 0;
+  }
+  // To all readers, if they are there.
+  void publish(std::int32_t id, std::uint32_t i) {
+    const std::vector<End>& readers = states_[static_cast<std::size_t>(id)].ends;
+    const bool all = std::all_of(readers.begin(), readers.end(), [&](const End& reader) {
+      return is_posted(reader.state, reader.base + i);
+    });
+    if (!all) return;
+    for (const End& reader : readers) begin_transfer({id, i, reader.state, reader.base + i, {}});
   }
 
   static std::span<Cell> range_of(const Range& range) { return {range.begin, range.elements}; }

@@ -38,6 +38,9 @@ struct Schedule {
   // Combinations take time, as a mover's do: they complete when it is their turn among the
   // transfers.
   bool late_moves = false;
+  // A publication goes to all of its readers or to none, as the wires have it: no transfer of it
+  // begins before all have posted their receives.
+  bool all_or_none = false;
 };
 
 struct Report {
