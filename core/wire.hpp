@@ -31,6 +31,7 @@
 
 #include "core/completion.hpp"
 #include "core/status.hpp"
+#include "core/transfer.hpp"
 
 namespace espalier {
 
@@ -72,7 +73,8 @@ struct Send {
   std::uint64_t bytes = 0;
   std::uint64_t flow_bytes = 0;  // of the whole flow: large flows may take another path
   bool synchronous = false;      // complete only when the receiver has taken the segment
-  bool to_view = false;  // the receiver reads in place: prefer a path that needs no copy there
+  bool to_view = false;    // the receiver reads in place: prefer a path that needs no copy there
+  Transfer transfer = {};  // no two segments of a flow need have the same
 };
 
 struct SendOp : Completion {
@@ -96,6 +98,7 @@ struct RecvOp : Completion, MatchNode {
 
   void* dst = nullptr;  // nullptr: view
   std::uint64_t bytes = 0;
+  Transfer transfer = {};
   std::uint32_t signature = 0;
   const void* view = nullptr;  // valid from completion to release(); may move inside progress()
   Status status;               // valid when recv answered kDone
@@ -123,14 +126,13 @@ class Group {
   const std::vector<Rank> readers_;
 };
 
-// What a wire can do towards one peer, and what it costs, for choosing plans and segment sizes.
+// What a wire can do towards one peer.
 struct WireCaps {
-  std::uint64_t inline_bytes = 0;   // sent without touching the arena
+  std::uint64_t inline_bytes = 0;   // sent without a completion
   std::uint64_t segment_bytes = 0;  // largest segment
-  bool one_to_many = false;         // publish()
-  bool single_copy = false;         // large flows are copied once
-  double latency_ns = 0;
-  double bytes_per_ns = 0;
+  // Of a Transfer it obeys: the paths, and the other two fields, which are of pulls.
+  bool copies = false, pulls = false, pushes = false;
+  bool paces_pulls = false;
 };
 
 class Wire;
@@ -159,8 +161,8 @@ class Wire {
   }
   // Every reader of the group gets the segment, each once: kRetry = none of them has it.
   virtual Posted publish(const Send& send, const Group& group, SendOp& op) noexcept = 0;
-  // op.dst, op.bytes set by the caller; `window`: receives of this flow, this one and following,
-  // that are posted at once: grants are gathered over half of them.
+  // op.dst, op.bytes, op.transfer set by the caller; `window`: receives of this flow, this one and
+  // following, that are posted at once: grants are gathered over half of them.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
   // Takes the segment if it is the next to arrive, without posting anything: kDone or kPending as
   // above, or kRetry. For a caller that has nothing else to do than to look again.

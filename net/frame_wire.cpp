@@ -29,13 +29,9 @@ FrameWire::Peer& FrameWire::meet(Rank rank) noexcept {
 }
 
 WireCaps FrameWire::caps(Rank peer) const noexcept {
-  const LinkCaps link = link_.caps(peer);
   WireCaps caps;
-  caps.inline_bytes = link.inline_bytes;
+  caps.inline_bytes = link_.caps(peer).inline_bytes;
   caps.segment_bytes = kSegmentBytesMax;
-  caps.one_to_many = true;
-  caps.latency_ns = link.latency_ns;
-  caps.bytes_per_ns = link.bytes_per_ns;
   return caps;
 }
 

@@ -49,8 +49,6 @@ class FrameSink {
 
 struct LinkCaps {
   std::uint64_t inline_bytes = 0;  // payloads up to here are copied by post(): kDone
-  double latency_ns = 0;           // estimates, for choosing plans and segment sizes
-  double bytes_per_ns = 0;
 };
 
 inline constexpr std::uint64_t kFlushPatienceNs = 1'000'000'000;

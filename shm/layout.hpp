@@ -23,6 +23,7 @@ namespace espalier::shm {
 inline constexpr std::uint32_t kMaxLocalRanks = 1024;
 inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
+inline constexpr std::uint32_t kLandings = 16;
 inline constexpr std::uint32_t kRankWords = kMaxLocalRanks / 64;
 inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
 // In Cell::ticket: the send is synchronous, its receive answers kTaken.
@@ -41,7 +42,10 @@ enum class CellKind : std::uint8_t {
   kGrant,    // segments with ordinal < `where` may be sent
   kTaken,    // the receive of the synchronous segment `where` has found it
   kRefused,  // this pull, which the cell repeats, is not allowed: copy. Its ticket stays open
+  // Not an answer, but as short:
+  kWritten,  // the segment stands in the memory of its receive, as landing `where` says
 };
+// Has it no payload to be fetched?
 constexpr bool is_answer(CellKind kind) noexcept {
   return kind >= CellKind::kGrant;
 }
@@ -64,11 +68,31 @@ struct alignas(128) Cell {
 };
 static_assert(sizeof(Cell) == 128 && offsetof(Cell, payload) == 40);
 
+// Memory of a posted receive, for its sender to write into (shm_wire_push.cpp). The receiver writes
+// all while it is kFree, `state` last (release). Whoever may take the next step owns it:
+//
+//   kFree --receiver--> kOpen --sender--> kWriting --sender--> kWritten --receiver--> kFree
+//     ^----receiver------'  ^---sender------'  (refused)          '--receiver--> kLeft --> kFree
+//
+// Both leave kOpen by compare-and-swap: what the receiver closes is never written to.
+struct alignas(64) Landing {
+  enum State : std::uint32_t { kFree, kOpen, kWriting, kWritten, kLeft };
+
+  std::atomic<std::uint32_t> state;
+  std::uint32_t ordinal;
+  std::uint32_t signature;
+  std::uint64_t flow;
+  std::uint64_t address;  // in the receiver's private memory
+  std::uint64_t bytes;
+};
+static_assert(sizeof(Landing) == 64);
+
 // Everything between one sender and one receiver.
 struct PairBlock {
   Cell cells[kRingCells];                           // written by the sender
   alignas(128) std::atomic<std::uint32_t> drained;  // by the receiver: cells taken; frees them
   alignas(128) std::atomic<std::uint8_t> acks[kTickets];  // by the receiver: lap of the done ticket
+  alignas(128) Landing landings[kLandings];
 };
 
 // Active messages from one sender to one receiver (shm/mailbox.hpp).

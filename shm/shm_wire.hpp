@@ -5,6 +5,7 @@
 //   arena    copied into the sender's arena, copied out (or read in place) by the receiver
 //   direct   the buffer lies in the sender's heap (esp_alloc): receivers read it in place
 //   pull     large flows, where measured to pay: the receiver reads the private buffer by CMA
+//   push     where the plan asks for it: the sender writes into a posted receive by CMA
 // A pull that the system refuses, though it allowed others, is answered: the sender copies that
 // segment, and all later ones.
 // Everything but inline is acknowledged through a ticket: a byte that the receiver writes when it
@@ -132,6 +133,7 @@ class ShmWire final : public Wire {
     Rank from = kNoRank;
     Answer segment;
     CmaCopy copy;
+    std::uint64_t quantum_bytes = 0;
   };
   struct Peer {
     PairBlock* out = nullptr;  // we send
@@ -157,6 +159,15 @@ class ShmWire final : public Wire {
     SendOp* op = nullptr;
   };
 
+  // A publication in the sender's own memory of which some readers have not been told yet: at most
+  // `transfer.readers_at_once` read at a time.
+  struct Rationed {
+    Send send;
+    Carriage carriage;
+    Readers untold;  // of its group
+    std::uint32_t reading = 0;
+  };
+
   Peer& peer(Rank rank) noexcept { return peers_[local(rank)]; }
   void add_interest(Peer& peer) noexcept;
   void drop_interest(Peer& peer) noexcept;
@@ -164,11 +175,17 @@ class ShmWire final : public Wire {
   // Sending (shm_wire_send.cpp).
   Posted send_inline(Peer& peer, const Send& send) noexcept;
   Posted post(const Send& send, Readers readers, SendOp& op) noexcept;
+  void await_taking(const Send& send, Readers readers, SendOp& op) noexcept;
   bool has_room(Peer& peer, bool ticket) noexcept;
   bool granted(Peer& peer, const Send& send) noexcept;
   bool choose(const Send& send, Readers readers, Carriage& carriage) noexcept;
   bool pullable(Readers readers) const noexcept;
   bool pays_to_pull(const Send& send, Readers readers) noexcept;
+  bool choose_asked(const Send& send, Readers readers, Carriage& carriage) noexcept;
+  bool copy_in(const Send& send, std::size_t readers, Carriage& carriage) noexcept;
+  bool may_reach(std::uint32_t who, std::uint32_t whose) const noexcept;
+  Readers first_readers(const Send& send, Readers readers, const Carriage& carriage) noexcept;
+  void use_grant(Peer& peer, const SegmentId& segment) noexcept;
   void prefetch_next(std::uint64_t bytes) const noexcept;
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
@@ -186,11 +203,27 @@ class ShmWire final : public Wire {
   Status pull(CmaCopy& copy, std::uint64_t quantum) noexcept;
   static Answer refusal_of(const Cell& cell) noexcept;
   void refuse(Peer& peer, const Answer& segment, int error_number) noexcept;
+  void note_refusal(Peer& peer, int error_number) noexcept;
   void await_copy(Pulling& pulling) noexcept;
   void note_refused(Peer& peer, const Cell& cell) noexcept;
   void put_again(Peer& peer, const Answer& segment, CellKind kind, std::uint64_t where) noexcept;
   bool send_copy(const Unread& unread) noexcept;
   int send_copies() noexcept;
+  void note_read(const SendOp& op) noexcept;
+  int tell_next() noexcept;
+  void give_up_untold(const SendOp& op) noexcept;
+
+  // Pushing (shm_wire_push.cpp).
+  bool pushes(const Send& send) const noexcept;
+  Posted post_pushed(const Send& send, Readers readers, SendOp& op) noexcept;
+  bool take_landing(Peer& peer, const Send& send) noexcept;
+  static Landing* taken_landing(Peer& peer, const SegmentId& segment) noexcept;
+  void push_into(Peer& peer, Landing& landing, const Send& send, SendOp& op) noexcept;
+  void copy_later(Peer& peer, const Send& send, SendOp& op) noexcept;
+  static Answer answer_of(const Send& send, CellKind kind) noexcept;
+  void open_landing(Peer& peer, RecvOp& op) noexcept;
+  void close_landing(Peer& peer, RecvOp& op) noexcept;
+  void end_push(Peer& peer, const Cell& cell) noexcept;
 
   // Receiving (shm_wire_receive.cpp).
   void meet_senders(std::size_t word) noexcept;
@@ -243,6 +276,7 @@ class ShmWire final : public Wire {
   std::vector<Untaken> untaken_;  // few: of the controls of a comparison, one at a time each
   std::vector<Pulling> pulls_;    // served in turn, a quantum per progress()
   std::vector<Unread> unread_;    // in the order of the refusals
+  std::vector<Rationed> rationed_;
   std::size_t pull_turn_ = 0;
   std::uint32_t owing_ = 0;        // peers that answers are owed to
   std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event

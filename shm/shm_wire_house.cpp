@@ -87,7 +87,8 @@ void ShmWire::forget_team(std::uint32_t team) {
 bool ShmWire::quiet() noexcept {
   for (Peer& p : peers_) (void)reap(p);
   return arena_.empty() && matcher_.count() == 0 && grants_.count() == 0 && held_ == nullptr &&
-         finished_.empty() && untaken_.empty() && pulls_.empty() && unread_.empty() && owing_ == 0;
+         finished_.empty() && untaken_.empty() && pulls_.empty() && unread_.empty() &&
+         rationed_.empty() && owing_ == 0;
 }
 
 void ShmWire::discard(Unexpected& message) noexcept {

@@ -30,12 +30,13 @@ Posted ShmWire::start_pull(Peer& p, const Cell& cell, RecvOp& op) noexcept {
     acknowledge(p, cell.ticket, cell.lap);
     return Posted::kDone;
   }
-  Pulling pulling{&op, p.rank, refusal_of(cell), {}};
+  const std::uint64_t asked = op.transfer.quantum_bytes;
+  Pulling pulling{&op, p.rank, refusal_of(cell), {}, asked != 0 ? asked : options_.quantum_bytes};
   // Who sends a synchronous segment is told by deliver() that it is taken, however it comes.
   pulling.segment.ticket &= static_cast<std::uint16_t>(~kSynchronous);
   pulling.copy = CmaCopy::pull(p.pid, cell.where, to, cell.bytes, options_.cma);
   // A post does not copy more than a quantum either.
-  if (cell.bytes <= options_.quantum_bytes && step_pull(pulling)) {
+  if (cell.bytes <= pulling.quantum_bytes && step_pull(pulling)) {
     return op.posted ? Posted::kPending : Posted::kDone;
   }
   pulls_.push_back(pulling);
@@ -54,7 +55,7 @@ Status ShmWire::pull(CmaCopy& copy, std::uint64_t quantum) noexcept {
 // True when it is over: op.status says how it went, or the receive is posted again.
 bool ShmWire::step_pull(Pulling& pulling) noexcept {
   RecvOp& op = *pulling.op;
-  const Status status = pull(pulling.copy, options_.quantum_bytes);
+  const Status status = pull(pulling.copy, pulling.quantum_bytes);
   if (status.ok() && !pulling.copy.done()) return false;
   Peer& p = peer(pulling.from);
   if (ESP_PLANT(28, is_refusal(status), is_refusal(status) && pulling.copy.copied() == 0)) {
@@ -102,14 +103,19 @@ ShmWire::Answer ShmWire::refusal_of(const Cell& cell) noexcept {
 }
 
 void ShmWire::refuse(Peer& p, const Answer& segment, int error_number) noexcept {
+  note_refusal(p, error_number);
+  answer(p, segment);
+}
+
+// Its memory cannot be read any more, nor written.
+void ShmWire::note_refusal(Peer& p, int error_number) noexcept {
   segment_.may_pull(segment_.index(), local(p.rank))
       .store(static_cast<std::uint8_t>(PullAccess::kNo), std::memory_order_relaxed);
-  answer(p, segment);
   if (refusal_ != 0) return;
   refusal_ = error_number;
   options_.log.warn(
       "CMA is refused, though it was allowed at first, for the memory of rank {}: what cannot be "
-      "read is copied through shared memory from now on ({})",
+      "reached is copied through shared memory from now on ({})",
       p.rank, explain_denied(error_number));
 }
 
@@ -153,8 +159,12 @@ void ShmWire::put_again(Peer& p, const Answer& segment, CellKind kind,
 bool ShmWire::send_copy(const Unread& unread) noexcept {
   const Answer& segment = unread.segment;
   Peer& p = peer(unread.to);
-  Ticket& ticket = p.tickets[segment.ticket & ~std::uint32_t{kSynchronous}];
   if (!has_room(p, false)) return false;
+  if (segment.kind == CellKind::kLost) {
+    put_again(p, segment, CellKind::kLost, segment.where);
+    return true;
+  }
+  Ticket& ticket = p.tickets[segment.ticket & ~std::uint32_t{kSynchronous}];
   if (ticket.op == nullptr) {  // Taken back: the buffer may be gone.
     ticket.open = false;
     put_again(p, segment, CellKind::kLost, ECANCELED);
@@ -170,8 +180,59 @@ bool ShmWire::send_copy(const Unread& unread) noexcept {
   ticket.chunk = chunk.id;
   SendOp* op = std::exchange(ticket.op, nullptr);
   if (--p.ops_open == 0) drop_interest(p);
+  if (!rationed_.empty()) note_read(*op);
   if (--op->readers == 0) finished_.push_back(op);
   return true;
+}
+
+// Who is told at once; the others as these have read.
+ShmWire::Readers ShmWire::first_readers(const Send& send, Readers readers,
+                                        const Carriage& carriage) noexcept {
+  const std::size_t most = send.transfer.readers_at_once;
+  if (most == 0 || readers.size() <= most) [[likely]]
+    return readers;
+  rationed_.push_back({send, carriage, readers.subspan(most), static_cast<std::uint32_t>(most)});
+  return readers.first(most);
+}
+
+// Not told here: this may be inside a post, which has looked for room already.
+void ShmWire::note_read(const SendOp& op) noexcept {
+  for (Rationed& rationed : rationed_) {
+    if (rationed.carriage.op == &op) --rationed.reading;
+  }
+}
+
+// As far as there is room. Returns how many were told.
+int ShmWire::tell_next() noexcept {
+  int told = 0;
+  for (Rationed& rationed : rationed_) {
+    const Send& send = rationed.send;
+    while (!rationed.untold.empty() && rationed.reading < send.transfer.readers_at_once) {
+      Peer& p = peers_[rationed.untold.front()];
+      if (!has_room(p, true)) break;
+      rationed.untold = rationed.untold.subspan(1);
+      ++rationed.reading;
+      put_cell(p, send, rationed.carriage);
+      ++told;
+    }
+  }
+  std::erase_if(rationed_, [](const Rationed& rationed) { return rationed.untold.empty(); });
+  return told;
+}
+
+// Who has not been told gets to know that there is nothing to read any more.
+void ShmWire::give_up_untold(const SendOp& op) noexcept {
+  std::erase_if(rationed_, [&](const Rationed& rationed) {
+    if (rationed.carriage.op != &op) return false;
+    const SegmentId& segment = rationed.send.segment;
+    for (const std::uint32_t to : rationed.untold) {
+      Answer lost = answer_of(rationed.send, CellKind::kLost);
+      lost.where = ECANCELED;
+      unread_.push_back({peers_[to].rank, lost});
+      use_grant(peers_[to], segment);
+    }
+    return true;
+  });
 }
 
 }  // namespace espalier::shm

@@ -46,8 +46,11 @@ ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, const ShmOpti
 }
 
 ShmWire::~ShmWire() {
-  matcher_.for_each([](MatchNode& node) {
-    if (node.posted) return;
+  matcher_.for_each([this](MatchNode& node) {
+    if (node.posted) {
+      auto& op = static_cast<RecvOp&>(node);
+      return op.token != 0 ? close_landing(peer(op.peer), op) : void();
+    }
     auto* message = static_cast<Unexpected*>(&node);
     std::free(message->evacuated);
     delete message;
@@ -56,14 +59,14 @@ ShmWire::~ShmWire() {
   drop_grants();
 }
 
-WireCaps ShmWire::caps(Rank) const noexcept {
+WireCaps ShmWire::caps(Rank peer) const noexcept {
+  const std::uint32_t me = segment_.index(), other = local(peer);
   WireCaps caps;
   caps.inline_bytes = Cell::kPayloadBytes;
   caps.segment_bytes = segment_.layout().arena_bytes() / 8;
-  caps.one_to_many = true;
-  caps.single_copy = false;
-  caps.latency_ns = 150;
-  caps.bytes_per_ns = 20;
+  caps.copies = caps.paces_pulls = true;
+  caps.pulls = may_reach(other, me);
+  caps.pushes = may_reach(me, other);
   return caps;
 }
 
@@ -105,6 +108,8 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   op.posted = true;
   matcher_.insert(op);
   add_interest(p);
+  if (op.transfer.path == Path::kPush) [[unlikely]]
+    open_landing(p, op);
   return Posted::kPending;
 }
 
@@ -219,6 +224,8 @@ void ShmWire::note_answer(Peer& p, const Cell& cell) noexcept {
       return note_grant(p, cell);
     case CellKind::kTaken:
       return note_taken(p, cell);
+    case CellKind::kWritten:
+      return end_push(p, cell);
     default:
       return note_refused(p, cell);
   }
@@ -236,6 +243,8 @@ bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
     matcher_.erase(op);
     op.posted = false;
     drop_interest(p);
+    if (op.token != 0) [[unlikely]]
+      close_landing(p, op);
     if (deliver(p, cell, op) == Posted::kDone) op.complete(op.status);
     return true;
   }
@@ -305,6 +314,8 @@ int ShmWire::progress() noexcept {
   if (!pulls_.empty()) events += step_pulls();
   if (!unread_.empty()) [[unlikely]]
     events += send_copies();
+  if (!rationed_.empty()) [[unlikely]]
+    events += tell_next();
   while (!finished_.empty()) {
     SendOp* op = finished_.back();
     finished_.pop_back();
@@ -365,6 +376,7 @@ void ShmWire::cancel(RecvOp& op) noexcept {
   matcher_.erase(op);
   op.posted = false;
   drop_interest(peer(op.peer));
+  if (op.token != 0) close_landing(peer(op.peer), op);
 }
 
 }  // namespace espalier::shm

@@ -83,6 +83,8 @@ Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
       return Posted::kRetry;
     }
   }
+  if (send.transfer.path == Path::kPush && pushes(send)) [[unlikely]]
+    return post_pushed(send, readers, op);
   Carriage carriage;
   if (!choose(send, readers, carriage)) {
     ++counters_.retries;
@@ -95,18 +97,23 @@ Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   const std::uint32_t waits = (read ? 1 : 0) + (send.synchronous ? 1 : 0);
   if (read) carriage.op = &op;
   op.readers = waits * static_cast<std::uint32_t>(readers.size());
-  for (const std::uint32_t to : readers) {
-    Peer& p = peers_[to];
-    if (send.synchronous) [[unlikely]] {
-      untaken_.push_back({p.rank, send.segment.flow.key, send.segment.ordinal, &op});
-      add_interest(p);
-    }
-    put_cell(p, send, carriage);
+  if (send.synchronous) [[unlikely]]
+    await_taking(send, readers, op);
+  for (const std::uint32_t to : read ? first_readers(send, readers, carriage) : readers) {
+    put_cell(peers_[to], send, carriage);
   }
   if (carriage.kind == CellKind::kArena) prefetch_next(send.bytes);
   counters_.segments_sent += readers.size();
   counters_.bytes_sent += send.bytes * readers.size();
   return waits > 0 ? Posted::kPending : Posted::kDone;
+}
+
+void ShmWire::await_taking(const Send& send, Readers readers, SendOp& op) noexcept {
+  for (const std::uint32_t to : readers) {
+    Peer& p = peers_[to];
+    untaken_.push_back({p.rank, send.segment.flow.key, send.segment.ordinal, &op});
+    add_interest(p);
+  }
 }
 
 // The lines of the next chunk still lie with those who read them last. Asked for now, they come
@@ -164,10 +171,14 @@ bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
 
 bool ShmWire::pullable(Readers readers) const noexcept {
   const std::uint32_t me = segment_.index();
-  return std::all_of(readers.begin(), readers.end(), [&](std::uint32_t reader) {
-    return segment_.may_pull(reader, me).load(std::memory_order_relaxed) ==
-           static_cast<std::uint8_t>(PullAccess::kYes);
-  });
+  return std::all_of(readers.begin(), readers.end(),
+                     [&](std::uint32_t reader) { return may_reach(reader, me); });
+}
+
+// Into the other's private memory.
+bool ShmWire::may_reach(std::uint32_t who, std::uint32_t whose) const noexcept {
+  return segment_.may_pull(who, whose).load(std::memory_order_relaxed) ==
+         static_cast<std::uint8_t>(PullAccess::kYes);
 }
 
 bool ShmWire::pays_to_pull(const Send& send, Readers readers) noexcept {
@@ -188,6 +199,8 @@ bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noex
     counters_.inline_sends += readers.size();
     return true;
   }
+  if (send.transfer.path != Path::kAny) [[unlikely]]
+    return choose_asked(send, readers, carriage);
   if (send.bytes >= options_.direct_threshold && segment_.in_own_heap(send.data, send.bytes)) {
     carriage.kind = CellKind::kDirect;
     carriage.where = segment_.offset_of(send.data);
@@ -200,7 +213,30 @@ bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noex
     carriage.where = reinterpret_cast<std::uint64_t>(send.data);
     return true;
   }
-  const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(readers.size()));
+  return copy_in(send, readers.size(), carriage);
+}
+
+// As the plan has it, where that is possible.
+bool ShmWire::choose_asked(const Send& send, Readers readers, Carriage& carriage) noexcept {
+  const bool fits = send.bytes <= segment_.layout().arena_bytes() / 2;
+  if (send.transfer.path == Path::kPull || !fits) {
+    if (segment_.in_own_heap(send.data, send.bytes)) {
+      carriage.kind = CellKind::kDirect;
+      carriage.where = segment_.offset_of(send.data);
+      counters_.direct_bytes += send.bytes;
+      return true;
+    }
+    if (pullable(readers)) {
+      carriage.kind = CellKind::kPull;
+      carriage.where = reinterpret_cast<std::uint64_t>(send.data);
+      return true;
+    }
+  }
+  return copy_in(send, readers.size(), carriage);
+}
+
+bool ShmWire::copy_in(const Send& send, std::size_t readers, Carriage& carriage) noexcept {
+  const Arena::Chunk chunk = take_chunk(send.bytes, static_cast<std::uint32_t>(readers));
   if (chunk.id == Arena::kNone) return false;
   std::byte* slot = segment_.arena(segment_.index()) + chunk.offset;
   copy_bytes(slot, send.data, send.bytes);
@@ -276,15 +312,18 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
   }
-  // Segments may go in any order: the grant is forgotten with the last one that needs it.
-  if (send.segment.ordinal >= kEagerSegments) {
-    auto* grant = static_cast<Grant*>(grants_.find(p.rank, send.segment.flow.key, 0));
-    if (grant != nullptr && ++grant->sent == send.segment.total - kEagerSegments) {
-      grants_.erase(*grant);
-      delete grant;
-    }
-  }
+  use_grant(p, send.segment);
   publish_cell(p, cell);
+}
+
+// Segments may go in any order: the grant is forgotten with the last one that needs it.
+void ShmWire::use_grant(Peer& p, const SegmentId& segment) noexcept {
+  if (segment.ordinal < kEagerSegments) return;
+  auto* grant = static_cast<Grant*>(grants_.find(p.rank, segment.flow.key, 0));
+  if (grant != nullptr && ++grant->sent == segment.total - kEagerSegments) {
+    grants_.erase(*grant);
+    delete grant;
+  }
 }
 
 // Acknowledged tickets, in any order. Completions wait in finished_ for progress(). Returns how
@@ -301,6 +340,8 @@ int ShmWire::reap(Peer& p) noexcept {
       if (SendOp* op = ticket.op) {
         ticket.op = nullptr;
         if (--p.ops_open == 0) drop_interest(p);
+        if (ESP_PLANT(39, !rationed_.empty(), false)) [[unlikely]]
+          note_read(*op);
         if (--op->readers == 0) {
           finished_.push_back(op);
           ++events;
@@ -327,6 +368,8 @@ void ShmWire::cancel(SendOp& op) noexcept {
     return true;
   });
   std::erase(finished_, &op);
+  if (!rationed_.empty()) [[unlikely]]
+    give_up_untold(op);
 }
 
 // Of one that was taken back nothing is known any more.

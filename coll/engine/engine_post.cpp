@@ -94,6 +94,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
       plan.flow_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.synchronous = vertex.synchronous;
   send.to_view = vertex.src != Place::kOutput;
+  send.transfer = vertex.transfer;
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;
   if (vertex.action == Action::kSend) {
@@ -123,6 +124,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const Indices indices = state.indices;
   slot.dst = vertex.action == Action::kRecv ? written(instance, vertex, indices, index) : nullptr;
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
+  slot.transfer = vertex.transfer;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];
@@ -150,7 +152,8 @@ void Engine::on_send(Completion& op, Status status) noexcept {
   const bool begun = std::exchange(slot.pending, false);  // A half-made publication may fail.
   if (!status.ok()) instance.engine->note_failure(instance, status);
   Trace& trace = instance.engine->trace_;
-  if (trace.enabled() && begun) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
+  if (trace.enabled() && begun)
+    trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   instance.engine->mark(instance, slot.vertex, slot.index);
   instance.engine->make_ready(instance);
 }

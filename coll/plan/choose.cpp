@@ -212,6 +212,7 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
 }
 
 void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  request.transfer = tuning.transfer;
   request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
   request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
   if (options.window_recv == 0 && request.window_recv <= request.window_send) {

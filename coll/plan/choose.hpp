@@ -53,6 +53,8 @@ struct Tuning {
   // Receives exceed sends, so that a segment always finds a posted receive (Luo et al., section 2).
   std::int32_t window_send = 16;
   std::int32_t window_recv = 32;
+  // How segments travel. The wire knows what is faster here: it has measured it.
+  Transfer transfer = {};
   // A root's result from this size on is stored past the caches (core/datatype.hpp); never: 0. Two
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.

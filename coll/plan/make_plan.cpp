@@ -191,6 +191,27 @@ Outcome check(const PlanRequest& request) {
   return Unit{};
 }
 
+Result<Plan> make(const PlanRequest& request) {
+  if (request.size == 1) return make_alone(request);
+  switch (request.collective) {
+    case Collective::kBcast:
+      return make_bcast(request);
+    case Collective::kReduce:
+      return make_reduce(request);
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+      return make_allgather(request);
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
+      return make_alltoall(request);
+    case Collective::kScan:
+    case Collective::kExscan:
+      return make_scan(request);
+    default:
+      return make_allreduce(request);
+  }
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const PlanRequest& request) {
@@ -204,24 +225,12 @@ Result<Plan> make_plan(const PlanRequest& request) {
   }
   if (!traits_of(request.collective).reduces) checked.commutative = true;
   if (const Outcome outcome = check(checked); !outcome) return outcome.error();
-  if (checked.size == 1) return make_alone(checked);
-  switch (checked.collective) {
-    case Collective::kBcast:
-      return make_bcast(checked);
-    case Collective::kReduce:
-      return make_reduce(checked);
-    case Collective::kAllgather:
-    case Collective::kAllgatherv:
-      return make_allgather(checked);
-    case Collective::kAlltoall:
-    case Collective::kAlltoallv:
-      return make_alltoall(checked);
-    case Collective::kScan:
-    case Collective::kExscan:
-      return make_scan(checked);
-    default:
-      return make_allreduce(checked);
+  auto plan = make(checked);
+  if (!plan) return plan;
+  for (Vertex& vertex : plan->vertices) {
+    if (!is_local(vertex.action)) vertex.transfer = checked.transfer;
   }
+  return plan;
 }
 
 }  // namespace espalier

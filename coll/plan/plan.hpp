@@ -54,6 +54,7 @@
 #include "coll/plan/steps.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/status.hpp"
+#include "core/transfer.hpp"
 
 namespace espalier {
 
@@ -139,6 +140,7 @@ struct Vertex {
                              // (controls of experiments)
   bool skips_empty = false;  // no segment of no elements, and none to oneself
   bool elsewhere = false;    // what is read lies in block `from` of its buffer
+  Transfer transfer = {};    // of sends, publications and receives: alike on both sides
   std::uint16_t window = 1;  // indices in flight at most (N of sends, M of receives), 1..64
   std::uint32_t steps = 1;
   std::uint32_t run = 1;              // blocks of a step, which lie one after the other
@@ -304,6 +306,7 @@ struct PlanRequest {
   std::int32_t window_send = 8;
   std::int32_t window_recv = 16;
   esp_variant variant = ESP_VARIANT_EVENT;
+  Transfer transfer = {};  // of all segments
   friend bool operator==(const PlanRequest&, const PlanRequest&) = default;
 };
 

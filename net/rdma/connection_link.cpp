@@ -92,7 +92,7 @@ void ConnectionLink::release(Rank rank) noexcept {
 }
 
 net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
-  return {FramePost::kInlineBytes, options_.latency_ns, options_.bytes_per_ns};
+  return {FramePost::kInlineBytes};
 }
 
 void ConnectionLink::reach(Rank rank) noexcept {

@@ -74,7 +74,6 @@ struct ConnectionOptions {
   std::uint64_t keepalive_ns = 1'000'000'000;
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
-  double latency_ns = 2000, bytes_per_ns = 10;
   Counters* counters = nullptr;  // of the job, for people: what has a counter there is in both
 };
 

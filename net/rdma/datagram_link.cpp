@@ -66,8 +66,6 @@ DatagramLink::~DatagramLink() {
 net::LinkCaps DatagramLink::caps(Rank) const noexcept {
   net::LinkCaps caps;
   caps.inline_bytes = FramePost::kInlineBytes;
-  caps.latency_ns = options_.latency_ns;
-  caps.bytes_per_ns = options_.bytes_per_ns;
   return caps;
 }
 

@@ -62,7 +62,6 @@ struct DatagramLinkOptions {
   std::uint64_t give_up_ns = 120'000'000'000;         // of silence, after it was asked
   std::uint64_t payload_max = net::kSegmentBytesMax;  // of a frame
   std::uint32_t posts_max = 4096;                     // frames that wait for room
-  double latency_ns = 5000, bytes_per_ns = 1;         // for Link::caps()
   Sequence first;                                     // of every stream; equal on all ranks
   Counters* counters = nullptr;                       // of the job, for people: packet_bytes
 };

@@ -42,14 +42,12 @@ SimWire::~SimWire() {
 WireCaps SimWire::caps(Rank peer) const noexcept {
   WireCaps caps;
   caps.segment_bytes = kSegmentBytes;
-  caps.one_to_many = true;
   if (peer == rank_) return caps;
   const std::size_t level = world_.map_.level_between(static_cast<std::uint32_t>(rank_),
                                                       static_cast<std::uint32_t>(peer));
-  const World::Tariff& t = world_.tariffs_[level];
-  caps.single_copy = t.carrier == Carrier::kPull;
-  caps.latency_ns = t.overhead_send + static_cast<double>(t.latency) + t.overhead_recv;
-  caps.bytes_per_ns = t.transfer_ns_per_byte > 0 ? 1 / t.transfer_ns_per_byte : 0;
+  const Carrier carrier = world_.tariffs_[level].carrier;
+  caps.pulls = carrier == Carrier::kPull;
+  caps.copies = carrier != Carrier::kDevice;
   return caps;
 }
 
@@ -135,8 +133,10 @@ Message& SimWire::make_message(const Send& send, Rank to) noexcept {
   m.to = to;
   m.level = static_cast<std::uint8_t>(level);
   const World::Tariff& t = world_.tariffs_[level];
-  const bool small = send.bytes < t.pull_from_bytes;
-  m.carrier = t.carrier == Carrier::kPull && (small || send.to_view) ? Carrier::kCopy : t.carrier;
+  const Path path = send.transfer.path;
+  const bool copies =
+      path == Path::kAny ? send.bytes < t.pull_from_bytes || send.to_view : path == Path::kCopy;
+  m.carrier = t.carrier == Carrier::kPull && copies ? Carrier::kCopy : t.carrier;
   return m;
 }
 

@@ -130,8 +130,6 @@ void TcpLink::prefer_own_networks(TcpContact& contact) const {
 LinkCaps TcpLink::caps(Rank) const noexcept {
   LinkCaps caps;
   caps.inline_bytes = OutFrame::kInlineBytes;
-  caps.latency_ns = options_.latency_ns;
-  caps.bytes_per_ns = options_.bytes_per_ns;
   return caps;
 }
 

@@ -52,8 +52,6 @@ struct TcpOptions {
   std::uint64_t silence_ns = 20 * kNanosecondsPerSecond;  // of a machine, until it is given up
   std::uint64_t stranger_ns = 3 * kNanosecondsPerSecond;  // for the next message of a handshake
   std::uint64_t stream_look_ns = 4'000;  // between looks at a stream; 0: no distance
-  double latency_ns = 20'000;            // estimates, for LinkCaps
-  double bytes_per_ns = 1;
 };
 
 // Where the ranks of the job listen.

@@ -98,11 +98,13 @@ struct Message {
     request.bytes = bytes;
     request.flow_bytes = bytes * total;
     request.synchronous = synchronous;
+    request.transfer = transfer;
     return sent.posted = wire.send(request, sent);
   }
   Posted receive(Wire& wire, std::uint32_t window = 16) {
     received.dst = in_place ? nullptr : target.data();
     received.bytes = bytes;
+    received.transfer = transfer;
     return received.posted = wire.recv({from, flow, ordinal, total, signature}, window, received);
   }
   bool complete() const { return received.complete() && sent.complete(); }
@@ -120,6 +122,7 @@ struct Message {
   std::uint64_t bytes, seed;
   std::uint32_t ordinal = 0, total = 1, signature = 0;
   bool in_place = false;
+  Transfer transfer = {};  // that both ends ask for
   std::vector<std::byte> source, target;
   SendProbe sent;
   RecvProbe received;

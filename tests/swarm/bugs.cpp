@@ -56,6 +56,7 @@ constexpr Bug kBugs[] = {
      kExchanges},
     {38, "starvation", "in place, receives wait for sends that wait for their grant", kAny,
      kExchanges},
+    {39, "starvation", "who waits for its turn to read is not told when another has read", kShm},
     {40, "unchecked bytes", "packets are taken whatever their checksum", kDatagrams},
     {41, "unchecked origin", "packets of an earlier job are taken", kDatagrams},
     {42, "no restraint", "a time-out is as long as the one before", kDatagrams},

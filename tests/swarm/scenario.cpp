@@ -165,6 +165,16 @@ void draw_tuning(Prng& prng, Scenario& scenario) {
   }
 }
 
+// Numbers of its own: other drawings of a seed stay what they were.
+void draw_transfer(Scenario& scenario) {
+  Prng prng(scenario.seed ^ 0x7472616e73666572ULL);
+  if (!scenario.pulls || prng.chance(0.4)) return;
+  Transfer& transfer = scenario.tuning.transfer;
+  transfer.path = pick(prng, {Path::kAny, Path::kCopy, Path::kPull, Path::kPush});
+  transfer.readers_at_once = static_cast<std::uint16_t>(prng.below(4));
+  transfer.quantum_bytes = static_cast<std::uint32_t>(100 * prng.below(3));
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -189,6 +199,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_faults(prng, scenario);
   draw_trouble(prng, scenario);
   draw_network(scenario);
+  draw_transfer(scenario);
   return scenario;
 }
 

@@ -1,6 +1,7 @@
 // Plans as values: equal requests, size, refusals, printing, structural rules.
 #include "coll/plan/plan.hpp"
 
+#include "coll/plan/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier {
@@ -81,6 +82,28 @@ TEST(Plan, MessagesBeyond32Bits) {
   ASSERT_EQ(publish.action, Action::kPublish);
   EXPECT_EQ(spread.value().offset_bytes(publish, 0, publish.src), 3 * (48ull << 30));
   EXPECT_EQ(publish.needs[0].distance(publish.indices.inner), -2 * 48 * 1024);
+}
+
+TEST(Plan, TheTransferStandsOnAllThatSendsOrReceives) {
+  for (std::size_t c = 0; c < kCollectives; ++c) {
+    for (int a = ESP_ALGORITHM_TREE; a < ESP_ALGORITHM_COUNT; ++a) {
+      PlanRequest request = call(static_cast<Collective>(c), 4, 100);
+      request.algorithm = static_cast<esp_algorithm>(a);
+      if (!has_algorithm(request.collective, request.algorithm)) continue;
+      request.transfer = {Path::kPush, 3, 4096};
+      for (const Plan& plan : make_plans(request)) {
+        for (const Vertex& v : plan.vertices) {
+          EXPECT_EQ(v.transfer, is_local(v.action) ? Transfer{} : request.transfer);
+        }
+      }
+      Tuning tuning;
+      tuning.transfer = request.transfer;
+      request.transfer = {};
+      auto chosen = resolve(ESP_COLL_OPTIONS_INIT, request, tuning);
+      ASSERT_TRUE(chosen.ok());
+      EXPECT_EQ(chosen->transfer, tuning.transfer);
+    }
+  }
 }
 
 TEST(Plan, SegmentsAreWholeElements) {

@@ -1,7 +1,7 @@
 // Shared-memory wires in processes of their own, at full speed: what one thread that steps all
 // ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
+#include "tests/harness/asked_world.hpp"
 #include "tests/harness/exchange.hpp"
-#include "tests/harness/shm_world.hpp"
 
 namespace espalier::test {
 namespace {
@@ -17,10 +17,11 @@ struct Meeting {
 struct Setup {
   ShmWorldOptions options;
   int file = -1;  // open before the fork
+  Transfer transfer;
 };
 
 // Runs all exchanges of a rank; sleeps on the doorbell whenever there is nothing to do.
-int exchange_all(shm::ShmWire& wire, Doorbell& doorbell, Rank me) {
+int exchange_all(Wire& wire, Doorbell& doorbell, Rank me) {
   int empty = 0;
   const bool right = exchange_with_all(wire, me, kProcesses, [&](auto&& over) {
     empty = wire.progress() > 0 ? 0 : empty + 1;
@@ -55,7 +56,8 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   Counters counters;
   Doorbell doorbell(mine.bell, (*segment)->header().sleepers, asymmetric);
   shm::ShmWire wire(**segment, peers, setup.options.wire, doorbell, counters);
-  const int code = exchange_all(wire, doorbell, me);
+  AskedWire asked(wire, setup.transfer);
+  const int code = exchange_all(asked, doorbell, me);
   // Nobody leaves while another may still read from here.
   meeting.done.fetch_add(1);
   while (code == 0 && meeting.done.load() < kProcesses) {
@@ -65,10 +67,10 @@ int run_rank(const Setup& setup, Meeting& meeting, Rank me) {
   return code;
 }
 
-void run_processes(const ShmWorldOptions& options) {
+void run_processes(const ShmWorldOptions& options, const Transfer& transfer = {}) {
   auto file = shm::MemoryFile::create(layout_of(options).total(), {});
   ASSERT_TRUE(file.ok());
-  const Setup setup{options, file->fd()};
+  const Setup setup{options, file->fd(), transfer};
   Shared<Meeting> meeting;
   run_ranks(kProcesses, [&](Rank r) { return run_rank(setup, *meeting, r); });
 }
@@ -88,6 +90,10 @@ TEST(ShmProcesses, ExchangeByCma) {
   options.wire.pull.threshold = 0;
   options.wire.quantum_bytes = 8 << 10;
   run_processes(options);
+}
+
+TEST(ShmProcesses, ExchangeByWritingIntoReceives) {
+  run_processes({}, {.path = Path::kPush});
 }
 
 }  // namespace

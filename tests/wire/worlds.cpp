@@ -1,4 +1,5 @@
 // The wires under test. A new transport adds its World (world.hpp) to the list at the end.
+#include "tests/harness/asked_world.hpp"
 #include "tests/harness/rdma_world.hpp"
 #include "tests/harness/relay_world.hpp"
 #include "tests/harness/shm_world.hpp"
@@ -23,6 +24,12 @@ std::unique_ptr<World> shm_refused(int ranks) {
   options.pulls_allowed.assign(static_cast<std::size_t>(ranks), 3);
   return std::make_unique<ShmWorld>(ranks, options);
 }
+
+// Senders write into what is posted.
+constexpr Transfer kPushed = {.path = Path::kPush};
+// One reader of a segment at a time, in small pieces.
+constexpr Transfer kBounded = {
+    .path = Path::kPull, .readers_at_once = 1, .quantum_bytes = 24 << 10};
 
 // With hardly any memory: every resource runs out all the time.
 ShmWorldOptions shm_tight() {
@@ -110,6 +117,8 @@ std::vector<WorldKind> all_worlds() {
       {"ShmCopies", worlds_of<ShmWorld>(ShmWorldOptions())},
       {"ShmPulls", worlds_of<ShmWorld>(shm_pulls())},
       {"ShmRefused", shm_refused},
+      {"ShmPushes", worlds_of<AskedWorld>(ShmWorldOptions(), kPushed)},
+      {"ShmBounded", worlds_of<AskedWorld>(ShmWorldOptions(), kBounded)},
       // Simulated machines, one per carrier, and one of two levels.
       {"SimDevice", worlds_of<SimWorld>(device_machine())},
       {"SimCopies", worlds_of<SimWorld>(copy_machine())},
