@@ -142,6 +142,8 @@ inline esp_status check_report(esp_job& job, const char* caller, const esp_notif
 }
 // What start functions do with `notify` and `request`, checked: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
+// In the job's list, until it is released.
+void list_open(esp_request& request) noexcept;
 // The request's handle is gone.
 void release_request(esp_job& job, esp_request& request) noexcept;
 // Starts an operation on the owner; `begin` takes the request that reports it.
@@ -158,5 +160,16 @@ esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_reques
 // After the engine has answered.
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request);
+void conclude(esp_request& pending, const Engine::Started& started) noexcept;
+
+// Persistent requests (api/persistent.cpp). On the owner: what is bound is the plan cache's again.
+void unbind(esp_request& request) noexcept;
+// Those of a team that goes cannot be started any more.
+void unbind_all(esp_team& team) noexcept;
+// For *_init functions: `call` or `flow`, checked, and `notify` and `request` as they were given.
+esp_status init_request(esp_team& team, const Call& call, const esp_notify* notify,
+                        esp_request** request);
+esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
+                        const esp_notify* notify, esp_request** request);
 
 }  // namespace espalier::api

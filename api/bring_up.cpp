@@ -418,7 +418,7 @@ void bury_boards(esp_job& job) {
 Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto job = std::make_unique<esp_job>();
   job->completed.job = job.get();
-  job->completed.done.store(1, std::memory_order_relaxed);
+  job->completed.state.store(esp_request::kEnded, std::memory_order_relaxed);
   auto config = config_from_env(options.settings);
   if (!config) return config.error();
   job->config = std::move(*config);

@@ -198,8 +198,9 @@ esp_status bind_operator(esp_team& handle, Call& call) {
 }  // namespace
 
 const char* caller_of(const Call& call) noexcept {
-  if (call.purpose != Purpose::kUser) return purpose_name(call.purpose);
   const CollectiveTraits& traits = traits_of(call.collective);
+  if (call.purpose == Purpose::kPersistent) return traits.init_function;
+  if (call.purpose != Purpose::kUser) return purpose_name(call.purpose);
   return call.blocking ? traits.function : traits.start_function;
 }
 

@@ -1,63 +1,27 @@
 // C API: the collectives that have a short path: barrier, bcast, reduce, allreduce. Contracts in
 // collectives.h. path: short (blocking small operations), data
-#include "api/start.hpp"
+#include "api/forms.hpp"
 
-using espalier::Call;
 using espalier::CallSignature;
 using espalier::Collective;
 using espalier::Purpose;
 using espalier::ShortPath;
 namespace api = espalier::api;
 
+// The long way, kept apart so that the quick way below stays small, and the forms that start.
+ESP_LONG_FORMS(kBarrier, barrier, ());
+ESP_LONG_FORMS(kBcast, bcast, (void* buffer, size_t count, esp_type type, int root),
+               call.output = buffer, call.count = count, call.type = type, call.root = root);
+ESP_LONG_FORMS(kReduce, reduce,
+               (const void* input, void* output, size_t count, esp_type type, esp_op op, int root),
+               call.input = input, call.output = output, call.count = count, call.type = type,
+               call.op = op, call.root = root);
+ESP_LONG_FORMS(kAllreduce, allreduce,
+               (const void* input, void* output, size_t count, esp_type type, esp_op op),
+               call.input = input, call.output = output, call.count = count, call.type = type,
+               call.op = op);
+
 namespace {
-
-Call barrier_call() noexcept {
-  Call call;
-  call.collective = Collective::kBarrier;
-  return call;
-}
-
-Call bcast_call(void* buffer, size_t count, esp_type type, int root) noexcept {
-  Call call;
-  call.collective = Collective::kBcast;
-  call.output = buffer;
-  call.count = count;
-  call.type = type;
-  call.root = root;
-  return call;
-}
-
-Call reduction(Collective collective, const void* input, void* output, size_t count, esp_type type,
-               esp_op op, int root) noexcept {
-  Call call;
-  call.collective = collective;
-  call.input = input;
-  call.output = output;
-  call.count = count;
-  call.type = type;
-  call.op = op;
-  call.root = root;
-  return call;
-}
-
-// The long way, kept apart so that the quick way below stays small.
-[[gnu::noinline]] esp_status long_barrier(esp_team* team, Purpose purpose) {
-  return api::run_call(team, barrier_call(), purpose);
-}
-[[gnu::noinline]] esp_status long_bcast(esp_team* team, void* buffer, size_t count, esp_type type,
-                                        int root) {
-  return api::run_call(team, bcast_call(buffer, count, type, root));
-}
-[[gnu::noinline]] esp_status long_reduce(esp_team* team, const void* input, void* output,
-                                         size_t count, esp_type type, esp_op op, int root) {
-  return api::run_call(team, reduction(Collective::kReduce, input, output, count, type, op, root));
-}
-[[gnu::noinline]] esp_status long_allreduce(esp_team* team, const void* input, void* output,
-                                            size_t count, esp_type type, esp_op op,
-                                            Purpose purpose) {
-  return api::run_call(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0),
-                       purpose);
-}
 
 // The quick way in: calls that need no choice and are in order. Everything else, and everything
 // wrong, goes the long way, which knows how to complain.
@@ -109,7 +73,7 @@ espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type t
 }
 
 inline esp_status barrier(esp_team* team, Purpose purpose) {
-  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(team, purpose);
+  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(purpose, team);
   team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0, purpose));
   return conclude_quick(*team, team->job->short_path->barrier(team->team));
 }
@@ -120,7 +84,7 @@ inline esp_status allreduce(esp_team* team, const void* input, void* output, siz
   const void* from = input;
   const bool quick = bytes != kLong && quick_buffers(from, output, true, bytes);
   const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
-  if (kernel == nullptr) return long_allreduce(team, input, output, count, type, op, purpose);
+  if (kernel == nullptr) return long_allreduce(purpose, team, input, output, count, type, op);
   team->team.enter(quick_signature(Collective::kAllreduce, count, type, op, 0, purpose));
   return conclude_quick(
       *team, team->job->short_path->allreduce(team->team, {from, output, count, bytes, kernel}));
@@ -146,7 +110,7 @@ esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, 
   const std::uint64_t bytes = quick_bytes(team, count, type);
   if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
       (buffer == nullptr && bytes > 0)) {
-    return long_bcast(team, buffer, count, type, root);
+    return long_bcast(Purpose::kUser, team, buffer, count, type, root);
   }
   team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root, Purpose::kUser));
   return conclude_quick(*team, team->job->short_path->bcast(team->team, root, buffer, bytes));
@@ -161,7 +125,8 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
                      static_cast<unsigned>(root) < static_cast<unsigned>(team->team.size()) &&
                      quick_buffers(from, output, here, bytes);
   const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
-  if (kernel == nullptr) return long_reduce(team, input, output, count, type, op, root);
+  if (kernel == nullptr)
+    return long_reduce(Purpose::kUser, team, input, output, count, type, op, root);
   team->team.enter(quick_signature(Collective::kReduce, count, type, op, root, Purpose::kUser));
   return conclude_quick(
       *team, team->job->short_path->reduce(team->team, root, {from, output, count, bytes, kernel}));
@@ -170,31 +135,6 @@ esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t co
 esp_status esp_allreduce(esp_team* team, const void* input, void* output, size_t count,
                          esp_type type, esp_op op) {
   return allreduce(team, input, output, count, type, op, Purpose::kUser);
-}
-
-esp_status esp_barrier_start(esp_team* team, const esp_coll_options* options,
-                             const esp_notify* notify, esp_request** request) {
-  return api::start_call(team, barrier_call(), options, notify, request);
-}
-
-esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type, int root,
-                           const esp_coll_options* options, const esp_notify* notify,
-                           esp_request** request) {
-  return api::start_call(team, bcast_call(buffer, count, type, root), options, notify, request);
-}
-
-esp_status esp_reduce_start(esp_team* team, const void* input, void* output, size_t count,
-                            esp_type type, esp_op op, int root, const esp_coll_options* options,
-                            const esp_notify* notify, esp_request** request) {
-  return api::start_call(team, reduction(Collective::kReduce, input, output, count, type, op, root),
-                         options, notify, request);
-}
-
-esp_status esp_allreduce_start(esp_team* team, const void* input, void* output, size_t count,
-                               esp_type type, esp_op op, const esp_coll_options* options,
-                               const esp_notify* notify, esp_request** request) {
-  return api::start_call(team, reduction(Collective::kAllreduce, input, output, count, type, op, 0),
-                         options, notify, request);
 }
 
 }  // extern "C"

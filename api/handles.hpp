@@ -79,7 +79,20 @@ struct OldBoard {
 
 // Ends an operation for whoever started it. Pooled.
 struct esp_request {
+  // From its end until that is collected an operation has ended; between two rounds a persistent
+  // request is inactive. One that reports through `notify` need not be collected.
+  enum State : std::uint32_t { kUnderWay, kEnded, kInactive };
+
+  bool reports() const noexcept { return notify.callback != nullptr || notify.counter != nullptr; }
+  bool is_open() const noexcept {
+    const std::uint32_t now = state.load(std::memory_order_relaxed);
+    return now == kUnderWay || (now == kEnded && !reports());
+  }
+
   esp_job* job = nullptr;
+  bool persistent = false;
+  espalier::Instance* bound = nullptr;  // of a persistent one, until its team is freed
+  esp_team* team = nullptr;             // that of `bound`
   esp_notify notify = {nullptr, nullptr, nullptr};
   espalier::Status status;
   esp_request* deferred_next = nullptr;
@@ -89,8 +102,9 @@ struct esp_request {
   // Position in esp_job::open_requests while a handle is out.
   esp_request* open_next = nullptr;
   esp_request** open_link = nullptr;
-  // Writer: the owner of the worker (release: publishes status). Readers: the thread that waits.
-  std::atomic<std::uint32_t> done{0};
+  // Writers: the owner of the worker (release: publishes status); who collects a round. Readers:
+  // the thread that waits.
+  std::atomic<std::uint32_t> state{kUnderWay};
 };
 
 // Immutable while it lives.
@@ -185,8 +199,11 @@ struct esp_job {
   // nothing.
   std::atomic<std::uint32_t> counter_waits{0};
   bool leaving_job = false;
-  esp_request* open_requests = nullptr;  // handles that nobody has completed yet
+  esp_request* open_requests =
+      nullptr;  // handles that nobody has completed yet, and persistent ones
   espalier::Pool<esp_request> requests;
+  std::size_t resting_requests = 0;  // persistent ones of which no round is under way; the owner's
+  bool has_open_operations() const noexcept { return requests.in_use() > resting_requests; }
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first; the owner's

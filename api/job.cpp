@@ -160,7 +160,7 @@ int esp_job_arm(esp_job* job) {
     return -1;
   }
   if (descriptor(*job, __func__) < 0) return -1;
-  if (job->requests.in_use() > 0) api::look_around(*job);
+  if (job->has_open_operations()) api::look_around(*job);
   const int events = job->worker->arm();
   if (events == 0) job->clock.sleeps(job->worker->alarm_ns());
   return events;

@@ -54,7 +54,7 @@ class CounterWait {
     next_look_ns_ = time_ns + kLookNs;
     const bool before = !loss_.ok();
     on_owner(job_,
-             [&] { loss_ = job_.requests.in_use() == 0 ? job_.liveness->first_lost() : Status(); });
+             [&] { loss_ = job_.has_open_operations() ? Status() : job_.liveness->first_lost(); });
     return before && !loss_.ok();
   }
   // Why it has ended before its time; ok: it has not.

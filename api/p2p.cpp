@@ -390,4 +390,23 @@ esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer, 
                     request);
 }
 
+esp_status esp_send_init(esp_team* team, const void* buffer, size_t bytes, int peer,
+                         unsigned channel, const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status != ESP_OK) return status;
+  const Engine::Flow flow = {
+      Engine::Direction::kSend, const_cast<void*>(buffer), bytes, peer, channel, true};
+  return api::init_request(*team, __func__, flow, notify, request);
+}
+
+esp_status esp_recv_init(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel,
+                         const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  const esp_status status = check(__func__, team, buffer, bytes, peer, channel);
+  if (status != ESP_OK) return status;
+  const Engine::Flow flow = {Engine::Direction::kReceive, buffer, bytes, peer, channel, true};
+  return api::init_request(*team, __func__, flow, notify, request);
+}
+
 }  // extern "C"

@@ -39,20 +39,22 @@ void finish_request(void* context, Status status) noexcept {
   auto& request = *static_cast<esp_request*>(context);
   esp_job& job = *request.job;
   const esp_notify notify = request.notify;
-  if (notify.callback != nullptr || notify.counter != nullptr) {
+  if (request.persistent) ++job.resting_requests;
+  if (request.reports() && !request.persistent) {
     job.requests.release(&request);
-    if (notify.callback != nullptr) {
-      ++job.counters.callbacks;
-      notify.callback(notify.context, status.code());
-    } else {
-      // Writer: the owner; readers: whoever waits for it. Publishes the operation's result.
-      __atomic_fetch_sub(notify.counter, 1, __ATOMIC_RELEASE);
-    }
-    return;
+  } else {
+    request.status = status;
+    request.state.store(esp_request::kEnded, std::memory_order_release);
+    if (job.threaded) futex_wake_all(request.state);
   }
-  request.status = status;
-  request.done.store(1, std::memory_order_release);
-  if (job.threaded) futex_wake_all(request.done);
+  // From here on the request may be gone, or in its next round.
+  if (notify.callback != nullptr) {
+    ++job.counters.callbacks;
+    notify.callback(notify.context, status.code());
+  } else if (notify.counter != nullptr) {
+    // Writer: the owner; readers: whoever waits for it. Publishes the operation's result.
+    __atomic_fetch_sub(notify.counter, 1, __ATOMIC_RELEASE);
+  }
 }
 
 bool is_awaited(const Finish& finish) noexcept {
@@ -61,6 +63,10 @@ bool is_awaited(const Finish& finish) noexcept {
 }
 
 void release_request(esp_job& job, esp_request& request) noexcept {
+  if (request.persistent) {
+    unbind(request);
+    --job.resting_requests;
+  }
   if (request.open_link != nullptr) {
     *request.open_link = request.open_next;
     if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
@@ -83,11 +89,16 @@ Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_re
     made->notify = *notify;
     return made;
   }
-  made->open_next = job.open_requests;
-  made->open_link = &job.open_requests;
-  if (made->open_next != nullptr) made->open_next->open_link = &made->open_next;
-  job.open_requests = made;
+  list_open(*made);
   return made;
+}
+
+void list_open(esp_request& request) noexcept {
+  esp_job& job = *request.job;
+  request.open_next = job.open_requests;
+  request.open_link = &job.open_requests;
+  if (request.open_next != nullptr) request.open_next->open_link = &request.open_next;
+  job.open_requests = &request;
 }
 
 namespace {
@@ -131,7 +142,7 @@ int poll_once(esp_job& job) noexcept {
   // Late is what is waited for in a row of polls that find nothing; who has died, and what failed,
   // is looked for all the same: of all that arrives nothing may be what is waited for.
   if (events > 0) job.polls.idle_since_ns = 0;
-  if (job.requests.in_use() == 0) {
+  if (!job.has_open_operations()) {
     job.polls = {};
   } else if (++job.polls.turns >= job.polls.turns_per_look) {
     look_around(job);
@@ -147,15 +158,18 @@ esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>&
     return fail(job, started.error());
   }
   if (request != nullptr) *request = pending;
-  if (started->done) {
-    if (pending->notify.callback != nullptr) {
-      pending->status = started->status;
-      job.deferred.add(*pending);
-    } else {
-      finish_request(pending, started->status);
-    }
-  }
+  conclude(*pending, *started);
   return ESP_OK;
+}
+
+void conclude(esp_request& pending, const Engine::Started& started) noexcept {
+  if (!started.done) return;
+  if (pending.notify.callback != nullptr) {
+    pending.status = started.status;
+    pending.job->deferred.add(pending);
+  } else {
+    finish_request(&pending, started.status);
+  }
 }
 
 }  // namespace espalier::api
@@ -163,13 +177,24 @@ esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>&
 namespace {
 
 bool is_done(const esp_request& request) noexcept {
-  return request.done.load(std::memory_order_acquire) != 0;
+  return request.state.load(std::memory_order_acquire) == esp_request::kEnded;
+}
+
+// Nobody waits for it: no handle, or an inactive one.
+bool is_idle(const esp_request* request) noexcept {
+  return request == nullptr ||
+         request->state.load(std::memory_order_relaxed) == esp_request::kInactive;
 }
 
 esp_status collect(esp_request** handle) {
   esp_request* request = *handle;
   esp_job& job = *request->job;
   const esp_status status = request->status.code();
+  if (request->persistent) {
+    request->awaited.store(false, std::memory_order_relaxed);
+    request->state.store(esp_request::kInactive, std::memory_order_relaxed);
+    return status;
+  }
   *handle = nullptr;
   if (request == &job.completed) return ESP_OK;
   api::on_owner(job, [&] { api::release_request(job, *request); });
@@ -180,7 +205,7 @@ esp_status collect(esp_request** handle) {
 esp_request* only_one(esp_request** requests, size_t count) noexcept {
   esp_request* only = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    if (requests[i] == nullptr) continue;
+    if (is_idle(requests[i])) continue;
     if (only != nullptr) return nullptr;
     only = requests[i];
   }
@@ -192,32 +217,32 @@ constexpr size_t kNone = ~size_t{0};
 // Position of one that is done.
 size_t find_done(esp_request** requests, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) {
-    if (requests[i] != nullptr && is_done(*requests[i])) return i;
+    if (!is_idle(requests[i]) && is_done(*requests[i])) return i;
   }
   return kNone;
 }
 
-bool all_null(esp_request** requests, size_t count) noexcept {
-  return std::all_of(requests, requests + count, [](auto* request) { return request == nullptr; });
+bool all_idle(esp_request** requests, size_t count) noexcept {
+  return std::all_of(requests, requests + count, is_idle);
 }
 
 // Drives the jobs of those that are open, once.
 void poll_open(esp_request** requests, size_t count) noexcept {
   const esp_job* driven = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    if (requests[i] == nullptr || requests[i]->job == driven || is_done(*requests[i])) continue;
+    if (is_idle(requests[i]) || requests[i]->job == driven || is_done(*requests[i])) continue;
     esp_job& job = *requests[i]->job;
     driven = &job;
     if (!job.threaded && !job.worker->in_progress()) (void)api::poll_once(job);
   }
 }
 
-// Until one is done; kNone: all are NULL.
+// Until one is done; kNone: all are idle.
 esp_status wait_for_one(esp_request** requests, size_t count, size_t& found) {
   found = find_done(requests, count);
   esp_job* job = nullptr;
   for (size_t i = 0; i < count; ++i) {
-    if (requests[i] != nullptr) job = requests[i]->job;
+    if (!is_idle(requests[i])) job = requests[i]->job;
   }
   if (job == nullptr) return ESP_OK;
   if (found == kNone) {
@@ -239,7 +264,7 @@ extern "C" {
 esp_status esp_request_test(esp_request** request, int* done) {
   if (request == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
   *done = 1;
-  if (*request == nullptr) return ESP_OK;
+  if (is_idle(*request)) return ESP_OK;
   esp_job& job = *(*request)->job;
   if (!is_done(**request) && !job.threaded && !job.worker->in_progress()) {
     (void)api::poll_once(job);
@@ -253,14 +278,14 @@ esp_status esp_request_test(esp_request** request, int* done) {
 
 esp_status esp_request_wait(esp_request** request) {
   if (request == nullptr) return ESP_ERR_ARGUMENT;
-  if (*request == nullptr) return ESP_OK;
+  if (is_idle(*request)) return ESP_OK;
   esp_request& pending = **request;
   esp_job& job = *pending.job;
   if (!is_done(pending)) {
     if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
     pending.awaited.store(true, std::memory_order_relaxed);  // until its end
     api::wait_until(
-        job, [&] { return is_done(pending); }, &pending.done);
+        job, [&] { return is_done(pending); }, &pending.state);
   }
   api::flush(job);
   return collect(request);
@@ -285,7 +310,7 @@ esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indi
   esp_status first = wait_for_one(requests, count, found);
   if (first != ESP_OK || found == kNone) return first;
   for (size_t i = found; i < count; ++i) {
-    if (requests[i] == nullptr || !is_done(*requests[i])) continue;
+    if (is_idle(requests[i]) || !is_done(*requests[i])) continue;
     const esp_status status = collect(&requests[i]);
     if (first == ESP_OK) first = status;
     if (statuses != nullptr) statuses[*completed] = status;
@@ -303,7 +328,7 @@ esp_status esp_request_test_any(esp_request** requests, size_t count, int* index
     poll_open(requests, count);
     found = find_done(requests, count);
   }
-  *done = found != kNone || all_null(requests, count) ? 1 : 0;
+  *done = found != kNone || all_idle(requests, count) ? 1 : 0;
   if (*done == 0) return ESP_IN_PROGRESS;
   if (found == kNone) return ESP_OK;
   *index = static_cast<int>(found);
@@ -314,11 +339,11 @@ esp_status esp_request_test_all(esp_request** requests, size_t count, int* done)
   if (done == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
   poll_open(requests, count);
   *done = std::all_of(requests, requests + count,
-                      [](auto* request) { return request == nullptr || is_done(*request); });
+                      [](auto* request) { return is_idle(request) || is_done(*request); });
   if (*done == 0) return ESP_IN_PROGRESS;
   esp_status first = ESP_OK;
   for (size_t i = 0; i < count; ++i) {
-    const esp_status status = requests[i] != nullptr ? collect(&requests[i]) : ESP_OK;
+    const esp_status status = is_idle(requests[i]) ? ESP_OK : collect(&requests[i]);
     if (first == ESP_OK) first = status;
   }
   return first;

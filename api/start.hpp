@@ -12,6 +12,9 @@ esp_status run_call(esp_team* team, Call call, Purpose purpose = Purpose::kUser)
 // The same, only started; `options`, `notify` and `request` as they were given.
 esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,
                       const esp_notify* notify, esp_request** request);
+// A persistent request for it.
+esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
+                     const esp_notify* notify, esp_request** request);
 
 // After the short path, when the team has failed or callbacks have entered its next operations.
 [[gnu::cold, gnu::noinline]] esp_status conclude_slowly(esp_team& handle, bool completed) noexcept;

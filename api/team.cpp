@@ -305,6 +305,7 @@ esp_status esp_team_free(esp_team* team) {
       status = api::fail(job, ESP_ERR_STATE, "esp_team_free: it has regions");
       return;
     }
+    api::unbind_all(*team);
     job.watch->remove(team->team);
     job.shm_wire->forget_team(team->team.id);
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);

@@ -15,6 +15,9 @@ bool is_used(const esp_job& job, esp_op op) noexcept {
     while (at_work != nullptr && at_work->call.op != op) at_work = at_work->active_next;
     if (at_work != nullptr) return true;
   }
+  for (const esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
+    if (r->bound != nullptr && r->bound->call.op == op) return true;
+  }
   return false;
 }
 
@@ -66,7 +69,8 @@ esp_status esp_op_free(esp_job* job, esp_op op) {
       return;
     }
     if (is_used(*job, op)) {
-      status = api::fail(*job, ESP_ERR_STATE, "esp_op_free: operations that use it are under way");
+      status = api::fail(*job, ESP_ERR_STATE,
+                         "esp_op_free: operations under way or persistent requests use it");
       return;
     }
     table[i].reset();

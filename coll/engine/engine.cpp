@@ -103,71 +103,89 @@ Error Engine::no_memory() {
   return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
 }
 
-Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
-  auto entry = plan_for(team, call);
+Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
+  auto entry = plan_for(team, call, among_heads);
   if (!entry) return entry.error();
   Instance* instance = team.plans.take(**entry, mover_ != nullptr);
   if (instance == nullptr) return no_memory();
+  instance->engine = this;
+  instance->team = &team;
+  instance->channel = 0;
+  instance->among_heads = among_heads;
+  instance->persistent = call.purpose == Purpose::kPersistent;
   instance->call = call;
   if (const Outcome bound = instance->bind_buffers(); !bound) {
     team.plans.give_back(*instance);
     return bound.error();
   }
-  team.enter(call.signature());
-  Prototype prototype;
-  prototype.team = &team;
-  prototype.sequence = team.sequence;
-  prototype.signature = static_cast<std::uint32_t>(team.history);
-  prototype.finish = finish;
-  return launch(*instance, prototype);
+  instance->entered = call.signature();
+  if (instance->persistent) instance->entered.options ^= kPersistentBit;
+  return instance;
 }
 
-Result<Engine::Started> Engine::start_among_heads(Team& team, const Call& call,
-                                                  const Entry& entered, const Finish& finish) {
-  auto entry = plan_for(team, call, true);
-  if (!entry) return entry.error();
-  Instance* instance = team.plans.take(**entry, mover_ != nullptr);
-  if (instance == nullptr) return no_memory();
-  instance->call = call;
-  (void)instance->bind_buffers();  // of a regular plan: nothing can fail
-  Prototype prototype;
-  prototype.team = &team;
-  prototype.sequence = entered.sequence;
-  prototype.signature = entered.signature;
-  prototype.among_heads = true;
-  prototype.finish = finish;
-  return launch(*instance, prototype);
-}
-
-Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
+Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   auto entry = plan_for_flow(team, flow);
   if (!entry) return entry.error();
   Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
   PointToPointCounter& counter = team.flow(flow.peer, flow.channel);
+  instance->engine = this;
+  instance->team = &team;
+  instance->channel = static_cast<std::uint16_t>(256 + flow.channel);
+  instance->among_heads = false;
+  instance->flow_count = flow.direction == Direction::kReceive ? &counter.received : &counter.sent;
+  instance->signature = flow_signature(flow.bytes);
+  instance->persistent = flow.persistent;
   instance->call = {};
   instance->call.collective = Collective::kPointToPoint;
   instance->call.output = flow.buffer;
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
   (void)instance->bind_buffers();  // of a regular plan: nothing can fail
-  Prototype prototype;
-  prototype.team = &team;
-  prototype.sequence = flow.direction == Direction::kReceive ? ++counter.received : ++counter.sent;
-  prototype.signature = flow_signature(flow.bytes);
-  prototype.channel = static_cast<std::uint16_t>(256 + flow.channel);
-  prototype.finish = finish;
-  return launch(*instance, prototype);
+  return instance;
 }
 
-Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) noexcept {
-  instance.engine = this;
-  instance.team = prototype.team;
-  instance.sequence = prototype.sequence;
-  instance.signature = prototype.signature;
-  instance.channel = prototype.channel;
-  instance.among_heads = prototype.among_heads;
-  instance.finish = prototype.finish;
+Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
+  auto instance = bind(team, call);
+  if (!instance) return instance.error();
+  return start(**instance, finish);
+}
+
+Result<Engine::Started> Engine::start_flow(Team& team, const Flow& flow, const Finish& finish) {
+  auto instance = bind_flow(team, flow);
+  if (!instance) return instance.error();
+  return start(**instance, finish);
+}
+
+Engine::Started Engine::start(Instance& instance, const Finish& finish) noexcept {
+  Team& team = *instance.team;
+  if (instance.channel == 0) {
+    team.enter(instance.entered);
+    instance.sequence = team.sequence;
+    instance.signature = static_cast<std::uint32_t>(team.history);
+  } else {
+    instance.sequence = ++*instance.flow_count;
+  }
+  return launch(instance, finish);
+}
+
+Result<Engine::Started> Engine::start_among_heads(Team& team, const Call& call,
+                                                  const Entry& entered, const Finish& finish) {
+  auto bound = bind(team, call, true);
+  if (!bound) return bound.error();
+  Instance& instance = **bound;
+  instance.sequence = entered.sequence;
+  instance.signature = entered.signature;
+  return launch(instance, finish);
+}
+
+void Engine::give_back(Instance& instance) noexcept {
+  instance.persistent = false;
+  instance.team->plans.give_back(instance);
+}
+
+Engine::Started Engine::launch(Instance& instance, const Finish& finish) noexcept {
+  instance.finish = finish;
   instance.status = {};
   instance.ended = instance.ready = instance.stalled = false;
   instance.queued = 0;
@@ -200,7 +218,7 @@ Engine::Started Engine::launch(Instance& instance, const Prototype& prototype) n
   if (!instance.status.ok() && inquires(instance)) return Started{};
   instance.finish = {};
   if (settle(instance)) return Started{true, team.fault};
-  instance.finish = prototype.finish;
+  instance.finish = finish;
   return Started{};
 }
 
@@ -417,7 +435,7 @@ void Engine::end(Instance& instance) noexcept {
   }
   const Finish finish = instance.finish;
   const Status status = instance.status;
-  team.plans.give_back(instance);
+  if (!instance.persistent) team.plans.give_back(instance);
   if (finish.function != nullptr) finish.function(finish.context, status);
 }
 

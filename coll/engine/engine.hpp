@@ -98,8 +98,18 @@ class Engine final : public Agent {
     std::uint64_t bytes = 0;
     int peer = 0;  // team rank
     unsigned channel = 0;
+    bool persistent = false;
   };
   Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
+
+  // The same in steps: what is bound is started, again and again if it is persistent
+  // (Purpose::kPersistent; else it is gone with its end). A start looks nothing up and asks for no
+  // memory. Between the end of one round and the start of the next a persistent instance may be
+  // given back.
+  Result<Instance*> bind(Team& team, const Call& call, bool among_heads = false);
+  Result<Instance*> bind_flow(Team& team, const Flow& flow);
+  Started start(Instance& instance, const Finish& finish) noexcept;
+  void give_back(Instance& instance) noexcept;
 
   int progress() noexcept override;
   // More is known about what failed but has not ended: see FailureListener::inquire.
@@ -131,16 +141,7 @@ class Engine final : public Agent {
   Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();
-  // What numbers an instance and tells of its end; its call is set and bound.
-  struct Prototype {
-    Team* team = nullptr;
-    std::uint64_t sequence = 0;
-    std::uint32_t signature = 0;
-    std::uint16_t channel = 0;
-    bool among_heads = false;
-    Finish finish;
-  };
-  Started launch(Instance& instance, const Prototype& prototype) noexcept;
+  Started launch(Instance& instance, const Finish& finish) noexcept;
   void queue_vertex(Instance& instance, std::uint16_t vertex) noexcept;
   static void queue_last(Instance& instance, std::uint16_t vertex) noexcept;
   void make_ready(Instance& instance) noexcept;

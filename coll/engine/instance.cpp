@@ -151,11 +151,25 @@ void Instance::place_scratch(std::byte* at) noexcept {
   }
 }
 
+void Instance::keep_arrays() {
+  const auto members = static_cast<std::size_t>(plan->size);
+  irregular->arrays.clear();
+  irregular->arrays.reserve(4 * members);  // so that they stay where they are
+  for (const std::size_t** array :
+       {&call.in_counts, &call.in_displs, &call.out_counts, &call.out_displs}) {
+    if (*array == nullptr) continue;
+    const std::size_t* copy = irregular->arrays.data() + irregular->arrays.size();
+    irregular->arrays.insert(irregular->arrays.end(), *array, *array + members);
+    *array = copy;
+  }
+}
+
 Outcome Instance::bind_buffers() noexcept {
   // The engine writes only where the plan says kOutput or scratch.
   buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
   buffers[buffer_of(Place::kOutput)] = static_cast<std::byte*>(call.output);
   if (irregular == nullptr) return Unit{};
+  if (persistent) keep_arrays();
   const Outcome bound = irregular->binding.bind(*plan, {call.in_counts, call.in_displs},
                                                 {call.out_counts, call.out_displs});
   if (!bound) return bound.error();

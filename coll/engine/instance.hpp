@@ -67,9 +67,10 @@ struct Finish {
   void* context = nullptr;
 };
 
-// What a call of an irregular plan has of its own. Both grow to the largest call, and are kept.
+// What a call of an irregular plan has of its own. All grow to the largest call, and are kept.
 struct IrregularCall {
   Binding binding;
+  std::vector<std::size_t> arrays;  // of a persistent call: the caller has its own back
   std::unique_ptr<std::byte[]> scratch;
   std::uint64_t scratch_bytes = 0;
 };
@@ -80,6 +81,8 @@ struct Instance {
   PlanEntry* entry = nullptr;
   const Plan* plan = nullptr;
   Call call;
+  CallSignature entered;                // of a collective, as its team is told
+  std::uint64_t* flow_count = nullptr;  // of a message: how many of its flow were started
   std::uint64_t sequence = 0;
   std::uint32_t signature = 0;
   std::uint32_t unfinished = 0;  // vertices with indices left
@@ -88,6 +91,7 @@ struct Instance {
   bool stalled = false;       // in the engine's stalled list
   bool ended = false;
   bool among_heads = false;  // the plan's numbers are those of nodes
+  bool persistent = false;  // stays bound after its end
   Status status;
   Finish finish;
   std::uint64_t serial = 0;  // of the start: tells uses of the same memory apart
@@ -104,6 +108,7 @@ struct Instance {
   inline std::size_t member(std::int32_t peer) const noexcept;
   // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
   Outcome bind_buffers() noexcept;
+  void keep_arrays();
   void place_scratch(std::byte* at) noexcept;
 
   Instance* next = nullptr;  // ready or free list

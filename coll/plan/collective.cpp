@@ -16,11 +16,11 @@ constexpr std::uint32_t kDoubling = 1U << ESP_ALGORITHM_DOUBLING;
 constexpr std::uint32_t kPairs = 1U << ESP_ALGORITHM_ONE_FACTOR | 1U << ESP_ALGORITHM_XOR;
 
 // A row: name, input, output, algorithms, and the flags that hold.
-#define ESP_ROW(NAME, IN, OUT, ALGORITHMS, ...)                                       \
-  {                                                                                   \
-    .name = #NAME, .function = "esp_" #NAME, .start_function = "esp_" #NAME "_start", \
-    .input = Extent::IN, .output = Extent::OUT,                                       \
-    .algorithms = ALGORITHMS __VA_OPT__(, ) __VA_ARGS__                               \
+#define ESP_ROW(NAME, IN, OUT, ALGORITHMS, ...)                                        \
+  {                                                                                    \
+    .name = #NAME, .function = "esp_" #NAME, .start_function = "esp_" #NAME "_start",  \
+    .init_function = "esp_" #NAME "_init", .input = Extent::IN, .output = Extent::OUT, \
+    .algorithms = ALGORITHMS __VA_OPT__(, ) __VA_ARGS__                                \
   }
 
 // In the order of Collective.
@@ -38,6 +38,7 @@ constexpr CollectiveTraits kTraits[] = {
     {.name = "point-to-point",
      .function = "esp_send",
      .start_function = "esp_send_start",
+     .init_function = "esp_send_init",
      .input = Extent::kOne,
      .output = Extent::kOne},
 };

@@ -39,6 +39,7 @@ struct CollectiveTraits {
   const char* name;      // "bcast"
   const char* function;  // of the C API
   const char* start_function;
+  const char* init_function;
   Extent input, output;
   std::uint32_t algorithms = 0;  // bit: esp_algorithm
   bool rooted = false;           // the call names a root

@@ -18,6 +18,7 @@ const char* purpose_name(Purpose purpose) noexcept {
       return "esp_region_create";
     case Purpose::kRegionEnd:
       return "esp_region_free";
+    case Purpose::kPersistent:
     case Purpose::kUser:
       break;
   }

@@ -17,6 +17,8 @@ namespace espalier {
 // that other functions make for their own ends, which must not meet the user's. What hashes have,
 // purposes have not.
 inline constexpr std::uint8_t kHashBit = 0x80;
+// Of hashes: turned over where the call is a round of a persistent request, which others only meet.
+inline constexpr std::uint8_t kPersistentBit = 0x40;
 enum class Purpose : std::uint8_t {
   kUser = 1,
   kTeamDup,
@@ -24,8 +26,9 @@ enum class Purpose : std::uint8_t {
   kTeamInclude,
   kRegion,
   kRegionEnd,
+  kPersistent,  // Not blocking, and the user's: bound once, started again and again.
 };
-static_assert(static_cast<std::uint8_t>(Purpose::kRegionEnd) < kHashBit);
+static_assert(static_cast<std::uint8_t>(Purpose::kPersistent) < kHashBit);
 // "esp_team_dup", ...; nullptr: the user's.
 const char* purpose_name(Purpose purpose) noexcept;
 

@@ -225,7 +225,7 @@ typedef void (*esp_op_function)(const void* in, void* inout, size_t count, esp_t
  * commutativity alone. */
 ESP_API esp_status esp_op_create(esp_job* job, esp_op_function function, void* context,
                                  int commutative, esp_op* op);
-/* Local. ESP_ERR_STATE while operations of this rank that use it are under way. */
+/* Local. ESP_ERR_STATE while operations under way or persistent requests of this rank use it. */
 ESP_API esp_status esp_op_free(esp_job* job, esp_op op);
 ESP_API const char* esp_op_name(esp_op op);
 /* 1 when the built-in operator is defined for the type. */
@@ -256,7 +256,8 @@ ESP_API esp_status esp_team_split(esp_team* parent, int color, int key, esp_team
  * team; the others get NULL. */
 ESP_API esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team);
 /* Local after all operations on the team have completed. The world team cannot be freed, nor one
- * that has regions or operations under way (ESP_ERR_STATE). */
+ * that has regions or operations under way (ESP_ERR_STATE). Its inactive persistent requests stay
+ * until they are freed, but cannot be started any more. */
 ESP_API esp_status esp_team_free(esp_team* team);
 
 /* ---- collectives ---- */
@@ -427,7 +428,8 @@ ESP_API esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t ar
                                      esp_request** request);
 
 /* Requests are freed by the call that reports their completion, which also sets the handle to NULL.
- * A NULL handle counts as complete. */
+ * A NULL handle counts as complete, and so does a persistent one of which no round is under way:
+ * its handle stays (persistent.h). */
 
 /* Drives progress once, as esp_progress does. *done = 0 and ESP_IN_PROGRESS while the operation is
  * under way; then *done = 1 and its status. Never blocks; allowed inside callbacks. */
@@ -478,5 +480,6 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #endif
 
 #include "espalier/collectives.h" /* the functions */
+#include "espalier/persistent.h"  /* and their persistent forms */
 
 #endif /* ESPALIER_ESPALIER_H */

@@ -26,6 +26,7 @@ void huge(const Context& context);              // above 2 GiB
 void options(const Context& context);           // algorithms, shapes, segments, windows, variants
 void operators(const Context& context);         // the user's, and floats bit for bit
 void nonblocking(const Context& context);       // requests, callbacks, counters, many at once
+void persistent(const Context& context);        // rounds of requests that stay
 void teams(const Context& context);             // dup, split, include, again and again
 void flows(const Context& context);             // send and receive
 void regions(const Context& context);           // put, get, atomics

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
       {"options", test::options},
       {"operators", test::operators},
       {"nonblocking", test::nonblocking},
+      {"persistent", test::persistent},
       {"teams", test::teams},
       {"flows", test::flows},
       {"regions", test::regions},

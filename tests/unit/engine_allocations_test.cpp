@@ -1,5 +1,6 @@
 // Nothing asks for memory after the first call of a shape, of any collective by any algorithm; of
-// irregular ones, whatever the counts of the later calls are.
+// irregular ones, whatever the counts of the later calls are. Nor do the rounds of a persistent one
+// look for a plan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,6 +49,27 @@ class Caller {
   }
 
   void call(Collective collective, esp_algorithm algorithm, bool in_place, std::size_t count) {
+    const Call call = call_of(collective, algorithm, in_place, count);
+    const auto started = engine_.start(team_, call, {});
+    ASSERT_TRUE(started.ok()) << started.error().text;
+    finish();
+  }
+  Instance* bind(Call call) {
+    call.purpose = Purpose::kPersistent;
+    auto bound = engine_.bind(team_, call);
+    EXPECT_TRUE(bound.ok()) << bound.error().text;
+    return bound.ok() ? *bound : nullptr;
+  }
+  void round(Instance& instance) {
+    (void)engine_.start(instance, {});
+    finish();
+  }
+  void forget_counts() { counts_.assign(counts_.size(), ~std::size_t{0} / 2); }
+  Engine& engine() noexcept { return engine_; }
+  const Counters& counters() const noexcept { return counters_; }
+  Team& team() noexcept { return team_; }
+
+  Call call_of(Collective collective, esp_algorithm algorithm, bool in_place, std::size_t count) {
     Call call;
     call.collective = collective;
     call.count = count;
@@ -64,12 +86,14 @@ class Caller {
       call.count = 0;
       call.in_counts = call.out_counts = counts_.data();
     }
-    const auto started = engine_.start(team_, call, {});
-    ASSERT_TRUE(started.ok()) << started.error().text;
-    while (team_.active != nullptr) engine_.progress();
+    return call;
   }
 
  private:
+  void finish() {
+    while (team_.active != nullptr) engine_.progress();
+  }
+
   Counters counters_;
   Trace trace_;
   Engine engine_{counters_, trace_, {}};
@@ -104,6 +128,56 @@ TEST(EngineAllocations, NoneAfterTheFirstCallOfAShape) {
       }
     }
   }
+}
+
+TEST(EngineAllocations, RoundsOfAPersistentCallStayBound) {
+  for (std::size_t c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    for (int a = ESP_ALGORITHM_TREE; a < ESP_ALGORITHM_COUNT; ++a) {
+      const auto algorithm = static_cast<esp_algorithm>(a);
+      if (!has_algorithm(collective, algorithm)) continue;
+      SCOPED_TRACE(std::string(collective_name(collective)) + " " + algorithm_name(algorithm));
+      Caller caller;
+      Instance* instance = caller.bind(caller.call_of(collective, algorithm, true, kMost));
+      ASSERT_NE(instance, nullptr);
+      caller.forget_counts();  // arrays are the caller's again
+      EXPECT_EQ(caller.team().sequence, 0u) << "nothing is entered before the first round";
+      caller.round(*instance);
+      const std::uint64_t before = test::allocations();
+      for (int k = 0; k < 3; ++k) caller.round(*instance);
+      EXPECT_EQ(test::allocations(), before);
+      EXPECT_EQ(caller.counters().plans_built.value(), 1u);
+      EXPECT_EQ(caller.counters().plans_reused.value(), 0u);
+      EXPECT_EQ(caller.counters().operations.value(), 4u);
+      EXPECT_EQ(caller.team().sequence, 4u);
+      // Another call of the shape has an instance of its own, which it gives back.
+      caller.call(collective, algorithm, true, kMost);
+      EXPECT_EQ(instance->entry->in_use, 1u);
+      PlanEntry* entry = instance->entry;
+      caller.engine().give_back(*instance);
+      EXPECT_EQ(entry->in_use, 0u);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(EngineAllocations, RoundsOfAPersistentMessageAreItsFlowsNext) {
+  Caller caller;
+  std::vector<std::byte> data(100'000);
+  const Engine::Flow flow = {Engine::Direction::kSend, data.data(), data.size(), 1, 7, true};
+  auto bound = caller.engine().bind_flow(caller.team(), flow);
+  ASSERT_TRUE(bound.ok()) << bound.error().text;
+  Instance& instance = **bound;
+  caller.round(instance);
+  const std::uint64_t before = test::allocations();
+  for (std::uint64_t k = 2; k < 5; ++k) {
+    caller.round(instance);
+    EXPECT_EQ(instance.sequence, k);
+  }
+  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(caller.team().flow(1, 7).sent, 4u);
+  EXPECT_EQ(caller.counters().plans_built.value(), 1u);
+  caller.engine().give_back(instance);
 }
 
 }  // namespace

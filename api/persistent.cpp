@@ -1,0 +1,169 @@
+// C API: persistent requests. Contracts in espalier.h.
+//
+// What a persistent request needs is looked up, checked and bound to its buffers once; a round
+// numbers the operation and posts it. path: setup (init, free), data (start)
+#include <fmt/format.h>
+
+#include "api/start.hpp"
+
+using espalier::Engine;
+using espalier::Finish;
+using espalier::Instance;
+using espalier::Result;
+namespace api = espalier::api;
+
+namespace espalier::api {
+namespace {
+
+esp_status check_init(esp_job& job, const char* caller, const esp_notify* notify,
+                      esp_request** request) {
+  if (request == nullptr) return bad_argument(job, caller, "request is NULL");
+  if (notify != nullptr && !reports_once(notify, nullptr)) {
+    return bad_argument(job, caller, "a notify has either a callback or a counter");
+  }
+  return ESP_OK;
+}
+
+// `bind` gives what the request starts.
+template <typename Bind>
+esp_status make_persistent(esp_team& team, const char* caller, const esp_notify* notify,
+                           esp_request** request, Bind&& bind) {
+  esp_job& job = *team.job;
+  const esp_status checked = check_init(job, caller, notify, request);
+  if (checked != ESP_OK) return checked;
+  esp_status status = ESP_OK;
+  on_owner(job, [&] {
+    if (team.team.failed()) {
+      status = fail_team(team, team.team.fault);
+      return;
+    }
+    esp_request* made = job.requests.allocate();
+    if (made == nullptr) {
+      status = fail(job, ESP_ERR_NO_MEMORY, fmt::format("{}: no memory for a request", caller));
+      return;
+    }
+    Result<Instance*> bound = bind();
+    if (!bound) {
+      job.requests.release(made);
+      status =
+          fail(job, bound.error().status.code(), fmt::format("{}: {}", caller, bound.error().text));
+      return;
+    }
+    made->job = &job;
+    if (notify != nullptr) made->notify = *notify;
+    made->persistent = true;
+    made->bound = *bound;
+    made->team = &team;
+    made->state.store(esp_request::kInactive, std::memory_order_relaxed);
+    ++job.resting_requests;
+    list_open(*made);
+    *request = made;
+  });
+  return status;
+}
+
+// Whether it may be started now.
+esp_status check_start(const char* caller, const esp_request& request) {
+  esp_job& job = *request.job;
+  if (!request.persistent) return bad_argument(job, caller, "the request is not persistent");
+  if (request.bound == nullptr) return bad_argument(job, caller, "its team has been freed");
+  if (!request.is_open()) return ESP_OK;
+  return fail(job, ESP_ERR_STATE,
+              fmt::format("{}: the round before has not been completed by a test or wait", caller));
+}
+
+esp_status start_round(const char* caller, esp_request& request) {
+  const esp_status status = check_start(caller, request);
+  if (status != ESP_OK) return status;
+  esp_job& job = *request.job;
+  Team& team = request.team->team;
+  if (team.failed()) return fail_team(*request.team, team.fault);
+  --job.resting_requests;
+  request.state.store(esp_request::kUnderWay, std::memory_order_relaxed);
+  const Engine::Started started =
+      job.engine->start(*request.bound, Finish{finish_request, &request});
+  if (request.bound->channel == 0) job.short_path->announce(team);
+  conclude(request, started);
+  return ESP_OK;
+}
+
+}  // namespace
+
+void unbind(esp_request& request) noexcept {
+  if (request.bound == nullptr) return;
+  request.job->engine->give_back(*request.bound);
+  request.bound = nullptr;
+  request.team = nullptr;
+}
+
+void unbind_all(esp_team& team) noexcept {
+  for (esp_request* r = team.job->open_requests; r != nullptr; r = r->open_next) {
+    if (r->team == &team) unbind(*r);
+  }
+}
+
+esp_status init_request(esp_team& team, const Call& call, const esp_notify* notify,
+                        esp_request** request) {
+  return make_persistent(team, caller_of(call), notify, request,
+                         [&] { return team.job->engine->bind(team.team, call); });
+}
+
+esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
+                        const esp_notify* notify, esp_request** request) {
+  return make_persistent(team, caller, notify, request,
+                         [&] { return team.job->engine->bind_flow(team.team, flow); });
+}
+
+esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
+                     const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
+  call.purpose = Purpose::kPersistent;
+  const esp_status status = check_call(*team, call, options);
+  return status == ESP_OK ? init_request(*team, call, notify, request) : status;
+}
+
+}  // namespace espalier::api
+
+extern "C" {
+
+esp_status esp_request_start(esp_request* request) {
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  esp_status status = ESP_OK;
+  const char* caller = __func__;
+  api::on_owner(*request->job, [&] { status = api::start_round(caller, *request); });
+  return status;
+}
+
+esp_status esp_request_start_all(esp_request** requests, size_t count) {
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  const char* caller = __func__;
+  esp_status status = ESP_OK;
+  for (size_t i = 0; i < count && status == ESP_OK; ++i) {
+    if (requests[i] == nullptr) return ESP_ERR_ARGUMENT;
+    api::on_owner(*requests[i]->job, [&] { status = api::check_start(caller, *requests[i]); });
+  }
+  for (size_t i = 0; i < count && status == ESP_OK; ++i) {
+    api::on_owner(*requests[i]->job, [&] { status = api::start_round(caller, *requests[i]); });
+  }
+  return status;
+}
+
+esp_status esp_request_free(esp_request** request) {
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  if (*request == nullptr) return ESP_OK;
+  esp_job& job = *(*request)->job;
+  if (!(*request)->persistent) return api::bad_argument(job, __func__, "it is not persistent");
+  esp_status status = ESP_OK;
+  api::on_owner(job, [&] {
+    if ((*request)->is_open()) {
+      status = api::fail(job, ESP_ERR_STATE, "esp_request_free: its round is under way");
+      return;
+    }
+    api::release_request(job, **request);
+    *request = nullptr;
+  });
+  return status;
+}
+
+}  // extern "C"
