@@ -43,5 +43,6 @@ void mismatch(const Context& context);          // ranks that disagree
 void unsent(const Context& context);            // one sends nothing of what another expects
 void cpp(const Context& context);               // the C++ layer
 void cpp_gathers(const Context& context);       // likewise, of gathers
+void cpp_persistent(const Context& context);    // likewise, of requests that stay
 
 }  // namespace test

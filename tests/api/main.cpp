@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
       {"operators", test::operators},
       {"nonblocking", test::nonblocking},
       {"persistent", test::persistent},
+      {"cpp_persistent", test::cpp_persistent},
       {"teams", test::teams},
       {"flows", test::flows},
       {"regions", test::regions},

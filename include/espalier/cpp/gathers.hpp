@@ -150,23 +150,21 @@ class Gathers : public detail::GatherCalls {
     requires SameElement<In, Out>
   Result<Request> scan_start(In&& input, Out&& output, Op op,
                              const CollOptions& options = {}) const {
-    return request(
-        prefix_call(esp_scan_start, differ(input, output), data(input), output, op, options));
+    return request(prefix_call(false, differ(input, output), data(input), output, op, options));
   }
   template <Writable R>
   Result<Request> scan_in_place_start(R&& buffer, Op op, const CollOptions& options = {}) const {
-    return request(prefix_call(esp_scan_start, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return request(prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
   Result<Request> exscan_start(In&& input, Out&& output, Op op,
                                const CollOptions& options = {}) const {
-    return request(
-        prefix_call(esp_exscan_start, differ(input, output), data(input), output, op, options));
+    return request(prefix_call(true, differ(input, output), data(input), output, op, options));
   }
   template <Writable R>
   Result<Request> exscan_in_place_start(R&& buffer, Op op, const CollOptions& options = {}) const {
-    return request(prefix_call(esp_exscan_start, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return request(prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
   }
 
   // ---- non-blocking, reporting through a callback or counter ----
@@ -225,26 +223,25 @@ class Gathers : public detail::GatherCalls {
     requires SameElement<In, Out>
   Status scan_start(In&& input, Out&& output, Op op, Notify notify,
                     const CollOptions& options = {}) const noexcept {
-    return started(notify, prefix_call(esp_scan_start, differ(input, output), data(input), output,
-                                       op, options));
+    return started(notify,
+                   prefix_call(false, differ(input, output), data(input), output, op, options));
   }
   template <Writable R>
   Status scan_in_place_start(R&& buffer, Op op, Notify notify,
                              const CollOptions& options = {}) const noexcept {
-    return started(notify, prefix_call(esp_scan_start, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return started(notify, prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
   Status exscan_start(In&& input, Out&& output, Op op, Notify notify,
                       const CollOptions& options = {}) const noexcept {
-    return started(notify, prefix_call(esp_exscan_start, differ(input, output), data(input), output,
-                                       op, options));
+    return started(notify,
+                   prefix_call(true, differ(input, output), data(input), output, op, options));
   }
   template <Writable R>
   Status exscan_in_place_start(R&& buffer, Op op, Notify notify,
                                const CollOptions& options = {}) const noexcept {
-    return started(notify,
-                   prefix_call(esp_exscan_start, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return started(notify, prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
   }
 };
 

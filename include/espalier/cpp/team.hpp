@@ -1,12 +1,14 @@
 // TeamRef and Team: collectives and point-to-point flows between a team's members.
 //
 // The collectives are inherited: barrier, bcast, reduce and allreduce from collectives.hpp,
-// allgather(v), alltoall(v), scan and exscan from gathers.hpp.
+// allgather(v), alltoall(v), scan and exscan from gathers.hpp, the persistent forms of all from
+// persistent.hpp.
 //
 // TeamRef borrows (copy it, pass it by value); Team owns, and frees the team when it goes, which
 // needs all its operations to have completed. Every function has the contract of its namesake in
 // espalier.h. Blocking forms return when this rank's part is complete. The *_start forms return at
-// once; the buffers belong to the library until completion. A range whose length disagrees with its
+// once; the buffers belong to the library until completion. The *_init forms make requests that are
+// started again and again. A range whose length disagrees with its
 // partner's gives ESP_ERR_ARGUMENT and starts nothing. path: short
 #ifndef ESPALIER_CPP_TEAM_HPP
 #define ESPALIER_CPP_TEAM_HPP
@@ -16,6 +18,7 @@
 
 #include "espalier/cpp/gathers.hpp"
 #include "espalier/cpp/notify.hpp"
+#include "espalier/cpp/persistent.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/type.hpp"
@@ -35,9 +38,9 @@ struct SplitOptions {
 
 class Team;
 
-class TeamRef : public Gathers {
+class TeamRef : public PersistentForms {
  public:
-  explicit TeamRef(esp_team* team) noexcept : Gathers(team) {}
+  explicit TeamRef(esp_team* team) noexcept : PersistentForms(team) {}
 
   // False for what split() and include() give those who are in no team: only `get` may be called.
   explicit operator bool() const noexcept { return team_ != nullptr; }
@@ -79,20 +82,29 @@ class TeamRef : public Gathers {
   Status recv_start(R&& buffer, Peer from, Notify notify) const noexcept {
     return started(notify, recv_call(buffer, from));
   }
+  template <ReadableLater R>
+  Result<PersistentRequest> send_init(R&& buffer, Peer to) const {
+    return persistent(send_call(buffer, to));
+  }
+  template <Writable R>
+  Result<PersistentRequest> recv_init(R&& buffer, Peer from) const {
+    return persistent(recv_call(buffer, from));
+  }
 
  private:
   auto send_call(const auto& buffer, Peer to) const noexcept {
-    return detail::Call{nullptr, [this, &buffer, to](const esp_notify* notify, esp_request** out) {
-                          return esp_send_start(team_, data(buffer), bytes_of(buffer), to.rank,
-                                                to.channel, notify, out);
-                        }};
+    return detail::Call{
+        nullptr, [this, &buffer, to](bool stays, const esp_notify* notify, esp_request** out) {
+          return (stays ? esp_send_init : esp_send_start)(team_, data(buffer), bytes_of(buffer),
+                                                          to.rank, to.channel, notify, out);
+        }};
   }
   auto recv_call(auto& buffer, Peer from) const noexcept {
-    return detail::Call{nullptr,
-                        [this, &buffer, from](const esp_notify* notify, esp_request** out) {
-                          return esp_recv_start(team_, data(buffer), bytes_of(buffer), from.rank,
-                                                from.channel, notify, out);
-                        }};
+    return detail::Call{
+        nullptr, [this, &buffer, from](bool stays, const esp_notify* notify, esp_request** out) {
+          return (stays ? esp_recv_init : esp_recv_start)(team_, data(buffer), bytes_of(buffer),
+                                                          from.rank, from.channel, notify, out);
+        }};
   }
 };
 

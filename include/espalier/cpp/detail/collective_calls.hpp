@@ -24,32 +24,35 @@ class CollectiveCalls : public TeamHandle {
   }
 
   auto barrier_call(const CollOptions& options) const noexcept {
-    return Call{nullptr, [this, c = options.to_c()](const esp_notify* notify, esp_request** out) {
-                  return esp_barrier_start(team_, &c, notify, out);
+    return Call{nullptr, [this, c = options.to_c()](bool stays, const esp_notify* notify,
+                                                    esp_request** out) {
+                  return (stays ? esp_barrier_init : esp_barrier_start)(team_, &c, notify, out);
                 }};
   }
   auto bcast_call(auto& buffer, int root, const CollOptions& options) const noexcept {
-    return Call{nullptr, [this, &buffer, root, c = options.to_c()](const esp_notify* notify,
-                                                                   esp_request** out) {
-                  return esp_bcast_start(team_, data(buffer), size_of(buffer),
-                                         type_in<decltype(buffer)>, root, &c, notify, out);
+    return Call{nullptr, [this, &buffer, root, c = options.to_c()](
+                             bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_bcast_init : esp_bcast_start)(
+                      team_, data(buffer), size_of(buffer), type_in<decltype(buffer)>, root, &c,
+                      notify, out);
                 }};
   }
   auto reduce_call(const char* wrong, const void* input, auto& output, std::size_t count, Op op,
                    int root, const CollOptions& options) const noexcept {
     return Call{wrong, [this, input, &output, count, op, root, c = options.to_c()](
-                           const esp_notify* notify, esp_request** out) {
-                  return esp_reduce_start(team_, input, data(output), count,
-                                          type_in<decltype(output)>, op.value, root, &c, notify,
-                                          out);
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_reduce_init : esp_reduce_start)(
+                      team_, input, data(output), count, type_in<decltype(output)>, op.value, root,
+                      &c, notify, out);
                 }};
   }
   auto allreduce_call(const char* wrong, const void* input, auto& output, Op op,
                       const CollOptions& options) const noexcept {
-    return Call{wrong, [this, input, &output, op, c = options.to_c()](const esp_notify* notify,
-                                                                      esp_request** out) {
-                  return esp_allreduce_start(team_, input, data(output), size_of(output),
-                                             type_in<decltype(output)>, op.value, &c, notify, out);
+    return Call{wrong, [this, input, &output, op, c = options.to_c()](
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_allreduce_init : esp_allreduce_start)(
+                      team_, input, data(output), size_of(output), type_in<decltype(output)>,
+                      op.value, &c, notify, out);
                 }};
   }
 };

@@ -51,43 +51,47 @@ class GatherCalls : public Collectives {
 
   auto allgather_call(const char* wrong, const void* input, auto& output, std::size_t count,
                       const CollOptions& options) const noexcept {
-    return Call{wrong, [this, input, &output, count, c = options.to_c()](const esp_notify* notify,
-                                                                         esp_request** out) {
-                  return esp_allgather_start(team_, input, data(output), count,
-                                             type_in<decltype(output)>, &c, notify, out);
+    return Call{wrong, [this, input, &output, count, c = options.to_c()](
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_allgather_init : esp_allgather_start)(
+                      team_, input, data(output), count, type_in<decltype(output)>, &c, notify,
+                      out);
                 }};
   }
   auto allgatherv_call(const char* wrong, const void* input, auto& output, const Blocks& blocks,
                        const CollOptions& options) const noexcept {
-    return Call{wrong, [this, input, &output, &blocks, c = options.to_c()](const esp_notify* notify,
-                                                                           esp_request** out) {
-                  return esp_allgatherv_start(team_, input, data(output), blocks.counts(),
-                                              blocks.displs(), type_in<decltype(output)>, &c,
-                                              notify, out);
+    return Call{wrong, [this, input, &output, &blocks, c = options.to_c()](
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_allgatherv_init : esp_allgatherv_start)(
+                      team_, input, data(output), blocks.counts(), blocks.displs(),
+                      type_in<decltype(output)>, &c, notify, out);
                 }};
   }
   auto alltoall_call(const char* wrong, const void* input, auto& output,
                      const CollOptions& options) const noexcept {
-    return Call{wrong, [this, input, &output, c = options.to_c()](const esp_notify* notify,
-                                                                  esp_request** out) {
-                  return esp_alltoall_start(team_, input, data(output), share_of(output),
-                                            type_in<decltype(output)>, &c, notify, out);
+    return Call{wrong, [this, input, &output, c = options.to_c()](
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_alltoall_init : esp_alltoall_start)(
+                      team_, input, data(output), share_of(output), type_in<decltype(output)>, &c,
+                      notify, out);
                 }};
   }
   auto alltoallv_call(const char* wrong, const void* input, const Blocks& sent, auto& output,
                       const Blocks& received, const CollOptions& options) const noexcept {
     return Call{wrong, [this, input, &sent, &output, &received, c = options.to_c()](
-                           const esp_notify* notify, esp_request** out) {
-                  return esp_alltoallv_start(team_, input, sent.counts(), sent.displs(),
-                                             data(output), received.counts(), received.displs(),
-                                             type_in<decltype(output)>, &c, notify, out);
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  return (stays ? esp_alltoallv_init : esp_alltoallv_start)(
+                      team_, input, sent.counts(), sent.displs(), data(output), received.counts(),
+                      received.displs(), type_in<decltype(output)>, &c, notify, out);
                 }};
   }
-  // `begin`: esp_scan_start or esp_exscan_start.
-  auto prefix_call(auto* begin, const char* wrong, const void* input, auto& output, Op op,
+  // `exclusive`: exscan.
+  auto prefix_call(bool exclusive, const char* wrong, const void* input, auto& output, Op op,
                    const CollOptions& options) const noexcept {
-    return Call{wrong, [this, begin, input, &output, op, c = options.to_c()](
-                           const esp_notify* notify, esp_request** out) {
+    return Call{wrong, [this, exclusive, input, &output, op, c = options.to_c()](
+                           bool stays, const esp_notify* notify, esp_request** out) {
+                  auto* begin = exclusive ? (stays ? esp_exscan_init : esp_exscan_start)
+                                          : (stays ? esp_scan_init : esp_scan_start);
                   return begin(team_, input, data(output), size_of(output),
                                type_in<decltype(output)>, op.value, &c, notify, out);
                 }};

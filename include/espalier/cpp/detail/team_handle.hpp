@@ -8,14 +8,15 @@
 
 #include "espalier/cpp/detail/start.hpp"
 #include "espalier/cpp/notify.hpp"
+#include "espalier/cpp/persistent_request.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/type.hpp"
 
 namespace esp::detail {
 
-// A C call that starts something, short of how it reports. `wrong`: why its ranges do not fit
-// together, or nullptr.
+// A C call that starts something, or (`stays`) makes a persistent request for it, short of how it
+// reports. `wrong`: why its ranges do not fit together, or nullptr.
 template <typename F>
 struct Call {
   const char* wrong;
@@ -51,12 +52,24 @@ class TeamHandle {
   template <typename F>
   Result<Request> request(const Call<F>& call) const {
     if (call.wrong != nullptr) return Result<Request>(refuse(call.wrong));
-    return detail::request(team_, call.begin);
+    return detail::request(team_, [&](const esp_notify* notify, esp_request** out) {
+      return call.begin(false, notify, out);
+    });
   }
   template <typename F>
   Status started(Notify& notify, const Call<F>& call) const noexcept {
     if (call.wrong != nullptr) return refuse(call.wrong);
-    return detail::started(team_, notify, call.begin);
+    return detail::started(team_, notify, [&](const esp_notify* told, esp_request** out) {
+      return call.begin(false, told, out);
+    });
+  }
+  template <typename F>
+  Result<PersistentRequest> persistent(const Call<F>& call) const {
+    if (call.wrong != nullptr) return Result<PersistentRequest>(refuse(call.wrong));
+    esp_request* handle = nullptr;
+    const esp_status status = call.begin(true, nullptr, &handle);
+    if (status != ESP_OK) return Result<PersistentRequest>(explain(status));
+    return Result<PersistentRequest>(PersistentRequest(handle, team_));
   }
 
   esp_team* team_;
