@@ -71,7 +71,12 @@ Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* c
     return NULL;
   }
   Request* request = request_create(call->function, call->comm, call->user_op, arrays);
-  if (request == NULL) *code = raise_error(call->function, call->comm, MPI_ERR_NO_MEM, "no memory");
+  if (request == NULL) {
+    *code = raise_error(call->function, call->comm, MPI_ERR_NO_MEM, "no memory");
+    return NULL;
+  }
+  request->persistent = call->persistent;
+  if (request->persistent) request->progress = kInactive;
   return request;
 }
 

@@ -19,6 +19,7 @@ typedef struct Call {
   esp_type type;
   esp_op op;
   Op* user_op; /* NULL for predefined operators */
+  int persistent;
 } Call;
 
 int call_comm(Call* call, MPI_Comm handle);
@@ -38,5 +39,30 @@ int call_buffers(Call* call, const void* sendbuf, void* recvbuf, int receives);
 Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* code);
 /* Gives the request to the program, or ends it when the library did not start the operation. */
 int call_end(const Call* call, Request* request, esp_status status, MPI_Request* handle);
+
+/* MPI_I... and MPI_..._init of one collective: PREPARE fills `call` from the parameters, and the
+ * rest are the arguments of esp_NAME_start before the options. */
+#define CALL_AFTER(...) __VA_ARGS__,
+#define CALL_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)              \
+  int FUNCTION PARAMETERS {                                                     \
+    Call call = {.function = __func__, .persistent = FORM};                     \
+    int code = PREPARE;                                                         \
+    if (code != MPI_SUCCESS) return code;                                       \
+    Request* request = call_begin(&call, 0, handle, &code);                     \
+    if (request == NULL) return code;                                           \
+    const esp_status status = BEGIN(__VA_ARGS__, NULL, NULL, &request->handle); \
+    return call_end(&call, request, status, handle);                            \
+  }
+#define CALL_FORMS(STARTED, PERSISTENT, NAME, PARAMETERS, ...)                            \
+  CALL_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, \
+            __VA_ARGS__)                                                                  \
+  CALL_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),      \
+            persistent(info), esp_##NAME##_init, __VA_ARGS__)
+
+/* The library has no use for hints. */
+static inline int persistent(MPI_Info info) {
+  (void)info;
+  return 1;
+}
 
 #endif /* ESPALIER_MPI_CALL_H */

@@ -20,16 +20,6 @@ int MPI_Barrier(MPI_Comm comm) {
   return raise_status(__func__, call.comm, esp_barrier(call.comm->team));
 }
 
-int MPI_Ibarrier(MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = call_comm(&call, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status = esp_barrier_start(call.comm->team, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
-
 int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   Call call = {.function = __func__};
   const int code = prepare_bcast(&call, buffer, count, datatype, root, comm);
@@ -38,14 +28,10 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm
                       esp_bcast(call.comm->team, call.output, call.count, call.type, root));
 }
 
-int MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
-               MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare_bcast(&call, buffer, count, datatype, root, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status = esp_bcast_start(call.comm->team, call.output, call.count, call.type,
-                                            root, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+CALL_FORMS(MPI_Ibarrier, MPI_Barrier_init, barrier, (MPI_Comm comm), call_comm(&call, comm),
+           call.comm->team)
+
+CALL_FORMS(MPI_Ibcast, MPI_Bcast_init, bcast,
+           (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm),
+           prepare_bcast(&call, buffer, count, datatype, root, comm), call.comm->team, call.output,
+           call.count, call.type, root)

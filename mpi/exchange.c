@@ -37,27 +37,14 @@ int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
       esp_alltoall(call.comm->team, call.input, call.output, call.count, call.type));
 }
 
-int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status =
-      esp_allgather_start(call.comm->team, call.input, call.output, call.count, call.type, NULL,
-                          NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+#define PARAMETERS_OF_BLOCKS                                                                \
+  (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, \
+   MPI_Datatype recvtype, MPI_Comm comm)
 
-int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status = esp_alltoall_start(call.comm->team, call.input, call.output, call.count,
-                                               call.type, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+CALL_FORMS(MPI_Iallgather, MPI_Allgather_init, allgather, PARAMETERS_OF_BLOCKS,
+           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           call.comm->team, call.input, call.output, call.count, call.type)
+
+CALL_FORMS(MPI_Ialltoall, MPI_Alltoall_init, alltoall, PARAMETERS_OF_BLOCKS,
+           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           call.comm->team, call.input, call.output, call.count, call.type)

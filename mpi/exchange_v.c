@@ -174,36 +174,74 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
 
 /* ---- non-blocking ---- */
 
+typedef esp_status Allgatherv(esp_team*, const void*, void*, const size_t*, const size_t*, esp_type,
+                              const esp_coll_options*, const esp_notify*, esp_request**);
+typedef esp_status Alltoallv(esp_team*, const void*, const size_t*, const size_t*, void*,
+                             const size_t*, const size_t*, esp_type, const esp_coll_options*,
+                             const esp_notify*, esp_request**);
+
+static Request* begin(VCall* v, Arrays* arrays, MPI_Request* handle, int* code) {
+  Request* request = call_begin(&v->call, comm_arrays_entries(v->call.comm), handle, code);
+  if (request != NULL) *arrays = lay_out(v, request->arrays);
+  return request;
+}
+
+static int begin_allgatherv(VCall* v, Allgatherv* start, MPI_Request* handle) {
+  const Call* call = &v->call;
+  Arrays a;
+  int code = MPI_SUCCESS;
+  Request* request = begin(v, &a, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status = start(call->comm->team, call->input, call->output, a.out_counts,
+                                  a.out_displs, ESP_BYTE, NULL, NULL, &request->handle);
+  return call_end(call, request, status, handle);
+}
+
+static int begin_alltoallv(VCall* v, Alltoallv* start, MPI_Request* handle) {
+  const Call* call = &v->call;
+  Arrays a;
+  int code = MPI_SUCCESS;
+  Request* request = begin(v, &a, handle, &code);
+  if (request == NULL) return code;
+  const esp_status status =
+      start(call->comm->team, call->input, a.in_counts, a.in_displs, call->output, a.out_counts,
+            a.out_displs, ESP_BYTE, NULL, NULL, &request->handle);
+  return call_end(call, request, status, handle);
+}
+
 int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                     MPI_Comm comm, MPI_Request* handle) {
   VCall v = {.call.function = __func__};
-  int code = prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  const Call* call = &v.call;
-  Request* request = call_begin(call, comm_arrays_entries(call->comm), handle, &code);
-  if (request == NULL) return code;
-  const Arrays a = lay_out(&v, request->arrays);
-  const esp_status status =
-      esp_allgatherv_start(call->comm->team, call->input, call->output, a.out_counts, a.out_displs,
-                           ESP_BYTE, NULL, NULL, &request->handle);
-  return call_end(call, request, status, handle);
+  const int code = prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm);
+  return code == MPI_SUCCESS ? begin_allgatherv(&v, esp_allgatherv_start, handle) : code;
+}
+
+int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                        const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                        MPI_Comm comm, MPI_Info info, MPI_Request* handle) {
+  VCall v = {.call.function = __func__, .call.persistent = persistent(info)};
+  const int code = prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm);
+  return code == MPI_SUCCESS ? begin_allgatherv(&v, esp_allgatherv_init, handle) : code;
 }
 
 int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* handle) {
   VCall v = {.call.function = __func__};
-  int code = prepare_alltoallv(&v, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                               rdispls, recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  const Call* call = &v.call;
-  Request* request = call_begin(call, comm_arrays_entries(call->comm), handle, &code);
-  if (request == NULL) return code;
-  const Arrays a = lay_out(&v, request->arrays);
-  const esp_status status =
-      esp_alltoallv_start(call->comm->team, call->input, a.in_counts, a.in_displs, call->output,
-                          a.out_counts, a.out_displs, ESP_BYTE, NULL, NULL, &request->handle);
-  return call_end(call, request, status, handle);
+  const int code = prepare_alltoallv(&v, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm);
+  return code == MPI_SUCCESS ? begin_alltoallv(&v, esp_alltoallv_start, handle) : code;
+}
+
+int MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                       MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request* handle) {
+  VCall v = {.call.function = __func__, .call.persistent = persistent(info)};
+  const int code = prepare_alltoallv(&v, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm);
+  return code == MPI_SUCCESS ? begin_alltoallv(&v, esp_alltoallv_init, handle) : code;
 }

@@ -37,8 +37,13 @@ struct MPI_ABI_Errhandler {
   atomic_int references;
 };
 
+/* Once the library has reported the end, that is in `outcome`. */
+typedef enum Progress { kUnderWay, kEnded, kInactive } Progress;
+
 struct MPI_ABI_Request {
-  esp_request* handle; /* NULL once the library has reported the end, which is then in `outcome` */
+  esp_request* handle;
+  Progress progress;
+  int persistent;
   esp_status outcome;
   Comm* comm;
   Op* op;               /* NULL: none or predefined */
@@ -106,7 +111,7 @@ void op_release(Op* op);
 
 /* ---- request.c ---- */
 
-/* With so many entries in `arrays`. NULL when there is no memory. Retains both. */
+/* With so many entries in `arrays`; under way. NULL when there is no memory. Retains both. */
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays);
 void request_destroy(Request* request);
 

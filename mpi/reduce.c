@@ -80,52 +80,23 @@ int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datat
 
 /* ---- non-blocking ---- */
 
-int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                int root, MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status =
-      esp_reduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
-                       root, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+CALL_FORMS(MPI_Ireduce, MPI_Reduce_init, reduce,
+           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+            int root, MPI_Comm comm),
+           prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm),
+           call.comm->team, call.input, call.output, call.count, call.type, call.op, root)
 
-int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                   MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status =
-      esp_allreduce_start(call.comm->team, call.input, call.output, call.count, call.type, call.op,
-                          NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+#define PARAMETERS_FOR_ALL \
+  (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 
-int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-              MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status = esp_scan_start(call.comm->team, call.input, call.output, call.count,
-                                           call.type, call.op, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+CALL_FORMS(MPI_Iallreduce, MPI_Allreduce_init, allreduce, PARAMETERS_FOR_ALL,
+           prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
+           call.input, call.output, call.count, call.type, call.op)
 
-int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                MPI_Comm comm, MPI_Request* handle) {
-  Call call = {.function = __func__};
-  int code = prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(&call, 0, handle, &code);
-  if (request == NULL) return code;
-  const esp_status status = esp_exscan_start(call.comm->team, call.input, call.output, call.count,
-                                             call.type, call.op, NULL, NULL, &request->handle);
-  return call_end(&call, request, status, handle);
-}
+CALL_FORMS(MPI_Iscan, MPI_Scan_init, scan, PARAMETERS_FOR_ALL,
+           prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
+           call.input, call.output, call.count, call.type, call.op)
+
+CALL_FORMS(MPI_Iexscan, MPI_Exscan_init, exscan, PARAMETERS_FOR_ALL,
+           prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
+           call.input, call.output, call.count, call.type, call.op)

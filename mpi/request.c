@@ -25,6 +25,11 @@ static int is_null(MPI_Request request) {
   return request == NULL || request == MPI_REQUEST_NULL;
 }
 
+/* Null, or persistent without a round: nothing to wait for. */
+static int is_idle(MPI_Request request) {
+  return is_null(request) || request->progress == kInactive;
+}
+
 /* MPI_ERROR is left alone: only the functions on many requests set it. */
 static void set_empty(MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
@@ -38,9 +43,14 @@ static void set_error(MPI_Status* statuses, int index, int code) {
   statuses[index].MPI_ERROR = code;
 }
 
-/* Takes a completed request out of the program's hands and reports how it ended. */
+/* Takes a completed request, unless it is persistent, out of the program's hands and reports how it
+ * ended. */
 static int finish(MPI_Request* handle) {
   Request* request = *handle;
+  request->progress = kInactive;
+  if (request->persistent) {
+    return raise_status(request->function, request->comm, request->outcome);
+  }
   *handle = MPI_REQUEST_NULL;
   const int code = raise_status(request->function, request->comm, request->outcome);
   request_destroy(request);
@@ -48,24 +58,30 @@ static int finish(MPI_Request* handle) {
 }
 
 static int wait_for(MPI_Request* handle) {
-  if (is_null(*handle)) return MPI_SUCCESS;
+  if (is_idle(*handle)) return MPI_SUCCESS;
   Request* request = *handle;
-  if (request->handle != NULL) request->outcome = esp_request_wait(&request->handle);
+  if (request->progress == kUnderWay) request->outcome = esp_request_wait(&request->handle);
   return finish(handle);
 }
 
 /* Asks the library and keeps its answer; does not take the request from the program. */
 static int is_done(Request* request) {
-  if (request->handle == NULL) return 1;
+  if (request->progress == kEnded) return 1;
   int done = 0;
   const esp_status status = esp_request_test(&request->handle, &done);
-  if (done) request->outcome = status;
-  return done;
+  if (!done) return 0;
+  request->outcome = status;
+  request->progress = kEnded;
+  return 1;
 }
 
 static int test_for(MPI_Request* handle, int* done) {
-  *done = is_null(*handle) || is_done(*handle);
-  return is_null(*handle) || !*done ? MPI_SUCCESS : finish(handle);
+  if (is_idle(*handle)) {
+    *done = 1;
+    return MPI_SUCCESS;
+  }
+  *done = is_done(*handle);
+  return *done ? finish(handle) : MPI_SUCCESS;
 }
 
 static int check_array(const char* function, int count, const MPI_Request* requests,
@@ -115,7 +131,7 @@ int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuse
   if (code != MPI_SUCCESS) return code;
   *flag = 1;
   for (int i = 0; i < count; ++i) {
-    if (!is_null(requests[i]) && !is_done(requests[i])) *flag = 0;
+    if (!is_idle(requests[i]) && !is_done(requests[i])) *flag = 0;
   }
   return *flag ? wait_all(count, requests, statuses) : MPI_SUCCESS;
 }
@@ -127,14 +143,15 @@ static int wait_any(const char* function, int count, MPI_Request requests[], int
   if (handles == NULL) return raise_error(function, NULL, MPI_ERR_NO_MEM, "no memory");
   int found = -1;
   for (int i = 0; i < count; ++i) {
-    handles[i] = is_null(requests[i]) ? NULL : requests[i]->handle;
-    if (!is_null(requests[i]) && handles[i] == NULL) found = i; /* ended in an MPI_Testall */
+    handles[i] = is_idle(requests[i]) ? NULL : requests[i]->handle;
+    if (!is_idle(requests[i]) && requests[i]->progress == kEnded) found = i; /* in MPI_Testall */
   }
   if (found < 0) {
     const esp_status outcome = esp_request_wait_any(handles, (size_t)count, &found);
     if (found >= 0) {
-      requests[found]->handle = NULL;
+      requests[found]->handle = handles[found];
       requests[found]->outcome = outcome;
+      requests[found]->progress = kEnded;
     }
   }
   free(handles);
@@ -158,7 +175,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
   *flag = 1;
   set_empty(status);
   for (int i = 0; i < count; ++i) {
-    if (is_null(requests[i])) continue;
+    if (is_idle(requests[i])) continue;
     const int result = test_for(&requests[i], flag);
     if (*flag) {
       *index = i;
@@ -168,13 +185,13 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
   return MPI_SUCCESS;
 }
 
-/* Those that have ended, of which the caller knows that there is one, or that all are null. */
+/* Those that have ended, of which the caller knows that there is one, or that all are idle. */
 static int take_some(int count, MPI_Request requests[], int* outcount, int indices[],
                      MPI_Status statuses[]) {
   int result = MPI_SUCCESS, open = 0;
   *outcount = 0;
   for (int i = 0; i < count; ++i) {
-    if (is_null(requests[i])) continue;
+    if (is_idle(requests[i])) continue;
     ++open;
     if (!is_done(requests[i])) continue;
     const int one = finish(&requests[i]);
@@ -200,4 +217,47 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
                  MPI_Status statuses[]) {
   const int code = check_array(__func__, incount, requests, outcount);
   return code == MPI_SUCCESS ? take_some(incount, requests, outcount, indices, statuses) : code;
+}
+
+/* ---- persistent requests ---- */
+
+static int check_start(const char* function, MPI_Request request) {
+  if (is_null(request) || !request->persistent || request->progress != kInactive) {
+    return raise_error(function, is_null(request) ? NULL : request->comm, MPI_ERR_REQUEST,
+                       "not an inactive persistent request");
+  }
+  return MPI_SUCCESS;
+}
+
+static int start(const char* function, Request* request) {
+  const esp_status status = esp_request_start(request->handle);
+  if (status != ESP_OK) return raise_status(function, request->comm, status);
+  request->progress = kUnderWay;
+  return MPI_SUCCESS;
+}
+
+int MPI_Start(MPI_Request* request) {
+  int code = check_array(__func__, 1, request, "");
+  if (code == MPI_SUCCESS) code = check_start(__func__, *request);
+  return code == MPI_SUCCESS ? start(__func__, *request) : code;
+}
+
+int MPI_Startall(int count, MPI_Request requests[]) {
+  int code = check_array(__func__, count, requests, "");
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
+    code = check_start(__func__, requests[i]);
+  }
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(__func__, requests[i]);
+  return code;
+}
+
+/* Of collectives, active requests are not to be freed. */
+int MPI_Request_free(MPI_Request* handle) {
+  int code = check_array(__func__, 1, handle, "");
+  if (code == MPI_SUCCESS) code = check_start(__func__, *handle);
+  if (code != MPI_SUCCESS) return code;
+  (void)esp_request_free(&(*handle)->handle);
+  request_destroy(*handle);
+  *handle = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
 }

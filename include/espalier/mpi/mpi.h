@@ -2,8 +2,9 @@
  *
  * A subset of MPI 3.1: initialisation, communicators, collectives in their blocking and
  * non-blocking forms (barrier, broadcast, reduce, allreduce, scan, exscan, and allgather and
- * alltoall with equal and with unequal blocks), completion, operators and error handlers.
- * Everything that is declared here behaves as the standard says; what is missing does not link.
+ * alltoall with equal and with unequal blocks), completion, operators and error handlers; of MPI
+ * 4.0, persistent collectives. Everything that is declared here behaves as the standard says; what
+ * is missing does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -39,6 +40,9 @@ typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
 #define MPI_ERRORS_ABORT ((MPI_Errhandler)0x142) /* here like MPI_ERRORS_ARE_FATAL */
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
+
+typedef struct MPI_ABI_Info* MPI_Info;
+#define MPI_INFO_NULL ((MPI_Info)0x130) /* there are no others here */
 
 typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)
@@ -250,6 +254,42 @@ ESP_MPI_API int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], cons
                                MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                                const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                                MPI_Request* request);
+
+/* ---- persistent collectives ---- */
+
+ESP_MPI_API int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root,
+                               MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count,
+                                MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                                MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count,
+                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                   MPI_Request* request);
+ESP_MPI_API int MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                              MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count,
+                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                MPI_Request* request);
+ESP_MPI_API int MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                   void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                   MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                    void* recvbuf, const int recvcounts[], const int displs[],
+                                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                    MPI_Request* request);
+ESP_MPI_API int MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                  void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                  MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                                   const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                                   MPI_Info info, MPI_Request* request);
+
+ESP_MPI_API int MPI_Start(MPI_Request* request);
+ESP_MPI_API int MPI_Startall(int count, MPI_Request requests[]);
+/* Of inactive persistent requests; others here are collectives, which may not be freed. */
+ESP_MPI_API int MPI_Request_free(MPI_Request* request);
 
 /* ---- completion ---- */
 
