@@ -49,11 +49,11 @@ void leave_with_much_under_way(test::Meeting& meeting, int rank, esp_thread_mode
   esp_team* team = nullptr;
   CHECK_OK(esp_team_dup(world, &team), world, "");
   // The other rank takes part in none of these.
-  News news[4];
+  News news[5];
   std::int64_t counter = 2;
   std::vector<int> data(300'000);
   int received = 0;
-  esp_request* requests[2] = {};
+  esp_request *requests[2] = {}, *persistent[3] = {};
   if (rank == 0) {
     const auto told = [&](int i) { return esp_notify{record, &news[i], nullptr}; };
     const esp_notify counted{nullptr, nullptr, &counter};
@@ -75,6 +75,13 @@ void leave_with_much_under_way(test::Meeting& meeting, int rank, esp_thread_mode
     CHECK_OK(esp_recv_start(team, &received, 4, 1, 8, &counted, nullptr), team, "");
     CHECK_OK(esp_barrier_start(world, nullptr, nullptr, &requests[0]), world, "");
     CHECK_OK(esp_recv_start(world, &received, 4, 1, 9, nullptr, &requests[1]), world, "");
+    notify = told(4);
+    CHECK_OK(esp_recv_init(team, &received, 4, 1, 10, &notify, &persistent[0]), team, "");
+    CHECK_OK(esp_barrier_init(world, nullptr, nullptr, &persistent[1]), world, "");
+    CHECK_OK(esp_request_start_all(persistent, 2), world, "");
+    CHECK_OK(esp_bcast_init(team, data.data(), data.size(), ESP_INT32, 0, nullptr, nullptr,
+                            &persistent[2]),
+             team, "not started");
   }
   if (rank != 0) left.wait(false);
   CHECK_EQ(esp_job_finalize(job), ESP_OK, "rank {}", rank);
