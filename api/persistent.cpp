@@ -72,6 +72,24 @@ esp_status check_start(const char* caller, const esp_request& request) {
               fmt::format("{}: the round before has not been completed by a test or wait", caller));
 }
 
+// Of small ones the plan is not used.
+Engine::Started begin_round(esp_request& request) {
+  esp_job& job = *request.job;
+  Team& team = request.team->team;
+  Instance& bound = *request.bound;
+  const Finish finish = {finish_request, &request};
+  if (bound.channel == 0 && ShortOperations::takes(team, bound.call)) {
+    auto started = job.short_operations->start(team, bound.call, bound.entered, finish);
+    if (started) return *started;
+    // Without memory the plan would leave the others waiting on their lines.
+    job.engine->fail(team, started.error().status, started.error().text);
+    return {true, team.fault};
+  }
+  const Engine::Started started = job.engine->start(bound, finish);
+  if (bound.channel == 0) job.short_path->announce(team);
+  return started;
+}
+
 esp_status start_round(const char* caller, esp_request& request) {
   const esp_status status = check_start(caller, request);
   if (status != ESP_OK) return status;
@@ -80,10 +98,7 @@ esp_status start_round(const char* caller, esp_request& request) {
   if (team.failed()) return fail_team(*request.team, team.fault);
   --job.resting_requests;
   request.state.store(esp_request::kUnderWay, std::memory_order_relaxed);
-  const Engine::Started started =
-      job.engine->start(*request.bound, Finish{finish_request, &request});
-  if (request.bound->channel == 0) job.short_path->announce(team);
-  conclude(request, started);
+  conclude(request, begin_round(request));
   return ESP_OK;
 }
 

@@ -115,6 +115,8 @@ Outcome find_told(const esp_job& job, const std::vector<Team*>& teams) {
   const FoundMismatch told = job.leaving->mismatch();
   for (const Team* team : teams) {
     if (told.blamed == kNoRank || told.team != team->id) continue;
+    // All teams of a split have the same number.
+    if (team->member_of(told.blamed) < 0) continue;
     CallSignature mine;
     (void)team->read_call(team->rank, team->sequence, mine);
     return error(ESP_ERR_MISMATCH, explain_mismatch(*team, mine, kNoRank));

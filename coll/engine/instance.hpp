@@ -91,7 +91,7 @@ struct Instance {
   bool stalled = false;       // in the engine's stalled list
   bool ended = false;
   bool among_heads = false;  // the plan's numbers are those of nodes
-  bool persistent = false;  // stays bound after its end
+  bool persistent = false;   // stays bound after its end
   Status status;
   Finish finish;
   std::uint64_t serial = 0;  // of the start: tells uses of the same memory apart

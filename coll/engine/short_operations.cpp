@@ -126,7 +126,9 @@ bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
   return put_bytes(team, call) <= team.board.short_bytes();
 }
 
-Result<Engine::Started> ShortOperations::start(Team& team, const Call& call, const Finish& finish) {
+Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
+                                               const CallSignature& signature,
+                                               const Finish& finish) {
   const bool combines = spans_nodes(team) && traits_of(call.collective).reduces;
   ShortOperation::Scratch* scratch = combines ? scratches_.allocate() : nullptr;
   ShortOperation* op = combines && scratch == nullptr ? nullptr : operations_.allocate(team, call);
@@ -134,7 +136,7 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call, con
     if (scratch != nullptr) scratches_.release(scratch);
     return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
   }
-  team.enter(call.signature());
+  team.enter(signature);
   op->entered = ShortPath::Entered(team);
   op->scratch = scratch;
   ++counters_.short_operations;
@@ -348,6 +350,7 @@ bool ShortOperations::cross(ShortOperation& op) noexcept {
   Team& team = *op.team;
   if (!op.crossing) {
     Call among = op.call;
+    among.purpose = Purpose::kUser;  // bound for this once
     if (op.scratch != nullptr) {
       among.output = op.scratch->bytes.data();
       among.input = among.output;

@@ -64,8 +64,12 @@ class ShortOperations final : public Agent {
 
   // Is this checked call one of them? All members answer alike.
   static bool takes(const Team& team, const Call& call) noexcept;
-  // As Engine::start.
-  Result<Engine::Started> start(Team& team, const Call& call, const Finish& finish);
+  // As Engine::start. `signature`: what the others have to call.
+  Result<Engine::Started> start(Team& team, const Call& call, const CallSignature& signature,
+                                const Finish& finish);
+  Result<Engine::Started> start(Team& team, const Call& call, const Finish& finish) {
+    return start(team, call, call.signature(), finish);
+  }
   int progress() noexcept override;
   // A blocking operation on the quick way has ended, and callbacks have entered others meanwhile.
   void conclude(Team& team) noexcept { note_oldest(team); }
