@@ -215,7 +215,7 @@ esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* opti
     return bad(handle, call, ESP_ERR_ARGUMENT,
                fmt::format("root {} in a team of {}", call.root, handle.team.size()));
   }
-  if (options != nullptr) {
+  if (options != nullptr && !leaves_all(*options)) {
     if (options->struct_size < sizeof(size_t) || options->struct_size > sizeof call.options) {
       return bad(handle, call, ESP_ERR_ARGUMENT,
                  fmt::format("esp_coll_options.struct_size is {}: begin with ESP_COLL_OPTIONS_INIT",

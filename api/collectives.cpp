@@ -9,17 +9,22 @@ using espalier::ShortPath;
 namespace api = espalier::api;
 
 // The long way, kept apart so that the quick way below stays small, and the forms that start.
-ESP_LONG_FORMS(kBarrier, barrier, ());
+ESP_STARTED_FORMS(kBarrier, barrier, ());
 ESP_LONG_FORMS(kBcast, bcast, (void* buffer, size_t count, esp_type type, int root),
                call.output = buffer, call.count = count, call.type = type, call.root = root);
-ESP_LONG_FORMS(kReduce, reduce,
-               (const void* input, void* output, size_t count, esp_type type, esp_op op, int root),
-               call.input = input, call.output = output, call.count = count, call.type = type,
-               call.op = op, call.root = root);
-ESP_LONG_FORMS(kAllreduce, allreduce,
-               (const void* input, void* output, size_t count, esp_type type, esp_op op),
-               call.input = input, call.output = output, call.count = count, call.type = type,
-               call.op = op);
+static ESP_NON_BLOCKING(start_call, long_bcast_start,
+                        (void* buffer, size_t count, esp_type type, int root), kBcast,
+                        call.output = buffer, call.count = count, call.type = type,
+                        call.root = root);
+ESP_STARTED_FORMS(kReduce, reduce,
+                  (const void* input, void* output, size_t count, esp_type type, esp_op op,
+                   int root),
+                  call.input = input, call.output = output, call.count = count, call.type = type,
+                  call.op = op, call.root = root);
+ESP_STARTED_FORMS(kAllreduce, allreduce,
+                  (const void* input, void* output, size_t count, esp_type type, esp_op op),
+                  call.input = input, call.output = output, call.count = count, call.type = type,
+                  call.op = op);
 
 namespace {
 
@@ -37,16 +42,30 @@ std::uint64_t quick_bytes(const esp_team* team, size_t count, esp_type type) noe
   return ShortPath::takes(team->team, bytes) && !job.worker->in_progress() ? bytes : kLong;
 }
 
+// Of blocking calls; and of started ones that leave everything to choice.
+constexpr auto kStarted = espalier::hash_options(ESP_COLL_OPTIONS_INIT, true, false);
+
 CallSignature quick_signature(Collective collective, size_t count, esp_type type, esp_op op,
-                              int root, Purpose purpose) noexcept {
+                              int root, std::uint8_t options) noexcept {
   CallSignature signature;
   signature.collective = static_cast<std::uint8_t>(collective);
   signature.type = static_cast<std::uint8_t>(type);
   signature.op = static_cast<std::uint8_t>(op);
-  signature.options = static_cast<std::uint8_t>(purpose);
+  signature.options = options;
   signature.root = root;
   signature.count = count;
   return signature;
+}
+CallSignature quick_signature(Collective collective, size_t count, esp_type type, esp_op op,
+                              int root, Purpose purpose) noexcept {
+  return quick_signature(collective, count, type, op, root, static_cast<std::uint8_t>(purpose));
+}
+
+// Are the arguments of a broadcast in order?
+inline bool quick_bcast(const esp_team* team, const void* buffer, std::uint64_t bytes,
+                        int root) noexcept {
+  return bytes != kLong && static_cast<unsigned>(root) < static_cast<unsigned>(team->team.size()) &&
+         (buffer != nullptr || bytes == 0);
 }
 
 inline esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
@@ -106,10 +125,27 @@ esp_status esp_barrier(esp_team* team) {
   return barrier(team, Purpose::kUser);
 }
 
+// One whose line is there, or has room, is complete at once: nothing need be remembered.
+esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type, int root,
+                           const esp_coll_options* options, const esp_notify* notify,
+                           esp_request** request) {
+  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const bool plain =
+      (options == nullptr || api::leaves_all(*options)) && notify == nullptr && request != nullptr;
+  if (!plain || !quick_bcast(team, buffer, bytes, root) ||
+      !team->job->short_path->try_bcast(
+          team->team, root, buffer, bytes,
+          quick_signature(Collective::kBcast, count, type, ESP_SUM, root, kStarted))) {
+    return long_bcast_start(team, buffer, count, type, root, options, notify, request);
+  }
+  ++team->job->counters.short_operations;
+  *request = &team->job->completed;
+  return ESP_OK;
+}
+
 esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root) {
   const std::uint64_t bytes = quick_bytes(team, count, type);
-  if (bytes == kLong || static_cast<unsigned>(root) >= static_cast<unsigned>(team->team.size()) ||
-      (buffer == nullptr && bytes > 0)) {
+  if (!quick_bcast(team, buffer, bytes, root)) {
     return long_bcast(Purpose::kUser, team, buffer, count, type, root);
   }
   team->team.enter(quick_signature(Collective::kBcast, count, type, ESP_SUM, root, Purpose::kUser));

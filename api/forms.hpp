@@ -19,15 +19,19 @@
     return espalier::api::FORM(team, call, options, notify, request);                       \
   }
 
-// esp_NAME_start and esp_NAME_init; of the blocking form long_NAME, for who has a quick way.
+// Of who has a quick way: long_NAME, the blocking form, and esp_NAME_init.
 #define ESP_LONG_FORMS(COLLECTIVE, NAME, PARAMETERS, ...)                                \
   [[gnu::noinline]] static esp_status long_##NAME(espalier::Purpose purpose,             \
                                                   esp_team* team ESP_AFTER PARAMETERS) { \
     ESP_CALL(COLLECTIVE, __VA_ARGS__);                                                   \
     return espalier::api::run_call(team, call, purpose);                                 \
   }                                                                                      \
-  ESP_NON_BLOCKING(start_call, esp_##NAME##_start, PARAMETERS, COLLECTIVE, __VA_ARGS__)  \
   ESP_NON_BLOCKING(init_call, esp_##NAME##_init, PARAMETERS, COLLECTIVE, __VA_ARGS__)
+
+// These, and esp_NAME_start.
+#define ESP_STARTED_FORMS(COLLECTIVE, NAME, PARAMETERS, ...) \
+  ESP_LONG_FORMS(COLLECTIVE, NAME, PARAMETERS, __VA_ARGS__)  \
+  ESP_NON_BLOCKING(start_call, esp_##NAME##_start, PARAMETERS, COLLECTIVE, __VA_ARGS__)
 
 // All three, esp_NAME among them.
 #define ESP_FORMS(COLLECTIVE, NAME, PARAMETERS, ...)                                    \

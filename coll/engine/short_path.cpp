@@ -25,14 +25,14 @@ void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
 
 // Slots and pages are used again some operations later, and only when every member has entered an
 // operation after their last use, and has read that. True: now.
-bool ShortPath::find_room(Team& team, Entered call, std::uint64_t depth) noexcept {
-  const std::uint64_t needed = call.sequence - depth + 1;
+bool ShortPath::find_room(Team& team, std::uint64_t sequence, std::uint64_t depth) noexcept {
+  const std::uint64_t needed = sequence - depth + 1;
   const int rows = team.rows();
   for (int row = 0; row < rows; ++row) {
     if (!team.board.is_past(row, needed)) return false;
   }
   // The others may be further: ask again as late as possible.
-  std::uint64_t safe = call.sequence;
+  std::uint64_t safe = sequence;
   for (int row = 0; row < rows; ++row) {
     while (safe > needed && !team.board.is_past(row, safe)) --safe;
   }
@@ -41,9 +41,9 @@ bool ShortPath::find_room(Team& team, Entered call, std::uint64_t depth) noexcep
 }
 
 bool ShortPath::make_room(Team& team, Entered call, std::uint64_t depth) noexcept {
-  if (find_room(team, call, depth)) return true;
+  if (find_room(team, call.sequence, depth)) return true;
   begin_wait(team, call.sequence, call.sequence - depth + 1);
-  worker_.wait<4>([&] { return find_room(team, call, depth) || team.failed(); });
+  worker_.wait<4>([&] { return find_room(team, call.sequence, depth) || team.failed(); });
   end_wait(team);
   return !team.failed();
 }
@@ -110,7 +110,7 @@ bool ShortPath::await(Team& team, Entered call, const Board::Slot& slot) noexcep
 
 bool ShortPath::try_put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept {
   const std::uint64_t depth = Board::depth(bytes);
-  if (call.sequence - team.safe >= depth && !find_room(team, call, depth)) return false;
+  if (call.sequence - team.safe >= depth && !find_room(team, call.sequence, depth)) return false;
   return put(team, call, data, bytes);
 }
 
@@ -147,6 +147,24 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   const std::byte* payload = get(team, call, root, bytes);
   if (payload == nullptr) return false;
   copy(buffer, payload, bytes);
+  return true;
+}
+
+bool ShortPath::try_bcast(Team& team, int root, void* buffer, std::uint64_t bytes,
+                          const CallSignature& signature) noexcept {
+  const std::uint64_t sequence = team.sequence + 1;
+  if (team.rank == root) {
+    const std::uint64_t depth = Board::depth(bytes);
+    if (sequence - team.safe >= depth && !find_room(team, sequence, depth)) return false;
+    team.enter(signature);
+    return put(team, Entered(team), buffer, bytes);
+  }
+  Board::Slot& slot = team.board.slot(root, sequence);
+  if (slot.turn.load(std::memory_order_acquire) != team.board.turn(sequence)) return false;
+  if (slot.history != team.history_after(signature.words())) return false;
+  team.enter(signature);
+  announce(team);
+  copy(buffer, team.board.payload(slot, root, sequence, bytes), bytes);
   return true;
 }
 

@@ -56,6 +56,11 @@ class ShortPath {
   bool reduce(Team& team, int root, const Reduction& what) noexcept;
   bool allreduce(Team& team, const Reduction& what) noexcept;
 
+  // A started broadcast that has not been entered: whole, if its line is there, or has room.
+  // False: nothing has happened.
+  bool try_bcast(Team& team, int root, void* buffer, std::uint64_t bytes,
+                 const CallSignature& signature) noexcept;
+
   // Without waiting. False: there is no room yet, or the team has failed.
   bool try_put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
   // What the member in that row has put; nullptr: nothing yet, or the team has failed.
@@ -69,7 +74,7 @@ class ShortPath {
   bool combine(Team& team, Entered call, const void* own, const Reduction& what) noexcept;
 
   [[gnu::noinline]] bool combine_many(Team& team, Entered call, const Reduction& what) noexcept;
-  static bool find_room(Team& team, Entered call, std::uint64_t depth) noexcept;
+  static bool find_room(Team& team, std::uint64_t sequence, std::uint64_t depth) noexcept;
   void begin_wait(Team& team, std::uint64_t own, std::uint64_t needed) noexcept;
   void end_wait(Team& team) noexcept;
   // What happens when the data is not there yet, or is somebody else's.

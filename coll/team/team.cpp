@@ -63,17 +63,9 @@ CallSignature Call::signature() const noexcept {
   // one, and whether it commutes.
   s.op = static_cast<std::uint8_t>(
       op < ESP_OP_BUILTIN_COUNT ? op : ESP_OP_BUILTIN_COUNT + (combiner.commutative() ? 1 : 0));
-  std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
-                    static_cast<std::uint64_t>(options.shape) << 4 |
-                    static_cast<std::uint64_t>(options.variant) << 8 |
-                    static_cast<std::uint64_t>(options.radix) << 12 |
-                    static_cast<std::uint64_t>(combiner.commutative()) << 44 |
-                    static_cast<std::uint64_t>(blocking) << 45;
-  o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
-  o *= 0xff51afd7ed558ccdULL;
   const bool plain = blocking && (choice_is_free || purpose != Purpose::kUser);
-  s.options =
-      plain ? static_cast<std::uint8_t>(purpose) : static_cast<std::uint8_t>(o >> 56) | kHashBit;
+  s.options = plain ? static_cast<std::uint8_t>(purpose)
+                    : hash_options(options, combiner.commutative(), blocking);
   return s;
 }
 

@@ -56,6 +56,20 @@ struct Call {
   CallSignature signature() const noexcept;
 };
 
+// What members must have alike of the options, and of how they call.
+constexpr std::uint8_t hash_options(const esp_coll_options& options, bool commutative,
+                                    bool blocking) noexcept {
+  std::uint64_t o = static_cast<std::uint64_t>(options.algorithm) |
+                    static_cast<std::uint64_t>(options.shape) << 4 |
+                    static_cast<std::uint64_t>(options.variant) << 8 |
+                    static_cast<std::uint64_t>(options.radix) << 12 |
+                    static_cast<std::uint64_t>(commutative) << 44 |
+                    static_cast<std::uint64_t>(blocking) << 45;
+  o ^= options.segment_bytes * 0x9e3779b97f4a7c15ULL;
+  o *= 0xff51afd7ed558ccdULL;
+  return static_cast<std::uint8_t>(static_cast<std::uint8_t>(o >> 56) | kHashBit);
+}
+
 struct PointToPointCounter {
   std::uint64_t sent = 0, received = 0;
 };
@@ -139,13 +153,17 @@ struct Team {
   bool is_in_use() const noexcept {
     return short_wait != 0 || callers.load(std::memory_order_acquire) != 0;
   }
+  [[gnu::always_inline]] std::uint64_t history_after(
+      const CallSignature::Words& words) const noexcept {
+    const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
+    return mixed ^ mixed >> 29;
+  }
   // Numbers the operation and shows it to the other members. While a short one waits, they are told
   // that not everything of that has been read.
   [[gnu::always_inline]] void enter(const CallSignature& signature) noexcept {
     ++sequence;
     const CallSignature::Words words = signature.words();
-    const std::uint64_t mixed = (history ^ CallSignature::hash(words)) * 0x9e3779b97f4a7c15ULL;
-    history = mixed ^ mixed >> 29;
+    history = history_after(words);
     if (short_call != 0) [[unlikely]]
       show_unread(short_call);
     if (board) board.enter(row_, sequence, words);

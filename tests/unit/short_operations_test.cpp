@@ -39,7 +39,7 @@ class MailWire final : public Wire {
         data, data + send.bytes};
     return Posted::kDone;
   }
-  Posted publish(const Send&, std::span<const Rank>, SendOp&) noexcept override { std::abort(); }
+  Posted publish(const Send&, const Group&, SendOp&) noexcept override { std::abort(); }
   Posted recv(const SegmentId& segment, std::uint32_t, RecvOp& op) noexcept override {
     op.peer = segment.peer;
     op.flow = segment.flow.key;
