@@ -72,13 +72,14 @@ esp_status check_start(const char* caller, const esp_request& request) {
               fmt::format("{}: the round before has not been completed by a test or wait", caller));
 }
 
-// Of small ones the plan is not used.
+// Of small ones on one node the plan is not used. On several the heads would look theirs up.
 Engine::Started begin_round(esp_request& request) {
   esp_job& job = *request.job;
   Team& team = request.team->team;
   Instance& bound = *request.bound;
   const Finish finish = {finish_request, &request};
-  if (bound.channel == 0 && ShortOperations::takes(team, bound.call)) {
+  const bool one_node = bound.channel == 0 && team.nodes() == nullptr;
+  if (one_node && ShortOperations::takes(team, bound.call)) {
     auto started = job.short_operations->start(team, bound.call, bound.entered, finish);
     if (started) return *started;
     // Without memory the plan would leave the others waiting on their lines.
