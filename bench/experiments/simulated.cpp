@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "tools/esp-sim/machine_levels.hpp"
+#include "tools/esp-sim/places.hpp"
 
 namespace espalier::experiments {
 namespace {
@@ -30,7 +30,8 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
   sim::ClusterOptions options;
   options.world = job.world;
   if (job.levels != ESP_SHAPE_AUTO) {
-    options.tuning.levels = sim::machine_levels(*job.machine, map, job.levels);
+    options.places = sim::places_of(*job.machine, map);
+    sim::follow_places(options.tuning, job.levels);
   }
   sim::Cluster cluster(*job.machine, map, options);
   cluster.world().record_work(job.work);

@@ -20,7 +20,6 @@
 
 #include "bench/experiments/simulated.hpp"
 #include "tools/esp-sim/closed_forms.hpp"
-#include "tools/esp-sim/machine_levels.hpp"
 #include "tools/esp-sim/svg.hpp"
 
 namespace espalier::experiments {

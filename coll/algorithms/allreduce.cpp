@@ -27,7 +27,6 @@ Result<Plan> make_tree_allreduce(const PlanRequest& request) {
 Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   PlanRequest flat = request;
   flat.shape = ESP_SHAPE_FLAT;
-  flat.levels = {};
   flat.nodes.follow = false;
   Builder builder(flat);
   for_each_tree(builder, 0, [&](const Lane& up) {

@@ -58,10 +58,6 @@ const char* variant_name(esp_variant variant) {
 std::string describe_tree(const PlanRequest& request) {
   std::string shapes = describe_shape(request.shape, request.radix);
   if (request.nodes.follow) shapes = describe_levels(request, shapes);
-  for (const TreeLevel& level : request.levels) {
-    if (level.ranks == 0) break;
-    shapes += fmt::format(", {} of {}", describe_shape(level.shape, level.radix), level.ranks);
-  }
   return fmt::format("tree({}) {}", shapes, variant_name(request.variant));
 }
 

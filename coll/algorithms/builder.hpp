@@ -102,7 +102,6 @@ void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
                                      .root = root,
                                      .rank_order = !request.commutative,
                                      .half = static_cast<int>(tree),
-                                     .levels = request.levels,
                                      .nodes = request.nodes},
                                     request.rank);
     add(Lane{.node = node,

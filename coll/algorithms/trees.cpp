@@ -181,7 +181,6 @@ TreeNode tree_node(const TreeSpec& spec, std::int32_t rank) {
   ESP_ASSERT(0 <= spec.root && spec.root < spec.size);
   ESP_ASSERT(spec.half == 0 || (spec.half == 1 && spec.shape == ESP_SHAPE_TWO_TREE));
   if (spec.nodes.follow) return tree_node_of_nodes(spec, rank);
-  if (level_count(spec.levels) > 0) return tree_node_of_levels(spec, rank);
   TreeSpec walked = spec;
   if (spec.shape == ESP_SHAPE_KARY && spec.radix == 1) walked.shape = ESP_SHAPE_CHAIN;
   const Position at = (static_cast<Position>(rank) - spec.root + spec.size) % spec.size;
@@ -190,7 +189,6 @@ TreeNode tree_node(const TreeSpec& spec, std::int32_t rank) {
 
 std::int64_t tree_degree_bound(const TreeSpec& spec) {
   if (spec.nodes.follow) return degree_bound_of_nodes(spec);
-  if (level_count(spec.levels) > 0) return degree_bound_of_levels(spec);
   const std::int64_t others = spec.size - 1;
   std::int64_t children = 1;
   switch (spec.shape) {

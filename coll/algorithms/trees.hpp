@@ -25,7 +25,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "coll/algorithms/tree_levels.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "espalier/espalier.h"
 
@@ -38,7 +37,6 @@ struct TreeSpec {
   std::int32_t root = 0;
   bool rank_order = false;  // true: combine in rank order, not in rotated rank order
   int half = 0;             // two-tree: which of the two, 0 or 1
-  TreeLevels levels = {};   // inside of `shape`; then always in rank order
   NodePlan nodes = {};      // followed: `shape` is over the nodes; in the order of nodes
 };
 
@@ -59,11 +57,8 @@ TreeNode tree_node(const TreeSpec& spec, std::int32_t rank);
 // tree over many ranks may be refused by it.
 std::int64_t tree_degree_bound(const TreeSpec& spec);
 
-// The same for trees of levels (tree_levels.hpp); the functions above call them.
-TreeNode tree_node_of_levels(const TreeSpec& spec, std::int32_t rank);
-std::int64_t degree_bound_of_levels(const TreeSpec& spec);
-// The same for trees that follow nodes (team_nodes.hpp). Inside: the rank's place among the members
-// of its own node alone, whose root is the node's head.
+// The same for trees that follow nodes (team_nodes.hpp); the functions above call them. Inside: the
+// rank's place among the members of its own node alone, whose root is the node's head.
 TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank);
 TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank);
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec);

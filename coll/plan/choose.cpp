@@ -115,7 +115,8 @@ std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tun
 }
 
 // Does the call leave it to this library how ranks are connected?
-bool is_free(const esp_coll_options& options) {
+bool is_free(const esp_coll_options& options, const Tuning& tuning) {
+  if (tuning.inner_levels == FollowLevels::kAlways) return true;
   return options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
          options.variant == ESP_VARIANT_EVENT;
 }
@@ -125,9 +126,10 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
                               const Tuning& tuning) {
   const TeamNodes* nodes = request.nodes.nodes;
   if (nodes == nullptr || nodes->inner.empty()) return nodes;
-  if (!is_free(options) || exists(tuning.preferred_algorithm, request)) return nodes->plain;
+  if (!is_free(options, tuning) || exists(tuning.preferred_algorithm, request)) return nodes->plain;
   if (!request.commutative && !nodes->in_order()) return nodes->plain;
-  if (tuning.inner_levels == FollowLevels::kOn) return nodes;
+  const bool wanted = tuning.inner_levels == FollowLevels::kOn;
+  if (wanted || tuning.inner_levels == FollowLevels::kAlways) return nodes;
   // On one node all ranks reduce their shares at once.
   const bool spread = nodes->plain == nullptr && request.collective == Collective::kAllreduce &&
                       request.commutative && message_bytes(request) > tuning.allreduce_gather_bytes;
@@ -137,9 +139,10 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
 
 // A tree whose parts nobody has chosen follows the nodes of its team. An order of ranks that goes
 // to and fro between nodes cannot be kept that way.
-bool follows_nodes(const esp_coll_options& options, const PlanRequest& request) {
+bool follows_nodes(const esp_coll_options& options, const PlanRequest& request,
+                   const Tuning& tuning) {
   const TeamNodes* nodes = request.nodes.nodes;
-  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options) &&
+  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options, tuning) &&
          (request.commutative || nodes->in_order());
 }
 
@@ -185,7 +188,7 @@ void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRe
 
 void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
                        PlanRequest& request) {
-  if (!follows_nodes(options, request)) return;
+  if (!follows_nodes(options, request, tuning)) return;
   NodePlan& plan = request.nodes;
   const LevelShapes& wished = tuning.level_shapes;
   const bool up = request.collective != Collective::kBcast;
@@ -199,10 +202,12 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   const std::uint64_t bytes = message_bytes(request);
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
   const bool all = up && request.collective != Collective::kReduce;
-  if (all) {
+  const bool given = options.shape != ESP_SHAPE_AUTO;
+  if (all && !given && options.variant == ESP_VARIANT_EVENT) {
     choose_exchange(tuning, request);
     choose_spread(options, tuning, request);
   }
+  if (given) return;
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape =
       segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
@@ -267,9 +272,6 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   }
   if (request.radix == 0) {
     request.radix = request.algorithm == ESP_ALGORITHM_BRUCK ? 2 : tuning.knomial_radix;
-  }
-  if (request.algorithm == ESP_ALGORITHM_TREE && request.nodes.nodes == nullptr) {
-    request.levels = tuning.levels;
   }
   request.segment_bytes =
       options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);

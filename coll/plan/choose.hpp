@@ -12,7 +12,9 @@
 
 namespace espalier {
 
-enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff };
+// kAlways: trees whose shape or variant the call names follow nodes and levels, too. The shape is
+// then that over the nodes. For simulations of published trees.
+enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff, kAlways };
 
 // AUTO: chosen.
 struct LevelShapes {
@@ -105,8 +107,6 @@ struct Tuning {
   FollowLevels inner_levels = FollowLevels::kAuto;
   // Shapes of the levels of trees that follow nodes, where they are not to be chosen.
   LevelShapes level_shapes = {};
-  // How the machine groups the ranks of the job's whole team: trees follow it. None: one level.
-  TreeLevels levels = {};
 };
 
 // ESP_ERR_ARGUMENT for options that make no sense in any call.

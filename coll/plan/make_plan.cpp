@@ -51,29 +51,6 @@ Outcome check_numbers(const PlanRequest& r) {
   return Unit{};
 }
 
-Outcome check_levels(const PlanRequest& r) {
-  std::int32_t inside = 1;
-  for (const TreeLevel& level : r.levels) {
-    if (level.ranks == 0) break;
-    if (level.ranks <= inside || level.ranks % inside != 0) {
-      return refuse(ESP_ERR_ARGUMENT,
-                    fmt::format("a tree level of {} ranks does not hold several whole groups of {}",
-                                level.ranks, inside));
-    }
-    const std::int32_t least = level.shape == ESP_SHAPE_KNOMIAL ? 2 : 1;
-    if (level.shape == ESP_SHAPE_AUTO || level.shape >= ESP_SHAPE_COUNT || level.radix < least) {
-      return refuse(ESP_ERR_ARGUMENT,
-                    fmt::format("a tree level of {} ranks has shape {} and radix {}", level.ranks,
-                                shape_name(level.shape), level.radix));
-    }
-    if (level.shape == ESP_SHAPE_TWO_TREE || r.shape == ESP_SHAPE_TWO_TREE) {
-      return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree of several levels");
-    }
-    inside = level.ranks;
-  }
-  return Unit{};
-}
-
 Outcome check_shape(const PlanRequest& r) {
   const auto two_tree = [](const LevelShape& level) { return level.shape == ESP_SHAPE_TWO_TREE; };
   if (r.nodes.follow && (r.shape == ESP_SHAPE_TWO_TREE || r.nodes.inside == ESP_SHAPE_TWO_TREE ||
@@ -89,7 +66,7 @@ Outcome check_shape(const PlanRequest& r) {
     return refuse(ESP_ERR_ARGUMENT, fmt::format("radix {} of a {} tree is below {}", r.radix,
                                                 shape_name(r.shape), least));
   }
-  return check_levels(r);
+  return Unit{};
 }
 
 // Of collectives whose blocks differ from member to member.
@@ -155,10 +132,7 @@ Outcome check_extent(const PlanRequest& r) {
                 .radix = r.radix,
                 .size = r.size,
                 .rank_order = !r.commutative};
-  if (uses_tree(r)) {
-    spec.levels = r.levels;
-    spec.nodes = r.nodes;
-  }
+  if (uses_tree(r)) spec.nodes = r.nodes;
   // A reduction by publication begins as one up a flat tree.
   const bool grows = uses_tree(r) || (r.algorithm == ESP_ALGORITHM_PUBLISH && !per_member);
   const std::int64_t degree = grows ? tree_degree_bound(spec) : 1;

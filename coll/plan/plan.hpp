@@ -48,7 +48,6 @@
 #include <string>
 #include <vector>
 
-#include "coll/algorithms/tree_levels.hpp"
 #include "coll/plan/collective.hpp"
 #include "coll/plan/layout.hpp"
 #include "coll/plan/steps.hpp"
@@ -300,8 +299,7 @@ struct PlanRequest {
   esp_algorithm algorithm = ESP_ALGORITHM_TREE;
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;
-  TreeLevels levels = {};  // of a tree, inside of `shape`
-  NodePlan nodes = {};     // of a team on several nodes
+  NodePlan nodes = {};  // of a team on several nodes
   std::uint64_t segment_bytes = 65536;
   std::int32_t window_send = 8;
   std::int32_t window_recv = 16;

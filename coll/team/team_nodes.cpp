@@ -31,7 +31,7 @@ void number(std::vector<Address>& addresses, std::size_t level, Value&& value_of
     Address outer = addresses[m];
     std::fill(outer.begin() + static_cast<std::ptrdiff_t>(level), outer.end(), 0);
     const auto next = static_cast<std::int32_t>(numbers.size());
-    addresses[m][level] = numbers.emplace(std::pair(outer, value_of(m)), next).first->second;
+    addresses[m][level] = numbers.try_emplace(std::pair(outer, value_of(m)), next).first->second;
   }
 }
 
@@ -57,6 +57,20 @@ std::int32_t largest_of(const std::vector<std::int32_t>& begin) {
     largest = std::max(largest, begin[k] - begin[k - 1]);
   }
   return largest;
+}
+
+// How many of the `inner` groups lie at most in one of the outer ones; both by their first
+// positions, and the end.
+std::int32_t widest_of(const std::vector<std::int32_t>& outer,
+                       const std::vector<std::int32_t>& inner) {
+  std::int32_t widest = 0;
+  auto from = inner.begin();
+  for (std::size_t k = 1; k < outer.size(); ++k) {
+    const auto to = std::lower_bound(from, inner.end(), outer[k]);
+    widest = std::max(widest, static_cast<std::int32_t>(to - from));
+    from = to;
+  }
+  return widest;
 }
 
 }  // namespace
@@ -99,14 +113,19 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   made.begin = begins(1);
   made.largest = made.largest_group = largest_of(made.begin);
   if (members == made.largest * made.count()) made.equal_ = made.largest;
+  made.widest = {made.count()};
   std::size_t groups = made.begin.size();
   for (std::size_t level = 0; level < kInnerLevels; ++level) {
     std::vector<std::int32_t> firsts = begins(level + 2);
     if (firsts.size() == groups || firsts.size() == addresses.size() + 1) continue;
     groups = firsts.size();
     made.largest_group = largest_of(firsts);
+    const std::vector<std::int32_t>& outer =
+        made.inner.empty() ? made.begin : made.inner.back().begin;
+    made.widest.push_back(widest_of(outer, firsts));
     made.inner.push_back({static_cast<InnerLevel>(level), std::move(firsts)});
   }
+  made.widest.push_back(made.largest_group);
   // The first rule that gives this order.
   for (const Rule rule : {Rule::kInOrder, Rule::kDealt, Rule::kTable}) {
     made.rule_ = rule;
@@ -171,16 +190,6 @@ class Partitions {
   std::int32_t begin(std::size_t level, std::int32_t group) const {
     if (level == 0) return group == 0 ? 0 : size_;
     return level == depth() ? group : begins(level)[static_cast<std::size_t>(group)];
-  }
-  std::int32_t groups(std::size_t level) const { return group(level, size_); }
-  // Of the groups of `level` + 1, how many lie at most in one of `level`.
-  std::int32_t widest(std::size_t level) const {
-    std::int32_t most = 0;
-    for (std::int32_t g = 0; g < groups(level); ++g) {
-      most =
-          std::max(most, group(level + 1, begin(level, g + 1)) - group(level + 1, begin(level, g)));
-    }
-    return most;
   }
 
  private:
@@ -254,10 +263,10 @@ TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank) {
 }
 
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
-  const Partitions parts(*spec.nodes.nodes);
+  const std::vector<std::int32_t>& most = spec.nodes.nodes->widest;
   std::int64_t children = 0;
-  for (std::size_t level = 0; level < parts.depth(); ++level) {
-    const std::int32_t widest = parts.widest(level);
+  for (std::size_t level = 0; level < most.size(); ++level) {
+    const std::int32_t widest = most[level];
     if (widest > 1) children += tree_degree_bound(spec_of(spec, level, widest));
   }
   return std::min<std::int64_t>(children, spec.size - 1);

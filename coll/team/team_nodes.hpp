@@ -45,6 +45,9 @@ class TeamNodes {
   std::int32_t largest = 0;         // members of the largest node
   std::vector<InnerGroups> inner;   // from the outside to the inside
   std::int32_t largest_group = 0;   // members of the largest innermost group
+  // Nodes; then by level, from the outside to the inside, how many groups of the next (at the end:
+  // members) are at most in one node, one group of the first inner level, ...
+  std::vector<std::int32_t> widest;
   // The same members without inner levels; nullptr: then they are on one node. For teams with them.
   const TeamNodes* plain = nullptr;
 

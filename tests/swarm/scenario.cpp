@@ -66,7 +66,13 @@ std::vector<std::vector<Rank>> draw_teams(Prng& prng, std::uint32_t ranks) {
 void draw_layouts(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x6c61796f757473ULL);
   if (!prng.chance(0.4)) return;
-  scenario.tuning.inner_levels = FollowLevels::kOn;
+  Tuning& tuning = scenario.tuning;
+  tuning.inner_levels = prng.chance(0.5) ? FollowLevels::kAlways : FollowLevels::kOn;
+  if (prng.chance(0.3)) {
+    constexpr esp_shape kShapes[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_FLAT};
+    for (LevelShape& level : tuning.level_shapes.between) level = {pick(prng, kShapes), 2};
+    tuning.level_shapes.inside = {pick(prng, kShapes), 2};
+  }
   const std::uint64_t nodes = 1 + prng.below(5), sockets = 2 + prng.below(3);
   const double scattered = pick(prng, {0.0, 0.2, 1.0}), unbound = pick(prng, {0.0, 0.0, 0.1});
   std::vector<std::int32_t> node_of;
@@ -157,12 +163,6 @@ void draw_tuning(Prng& prng, Scenario& scenario) {
   tuning.window_recv = static_cast<std::int32_t>(1 + prng.below(32));
   tuning.gather_ranks = static_cast<std::int32_t>(2 + prng.below(16));
   tuning.flat_ranks = static_cast<std::int32_t>(2 + prng.below(16));
-  if (prng.chance(0.25)) {
-    constexpr esp_shape kShapes[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_FLAT};
-    const auto inner = static_cast<std::int32_t>(2 + prng.below(4));
-    tuning.levels[0] = {inner, pick(prng, kShapes), 2};
-    if (prng.chance(0.5)) tuning.levels[1] = {2 * inner, pick(prng, kShapes), 2};
-  }
 }
 
 // Numbers of its own: other drawings of a seed stay what they were.

@@ -155,8 +155,8 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::IsMember(simulated_algorithms())));
   list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
   list(app.add_option("--levels", axes.levels,
-                      "shape of the levels inside a node, which follow the machine; --shape is "
-                      "then that of the tree of nodes")
+                      "trees follow nodes, sockets, NUMA nodes and caches: their shape inside a "
+                      "node; --shape is then that of the tree of nodes")
            ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));

@@ -31,7 +31,7 @@ struct Scenario {
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   espalier::sim::NoiseSpec noise;
   std::uint32_t noise_every = 1;  // on every k-th rank
-  // Shape of the tree's levels inside a node, which follow the machine; AUTO: no levels.
+  // Trees follow the machine: their shape inside a node. AUTO: they do not.
   esp_shape levels = ESP_SHAPE_AUTO;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission

@@ -8,7 +8,7 @@
 #include "coll/plan/choose.hpp"
 #include "tools/esp-sim/buffers.hpp"
 #include "tools/esp-sim/cluster.hpp"
-#include "tools/esp-sim/machine_levels.hpp"
+#include "tools/esp-sim/places.hpp"
 
 namespace esp_sim {
 namespace {
@@ -25,16 +25,13 @@ using espalier::sim::RunResult;
 // Up to so many bytes in all buffers together they are real, and every result is checked.
 constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
 
-espalier::Tuning tuning_of(const Machine& machine, const Map& map, const Scenario& scenario) {
-  espalier::Tuning tuning;
-  if (scenario.levels != ESP_SHAPE_AUTO) {
-    tuning.levels = espalier::sim::machine_levels(machine, map, scenario.levels);
-  }
-  return tuning;
-}
-
-ClusterOptions cluster_options(const Scenario& scenario, std::uint64_t seed) {
+ClusterOptions cluster_options(const Machine& machine, const Map& map, const Scenario& scenario,
+                               std::uint64_t seed) {
   ClusterOptions options;
+  if (scenario.levels != ESP_SHAPE_AUTO) {
+    options.places = espalier::sim::places_of(machine, map);
+    espalier::sim::follow_places(options.tuning, scenario.levels);
+  }
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
   options.world.noise = scenario.noise;
@@ -81,7 +78,8 @@ Operation operation_of(const Scenario& scenario) {
           .calls = scenario.calls};
 }
 
-Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario) {
+Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario,
+                                         espalier::TeamNodes& places) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, 1);
   if (!map) return map.error();
@@ -92,7 +90,10 @@ Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario&
   base.root = operation.root;
   base.element_bytes = operation.element_bytes();
   base.elements = espalier::sim::call_count(operation, scenario.ranks);
-  return espalier::resolve(scenario.options, base, tuning_of(machine, map.value(), scenario));
+  ClusterOptions options = cluster_options(machine, map.value(), scenario, 1);
+  places = std::move(options.places);
+  if (!places.empty()) base.nodes.nodes = &places;
+  return espalier::resolve(scenario.options, base, options.tuning);
 }
 
 Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint64_t seed,
@@ -101,9 +102,7 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
   const auto begin = std::chrono::steady_clock::now();
-  ClusterOptions options = cluster_options(scenario, seed);
-  options.tuning = tuning_of(machine, map.value(), scenario);
-  Cluster cluster(machine, map.value(), options);
+  Cluster cluster(machine, map.value(), cluster_options(machine, map.value(), scenario, seed));
   cluster.set_watch([&progress](double share, std::uint64_t events) {
     progress.show_part(share, fmt::format(", {} M events", events / 1'000'000));
   });
