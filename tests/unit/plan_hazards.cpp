@@ -12,7 +12,7 @@ namespace espalier::plan_check {
 namespace {
 
 // Moments and which of them comes before which.
-class Order {
+class Before {
  public:
   using Moment = std::uint32_t;
 
@@ -60,7 +60,7 @@ class Order {
   std::size_t words_ = 0;
 };
 
-using Moment = Order::Moment;
+using Moment = Before::Moment;
 
 // An index of a vertex: posted, complete, and complete with all before it.
 struct Times {
@@ -252,7 +252,7 @@ class Hazards {
 
   const std::vector<Plan>& plans_;
   const std::vector<std::int64_t>& input_at_;
-  Order order_;
+  Before order_;
   std::vector<std::vector<std::vector<Times>>> times_;  // by rank, vertex, index
   std::map<Segment, Arrival> arrivals_;
   std::vector<std::vector<Access>> accesses_;  // by rank
