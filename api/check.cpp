@@ -132,6 +132,9 @@ esp_status check_buffers(esp_team& handle, Call& call) {
   const bool gets = gets_output(handle.team, call);
   const bool has_input = traits.input != Extent::kNone;
   call.in_place = has_input && call.input == ESP_IN_PLACE;
+  if (gets && call.output == ESP_IN_PLACE) [[unlikely]] {
+    return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE stands for an input, not the output");
+  }
   if (call.in_place && !gets) {
     return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE is for the root only");
   }
@@ -142,7 +145,8 @@ esp_status check_buffers(esp_team& handle, Call& call) {
   const bool left_alone = call.collective == Collective::kExscan && handle.team.rank == 0;
   const bool needed = gets && extents.output > 0 && (!left_alone || call.in_place);
   if (needed && call.output == nullptr) {
-    return bad(handle, call, ESP_ERR_ARGUMENT, "the buffer is NULL");
+    return bad(handle, call, ESP_ERR_ARGUMENT,
+               has_input ? "the output is NULL" : "the buffer is NULL");
   }
   const void* in_place = input_in_place(call, extents);
   if (call.in_place) {

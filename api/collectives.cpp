@@ -61,11 +61,15 @@ CallSignature quick_signature(Collective collective, size_t count, esp_type type
   return quick_signature(collective, count, type, op, root, static_cast<std::uint8_t>(purpose));
 }
 
+inline bool is_memory(const void* buffer) noexcept {
+  return buffer != nullptr && buffer != ESP_IN_PLACE;
+}
+
 // Are the arguments of a broadcast in order?
 inline bool quick_bcast(const esp_team* team, const void* buffer, std::uint64_t bytes,
                         int root) noexcept {
   return bytes != kLong && static_cast<unsigned>(root) < static_cast<unsigned>(team->team.size()) &&
-         (buffer != nullptr || bytes == 0);
+         (is_memory(buffer) || bytes == 0);
 }
 
 inline esp_status conclude_quick(esp_team& handle, bool completed) noexcept {
@@ -80,10 +84,10 @@ bool quick_buffers(const void*& input, const void* output, bool output_counts,
                    std::uint64_t bytes) noexcept {
   if (input == ESP_IN_PLACE) {
     input = output;
-    return output_counts && (bytes == 0 || output != nullptr);
+    return output_counts && (bytes == 0 || is_memory(output));
   }
   if (bytes == 0) return true;
-  return input != nullptr && (!output_counts || (output != nullptr && output != input));
+  return input != nullptr && (!output_counts || (is_memory(output) && output != input));
 }
 
 espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type type) noexcept {

@@ -168,7 +168,7 @@ constexpr Knob kKnobs[] = {
     knob<&Config::timeout>("TIMEOUT", "s",
                            "A wait that lasts longer ends with an error that names the missing "
                            "rank. Time in which the waiting rank was stopped does not count. "
-                           "esp_job_finalize waits as long as the others live. 0: never.",
+                           "esp_job_finalize waits no longer for ranks that live. 0: never.",
                            {0, kYear}),
     knob<&Config::stall_warning>("STALL_WARNING", "s",
                                  "A wait that lasts longer is reported once, with the ranks it "

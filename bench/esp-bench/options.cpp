@@ -122,7 +122,8 @@ void add_choice_options(CLI::App& app, Axes& axes, bool& sweep) {
            ->transform(CLI::AsSizeValue(false)));
   list(app.add_option("--window-send", axes.windows_send, "N")->check(CLI::Range(1, 64)));
   list(app.add_option("--window-recv", axes.windows_recv, "M")->check(CLI::Range(1, 64)));
-  app.add_flag("--started", axes.started, "by start and wait, though nothing is chosen")
+  app.add_flag("--started", axes.started,
+               "the non-blocking form and its wait, in place of the blocking one")
       ->group(group);
   app.add_flag("--sweep", sweep, "fill the axes not given with a useful range, sort by time")
       ->group(group);

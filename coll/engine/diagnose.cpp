@@ -119,7 +119,9 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
   const std::string text = theirs.to_text();
   return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
                      sequence, team.id, team.members[static_cast<std::size_t>(member)], text,
-                     text == ours.to_text() ? " with other options (or the non-blocking form)" : "",
+                     text == ours.to_text()
+                         ? " with other options (or in another form: blocking, started, persistent)"
+                         : "",
                      ours.to_text());
 }
 

@@ -212,10 +212,29 @@ bool TeamWatch::find_told_leaving(Team& team, const Pending& what) noexcept {
   return true;
 }
 
+// Members whose segments posted receives of a collective wait for.
+template <typename Visit>
+void TeamWatch::for_each_sender(const Instance& instance, Visit&& visit) noexcept {
+  std::uint64_t complete = 0;
+  for (const VertexState& state : instance.states) complete += state.base;
+  for (std::size_t v = 0; v < instance.states.size(); ++v) {
+    const VertexState& state = instance.states[v];
+    if (state.recvs == nullptr) continue;
+    for (std::size_t i = 0; i < state.slots; ++i) {
+      const RecvSlot& slot = state.recvs[i];
+      if (!slot.busy || !slot.posted) continue;
+      const std::int32_t peer = instance.plan->vertices[v].peer.at(state.indices.step(slot.index));
+      visit(Flow{static_cast<int>(instance.member(peer)), instance.serial << 32 | (complete + 1),
+                 &instance});
+    }
+  }
+}
+
 template <typename Visit>
 void TeamWatch::for_each_awaited_flow(const Team& team, Visit&& visit) const noexcept {
   if (team.flow_waits % 2 == 1) visit(Flow{team.flow_peer, team.flow_waits});
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
+    if (i->channel == 0) for_each_sender(*i, visit);
     if (i->channel == 0 || !awaited_(i->finish)) continue;
     for (const int peer : partners(*i)) {
       visit(Flow{peer, i->serial << 32 | (i->states.front().base + 1)});
@@ -231,8 +250,9 @@ TeamWatch::Flow TeamWatch::flow_to_leaving(const Team& team) const noexcept {
   return found;
 }
 
-// The same for the other end of a flow: it neither sends nor receives any more. Only where this
-// rank waits for that flow: receives may stay open till the job ends.
+// The same for the other end of a flow: it neither sends nor receives any more. Of messages only
+// where this rank waits for that flow: receives may stay open till the job ends. Of a collective
+// the sender has done what it took for its part: in an alltoallv that may be nothing.
 bool TeamWatch::find_gone(Watched& watched, std::uint64_t now_ns) noexcept {
   Team& team = *watched.team;
   const Flow flow = team.board ? flow_to_leaving(team) : Flow{};
@@ -243,10 +263,17 @@ bool TeamWatch::find_gone(Watched& watched, std::uint64_t now_ns) noexcept {
   }
   if (now_ns - watched.gone_ns < kGoneNs) return false;
   const Rank rank = team.members[static_cast<std::size_t>(flow.peer)];
-  engine_.fail(team, Status(ESP_ERR_MISMATCH, rank),
-               fmt::format("point-to-point on team {}: rank {} finalizes its job without its part "
-                           "of a message that this rank waits for",
-                           team.id, rank));
+  std::string text = fmt::format(
+      "point-to-point on team {}: rank {} finalizes its job without its "
+      "part of a message that this rank waits for",
+      team.id, rank);
+  if (flow.collective != nullptr) {
+    text = fmt::format(
+        "{} (operation {} on team {}): rank {} finalizes its job and has sent nothing "
+        "of what this rank expects",
+        flow.collective->call.signature().to_text(), flow.collective->sequence, team.id, rank);
+  }
+  engine_.fail(team, Status(ESP_ERR_MISMATCH, rank), std::move(text));
   return true;
 }
 

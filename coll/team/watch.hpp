@@ -79,9 +79,12 @@ class TeamWatch final : public Watchdog, public Agent {
   };
   // A flow that this rank waits for.
   struct Flow {
-    int peer = -1;           // member; -1: there is none
-    std::uint64_t mark = 0;  // differs whenever the flow is another or goes on
+    int peer = -1;                         // member; -1: there is none
+    std::uint64_t mark = 0;                // differs whenever the flow is another or goes on
+    const Instance* collective = nullptr;  // whose receive waits; nullptr: it is a message
   };
+  template <typename Visit>
+  static void for_each_sender(const Instance& instance, Visit&& visit) noexcept;
   template <typename Visit>
   void for_each_awaited_flow(const Team& team, Visit&& visit) const noexcept;
   Flow flow_to_leaving(const Team& team) const noexcept;

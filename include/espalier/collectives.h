@@ -36,9 +36,10 @@ ESP_API esp_status esp_alltoall(esp_team* team, const void* input, void* output,
                                 esp_type type);
 /* in_counts[r] elements from input + in_displs[r] go to member r; out_counts[r] elements of member
  * r come to output + out_displs[r]. What one sends is what the other receives, else it gets
- * ESP_ERR_MISMATCH (or ESP_ERR_TIMEOUT where the one sends nothing at all). Displacements NULL: one
- * block after the other. ESP_IN_PLACE: the out_ arrays count for both. Nothing moves for counts
- * of 0. */
+ * ESP_ERR_MISMATCH; where the one sends nothing at all, ESP_ERR_TIMEOUT, or ESP_ERR_MISMATCH when
+ * that has gone to esp_job_finalize. What is sent to one that expects nothing is lost.
+ * Displacements NULL: one block after the other. ESP_IN_PLACE: the out_ arrays count for both.
+ * Nothing moves for counts of 0. */
 ESP_API esp_status esp_alltoallv(esp_team* team, const void* input, const size_t* in_counts,
                                  const size_t* in_displs, void* output, const size_t* out_counts,
                                  const size_t* out_displs, esp_type type);

@@ -16,7 +16,11 @@
  *
  * *request is inactive at first, and again when a test or wait has reported its round. The handle
  * stays until esp_request_free; while it is inactive, tests and waits take it for NULL. `notify`
- * may be NULL; else it fires at the end of every round, which need then not be waited for.
+ * may be NULL; else it fires at the end of every round, which need then not be waited for. Where a
+ * callback starts the next round, a wait ends with the last one.
+ *
+ * On one node rounds of a few bytes go as started calls of them do; elsewhere a round spares the
+ * checks, the choice of a plan and its binding, which pays for small messages and many blocks.
  *
  * Buffers belong to the library during rounds. Arrays of counts and displacements and `options` are
  * read by the init function alone.

@@ -81,6 +81,24 @@ void empty(const Context& context) {
   }
 }
 
+// It stands for an input alone.
+void in_place_outputs(const Context& context) {
+  int x[4] = {};
+  void* const place = const_cast<void*>(ESP_IN_PLACE);
+  esp_team* world = context.world;
+  esp_request* request = nullptr;
+  REFUSED(esp_bcast(world, place, 1, ESP_INT32, 0), ESP_ERR_ARGUMENT);
+  REFUSED(esp_bcast_start(world, place, 1, ESP_INT32, 0, nullptr, nullptr, &request),
+          ESP_ERR_ARGUMENT);
+  REFUSED(esp_allreduce(world, x, place, 1, ESP_INT32, ESP_SUM), ESP_ERR_ARGUMENT);
+  REFUSED(esp_allreduce(world, ESP_IN_PLACE, place, 1, ESP_INT32, ESP_SUM), ESP_ERR_ARGUMENT);
+  REFUSED(esp_scan(world, x, place, 1, ESP_INT32, ESP_SUM), ESP_ERR_ARGUMENT);
+  REFUSED(esp_allgather(world, ESP_IN_PLACE, place, 1, ESP_INT32), ESP_ERR_ARGUMENT);
+  if (context.rank == 0) {
+    REFUSED(esp_reduce(world, x, place, 1, ESP_INT32, ESP_SUM, 0), ESP_ERR_ARGUMENT);
+  }
+}
+
 void starting(const Context& context) {
   int x = 0;
   std::int64_t counter = 0;
@@ -239,6 +257,7 @@ void arguments(const Context& context) {
   collectives(context);
   empty(context);
   check_still_works(context);
+  in_place_outputs(context);
   starting(context);
   teams_and_operators(context);
   flows_and_requests(context);

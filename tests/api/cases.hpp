@@ -41,6 +41,7 @@ void arguments(const Context& context);         // each wrong argument has its s
 void gather_arguments(const Context& context);  // likewise, of gathers
 void mismatch(const Context& context);          // ranks that disagree
 void unsent(const Context& context);            // one sends nothing of what another expects
+void unsent_by_leaver(const Context& context);  // and goes to finalize
 void cpp(const Context& context);               // the C++ layer
 void cpp_gathers(const Context& context);       // likewise, of gathers
 void cpp_persistent(const Context& context);    // likewise, of requests that stay

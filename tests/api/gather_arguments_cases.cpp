@@ -53,15 +53,15 @@ void regular(const Context& context) {
   REFUSED_SAYING(esp_allgather(world, nullptr, y, 4, ESP_INT32),
                  "esp_allgather: the input is NULL");
   REFUSED_SAYING(esp_allgather(world, x, nullptr, 4, ESP_INT32),
-                 "esp_allgather: the buffer is NULL");
-  REFUSED_SAYING(esp_allgather(world, ESP_IN_PLACE, nullptr, 4, ESP_INT32), "the buffer is NULL");
+                 "esp_allgather: the output is NULL");
+  REFUSED_SAYING(esp_allgather(world, ESP_IN_PLACE, nullptr, 4, ESP_INT32), "the output is NULL");
   REFUSED_SAYING(esp_allgather(world, y, y, 4, ESP_INT32), "input and output are the same");
   REFUSED_SAYING(esp_allgather(world, y + 4 * context.rank, y, 4, ESP_INT32), "use ESP_IN_PLACE");
   REFUSED_SAYING(esp_allgather(world, x, y, kNegative, ESP_INT32),
                  "elements for each member (was it");
   REFUSED_SAYING(esp_alltoall(world, nullptr, y, 4, ESP_INT32), "esp_alltoall: the input is NULL");
-  REFUSED_SAYING(esp_alltoall(world, x, nullptr, 4, ESP_INT32), "esp_alltoall: the buffer is NULL");
-  REFUSED_SAYING(esp_alltoall(world, ESP_IN_PLACE, nullptr, 4, ESP_INT32), "the buffer is NULL");
+  REFUSED_SAYING(esp_alltoall(world, x, nullptr, 4, ESP_INT32), "esp_alltoall: the output is NULL");
+  REFUSED_SAYING(esp_alltoall(world, ESP_IN_PLACE, nullptr, 4, ESP_INT32), "the output is NULL");
   REFUSED_SAYING(esp_alltoall(world, y, y, 4, ESP_INT32), "input and output are the same");
   REFUSED_SAYING(esp_alltoall(world, x, y, kNegative, ESP_INT32),
                  "elements for each member (was it");
@@ -88,8 +88,8 @@ void irregular_gather(const Context& context) {
   REFUSED_SAYING(esp_allgatherv(world, x, y, nullptr, a.displs.data(), ESP_INT32),
                  "esp_allgatherv: counts is NULL");
   REFUSED_SAYING(gather(nullptr, y), "esp_allgatherv: the input is NULL");
-  REFUSED_SAYING(gather(x, nullptr), "esp_allgatherv: the buffer is NULL");
-  REFUSED_SAYING(gather(ESP_IN_PLACE, nullptr), "the buffer is NULL");
+  REFUSED_SAYING(gather(x, nullptr), "esp_allgatherv: the output is NULL");
+  REFUSED_SAYING(gather(ESP_IN_PLACE, nullptr), "the output is NULL");
   REFUSED_SAYING(gather(y, y), "use ESP_IN_PLACE");
   REFUSED_SAYING(gather(y + 4 * context.rank, y), "use ESP_IN_PLACE");
   a.displs.back() = kNegative;
@@ -122,8 +122,8 @@ void irregular_exchange(const Context& context) {
   REFUSED_SAYING(exchange(x, &c, y, nullptr), "esp_alltoallv: out_counts is NULL");
   REFUSED_SAYING(exchange(ESP_IN_PLACE, &c, y, nullptr), "out_counts is NULL");
   REFUSED_SAYING(exchange(nullptr, &c, y, &c), "the input is NULL");
-  REFUSED_SAYING(exchange(x, &c, nullptr, &c), "the buffer is NULL");
-  REFUSED_SAYING(exchange(ESP_IN_PLACE, nullptr, nullptr, &c), "the buffer is NULL");
+  REFUSED_SAYING(exchange(x, &c, nullptr, &c), "the output is NULL");
+  REFUSED_SAYING(exchange(ESP_IN_PLACE, nullptr, nullptr, &c), "the output is NULL");
   REFUSED_SAYING(exchange(y, &c, y, &c), "use ESP_IN_PLACE");
   std::vector<std::size_t> other = c;
   other[static_cast<std::size_t>(context.rank)] = 3;
@@ -156,14 +156,14 @@ void prefixes(const Context& context) {
     REFUSED_SAYING(scans(world, x, y, 1, ESP_INT32, 9999), "there is no operator 9999");
     REFUSED_SAYING(scans(world, nullptr, y, 1, ESP_INT32, ESP_SUM), "the input is NULL");
     REFUSED_SAYING(scans(world, ESP_IN_PLACE, nullptr, 1, ESP_INT32, ESP_SUM),
-                   "the buffer is NULL");
+                   "the output is NULL");
     REFUSED_SAYING(scans(world, y, y, 1, ESP_INT32, ESP_SUM), "use ESP_IN_PLACE");
     REFUSED_SAYING(scans(world, x, y, kNegative, ESP_INT32, ESP_SUM), "(was it negative?)");
     CHECK_OK(scans(world, nullptr, nullptr, 0, ESP_INT32, ESP_SUM), world, "nothing at all");
     CHECK_OK(scans(world, ESP_IN_PLACE, nullptr, 0, ESP_INT32, ESP_SUM), world, "nothing at all");
   }
   REFUSED_SAYING(esp_scan(world, x, nullptr, 1, ESP_INT32, ESP_SUM),
-                 "esp_scan: the buffer is NULL");
+                 "esp_scan: the output is NULL");
   // Member 0 of an exscan gets nothing and needs no room for it.
   int before = -1;
   CHECK_OK(esp_exscan(world, x, context.rank == 0 ? nullptr : &before, 1, ESP_INT32, ESP_SUM),

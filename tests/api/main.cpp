@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       {"gather_arguments", test::gather_arguments},
       {"mismatch", test::mismatch},
       {"unsent", test::unsent},
+      {"unsent_by_leaver", test::unsent_by_leaver},
       {"cpp", test::cpp},
       {"cpp_gathers", test::cpp_gathers},
   };

@@ -197,6 +197,24 @@ void unsent(const Context& context) {
   CHECK_OK(esp_barrier(context.world), context.world, "");
 }
 
+// The same, and who sends nothing goes to finalize. The last case of a job.
+void unsent_by_leaver(const Context& context) {
+  double x[8] = {}, y[8] = {};
+  const bool expects = context.rank == 1;
+  std::vector<std::size_t> nothing(static_cast<std::size_t>(context.size), 0), five = nothing;
+  five[0] = 5;
+  const esp_status status =
+      esp_alltoallv(context.world, x, nothing.data(), nullptr, y,
+                    expects ? five.data() : nothing.data(), nullptr, ESP_DOUBLE);
+  if (!expects) {
+    CHECK_OK(status, context.world, "nothing to send, nothing to receive");
+    return;
+  }
+  CHECK_STATUS(status, ESP_ERR_MISMATCH, context.world, "the sender has gone");
+  const std::string text = esp_team_error(context.world);
+  CHECK(text.find("rank 0 finalizes its job and has sent nothing") != text.npos, "{}", text);
+}
+
 void mismatch(const Context& context) {
   static double x[20'000], y[20'000];
   const auto bcast = [](std::size_t count, int root) {

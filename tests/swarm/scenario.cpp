@@ -66,13 +66,7 @@ std::vector<std::vector<Rank>> draw_teams(Prng& prng, std::uint32_t ranks) {
 void draw_layouts(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x6c61796f757473ULL);
   if (!prng.chance(0.4)) return;
-  Tuning& tuning = scenario.tuning;
-  tuning.inner_levels = prng.chance(0.5) ? FollowLevels::kAlways : FollowLevels::kOn;
-  if (prng.chance(0.3)) {
-    constexpr esp_shape kShapes[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_FLAT};
-    for (LevelShape& level : tuning.level_shapes.between) level = {pick(prng, kShapes), 2};
-    tuning.level_shapes.inside = {pick(prng, kShapes), 2};
-  }
+  scenario.tuning.inner_levels = FollowLevels::kOn;
   const std::uint64_t nodes = 1 + prng.below(5), sockets = 2 + prng.below(3);
   const double scattered = pick(prng, {0.0, 0.2, 1.0}), unbound = pick(prng, {0.0, 0.0, 0.1});
   std::vector<std::int32_t> node_of;
@@ -96,6 +90,7 @@ void draw_layouts(Scenario& scenario) {
     }
     scenario.layouts.push_back(TeamNodes::of(nodes_of_team, places_of_team));
   }
+  if (prng.chance(0.5)) scenario.tuning.inner_levels = FollowLevels::kAlways;
 }
 
 void draw_entries(Prng& prng, Scenario& scenario) {
@@ -163,6 +158,11 @@ void draw_tuning(Prng& prng, Scenario& scenario) {
   tuning.window_recv = static_cast<std::int32_t>(1 + prng.below(32));
   tuning.gather_ranks = static_cast<std::int32_t>(2 + prng.below(16));
   tuning.flat_ranks = static_cast<std::int32_t>(2 + prng.below(16));
+  if (!prng.chance(0.25)) return;
+  constexpr esp_shape kShapes[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_FLAT};
+  (void)prng.below(4);  // so that later drawings of a seed stay what they were
+  tuning.level_shapes.inside = {pick(prng, kShapes), 2};
+  if (prng.chance(0.5)) tuning.level_shapes.between.fill({pick(prng, kShapes), 2});
 }
 
 // Numbers of its own: other drawings of a seed stay what they were.

@@ -1,5 +1,5 @@
 // Persistent forms of the collectives, as members of every team: each takes what its *_start form
-// takes, and gives a request that is started as often as one likes. Contracts:
+// that returns a request takes, and gives one that is started as often as one likes. Contracts:
 // espalier/persistent.h; forms and lifetimes: team.hpp. path: short
 #ifndef ESPALIER_CPP_PERSISTENT_HPP
 #define ESPALIER_CPP_PERSISTENT_HPP
