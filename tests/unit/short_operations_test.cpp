@@ -93,7 +93,7 @@ struct Step {
 };
 
 std::int32_t value(std::size_t step, int rank, std::size_t i) {
-  return static_cast<std::int32_t>(step * 1000003 + static_cast<std::size_t>(rank) * 7919 + i);
+  return static_cast<std::int32_t>(step * 1009 + static_cast<std::size_t>(rank) * 7919 + i);
 }
 
 struct Under {  // way
