@@ -123,6 +123,10 @@ bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
       call.collective == Collective::kScan || call.collective == Collective::kExscan;
   if (!small && (!one_node || spans_nodes(team))) return false;
   if (traits_of(call.collective).reduces && call.op >= ESP_OP_BUILTIN_COUNT) return false;
+  const bool scans = call.collective == Collective::kScan || call.collective == Collective::kExscan;
+  // As on several nodes: who waits for few others gains nothing from waiting for all.
+  const bool in_slots = scans || spans_nodes(team);
+  if (in_slots && call.bytes() > Board::kNodesShortBytes) return false;
   return put_bytes(team, call) <= team.board.short_bytes();
 }
 

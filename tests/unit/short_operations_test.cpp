@@ -299,6 +299,11 @@ std::vector<Step> script_of(std::uint64_t seed, std::size_t size, bool several, 
     step.blocking = random.below(4) == 0;
     if (step.collective == Collective::kBarrier) continue;
     step.count = kCounts[random.below(std::size(kCounts))];
+    const bool in_slots =
+        several || step.collective == Collective::kScan || step.collective == Collective::kExscan;
+    if (in_slots) {
+      step.count = std::min<std::size_t>(step.count, 28);
+    }
     if (step.collective == Collective::kAlltoall)
       step.count = std::min<std::size_t>(step.count, 500 / size);
   }
