@@ -3,11 +3,14 @@
 //
 // Each goes through a few stages; a rank's route depends on its part.
 //
-//   one node                                  several nodes
-//   bcast      root: show  others: collect    root: show, cross  heads: cross, show  others:
-//   collect reduce     root: gather  others: put      heads: gather, cross  others: put allreduce
-//   put, gather                    heads: gather, cross, show  others: put, collect barrier    as
-//   allreduce, of no bytes allgather, alltoall, scan, exscan: put, gather
+// clang-format off
+//              one node                       several nodes
+//   bcast      root: show; rest: collect      root: show, cross; heads: cross, show; rest: collect
+//   reduce     root: put, gather; rest: put   heads: gather, cross; rest: put
+//   allreduce  put, gather                    heads: gather, cross, show; rest: put, collect
+//   barrier    as allreduce, of no bytes
+//   allgather, alltoall, scan, exscan: put, gather
+// clang-format on
 //
 // put: the own contribution into the own slot of the board. gather: everybody's slots of this node,
 // which are combined or copied. cross: a plan of the engine among the heads, one of each node.
