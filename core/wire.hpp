@@ -109,6 +109,22 @@ struct RecvOp : Completion, MatchNode {
   RecvOp* held_next = nullptr;
   RecvOp* held_prev = nullptr;
   alignas(16) std::byte inline_data[kInlineBytes];
+
+  // For wires: it is posted for this segment.
+  void expect(const SegmentId& segment) noexcept {
+    flow = segment.flow.key;
+    ordinal = segment.ordinal;
+    peer = segment.peer;
+    signature = segment.signature;
+    view = nullptr;
+    token = 0;
+    evacuated = nullptr;
+  }
+  // What it comes to with a segment like this.
+  Status verdict(std::uint64_t its_bytes, std::uint32_t its_signature, Rank from) const noexcept {
+    const bool fits = its_bytes == bytes && its_signature == signature;
+    return fits ? Status() : Status(ESP_ERR_MISMATCH, from);
+  }
 };
 
 // The readers of publications. A wire derives from it to keep what it has worked out about them, so

@@ -2,7 +2,7 @@
 //
 // A segment is one frame. It is received straight into the memory of its receive when that is
 // posted, else into pooled memory; at most kEagerSegments of a flow come before they are granted
-// (net/flow_grants.hpp), and a peer that sends more is given up. A publication is one post per
+// (core/flow_grants.hpp), and a peer that sends more is given up. A publication is one post per
 // reader. A synchronous send ends with the frame kTaken that its receive sends back.
 //
 // A peer that is lost ends everything that waits for it, once, from progress(), and every later
@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "core/counters.hpp"
+#include "core/flow_grants.hpp"
 #include "core/forgotten_teams.hpp"
 #include "core/matcher.hpp"
 #include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/wire.hpp"
 #include "net/buffer_pool.hpp"
-#include "net/flow_grants.hpp"
 #include "net/frame_wire_state.hpp"
 #include "net/link.hpp"
 
@@ -173,7 +173,8 @@ class FrameWire final : public Wire, private FrameSink {
   IntrusiveList<Part> open_;                       // all parts
   Matcher matcher_;                                // posted receives and unexpected segments
   Matcher untaken_;                                // synchronous parts that wait for kTaken
-  FlowGrants grants_;
+  Pool<FlowGrant> grant_entries_;
+  FlowGrants grants_{grant_entries_};
   ForgottenTeams forgotten_;
   std::vector<Peer*> backlog_;         // peers with something the link had no room for
   Completion unused_;                  // of notices, which have no payload

@@ -29,23 +29,11 @@ FrameHeader expected_header(const RecvOp& op, std::uint32_t total) noexcept {
   return header;
 }
 
-Status check(Rank from, const FrameHeader& header, const RecvOp& op) noexcept {
-  if (header.bytes == op.bytes && header.signature == op.signature) [[likely]]
-    return {};
-  return Status(ESP_ERR_MISMATCH, from);
-}
-
 }  // namespace
 
 Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
   Peer& p = peer(segment.peer);
-  op.signature = segment.signature;
-  op.token = 0;
-  op.evacuated = nullptr;
-  op.view = nullptr;
-  op.peer = segment.peer;
-  op.flow = segment.flow.key;
-  op.ordinal = segment.ordinal;
+  op.expect(segment);
   if (MatchNode* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
     ESP_ASSERT(!found->posted);
     auto& message = static_cast<Message&>(*found);
@@ -88,10 +76,7 @@ Posted FrameWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   if (found == nullptr || found->posted || !static_cast<Message*>(found)->whole) {
     return Posted::kRetry;
   }
-  op.signature = segment.signature;
-  op.token = 0;
-  op.evacuated = nullptr;
-  op.view = nullptr;
+  op.expect(segment);
   deliver(peer(segment.peer), static_cast<Message&>(*found), op);
   return Posted::kDone;
 }
@@ -99,7 +84,7 @@ Posted FrameWire::take(const SegmentId& segment, RecvOp& op) noexcept {
 // The whole segment is here. op.status says how it went.
 void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
   count_and_answer(p, message.header);
-  op.status = check(p.rank, message.header, op);
+  op.status = op.verdict(message.header.bytes, message.header.signature, p.rank);
   if (op.status.ok() && op.dst == nullptr) {
     show(op, std::exchange(message.payload, nullptr));
   } else if (op.status.ok() && op.bytes > 0) {
@@ -189,7 +174,7 @@ std::byte* FrameWire::begin_segment(Peer& p, const FrameHeader& header) noexcept
 std::byte* FrameWire::begin_posted(Peer& p, RecvOp& op, const FrameHeader& header) noexcept {
   matcher_.erase(op);
   op.posted = false;
-  op.status = check(p.rank, header, op);
+  op.status = op.verdict(header.bytes, header.signature, p.rank);
   const std::uint64_t token = std::exchange(op.token, 0);
   if (!op.status.ok() && token != 0) {
     link_.retract(p.rank, expected_header(op, static_cast<std::uint32_t>(token)));

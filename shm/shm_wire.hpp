@@ -24,6 +24,7 @@
 
 #include "core/counters.hpp"
 #include "core/doorbell.hpp"
+#include "core/flow_grants.hpp"
 #include "core/forgotten_teams.hpp"
 #include "core/liveness.hpp"
 #include "core/log.hpp"
@@ -126,7 +127,6 @@ class ShmWire final : public Wire {
     void* evacuated = nullptr;
     Status failure;  // its bytes could not be had; the sender has been told that nobody reads them
   };
-  struct Grant;
   // A segment larger than the quantum, on its way from a peer's private memory.
   struct Pulling {
     RecvOp* op = nullptr;
@@ -185,7 +185,6 @@ class ShmWire final : public Wire {
   bool copy_in(const Send& send, std::size_t readers, Carriage& carriage) noexcept;
   bool may_reach(std::uint32_t who, std::uint32_t whose) const noexcept;
   Readers first_readers(const Send& send, Readers readers, const Carriage& carriage) noexcept;
-  void use_grant(Peer& peer, const SegmentId& segment) noexcept;
   void prefetch_next(std::uint64_t bytes) const noexcept;
   Arena::Chunk take_chunk(std::uint64_t bytes, std::uint32_t readers) noexcept;
   void put_cell(Peer& peer, const Send& send, const Carriage& carriage) noexcept;
@@ -233,14 +232,11 @@ class ShmWire final : public Wire {
   Posted deliver_unexpected(Peer& peer, Unexpected& message, RecvOp& op) noexcept;
   void fetch(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
   void count_received(std::uint64_t bytes) noexcept;
-  Status check(const Peer& peer, const Cell& cell, const RecvOp& op) const noexcept;
   void acknowledge(Peer& peer, std::uint32_t ticket, std::uint8_t lap) noexcept;
   void hold(RecvOp& op) noexcept;
   void unhold(RecvOp& op) noexcept;
-  void drop_grants() noexcept;
-  void forget_grants(std::uint32_t team) noexcept;
-  void note_answer(Peer& peer, const Cell& cell) noexcept;
-  void note_grant(Peer& peer, const Cell& cell) noexcept;
+  bool note_answer(Peer& peer, const Cell& cell) noexcept;
+  bool note_grant(Peer& peer, const Cell& cell) noexcept;
   void note_taken(Peer& peer, const Cell& cell) noexcept;
   void tell_taken(Peer& peer, const Cell& cell) noexcept;
   void answer(Peer& peer, const Answer& what) noexcept;
@@ -267,7 +263,8 @@ class ShmWire final : public Wire {
   std::array<std::uint64_t, kRankWords> met_ = {};  // own copy of RankBlock::senders
   std::vector<std::uint32_t> senders_;              // local indices, in the order of meeting
   Matcher matcher_;
-  Matcher grants_;
+  Pool<FlowGrant> grant_entries_;
+  FlowGrants grants_{grant_entries_};
   ForgottenTeams forgotten_;
   RecvOp* held_ = nullptr;  // views into the segment, for idle()
   std::vector<Unexpected*> free_unexpected_;

@@ -78,7 +78,7 @@ void ShmWire::evacuate(Unexpected& message) noexcept {
 
 void ShmWire::forget_team(std::uint32_t team) {
   forgotten_.add(team);
-  forget_grants(team);
+  grants_.forget_team(team);
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted && forgotten_.has(node.flow)) discard(static_cast<Unexpected&>(node));
   });

@@ -229,7 +229,7 @@ void ShmWire::give_up_untold(const SendOp& op) noexcept {
       Answer lost = answer_of(rationed.send, CellKind::kLost);
       lost.where = ECANCELED;
       unread_.push_back({peers_[to].rank, lost});
-      use_grant(peers_[to], segment);
+      grants_.sent(peers_[to].rank, segment);
     }
     return true;
   });

@@ -155,7 +155,7 @@ void ShmWire::push_into(Peer& p, Landing& landing, const Send& send, SendOp& op)
   CmaCopy copy(CmaDirection::kPush, p.pid, IovecCursor(remote), IovecCursor(own), options_.cma);
   const Status status = pull(copy, send.bytes);
   landing.state.store(status.ok() ? Landing::kWritten : Landing::kOpen, std::memory_order_release);
-  use_grant(p, send.segment);
+  grants_.sent(p.rank, send.segment);
   if (status.ok()) {
     const auto where = static_cast<std::uint64_t>(&landing - p.out->landings);
     return put_again(p, answer_of(send, CellKind::kWritten), CellKind::kWritten, where);

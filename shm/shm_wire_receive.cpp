@@ -56,7 +56,6 @@ ShmWire::~ShmWire() {
     delete message;
   });
   for (Unexpected* message : free_unexpected_) delete message;
-  drop_grants();
 }
 
 WireCaps ShmWire::caps(Rank peer) const noexcept {
@@ -87,16 +86,8 @@ void ShmWire::drop_interest(Peer& p) noexcept {
 
 Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
   Peer& p = peer(segment.peer);
-  op.signature = segment.signature;
-  op.token = 0;
-  op.evacuated = nullptr;
-  op.view = nullptr;
-  op.peer = segment.peer;
-  op.flow = segment.flow.key;
-  op.ordinal = segment.ordinal;
-  const std::uint32_t step = std::clamp(window / 2, 1U, 8U);
-  const std::uint32_t limit = segment.ordinal + 1;
-  if (limit > kEagerSegments && (limit % step == 0 || limit == segment.total)) {
+  op.expect(segment);
+  if (const std::uint32_t limit = grant_due(segment, window); limit > 0) {
     answer(p, {CellKind::kGrant, segment.flow.key, limit});
   }
   if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
@@ -115,10 +106,7 @@ Posted ShmWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
 
 Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   Peer& p = peer(segment.peer);
-  op.signature = segment.signature;
-  op.token = 0;
-  op.evacuated = nullptr;
-  op.view = nullptr;
+  op.expect(segment);
   if (matcher_.count() > 0) [[unlikely]] {
     if (auto* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal)) {
       ESP_ASSERT(!found->posted);
@@ -136,12 +124,6 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   p.in->drained.store(++p.received, std::memory_order_release);
   wake(p);
   return posted;
-}
-
-Status ShmWire::check(const Peer& p, const Cell& cell, const RecvOp& op) const noexcept {
-  if (cell.bytes == op.bytes && cell.signature == op.signature) [[likely]]
-    return {};
-  return Status(ESP_ERR_MISMATCH, p.rank);
 }
 
 // Brings the bytes of the cell to op.dst or makes op.view point at them, and acknowledges unless a
@@ -174,7 +156,7 @@ void ShmWire::tell_taken(Peer& p, const Cell& cell) noexcept {
 // The segment for a posted (or just posting) receive is here. kDone: op.status says how it went.
 Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   Posted posted = Posted::kDone;
-  op.status = check(p, cell, op);
+  op.status = op.verdict(cell.bytes, cell.signature, p.rank);
   if (op.status.ok() && cell.kind == CellKind::kPull) {
     posted = start_pull(p, cell, op);
   } else {
@@ -203,7 +185,7 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
   } else {
     const Cell& cell = message.cell;
     count_received(cell.bytes);
-    op.status = check(p, cell, op);
+    op.status = op.verdict(cell.bytes, cell.signature, p.rank);
     if (op.status.ok()) op.status = message.failure;
     if (op.status.ok() && op.dst == nullptr) {
       op.view = op.evacuated = message.evacuated;
@@ -218,25 +200,25 @@ Posted ShmWire::deliver_unexpected(Peer& p, Unexpected& message, RecvOp& op) noe
   return posted;
 }
 
-void ShmWire::note_answer(Peer& p, const Cell& cell) noexcept {
+bool ShmWire::note_answer(Peer& p, const Cell& cell) noexcept {
   switch (cell.kind) {
     case CellKind::kGrant:
       return note_grant(p, cell);
     case CellKind::kTaken:
-      return note_taken(p, cell);
+      note_taken(p, cell);
+      break;
     case CellKind::kWritten:
-      return end_push(p, cell);
+      end_push(p, cell);
+      break;
     default:
-      return note_refused(p, cell);
+      note_refused(p, cell);
   }
+  return true;
 }
 
-// False: no memory for an unexpected segment; it stays in the ring.
+// False: no memory for a grant or an unexpected segment; it stays in the ring.
 bool ShmWire::handle(Peer& p, Cell& cell) noexcept {
-  if (is_answer(cell.kind)) {
-    note_answer(p, cell);
-    return true;
-  }
+  if (is_answer(cell.kind)) return note_answer(p, cell);
   if (MatchNode* found = matcher_.find(p.rank, cell.flow, cell.ordinal)) [[likely]] {
     ESP_ASSERT(found->posted);
     auto& op = static_cast<RecvOp&>(*found);

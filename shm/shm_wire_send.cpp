@@ -2,6 +2,7 @@
 // path: data
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/copy.hpp"
 #include "core/plant.hpp"
@@ -9,11 +10,6 @@
 #include "shm/shm_wire.hpp"
 
 namespace espalier::shm {
-
-struct ShmWire::Grant : MatchNode {
-  std::uint32_t limit = 0;
-  std::uint32_t sent = 0;  // segments that needed it
-};
 
 struct ShmWire::LocalGroup : Group {
   LocalGroup(const RankList& node, std::span<const Rank> ranks) : Group(ranks) {
@@ -123,37 +119,18 @@ void ShmWire::prefetch_next(std::uint64_t bytes) const noexcept {
   prefetch_for_write(arena + arena_.next_offset(bytes), std::min(bytes, kPrefetchBytes));
 }
 
-// The first kEagerSegments of a flow need no grant. The receiver's last grant covers the last
-// segment, so the entry goes with it.
 bool ShmWire::granted(Peer& p, const Send& send) noexcept {
-  const SegmentId& segment = send.segment;
-  if (segment.ordinal < kEagerSegments) return true;
-  auto* grant = static_cast<Grant*>(grants_.find(p.rank, segment.flow.key, 0));
-  if (grant == nullptr || grant->limit <= segment.ordinal) {
-    if (!p.awaits_grant) {
-      p.awaits_grant = true;
-      add_interest(p);
-    }
-    return false;
-  }
-  return true;
+  if (grants_.may_send(p.rank, send.segment)) return true;
+  if (!std::exchange(p.awaits_grant, true)) add_interest(p);
+  return false;
 }
 
-void ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
-  if (p.awaits_grant) {
-    p.awaits_grant = false;
-    drop_interest(p);
-  }
-  if (forgotten_.has(cell.flow)) return;
+// False: no memory for it.
+bool ShmWire::note_grant(Peer& p, const Cell& cell) noexcept {
   const auto limit = static_cast<std::uint32_t>(cell.where);
-  auto* grant = static_cast<Grant*>(grants_.find(p.rank, cell.flow, 0));
-  if (grant == nullptr) {
-    grant = new Grant;
-    grant->peer = p.rank;
-    grant->flow = cell.flow;
-    grants_.insert(*grant);
-  }
-  grant->limit = std::max(grant->limit, limit);
+  if (!forgotten_.has(cell.flow) && !grants_.note(p.rank, cell.flow, limit)) return false;
+  if (std::exchange(p.awaits_grant, false)) drop_interest(p);
+  return true;
 }
 
 bool ShmWire::has_room(Peer& p, bool ticket) noexcept {
@@ -312,18 +289,8 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
   }
-  use_grant(p, send.segment);
+  grants_.sent(p.rank, send.segment);
   publish_cell(p, cell);
-}
-
-// Segments may go in any order: the grant is forgotten with the last one that needs it.
-void ShmWire::use_grant(Peer& p, const SegmentId& segment) noexcept {
-  if (segment.ordinal < kEagerSegments) return;
-  auto* grant = static_cast<Grant*>(grants_.find(p.rank, segment.flow.key, 0));
-  if (grant != nullptr && ++grant->sent == segment.total - kEagerSegments) {
-    grants_.erase(*grant);
-    delete grant;
-  }
 }
 
 // Acknowledged tickets, in any order. Completions wait in finished_ for progress(). Returns how
@@ -450,18 +417,6 @@ void ShmWire::wake(Peer& p) noexcept {
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     if (Doorbell::ring(segment_.rank_block(local(p.rank)).bell)) ++counters_.wakeups_sent;
   }
-}
-
-void ShmWire::forget_grants(std::uint32_t team) noexcept {
-  grants_.for_each([&](MatchNode& node) {
-    if (FlowId::team_of(node.flow) != team) return;
-    grants_.erase(node);
-    delete static_cast<Grant*>(&node);
-  });
-}
-
-void ShmWire::drop_grants() noexcept {
-  grants_.for_each([&](MatchNode& node) { delete static_cast<Grant*>(&node); });
 }
 
 }  // namespace espalier::shm

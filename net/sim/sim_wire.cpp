@@ -10,19 +10,15 @@ namespace espalier::sim {
 namespace {
 
 constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 30;
-// Segments granted at once, at most, as the shared-memory wire does.
-constexpr std::uint32_t kGrantStep = 8;
 
 }  // namespace
 
-// What a receiver has granted of a flow.
-struct SimWire::Credit : MatchNode {
-  std::uint32_t limit = 0;
-  std::uint32_t used = 0;  // segments that needed it
-};
-
 SimWire::SimWire(World& world, Rank rank, Counters& counters, Drive drive)
-    : world_(world), counters_(counters), rank_(rank), drive_(drive) {
+    : world_(world),
+      counters_(counters),
+      rank_(rank),
+      drive_(drive),
+      grants_(world.flow_grants_, world.options_.eager_segments) {
   world_.attach(rank, this);
 }
 
@@ -33,10 +29,9 @@ SimWire::~SimWire() {
     auto& send = static_cast<PendingSend&>(*std::exchange(finished_, finished_->next));
     world_.sends_.give_back(send);
   }
-  matcher_.drain([&](MatchNode& node) {
+  matcher_.for_each([&](MatchNode& node) {
     if (!node.posted) world_.drop(static_cast<Message&>(node));
   });
-  credits_.drain([](MatchNode& node) { delete static_cast<Credit*>(&node); });
 }
 
 WireCaps SimWire::caps(Rank peer) const noexcept {
@@ -99,7 +94,9 @@ Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
     if (send.synchronous || pulled) m.acknowledge = &pending(op);
     const bool leaves = m.carrier == Carrier::kDevice && !send.synchronous;
     world_.launch(m, leaves ? &pending(op) : nullptr);
-    use_grant(to, send.segment);
+    SegmentId sent = send.segment;
+    sent.total -= ESP_PLANT(20, 0U, 1U);
+    grants_.sent(to, sent);
   }
   if (payload != nullptr) payload->drop();
   counters_.segments_sent += peers.size();
@@ -150,53 +147,25 @@ void SimWire::load(Message& m, Payload*& payload) noexcept {
 }
 
 bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
-  if (segment.ordinal < world_.options_.eager_segments) return true;
-  const auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
-  if (credit != nullptr && segment.ordinal < credit->limit) return true;
-  awaits_grant_ = ESP_PLANT(13, true, credit != nullptr);
+  if (grants_.may_send(peer, segment)) return true;
+  awaits_grant_ = ESP_PLANT(13, true, segment.ordinal > world_.options_.eager_segments);
   return false;
-}
-
-// Segments may go in any order; the receiver's last grant covers the last segment, so the entry
-// goes with the last one that needed it.
-void SimWire::use_grant(Rank peer, const SegmentId& segment) noexcept {
-  const std::uint32_t eager = world_.options_.eager_segments;
-  if (segment.ordinal < eager) return;
-  auto* credit = static_cast<Credit*>(credits_.find(peer, segment.flow.key, 0));
-  if (++credit->used < segment.total - eager - ESP_PLANT(20, 0U, 1U)) return;
-  credits_.erase(*credit);
-  delete credit;
 }
 
 // Whether somebody waits for it.
 bool SimWire::note_grant(Rank from, std::uint64_t flow, std::uint32_t limit) noexcept {
-  auto* credit = static_cast<Credit*>(credits_.find(from, flow, 0));
-  if (credit == nullptr) {
-    credit = new Credit;
-    credit->peer = from;
-    credit->flow = flow;
-    credits_.insert(*credit);
-  }
-  credit->limit = std::max(credit->limit, limit);
+  if (!grants_.note(from, flow, limit)) ESP_ASSERT(!"no memory for what is simulated");
   if (!std::exchange(awaits_grant_, false)) return false;
   ++news_;
   return true;
 }
 
 Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept {
-  op.signature = segment.signature;
-  op.token = 0;
-  op.evacuated = nullptr;
-  op.view = nullptr;
-  op.peer = segment.peer;
-  op.flow = segment.flow.key;
-  op.ordinal = segment.ordinal;
+  op.expect(segment);
   charge_combines();
-  const std::uint32_t step = std::clamp(window / 2, 1U, kGrantStep);
-  const std::uint32_t limit = segment.ordinal + ESP_PLANT(7, 1U, 2U);
-  if (limit > world_.options_.eager_segments && (limit % step == 0 || limit == segment.total)) {
+  if (const std::uint32_t limit = grant_due(segment, window, world_.options_.eager_segments)) {
     ++counters_.grants;
-    world_.send_grant({rank_, segment.peer, segment.flow.key, limit});
+    world_.send_grant({rank_, segment.peer, segment.flow.key, limit + ESP_PLANT(7, 0U, 1U)});
   }
   if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) {
     ESP_ASSERT(!found->posted);
@@ -295,12 +264,8 @@ bool SimWire::accept(Message& m) noexcept {
 void SimWire::hand_over(Message& m, RecvOp& op) noexcept {
   ++counters_.segments_received;
   counters_.bytes_received += m.bytes;
-  op.status = {};
-  if (m.bytes == op.bytes && ESP_PLANT(8, m.signature == op.signature, true)) {
-    fetch(m, op);
-  } else {
-    op.status = Status(ESP_ERR_MISMATCH, m.peer);
-  }
+  op.status = op.verdict(m.bytes, ESP_PLANT(8, m.signature, op.signature), m.peer);
+  if (op.status.ok()) fetch(m, op);
   world_.close_record(m);
   world_.acknowledge(m);
   world_.give_back(m);

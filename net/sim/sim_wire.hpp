@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/counters.hpp"
+#include "core/flow_grants.hpp"
 #include "core/wire.hpp"
 #include "net/sim/sparse_matcher.hpp"
 #include "net/sim/world.hpp"
@@ -42,7 +43,7 @@ class SimWire final : public Wire {
   // Neither posted nor unexpected segments, nothing to hand out, no grant that was not used.
   bool quiet() const noexcept {
     return inbox_ == nullptr && finished_ == nullptr && matcher_.count() == 0 &&
-           credits_.count() == 0;
+           grants_.count() == 0;
   }
 
   // Charges the processor for reductions since the last call.
@@ -50,11 +51,9 @@ class SimWire final : public Wire {
 
  private:
   friend class World;
-  struct Credit;
 
   Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
   bool granted(Rank peer, const SegmentId& segment) noexcept;
-  void use_grant(Rank peer, const SegmentId& segment) noexcept;
   Message& make_message(const Send& send, Rank to) noexcept;
   PendingSend& pending(SendOp& op) noexcept;
   void load(Message& m, Payload*& payload) noexcept;
@@ -81,7 +80,7 @@ class SimWire final : public Wire {
   Completion* finished_ = nullptr;  // PendingSends
   Completion* finished_last_ = nullptr;
   SparseMatcher matcher_;  // posted receives, unexpected messages
-  SparseMatcher credits_;
+  FlowGrantsIn<SparseMatcher> grants_;
 };
 static_assert(sizeof(SimWire) <= 256);
 

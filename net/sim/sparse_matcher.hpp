@@ -1,11 +1,12 @@
 // SparseMatcher: as core/matcher.hpp, for a million of them in one process: no memory before the
 // first entry, then as much as its entries need.
 //
-// Nodes are intrusive and found by (peer, flow, ordinal); nothing ever walks the table in its own
-// order but drain(), whose order does not matter to its users. Threads: owner. path: data
+// Nodes are intrusive and found by (peer, flow, ordinal); nothing walks the table in its own
+// order while it lives. Threads: owner. path: data
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/wire.hpp"
@@ -42,17 +43,12 @@ class SparseMatcher {
 
   std::size_t count() const noexcept { return count_; }
 
-  // Hands out all nodes and is empty then.
-  template <typename Take>
-  void drain(Take&& take) {
-    for (MatchNode*& bucket : buckets_) {
-      while (bucket != nullptr) {
-        MatchNode* node = bucket;
-        bucket = node->match_next;
-        take(*node);
-      }
+  // `visit` may release the node, if the table is not used any more.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (MatchNode* node : buckets_) {
+      while (node != nullptr) visit(*std::exchange(node, node->match_next));
     }
-    count_ = 0;
   }
 
  private:

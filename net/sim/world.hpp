@@ -30,6 +30,8 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/flow_grants.hpp"
+#include "core/pool.hpp"
 #include "core/wire.hpp"
 #include "net/sim/event_queue.hpp"
 #include "net/sim/faults.hpp"
@@ -301,7 +303,8 @@ class World {
   EventQueue<Event> queue_;
   Recycler<Message> messages_;
   Recycler<PendingSend> sends_;
-  Recycler<Grant> grants_;
+  Recycler<Grant> grants_;                              // on their way
+  Pool<FlowGrant> flow_grants_{{64, ~std::size_t{0}}};  // of all wires
   std::uint64_t now_ = 0;
   Rank turn_of_ = kNoRank;
   Turn turn_ = nullptr;

@@ -1,9 +1,17 @@
-#include "net/flow_grants.hpp"
+#include "core/flow_grants.hpp"
 
 #include <gtest/gtest.h>
 
-namespace espalier::net {
+namespace espalier {
 namespace {
+
+struct Grants : private Pool<FlowGrant>, FlowGrants {
+  explicit Grants(std::size_t most = 1 << 20)
+      : Pool<FlowGrant>({64, most}), FlowGrants(entries()) {}
+
+ private:
+  Pool<FlowGrant>& entries() noexcept { return *this; }
+};
 
 SegmentId segment(std::uint32_t ordinal, std::uint32_t total, std::uint64_t flow = 1) {
   return {3, FlowId(1, 0, flow), ordinal, total, 0};
@@ -13,7 +21,7 @@ std::uint64_t key(std::uint64_t flow = 1) {
 }
 
 TEST(FlowGrants, TheFirstSegmentsNeedNone) {
-  FlowGrants grants;
+  Grants grants;
   EXPECT_TRUE(grants.may_send(3, segment(kEagerSegments - 1, 100)));
   EXPECT_FALSE(grants.may_send(3, segment(kEagerSegments, 100)));
   EXPECT_TRUE(grants.arrived(3, key(), kEagerSegments - 1, 100));
@@ -27,7 +35,7 @@ TEST(FlowGrants, TheFirstSegmentsNeedNone) {
 TEST(FlowGrants, BothSidesAgreeUntilTheLastSegment) {
   for (const std::uint32_t window : {1U, 2U, 3U, 7U, 16U, 64U}) {
     for (const std::uint32_t total : {17U, 18U, 25U, 100U}) {
-      FlowGrants sender, receiver;
+      Grants sender, receiver;
       std::uint32_t posted = 0, sent = 0, notices = 0;
       while (sent < total) {
         for (; posted < total && posted < sent + window; ++posted) {
@@ -54,7 +62,7 @@ TEST(FlowGrants, BothSidesAgreeUntilTheLastSegment) {
 }
 
 TEST(FlowGrants, AReceivePostedAgainGrantsNothingNew) {
-  FlowGrants grants;
+  Grants grants;
   EXPECT_EQ(grants.posted(segment(17, 18), 8), 18U);
   EXPECT_EQ(grants.posted(segment(17, 18), 8), 0U);
   EXPECT_TRUE(grants.arrived(3, key(), 16, 18));
@@ -63,7 +71,7 @@ TEST(FlowGrants, AReceivePostedAgainGrantsNothingNew) {
 }
 
 TEST(FlowGrants, WithoutMemoryBothSidesSaySo) {
-  FlowGrants grants(64);
+  Grants grants(64);
   for (std::uint64_t flow = 0; flow < 64; ++flow) {
     EXPECT_EQ(grants.posted(segment(17, 18, flow), 8), 18U);
   }
@@ -75,7 +83,7 @@ TEST(FlowGrants, WithoutMemoryBothSidesSaySo) {
 }
 
 TEST(FlowGrants, WhatWasPromisedToALostPeerIsForgotten) {
-  FlowGrants grants;
+  Grants grants;
   for (std::uint64_t flow = 0; flow < 100; ++flow) {
     EXPECT_EQ(grants.posted(segment(17, 18, flow), 8), 18U);
     ASSERT_TRUE(grants.note(4, key(flow), 18));
@@ -88,4 +96,4 @@ TEST(FlowGrants, WhatWasPromisedToALostPeerIsForgotten) {
 }
 
 }  // namespace
-}  // namespace espalier::net
+}  // namespace espalier
