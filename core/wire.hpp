@@ -74,6 +74,7 @@ struct Send {
   std::uint64_t flow_bytes = 0;  // of the whole flow: large flows may take another path
   bool synchronous = false;      // complete only when the receiver has taken the segment
   bool to_view = false;    // the receiver reads in place: prefer a path that needs no copy there
+  bool at_once = false;    // kDone or kRetry: its owner has nothing to wait with
   Transfer transfer = {};  // no two segments of a flow need have the same
 };
 
@@ -180,8 +181,9 @@ class Wire {
   // op.dst, op.bytes, op.transfer set by the caller; `window`: receives of this flow, this one and
   // following, that are posted at once: grants are gathered over half of them.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
-  // Takes the segment if it is the next to arrive, without posting anything: kDone or kPending as
-  // above, or kRetry. For a caller that has nothing else to do than to look again.
+  // Takes the segment if it is the next to arrive and its bytes have left its sender's buffer,
+  // without posting anything: kDone as above, or kRetry. For a caller that has nothing else to do
+  // than to look again.
   virtual Posted take(const SegmentId& segment, RecvOp& op) noexcept {
     (void)segment;
     (void)op;

@@ -32,6 +32,7 @@ FrameHeader segment_header(const Send& send) noexcept {
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   Peer& p = peer(send.segment.peer);
   if (send.bytes <= p.inline_bytes && !send.synchronous && !p.lost) return send_inline(p, send, op);
+  if (send.at_once) return Posted::kRetry;
   Peer* const to = &p;
   return post(send, std::span(&to, 1), op);
 }

@@ -23,6 +23,10 @@ std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t
   return kHasTicket | std::uint64_t{local} << 32 | std::uint64_t{ticket} << 8 | lap;
 }
 
+bool has_left_its_buffer(const Cell& cell) noexcept {
+  return cell.kind == CellKind::kInline || cell.kind == CellKind::kArena;
+}
+
 }  // namespace
 
 ShmWire::ShmWire(Segment& segment, std::span<const ShmPeer> peers, const ShmOptions& options,
@@ -110,13 +114,15 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   if (matcher_.count() > 0) [[unlikely]] {
     if (auto* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal)) {
       ESP_ASSERT(!found->posted);
-      matcher_.erase(*found);
-      return deliver_unexpected(p, static_cast<Unexpected&>(*found), op);
+      auto& message = static_cast<Unexpected&>(*found);
+      if (!has_left_its_buffer(message.cell)) return Posted::kRetry;
+      matcher_.erase(message);
+      return deliver_unexpected(p, message, op);
     }
   }
   Cell& cell = p.in->cells[p.received % kRingCells];
   const bool here = cell.turn.load(std::memory_order_acquire) == p.received / kRingCells + 1;
-  if (!here || is_answer(cell.kind) || cell.flow != segment.flow.key ||
+  if (!here || !has_left_its_buffer(cell) || cell.flow != segment.flow.key ||
       cell.ordinal != segment.ordinal) {
     return Posted::kRetry;
   }

@@ -90,6 +90,7 @@ Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
     relax();
   // What is read in the sender's memory is waited for, and what is synchronous.
   const bool read = carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
+  if (read && send.at_once) return Posted::kRetry;
   const std::uint32_t waits = (read ? 1 : 0) + (send.synchronous ? 1 : 0);
   if (read) carriage.op = &op;
   op.readers = waits * static_cast<std::uint32_t>(readers.size());

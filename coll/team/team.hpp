@@ -115,14 +115,8 @@ struct Team {
   // its own number.
   std::uint64_t short_wait = 0, short_call = 0;
   ShortOperation *short_operations = nullptr, *short_last = nullptr;  // under way, oldest first
-  std::uint64_t shown_unread = 0;   // what the board says of this member
-  std::uint64_t flow_waits = 0;     // odd while a blocking send or receive waits
-  int flow_peer = -1;               // for this member,
-  std::uint64_t flow_bytes = 0;     // for a message of this size
-  std::uint64_t flow_sequence = 0;  // and number
-  std::uint16_t flow_channel = 0;   // on this channel,
-  bool flow_sends = false;          // to it or from it
-  Instance* active = nullptr;       // list of instances under way
+  std::uint64_t shown_unread = 0;  // what the board says of this member
+  Instance* active = nullptr;      // list of instances under way
   // Blocking calls that take longer than the short path (api::Caller). Writers: their threads;
   // reader: the owner, which does not free the team under them. Down: publishes that this call
   // reads nothing of the team any more.
@@ -134,7 +128,7 @@ struct Team {
   bool quick = false;          // now: no short one is under way
 
   // Its blame stands on the board under this operation, for what it waits for (an instance, or
-  // flow_waits). nullptr: it has none.
+  // short_wait). nullptr: it has none.
   const void* blames_for = nullptr;
   std::uint64_t blamed_at = 0;
 
@@ -242,6 +236,13 @@ struct Team {
   std::shared_ptr<const Membership> membership_;
   int row_ = 0;            // the own one
   std::int32_t node_ = 0;  // likewise
+};
+
+// An operation, as it was entered: while it waits, a callback may enter the team's next ones. Two
+// words, which travel in registers.
+struct Entered {
+  explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
+  std::uint64_t sequence, history;
 };
 
 }  // namespace espalier

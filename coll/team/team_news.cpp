@@ -224,7 +224,6 @@ void TeamNews::failed(Team& team, bool first) noexcept {
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     for (const int member : partners(*i)) add(member);
   }
-  if (team.flow_waits % 2 == 1) add(team.flow_peer);
   const News news = about(team, 0);
   for (const int member : readers) {
     send(team.members[static_cast<std::size_t>(member)], news);

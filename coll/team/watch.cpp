@@ -61,12 +61,6 @@ TeamWatch::Pending TeamWatch::pending(const Team& team) noexcept {
     if (op == nullptr) {
       (void)team.board.read(team.own_row(), team.short_call, what.signature);
     }
-  } else if (team.flow_waits % 2 == 1) {
-    what.identity = &team.flow_waits;
-    what.sequence = team.flow_sequence;
-    what.signature.collective = static_cast<std::uint8_t>(Collective::kPointToPoint);
-    what.signature.root = team.flow_peer;
-    what.signature.count = team.flow_bytes;
   }
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     const bool collective = i->channel == 0;
@@ -232,7 +226,6 @@ void TeamWatch::for_each_sender(const Instance& instance, Visit&& visit) noexcep
 
 template <typename Visit>
 void TeamWatch::for_each_awaited_flow(const Team& team, Visit&& visit) const noexcept {
-  if (team.flow_waits % 2 == 1) visit(Flow{team.flow_peer, team.flow_waits});
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
     if (i->channel == 0) for_each_sender(*i, visit);
     if (i->channel == 0 || !awaited_(i->finish)) continue;

@@ -40,8 +40,7 @@ std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
       ranks.push_back(team.members[static_cast<std::size_t>(member)]);
     }
   }
-  if (what.identity != &team.flow_waits && !ranks.empty()) return ranks;
-  ranks.clear();
+  if (!ranks.empty()) return ranks;
   for (const int member : debtors(team, what)) {
     ranks.push_back(team.members[static_cast<std::size_t>(member)]);
   }
@@ -56,7 +55,6 @@ bool TeamWatch::is_missing(const Team& team, const Pending& what, int member) co
 
 // Members that owe a segment, or do not take one.
 std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const {
-  if (what.identity == &team.flow_waits) return {team.flow_peer};
   if (what.identity == &team.short_wait) {
     const ShortOperation* op = ShortOperations::find(team, team.short_call);
     const int member = op != nullptr ? ShortOperations::awaited(*op) : -1;

@@ -37,12 +37,6 @@ std::vector<TeamWait> TeamWatch::waits(std::uint64_t since_ns, std::uint64_t now
            elapsed_ns(begin_ns, now_ns), late(team, what)});
       continue;
     }
-    if (team.flow_waits % 2 == 1) {
-      found.push_back(
-          {fmt::format("{} of {}",
-                       message_text(team.flow_sends, team.flow_bytes, team.flow_channel), where),
-           waited_ns, ranks_of(team, {team.flow_peer})});
-    }
     for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
       if (i->channel == 0) continue;
       found.push_back(
