@@ -29,6 +29,7 @@ class Combiner {
   Combiner(const UserOperator& user, esp_type type) noexcept
       : user_(user), type_(type), commutative_(user.commutative) {}
 
+  CombineKernel builtin() const noexcept { return kernel_; }  // nullptr: a user's function
   bool commutative() const noexcept { return commutative_; }
   bool can_store_past() const noexcept { return past_ != kernel_; }
   // `scratch` is only used, and only grows, for user functions.

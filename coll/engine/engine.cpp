@@ -169,13 +169,13 @@ Engine::Started Engine::start(Instance& instance, const Finish& finish) noexcept
   return launch(instance, finish);
 }
 
-Result<Engine::Started> Engine::start_among_heads(Team& team, const Call& call,
-                                                  const Entry& entered, const Finish& finish) {
+Result<Engine::Started> Engine::start_among_heads(Team& team, const Call& call, Entered entered,
+                                                  const Finish& finish) {
   auto bound = bind(team, call, true);
   if (!bound) return bound.error();
   Instance& instance = **bound;
   instance.sequence = entered.sequence;
-  instance.signature = entered.signature;
+  instance.signature = static_cast<std::uint32_t>(entered.history);
   return launch(instance, finish);
 }
 

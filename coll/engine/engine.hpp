@@ -83,11 +83,7 @@ class Engine final : public Agent {
 
   // The part between nodes of a short operation that has been entered: a plan among the heads, one
   // of each node, which have their node's number in it.
-  struct Entry {
-    std::uint64_t sequence = 0;
-    std::uint32_t signature = 0;
-  };
-  Result<Started> start_among_heads(Team& team, const Call& call, const Entry& entered,
+  Result<Started> start_among_heads(Team& team, const Call& call, Entered entered,
                                     const Finish& finish);
 
   // One direction of a point-to-point flow.

@@ -1,27 +1,15 @@
 #include "coll/engine/short_operations.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "core/copy.hpp"
+#include "coll/engine/lines.hpp"
 
 namespace espalier {
 namespace {
 
 using Stage = ShortOperation::Stage;
 using Route = ShortOperation::Route;
-
-// Operands of one kernel call; more are combined in several, the partial result first.
-constexpr std::size_t kOperands = 32;
-
-void copy_out(void* to, const void* from, std::uint64_t bytes) noexcept {
-  if (bytes == 8) {
-    std::memcpy(to, from, 8);
-  } else if (bytes > 0) {
-    copy_bytes(to, from, bytes);
-  }
-}
 
 bool spans_nodes(const Team& team) noexcept {
   return team.nodes() != nullptr;
@@ -78,30 +66,6 @@ int rows_gathered(const ShortOperation& op) noexcept {
   return op.team->rows();
 }
 
-// Combines the gathered rows' contributions into `to`, in their order.
-class RowReduction {
- public:
-  RowReduction(const ShortOperation& op, void* to) noexcept : op_(op), to_(to) {}
-  void add(const void* operand) noexcept {
-    operands_[count_++] = operand;
-    if (count_ == kOperands) flush();
-  }
-  void finish() noexcept {
-    if (count_ > 1 || (count_ == 1 && operands_[0] != to_)) flush();
-  }
-
- private:
-  void flush() noexcept {
-    op_.call.combiner.combine(to_, operands_, count_, op_.call.count, op_.team->user_scratch);
-    operands_[0] = to_;
-    count_ = 1;
-  }
-  const ShortOperation& op_;
-  void* to_;
-  const void* operands_[kOperands] = {};
-  std::size_t count_ = 0;
-};
-
 }  // namespace
 
 ShortOperation::ShortOperation(Team& of, const Call& what) noexcept
@@ -141,7 +105,7 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
     return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
   }
   team.enter(signature);
-  op->entered = ShortPath::Entered(team);
+  op->entered = Entered(team);
   op->scratch = scratch;
   ++counters_.short_operations;
   if (engine_.trace().enabled()) engine_.trace().begin(trace_kind(call.collective), subject(*op));
@@ -304,7 +268,7 @@ bool ShortOperations::step(ShortOperation& op) noexcept {
 bool ShortOperations::collect(ShortOperation& op) noexcept {
   const std::byte* payload = path_.look(*op.team, op.entered, op.head, op.call.bytes());
   if (payload == nullptr) return false;
-  copy_out(op.call.output, payload, op.call.bytes());
+  copy_line(op.call.output, payload, op.call.bytes());
   return true;
 }
 
@@ -327,20 +291,20 @@ void ShortOperations::take_gathered(ShortOperation& op) noexcept {
   if (bytes == 0) return;
   auto* to =
       op.scratch != nullptr ? op.scratch->bytes.data() : static_cast<std::byte*>(call.output);
-  RowReduction reduction(op, to);
+  LineReduction reduction(call.combiner.builtin(), to, call.count);
   for (int row = 0; row < rows_gathered(op); ++row) {
     Board::Slot& slot = team.board.slot(row, op.entered.sequence);
     const void* payload = team.board.payload(slot, row, op.entered.sequence, put_bytes(team, call));
     if (row == team.own_row() && !op.puts) payload = call.input;
     switch (call.collective) {
       case Collective::kAllgather:
-        copy_out(to + static_cast<std::uint64_t>(row) * bytes, payload, bytes);
+        copy_line(to + static_cast<std::uint64_t>(row) * bytes, payload, bytes);
         break;
       case Collective::kAlltoall:
-        copy_out(to + static_cast<std::uint64_t>(row) * bytes,
-                 static_cast<const std::byte*>(payload) +
-                     static_cast<std::uint64_t>(team.own_row()) * bytes,
-                 bytes);
+        copy_line(to + static_cast<std::uint64_t>(row) * bytes,
+                  static_cast<const std::byte*>(payload) +
+                      static_cast<std::uint64_t>(team.own_row()) * bytes,
+                  bytes);
         break;
       default:
         reduction.add(payload);
@@ -359,9 +323,7 @@ bool ShortOperations::cross(ShortOperation& op) noexcept {
       among.output = op.scratch->bytes.data();
       among.input = among.output;
     }
-    auto started = engine_.start_among_heads(
-        team, among, {op.entered.sequence, static_cast<std::uint32_t>(op.entered.history)},
-        Finish{on_crossed, &op});
+    auto started = engine_.start_among_heads(team, among, op.entered, Finish{on_crossed, &op});
     if (!started) {
       engine_.fail(team, started.error().status, started.error().text);
       return false;
@@ -372,7 +334,7 @@ bool ShortOperations::cross(ShortOperation& op) noexcept {
   if (!op.crossed || team.failed()) return false;
   const bool gets = op.scratch != nullptr &&
                     (!traits_of(op.call.collective).root_gets || team.rank == op.call.root);
-  if (gets) copy_out(op.call.output, op.scratch->bytes.data(), op.call.bytes());
+  if (gets) copy_line(op.call.output, op.scratch->bytes.data(), op.call.bytes());
   return true;
 }
 

@@ -48,7 +48,7 @@ struct ShortOperation {
 
   Team* team;
   Call call;
-  ShortPath::Entered entered;
+  Entered entered;
   Finish finish;
   Route route = {Stage::kDone, Stage::kDone, Stage::kDone, Stage::kDone};
   std::uint8_t at = 0;

@@ -1,28 +1,9 @@
 #include "coll/engine/short_path.hpp"
 
-#include <algorithm>
-#include <cstring>
-
+#include "coll/engine/lines.hpp"
 #include "coll/engine/short_operations.hpp"
-#include "core/copy.hpp"
 
 namespace espalier {
-namespace {
-
-// Operands combined per kernel call: more members than that are combined in several steps, the
-// partial result first, which keeps the order.
-constexpr std::size_t kBatch = 32;
-
-void copy(void* to, const void* from, std::uint64_t bytes) noexcept {
-  if (bytes == 8) {
-    std::memcpy(to, from, 8);  // One load, one store.
-  } else if (bytes > 0) {
-    copy_bytes(to, from, bytes);
-  }
-}
-
-}  // namespace
-
 // Slots and pages are used again some operations later, and only when every member has entered an
 // operation after their last use, and has read that. True: now.
 bool ShortPath::find_room(Team& team, std::uint64_t sequence, std::uint64_t depth) noexcept {
@@ -76,7 +57,7 @@ void ShortPath::wake(Team& team) noexcept {
   }
   Board::Slot& slot = team.board.slot(team.own_row(), call.sequence);
   slot.history = call.history;
-  copy(team.board.payload(slot, team.own_row(), call.sequence, bytes), data, bytes);
+  copy_line(team.board.payload(slot, team.own_row(), call.sequence, bytes), data, bytes);
   slot.turn.store(turn, std::memory_order_release);
   if (doorbell_.someone_sleeps()) [[unlikely]] {
     wake(team);
@@ -146,7 +127,7 @@ bool ShortPath::bcast(Team& team, int root, void* buffer, std::uint64_t bytes) n
   announce(team);
   const std::byte* payload = get(team, call, root, bytes);
   if (payload == nullptr) return false;
-  copy(buffer, payload, bytes);
+  copy_line(buffer, payload, bytes);
   return true;
 }
 
@@ -164,16 +145,16 @@ bool ShortPath::try_bcast(Team& team, int root, void* buffer, std::uint64_t byte
   if (slot.history != team.history_after(signature.words())) return false;
   team.enter(signature);
   announce(team);
-  copy(buffer, team.board.payload(slot, root, sequence, bytes), bytes);
+  copy_line(buffer, team.board.payload(slot, root, sequence, bytes), bytes);
   return true;
 }
 
 // Combines everybody's slot, and `own` as this rank's, into what.output, in rank order. Up to
-// kBatch members: written after everything has been read, so `own` may be the same memory.
+// kLineOperands members: written after everything has been read, so `own` may be the same memory.
 [[gnu::always_inline]] inline bool ShortPath::combine(Team& team, Entered call, const void* own,
                                                       const Reduction& what) noexcept {
   const int size = team.size(), rank = team.own_row();
-  const void* operands[kBatch];
+  const void* operands[kLineOperands];
   operands[rank] = own;
   // From the neighbour on, so that not everybody begins with the same member's line.
   for (int member = rank + 1 == size ? 0 : rank + 1; member != rank;
@@ -191,22 +172,15 @@ bool ShortPath::try_bcast(Team& team, int root, void* buffer, std::uint64_t byte
 // In several steps: the output is written before this rank's input is read, which may be the same
 // memory. So it is read where it has been put.
 bool ShortPath::combine_many(Team& team, Entered call, const Reduction& what) noexcept {
-  const void* operands[kBatch];
-  std::size_t k = 0;
-  const int size = team.size();
   Board::Slot& mine = team.board.slot(team.own_row(), call.sequence);
   const std::byte* own = team.board.payload(mine, team.own_row(), call.sequence, what.bytes);
-  for (int member = 0; member < size; ++member) {
+  LineReduction reduction(what.kernel, what.output, what.count);
+  for (int member = 0; member < team.size(); ++member) {
     const void* operand = member == team.rank ? own : get(team, call, member, what.bytes);
     if (operand == nullptr) return false;
-    operands[k++] = operand;
-    if (k < kBatch && member + 1 < size) continue;
-    if (what.count > 0) {
-      what.kernel(what.output, operands, k, what.count);
-    }
-    operands[0] = what.output;
-    k = 1;
+    reduction.add(operand);
   }
+  reduction.finish();
   return true;
 }
 
@@ -214,7 +188,8 @@ bool ShortPath::reduce(Team& team, int root, const Reduction& what) noexcept {
   const Entered call(team);
   if (team.rank != root) return put(team, call, what.input, what.bytes);
   announce(team);
-  if (static_cast<std::size_t>(team.size()) <= kBatch) return combine(team, call, what.input, what);
+  if (static_cast<std::size_t>(team.size()) <= kLineOperands)
+    return combine(team, call, what.input, what);
   return put(team, call, what.input, what.bytes) && combine_many(team, call, what);
 }
 
@@ -222,7 +197,7 @@ bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
   const Entered call(team);
   if (!put(team, call, what.input, what.bytes)) [[unlikely]]
     return false;
-  const bool few = static_cast<std::size_t>(team.size()) <= kBatch;
+  const bool few = static_cast<std::size_t>(team.size()) <= kLineOperands;
   const bool combined =
       few ? combine(team, call, what.input, what) : combine_many(team, call, what);
   if (!combined) [[unlikely]]

@@ -31,13 +31,6 @@ class ShortPath {
   ShortPath(Worker& worker, Engine& engine, Doorbell& doorbell) noexcept
       : worker_(worker), engine_(engine), doorbell_(doorbell) {}
 
-  // The operation, as it was entered: while it waits, a callback may enter the team's next ones.
-  // Two words, which travel in registers.
-  struct Entered {
-    explicit Entered(const Team& team) noexcept : sequence(team.sequence), history(team.history) {}
-    std::uint64_t sequence, history;
-  };
-
   // Does a blocking call of this size take the quick way? A barrier has 0 bytes.
   static bool takes(const Team& team, std::uint64_t bytes) noexcept {
     return team.quick && bytes <= team.board.short_bytes();
