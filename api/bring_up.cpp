@@ -25,9 +25,9 @@ namespace {
 // Into the directory; `mine` is this rank's.
 Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, const Card& mine,
                    bool share) {
-  DirectoryMaker::Rules rules{.share = share, .places = job.config.levels != LevelRule::kOff};
+  DirectoryMaker::Rules rules{.share = share, .localities = job.config.levels != LevelRule::kOff};
   Machine machine;
-  if (rules.places && !job.config.topology.empty()) {
+  if (rules.localities && !job.config.topology.empty()) {
     auto loaded = load_machine(job.config.topology);
     if (!loaded) return error(ESP_ERR_CONFIG, "ESPALIER_TOPOLOGY: " + loaded.error().text);
     machine = std::move(*loaded);
@@ -327,15 +327,15 @@ void span_nodes(esp_job& job, Team& team, Membership& membership) {
 // Members that are bound to several sockets or the like, of whatever node.
 void find_levels(const esp_job& job, Membership& membership) {
   std::vector<std::int32_t> node_of;
-  std::vector<InnerPlace> place_of;
+  std::vector<MemberLocality> locality_of;
   for (const Rank r : membership.ranks) {
     node_of.push_back(job.directory.node_of(r));
-    place_of.push_back(job.directory.site(r).place);
+    locality_of.push_back(job.directory.site(r).locality);
   }
-  TeamNodes places = TeamNodes::of(node_of, place_of);
-  if (places.inner.empty()) return;
-  membership.places = std::move(places);
-  membership.places.plain = membership.nodes.empty() ? nullptr : &membership.nodes;
+  TeamNodes localities = TeamNodes::of(node_of, locality_of);
+  if (localities.inner.empty()) return;
+  membership.localities = std::move(localities);
+  membership.localities.plain = membership.nodes.empty() ? nullptr : &membership.nodes;
 }
 
 // Where there is no common memory, calls are kept for oneself.

@@ -38,9 +38,9 @@ std::string levels_text(const esp_job& job) {
     return "none inside nodes: no node's ranks are all bound, and to different sockets";
   }
   std::string text;
-  for (const InnerGroups& groups : layout->inner) {
+  for (const LocalityGroups& groups : layout->inner) {
     text += fmt::format("{}{} {}s", text.empty() ? "" : ", ", groups.begin.size() - 1,
-                        inner_level_name(groups.level));
+                        locality_level_name(groups.level));
   }
   if (!job.config.topology.empty()) text += ", emulated: " + job.config.topology;
   const char* rule = job.config.levels == LevelRule::kOn ? "on" : "auto";

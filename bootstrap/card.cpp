@@ -55,9 +55,9 @@ Outcome parse_addresses(std::span<const std::byte> bytes, Rank rank, Card& card)
 void note_place(Card& card) {
   if (CPU_COUNT(&card.cpus) >= ::sysconf(_SC_NPROCESSORS_ONLN)) return;
   const Locality place = current_locality();
-  card.place[0] = place.package;
-  card.place[1] = place.numa;
-  card.place[2] = place.llc;
+  card.locality[0] = place.package;
+  card.locality[1] = place.numa;
+  card.locality[2] = place.llc;
 }
 
 // A name that is too long ends in a hash of the whole, so that different ones stay different.

@@ -57,12 +57,12 @@ struct CardFields {
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
   std::uint64_t node_rule = 0;
-  std::uint64_t topology = 0;                // hash of what it describes
-  std::uint64_t levels = 0;                  //
-  std::uint64_t level_shapes = 0;            // hash of the text
-  std::uint64_t wires = 0;                   // hash of the list
-  std::int32_t place[4] = {-1, -1, -1, -1};  // package, NUMA node, outer cache; -1: of no one
-  cpu_set_t cpus = {};                       // that this rank may run on
+  std::uint64_t topology = 0;                   // hash of what it describes
+  std::uint64_t levels = 0;                     //
+  std::uint64_t level_shapes = 0;               // hash of the text
+  std::uint64_t wires = 0;                      // hash of the list
+  std::int32_t locality[4] = {-1, -1, -1, -1};  // package, NUMA node, outer cache; -1: of no one
+  cpu_set_t cpus = {};                          // that this rank may run on
 };
 
 // Where a rank is reached on a network, and what proves that one belongs to the job; opaque here.

@@ -62,9 +62,9 @@ std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
   if (rules_.emulated != nullptr) {
     const Locality place =
         locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]);
-    site.place = {place.package, place.numa, place.llc};
-  } else if (rules_.places) {
-    site.place = {card.place[0], card.place[1], card.place[2]};
+    site.locality = {place.package, place.numa, place.llc};
+  } else if (rules_.localities) {
+    site.locality = {card.locality[0], card.locality[1], card.locality[2]};
   }
   const std::string key(reinterpret_cast<const char*>(&site), sizeof site);
   const auto [at, is_new] = known_sites_.emplace(key, static_cast<std::uint32_t>(sites_.size()));

@@ -21,8 +21,8 @@ namespace espalier {
 class DirectoryMaker {
  public:
   struct Rules {
-    bool share = true;   // ranks of a node may use shared memory; without, everybody is a node
-    bool places = true;  // trees are to follow sockets and the like
+    bool share = true;       // ranks of a node may use shared memory; without, everybody is a node
+    bool localities = true;  // trees are to follow sockets and the like
     // Each node is to be taken for this machine: its k-th rank is on core k, modulo the cores.
     const Machine* emulated = nullptr;
   };

@@ -15,7 +15,7 @@ constexpr int kRadixMax = 1024;
 
 LevelShape& level_of(LevelShapes& shapes, std::size_t level) {
   if (level == 0) return shapes.nodes;
-  return level <= kInnerLevels ? shapes.between[level - 1] : shapes.inside;
+  return level <= kLocalityLevels ? shapes.between[level - 1] : shapes.inside;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "tools/esp-sim/places.hpp"
+#include "tools/esp-sim/localities.hpp"
 
 namespace espalier::experiments {
 namespace {
@@ -30,8 +30,8 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
   sim::ClusterOptions options;
   options.world = job.world;
   if (job.levels != ESP_SHAPE_AUTO) {
-    options.places = sim::places_of(*job.machine, map);
-    sim::follow_places(options.tuning, job.levels);
+    options.localities = sim::localities_of(*job.machine, map);
+    sim::follow_localities(options.tuning, job.levels);
   }
   sim::Cluster cluster(*job.machine, map, options);
   cluster.world().record_work(job.work);

@@ -36,10 +36,10 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
                                                     : outside;
     text = fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
-  for (const InnerGroups& groups : plan.nodes->inner) {
+  for (const LocalityGroups& groups : plan.nodes->inner) {
     const LevelShape& shape = plan.between[static_cast<std::size_t>(groups.level)];
     text += fmt::format("{} over {} {}s, ", describe_shape(shape.shape, shape.radix),
-                        groups.begin.size() - 1, inner_level_name(groups.level));
+                        groups.begin.size() - 1, locality_level_name(groups.level));
   }
   return text + describe_shape(plan.inside, plan.inside_radix) + " inside";
 }

@@ -101,7 +101,7 @@ void order_phases(Builder& builder, const Lane& lane, const Reduced& before, Ver
 // Of a tree that follows nodes: one copy serves all children of the own node that are on one level.
 // Children of different levels are as far away as a socket is, and have windows of their own. The
 // control variants serve child after child.
-constexpr std::size_t kNoPublication = kInnerLevels + 1;
+constexpr std::size_t kNoPublication = kLocalityLevels + 1;
 std::size_t publication_of(const Builder& builder, std::int32_t child) {
   const PlanRequest& request = builder.request();
   const NodePlan& nodes = request.nodes;

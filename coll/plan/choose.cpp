@@ -196,7 +196,7 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   const LevelShape inside = choose_level(wished.inside, plan.nodes->largest_group, up, tuning);
   plan.inside = inside.shape;
   plan.inside_radix = inside.radix;
-  for (std::size_t k = 0; k < kInnerLevels; ++k) {
+  for (std::size_t k = 0; k < kLocalityLevels; ++k) {
     plan.between[k] = choose_level(wished.between[k], 0, up, tuning);  // few everywhere
   }
   const std::uint64_t bytes = message_bytes(request);

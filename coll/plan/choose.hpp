@@ -19,8 +19,8 @@ enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff, kAlways };
 // AUTO: chosen.
 struct LevelShapes {
   LevelShape nodes = {ESP_SHAPE_AUTO, 2};
-  std::array<LevelShape, kInnerLevels> between = {
-      {{ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}}};  // by InnerLevel
+  std::array<LevelShape, kLocalityLevels> between = {
+      {{ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}}};  // by LocalityLevel
   LevelShape inside = {ESP_SHAPE_AUTO, 2};
 };
 

@@ -81,7 +81,7 @@ struct Membership {
   std::vector<Bell*> bells;  // of the members on this rank's node
   TeamNodes nodes;           // of a team on several nodes; else empty
   TeamNodes heads;           // the same nodes with one member each: who talks to other nodes
-  TeamNodes places;          // what plans follow, where that is more than `nodes`; else empty
+  TeamNodes localities;      // what plans follow, where that is more than `nodes`; else empty
 };
 
 // What is known of a member on another node, by its answers (coll/team/team_news.hpp).
@@ -175,8 +175,8 @@ struct Team {
   }
   // For plans: with the levels inside nodes, where there are any.
   const TeamNodes* layout() const noexcept {
-    const bool levels = membership_ != nullptr && !membership_->places.empty();
-    return levels ? &membership_->places : nodes();
+    const bool levels = membership_ != nullptr && !membership_->localities.empty();
+    return levels ? &membership_->localities : nodes();
   }
   // Is the member on another node?
   bool is_remote(int member) const noexcept {

@@ -16,7 +16,7 @@ namespace espalier {
 namespace {
 
 // Where members are, as numbers by first appearance: node, and one more per inner level.
-using Address = std::array<std::int32_t, 1 + kInnerLevels>;
+using Address = std::array<std::int32_t, 1 + kLocalityLevels>;
 
 // The first `levels` numbers of an address are a group's.
 bool same_group(const Address& a, const Address& b, std::size_t levels) {
@@ -36,16 +36,16 @@ void number(std::vector<Address>& addresses, std::size_t level, Value&& value_of
 }
 
 std::vector<Address> addresses_of(std::span<const std::int32_t> node_of,
-                                  std::span<const InnerPlace> place_of) {
+                                  std::span<const MemberLocality> locality_of) {
   std::vector<Address> addresses(node_of.size(), Address{});
   number(addresses, 0, [&](std::size_t m) { return node_of[m]; });
-  for (std::size_t level = 0; level < kInnerLevels && !place_of.empty(); ++level) {
+  for (std::size_t level = 0; level < kLocalityLevels && !locality_of.empty(); ++level) {
     std::set<std::int32_t> unbound;  // nodes
     for (std::size_t m = 0; m < addresses.size(); ++m) {
-      if (place_of[m][level] < 0) unbound.insert(addresses[m][0]);
+      if (locality_of[m][level] < 0) unbound.insert(addresses[m][0]);
     }
     number(addresses, level + 1, [&](std::size_t m) {
-      return unbound.count(addresses[m][0]) > 0 ? -1 : place_of[m][level];
+      return unbound.count(addresses[m][0]) > 0 ? -1 : locality_of[m][level];
     });
   }
   return addresses;
@@ -75,23 +75,23 @@ std::int32_t widest_of(const std::vector<std::int32_t>& outer,
 
 }  // namespace
 
-const char* inner_level_name(InnerLevel level) noexcept {
+const char* locality_level_name(LocalityLevel level) noexcept {
   switch (level) {
-    case InnerLevel::kSocket:
+    case LocalityLevel::kSocket:
       return "socket";
-    case InnerLevel::kNuma:
+    case LocalityLevel::kNuma:
       return "NUMA node";
-    case InnerLevel::kCache:
+    case LocalityLevel::kCache:
       return "cache";
   }
   return "unknown";
 }
 
 TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
-                        std::span<const InnerPlace> place_of) {
-  ESP_ASSERT(place_of.empty() || place_of.size() == node_of.size());
+                        std::span<const MemberLocality> locality_of) {
+  ESP_ASSERT(locality_of.empty() || locality_of.size() == node_of.size());
   const auto members = static_cast<std::int32_t>(node_of.size());
-  const std::vector<Address> addresses = addresses_of(node_of, place_of);
+  const std::vector<Address> addresses = addresses_of(node_of, locality_of);
   const auto address = [&](std::int32_t member) -> const Address& {
     return addresses[static_cast<std::size_t>(member)];
   };
@@ -115,7 +115,7 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   if (members == made.largest * made.count()) made.equal_ = made.largest;
   made.widest = {made.count()};
   std::size_t groups = made.begin.size();
-  for (std::size_t level = 0; level < kInnerLevels; ++level) {
+  for (std::size_t level = 0; level < kLocalityLevels; ++level) {
     std::vector<std::int32_t> firsts = begins(level + 2);
     if (firsts.size() == groups || firsts.size() == addresses.size() + 1) continue;
     groups = firsts.size();
@@ -123,7 +123,7 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
     const std::vector<std::int32_t>& outer =
         made.inner.empty() ? made.begin : made.inner.back().begin;
     made.widest.push_back(widest_of(outer, firsts));
-    made.inner.push_back({static_cast<InnerLevel>(level), std::move(firsts)});
+    made.inner.push_back({static_cast<LocalityLevel>(level), std::move(firsts)});
   }
   made.widest.push_back(made.largest_group);
   // The first rule that gives this order.
@@ -151,7 +151,7 @@ std::int32_t TeamNodes::search(std::int32_t position) const noexcept {
 
 std::size_t TeamNodes::bytes() const noexcept {
   std::size_t entries = begin.capacity() + order_.capacity() + position_.capacity();
-  for (const InnerGroups& groups : inner) entries += groups.begin.capacity();
+  for (const LocalityGroups& groups : inner) entries += groups.begin.capacity();
   return entries * sizeof(std::int32_t);
 }
 
@@ -159,7 +159,7 @@ std::size_t TeamNodes::shared_levels(std::int32_t a, std::int32_t b) const noexc
   const std::int32_t low = std::min(position_of(a), position_of(b));
   const std::int32_t high = std::max(position_of(a), position_of(b));
   std::size_t shared = 0;
-  for (const InnerGroups& groups : inner) {
+  for (const LocalityGroups& groups : inner) {
     // One group, if none begins between the two.
     const auto next = std::upper_bound(groups.begin.begin(), groups.begin.end(), low);
     if (*next > high) ++shared;

@@ -24,16 +24,16 @@
 namespace espalier {
 
 // What separates members of one node, from the outside to the inside.
-enum class InnerLevel : std::uint8_t { kSocket, kNuma, kCache };
-inline constexpr std::size_t kInnerLevels = 3;
-const char* inner_level_name(InnerLevel level) noexcept;  // "socket", "NUMA node", "cache"
-// Where a member is inside its node: numbers that tell places apart, -1 where it is bound to no
-// one of them.
-using InnerPlace = std::array<std::int32_t, kInnerLevels>;
+enum class LocalityLevel : std::uint8_t { kSocket, kNuma, kCache };
+inline constexpr std::size_t kLocalityLevels = 3;
+const char* locality_level_name(LocalityLevel level) noexcept;  // "socket", "NUMA node", "cache"
+// Where a member is inside its node: numbers that tell places on a machine apart, -1 where it is
+// bound to no one of them.
+using MemberLocality = std::array<std::int32_t, kLocalityLevels>;
 
 // The groups of one level, each inside a group of the level before.
-struct InnerGroups {
-  InnerLevel level = InnerLevel::kSocket;
+struct LocalityGroups {
+  LocalityLevel level = LocalityLevel::kSocket;
   std::vector<std::int32_t> begin;  // of each group in TeamNodes::order, and the end
 };
 
@@ -41,10 +41,10 @@ struct InnerGroups {
 // by member; any other has eight bytes for each.
 class TeamNodes {
  public:
-  std::vector<std::int32_t> begin;  // of each node in the order, and the end
-  std::int32_t largest = 0;         // members of the largest node
-  std::vector<InnerGroups> inner;   // from the outside to the inside
-  std::int32_t largest_group = 0;   // members of the largest innermost group
+  std::vector<std::int32_t> begin;    // of each node in the order, and the end
+  std::int32_t largest = 0;           // members of the largest node
+  std::vector<LocalityGroups> inner;  // from the outside to the inside
+  std::int32_t largest_group = 0;     // members of the largest innermost group
   // Nodes; then by level, from the outside to the inside, how many groups of the next (at the end:
   // members) are at most in one node, one group of the first inner level, ...
   std::vector<std::int32_t> widest;
@@ -52,10 +52,10 @@ class TeamNodes {
   const TeamNodes* plain = nullptr;
 
   // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered by their
-  // lowest members. `place_of`: by member, or empty. A level is one for a node only if all its
+  // lowest members. `locality_of`: by member, or empty. A level is one for a node only if all its
   // members are bound.
   static TeamNodes of(std::span<const std::int32_t> node_of,
-                      std::span<const InnerPlace> place_of = {});
+                      std::span<const MemberLocality> locality_of = {});
 
   bool empty() const noexcept { return begin.empty(); }
   std::int32_t size() const noexcept { return begin.empty() ? 0 : begin.back(); }
@@ -130,7 +130,7 @@ struct NodePlan {
   bool follow = false;
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;
-  std::array<LevelShape, kInnerLevels> between = {};  // by InnerLevel
+  std::array<LevelShape, kLocalityLevels> between = {};  // by LocalityLevel
   // An allreduce in which heads send each other their sums, in exchange_steps() of this radix.
   // 0: no exchange.
   std::int32_t exchange_radix = 0;

@@ -14,7 +14,7 @@
 
 #include "net/sim/machine.hpp"
 #include "tools/esp-sim/cluster.hpp"
-#include "tools/esp-sim/places.hpp"
+#include "tools/esp-sim/localities.hpp"
 
 namespace espalier::test {
 namespace {
@@ -89,8 +89,8 @@ sim::RunResult run(const Job& job, std::uint64_t seed) {
   options.world.noise = *sim::parse_noise(job.noise);
   options.world.faults = *sim::parse_faults(job.faults);
   if (job.levels != kNoLevels) {
-    options.places = sim::places_of(*machine, *map);
-    sim::follow_places(options.tuning, job.levels);
+    options.localities = sim::localities_of(*machine, *map);
+    sim::follow_localities(options.tuning, job.levels);
   }
   sim::Operation operation;
   operation.collective = job.collective;

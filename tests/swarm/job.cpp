@@ -53,7 +53,7 @@ void Job::make_teams() {
   for (std::size_t t = 0; t < scenario_.teams.size(); ++t) {
     auto membership = std::make_shared<Membership>();
     membership->ranks = scenario_.teams[t];
-    if (const TeamNodes* layout = scenario_.layout(t)) membership->places = *layout;
+    if (const TeamNodes* layout = scenario_.layout(t)) membership->localities = *layout;
     const auto size = static_cast<int>(membership->ranks.size());
     const auto id = static_cast<std::uint32_t>(t + 1);
     Board board;

@@ -70,25 +70,25 @@ void draw_layouts(Scenario& scenario) {
   const std::uint64_t nodes = 1 + prng.below(5), sockets = 2 + prng.below(3);
   const double scattered = pick(prng, {0.0, 0.2, 1.0}), unbound = pick(prng, {0.0, 0.0, 0.1});
   std::vector<std::int32_t> node_of;
-  std::vector<InnerPlace> place_of;
+  std::vector<MemberLocality> locality_of;
   for (std::uint64_t r = 0; r < scenario.ranks; ++r) {
     const std::uint64_t in_block = r * nodes / scenario.ranks;
     const auto node = prng.chance(scattered) ? prng.below(nodes) : in_block;
     node_of.push_back(static_cast<std::int32_t>(node));
-    InnerPlace place;
+    MemberLocality place;
     for (std::int32_t& level : place) {
       level = prng.chance(unbound) ? -1 : static_cast<std::int32_t>(prng.below(sockets));
     }
-    place_of.push_back(place);
+    locality_of.push_back(place);
   }
   for (const std::vector<Rank>& members : scenario.teams) {
     std::vector<std::int32_t> nodes_of_team;
-    std::vector<InnerPlace> places_of_team;
+    std::vector<MemberLocality> localities_of_team;
     for (const Rank r : members) {
       nodes_of_team.push_back(node_of[static_cast<std::size_t>(r)]);
-      places_of_team.push_back(place_of[static_cast<std::size_t>(r)]);
+      localities_of_team.push_back(locality_of[static_cast<std::size_t>(r)]);
     }
-    scenario.layouts.push_back(TeamNodes::of(nodes_of_team, places_of_team));
+    scenario.layouts.push_back(TeamNodes::of(nodes_of_team, localities_of_team));
   }
   if (prng.chance(0.5)) scenario.tuning.inner_levels = FollowLevels::kAlways;
 }

@@ -19,7 +19,7 @@ constexpr esp_shape kOutside[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE
 
 TeamNodes in_blocks(const Blocks& blocks, std::int32_t size) {
   std::vector<std::int32_t> node_of;
-  std::vector<InnerPlace> places;
+  std::vector<MemberLocality> places;
   for (std::int32_t m = 0; m < size; ++m) {
     node_of.push_back(m / blocks.node);
     const auto group = [m](std::int32_t of) { return of > 0 ? m / of : 0; };

@@ -300,7 +300,7 @@ TeamNodes with_places(Placement how, std::int32_t nodes, std::int32_t size, unsi
   }
   if (how == Placement::kRandom) std::shuffle(place.begin(), place.end(), std::mt19937(seed));
   std::vector<std::int32_t> node_of;
-  std::vector<InnerPlace> places;
+  std::vector<MemberLocality> places;
   for (const std::int32_t p : place) {
     node_of.push_back(p / 4);
     places.push_back({p % 4 / 2, p % 4, p % 4});

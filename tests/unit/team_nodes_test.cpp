@@ -74,13 +74,13 @@ TEST(TeamNodesTest, Placements) {
 
 TEST(TeamNodesTest, InnerLevels) {
   const std::vector<std::int32_t> node_of = {0, 0, 1, 1, 0, 0, 1, 1};
-  std::vector<InnerPlace> places = {{1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7},
-                                    {1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7}};
+  std::vector<MemberLocality> places = {{1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7},
+                                        {1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7}};
   const TeamNodes two = TeamNodes::of(node_of, places);
   EXPECT_EQ(order_of(two), (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(two.begin, (std::vector<std::int32_t>{0, 4, 8}));
   ASSERT_EQ(two.inner.size(), 1U) << "NUMA nodes and caches separate nobody further";
-  EXPECT_EQ(two.inner[0].level, InnerLevel::kSocket);
+  EXPECT_EQ(two.inner[0].level, LocalityLevel::kSocket);
   EXPECT_EQ(two.inner[0].begin, (std::vector<std::int32_t>{0, 2, 4, 6, 8}));
   EXPECT_EQ(two.largest, 4);
   EXPECT_EQ(two.largest_group, 2);

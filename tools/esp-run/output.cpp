@@ -55,75 +55,75 @@ TaggedOutput::TaggedOutput(SharedLock& lock, const FrameStream& root)
       terminals_{open_terminal(STDOUT_FILENO), open_terminal(STDERR_FILENO)} {}
 
 TaggedOutput::Pipes TaggedOutput::open(int rank) {
-  return {open_channel(rank, STDOUT_FILENO), open_channel(rank, STDERR_FILENO)};
+  return {open_stream(rank, STDOUT_FILENO), open_stream(rank, STDERR_FILENO)};
 }
 
-espalier::Descriptor TaggedOutput::open_channel(int rank, int target) {
+espalier::Descriptor TaggedOutput::open_stream(int rank, int target) {
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_with_errno("pipe");
   espalier::Descriptor read_end(ends[0]);
   espalier::Descriptor write_end(ends[1]);
   // Our end only: a rank does not expect its stdout to be non-blocking.
   fcntl(read_end.fd(), F_SETFL, O_NONBLOCK);
-  channels_.push_back({rank, target, std::move(read_end), {}});
+  streams_.push_back({rank, target, std::move(read_end), {}});
   return write_end;
 }
 
 void TaggedOutput::add_to(PollSet& polls) {
-  std::erase_if(channels_, [](const Channel& channel) { return !channel.pipe.is_open(); });
-  for (Channel& channel : channels_) {
-    polls.add(channel.pipe.fd(), POLLIN, [this, &channel] { pump(channel, 1); });
+  std::erase_if(streams_, [](const Stream& stream) { return !stream.pipe.is_open(); });
+  for (Stream& stream : streams_) {
+    polls.add(stream.pipe.fd(), POLLIN, [this, &stream] { pump(stream, 1); });
   }
 }
 
 void TaggedOutput::finish(int rank) {
-  for (Channel& channel : channels_) {
-    if (channel.rank != rank) continue;
-    pump(channel, kReadsOfAll);
-    end_line_and_close(channel);
+  for (Stream& stream : streams_) {
+    if (stream.rank != rank) continue;
+    pump(stream, kReadsOfAll);
+    end_line_and_close(stream);
   }
 }
 
-void TaggedOutput::pump(Channel& channel, int reads_max) {
+void TaggedOutput::pump(Stream& stream, int reads_max) {
   std::array<char, kLineBytesMax> buffer;
-  for (int reads = 0; reads < reads_max && channel.pipe.is_open(); ++reads) {
-    const ssize_t count = ::read(channel.pipe.fd(), buffer.data(), buffer.size());
+  for (int reads = 0; reads < reads_max && stream.pipe.is_open(); ++reads) {
+    const ssize_t count = ::read(stream.pipe.fd(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) return end_line_and_close(channel);
-    write_lines(channel, take_lines(channel, {buffer.data(), static_cast<std::size_t>(count)}));
+    if (count <= 0) return end_line_and_close(stream);
+    write_lines(stream, take_lines(stream, {buffer.data(), static_cast<std::size_t>(count)}));
   }
 }
 
 // The lines that are complete with `text`, marked.
-std::string TaggedOutput::take_lines(Channel& channel, std::string_view text) {
+std::string TaggedOutput::take_lines(Stream& stream, std::string_view text) {
   std::string lines;
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
-    lines += fmt::format("[{}] {}{}\n", channel.rank, channel.unfinished, text.substr(0, end));
-    channel.unfinished.clear();
+    lines += fmt::format("[{}] {}{}\n", stream.rank, stream.unfinished, text.substr(0, end));
+    stream.unfinished.clear();
     text.remove_prefix(end + 1);
   }
-  channel.unfinished += text;
-  if (channel.unfinished.size() >= kLineBytesMax) {
-    lines += fmt::format("[{}] {}\n", channel.rank, std::exchange(channel.unfinished, {}));
+  stream.unfinished += text;
+  if (stream.unfinished.size() >= kLineBytesMax) {
+    lines += fmt::format("[{}] {}\n", stream.rank, std::exchange(stream.unfinished, {}));
   }
   return lines;
 }
 
-void TaggedOutput::end_line_and_close(Channel& channel) {
-  if (!channel.unfinished.empty()) {
-    write_lines(channel, fmt::format("[{}] {}\n", channel.rank, channel.unfinished));
-    channel.unfinished.clear();
+void TaggedOutput::end_line_and_close(Stream& stream) {
+  if (!stream.unfinished.empty()) {
+    write_lines(stream, fmt::format("[{}] {}\n", stream.rank, stream.unfinished));
+    stream.unfinished.clear();
   }
-  channel.pipe.close();
+  stream.pipe.close();
 }
 
-void TaggedOutput::write_lines(Channel& channel, const std::string& lines) {
+void TaggedOutput::write_lines(Stream& stream, const std::string& lines) {
   lock_.lock();
-  const bool is_read = write_all(channel.target, lines);
+  const bool is_read = write_all(stream.target, lines);
   lock_.unlock();
   // Closing passes it on: the rank's next write ends it with SIGPIPE, as without --tag.
-  if (!is_read) channel.pipe.close();
+  if (!is_read) stream.pipe.close();
 }
 
 // False when nobody reads any more, or the root is gone: then the job ends, whoever has paused.

@@ -45,25 +45,25 @@ class TaggedOutput {
   void finish(int rank);
 
  private:
-  struct Channel {
+  struct Stream {
     int rank;
     int target;  // Of this process: 1 or 2.
     espalier::Descriptor pipe;
     std::string unfinished;
   };
 
-  espalier::Descriptor open_channel(int rank, int target);
-  void pump(Channel& channel, int reads_max);
-  static std::string take_lines(Channel& channel, std::string_view text);
-  void end_line_and_close(Channel& channel);
-  void write_lines(Channel& channel, const std::string& lines);
+  espalier::Descriptor open_stream(int rank, int target);
+  void pump(Stream& stream, int reads_max);
+  static std::string take_lines(Stream& stream, std::string_view text);
+  void end_line_and_close(Stream& stream);
+  void write_lines(Stream& stream, const std::string& lines);
   bool write_all(int target, std::string_view text);
 
   SharedLock& lock_;
   const FrameStream& root_;
   std::array<espalier::Descriptor, 2>
-      terminals_;                // Of stdout and stderr, where they are terminals.
-  std::list<Channel> channels_;  // A list: handlers of a PollSet keep references.
+      terminals_;              // Of stdout and stderr, where they are terminals.
+  std::list<Stream> streams_;  // A list: handlers of a PollSet keep references.
 };
 
 }  // namespace esp_run

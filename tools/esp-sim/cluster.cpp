@@ -81,7 +81,7 @@ Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& o
     : options_(options), world_(machine, map, options.world) {
   if (!options.world.carry_data) mover_ = std::make_unique<NoMover>();
   auto membership = std::make_shared<Membership>();
-  membership->places = std::move(options_.places);
+  membership->localities = std::move(options_.localities);
   membership->ranks.resize(map.ranks());
   for (std::uint32_t r = 0; r < map.ranks(); ++r) membership->ranks[r] = static_cast<Rank>(r);
   for (std::uint32_t r = 0; r < map.ranks(); ++r) {

@@ -31,7 +31,7 @@ class Buffers;
 struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
-  TeamNodes places;  // which plans follow; empty: none
+  TeamNodes localities;  // which plans follow; empty: none
 };
 
 struct RunResult {

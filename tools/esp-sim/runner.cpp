@@ -8,7 +8,7 @@
 #include "coll/plan/choose.hpp"
 #include "tools/esp-sim/buffers.hpp"
 #include "tools/esp-sim/cluster.hpp"
-#include "tools/esp-sim/places.hpp"
+#include "tools/esp-sim/localities.hpp"
 
 namespace esp_sim {
 namespace {
@@ -29,8 +29,8 @@ ClusterOptions cluster_options(const Machine& machine, const Map& map, const Sce
                                std::uint64_t seed) {
   ClusterOptions options;
   if (scenario.levels != ESP_SHAPE_AUTO) {
-    options.places = espalier::sim::places_of(machine, map);
-    espalier::sim::follow_places(options.tuning, scenario.levels);
+    options.localities = espalier::sim::localities_of(machine, map);
+    espalier::sim::follow_localities(options.tuning, scenario.levels);
   }
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
@@ -79,7 +79,7 @@ Operation operation_of(const Scenario& scenario) {
 }
 
 Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario,
-                                         espalier::TeamNodes& places) {
+                                         espalier::TeamNodes& localities) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, 1);
   if (!map) return map.error();
@@ -91,8 +91,8 @@ Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario&
   base.element_bytes = operation.element_bytes();
   base.elements = espalier::sim::call_count(operation, scenario.ranks);
   ClusterOptions options = cluster_options(machine, map.value(), scenario, 1);
-  places = std::move(options.places);
-  if (!places.empty()) base.nodes.nodes = &places;
+  localities = std::move(options.localities);
+  if (!localities.empty()) base.nodes.nodes = &localities;
   return espalier::resolve(scenario.options, base, options.tuning);
 }
 

@@ -46,10 +46,10 @@ espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scen
                                std::uint64_t seed, Progress& progress, Records* records);
 
 espalier::sim::Operation operation_of(const Scenario& scenario);
-// The plan of rank 0, completely chosen, from which those of all ranks follow. `places`: filled;
-// what is returned points there.
+// The plan of rank 0, completely chosen, from which those of all ranks follow. `localities`:
+// filled; what is returned points there.
 espalier::Result<espalier::PlanRequest> request_of(const espalier::sim::Machine& machine,
                                                    const Scenario& scenario,
-                                                   espalier::TeamNodes& places);
+                                                   espalier::TeamNodes& localities);
 
 }  // namespace esp_sim

@@ -10,10 +10,10 @@ namespace espalier::sim {
 
 // The nodes of the job's whole team, and the sockets, NUMA nodes and caches inside them. Boards,
 // which the library does not know, take the place of sockets there, and sockets that of NUMA nodes.
-TeamNodes places_of(const Machine& machine, const Map& map);
+TeamNodes localities_of(const Machine& machine, const Map& map);
 
-// All trees follow the places: those inside the nodes have `shape` on every level, that of the
+// All trees follow the localities: those inside the nodes have `shape` on every level, that of the
 // nodes the shape that the call names.
-void follow_places(Tuning& tuning, esp_shape shape);
+void follow_localities(Tuning& tuning, esp_shape shape);
 
 }  // namespace espalier::sim
