@@ -179,7 +179,8 @@ class Wire {
   // Every reader of the group gets the segment, each once: kRetry = none of them has it.
   virtual Posted publish(const Send& send, const Group& group, SendOp& op) noexcept = 0;
   // op.dst, op.bytes, op.transfer set by the caller; `window`: receives of this flow, this one and
-  // following, that are posted at once: grants are gathered over half of them.
+  // following, that are posted at once: grants are gathered over half of them. Those of a flow come
+  // in the order of their ordinals: a grant for one is a grant for all before it.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
   // Takes the segment if it is the next to arrive and its bytes have left its sender's buffer,
   // without posting anything: kDone as above, or kRetry. For a caller that has nothing else to do

@@ -321,6 +321,17 @@ int Engine::run(Instance& instance) noexcept {
   return events;
 }
 
+namespace {
+
+// Receives are posted in their order, whatever the order in which moves make room for them: what a
+// receiver grants for one it grants for all before it.
+bool receivable(const VertexState& state, std::uint32_t index) noexcept {
+  const bool in_order = index - state.base == static_cast<unsigned>(std::countr_one(state.posted));
+  return ESP_PLANT(53, in_order, true) && !state.recvs[index % state.slots].busy;
+}
+
+}  // namespace
+
 // A vertex that could post more lets the others go first: the children of a rank are served segment
 // by segment, not window by window. While it is looked at it counts as queued.
 int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
@@ -330,7 +341,7 @@ int Engine::look_at(Instance& instance, std::uint16_t number) noexcept {
   std::uint64_t possible = startable(instance, vertex, state);
   while (possible != 0) {
     const std::uint32_t index = state.base + static_cast<std::uint32_t>(std::countr_zero(possible));
-    if (state.recvs != nullptr && state.recvs[index % state.slots].busy) break;
+    if (state.recvs != nullptr && !receivable(state, index)) break;
     const Posted posted = post(instance, number, index);
     if (posted == Posted::kRetry) {
       state.stalled = true;

@@ -79,7 +79,7 @@ Posted Engine::move(Instance& instance, std::uint16_t number, std::uint32_t inde
   slot.pending = posted == Posted::kPending;
   ++counters_.combines;
   counters_.combine_bytes += what.bytes() * what.operand_count;
-  if (posted == Posted::kDone) release_operands(instance, number, index);
+  if (ESP_PLANT(50, !slot.pending, true)) release_operands(instance, number, index);
   return posted;
 }
 
@@ -88,8 +88,8 @@ void Engine::on_move(Completion& op, Status status) noexcept {
   Instance& instance = *slot.instance;
   Engine& engine = *instance.engine;
   slot.pending = false;
-  if (!status.ok()) engine.note_failure(instance, status);
-  engine.release_operands(instance, slot.vertex, slot.index);
+  if (ESP_PLANT(51, !status.ok(), false)) engine.note_failure(instance, status);
+  if (ESP_PLANT(50, true, false)) engine.release_operands(instance, slot.vertex, slot.index);
   engine.mark(instance, slot.vertex, slot.index);
   engine.make_ready(instance);
 }

@@ -194,7 +194,8 @@ void Engine::withdraw(Instance& instance) noexcept {
     VertexState& state = instance.states[number];
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
       if (state.sends != nullptr) withdraw(instance, number, state.sends[i]);
-      if (state.moves != nullptr && std::exchange(state.moves[i].pending, false)) {
+      if (state.moves != nullptr &&
+          ESP_PLANT(52, std::exchange(state.moves[i].pending, false), false)) {
         mover_->cancel(state.moves[i]);
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {

@@ -28,7 +28,15 @@ Job::Node::Node(Job& job, Rank rank_, const WatchLimits& limits)
     : rank(rank_),
       wire(job.audit_, job.stage_->wire(rank_), rank_),
       engine(job.stage_->counters(rank_), job.trace_, job.scenario_.tuning),
-      watch(engine, *job.liveness_, Log(LogLevel::kError), limits) {}
+      watch(engine, *job.liveness_, Log(LogLevel::kError), limits) {
+  const Scenario& scenario = job.scenario_;
+  if (!scenario.moves) return;
+  Stage& stage = *job.stage_;
+  mover.emplace(
+      *scenario.moves, scenario.seed, rank, [&stage, this] { return stage.clock(rank).now_ns(); },
+      [&stage, this](std::uint64_t at_ns) { stage.schedule(rank, at_ns); });
+  engine.set_mover(&*mover);
+}
 
 Job::Job(const Scenario& scenario)
     : scenario_(scenario),
@@ -190,7 +198,7 @@ int Job::take_turn(Node& node) {
     stage_->wire(node.rank).idle();
     node.watch.look(0, now);
   }
-  int events = 0;
+  int events = node.mover ? node.mover->progress() : 0;
   do {
     events += node.engine.progress();
   } while (!audit_.failed() && enter_calls(node));

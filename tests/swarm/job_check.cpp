@@ -56,6 +56,9 @@ void Job::check_status(const CallState& call, Status status) {
     case ESP_ERR_TIMEOUT:  // a rank that waits for its own time-out elsewhere makes others late
       right = names_member && (scenario_.deviation || scenario_.departure);
       break;
+    case ESP_ERR_SYSTEM:
+      right = names_member && scenario_.moves && scenario_.moves->breaks_at == status.rank();
+      break;
     default:
       break;
   }
@@ -98,6 +101,10 @@ void Job::check_result(CallState& call) {
 }
 
 void Job::check_end() {
+  for (const auto& node : nodes_) {
+    if (!node->mover || node->mover->open() == 0 || stage_->crashed(node->rank)) continue;
+    fail(fmt::format("{} moves of rank {} outlive their calls", node->mover->open(), node->rank));
+  }
   if (scenario_.troubled()) return;
   if (audit_.open_operations() > 0) {
     fail(fmt::format("{} wire operations outlive their calls", audit_.open_operations()));

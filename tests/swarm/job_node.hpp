@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/datatype.hpp"
 #include "tests/swarm/job.hpp"
+#include "tests/swarm/late_mover.hpp"
 
 namespace espalier::swarm {
 
@@ -83,6 +85,7 @@ struct Job::Node {
 
   Rank rank;
   AuditedWire wire;
+  std::optional<LateMover> mover;
   Engine engine;
   TeamWatch watch;
   std::vector<std::unique_ptr<Team>> teams;       // by number; nullptr: not a member

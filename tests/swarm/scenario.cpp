@@ -175,6 +175,19 @@ void draw_transfer(Scenario& scenario) {
   transfer.quantum_bytes = static_cast<std::uint32_t>(100 * prng.below(3));
 }
 
+// Numbers of its own, too. Others hear of a failure by the board.
+void draw_moves(Scenario& scenario) {
+  Prng prng(scenario.seed ^ 0x6d6f76657273ULL);
+  if (!draws_exchanges(scenario) || prng.chance(0.5)) return;
+  LateMoves& moves = scenario.moves.emplace();
+  moves.refused = pick(prng, {0.0, 0.1, 0.5});
+  moves.at_once = pick(prng, {0.0, 0.0, 0.5});
+  moves.latest_ns = pick(prng, {std::uint64_t{1}, std::uint64_t{300}, std::uint64_t{20'000}});
+  if (!scenario.board || scenario.troubled() || !prng.chance(0.2)) return;
+  moves.breaks_at = static_cast<Rank>(prng.below(scenario.ranks));
+  moves.breaks_after = prng.below(20);
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -200,6 +213,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   draw_trouble(prng, scenario);
   draw_network(scenario);
   draw_transfer(scenario);
+  draw_moves(scenario);
   return scenario;
 }
 

@@ -105,6 +105,14 @@ struct Look {
   std::uint64_t at_ns = 0;
 };
 
+// Copies and combinations take time, and have any order (tests/swarm/late_mover.hpp).
+struct LateMoves {
+  double refused = 0, at_once = 0;  // shares
+  std::uint64_t latest_ns = 1;
+  Rank breaks_at = kNoRank;  // this rank's fails once, after so many; kNoRank: none does
+  std::uint64_t breaks_after = 0;
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   StageKind stage = StageKind::kSim;
@@ -121,6 +129,7 @@ struct Scenario {
   std::vector<std::vector<Entry>> entries;  // by op and rank
   std::optional<Deviation> deviation;
   std::optional<Departure> departure;
+  std::optional<LateMoves> moves;
   std::vector<Look> looks;  // a watchdog that looks while there is nothing to complain about
   // kShm.
   std::uint64_t arena_bytes = 0, ring_bytes = 0;
@@ -156,7 +165,7 @@ struct Scenario {
   // Is any operation allowed to fail?
   bool troubled() const noexcept {
     return deviation.has_value() || departure.has_value() || world.faults.crashes > 0 ||
-           world.faults.overruns > 0;
+           world.faults.overruns > 0 || (moves && moves->breaks_at != kNoRank);
   }
   // The call of a member (its team rank).
   const OpSpec& call(std::size_t op, std::int32_t member) const noexcept {

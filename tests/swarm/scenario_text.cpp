@@ -72,6 +72,13 @@ std::string Scenario::describe() const {
         connections.pull_from_bytes, connections.memory.register_from_bytes,
         odd_ranks_copy ? " by even ranks" : "");
   }
+  if (moves) {
+    text += fmt::format("  moves take up to {} ns, {:.1f} refused, {:.1f} at once",
+                        moves->latest_ns, moves->refused, moves->at_once);
+    text += moves->breaks_at == kNoRank ? std::string("\n")
+                                        : fmt::format("; rank {}'s fails after {}\n",
+                                                      moves->breaks_at, moves->breaks_after);
+  }
   if (accesses > 0) text += fmt::format("  {} accesses each, {:.2f} taken back\n", accesses, whims);
   if (stage == StageKind::kRdma) {
     text += fmt::format(
