@@ -182,9 +182,9 @@ class Wire {
   // following, that are posted at once: grants are gathered over half of them. Those of a flow come
   // in the order of their ordinals: a grant for one is a grant for all before it.
   virtual Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept = 0;
-  // Takes the segment if it is the next to arrive and its bytes have left its sender's buffer,
-  // without posting anything: kDone as above, or kRetry. For a caller that has nothing else to do
-  // than to look again.
+  // Takes the segment if it is the next to arrive and its bytes have left its sender's buffer:
+  // kDone as above. kRetry: nothing is here, look again; kPending: something else is, which
+  // progress() takes. Nothing is posted.
   virtual Posted take(const SegmentId& segment, RecvOp& op) noexcept {
     (void)segment;
     (void)op;

@@ -115,16 +115,18 @@ Posted ShmWire::take(const SegmentId& segment, RecvOp& op) noexcept {
     if (auto* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal)) {
       ESP_ASSERT(!found->posted);
       auto& message = static_cast<Unexpected&>(*found);
-      if (!has_left_its_buffer(message.cell)) return Posted::kRetry;
+      if (!has_left_its_buffer(message.cell)) return Posted::kPending;
       matcher_.erase(message);
       return deliver_unexpected(p, message, op);
     }
   }
   Cell& cell = p.in->cells[p.received % kRingCells];
-  const bool here = cell.turn.load(std::memory_order_acquire) == p.received / kRingCells + 1;
-  if (!here || !has_left_its_buffer(cell) || cell.flow != segment.flow.key ||
-      cell.ordinal != segment.ordinal) {
+  if (cell.turn.load(std::memory_order_acquire) != p.received / kRingCells + 1) {
     return Posted::kRetry;
+  }
+  if (!has_left_its_buffer(cell) || cell.flow != segment.flow.key ||
+      cell.ordinal != segment.ordinal) {
+    return Posted::kPending;
   }
   const Posted posted = deliver(p, cell, op);
   p.in->drained.store(++p.received, std::memory_order_release);

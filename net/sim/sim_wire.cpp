@@ -54,6 +54,7 @@ void SimWire::charge_combines() noexcept {
 }
 
 Posted SimWire::send(const Send& send, SendOp& op) noexcept {
+  if (send.at_once) return Posted::kRetry;  // has no short way
   const Rank to = send.segment.peer;
   return post(send, std::span(&to, 1), op);
 }

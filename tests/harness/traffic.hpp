@@ -99,6 +99,7 @@ struct Message {
     request.flow_bytes = bytes * total;
     request.synchronous = synchronous;
     request.transfer = transfer;
+    request.at_once = at_once;
     return sent.posted = wire.send(request, sent);
   }
   Posted receive(Wire& wire, std::uint32_t window = 16) {
@@ -122,6 +123,7 @@ struct Message {
   std::uint64_t bytes, seed;
   std::uint32_t ordinal = 0, total = 1, signature = 0;
   bool in_place = false;
+  bool at_once = false;
   Transfer transfer = {};  // that both ends ask for
   std::vector<std::byte> source, target;
   SendProbe sent;

@@ -35,6 +35,27 @@ TEST_P(WireContract, UnexpectedThenPostedInEverySize) {
   }
 }
 
+TEST_P(WireContract, AtOnceOrNotAtAll) {
+  World& world = make(2);
+  for (const std::uint64_t bytes : kSizes) {
+    Message m(0, 1, FlowId(6, 0, bytes), bytes, bytes + 4);
+    m.at_once = true;
+    const Posted posted = m.send(world.wire(0));
+    ASSERT_NE(posted, Posted::kPending) << bytes;
+    if (posted == Posted::kRetry) {
+      m.at_once = false;
+      ASSERT_NE(m.send(world.wire(0)), Posted::kRetry);
+    }
+    // What has come may be taken without a post.
+    for (int i = 0; i < 20; ++i) (void)world.wire(1).progress();
+    m.received.dst = m.target.data();
+    m.received.bytes = bytes;
+    m.received.posted = world.wire(1).take({0, m.flow, 0, 1, 0}, m.received);
+    if (m.received.posted != Posted::kDone) (void)m.receive(world.wire(1));
+    finish(world, m);
+  }
+}
+
 TEST_P(WireContract, ViewsOfEverySize) {
   World& world = make(2);
   Messages all;

@@ -444,5 +444,31 @@ TEST(ShmWire, ABigPullMayBeCanceledHalfWay) {
   }
 }
 
+// Who takes is told whether to look again or to let progress() see to what is here.
+TEST(ShmWire, OnlyWhatHasLeftItsBufferIsTaken) {
+  ShmWorldOptions options;
+  options.wire.pull.threshold = 4096;
+  ShmWorld world(2, options);
+  Message pulled(0, 1, FlowId(1, 0, 1), 8192, 1), copied(0, 1, FlowId(1, 0, 2), 2048, 2);
+  const auto take = [&](Message& m) {
+    m.received.dst = m.target.data();
+    m.received.bytes = m.bytes;
+    return m.received.posted = world.wire(1).take({0, m.flow, 0, 1, 0}, m.received);
+  };
+  EXPECT_EQ(take(pulled), Posted::kRetry) << "nothing is here";
+  pulled.at_once = copied.at_once = true;
+  EXPECT_EQ(pulled.send(world.wire(0)), Posted::kRetry);
+  pulled.at_once = false;
+  EXPECT_EQ(pulled.send(world.wire(0)), Posted::kPending);
+  EXPECT_EQ(copied.send(world.wire(0)), Posted::kDone);
+  EXPECT_EQ(take(copied), Posted::kPending) << "it is not the next";
+  EXPECT_EQ(take(pulled), Posted::kPending) << "it stands at its sender";
+  (void)pulled.receive(world.wire(1));
+  settle(world);
+  EXPECT_EQ(take(copied), Posted::kDone);
+  copied.check();
+  pulled.check();
+}
+
 }  // namespace
 }  // namespace espalier::test
