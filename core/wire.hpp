@@ -101,6 +101,8 @@ struct RecvOp : Completion, MatchNode {
   std::uint64_t bytes = 0;
   Transfer transfer = {};
   std::uint32_t signature = 0;
+  std::uint32_t its_signature = 0;  // of what came and did not fit, as well as
+  std::uint64_t its_bytes = 0;
   const void* view = nullptr;  // valid from completion to release(); may move inside progress()
   Status status;               // valid when recv answered kDone
 
@@ -122,9 +124,12 @@ struct RecvOp : Completion, MatchNode {
     evacuated = nullptr;
   }
   // What it comes to with a segment like this.
-  Status verdict(std::uint64_t its_bytes, std::uint32_t its_signature, Rank from) const noexcept {
-    const bool fits = its_bytes == bytes && its_signature == signature;
-    return fits ? Status() : Status(ESP_ERR_MISMATCH, from);
+  Status verdict(std::uint64_t came_bytes, std::uint32_t came_signature, Rank from) noexcept {
+    if (came_bytes == bytes && came_signature == signature) [[likely]]
+      return {};
+    its_bytes = came_bytes;
+    its_signature = came_signature;
+    return Status(ESP_ERR_MISMATCH, from);
   }
 };
 

@@ -100,6 +100,57 @@ std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expec
       other, channel, expected_bytes);
 }
 
+namespace {
+
+// Signatures tell how calls and numbers of segments differ, not which of the two.
+bool is_called_alike(const Instance& instance, const RecvSlot& refused) {
+  if (refused.its_signature == refused.signature) return true;
+  const Team& team = *instance.team;
+  std::uint64_t sequence = 0;
+  int member = -1;
+  CallSignature mine, theirs;
+  return !find_difference(team, sequence, member, mine, theirs) &&
+         team.read_call(team.member_of(instance.status.rank()), instance.sequence, theirs);
+}
+
+// What `other` sends where the receive that failed expects something else.
+std::string compare_lengths(const Instance& instance, const RecvSlot& refused, Rank other) {
+  const Team& team = *instance.team;
+  const Rank me = team.members[static_cast<std::size_t>(team.rank)];
+  const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[refused.vertex];
+  const Indices n = instance.states[refused.vertex].indices;
+  if (refused.its_bytes == refused.bytes) {
+    return fmt::format(
+        "rank {} sends more or fewer segments than rank {} expects of {} bytes", other, me,
+        plan.flow_elements(instance.layouts, vertex, n, refused.index) * plan.element_bytes);
+  }
+  // Of a longer flow the first segments are whole ones.
+  const bool goes_on = refused.its_bytes == plan.piece_elements * plan.element_bytes &&
+                       refused.its_signature != refused.signature;
+  const std::string text =
+      fmt::format("rank {} sends {}{} bytes where rank {} expects {}", other,
+                  goes_on ? "at least " : "", refused.its_bytes, me, refused.bytes);
+  const auto block = static_cast<std::uint64_t>(vertex.block.at(n.step(refused.index)));
+  const std::uint64_t block_bytes =
+      instance.layouts[buffer_of(vertex.shape)].length(block, vertex.run) * plan.element_bytes;
+  if (refused.bytes == block_bytes) return text;
+  const std::uint64_t piece = Plan::piece(vertex, n, refused.index);
+  return fmt::format("{}, from byte {} of a block of {}", text,
+                     piece * plan.piece_elements * plan.element_bytes, block_bytes);
+}
+
+}  // namespace
+
+std::string explain_lengths(const Instance& instance) {
+  const RecvSlot* slot = instance.irregular ? instance.irregular->refused : nullptr;
+  const Rank other = instance.status.rank();
+  if (slot == nullptr || other == kNoRank || !is_called_alike(instance, *slot)) return {};
+  return fmt::format("{} (operation {} on team {}): the lengths of blocks differ: {}",
+                     instance.call.signature().to_text(), instance.sequence, instance.team->id,
+                     compare_lengths(instance, *slot, other));
+}
+
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other) {
   std::uint64_t sequence = 0;
   int member = -1;
@@ -107,8 +158,8 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
   if (!find_difference(team, sequence, member, ours, theirs)) {
     if (other == kNoRank) {
       return fmt::format(
-          "operation {} on team {}: members called different things, as another of them has "
-          "found; this rank called {}",
+          "operation {} on team {}: members called different things, or gave a block different "
+          "lengths, as another of them has found; this rank called {}",
           team.sequence, team.id, mine.to_text());
     }
     return fmt::format(

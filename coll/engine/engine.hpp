@@ -42,6 +42,9 @@ bool find_difference(const Team& team, std::uint64_t& sequence, int& member, Cal
 // does not tell any more.
 // `other`: its history differs from this rank's; kNoRank: others have found a difference.
 std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank other);
+// Of an irregular collective that both sides have called alike: what has come is not as long as the
+// receive that failed expects. "": nothing of the kind is known.
+std::string explain_lengths(const Instance& instance);
 // "another member gave up first: <why> (rank 3)", of what it has reported.
 std::string explain_report(Status reported);
 // What another member's report says about this rank's operations. Of a mismatch: not who called
@@ -158,7 +161,8 @@ class Engine final : public Agent {
   void withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) noexcept;
   void withdraw_all(Team& team) noexcept;
   int tell_failed() noexcept;
-  void note_failure(Instance& instance, Status status) noexcept;
+  // `at`: where it was found, if in a receive.
+  void note_failure(Instance& instance, Status status, const RecvSlot* at = nullptr) noexcept;
   void drop_from_lists(Instance& instance) noexcept;
   std::string explain(const Instance& instance) const;
   static void on_send(Completion& op, Status status) noexcept;

@@ -141,7 +141,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = false;
-    if (!slot.status.ok()) note_failure(instance, slot.status);
+    if (!slot.status.ok()) note_failure(instance, slot.status, &slot);
   }
   return posted;
 }
@@ -164,7 +164,7 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
   if (vertex.action == Action::kRecv) slot.busy = false;
   if (ESP_PLANT(19, !status.ok(), !status.ok() && slot.index == 0)) {
-    instance.engine->note_failure(instance, status);
+    instance.engine->note_failure(instance, status, &slot);
   }
   Trace& trace = instance.engine->trace_;
   if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
@@ -172,8 +172,10 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   instance.engine->make_ready(instance);
 }
 
-void Engine::note_failure(Instance& instance, Status status) noexcept {
-  if (instance.status.ok()) instance.status = status;
+void Engine::note_failure(Instance& instance, Status status, const RecvSlot* at) noexcept {
+  if (!instance.status.ok()) return;
+  instance.status = status;
+  if (instance.irregular) instance.irregular->refused = at;
 }
 
 void Engine::withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) noexcept {
@@ -282,6 +284,8 @@ std::string Engine::explain(const Instance& instance) const {
     }
     if (instance.channel != 0)
       return explain_other_size(status.rank(), instance.channel - 256u, instance.call.count);
+    const std::string lengths = explain_lengths(instance);
+    if (!lengths.empty()) return lengths;
     return explain_mismatch(team, instance.call.signature(), status.rank());
   }
   if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {

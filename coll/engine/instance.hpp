@@ -73,6 +73,7 @@ struct IrregularCall {
   std::vector<std::size_t> arrays;  // of a persistent call: the caller has its own back
   std::unique_ptr<std::byte[]> scratch;
   std::uint64_t scratch_bytes = 0;
+  const RecvSlot* refused = nullptr;  // the receive that failed first, if one did
 };
 
 struct Instance {

@@ -143,6 +143,22 @@ void calls_of_gathers(const Context& context) {
   disagree(context, "a gather and a barrier", gather, {esp_barrier, "barrier"});
 }
 
+// What rank `me` says of a block of so many elements, of which its neighbour sends more: segments
+// may be long, of a network's, or short, of a node.
+void tells_lengths(const std::string& text, int me, unsigned much, unsigned more) {
+  const auto says = [&](const std::string& words) { return text.find(words) != text.npos; };
+  const bool exact = says(fmt::format("rank {} sends {} bytes where rank {} expects {}", me - 1,
+                                      (much + more) * 8, me, much * 8));
+  CHECK(exact || much != 5, "{}", text);
+  const bool last = says(fmt::format("of a block of {}", much * 8)) && says("from byte ");
+  const bool number =
+      says(fmt::format("rank {} sends more or fewer segments than rank {} expects "
+                       "of {} bytes",
+                       me - 1, me, much * 8));
+  const bool long_one = says("sends at least") && says(fmt::format("expects {}", much * 8));
+  CHECK(exact || last || number || long_one, "{}", text);
+}
+
 // Calls that look alike, of which one sends less or more than the other expects: whoever expects it
 // is told, and the team has ended.
 void lengths_of_blocks(const Context& context) {
@@ -165,7 +181,11 @@ void lengths_of_blocks(const Context& context) {
       if (told_later && status == ESP_OK) status = esp_barrier(team);
       CHECK_STATUS(status, ESP_ERR_MISMATCH, team, "{} elements, gathers {}", much, gathers);
       const std::string text = esp_team_error(team);
-      CHECK(text.find("rank") != text.npos, "{}", text);
+      const bool tells = text.find("the lengths of blocks differ: rank") != text.npos;
+      const bool told = text.find("gave a block different lengths") != text.npos;
+      // Each finds it out, or hears of it from the other first.
+      CHECK(tells || (told && (gathers || sends)), "{}", text);
+      if (!gathers && !sends) tells_lengths(text, context.rank, much, more);
       int one = 1;
       CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &one, 1, ESP_INT32, ESP_SUM),
                context.world, "the world");
