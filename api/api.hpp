@@ -114,6 +114,9 @@ inline esp_status fail(esp_job& job, const Error& failure) {
 }
 // fail() for an argument of the function `caller`.
 esp_status bad_argument(esp_job& job, std::string_view caller, std::string_view what);
+// The same by the job of any of the requests. Where all are NULL there is none to hold the text.
+esp_status bad_argument(esp_request* const* requests, size_t count, std::string_view caller,
+                        std::string_view what);
 // fail() where not may_block().
 esp_status refuse_blocking(esp_job& job, std::string_view caller);
 // fail() for a failed team.

@@ -156,7 +156,9 @@ esp_status esp_request_start_all(esp_request** requests, size_t count) {
   const char* caller = __func__;
   esp_status status = ESP_OK;
   for (size_t i = 0; i < count && status == ESP_OK; ++i) {
-    if (requests[i] == nullptr) return ESP_ERR_ARGUMENT;
+    if (requests[i] == nullptr) {
+      return api::bad_argument(requests, count, caller, fmt::format("request {} is NULL", i));
+    }
     api::on_owner(*requests[i]->job, [&] { status = api::check_start(caller, *requests[i]); });
   }
   for (size_t i = 0; i < count && status == ESP_OK; ++i) {

@@ -151,6 +151,14 @@ int poll_once(esp_job& job) noexcept {
   return events;
 }
 
+esp_status bad_argument(esp_request* const* requests, size_t count, std::string_view caller,
+                        std::string_view what) {
+  esp_request* const* end = requests != nullptr ? requests + count : requests;
+  esp_request* const* known =
+      std::find_if(requests, end, [](const esp_request* one) { return one != nullptr; });
+  return known == end ? ESP_ERR_ARGUMENT : bad_argument(*(*known)->job, caller, what);
+}
+
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request) {
   if (!started) {
@@ -262,7 +270,8 @@ esp_status wait_for_one(esp_request** requests, size_t count, size_t& found) {
 extern "C" {
 
 esp_status esp_request_test(esp_request** request, int* done) {
-  if (request == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  if (done == nullptr) return api::bad_argument(request, 1, __func__, "done is NULL");
   *done = 1;
   if (is_idle(*request)) return ESP_OK;
   esp_job& job = *(*request)->job;
@@ -292,7 +301,8 @@ esp_status esp_request_wait(esp_request** request) {
 }
 
 esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index) {
-  if (index == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  if (index == nullptr) return api::bad_argument(requests, count, __func__, "index is NULL");
   *index = -1;
   size_t found = kNone;
   const esp_status status = wait_for_one(requests, count, found);
@@ -303,9 +313,14 @@ esp_status esp_request_wait_any(esp_request** requests, size_t count, int* index
 
 esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indices,
                                  esp_status* statuses, size_t* completed) {
-  if (completed == nullptr) return ESP_ERR_ARGUMENT;
+  if (completed == nullptr) {
+    return api::bad_argument(requests, count, __func__, "completed is NULL");
+  }
   *completed = 0;
-  if ((requests == nullptr || indices == nullptr) && count > 0) return ESP_ERR_ARGUMENT;
+  if (indices == nullptr && count > 0) {
+    return api::bad_argument(requests, count, __func__, "indices is NULL");
+  }
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
   size_t found = kNone;
   esp_status first = wait_for_one(requests, count, found);
   if (first != ESP_OK || found == kNone) return first;
@@ -320,8 +335,10 @@ esp_status esp_request_wait_some(esp_request** requests, size_t count, int* indi
 }
 
 esp_status esp_request_test_any(esp_request** requests, size_t count, int* index, int* done) {
-  if (index == nullptr || done == nullptr) return ESP_ERR_ARGUMENT;
   if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  if (index == nullptr || done == nullptr) {
+    return api::bad_argument(requests, count, __func__, "index or done is NULL");
+  }
   *index = -1;
   size_t found = find_done(requests, count);
   if (found == kNone) {
@@ -336,7 +353,8 @@ esp_status esp_request_test_any(esp_request** requests, size_t count, int* index
 }
 
 esp_status esp_request_test_all(esp_request** requests, size_t count, int* done) {
-  if (done == nullptr || (requests == nullptr && count > 0)) return ESP_ERR_ARGUMENT;
+  if (requests == nullptr && count > 0) return ESP_ERR_ARGUMENT;
+  if (done == nullptr) return api::bad_argument(requests, count, __func__, "done is NULL");
   poll_open(requests, count);
   *done = std::all_of(requests, requests + count,
                       [](auto* request) { return is_idle(request) || is_done(*request); });

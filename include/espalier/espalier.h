@@ -20,8 +20,8 @@
  * every later call on it fails the same way. Teams without the dead rank that were made before go
  * on; new ones cannot be made from a team that has failed. ESP_ERR_STATE answers what is not
  * allowed at the moment: to block inside a callback, to free the world or a team with operations
- * under way. What has been freed is not recognised: using it, or a job after esp_job_finalize, is
- * undefined.
+ * under way. A call whose job, team or request is NULL sets no text. What has been freed is not
+ * recognised: using it, or a job after esp_job_finalize, is undefined.
  */
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H

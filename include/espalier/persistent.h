@@ -75,10 +75,11 @@ ESP_API esp_status esp_recv_init(esp_team* team, void* buffer, size_t bytes, int
 
 /* Starts a round, on what the buffers hold now; also inside callbacks, the request's own among
  * them. ESP_ERR_STATE: no test or wait has reported the round before (with a notify: it has not
- * ended). ESP_ERR_ARGUMENT: the request is not persistent, or its team has been freed. A team that
- * has failed answers as it does to every call. */
+ * ended). ESP_ERR_ARGUMENT: the request is NULL (which sets no text) or not persistent, or its team
+ * has been freed. A team that has failed answers as it does to every call. */
 ESP_API esp_status esp_request_start(esp_request* request);
-/* In their order. When one is not to be started (ESP_ERR_STATE, ESP_ERR_ARGUMENT) none is. */
+/* In their order. When one is not to be started (ESP_ERR_STATE, ESP_ERR_ARGUMENT) none is. Of one
+ * that is NULL the text says which. */
 ESP_API esp_status esp_request_start_all(esp_request** requests, size_t count);
 /* Gives back what a persistent request holds and sets the handle to NULL. ESP_ERR_STATE when its
  * round could not be followed by another yet: then nothing has changed. May come after the team was

@@ -238,13 +238,27 @@ void refused(const Context& context) {
   esp_request* once = nullptr;
   CHECK_OK(esp_barrier_start(world, nullptr, nullptr, &once), world, "");
   esp_request* two[] = {request, once};
+  std::size_t completed = 0;
   REFUSED_AS(esp_request_start_all(two, 2), ESP_ERR_ARGUMENT,
              "esp_request_start_all: the request is not persistent");
+  two[1] = nullptr;
+  REFUSED_AS(esp_request_start_all(two, 2), ESP_ERR_ARGUMENT,
+             "esp_request_start_all: request 1 is NULL");
+  REFUSED_AS(esp_request_test(&once, nullptr), ESP_ERR_ARGUMENT, "esp_request_test: done is NULL");
+  REFUSED_AS(esp_request_wait_any(two, 2, nullptr), ESP_ERR_ARGUMENT,
+             "esp_request_wait_any: index is NULL");
+  REFUSED_AS(esp_request_wait_some(two, 2, nullptr, nullptr, &completed), ESP_ERR_ARGUMENT,
+             "esp_request_wait_some: indices is NULL");
+  REFUSED_AS(esp_request_test_all(two, 2, nullptr), ESP_ERR_ARGUMENT,
+             "esp_request_test_all: done is NULL");
   REFUSED_AS(esp_request_start(once), ESP_ERR_ARGUMENT, "esp_request_start: the request is not");
   REFUSED_AS(esp_request_free(&once), ESP_ERR_ARGUMENT, "esp_request_free: it is not persistent");
   CHECK_OK(esp_request_wait(&once), world, "");
   CHECK_OK(esp_request_free(&request), world, "it was not started");
   CHECK_EQ(esp_request_start(nullptr), ESP_ERR_ARGUMENT, "NULL");
+  CHECK_EQ(esp_request_free(nullptr), ESP_ERR_ARGUMENT, "NULL");
+  CHECK_EQ(esp_request_start_all(&two[1], 1), ESP_ERR_ARGUMENT, "NULL");
+  CHECK_EQ(esp_request_start_all(nullptr, 1), ESP_ERR_ARGUMENT, "NULL");
   CHECK_OK(esp_request_free(&request), world, "NULL");
 }
 
