@@ -35,7 +35,7 @@ struct Backend::State {
   // After a ..._start with options: the library may say no to them.
   void finish(esp_status started, esp_request* request) {
     if (started == ESP_ERR_ARGUMENT || started == ESP_ERR_UNSUPPORTED) [[unlikely]] {
-      refusal = esp_status_text(started);
+      refusal = esp_team_error(world);
       return;
     }
     check(started);

@@ -58,10 +58,19 @@ bool same_machine(const std::vector<Placement>& placement) {
   return true;
 }
 
+// Of those from `first` on; where all are refused, they say why.
+void leave_out_refused(std::vector<Row>& rows, std::size_t first) {
+  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto is_refused = [](const Row& row) { return !row.refusal.empty(); };
+  if (std::all_of(begin, rows.end(), is_refused)) return;
+  rows.erase(std::remove_if(begin, rows.end(), is_refused), rows.end());
+}
+
 std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine) {
   std::vector<Row> rows;
   for (const OpKind kind : options.ops) {
     if (is_pair(kind) && backend.size() < 2) continue;
+    const std::size_t first = rows.size();
     for (const std::size_t size : options.sizes) {
       const std::size_t bytes = is_fetch_add(kind) ? sizeof(std::uint64_t) : size;
       for (const Choice& choice : options.choices) {
@@ -70,6 +79,7 @@ std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_
       }
       if (kind == OpKind::kBarrier || is_fetch_add(kind)) break;  // They have no size.
     }
+    if (options.leaves_out_refused) leave_out_refused(rows, first);
   }
   return rows;
 }

@@ -83,13 +83,20 @@ void multiply(std::vector<Choice>& choices, const std::vector<Value>& values, Se
   choices = std::move(product);
 }
 
+bool may_be_tree(const Choice& choice) {
+  const std::string& algorithm = kAlgorithms[static_cast<std::size_t>(choice.algorithm)];
+  return algorithm == "auto" || algorithm == "tree";
+}
+
 std::vector<Choice> product_of(const Axes& axes) {
   std::vector<Choice> choices(1);
   choices.front().started = axes.started;
   multiply(choices, axes.algorithms,
            [](Choice& c, const std::string& v) { c.algorithm = position(kAlgorithms, v); });
-  multiply(choices, axes.shapes,
-           [](Choice& c, const std::string& v) { c.shape = position(kShapes, v); });
+  multiply(choices, axes.shapes, [](Choice& c, const std::string& v) {
+    if (may_be_tree(c)) c.shape = position(kShapes, v);
+  });
+  choices.erase(std::unique(choices.begin(), choices.end()), choices.end());
   multiply(choices, axes.radices, [](Choice& c, int v) { c.radix = v; });
   multiply(choices, axes.segments, [](Choice& c, std::size_t v) { c.segment_bytes = v; });
   multiply(choices, axes.windows_send, [](Choice& c, int v) { c.window_send = v; });
@@ -100,11 +107,13 @@ std::vector<Choice> product_of(const Axes& axes) {
 }
 
 // What --sweep means for the axes that were not given.
-void fill_for_sweep(Axes& axes, bool has_trees) {
-  if (axes.algorithms.empty() && !has_trees) {
-    axes.algorithms = {"publish", "ring", "bruck", "doubling", "one-factor", "xor"};
+void fill_for_sweep(Axes& axes, bool has_trees, bool has_others) {
+  const bool fills_algorithms = axes.algorithms.empty();
+  if (fills_algorithms && has_trees) axes.algorithms = {"tree"};
+  if (fills_algorithms && has_others) {
+    axes.algorithms.insert(axes.algorithms.end(),
+                           {"publish", "ring", "bruck", "doubling", "one-factor", "xor"});
   }
-  if (axes.algorithms.empty()) axes.algorithms = {"tree"};
   if (axes.shapes.empty() && has_trees) axes.shapes = {"flat", "chain", "binary", "binomial"};
   if (axes.segments.empty()) axes.segments = {16384, 65536, 262144};
   if (axes.variants.empty()) axes.variants = {"event"};
@@ -274,8 +283,13 @@ Options parse_options(int argc, char** argv) {
   options.table = !quiet;
   apply_defaults(options);
   const auto has_trees = [](OpKind kind) { return kind <= OpKind::kAllreduce; };
+  const auto any = [&](auto which) {
+    return std::any_of(options.ops.begin(), options.ops.end(), which);
+  };
   if (sweep) {
-    fill_for_sweep(axes, std::any_of(options.ops.begin(), options.ops.end(), has_trees));
+    options.leaves_out_refused = axes.algorithms.empty();
+    const auto has_others = [&](OpKind kind) { return !has_trees(kind) && !is_pair(kind); };
+    fill_for_sweep(axes, any(has_trees), any(has_others));
   }
   options.choices = product_of(axes);
   check_sizes(options);

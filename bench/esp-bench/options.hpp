@@ -73,12 +73,13 @@ struct Options {
   std::size_t ring_bytes = std::size_t{1} << 20;  // of rotating buffers, where several fit
   int root = 0;
   bool rotate_root = false;
-  bool alloc_library = false;   // buffers from esp_alloc
-  std::size_t calls = 100;      // mode calls
-  int late_rank = 0;            // mode calls: arrives after the others
-  double idle_seconds = 2.0;    // mode idle
-  std::vector<Choice> choices;  // one empty choice: the library chooses
-  std::string json_path;        // "-": standard output, empty: none
+  bool alloc_library = false;       // buffers from esp_alloc
+  std::size_t calls = 100;          // mode calls
+  int late_rank = 0;                // mode calls: arrives after the others
+  double idle_seconds = 2.0;        // mode idle
+  std::vector<Choice> choices;      // one empty choice: the library chooses
+  bool leaves_out_refused = false;  // the user has not named the algorithms
+  std::string json_path;            // "-": standard output, empty: none
   bool table = true;
   bool smoke = false;
 };

@@ -56,6 +56,17 @@ class Program(unittest.TestCase):
     def test_more_ranks_than_cores_and_an_odd_size(self):
         self.check_rows(self.json("--bytes", "4,100,20K", ranks=3), self.ALL_OPS)
 
+    @unittest.skipIf(LIBRARY != known.OURS, "the others have no choices")
+    def test_sweeps_and_refusals(self):
+        swept = self.json("--op", "bcast,alltoall", "--sweep", "--segment", "16K", "--bytes", "4K")
+        self.check_rows(swept, {"bcast", "alltoall"})
+        choices = {row["choice"].split()[0] for row in swept["rows"] if row["op"] == "alltoall"}
+        self.assertEqual(choices, {"ring", "bruck", "one-factor", "xor"})
+        refused = self.json("--op", "bcast", "--algorithm", "short,ring", "--started")["rows"]
+        reasons = {row["refusal"] for row in refused}
+        self.assertEqual(reasons, {"esp_bcast_start: the short path has no plan",
+                                   "esp_bcast_start: bcast has no ring algorithm"})
+
     GATHERS = {"allgather", "allgatherv", "alltoall", "alltoallv", "scan", "exscan"}
 
     def test_gathers_and_scans(self):
