@@ -57,6 +57,11 @@ def test_bad_arguments():
           *SMALL)
     fails("spread", "--algorithm", "spread", "--op", "bcast", *SMALL, code=1)
     fails("--op", "--op", "gather")
+    for operation in ("allgather", "alltoallv", "bcast,scan"):
+        last = operation.split(",")[-1]
+        have = f"{last} has no trees; barrier, bcast, reduce and allreduce have"
+        fails(f"--shape: {have}", "--op", operation, "--shape", "chain")
+        fails(f"--levels: {have}", "--op", operation, "--levels", "none,flat")
 
 
 def test_bad_files():
@@ -232,6 +237,11 @@ def test_gathers():
     done = sim("--op", "bcast,alltoall,exscan", "--ranks", 8, "--bytes", 1000)
     lines = [line.split()[:2] for line in done.stdout.splitlines()[2:]]
     assert lines == [["bcast", "tree"], ["alltoall", "auto"], ["exscan", "auto"]], done.stdout
+    # Of lists an operation is run with the algorithms that it has.
+    done = sim("--op", "bcast,allgather,scan", "--algorithm", "tree,ring,publish", "--ranks", 4)
+    lines = [line.split()[:2] for line in done.stdout.splitlines()[2:]]
+    assert lines == [["bcast", "tree"], ["bcast", "publish"], ["allgather", "ring"],
+                     ["allgather", "publish"], ["scan", "ring"]], done.stdout
     fails("alltoallv has no Bruck algorithm", "--op", "alltoallv", "--algorithm", "bruck", code=1)
     fails("of 2.n members, not of 6", "--op", "alltoall", "--algorithm", "xor", "--ranks", 6,
           code=1)

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "core/config_value.hpp"
@@ -70,6 +71,34 @@ espalier::sim::NoiseSpec noise_of(const std::string& text) {
   return noise.value();
 }
 
+bool has_trees(espalier::Collective operation) {
+  return espalier::has_algorithm(operation, ESP_ALGORITHM_TREE);
+}
+
+// "barrier, bcast, reduce and allreduce"
+std::string operations_with_trees() {
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < espalier::kCollectives; ++c) {
+    const auto operation = static_cast<espalier::Collective>(c);
+    if (has_trees(operation)) names.emplace_back(collective_name(operation));
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+bool exists(const Scenario& scenario) {
+  const esp_algorithm algorithm = scenario.options.algorithm;
+  return algorithm == ESP_ALGORITHM_AUTO || espalier::has_algorithm(scenario.operation, algorithm);
+}
+
+// Of lists of operations and algorithms. Where nothing is left the library says why.
+void leave_out_what_does_not_exist(std::vector<Scenario>& scenarios) {
+  std::vector<Scenario> left;
+  std::copy_if(scenarios.begin(), scenarios.end(), std::back_inserter(left), exists);
+  if (!left.empty()) scenarios = std::move(left);
+}
+
 void choose_algorithms(std::vector<Scenario>& scenarios, const std::vector<std::string>& names) {
   for (Scenario& scenario : scenarios) {
     const bool tree = espalier::has_algorithm(scenario.operation, ESP_ALGORITHM_TREE);
@@ -79,6 +108,7 @@ void choose_algorithms(std::vector<Scenario>& scenarios, const std::vector<std::
   multiply(scenarios, names, [](Scenario& s, const std::string& name) {
     s.options.algorithm = position<esp_algorithm>(algorithm_names(), name);
   });
+  leave_out_what_does_not_exist(scenarios);
 }
 
 std::vector<Scenario> product_of(const Axes& axes) {
@@ -151,9 +181,11 @@ void add_operation_options(CLI::App& app, Axes& axes) {
   app.add_option("--repeat", axes.calls, "calls back to back; times are per call")
       ->check(CLI::Range(1u, 1'000'000u))
       ->group(group);
-  list(app.add_option("--algorithm", axes.algorithms, "tree where there is one, else auto")
+  list(app.add_option("--algorithm", axes.algorithms,
+                      "tree where there is one, else auto; of lists, those that an operation has")
            ->check(CLI::IsMember(simulated_algorithms())));
-  list(app.add_option("--shape", axes.shapes, "of the tree")->check(CLI::IsMember(shape_names())));
+  list(app.add_option("--shape", axes.shapes, "of the tree, of " + operations_with_trees())
+           ->check(CLI::IsMember(shape_names())));
   list(app.add_option("--levels", axes.levels,
                       "trees follow nodes, sockets, NUMA nodes and caches: their shape inside a "
                       "node; --shape is then that of the tree of nodes")
@@ -235,6 +267,14 @@ void check_faults(const Scenario& scenario) {
   }
 }
 
+// What would do nothing.
+void check_trees(const Scenario& scenario) {
+  const bool is_shaped = scenario.options.shape != ESP_SHAPE_AUTO;
+  if ((!is_shaped && scenario.levels == ESP_SHAPE_AUTO) || has_trees(scenario.operation)) return;
+  refuse(fmt::format("{}: {} has no trees; {} have", is_shaped ? "--shape" : "--levels",
+                     collective_name(scenario.operation), operations_with_trees()));
+}
+
 void check(const Options& options) {
   const Outputs& outputs = options.outputs;
   const bool is_one = options.scenarios.size() == 1;
@@ -263,6 +303,7 @@ void check(const Options& options) {
       refuse(fmt::format("--bytes {}: {} blocks of that size are more than 64 TiB", scenario.bytes,
                          scenario.ranks));
     }
+    check_trees(scenario);
     check_faults(scenario);
   }
 }
