@@ -3,13 +3,14 @@
 //   team.bcast_start(x, 0, esp::Notify([&done](esp_status s) { done = s; }));
 //   team.bcast_start(x, 0, esp::Notify::count_down(pending));
 //
-// The callable takes esp_status and runs exactly once, on the thread that drives progress, never
-// from inside the starting call; it may start operations but must not block or throw. Where it
-// lives:
+// The callable takes esp_status and runs exactly once, of a persistent request once a round, on the
+// thread that drives progress, never from inside the starting call; it may start operations but
+// must not block or throw. Where it lives:
 //   - trivially copyable and no larger than a pointer (a lambda that captures one reference): in
 //     the operation itself, nothing is allocated;
 //   - an lvalue: where it is; the caller keeps it until it ran, nothing is allocated;
-//   - anything else: on the heap, freed after it ran, or when the operation could not be started.
+//   - anything else: on the heap, freed after it ran, with its persistent request, or when the
+//     operation could not be started.
 // path: short for the first two
 #ifndef ESPALIER_CPP_NOTIFY_HPP
 #define ESPALIER_CPP_NOTIFY_HPP
@@ -42,6 +43,7 @@ class [[nodiscard]] Notify {
       std::memcpy(&notify_.context, &callable, sizeof callable);
     } else {
       notify_ = {&run_owned<Stored>, new Stored(std::forward<F>(callable)), nullptr};
+      again_ = &run_borrowed<Stored>;
       discard_ = [](void* context) { delete static_cast<Stored*>(context); };
     }
   }
@@ -54,7 +56,9 @@ class [[nodiscard]] Notify {
   }
 
   Notify(Notify&& other) noexcept
-      : notify_(other.notify_), discard_(std::exchange(other.discard_, nullptr)) {}
+      : notify_(other.notify_),
+        again_(other.again_),
+        discard_(std::exchange(other.discard_, nullptr)) {}
   Notify& operator=(Notify&&) = delete;
   ~Notify() {
     if (discard_ != nullptr) discard_(notify_.context);
@@ -63,6 +67,16 @@ class [[nodiscard]] Notify {
   // For the starting call: what the C API takes, and that it took it.
   const esp_notify* get() const noexcept { return &notify_; }
   void release() noexcept { discard_ = nullptr; }
+
+  // The same for a persistent request, which keeps the callable until it goes.
+  struct Kept {
+    void* context = nullptr;
+    void (*discard)(void*) = nullptr;
+  };
+  esp_notify repeated() const noexcept {
+    return {again_ != nullptr ? again_ : notify_.callback, notify_.context, notify_.counter};
+  }
+  Kept keep() noexcept { return {notify_.context, std::exchange(discard_, nullptr)}; }
 
  private:
   template <typename F>
@@ -89,6 +103,7 @@ class [[nodiscard]] Notify {
   }
 
   esp_notify notify_{nullptr, nullptr, nullptr};
+  decltype(esp_notify::callback) again_ = nullptr;  // leaves what is on the heap there
   void (*discard_)(void*) = nullptr;
 };
 

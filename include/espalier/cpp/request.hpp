@@ -53,14 +53,21 @@ class [[nodiscard]] Request {
   const esp_team* team_ = nullptr;  // For the text of a failure.
 };
 
-// Completes all; the first failure in the order of the span, if any.
-inline Status wait_all(std::span<Request> requests) noexcept {
+namespace detail {
+template <typename AnyRequest>
+Status wait_all(std::span<AnyRequest> requests) noexcept {
   Status first;
-  for (Request& request : requests) {
+  for (AnyRequest& request : requests) {
     const Status status = request.wait();
     if (first.ok() && !status.ok()) first = status;
   }
   return first;
+}
+}  // namespace detail
+
+// Completes all; the first failure in the order of the span, if any.
+inline Status wait_all(std::span<Request> requests) noexcept {
+  return detail::wait_all(requests);
 }
 
 struct Completed {

@@ -90,6 +90,14 @@ class TeamRef : public PersistentForms {
   Result<PersistentRequest> recv_init(R&& buffer, Peer from) const {
     return persistent(recv_call(buffer, from));
   }
+  template <ReadableLater R>
+  Result<PersistentRequest> send_init(R&& buffer, Peer to, Notify notify) const {
+    return persistent(notify, send_call(buffer, to));
+  }
+  template <Writable R>
+  Result<PersistentRequest> recv_init(R&& buffer, Peer from, Notify notify) const {
+    return persistent(notify, recv_call(buffer, from));
+  }
 
  private:
   auto send_call(const auto& buffer, Peer to) const noexcept {

@@ -65,14 +65,26 @@ class TeamHandle {
   }
   template <typename F>
   Result<PersistentRequest> persistent(const Call<F>& call) const {
-    if (call.wrong != nullptr) return Result<PersistentRequest>(refuse(call.wrong));
-    esp_request* handle = nullptr;
-    const esp_status status = call.begin(true, nullptr, &handle);
-    if (status != ESP_OK) return Result<PersistentRequest>(explain(status));
-    return Result<PersistentRequest>(PersistentRequest(handle, team_));
+    return persistent(call, nullptr, [] { return Notify::Kept(); });
+  }
+  template <typename F>
+  Result<PersistentRequest> persistent(Notify& notify, const Call<F>& call) const {
+    const esp_notify repeated = notify.repeated();
+    return persistent(call, &repeated, [&] { return notify.keep(); });
   }
 
   esp_team* team_;
+
+ private:
+  template <typename F>
+  Result<PersistentRequest> persistent(const Call<F>& call, const esp_notify* notify,
+                                       auto&& keep) const {
+    if (call.wrong != nullptr) return Result<PersistentRequest>(refuse(call.wrong));
+    esp_request* handle = nullptr;
+    const esp_status status = call.begin(true, notify, &handle);
+    if (status != ESP_OK) return Result<PersistentRequest>(explain(status));
+    return Result<PersistentRequest>(PersistentRequest(handle, team_, keep()));
+  }
 };
 
 }  // namespace esp::detail
