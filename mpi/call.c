@@ -1,6 +1,8 @@
 /* The checks of arguments and the start of requests. path: short */
 #include "mpi/call.h"
 
+#include <stdio.h>
+
 int call_comm(Call* call, MPI_Comm handle) {
   require_ready(call->function);
   call->comm = comm_of(handle);
@@ -46,6 +48,13 @@ int call_op(Call* call, MPI_Op handle, MPI_Datatype datatype) {
   }
   call->user_op = handle;
   return raise_status(call->function, call->comm, op_bind(handle, datatype, &call->op));
+}
+
+int call_truncates(const Call* call, const char* what, Extent sent, Extent received) {
+  char text[MPI_MAX_ERROR_STRING];
+  snprintf(text, sizeof text, "%s: count %d, %zu bytes, is sent, count %d, %zu bytes, received",
+           what, sent.count, sent.bytes, received.count, received.bytes);
+  return raise_error(call->function, call->comm, MPI_ERR_TRUNCATE, text);
 }
 
 int call_buffers(Call* call, const void* sendbuf, void* recvbuf, int receives) {

@@ -34,6 +34,13 @@ int call_op(Call* call, MPI_Op handle, MPI_Datatype datatype);
  * count. */
 int call_buffers(Call* call, const void* sendbuf, void* recvbuf, int receives);
 
+/* Raises that a block sent is not one received. Each side: its count, and that in bytes. */
+typedef struct Extent {
+  int count;
+  size_t bytes;
+} Extent;
+int call_truncates(const Call* call, const char* what, Extent sent, Extent received);
+
 /* A request for the call with room for so many counts and displacements, or NULL after raising (the
  * code is in *code). */
 Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* code);

@@ -11,8 +11,8 @@ static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype 
   if (code == MPI_SUCCESS) code = call_block(call, recvcount, recvtype);
   if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
   if (code == MPI_SUCCESS && !in_place && sent_bytes != call->count) {
-    code = raise_error(call->function, call->comm, MPI_ERR_TRUNCATE,
-                       "a block that is sent has another size than one that is received");
+    code = call_truncates(call, "a block that is sent has another size than one that is received",
+                          (Extent){sendcount, sent_bytes}, (Extent){recvcount, call->count});
   }
   return code;
 }

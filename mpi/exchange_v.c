@@ -59,12 +59,13 @@ static int prepare_side(VCall* v, Side* side, const void* buffer, const int* cou
 }
 
 /* What a rank sends to itself is the one block of which it knows both sides. */
-static int prepare_own_block(VCall* v, size_t sent_bytes) {
+static int prepare_own_block(VCall* v, Extent sent) {
   const int own = esp_team_rank(v->call.comm->team);
-  if (sent_bytes == (size_t)v->out.counts[own] * v->out.element_bytes) return MPI_SUCCESS;
-  return raise_error(
-      v->call.function, v->call.comm, MPI_ERR_TRUNCATE,
-      "what this rank sends to itself is not as long as what it receives from itself");
+  const int count = v->out.counts[own];
+  const Extent received = {count, (size_t)count * v->out.element_bytes};
+  if (sent.bytes == received.bytes) return MPI_SUCCESS;
+  return call_truncates(&v->call, "what a rank sends to itself is not what it receives from itself",
+                        sent, received);
 }
 
 static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -80,7 +81,8 @@ static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_
   if (code == MPI_SUCCESS) {
     code = prepare_side(v, &v->out, recvbuf, recvcounts, displs, recvtype);
   }
-  if (code == MPI_SUCCESS && !in_place) code = prepare_own_block(v, sent_bytes);
+  if (code == MPI_SUCCESS && !in_place)
+    code = prepare_own_block(v, (Extent){sendcount, sent_bytes});
   v->call.input = in_place ? ESP_IN_PLACE : sendbuf;
   v->call.output = recvbuf;
   return code;
@@ -100,7 +102,8 @@ static int prepare_alltoallv(VCall* v, const void* sendbuf, const int* sendcount
   }
   if (code == MPI_SUCCESS && !in_place) {
     const int own = esp_team_rank(v->call.comm->team);
-    code = prepare_own_block(v, (size_t)sendcounts[own] * v->in.element_bytes);
+    const size_t bytes = (size_t)sendcounts[own] * v->in.element_bytes;
+    code = prepare_own_block(v, (Extent){sendcounts[own], bytes});
   }
   v->call.input = in_place ? ESP_IN_PLACE : sendbuf;
   v->call.output = recvbuf;

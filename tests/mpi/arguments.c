@@ -31,7 +31,8 @@ static void of_blocks(void) {
   ERROR(MPI_Allgather(x, 1, kInt, NULL, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
   ERROR(MPI_Allgather(x, 1, kInt, MPI_IN_PLACE, 1, kInt, world), MPI_ERR_BUFFER, "as receive");
   ERROR(MPI_Allgather(x, 1, kInt, x, 1, kInt, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
-  ERROR(MPI_Allgather(x, 3, kInt, y, 1, MPI_DOUBLE, world), MPI_ERR_TRUNCATE, "another size");
+  ERROR(MPI_Allgather(x, 3, kInt, y, 1, MPI_DOUBLE, world), MPI_ERR_TRUNCATE,
+        "another size than one that is received: count 3, 12 bytes, is sent, count 1, 8 bytes");
   ERROR(MPI_Alltoall(x, 2, kInt, y, 1, kInt, world), MPI_ERR_TRUNCATE, "MPI_Alltoall: a block");
   ERROR(MPI_Alltoall(NULL, 1, kInt, y, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
   ERROR(MPI_Alltoall(MPI_IN_PLACE, 1, kInt, NULL, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
