@@ -64,7 +64,7 @@ class CompletionQueue {
   VerbsAdapter& adapter_;
   std::uint64_t& looks_;
   int epoll_ = -1;
-  Channel channel_;
+  CompletionChannel channel_;
   Completions queue_;
   // Those from begin_ to end_ have not been handed out.
   std::vector<ibv_wc> waiting_;

@@ -22,7 +22,7 @@ struct Destroyer {
 using DeviceList = std::unique_ptr<ibv_device*[], Destroyer<&ibv_free_device_list>>;
 using Context = std::unique_ptr<ibv_context, Destroyer<&ibv_close_device>>;
 using ProtectionDomain = std::unique_ptr<ibv_pd, Destroyer<&ibv_dealloc_pd>>;
-using Channel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
+using CompletionChannel = std::unique_ptr<ibv_comp_channel, Destroyer<&ibv_destroy_comp_channel>>;
 using Completions = std::unique_ptr<ibv_cq, Destroyer<&ibv_destroy_cq>>;
 using QueuePair = std::unique_ptr<ibv_qp, Destroyer<&ibv_destroy_qp>>;
 using SharedReceives = std::unique_ptr<ibv_srq, Destroyer<&ibv_destroy_srq>>;
