@@ -98,9 +98,9 @@ net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
 void ConnectionLink::reach(Rank rank) noexcept {
   if (barred(rank)) return;
   Peer& to = peer(rank);
-  if (to.lost) return miss(to);
-  to.sought = true;
-  if (to.verdict || to.asked_ns != 0) return;
+  if (to.life.miss()) trouble(to);
+  to.life.seek();
+  if (to.life.lost() || to.asked_ns != 0) return;
   if (!to.connection) return ask(to);
   // Half made, and given up when the peer had left: somebody wants it after all.
   if (!to.handshake.up() && !to.broken) speak_again(to);
@@ -118,8 +118,8 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   }
   if (barred(rank)) return Posted::kDone;
   Peer& to = peer(rank);
-  if (to.lost) miss(to);
-  if (to.lost || to.verdict || to.goodbye_due || to.goodbye_said) return Posted::kDone;
+  if (to.life.miss()) trouble(to);
+  if (!to.life.takes_posts()) return Posted::kDone;
   Post* post = to.posts.count < options_.posts_max ? make_post(header, payload) : nullptr;
   if (post == nullptr) return Posted::kRetry;
   if (small) post->keep_inline();
@@ -127,7 +127,7 @@ Posted ConnectionLink::post(Rank rank, const net::FrameHeader& header, const voi
   posting_ = small ? nullptr : post;
   reach(rank);
   pump_soon(to);
-  if (small && (!to.may_post() || to.held)) note_early(to);
+  if (small && (!to.may_post() || to.held)) early_.note(to, clock_);
   const bool gone = posting_ == nullptr;
   if (gone) return Posted::kDone;
   std::exchange(posting_, nullptr)->completion = &completion;
@@ -178,7 +178,7 @@ bool ConnectionLink::announce(Rank rank, const net::FrameHeader& expected,
   const bool pulls = known(rank) != nullptr && known(rank)->pulls != nullptr;
   if ((!large && !pulls) || barred(rank)) return false;
   Peer& from = peer(rank);
-  if (from.lost || from.verdict || from.left) return false;
+  if (from.life.lost() || from.life.has_left()) return false;
   Landing* landing = large ? open_landing(from, expected, memory) : nullptr;
   if (pulls) meet(from, expected, landing);
   if (from.wants() || from.ready) pump_soon(from);
@@ -227,24 +227,10 @@ Error ConnectionLink::adapter_failed(Rank rank) const {
 
 bool ConnectionLink::flush() noexcept {
   if (!ready_.empty() && sink_ == nullptr) pump_ready();
-  if (early_.empty()) [[likely]]
-    return true;
-  const std::uint64_t now_ns = clock_.now_ns();
-  bool worth_it = false;
-  std::erase_if(early_, [&](Peer* p) {
-    const bool waits = (!p->may_post() || p->held) && !p->verdict && !p->lost;
-    p->early = waits && !p->owes_nothing();
-    worth_it = worth_it || (p->early && elapsed_ns(p->early_ns, now_ns) < net::kFlushPatienceNs);
-    return !p->early;
+  // For a connection, or for datagrams before them.
+  return early_.flushed(clock_, [](Peer& peer) {
+    return (!peer.may_post() || peer.held) && !peer.life.lost() && !peer.owes_nothing();
   });
-  return !worth_it;
-}
-
-// Frames of its owners, some of whom go on, wait for a connection, or for datagrams before them.
-void ConnectionLink::note_early(Peer& peer) noexcept {
-  if (std::exchange(peer.early, true)) return;
-  peer.early_ns = clock_.now_ns();
-  early_.push_back(&peer);
 }
 
 // What is kept of a peer is not made for one that is lost.
@@ -257,8 +243,7 @@ void ConnectionLink::bar(Rank rank, const Status& why) noexcept {
 void ConnectionLink::lose(Rank rank, Error why) noexcept {
   if (known(rank) == nullptr) return bar(rank, why.status);
   Peer& from = *known(rank);
-  if (from.lost || from.verdict) return;
-  from.verdict = std::move(why);
+  if (!from.life.lose(rank, std::move(why), from.owes_nothing())) return;
   from.reader.stop();
   stop(from);
   trouble(from);
@@ -271,7 +256,7 @@ void ConnectionLink::stop(Peer& peer) noexcept {
   port_.stop(*peer.connection);
   peer.broken = true;
   peer.why = Fault::kFlushed;
-  if (!peer.owes_nothing()) note_early(peer);
+  if (!peer.owes_nothing()) early_.note(peer, clock_);
 }
 
 int ConnectionLink::progress(net::FrameSink& sink) noexcept {
@@ -330,9 +315,9 @@ std::uint64_t ConnectionLink::deadline_ns() const noexcept {
 
 void ConnectionLink::say_goodbye(Rank rank) noexcept {
   Peer* to = known(rank);
-  if (to == nullptr || to->lost || to->goodbye_due || to->goodbye_said) return;
+  if (to == nullptr || !to->life.takes_posts()) return;
   if (!to->connection && to->asked_ns == 0 && !to->has_work()) return;
-  to->goodbye_due = true;
+  to->life.part();
   recall_readables(*to);
   pump_soon(*to);
 }
@@ -343,20 +328,19 @@ void ConnectionLink::say_goodbye_to_all() noexcept {
 
 bool ConnectionLink::has_left(Rank rank) const noexcept {
   const Peer* to = known(rank);
-  return to != nullptr && to->left;
+  return to != nullptr && to->life.has_left();
 }
 
 bool ConnectionLink::drained() const noexcept {
   // Who has said goodbye does not wait for this side's, and may be gone.
-  return peers_.all_of([](Peer& peer) {
-    return peer.lost || !peer.has_work() || (peer.left && peer.owes_nothing());
-  });
+  return peers_.all_of(
+      [](Peer& peer) { return !peer.has_work() || (peer.life.has_left() && peer.owes_nothing()); });
 }
 
 std::string ConnectionLink::describe(Rank rank) const {
   const Peer* to = known(rank);
   if (to == nullptr) return barred(rank) ? "lost" : "not connected";
-  if (to->lost) return "lost: " + to->story;
+  if (to->life.lost()) return "lost: " + to->life.text();
   if (!to->handshake.up()) return "connecting";
   return fmt::format("connection {}, window {}, epoch {}",
                      static_cast<std::uint32_t>(*to->connection), to->granted,

@@ -40,6 +40,7 @@
 #include "core/peer_table.hpp"
 #include "core/pool.hpp"
 #include "core/timer_queue.hpp"
+#include "net/early_frames.hpp"
 #include "net/frame.hpp"
 #include "net/link.hpp"
 #include "net/rdma/connection_handshake.hpp"
@@ -74,7 +75,7 @@ struct ConnectionOptions {
   std::uint64_t keepalive_ns = 1'000'000'000;
   std::uint32_t poll_budget = 64;   // arrivals and completions per progress()
   std::uint32_t rebuilds_max = 16;  // in a row, without a message between them
-  Counters* counters = nullptr;  // of the job, for people: what has a counter there is in both
+  Counters* counters = nullptr;     // of the job, for people: what has a counter there is in both
 };
 
 struct ConnectionStatistics {
@@ -188,7 +189,6 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void finish(Post& post, Status status) noexcept;
   void pump_soon(Peer& peer) noexcept;
   void mark(Peer& peer) noexcept;
-  void note_early(Peer& peer) noexcept;
   bool may_pump() const noexcept { return !ready_.empty() || !thirsty_.empty() || starved_; }
   void pump_ready() noexcept;
   void pump(Peer& peer) noexcept;
@@ -303,8 +303,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void trouble(Peer& peer) noexcept;
   void complete_got(Peer& peer) noexcept;
   void renew(Peer& peer) noexcept;
-  void give_up(Peer& peer, const Error& why) noexcept;
-  void miss(Peer& peer) noexcept;
+  void give_up(Peer& peer) noexcept;
   void abandon(Peer& peer, Status status) noexcept;
   void wake_at(Peer& peer, std::uint64_t time_ns) noexcept;
   void watch_tail(Peer& peer, std::uint64_t now_ns) noexcept;
@@ -333,10 +332,10 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::vector<Peer*> ready_, pumping_;  // with something to do, as far as known
   std::vector<Peer*> thirsty_;          // ... for which there was no packet
   std::vector<Peer*> tailed_;           // with operations that nobody will report
-  std::vector<Peer*> early_;            // with frames that cannot leave yet
-  std::vector<Peer*> by_connection_;    // by id
-  std::unordered_set<Rank> barred_;     // lost before anything was said or heard
-  std::vector<Status> barred_news_;     // the sink is to be told
+  net::EarlyFrames<Peer> early_;
+  std::vector<Peer*> by_connection_;  // by id
+  std::unordered_set<Rank> barred_;   // lost before anything was said or heard
+  std::vector<Status> barred_news_;   // the sink is to be told
   std::vector<PendingLetter> letters_;
   std::vector<Peer*> troubled_;
   std::vector<std::pair<Completion*, Status>> finished_;

@@ -45,8 +45,7 @@ bool ConnectionLink::begin(Rank rank, bool gets, RemoteMemory remote, std::byte*
                            std::uint64_t bytes, Completion& completion) noexcept {
   ESP_ASSERT(bytes > 0);
   Peer* to = known(rank);
-  const bool reachable = to != nullptr && to->met && !to->lost && !to->verdict && !to->left &&
-                         !to->goodbye_due && !to->goodbye_said;
+  const bool reachable = to != nullptr && to->met && to->life.takes_posts() && !to->life.has_left();
   if (!reachable) return false;
   Access* access = accesses_.allocate(*to, gets, remote, local, bytes, completion);
   if (access == nullptr) return false;

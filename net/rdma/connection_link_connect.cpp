@@ -69,7 +69,7 @@ int ConnectionLink::handle_letters() noexcept {
     ++handled;
     if (barred(pending.from)) continue;
     Peer& from = peer(pending.from);
-    if (!from.lost && !from.verdict) handle(from, pending.letter);
+    if (!from.life.lost()) handle(from, pending.letter);
   }
   return handled;
 }
@@ -103,7 +103,7 @@ void ConnectionLink::handle(Peer& peer, const Letter& letter) noexcept {
 // far it has come.
 void ConnectionLink::answer(Peer& peer, const Letter& request) noexcept {
   close(peer);
-  if (peer.verdict || peer.lost) return;
+  if (peer.life.lost()) return;
   if (!settle(peer, request.expected)) return;
   if (!make_end(peer)) {
     // No want of room, and not to be told as one: the datagrams tell that this rank gives up.
@@ -150,7 +150,7 @@ void ConnectionLink::not_joined(Peer& peer, const Error& why) noexcept {
   }
   close(peer);
   peer.handshake.rest();
-  if (peer.verdict || peer.lost) return;
+  if (peer.life.lost()) return;
   ask_later(peer, options_.letter_ns << std::min(peer.rebuilds, kDoublings));
 }
 
@@ -210,7 +210,7 @@ void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
   if (!port_.fault().ok()) return lose(peer.rank, adapter_failed(peer.rank));
   ++statistics_.no_room;
   close(peer);
-  if (peer.verdict || peer.lost) return;
+  if (peer.life.lost()) return;
   peer.asked_ns = 0;
   const std::uint64_t now = std::max<std::uint64_t>(clock_.now_ns(), 1);
   if (peer.met && peer.no_room_ns == 0) {
@@ -223,7 +223,7 @@ void ConnectionLink::no_room(Peer& peer, const char* whose) noexcept {
     return;
   }
   if (!peer.met && peer.posts.empty()) {
-    peer.goodbye_due = false;
+    if (peer.life.goodbye_due()) peer.life.goodbye_said();  // as far as it can be, by this way
     return;
   }
   lose(peer.rank,
@@ -256,7 +256,7 @@ void ConnectionLink::on_timer(Timer& timer, std::uint64_t now_ns) noexcept {
   auto& peer = static_cast<Peer&>(timer);
   ConnectionLink& link = peer.link;
   const ConnectionOptions& options = link.options_;
-  if (peer.lost || peer.broken || peer.verdict) return;
+  if (peer.life.lost() || peer.broken) return;
   if (peer.handshake.up()) {
     const bool silent = elapsed_ns(peer.probed_ns, now_ns) >= options.keepalive_ns;
     if (silent || (peer.sent.has_tail() && peer.sent.count() == peer.tail_count)) {
@@ -375,20 +375,13 @@ int ConnectionLink::handle_troubles() noexcept {
     for (Peer* peer : std::exchange(troubled_, {})) {
       peer->troubled = false;
       ++handled;
-      if (peer->lost) {
-        if (std::exchange(peer->missed, false)) sink_->lost(peer->rank, peer->verdict->status);
-        continue;
-      }
       const bool hopeless = peer->why == Fault::kRemoteAccess ||
                             peer->why == Fault::kRemoteOperation || peer->why == Fault::kLocal;
-      if (!peer->verdict && peer->broken && hopeless && !allows_renewal(*peer)) {
-        peer->verdict = error(
-            ESP_ERR_INTERNAL,
-            fmt::format("the connection to rank {} failed: {}", peer->rank, fault_text(peer->why)),
-            peer->rank);
-      }
-      if (peer->verdict) {
-        give_up(*peer, *peer->verdict);
+      if (!peer->life.lost() && peer->broken && hopeless && !allows_renewal(*peer)) {
+        lose(peer->rank, error(ESP_ERR_INTERNAL, fmt::format("the connection to rank {} failed: {}",
+                                                             peer->rank, fault_text(peer->why))));
+      } else if (peer->life.lost()) {
+        give_up(*peer);
       } else if (peer->broken) {
         renew(*peer);
       }
@@ -414,10 +407,10 @@ void ConnectionLink::complete_got(Peer& peer) noexcept {
 void ConnectionLink::renew(Peer& peer) noexcept {
   close(peer);
   peer.handshake.rest();
-  if (peer.verdict) return trouble(peer);
+  if (peer.life.lost()) return trouble(peer);
   // Who has left is asked for what is owed to it: neither what it had got, nor the probe that has
   // found out that it is gone.
-  if (peer.left) complete_got(peer);
+  if (peer.life.has_left()) complete_got(peer);
   if (peer.done_with()) {
     peer.asked_ns = 0;
     return;
@@ -432,25 +425,13 @@ void ConnectionLink::renew(Peer& peer) noexcept {
   ask(peer);
 }
 
-// The end of the peer: nothing comes from it or reaches it any more.
-void ConnectionLink::give_up(Peer& peer, const Error& why) noexcept {
+// The end of the peer: nothing comes from it or reaches it any more. Again when it is missed.
+void ConnectionLink::give_up(Peer& peer) noexcept {
   close(peer);
   peer.handshake.rest();
   timers_.cancel(peer);
-  peer.lost = true;
-  peer.story = why.text;
-  // Who has said goodbye may go.
-  peer.unmissed =
-      peer.left && !peer.sought && peer.owes_nothing() && why.status.code() == ESP_ERR_PEER_DIED;
-  abandon(peer, why.status);
-  if (!peer.unmissed) sink_->lost(peer.rank, why.status);
-}
-
-// Somebody needs a peer that went quietly.
-void ConnectionLink::miss(Peer& peer) noexcept {
-  if (peer.goodbye_said || !std::exchange(peer.unmissed, false)) return;
-  peer.missed = true;
-  trouble(peer);
+  abandon(peer, peer.life.why());
+  if (peer.life.take_news()) sink_->lost(peer.rank, peer.life.why());
 }
 
 // What was posted ends with this status.
@@ -469,7 +450,6 @@ void ConnectionLink::abandon(Peer& peer, Status status) noexcept {
   peer.reading = nullptr;
   peer.pulls.reset();
   abandon_accesses(peer, status);
-  peer.goodbye_due = false;
   if (peer.landings == nullptr) return;
   peer.landings->for_each([&](Landing& landing) { close_landing(peer, landing); });
 }

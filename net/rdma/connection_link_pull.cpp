@@ -31,7 +31,7 @@ bool suits(const Landing& landing, const Pull& pull) noexcept {
 // This frame may be offered, as far as can be said without its memory.
 bool ConnectionLink::may_be_pulled(const Peer& peer, const Post& post) const noexcept {
   return post.bytes >= options_.pull_from_bytes && !post.begun && !post.unreadable &&
-         post.header.kind == net::FrameKind::kSegment && !peer.goodbye_due;
+         post.header.kind == net::FrameKind::kSegment && !peer.life.goodbye_due();
 }
 
 // The front of the queue is offered instead of sent. False: it has to be sent.
@@ -101,7 +101,7 @@ void ConnectionLink::take_readable(Peer& peer, std::span<const std::byte> body) 
   if (!offer) return violation(peer, offer.error().text);
   const net::FrameHeader& frame = offer->frame;
   const bool sense = offer->slot < kPullSlots && frame.kind == net::FrameKind::kSegment &&
-                     frame.bytes > 0 && !peer.left;
+                     frame.bytes > 0 && !peer.life.has_left();
   if (!sense) return violation(peer, fmt::format("an offer in slot {}", offer->slot));
   if (peer.pulls == nullptr) peer.pulls = std::make_unique<Pulls>();
   using State = Pull::State;
@@ -245,7 +245,7 @@ void ConnectionLink::has_been_read(Peer& peer, Pull& pull) noexcept {
 
 void ConnectionLink::deliver_read(Peer& peer) noexcept {
   peer.read_waits = false;
-  while (Pull* pull = peer.verdict ? nullptr : peer.pulls->find(Pull::State::kRead)) {
+  while (Pull* pull = peer.life.lost() ? nullptr : peer.pulls->find(Pull::State::kRead)) {
     Landing& landing = *std::exchange(pull->landing, nullptr);
     net::FrameHeader header = landing.frame;
     header.synchronous = pull->frame.synchronous;

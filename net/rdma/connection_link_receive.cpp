@@ -25,7 +25,7 @@ class ConnectionLink::Intake final : public net::FrameSink {
   void end(Rank from, const net::FrameHeader& header, std::byte* payload) noexcept override {
     peer_.arriving = false;
     link_.sink_->end(from, header, payload);
-    if (peer_.read_waits && !peer_.verdict) link_.deliver_read(peer_);
+    if (peer_.read_waits && !peer_.life.lost()) link_.deliver_read(peer_);
   }
   void lost(Rank, const Status&) noexcept override {}  // readers lose nobody
 
@@ -49,7 +49,7 @@ void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
 // Something has come on the peer's connection, with credits. False: it is not to be looked at.
 bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   const bool waited = !peer.handshake.up();
-  peer.sought = false;
+  peer.life.heard();
   if (!peer.broken) peer.handshake.heard();
   if (waited && peer.handshake.up()) go(peer);
   peer.rebuilds = 0;
@@ -80,7 +80,7 @@ bool ConnectionLink::in_order(Peer& peer, int ahead) noexcept {
 
 void ConnectionLink::received(ConnectionId from, Packet& packet) noexcept {
   Peer* peer = on(from);
-  if (peer != nullptr && !peer->verdict) {
+  if (peer != nullptr && !peer->life.lost()) {
     take(*peer, {packet.data, packet.bytes});
   }
   port_.repost(packet);
@@ -89,7 +89,7 @@ void ConnectionLink::received(ConnectionId from, Packet& packet) noexcept {
 void ConnectionLink::received_immediate(ConnectionId from, Packet& packet,
                                         std::uint32_t immediate) noexcept {
   Peer* peer = on(from);
-  if (peer != nullptr && !peer->verdict) {
+  if (peer != nullptr && !peer->life.lost()) {
     take_headless(*peer, Headless(immediate), {packet.data, packet.bytes});
   }
   port_.repost(packet);
@@ -132,7 +132,7 @@ void ConnectionLink::take_goodbye(Peer& peer, std::span<const std::byte> body) n
   if (got == 0 || got > peer.next) {
     return violation(peer, fmt::format("a goodbye that awaits message {} of {}", got, peer.next));
   }
-  peer.left = true;
+  peer.life.leave();
   peer.got = got;
 }
 
@@ -140,13 +140,13 @@ void ConnectionLink::take_goodbye(Peer& peer, std::span<const std::byte> body) n
 void ConnectionLink::take_frames(Peer& peer, std::span<const std::byte> frames,
                                  std::uint32_t keep) noexcept {
   Intake intake(*this, peer);
-  if (peer.left) return violation(peer, "a frame after its goodbye");
+  if (peer.life.has_left()) return violation(peer, "a frame after its goodbye");
   const bool begins = !peer.arriving;
   copied_out(frames.size());
   if (auto wrong = peer.reader.take(peer.rank, frames, options_.payload_max, intake)) {
     return violation(peer, std::move(wrong->text));
   }
-  if (keep == 0 || peer.verdict) return;
+  if (keep == 0 || peer.life.lost()) return;
   const net::FrameHeader& header = peer.reader.last();
   const bool alone = begins && frames.size() == net::kFrameHeaderBytes + header.bytes;
   if (!alone || header.kind != net::FrameKind::kSegment) {
@@ -163,7 +163,7 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   if (!heard(peer, what.credits)) return;
   ++peer.expected;
   auto header = peer.heard.follow(what.slot, what.step);
-  if (!header || peer.arriving || peer.left || payload.size() > options_.payload_max) {
+  if (!header || peer.arriving || peer.life.has_left() || payload.size() > options_.payload_max) {
     return violation(peer,
                      fmt::format("{} bytes that follow header {}", payload.size(), what.slot));
   }
@@ -172,7 +172,7 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   copied_out(payload.size());
   Intake intake(*this, peer);
   std::byte* to = intake.begin(peer.rank, *header);
-  if (peer.verdict) return;
+  if (peer.life.lost()) return;
   ESP_ASSERT(to != nullptr || payload.empty());
   if (!payload.empty()) copy_bytes(to, payload.data(), payload.size());
   intake.end(peer.rank, *header, to);
@@ -202,14 +202,14 @@ void ConnectionLink::take_retirement(Peer& peer, std::span<const std::byte> body
 
 void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uint32_t) noexcept {
   Peer* known_peer = on(from);
-  if (known_peer == nullptr || known_peer->verdict) return;
+  if (known_peer == nullptr || known_peer->life.lost()) return;
   Peer& peer = *known_peer;
   const Placement placement(immediate);
   const auto ahead = placement.number - static_cast<std::uint8_t>(peer.expected);
   if (!in_order(peer, static_cast<std::int8_t>(ahead))) return;
   if (!heard(peer, placement.credits)) return;
   if (placement.slot == Placement::kPutSlot) {
-    if (peer.left) return violation(peer, "a put after its goodbye");
+    if (peer.life.has_left()) return violation(peer, "a put after its goodbye");
     ++peer.expected;
     ++statistics_.puts_taken;
     return;
@@ -217,7 +217,7 @@ void ConnectionLink::placed(ConnectionId from, std::uint32_t immediate, std::uin
   Landing* landing = peer.landings == nullptr ? nullptr : peer.landings->at(placement.slot);
   const bool awaited = landing != nullptr && (landing->state == Landing::State::kAnnounced ||
                                               landing->state == Landing::State::kRetracted);
-  if (!awaited || peer.arriving || peer.left) {
+  if (!awaited || peer.arriving || peer.life.has_left()) {
     return violation(peer, fmt::format("a placement in slot {}", placement.slot));
   }
   ++peer.expected;
@@ -236,7 +236,7 @@ void ConnectionLink::deliver(Peer& peer, const net::FrameHeader& header,
                              const std::byte* stands) noexcept {
   peer.arriving = true;
   std::byte* payload = sink_->begin(peer.rank, header);
-  if (peer.verdict) return;
+  if (peer.life.lost()) return;
   if (payload != stands) copy_bytes(payload, stands, header.bytes);
   peer.arriving = false;
   sink_->end(peer.rank, header, payload);
@@ -264,7 +264,7 @@ void ConnectionLink::broken(ConnectionId which, Fault why) noexcept {
   bool large = false;
   peer->sent.for_each([&](const Record& one) { large = large || one.bytes > PartSize::kLeast; });
   if (large) peer->part.broke();
-  if (!peer->owes_nothing()) note_early(*peer);
+  if (!peer->owes_nothing()) early_.note(*peer, clock_);
   trouble(*peer);
 }
 

@@ -110,7 +110,7 @@ bool ConnectionLink::send_now(Peer& peer, const net::FrameHeader& header,
   packet->bytes = static_cast<std::uint32_t>(kFrameAt + header.bytes);
   copied_in(header.bytes);
   ++statistics_.frames;
-  peer.sought = true;
+  peer.life.seek();
   Batch batch(port_, *peer.connection);
   const Tail before(peer);
   send_frame(peer, *packet, header, batch);
@@ -193,14 +193,13 @@ bool ConnectionLink::advance(Peer& peer, Batch& batch) noexcept {
   // A put that was under way when a connection broke is made again, behind what was said on it.
   const bool reached = peer.accesses.empty() && peer.asked.empty();
   const bool answered = peer.readables.empty() && peer.answers.empty() && reached;
-  if (!peer.goodbye_due || !answered) return false;
+  if (!peer.life.goodbye_due() || !answered) return false;
   Packet* packet = take_packet(peer);
   if (packet == nullptr) return false;
   // What it has come to know of the other's: a connection that ends now may not tell any more.
   std::memcpy(packet->data + MessageHead::kBytes, &peer.expected, sizeof peer.expected);
   packet->bytes = MessageHead::kBytes + sizeof peer.expected;
-  peer.goodbye_due = false;
-  peer.goodbye_said = true;
+  peer.life.goodbye_said();
   send_message(peer, *packet, MessageKind::kGoodbye, batch);
   return true;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/intrusive_list.hpp"
+#include "net/peer_life.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/credit_account.hpp"
@@ -105,30 +106,28 @@ struct ConnectionLink::Peer : Timer {
 
   // Somebody waits for operations that nobody will report: they hold packets, or the end waits for
   // them.
-  bool tail_matters() const noexcept {
-    return sent.has_tail() && (tail_holds || goodbye_due || goodbye_said);
-  }
-  bool may_post() const noexcept { return handshake.up() && !broken && !verdict && !lost; }
+  bool tail_matters() const noexcept { return sent.has_tail() && (tail_holds || life.parts()); }
+  bool may_post() const noexcept { return handshake.up() && !broken && !life.lost(); }
   bool has_work() const noexcept {
-    return !posts.empty() || !resend.empty() || !sent.empty() || !accesses.empty() || goodbye_due ||
-           !readables.empty() || !answers.empty();
+    return !posts.empty() || !resend.empty() || !sent.empty() || !accesses.empty() ||
+           life.goodbye_due() || !readables.empty() || !answers.empty();
   }
   // Places are to be announced.
   bool wants() const noexcept { return landings != nullptr && landings->due(); }
   // Something would go out if there were credits, or must.
   bool wants_to_send() const noexcept {
-    return !posts.empty() || !resend.empty() || !accesses.empty() || goodbye_due || wants() ||
-           !retired.empty() || readables.any_untold() || !answers.empty() || credits.must_return();
+    return !posts.empty() || !resend.empty() || !accesses.empty() || life.goodbye_due() ||
+           wants() || !retired.empty() || readables.any_untold() || !answers.empty() ||
+           credits.must_return();
   }
   // A frame may go before anything else does.
   bool clear() const noexcept {
-    return may_post() && !held && posts.empty() && resend.empty() && retired.empty() &&
-           !goodbye_due && !goodbye_said && credits.may_send() && !sent.full();
+    return may_post() && !life.parts() && !held && posts.empty() && resend.empty() &&
+           retired.empty() && credits.may_send() && !sent.full();
   }
   // It has left, and there is nothing to ask it for.
   bool done_with() noexcept {
-    const bool speaks = goodbye_due && !goodbye_said;
-    return left && !speaks && answers.empty() && owes_nothing();
+    return life.has_left() && !life.goodbye_due() && answers.empty() && owes_nothing();
   }
   // Nothing is under way to it but perhaps this side's goodbye.
   bool owes_nothing() noexcept {
@@ -151,19 +150,16 @@ struct ConnectionLink::Peer : Timer {
   std::uint32_t granted = 0;  // of the receive queue
 
   // What every frame asks for stands together.
+  net::PeerLife life;
   bool joined = false;    // the connection has the peer's end
   bool broken = false;    // ... and is good for close() only
-  bool lost = false;      // see `story`
   bool held = false;      // until release()
   bool arriving = false;  // between begin() and end()
-  bool sought = false;    // somebody has waited for it since it was heard: left is not enough
-  bool left = false;      // the peer has said goodbye
-  std::uint64_t got = 0;  // ... and had got the counted messages before this one
-  bool goodbye_due = false, goodbye_said = false;
+  std::uint64_t got = 0;  // it has left, and had got the counted messages before this one
   // In the link's lists of the same name.
-  bool ready = false, thirsty = false, tailed = false, early = false;
-  std::uint64_t early_ns = 0;  // since when
-  bool troubled = false;       // in that of the broken ones
+  bool ready = false, thirsty = false, tailed = false;
+  bool troubled = false;       // in that of the broken and the lost ones
+  std::uint64_t early_ns = 0;  // in EarlyFrames
   bool tail_holds = false;     // packets
   std::uint32_t rebuilds = 0;  // since a message arrived anywhere
 
@@ -211,16 +207,12 @@ struct ConnectionLink::Peer : Timer {
 
   // The making of connections.
   Fault why = Fault::kFlushed;
-  std::optional<Error> verdict;  // given up with the next progress()
   std::uint64_t asked_ns = 0;    // begin of the handshake; 0: none
   std::uint64_t letter_ns = 0;   // until it is repeated
   std::uint64_t no_room_ns = 0;  // since when there is none; 0: there is
   std::uint64_t pause_ns = 0;    // until it is asked for again
   std::uint64_t probed_ns = 0;   // the last sign of life was asked for
   bool met = false;              // a connection has been up
-  bool unmissed = false;         // lost after its goodbye: told to the sink when it is needed
-  bool missed = false;           // ... which is now
-  std::string story;             // why it was lost
 };
 
 // Whether operations were under way that nobody will report, before more were posted.

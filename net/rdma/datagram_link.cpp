@@ -80,7 +80,8 @@ DatagramLink::Peer& DatagramLink::add(Rank rank) noexcept {
   Peer& peer = peers_.meet(rank, std::make_unique<Peer>(*this, rank, options_.first));
   budget_.add_peer();
   peer.heard_ns = now();
-  peer.parting = parts_ || std::find(parted_.begin(), parted_.end(), rank) != parted_.end();
+  const bool parted = std::find(parted_.begin(), parted_.end(), rank) != parted_.end();
+  if (parts_ || parted) peer.life.part();
   return peer;
 }
 
@@ -88,7 +89,7 @@ void DatagramLink::open(Peer& peer) noexcept {
   if (!port_fault_.ok()) return give_up(peer, adapter_failed());
   peer.probing_since_ns = peer.heard_ns;
   find_path(peer);
-  if (peer.parting && !peer.lost) make_ready(peer);
+  if (peer.life.goodbye_due()) make_ready(peer);
 }
 
 // What the system refuses now it may grant later. Where no call has failed it is the address that
@@ -99,7 +100,6 @@ void DatagramLink::find_path(Peer& peer) noexcept {
   if (path) {
     peer.path = path.value();
     peer.reachable = true;
-    peer.story.clear();
     peer.probes = 0;
     peer.heard_ns = now_ns;  // Its silence begins.
     return set_alarm(peer);
@@ -111,7 +111,7 @@ void DatagramLink::find_path(Peer& peer) noexcept {
     return give_up(peer,
                    error(ESP_ERR_NETWORK, "no path: " + path.error().text, peer.rank, number));
   }
-  peer.story = path.error().text;
+  peer.life.note(path.error().text);
   if (peer.probes < kPathDoublings) ++peer.probes;
   peer.next_probe_ns = now_ns + (kPathFirstNs << (peer.probes - 1));
   set_alarm(peer);
@@ -132,8 +132,8 @@ void DatagramLink::make_ready(Peer& peer) noexcept {
 Posted DatagramLink::post(Rank rank, const net::FrameHeader& header, const void* payload,
                           Completion& completion) noexcept {
   Peer& peer = peer_of(rank);
-  if (peer.lost) miss(peer);
-  if (peer.lost || peer.parting) return Posted::kDone;
+  if (peer.life.lost()) miss(peer);
+  if (!peer.life.takes_posts()) return Posted::kDone;
   if (header.bytes <= FramePost::kInlineBytes && pack_now(peer, header, payload)) {
     send_unless_in_company(peer);
     return Posted::kDone;
@@ -196,9 +196,10 @@ void DatagramLink::redirect(Rank from, std::byte* payload) noexcept {
 // From now on its silence is noticed.
 void DatagramLink::reach(Rank rank) noexcept {
   Peer& peer = peer_of(rank);
-  if (peer.lost) return miss(peer);
-  if (peer.parting) return;
-  if (!std::exchange(peer.sought, true) && peer.left) set_alarm(peer);
+  if (peer.life.lost()) return miss(peer);
+  if (peer.life.parts()) return;
+  peer.life.seek();
+  if (peer.life.has_left()) set_alarm(peer);
 }
 
 int DatagramLink::progress_at(std::uint64_t now_ns, net::FrameSink& sink) noexcept {
@@ -238,9 +239,9 @@ std::uint64_t DatagramLink::deadline_ns() const noexcept {
 
 // The alarm rings when anything is due; what is later now is looked at when it rings.
 void DatagramLink::set_alarm(Peer& peer) noexcept {
-  if (peer.lost) return;
+  if (peer.life.lost()) return;
   std::uint64_t due = peer.reachable ? peer.send.deadline_ns() : peer.next_probe_ns;
-  if (peer.reachable && peer.send.idle() && peer.expected_to_live()) {
+  if (peer.reachable && peer.send.idle() && peer.life.silence_is_a_fault()) {
     due = std::min(due, peer.probing ? peer.next_probe_ns : peer.heard_ns + options_.keepalive_ns);
   }
   if (!peer.alarm.idle()) {
@@ -251,15 +252,15 @@ void DatagramLink::set_alarm(Peer& peer) noexcept {
 }
 
 std::uint64_t DatagramLink::patience_ns(const Peer& peer) const noexcept {
-  return peer.left ? std::min(options_.give_up_ns, kLeftNs) : options_.give_up_ns;
+  return peer.life.has_left() ? std::min(options_.give_up_ns, kLeftNs) : options_.give_up_ns;
 }
 
 // A job sets the limit by RDMA_SILENCE.
 void DatagramLink::give_up_silent(Peer& peer) noexcept {
   const std::uint64_t limit_ns = patience_ns(peer);
-  std::string why =
-      fmt::format("it has answered nothing for {} s ({})", static_cast<double>(limit_ns) * 1e-9,
-                  peer.left && limit_ns == kLeftNs ? "it had left the job" : "RDMA_SILENCE");
+  std::string why = fmt::format(
+      "it has answered nothing for {} s ({})", static_cast<double>(limit_ns) * 1e-9,
+      peer.life.has_left() && limit_ns == kLeftNs ? "it had left the job" : "RDMA_SILENCE");
   // Whose fault that is.
   if (!port_.link_up()) why += "; this rank's own port is down";
   peer.refuse = true;
@@ -276,14 +277,15 @@ void DatagramLink::on_alarm(Peer& peer, std::uint64_t now_ns) noexcept {
     ++counts_.time_outs;
     peer.send.time_out(now_ns, options_.round_trip);
     const std::uint32_t attempts = peer.send.attempts();
-    const bool last_word = peer.left && peer.goodbye_sent && peer.send.reach() == 1;
+    const bool last_word =
+        peer.life.has_left() && peer.life.has_said_goodbye() && peer.send.reach() == 1;
     const bool long_enough = now_ns - peer.send.unanswered_since_ns() >= patience_ns(peer);
     if ((attempts >= kAttemptsMin && long_enough) || (last_word && attempts >= kLastAttempts)) {
       return give_up_silent(peer);
     }
     make_ready(peer);
   }
-  if (peer.send.idle() && peer.expected_to_live()) ask_whether_alive(peer, now_ns);
+  if (peer.send.idle() && peer.life.silence_is_a_fault()) ask_whether_alive(peer, now_ns);
   set_alarm(peer);
 }
 
@@ -328,8 +330,8 @@ void DatagramLink::run_completions() noexcept {
 std::string DatagramLink::describe(Rank rank) const {
   const Peer* peer = known(rank);
   if (peer == nullptr) return "datagrams, not used yet";
-  if (peer->lost) return "datagrams, lost: " + peer->story;
-  if (!peer->reachable) return "datagrams, no path yet: " + peer->story;
+  if (peer->life.lost()) return "datagrams, lost: " + peer->life.text();
+  if (!peer->reachable) return "datagrams, no path yet: " + peer->life.text();
   return fmt::format("datagrams of {} bytes, round trip {:.1f} us, {} packets at a time",
                      port_.packet_bytes(),
                      static_cast<double>(peer->send.round_trip().smoothed_ns()) * 1e-3,

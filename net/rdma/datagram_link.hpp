@@ -111,7 +111,7 @@ class DatagramLink final : public net::Link, public Postman, private DatagramSin
   bool drained() const noexcept override;
   bool has_left(Rank rank) const noexcept override {
     const DatagramPeer* to = known(rank);
-    return to != nullptr && to->left;
+    return to != nullptr && to->life.has_left();
   }
   std::string describe(Rank rank) const override;
 

@@ -10,8 +10,8 @@ namespace espalier::rdma {
 void DatagramLink::say_goodbye(Rank rank) noexcept {
   Peer* peer = known(rank);
   if (peer == nullptr) return parted_.push_back(rank);
-  if (peer->lost) return;
-  peer->parting = true;
+  if (peer->life.lost()) return;
+  peer->life.part();
   make_ready(*peer);
 }
 
@@ -51,11 +51,7 @@ Error DatagramLink::adapter_failed() const {
 
 // The rest follows at the end of progress(), outside of whatever is looking at the peer now.
 void DatagramLink::give_up(Peer& peer, Error why) noexcept {
-  if (std::exchange(peer.lost, true)) return;
-  const esp_status code = why.status.code();
-  peer.why = Status(code, peer.rank, why.status.error_number());
-  peer.story = std::move(why.text);
-  peer.unmissed = peer.left && !peer.sought && peer.owes_nothing() && code == ESP_ERR_PEER_DIED;
+  if (!peer.life.lose(peer.rank, std::move(why), peer.owes_nothing())) return;
   peer.reader.stop();
   timers_.cancel(peer.alarm);
   if (peer.answer.linked()) peer.answer.unlink();
@@ -65,7 +61,7 @@ void DatagramLink::give_up(Peer& peer, Error why) noexcept {
 
 // Somebody needs a peer that went quietly.
 void DatagramLink::miss(Peer& peer) noexcept {
-  if (peer.parting || !std::exchange(peer.unmissed, false)) return;
+  if (!peer.life.miss()) return;
   if (peer.linked()) peer.unlink();
   dying_.push_back(peer);
 }
@@ -81,10 +77,10 @@ void DatagramLink::bury(net::FrameSink& sink) noexcept {
       peer->posts = post->next;
       Completion* waiting = post->completion;
       posts_.release(post);
-      if (waiting != nullptr) waiting->complete(peer->why);
+      if (waiting != nullptr) waiting->complete(peer->life.why());
     }
     drop_contents(*peer);
-    if (!peer->unmissed) sink.lost(peer->rank, peer->why);
+    if (peer->life.take_news()) sink.lost(peer->rank, peer->life.why());
     peer->refuse = peer->refuse && peer->reachable && port_fault_.ok();
     if (peer->refuse) make_ready(*peer);
   }

@@ -17,12 +17,13 @@ void DatagramLink::arrived(Packet& packet) noexcept {
     return port_.give(packet);
   }
   Peer& peer = peer_of(header.from);
-  if (peer.lost) {
+  if (peer.life.lost()) {
     if (header.flags != kRefusal) refuse(peer);
     return port_.give(packet);
   }
   peer.heard_ns = now_ns_;
-  peer.probing = peer.sought = false;
+  peer.probing = false;
+  peer.life.heard();
   if (header.flags == kRefusal) {
     give_up(peer, error(ESP_ERR_PEER_DIED, "it has given this rank up, or has gone"));
     return port_.give(packet);
@@ -45,7 +46,7 @@ void DatagramLink::arrived(Packet& packet) noexcept {
 
 void DatagramLink::take_acknowledgement(Peer& peer, const Acknowledgement& ack) noexcept {
   release(peer.send.acknowledge(ack, now_ns_, options_.round_trip));
-  const bool waits = peer.has_posts() || (peer.parting && !peer.goodbye_sent);
+  const bool waits = peer.has_posts() || peer.life.goodbye_due();
   if ((waits && peer.send.open()) || peer.send.lost() != nullptr) make_ready(peer);
 }
 
@@ -71,11 +72,13 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
       break;
     case ReceiveWindow::Verdict::kNext:
       hand_on(peer, packet);
-      while (Packet* held = peer.lost ? nullptr : peer.receive.pop_held()) hand_on(peer, *held);
+      while (Packet* held = peer.life.lost() ? nullptr : peer.receive.pop_held()) {
+        hand_on(peer, *held);
+      }
       break;
   }
   budget_.use(static_cast<std::uint32_t>(peer.receive.expected() - before));
-  if (peer.lost || peer.receive.answer_ns() == kNever) return;
+  if (peer.life.lost() || peer.receive.answer_ns() == kNever) return;
   if (peer.receive.answer_ns() <= now_ns_) {
     make_ready(peer);
   } else if (!peer.answer.linked()) {
@@ -86,7 +89,7 @@ void DatagramLink::take_data(Peer& peer, const PacketHeader& header, Packet& pac
 // A packet whose turn it is.
 void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
   const std::span<const std::byte> bytes(packet.data, packet.bytes);
-  if (peer.left) {
+  if (peer.life.has_left()) {
     lose(peer.rank, error(ESP_ERR_NETWORK, "bad packet: it follows a goodbye", peer.rank));
   } else if (!says_goodbye(bytes)) {
     const std::span<const std::byte> payload = payload_of(bytes);
@@ -96,7 +99,7 @@ void DatagramLink::hand_on(Peer& peer, Packet& packet) noexcept {
   } else if (peer.reader.inside()) {
     lose(peer.rank, error(ESP_ERR_NETWORK, "bad packet: a goodbye inside a frame", peer.rank));
   } else {
-    peer.left = true;
+    peer.life.leave();
     peer.receive.answer_at_once();
   }
   port_.give(packet);

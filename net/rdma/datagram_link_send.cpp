@@ -25,7 +25,7 @@ void DatagramLink::send_ready() noexcept {
 }
 
 bool DatagramLink::send_all(Peer& peer) noexcept {
-  if (peer.lost) {
+  if (peer.life.lost()) {
     if (std::exchange(peer.refuse, false)) (void)send_bare(peer, kRefusal, {});
     return true;
   }
@@ -118,13 +118,13 @@ void DatagramLink::finish(FramePost& post) noexcept {
 }
 
 bool DatagramLink::send_goodbye(Peer& peer) noexcept {
-  if (!peer.parting || peer.goodbye_sent || peer.has_posts() || !peer.send.open()) return true;
+  if (!peer.life.goodbye_due() || peer.has_posts() || !peer.send.open()) return true;
   Packet* packet = port_.take();
   if (packet == nullptr) return false;
   packet->bytes = kPacketHeaderBytes;
-  peer.goodbye_sent = send_new(peer, *packet, kData | kGoodbye);
-  if (!peer.goodbye_sent) port_.give(*packet);
-  return peer.goodbye_sent;
+  const bool sent = send_new(peer, *packet, kData | kGoodbye);
+  sent ? peer.life.goodbye_said() : port_.give(*packet);
+  return sent;
 }
 
 bool DatagramLink::send_new(Peer& peer, Packet& packet, std::uint8_t flags) noexcept {
@@ -180,7 +180,7 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequen
                           std::uint64_t now_ns) noexcept {
   ESP_ASSERT(packet.in_flight == 0);
   if (!peer.reachable) return false;
-  peer.receive.permit(peer.lost ? 0 : budget_.renew(peer.receive.outstanding()));
+  peer.receive.permit(peer.life.lost() ? 0 : budget_.renew(peer.receive.outstanding()));
   PacketHeader header;
   header.flags = static_cast<std::uint8_t>(me_.intact ? flags | kUnsummed : flags);
   header.bytes = static_cast<std::uint16_t>(packet.bytes - kPacketHeaderBytes);
@@ -204,8 +204,8 @@ bool DatagramLink::launch(Peer& peer, Packet& packet, std::uint8_t flags, Sequen
 void DatagramLink::post(Rank to, std::span<const std::byte> letter) noexcept {
   ESP_ASSERT(letter.size() <= kLetterBytes);
   Peer& peer = peer_of(to);
-  if (peer.lost) return miss(peer);
-  peer.sought = true;
+  if (peer.life.lost()) return miss(peer);
+  peer.life.seek();
   (void)send_bare(peer, kLetter, letter);
   port_.flush();
   set_alarm(peer);

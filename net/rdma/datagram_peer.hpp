@@ -4,10 +4,9 @@
 // grows with the traffic (packets, Flights, posts) is the link's and is here only while in use.
 #pragma once
 
-#include <string>
-
 #include "core/intrusive_list.hpp"
 #include "core/timer_queue.hpp"
+#include "net/peer_life.hpp"
 #include "net/rdma/frame_stream.hpp"
 #include "net/rdma/receive_window.hpp"
 #include "net/rdma/send_window.hpp"
@@ -36,33 +35,26 @@ struct DatagramPeer final : ListNode {
   bool has_posts() const noexcept { return posts != nullptr || filling != nullptr; }
   // Nothing is unanswered but perhaps this side's goodbye.
   bool owes_nothing() const noexcept {
-    return !has_posts() && (send.idle() || (goodbye_sent && send.reach() == 1));
+    return !has_posts() && (send.idle() || (life.has_said_goodbye() && send.reach() == 1));
   }
-  // Whether its silence means something.
-  bool expected_to_live() const noexcept { return !left || sought; }
   // Everything said has been acknowledged; and the peer's goodbye, if this was ours.
   bool settled() const noexcept {
-    if (lost) return buried && !refuse;
+    if (life.lost()) return buried && !refuse;
     const bool answered = receive.answer_ns() == kNever;
-    return !has_posts() && send.idle() && (!parting || (goodbye_sent && answered));
+    return !has_posts() && send.idle() && !life.goodbye_due() && (!life.parts() || answered);
   }
 
   DatagramLink& link;
   const Rank rank;
   PathId path = {};
-  bool reachable = false;     // there is a path; else one is looked for, or it is lost
-  bool tried = false;         // a path has been looked for
-  bool lost = false;          // given up, and the sink told or about to be
-  bool buried = false;        // ... has been told
-  bool parting = false;       // nothing more will be posted
-  bool goodbye_sent = false;  // ... and the peer is told
-  bool left = false;          // the peer will post nothing more
-  bool sought = false;        // somebody has waited for it since it was heard: left is not enough
-  bool unmissed = false;      // given up after its goodbye: told to the sink when it is needed
-  bool probing = false;       // it is asked whether it lives
-  bool ask = false;           // with the next packet
-  bool refuse = false;        // it is told that it was given up
-  std::uint8_t probes = 0;    // without an answer
+  net::PeerLife life;
+  bool buried = false;      // it is lost, and what was kept for it is given back
+  bool reachable = false;   // there is a path; else one is looked for, or it is lost
+  bool tried = false;       // a path has been looked for
+  bool probing = false;     // it is asked whether it lives
+  bool ask = false;         // with the next packet
+  bool refuse = false;      // it is told that it was given up
+  std::uint8_t probes = 0;  // without an answer
   Alarm alarm;
   Answer answer;
   SendWindow send;
@@ -74,8 +66,6 @@ struct DatagramPeer final : ListNode {
   std::uint64_t heard_ns = 0;
   std::uint64_t probing_since_ns = 0;  // or since when a path is looked for
   std::uint64_t next_probe_ns = 0;     // or the next look for a path
-  Status why;                          // it is lost
-  std::string story;                   // the same for people, or why there is no path
 };
 static_assert(sizeof(DatagramPeer) <= 512);
 

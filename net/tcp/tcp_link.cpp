@@ -31,6 +31,10 @@ bool ends_connection(int failure) noexcept {
   return std::find(kEnds.begin(), kEnds.end(), failure) != kEnds.end();
 }
 
+Error has_gone(Rank rank) {
+  return error(ESP_ERR_PEER_DIED, "it has left the job", rank);
+}
+
 }  // namespace
 
 TcpLink::TcpLink(const TcpOptions& options, Clock& clock, Counters& counters, const Log& log)
@@ -104,7 +108,7 @@ Outcome TcpLink::listen(const std::vector<Interface>& chosen) {
 TcpLink::Peer& TcpLink::peer(Rank rank) noexcept {
   if (Peer* met = peers_.find(rank)) return *met;
   Peer& p = peers_.meet(rank, std::make_unique<Peer>(rank, frames_));
-  p.goodbye = parts_;
+  if (parts_) p.life.part();
   if (contacts_ != nullptr) {
     p.contact = contacts_->contact_of(rank);
     prefer_own_networks(p.contact);
@@ -156,11 +160,8 @@ void TcpLink::close(Descriptor& socket) noexcept {
 Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
                      Completion& completion) noexcept {
   Peer& p = peer(rank);
-  if (p.state == Peer::State::kLost || p.goodbye) return Posted::kDone;
-  if (p.state == Peer::State::kLeft) {
-    fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
-    return Posted::kDone;
-  }
+  if (p.life.miss()) news_.push_back(&p);
+  if (!p.life.takes_posts()) return Posted::kDone;
   const bool first = p.writer.empty();
   if (!p.writer.push(header, payload)) return Posted::kRetry;
   if (p.state == Peer::State::kApart) connect(p);
@@ -173,13 +174,10 @@ Posted TcpLink::post(Rank rank, const FrameHeader& header, const void* payload,
   } else if (p.state == Peer::State::kLive && !p.full) {
     note_dirty(p);
   }
-  if (p.state == Peer::State::kLost) return Posted::kDone;
+  if (p.life.lost()) return Posted::kDone;
   const Posted posted = p.writer.keep(completion);
   const bool waits = posted == Posted::kDone && p.state == Peer::State::kConnecting;
-  if (waits && !std::exchange(p.early, true)) {
-    p.early_ns = clock_.now_ns();
-    early_.push_back(&p);
-  }
+  if (waits) early_.note(p, clock_);
   return posted;
 }
 
@@ -218,16 +216,15 @@ void TcpLink::write(Peer& p) noexcept {
 
 // The last frame, when all others have gone.
 void TcpLink::wish_goodbye(Peer& p) noexcept {
-  if (!p.goodbye || p.state != Peer::State::kLive || !p.writer.empty()) return;
-  if (!std::exchange(p.goodbye_said, true)) {
+  if (!p.life.parts() || p.state != Peer::State::kLive || !p.writer.empty()) return;
+  if (p.life.goodbye_due()) {
     FrameHeader header;
     header.kind = FrameKind::kGoodbye;
-    if (p.writer.push(header, nullptr)) return note_dirty(p);
-    p.goodbye_said = false;  // No memory now.
+    if (p.writer.push(header, nullptr)) p.life.goodbye_said();  // Else: no memory now.
     return note_dirty(p);
   }
   (void)::shutdown(p.socket.fd(), SHUT_WR);
-  if (p.ended) leave(p);
+  if (p.ended) fail(p, has_gone(p.rank), true);
 }
 
 void TcpLink::update_watch(Peer& p) noexcept {
@@ -244,6 +241,7 @@ void TcpLink::read(Peer& p, FrameSink& sink, int& events) noexcept {
   Error failure;
   const auto outcome = p.reader.read(p.socket.fd(), p.rank, sink, {staging_.get(), kStagingBytes},
                                      counters_, failure, events);
+  if (p.reader.peer_said_goodbye()) p.life.leave();
   if (p.state != Peer::State::kLive || outcome == FrameReader::Outcome::kDrained) return;
   if (outcome == FrameReader::Outcome::kBroken) return broke(p, failure);
   if (p.write_failure != 0) return broke(p, socket_error("write", p.write_failure));
@@ -252,13 +250,13 @@ void TcpLink::read(Peer& p, FrameSink& sink, int& events) noexcept {
 
 // The peer writes no more.
 void TcpLink::ended(Peer& p) noexcept {
-  if (!p.reader.peer_said_goodbye()) {
+  if (!p.life.has_left()) {
     return fail(p,
                 error(ESP_ERR_PEER_DIED, "it has closed the connection without a goodbye", p.rank));
   }
   // Told a second time, it does not read any more, either.
-  if (std::exchange(p.ended, true) || (p.goodbye_said && p.writer.empty())) {
-    return broke(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
+  if (std::exchange(p.ended, true) || (p.life.has_said_goodbye() && p.writer.empty())) {
+    return broke(p, has_gone(p.rank));
   }
   update_watch(p);
 }
@@ -267,32 +265,21 @@ void TcpLink::ended(Peer& p) noexcept {
 // all that is left to be written is this rank's.
 void TcpLink::broke(Peer& p, const Error& failure) noexcept {
   const bool protocol = failure.status.code() == ESP_ERR_NETWORK;
-  if (!protocol && p.reader.peer_said_goodbye()) {
-    if (p.writer.count() <= (p.goodbye_said ? 1U : 0U)) return leave(p);
-    return fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", p.rank));
+  if (!protocol && p.life.has_left()) {
+    return fail(p, has_gone(p.rank), p.writer.count() <= (p.life.has_said_goodbye() ? 1U : 0U));
   }
   fail(p, error(protocol ? ESP_ERR_NETWORK : ESP_ERR_PEER_DIED, failure.text, p.rank,
                 failure.status.error_number()));
 }
 
 // Nothing more goes either way.
-void TcpLink::leave(Peer& p) noexcept {
-  p.state = Peer::State::kLeft;
-  close(p.socket);
-  p.writer.clear();
-  std::erase(unsettled_, &p);
-}
-
-void TcpLink::fail(Peer& p, Error why) noexcept {
-  if (p.state == Peer::State::kLost) return;
-  log_.info("rank {} is lost: {}", p.rank, why.text);
+void TcpLink::fail(Peer& p, Error why, bool owes_nothing) noexcept {
+  if (!p.life.lose(p.rank, std::move(why), owes_nothing)) return;
   drop_attempt(p);
-  p.state = Peer::State::kLost;
-  p.why = Status(why.status.code(), p.rank, why.status.error_number());
-  p.text = std::move(why.text);
+  p.state = Peer::State::kOver;
   close(p.socket);
   p.reader.stop();
-  p.writer.fail(p.why, finished_);
+  p.writer.fail(p.life.why(), finished_);
   std::erase(unsettled_, &p);
   news_.push_back(&p);
 }
@@ -318,9 +305,8 @@ void TcpLink::redirect(Rank from, std::byte* payload) noexcept {
 
 void TcpLink::reach(Rank rank) noexcept {
   Peer& p = peer(rank);
-  if (p.goodbye) return;
-  if (p.state == Peer::State::kApart) connect(p);
-  if (p.state == Peer::State::kLeft) fail(p, error(ESP_ERR_PEER_DIED, "it has left the job", rank));
+  if (p.life.miss()) news_.push_back(&p);
+  if (p.life.takes_posts() && p.state == Peer::State::kApart) connect(p);
 }
 
 bool TcpLink::arm() noexcept {
@@ -347,16 +333,7 @@ bool TcpLink::flush() noexcept {
     }
     writing_.clear();
   }
-  if (early_.empty()) [[likely]]
-    return true;
-  const std::uint64_t now_ns = clock_.now_ns();
-  bool worth_it = false;
-  std::erase_if(early_, [&](Peer* p) {
-    p->early = p->state == Peer::State::kConnecting;
-    worth_it = worth_it || (p->early && elapsed_ns(p->early_ns, now_ns) < kFlushPatienceNs);
-    return !p->early;
-  });
-  return !worth_it;
+  return early_.flushed(clock_, [](const Peer& p) { return p.state == Peer::State::kConnecting; });
 }
 
 int TcpLink::progress(FrameSink& sink) noexcept {
@@ -448,7 +425,9 @@ int TcpLink::tell(FrameSink& sink) noexcept {
   int events = 0;
   while (!news_.empty() || !finished_.empty()) {
     for (Peer* p : std::exchange(news_, {})) {
-      sink.lost(p->rank, p->why);
+      if (!p->life.take_news()) continue;
+      log_.info("rank {} is lost: {}", p->rank, p->life.text());
+      sink.lost(p->rank, p->life.why());
       ++events;
     }
     for (std::size_t i = 0; i < finished_.size(); ++i) {
@@ -472,10 +451,8 @@ std::string TcpLink::describe(Rank rank) const {
       return p->tried.empty() ? "connecting" : fmt::format("connecting ({})", p->tried);
     case Peer::State::kLive:
       return text(p->reached);
-    case Peer::State::kLeft:
-      return "has left the job";
-    case Peer::State::kLost:
-      return fmt::format("lost: {}", p->text);
+    case Peer::State::kOver:
+      return p->life.went_quietly() ? "has left the job" : "lost: " + p->life.text();
   }
   return "";
 }

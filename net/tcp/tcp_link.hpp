@@ -33,6 +33,7 @@
 #include "core/log.hpp"
 #include "core/peer_table.hpp"
 #include "core/pool.hpp"
+#include "net/early_frames.hpp"
 #include "net/link.hpp"
 #include "net/tcp/address.hpp"
 #include "net/tcp/frame_stream.hpp"
@@ -130,8 +131,7 @@ class TcpLink final : public Link {
   void broke(Peer& peer, const Error& failure) noexcept;
   void wish_goodbye(Peer& peer) noexcept;
   void update_watch(Peer& peer) noexcept;
-  void fail(Peer& peer, Error why) noexcept;
-  void leave(Peer& peer) noexcept;
+  void fail(Peer& peer, Error why, bool owes_nothing = false) noexcept;
   bool guess(FrameSink& sink, int& events) noexcept;
   bool keeps_distance() noexcept;
   void hear(Peer& peer, FrameSink& sink, int& events) noexcept;
@@ -183,11 +183,11 @@ class TcpLink final : public Link {
   std::vector<Peer*> dirty_;      // with frames to write and room, as far as known
   std::vector<Peer*> writing_;    // dirty ones, during progress()
   std::vector<Peer*> unsettled_;  // live or being connected
-  std::vector<Peer*> early_;      // have copied frames that wait for a connection
+  EarlyFrames<Peer> early_;       // wait for a connection
   std::vector<std::unique_ptr<Meeting>> meetings_;
   std::vector<std::size_t> free_meetings_, freed_meetings_;  // slots; freed since progress() began
   std::size_t strangers_ = 0;                                // meetings that others began
-  std::vector<Peer*> news_;                                  // lost, the sink does not know yet
+  std::vector<Peer*> news_;                                  // lost, the sink may not know yet
   std::vector<Finished> finished_;
   std::unique_ptr<std::byte[]> staging_;
   std::uint64_t round_ = 1;  // between calls of flush() and progress()

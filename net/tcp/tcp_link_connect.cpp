@@ -68,7 +68,7 @@ void TcpLink::retry_later(Peer& p, std::uint64_t now_ns) noexcept {
 
 // This address is not the peer's, or nobody answers there.
 void TcpLink::attempt_failed(Peer& p, const std::string& why) noexcept {
-  if (p.goodbye && p.writer.empty()) return stay_apart(p);
+  if (p.life.parts() && p.writer.empty()) return stay_apart(p);
   p.tried += fmt::format("{}{}: {}", p.tried.empty() ? "" : "; ",
                          text(p.contact.addresses[p.address]), why);
   ++p.address;
@@ -214,7 +214,7 @@ void TcpLink::step_message(Meeting& meeting) noexcept {
 void TcpLink::proven(Meeting& meeting) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   // It will not be let in again, and notices when it has tried often enough.
-  if (p.state == Peer::State::kLost || p.state == Peer::State::kLeft) return end_meeting(meeting);
+  if (p.life.lost()) return end_meeting(meeting);
   const bool committed = p.attempt != nullptr && p.attempt->handshake.committed();
   const bool go = p.state != Peer::State::kLive && !committed;
   if (!meeting.ours) {
@@ -257,7 +257,7 @@ void TcpLink::meeting_broke(Meeting& meeting, const std::string& why) noexcept {
   Peer& p = peer(meeting.handshake.peer());
   const std::uint64_t now = clock_.now_ns();
   const bool at_once = now - meeting.begin_ns < options_.stranger_ns;
-  if (p.goodbye && p.writer.empty()) return stay_apart(p);
+  if (p.life.parts() && p.writer.empty()) return stay_apart(p);
   drop_attempt(p);
   if (at_once && ++p.tries >= kTries) return attempt_failed(p, why);
   retry_later(p, now);
@@ -332,7 +332,7 @@ Nonce TcpLink::draw_nonce() noexcept {
 
 void TcpLink::say_goodbye(Rank rank) noexcept {
   Peer& p = peer(rank);
-  p.goodbye = true;
+  p.life.part();
   // Once this rank has proven itself the peer may have taken the connection, and is told goodbye.
   const bool proven = p.attempt != nullptr && p.attempt->handshake.has_proven_itself();
   if (p.state == Peer::State::kConnecting && p.writer.empty() && !proven) stay_apart(p);
@@ -353,7 +353,7 @@ void TcpLink::stay_apart(Peer& p) noexcept {
 
 bool TcpLink::has_left(Rank rank) const noexcept {
   const Peer* p = find(rank);
-  return p != nullptr && p->reader.peer_said_goodbye();
+  return p != nullptr && p->life.has_left();
 }
 
 bool TcpLink::drained() const noexcept {
@@ -364,10 +364,10 @@ bool TcpLink::drained() const noexcept {
     }
     const Rank rank = meeting->handshake.peer();
     const Peer* p = find(rank);
-    return p != nullptr && p->goodbye && p->state < Peer::State::kLive;
+    return p != nullptr && p->life.parts() && p->state < Peer::State::kLive;
   });
   return !meets && std::all_of(unsettled_.begin(), unsettled_.end(), [](const Peer* p) {
-    if (!p->writer.empty() || (p->goodbye && !p->goodbye_said)) return false;
+    if (!p->writer.empty() || p->life.goodbye_due()) return false;
     return p->state != Peer::State::kLive || unacknowledged_bytes(p->socket.fd()) == 0;
   });
 }

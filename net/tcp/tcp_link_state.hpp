@@ -1,6 +1,7 @@
 // What TcpLink keeps per peer and per unproven connection. Its own.
 #pragma once
 
+#include "net/peer_life.hpp"
 #include "net/tcp/tcp_link.hpp"
 
 namespace espalier::net {
@@ -10,13 +11,14 @@ struct TcpLink::Peer {
     kApart,       // no connection
     kConnecting,  // an attempt is under way, or will be at retry_ns
     kLive,
-    kLeft,  // both sides said goodbye, or it did and closed
-    kLost,
+    kOver,  // lost: see `life`
   };
 
   Peer(Rank peer, Pool<OutFrame>& frames) noexcept : rank(peer), writer(frames) {}
 
   const Rank rank;
+  // The kernel tells when a peer has gone, so nobody is sought here while it lives.
+  PeerLife life;
   State state = State::kApart;
   TcpContact contact;
   Descriptor socket;  // kLive
@@ -24,12 +26,9 @@ struct TcpLink::Peer {
   FrameReader reader;
 
   bool dirty = false;
-  bool early = false;
-  std::uint64_t early_ns = 0;          // since when
+  std::uint64_t early_ns = 0;          // in EarlyFrames
   bool full = false;                   // the socket takes nothing more until epoll says so
   int write_failure = 0;               // errno
-  bool goodbye = false;                // asked for
-  bool goodbye_said = false;           // queued
   bool ended = false;                  // the peer has closed its side, after a goodbye
   std::uint32_t watched = 0;           // events
   bool answered = true;                // something was written to it since it was heard
@@ -46,8 +45,6 @@ struct TcpLink::Peer {
   std::string tried;  // what went wrong so far
 
   TcpAddress reached;  // where it is, when it is live
-  std::string text;    // why it is lost
-  Status why;
 };
 
 struct TcpLink::Meeting {

@@ -69,7 +69,7 @@ void leave_ghosts(const Scenario& scenario, const PortOf& port, const ClockOf& c
 
 bool has_lost(const rdma::DatagramLink& link, Rank peer) {
   const rdma::DatagramPeer* known = link.find(peer);
-  return known != nullptr && known->lost;
+  return known != nullptr && known->life.lost();
 }
 
 bool has_lost(const rdma::ConnectionLink& link, Rank peer) {
