@@ -315,8 +315,9 @@ std::uint64_t ConnectionLink::deadline_ns() const noexcept {
 
 void ConnectionLink::say_goodbye(Rank rank) noexcept {
   Peer* to = known(rank);
-  if (to == nullptr || !to->life.takes_posts()) return;
-  if (!to->connection && to->asked_ns == 0 && !to->has_work()) return;
+  if (to == nullptr || to->life.parts()) return;
+  const bool met = to->connection || to->asked_ns != 0 || to->has_work();
+  if (!met && !to->life.lost()) return;
   to->life.part();
   recall_readables(*to);
   pump_soon(*to);

@@ -10,9 +10,8 @@ namespace espalier::rdma {
 void DatagramLink::say_goodbye(Rank rank) noexcept {
   Peer* peer = known(rank);
   if (peer == nullptr) return parted_.push_back(rank);
-  if (peer->life.lost()) return;
   peer->life.part();
-  make_ready(*peer);
+  if (!peer->life.lost()) make_ready(*peer);
 }
 
 void DatagramLink::say_goodbye_to_all() noexcept {

@@ -87,6 +87,21 @@ TEST_P(Goodbye, WhoWaitsForAPeerThatHasGoneIsToldSo) {
   EXPECT_EQ(waits.received.status, Status(ESP_ERR_PEER_DIED, 1));
 }
 
+// Others have told that it has gone, which this rank need not hear: it leaves, too. What a protocol
+// answers after that goes nowhere.
+TEST_P(Goodbye, WhoHasLeftTooMissesNobody) {
+  if (simulated_ == nullptr) return;  // By TCP who is given up from above is told of at once.
+  world_->link(0).lose(1, error(ESP_ERR_PEER_DIED, "it has gone, as others have told", 1));
+  for (int i = 0; i < 50; ++i) look();
+  EXPECT_TRUE(world_->frames(0).state(1).ok()) << "nobody needs it";
+  world_->link(0).say_goodbye(1);
+  Message late(0, 1, FlowId(1, 0, 2), 1000, 3);
+  EXPECT_EQ(late.send(world_->wire(0)), Posted::kDone);
+  for (int i = 0; i < 50; ++i) look();
+  EXPECT_TRUE(world_->frames(0).state(1).ok()) << world_->link(0).describe(1);
+  EXPECT_TRUE(world_->link(0).drained());
+}
+
 // Who has sent the last frame need not know yet, when the other leaves, that it has come.
 TEST(GoodbyeOfConnections, WhoSpokeLastIsNotTold) {
   for (const std::uint64_t bytes : {8, 1000, 40'000}) {
