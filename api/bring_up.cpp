@@ -254,7 +254,6 @@ void make_worker(esp_job& job) {
   job.worker->attach(*job.shm_wire);
   if (job.network != nullptr) {
     job.network->attach_to(*job.worker);
-    job.worker->attach(*job.news);
     job.worker->attach(static_cast<Agent&>(*job.watch));
     job.worker->attach(*job.leaving);
   }

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLooksPerProbe = 16;
 
 }  // namespace
 
-// A message that is under way: in its target's queue, or with the link.
+// A message that is under way: in the queue of a target of this node, or a frame.
 struct OneSided::Letter : Completion, ListNode {
   Letter(OneSided& one_sided, Rank target, const ActiveMessage& text, const Finish& end) noexcept
       : Completion(&OneSided::on_letter_sent),
@@ -31,6 +31,7 @@ struct OneSided::Letter : Completion, ListNode {
   const ActiveMessage message;
   const Finish finish;
   OpenNode open;
+  net::OutgoingFrame frame{*this};
 };
 
 struct OneSided::Transfer : net::RemoteOp {
@@ -53,8 +54,8 @@ struct OneSided::Transfer : net::RemoteOp {
   std::uint64_t seen = 0;  // answered bytes
 };
 
-// Of one rank: messages to it that had no room, everything that is under way, oldest first, and
-// whether it goes on.
+// Of one rank: messages that its mailbox had no room for, everything that is under way, oldest
+// first, and whether it goes on.
 struct OneSided::Queue {
   Rank to = kNoRank;
   bool busy = false, watched = false;
@@ -113,36 +114,30 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
     return error(state.code(),
                  fmt::format("a message to rank {}: {}", to, esp_status_text(state.code())), to);
   }
-  const Queue* waiting = queues_.find(to);
+  const bool local = is_local(to);
+  const Queue* waiting = local ? queues_.find(to) : nullptr;
   const bool in_order = waiting == nullptr || waiting->letters.empty();
-  if (in_order && to != parts_.me && is_local(to)) {
-    Completion none;
-    if (post(to, message, none) == Posted::kDone) return Started{true, {}};
-  }
+  if (local && in_order && to != parts_.me && drop_in(to, message)) return Started{true, {}};
   Letter* letter = letters_.allocate(*this, to, message, finish);
   if (letter == nullptr) return error(ESP_ERR_NO_MEMORY, "no memory for a message");
-  if (in_order && !is_local(to)) {
-    const Posted posted = post(to, message, *letter);
-    if (posted == Posted::kDone) {
+  if (local) {
+    enqueue(*letter);
+  } else {
+    ++parts_.counters.messages_sent;
+    if (remote_->send(to, message, letter->frame) == Posted::kDone) {
       letters_.release(letter);
       return Started{true, {}};
     }
-    if (posted == Posted::kPending) {
-      watch(letter->open, to);
-      return Started{};
-    }
   }
   watch(letter->open, to);
-  enqueue(*letter);
   return Started{};
 }
 
-Posted OneSided::post(Rank to, const ActiveMessage& message, Completion& completion) noexcept {
-  const std::uint32_t local = parts_.nodes.locals.index_of(to);
-  const Posted posted = local != RankMap::kNone ? mailbox_.send(local, message)
-                                                : remote_->send(to, message, completion);
-  if (posted != Posted::kRetry) ++parts_.counters.messages_sent;
-  return posted;
+// False: its mailbox has no room.
+bool OneSided::drop_in(Rank to, const ActiveMessage& message) noexcept {
+  if (mailbox_.send(parts_.nodes.locals.index_of(to), message) == Posted::kRetry) return false;
+  ++parts_.counters.messages_sent;
+  return true;
 }
 
 void OneSided::enqueue(Letter& letter) noexcept {
@@ -156,11 +151,10 @@ int OneSided::flush(Queue& q) noexcept {
   int events = 0;
   for (; Letter* letter = q.letters.front(); ++events) {
     const Status state = state_of(q.to, letter->message.id);
-    const Posted posted = state.ok() ? post(q.to, letter->message, *letter) : Posted::kDone;
-    if (posted == Posted::kRetry) break;
+    if (state.ok() && !drop_in(q.to, letter->message)) break;
     letter->unlink();
     ++q.moves;
-    if (posted == Posted::kDone) end(*letter, state);
+    end(*letter, state);
   }
   return events;
 }
@@ -362,7 +356,7 @@ void OneSided::withdraw(Letter& letter) noexcept {
   if (letter.linked()) {
     letter.unlink();
   } else {
-    remote_->withdraw(letter.to, letter);
+    remote_->withdraw(letter.to, letter.frame);
   }
 }
 

@@ -3,8 +3,9 @@
 // plain accesses, api/region.cpp.)
 //
 // Carriers move things (shm/mailbox.hpp, net/remote_access.hpp); here is what they have in common:
-// messages that found no room wait in a queue per target, in order; everything under way ends when
-// its target dies or nothing has happened to it for the configured limit.
+// everything under way ends when its target dies or nothing has happened to it for the configured
+// limit. Messages that found no room in a mailbox wait here, in a queue per target, in order; those
+// to other nodes wait at their wire.
 //
 // Ownership: borrows all, and buffers until the end of their operations. Threads: owner.
 // path: data, slow (look)
@@ -107,7 +108,7 @@ class OneSided final : public Agent, private MessageTaker {
   bool is_local(Rank rank) const noexcept;
   Queue& queue(Rank to) noexcept;
   Status state_of(Rank to, unsigned id) noexcept;
-  Posted post(Rank to, const ActiveMessage& message, Completion& completion) noexcept;
+  bool drop_in(Rank to, const ActiveMessage& message) noexcept;
   void enqueue(Letter& letter) noexcept;
   int flush(Queue& queue) noexcept;
   int deliver_to_self() noexcept;

@@ -161,7 +161,7 @@ void close_network(esp_job& job) {
     const std::uint64_t begin = job.clock.now_ns();
     job.worker->wait([&] { return done() || job.clock.now_ns() - begin > kDrainNs; });
   };
-  wait([&] { return job.leaving->all_told() && job.news->all_sent(); });
+  wait([&] { return job.network->all_posted(); });
   job.network->say_goodbye();
   wait([&] { return job.network->drained(); });
 }

@@ -86,19 +86,16 @@ void Leaving::abandon() noexcept {
   abandoned_ = true;
   if (!is_leader()) return;
   for (std::size_t round = 0; round < rounds(); ++round) {
-    untold_.push_back(partner(+1, round));
-    untold_.push_back(partner(-1, round));
+    tell_abandoned(partner(+1, round));
+    tell_abandoned(partner(-1, round));
   }
-  (void)tell_abandoned();
   release(kAlone);
 }
 
-// Those whom the wire has no room for now are told later.
-int Leaving::tell_abandoned() noexcept {
+void Leaving::tell_abandoned(Rank to) noexcept {
   LeavingMessage message;
   message.abandoned = 1;
-  return static_cast<int>(
-      std::erase_if(untold_, [&](Rank partner) { return tell(partner, message); }));
+  tell(to, message);
 }
 
 void Leaving::release(std::uint32_t value) noexcept {
@@ -109,18 +106,15 @@ void Leaving::release(std::uint32_t value) noexcept {
   }
 }
 
-bool Leaving::tell(Rank to, const LeavingMessage& message) noexcept {
-  return messenger_.tell(to, std::as_bytes(std::span(&message, 1)));
+void Leaving::tell(Rank to, const LeavingMessage& message) noexcept {
+  messenger_.tell(to, std::as_bytes(std::span(&message, 1)));
 }
 
 void Leaving::heard(Rank from, std::span<const std::byte> bytes) noexcept {
   const auto message = parse_leaving(bytes, nodes_.ranks);
   if (!message || !is_leader()) return;
   if (message->abandoned != 0) return abandon();
-  if (abandoned_) {  // It does not know.
-    untold_.push_back(from);
-    return (void)tell_abandoned();
-  }
+  if (abandoned_) return tell_abandoned(from);  // It does not know.
   if (from != partner(-1, message->round)) return;
   arrived_[message->step][message->round] = true;
   if (message->blamed != kNoRank && mismatch_.blamed == kNoRank) {
@@ -151,7 +145,8 @@ LeavingMessage Leaving::present() const noexcept {
 
 // Whoever has not abandoned the meeting expects this message of somebody else, and ignores it.
 void Leaving::ask_again(std::uint64_t now_ns) noexcept {
-  if (now_ns - asked_ns_ < ask_after_ns_ || !tell(partner(-1, round_), present())) return;
+  if (now_ns - asked_ns_ < ask_after_ns_) return;
+  tell(partner(-1, round_), present());
   asked_ns_ = now_ns;
   ask_after_ns_ = std::min(2 * ask_after_ns_, kAskLastNs);
 }
@@ -163,7 +158,7 @@ bool Leaving::meet() noexcept {
     for (std::uint32_t i = 0; i < nodes_.locals.size() && mismatch_.blamed == kNoRank; ++i) {
       mismatch_ = found_in(flags(i).found.load(std::memory_order_relaxed));
     }
-    if (!tell(partner(+1, round_), present())) return false;
+    tell(partner(+1, round_), present());
     told_ = true;
     asked_ns_ = clock_.now_ns();
     ask_after_ns_ = kAskFirstNs;
@@ -188,8 +183,7 @@ void Leaving::look_for_the_dead() noexcept {
 }
 
 int Leaving::progress() noexcept {
-  if (abandoned_) return untold_.empty() ? 0 : tell_abandoned();
-  if (reached_ == 0 || step_ == kSteps) return 0;
+  if (abandoned_ || reached_ == 0 || step_ == kSteps) return 0;
   int events = 0;
   while (is_leader() && step_ < reached_ && !abandoned_ && meet()) ++events;
   if (!complete(static_cast<Step>(reached_ - 1))) look_for_the_dead();

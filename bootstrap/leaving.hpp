@@ -7,9 +7,9 @@
 // mismatch that was found.
 //
 // A leader that is dead, late or leaves alone ends the meeting for all: it is abandoned, and who
-// learns of it tells its partners, for as long as it takes to get rid of the messages. Survivors of
-// a death do not wait. A partner that was told too early, before it could hear, asks the one it
-// waits for from time to time: who has abandoned says so again, and who has gone is found to be.
+// learns of it tells its partners. Survivors of a death do not wait. A partner that was told too
+// early, before it could hear, asks the one it waits for from time to time: who has abandoned says
+// so again, and who has gone is found to be.
 //
 // Ownership: borrows all. Threads: owner. path: slow
 #pragma once
@@ -17,7 +17,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "bootstrap/job_nodes.hpp"
 #include "core/clock.hpp"
@@ -65,9 +64,6 @@ class Leaving final : public MessageHandler, public Agent {
   void abandon() noexcept;
   // Also when only the leader of this node knows.
   bool abandoned() const noexcept;
-  // Nobody is still to be told that the meeting is abandoned: the network may say goodbye, after
-  // which nothing is told any more.
-  bool all_told() const noexcept { return untold_.empty(); }
   // What anybody has found, when kCompared is complete.
   FoundMismatch mismatch() const noexcept;
 
@@ -84,8 +80,8 @@ class Leaving final : public MessageHandler, public Agent {
   bool node_has_reached(Step step) noexcept;
   bool meet() noexcept;
   LeavingMessage present() const noexcept;
-  bool tell(Rank to, const LeavingMessage& message) noexcept;
-  int tell_abandoned() noexcept;
+  void tell(Rank to, const LeavingMessage& message) noexcept;
+  void tell_abandoned(Rank to) noexcept;
   void look_for_the_dead() noexcept;
   void ask_again(std::uint64_t now_ns) noexcept;
   void release(std::uint32_t value) noexcept;
@@ -103,7 +99,6 @@ class Leaving final : public MessageHandler, public Agent {
   bool told_ = false;  // the partner of this round
   std::array<std::array<bool, kRounds>, kSteps> arrived_ = {};
   FoundMismatch mismatch_;
-  std::vector<Rank> untold_;  // that the meeting is abandoned
   std::uint64_t looked_ns_ = 0;
   std::uint64_t asked_ns_ = 0, ask_after_ns_ = 0;
 };

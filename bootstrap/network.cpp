@@ -143,8 +143,13 @@ void Network::idle() noexcept {
   for (const auto& way : ways_) way->wire.idle();
 }
 
-bool Network::tell(Rank to, std::span<const std::byte> message) noexcept {
-  return way(to).wire.send_control(to, message);
+void Network::tell(Rank to, std::span<const std::byte> message) noexcept {
+  way(to).wire.send_control(to, message);
+}
+
+bool Network::all_posted() const noexcept {
+  return std::all_of(ways_.begin(), ways_.end(),
+                     [](const auto& way) { return way->wire.all_posted(); });
 }
 
 void Network::lose(Rank rank) noexcept {

@@ -72,8 +72,11 @@ class Network final : public Messenger,
   using Lost = std::function<void(Rank, bool left, const Status&)>;
   void on_lost(Lost lost) { lost_ = std::move(lost); }
 
-  bool tell(Rank to, std::span<const std::byte> message) noexcept override;
+  void tell(Rank to, std::span<const std::byte> message) noexcept override;
+  bool has_room(Rank to) noexcept override { return way(to).wire.takes_control(to); }
   void reach(Rank rank) noexcept override { way(rank).link.reach(rank); }
+  // Nothing waits for the room of a link: what is said after a goodbye goes nowhere.
+  bool all_posted() const noexcept;
 
   // Somebody else knows that it is dead.
   void lose(Rank rank) noexcept;

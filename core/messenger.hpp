@@ -17,8 +17,10 @@ enum class MessageKind : std::uint8_t { kNews = 1, kLeaving = 2 };
 
 class Messenger {
  public:
-  // False: no room, try again after progress.
-  virtual bool tell(Rank to, std::span<const std::byte> message) noexcept = 0;
+  // The bytes are copied; they go as soon as there is room.
+  virtual void tell(Rank to, std::span<const std::byte> message) noexcept = 0;
+  // Not too many messages wait for this rank: one that may be left out need not be.
+  virtual bool has_room(Rank to) noexcept = 0;
   // Makes sure that the rank's death is noticed.
   virtual void reach(Rank rank) noexcept = 0;
 

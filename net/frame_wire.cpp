@@ -11,14 +11,15 @@ FrameWire::FrameWire(Link& link, const FrameWireOptions& options, Counters& coun
 
 FrameWire::~FrameWire() {
   while (Part* part = open_.front()) {
-    if (part->stage == Part::Stage::kInLink) link_.withdraw(part->reader.rank, *part);
-    if (part->copy != nullptr) buffers_.give(part->copy);
+    if (part->pending) (void)withdraw(part->reader.rank, part->frame);
     part->unlink();
     parts_.release(part);
   }
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted) discard(static_cast<Message&>(node));
   });
+  while (backlog_.pop_front() != nullptr) {
+  }
   peers_.for_each([&](Rank, Peer& p) {
     if (p.landing != nullptr) buffers_.give(p.landing);
   });
@@ -43,7 +44,7 @@ Status FrameWire::state(Rank rank) const noexcept {
 int FrameWire::progress() noexcept {
   int events = link_.progress(*this);
   if (!backlog_.empty()) events += flush_backlog();
-  if (!failed_recvs_.empty() || !failed_parts_.empty()) [[unlikely]]
+  if (!failed_recvs_.empty()) [[unlikely]]
     events += complete_failed();
   return events;
 }
@@ -73,11 +74,6 @@ int FrameWire::complete_failed() noexcept {
     RecvOp* op = failed_recvs_.back();
     failed_recvs_.pop_back();
     op->complete(op->status);
-  }
-  for (; !failed_parts_.empty(); ++events) {
-    Part* part = failed_parts_.back();
-    failed_parts_.pop_back();
-    finish(*part);
   }
   return events;
 }

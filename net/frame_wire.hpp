@@ -5,6 +5,9 @@
 // (core/flow_grants.hpp), and a peer that sends more is given up. A publication is one post per
 // reader. A synchronous send ends with the frame kTaken that its receive sends back.
 //
+// What the link has no room for waits here, in one queue per peer for all layers, in the order of
+// the posts: kRetry is answered for want of grants alone (or of memory).
+//
 // A peer that is lost ends everything that waits for it, once, from progress(), and every later
 // post likewise; segments that had come whole are still there for their receives.
 //
@@ -85,9 +88,12 @@ class FrameWire final : public Wire, private FrameSink {
   // Makes sure that the death of those is noticed for whom this rank waits.
   void idle() noexcept override;
 
-  // At most kControlBytes. False: no room, try again after progress() returned events. A message
-  // to a peer that is lost goes nowhere.
-  bool send_control(Rank to, std::span<const std::byte> message) noexcept;
+  // At most kControlBytes, which are copied. A message to a peer that is lost goes nowhere.
+  void send_control(Rank to, std::span<const std::byte> message) noexcept;
+  // Not too many control messages wait for this peer: one that may be left out need not be.
+  bool takes_control(Rank to) noexcept { return peer(to).controls < kControlsMax; }
+  // Nothing waits for the room of the link.
+  bool all_posted() const noexcept { return backlog_.empty(); }
   // Nobody receives anything of this team any more: drops what came before its receive, and what
   // comes yet. The number is not used again.
   void forget_team(std::uint32_t team);
@@ -96,9 +102,12 @@ class FrameWire final : public Wire, private FrameSink {
 
   // For the guest, which is there during every progress(). nullptr: its frames are errors.
   void set_guest(FrameGuest* guest) noexcept { guest_ = guest; }
-  // As Link::post(). kDone without effect to a peer that is lost.
-  Posted post_frame(Rank to, const FrameHeader& header, const void* payload,
-                    Completion& completion) noexcept;
+  // kDone: the payload has been taken over (or the peer is lost: without effect); kPending: the
+  // completion fires once, from progress(), when it has been, or when the peer is lost.
+  Posted post_frame(Rank to, OutgoingFrame& frame) noexcept;
+  // Takes a pending frame back: its completion will not fire. True: it does not arrive; else as
+  // Link::withdraw().
+  bool withdraw(Rank to, OutgoingFrame& frame) noexcept;
   // What an adapter has moved alone.
   void count_put(std::uint64_t bytes) noexcept { counters_.remote_bytes_sent += bytes; }
   void count_got(std::uint64_t bytes) noexcept { counters_.remote_bytes_received += bytes; }
@@ -109,6 +118,7 @@ class FrameWire final : public Wire, private FrameSink {
   std::uint64_t held_bytes() const noexcept { return buffers_.in_use_bytes(); }
 
  private:
+  static constexpr std::uint32_t kControlsMax = 1024;  // of one peer: 1 MiB
   using Part = FramePart;
   using Message = EarlySegment;
   using Peer = FramePeer;
@@ -122,19 +132,20 @@ class FrameWire final : public Wire, private FrameSink {
   Peer& meet(Rank rank) noexcept;
 
   // Sending (frame_wire_send.cpp).
-  Posted send_inline(Peer& peer, const Send& send, SendOp& op) noexcept;
   Posted post(const Send& send, Readers readers, SendOp& op) noexcept;
   bool take_parts(const Send& send, Readers readers, SendOp& op) noexcept;
-  bool hand_over(Part& part) noexcept;
+  bool post(Part& part) noexcept;
+  Posted post(Peer& peer, OutgoingFrame& frame) noexcept;
+  bool post_whole(Peer& peer, const FrameHeader& header, const void* payload) noexcept;
+  Posted hand_over(Peer& peer, OutgoingFrame& frame) noexcept;
+  void enqueue(Peer& peer, OutgoingFrame& frame) noexcept;
   static void on_sent(Completion& completion, Status status) noexcept;
   void finish(Part& part) noexcept;
   void drop(Part& part) noexcept;
   void fail_sends(Peer& peer) noexcept;
-  void send_notice(Peer& peer, const FrameHeader& notice) noexcept;
-  bool post_whole(Peer& peer, const FrameHeader& header, const void* payload) noexcept;
-  void stall(Part& part) noexcept;
-  void add_to_backlog(Peer& peer) noexcept;
-  bool flush(Peer& peer) noexcept;
+  void send_own(Peer& peer, const FrameHeader& header, const void* payload = nullptr) noexcept;
+  void send_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
+  int flush(Peer& peer) noexcept;
   int flush_backlog() noexcept;
   void note_taken(Rank from, const FrameHeader& header) noexcept;
 
@@ -176,10 +187,9 @@ class FrameWire final : public Wire, private FrameSink {
   Pool<FlowGrant> grant_entries_;
   FlowGrants grants_{grant_entries_};
   ForgottenTeams forgotten_;
-  std::vector<Peer*> backlog_;         // peers with something the link had no room for
-  Completion unused_;                  // of notices, which have no payload
+  IntrusiveList<Peer> backlog_;        // with a queue, or one that was not empty lately
+  Completion unused_;                  // of frames that the link takes over at once
   std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post
-  std::vector<Part*> failed_parts_;
 };
 
 }  // namespace espalier::net

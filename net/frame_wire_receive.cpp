@@ -60,12 +60,7 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   if (limit == FlowGrants::kNoMemory) [[unlikely]] {
     link_.lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for the grants of a flow", p.rank));
   } else if (limit > 0) {
-    FrameHeader grant;
-    grant.kind = FrameKind::kGrant;
-    grant.flow = op.flow;
-    grant.ordinal = limit;
-    ++counters_.grants;
-    send_notice(p, grant);
+    send_grant(p, op.flow, limit);
   }
   return Posted::kPending;
 }
@@ -108,7 +103,7 @@ void FrameWire::count_and_answer(Peer& p, const FrameHeader& header) noexcept {
   taken.kind = FrameKind::kTaken;
   taken.flow = header.flow;
   taken.ordinal = header.ordinal;
-  send_notice(p, taken);
+  send_own(p, taken);
 }
 
 void FrameWire::forget_team(std::uint32_t team) {

@@ -1,7 +1,7 @@
-// FrameWire, the sender's half: parts, notices to peers, what the link had no room for.
-// path: data
+// FrameWire, the sender's half: parts, notices to peers, the queue of what the link had no room
+// for. path: data
 #include <algorithm>
-#include <cstring>
+#include <new>
 
 #include "net/frame_wire.hpp"
 
@@ -31,20 +31,14 @@ FrameHeader segment_header(const Send& send) noexcept {
 
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   Peer& p = peer(send.segment.peer);
-  if (send.bytes <= p.inline_bytes && !send.synchronous && !p.lost) return send_inline(p, send, op);
-  if (send.at_once) return Posted::kRetry;
-  Peer* const to = &p;
-  return post(send, std::span(&to, 1), op);
-}
-
-// The link takes it over or refuses it: nothing is left to wait for.
-Posted FrameWire::send_inline(Peer& p, const Send& send, SendOp& op) noexcept {
-  op.chain = nullptr;
-  const bool allowed = !p.in_backlog && grants_.may_send(p.rank, send.segment);
-  if (!allowed || !post_whole(p, segment_header(send), send.data)) {
-    ++counters_.retries;
-    return Posted::kRetry;
+  const bool whole = send.bytes <= p.inline_bytes && !send.synchronous;
+  if (!whole || !grants_.may_send(p.rank, send.segment) ||
+      !post_whole(p, segment_header(send), send.data)) {
+    if (send.at_once) return Posted::kRetry;
+    Peer* const to = &p;
+    return post(send, std::span(&to, 1), op);
   }
+  op.chain = nullptr;
   grants_.sent(p.rank, send.segment);
   ++counters_.segments_sent;
   counters_.bytes_sent += send.bytes;
@@ -61,34 +55,20 @@ Posted FrameWire::publish(const Send& send, const Group& group, SendOp& op) noex
   return posted;
 }
 
-// All or nothing: when the link has taken the first frame, the others follow as it finds room.
+// All or nothing: every reader may have it, or none gets it.
 Posted FrameWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   ESP_ASSERT(send.bytes <= kSegmentBytesMax);
   const auto allowed = [&](const Peer* p) {
-    return p->lost || (!p->in_backlog && grants_.may_send(p->rank, send.segment));
+    return p->lost || grants_.may_send(p->rank, send.segment);
   };
   if (!std::all_of(readers.begin(), readers.end(), allowed) || !take_parts(send, readers, op)) {
     ++counters_.retries;
     return Posted::kRetry;
   }
-  auto* part = static_cast<Part*>(op.chain);
-  if (!hand_over(*part)) {
-    while (op.chain != nullptr) drop(*static_cast<Part*>(op.chain));
-    ++counters_.retries;
-    return Posted::kRetry;
-  }
-  for (part = static_cast<Part*>(part->chain); part != nullptr;) {
+  for (auto* part = static_cast<Part*>(op.chain); part != nullptr;) {
     auto* following = static_cast<Part*>(part->chain);
-    if (!hand_over(*part)) stall(*part);
-    part = following;
-  }
-  for (const Peer* p : readers) {
-    if (!p->lost) grants_.sent(p->rank, send.segment);
-  }
-  // Parts that the link has done with and nobody else waits for.
-  for (part = static_cast<Part*>(op.chain); part != nullptr;) {
-    auto* following = static_cast<Part*>(part->chain);
-    if (part->stage == Part::Stage::kGone && !part->untaken) drop(*part);
+    if (!part->reader.lost) grants_.sent(part->reader.rank, send.segment);
+    if (!post(*part)) drop(*part);
     part = following;
   }
   counters_.segments_sent += readers.size();
@@ -107,8 +87,8 @@ bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexce
       return false;
     }
     part->op = &op;
-    part->header = segment_header(send);
-    part->data = send.data;
+    part->frame.header = segment_header(send);
+    part->frame.payload = send.data;
     open_.push_back(*part);
     last->chain = part;
     last = part;
@@ -116,38 +96,58 @@ bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexce
   return true;
 }
 
-// False: the link has no room.
-bool FrameWire::hand_over(Part& part) noexcept {
+// False: the link has done with it and nobody else is waited for.
+bool FrameWire::post(Part& part) noexcept {
   Peer& p = part.reader;
-  if (p.lost) {
-    part.stage = Part::Stage::kFailed;
-    part.failure = p.why;
-    failed_parts_.push_back(&part);
-    return true;
-  }
-  if (part.header.synchronous) {
+  const FrameHeader& header = part.frame.header;
+  if (header.synchronous && !p.lost &&
+      untaken_.find(p.rank, header.flow, header.ordinal) == nullptr) {
     part.peer = p.rank;
-    part.flow = part.header.flow;
-    part.ordinal = part.header.ordinal;
-    if (untaken_.find(part.peer, part.flow, part.ordinal) == nullptr) {
-      untaken_.insert(part);
-      part.untaken = true;
-    }
+    part.flow = header.flow;
+    part.ordinal = header.ordinal;
+    untaken_.insert(part);
+    part.untaken = true;
   }
-  const Posted posted = link_.post(p.rank, part.header, part.data, part);
-  if (posted == Posted::kRetry) {
-    if (std::exchange(part.untaken, false)) untaken_.erase(part);
-    return false;
+  part.pending = post(p, part.frame) == Posted::kPending;
+  return part.pending || part.untaken;
+}
+
+// Behind what waits already. What is sent to a peer that is lost fails from progress().
+Posted FrameWire::post(Peer& p, OutgoingFrame& frame) noexcept {
+  if (p.queue.empty() && !p.lost) [[likely]] {
+    const Posted posted = hand_over(p, frame);
+    if (posted != Posted::kRetry) return posted;
   }
+  enqueue(p, frame);
+  return Posted::kPending;
+}
+
+// A frame that the link takes over at once, as it does with no more than inline_bytes. False: it
+// would wait; nothing happened.
+bool FrameWire::post_whole(Peer& p, const FrameHeader& header, const void* payload) noexcept {
+  if (!p.queue.empty() || p.lost) return false;
+  const Posted posted = link_.post(p.rank, header, payload, unused_);
+  ESP_ASSERT(posted != Posted::kPending);
+  if (posted == Posted::kRetry) return false;
   ++counters_.frames_sent;
-  part.stage = posted == Posted::kPending ? Part::Stage::kInLink : Part::Stage::kGone;
   return true;
+}
+
+Posted FrameWire::hand_over(Peer& p, OutgoingFrame& frame) noexcept {
+  const Posted posted = link_.post(p.rank, frame.header, frame.payload, frame.completion);
+  if (posted != Posted::kRetry) ++counters_.frames_sent;
+  return posted;
+}
+
+void FrameWire::enqueue(Peer& p, OutgoingFrame& frame) noexcept {
+  p.queue.push_back(frame);
+  if (!p.linked()) backlog_.push_back(p);
 }
 
 void FrameWire::on_sent(Completion& completion, Status status) noexcept {
   auto& part = static_cast<Part&>(completion);
   FrameWire& wire = part.wire;
-  part.stage = Part::Stage::kGone;
+  part.pending = false;
   if (!status.ok()) {
     part.failure = status;
     if (std::exchange(part.untaken, false)) wire.untaken_.erase(part);
@@ -177,7 +177,7 @@ void FrameWire::drop(Part& part) noexcept {
     before->chain = part.chain;
   }
   if (part.untaken) untaken_.erase(part);
-  if (part.copy != nullptr) buffers_.give(part.copy);
+  if (part.frame.header.kind == FrameKind::kControl) --part.reader.controls;
   part.unlink();
   parts_.release(&part);
 }
@@ -185,104 +185,97 @@ void FrameWire::drop(Part& part) noexcept {
 void FrameWire::cancel(SendOp& op) noexcept {
   while (op.chain != nullptr) {
     auto& part = *static_cast<Part*>(op.chain);
-    if (part.stage == Part::Stage::kInLink) link_.withdraw(part.reader.rank, part);
-    if (part.stage == Part::Stage::kFailed) std::erase(failed_parts_, &part);
-    if (part.stage == Part::Stage::kStalled) std::erase(part.reader.stalled, &part);
+    if (part.pending) (void)withdraw(part.reader.rank, part.frame);
     drop(part);
   }
 }
 
-bool FrameWire::send_control(Rank to, std::span<const std::byte> message) noexcept {
-  ESP_ASSERT(message.size() <= kControlBytes);
+Posted FrameWire::post_frame(Rank to, OutgoingFrame& frame) noexcept {
   Peer& p = peer(to);
-  if (p.lost) return true;
-  if (p.in_backlog) return false;
-  Part* part = parts_.allocate(*this, p, &FrameWire::on_sent);
-  if (part == nullptr) return false;
-  open_.push_back(*part);
-  part->header.kind = FrameKind::kControl;
-  part->header.bytes = message.size();
-  part->copy = buffers_.take(message.size());
-  if (part->copy != nullptr && !message.empty()) {
-    std::memcpy(part->copy, message.data(), message.size());
-  }
-  part->data = part->copy;
-  const bool sent = part->copy != nullptr && hand_over(*part);
-  if (!sent || part->stage == Part::Stage::kGone) drop(*part);
-  return sent;
-}
-
-Posted FrameWire::post_frame(Rank to, const FrameHeader& header, const void* payload,
-                             Completion& completion) noexcept {
-  const Peer& p = peer(to);
   if (p.lost) return Posted::kDone;
-  if (p.in_backlog) return Posted::kRetry;
-  const Posted posted = link_.post(to, header, payload, completion);
-  if (posted == Posted::kRetry) return posted;
-  ++counters_.frames_sent;
-  counters_.remote_bytes_sent += header.bytes;
-  return posted;
+  counters_.remote_bytes_sent += frame.header.bytes;
+  return post(p, frame);
 }
 
-// A frame without payload. Notices keep their order: the sender of a flow forgets it with its last
-// segment, and an older grant that came after it would stay for ever.
-void FrameWire::send_notice(Peer& p, const FrameHeader& notice) noexcept {
+bool FrameWire::withdraw(Rank to, OutgoingFrame& frame) noexcept {
+  const bool waits = frame.waits();
+  if (waits) {
+    frame.unlink();
+  } else {
+    link_.withdraw(to, frame.completion);
+  }
+  return waits;
+}
+
+void FrameWire::send_control(Rank to, std::span<const std::byte> message) noexcept {
+  ESP_ASSERT(message.size() <= kControlBytes);
+  FrameHeader header;
+  header.kind = FrameKind::kControl;
+  header.bytes = message.size();
+  send_own(peer(to), header, message.data());
+}
+
+// Two grants of one flow in a row become one. None passes another: the sender of a flow forgets it
+// with its last segment, and an older grant that came after it would stay for ever.
+void FrameWire::send_grant(Peer& p, std::uint64_t flow, std::uint32_t limit) noexcept {
+  ++counters_.grants;
+  FrameHeader grant;
+  grant.kind = FrameKind::kGrant;
+  grant.flow = flow;
+  grant.ordinal = limit;
+  OutgoingFrame* last = p.queue.back();
+  if (last == nullptr || last->header.kind != grant.kind || last->header.flow != flow) {
+    return send_own(p, grant);
+  }
+  last->header.ordinal = std::max(last->header.ordinal, limit);
+}
+
+// A notice or a control message: nobody waits for its end.
+void FrameWire::send_own(Peer& p, const FrameHeader& header, const void* payload) noexcept {
   if (p.lost) return;
-  if (!p.in_backlog && post_whole(p, notice, nullptr)) [[likely]]
+  if (header.bytes <= p.inline_bytes && post_whole(p, header, payload)) [[likely]]
     return;
-  if (notice.kind == FrameKind::kGrant) {
-    for (FrameHeader& waiting : p.notices) {
-      if (waiting.kind != notice.kind || waiting.flow != notice.flow) continue;
-      waiting.ordinal = std::max(waiting.ordinal, notice.ordinal);
-      return;
+  Part* part = parts_.allocate(*this, p, &FrameWire::on_sent);
+  if (part == nullptr) {
+    return link_.lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for a frame to it", p.rank));
+  }
+  open_.push_back(*part);
+  part->frame.header = header;
+  if (header.kind == FrameKind::kControl) {
+    ++p.controls;
+    part->copy.reset(new (std::nothrow) std::byte[header.bytes]);
+    if (part->copy == nullptr) {
+      drop(*part);
+      return link_.lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for a message to it", p.rank));
     }
+    std::copy_n(static_cast<const std::byte*>(payload), header.bytes, part->copy.get());
+    part->frame.payload = part->copy.get();
   }
-  p.notices.push_back(notice);
-  add_to_backlog(p);
+  if (!post(*part)) drop(*part);
 }
 
-// A frame that the link takes over at once. False: no room.
-bool FrameWire::post_whole(Peer& p, const FrameHeader& header, const void* payload) noexcept {
-  const Posted posted = link_.post(p.rank, header, payload, unused_);
-  ESP_ASSERT(posted != Posted::kPending);
-  if (posted == Posted::kRetry) return false;
-  ++counters_.frames_sent;
-  return true;
-}
-
-void FrameWire::stall(Part& part) noexcept {
-  Peer& p = part.reader;
-  p.stalled.push_back(&part);
-  add_to_backlog(p);
-}
-
-void FrameWire::add_to_backlog(Peer& p) noexcept {
-  if (std::exchange(p.in_backlog, true)) return;
-  backlog_.push_back(&p);
-}
-
-// False: the link still has no room for all of it.
-bool FrameWire::flush(Peer& p) noexcept {
-  std::size_t posted = 0;
-  while (posted < p.notices.size() && post_whole(p, p.notices[posted], nullptr)) ++posted;
-  p.notices.erase(p.notices.begin(), p.notices.begin() + static_cast<std::ptrdiff_t>(posted));
-  while (p.notices.empty() && !p.stalled.empty()) {
-    Part& part = *p.stalled.front();
-    if (!hand_over(part)) return false;
-    p.stalled.erase(p.stalled.begin());
-    if (part.stage == Part::Stage::kGone && !part.untaken) finish(part);
+// How many frames have left the queue. Those that are there at the begin: completions may post.
+int FrameWire::flush(Peer& p) noexcept {
+  int events = 0;
+  const OutgoingFrame* last = p.queue.back();
+  for (bool is_last = false; !is_last && !p.queue.empty(); ++events) {
+    OutgoingFrame& frame = *p.queue.front();
+    const Posted posted = p.lost ? Posted::kDone : hand_over(p, frame);
+    if (posted == Posted::kRetry) break;
+    is_last = &frame == last;
+    frame.unlink();
+    if (posted == Posted::kDone) frame.completion.complete(p.why);
   }
-  return p.notices.empty();
+  return events;
 }
 
 int FrameWire::flush_backlog() noexcept {
   int events = 0;
-  for (std::size_t i = backlog_.size(); i-- > 0;) {
-    Peer& p = *backlog_[i];
-    if (!flush(p)) continue;
-    p.in_backlog = false;
-    backlog_.erase(backlog_.begin() + static_cast<std::ptrdiff_t>(i));
-    ++events;  // Posts that were refused may succeed now.
+  for (Peer* p = backlog_.front(); p != nullptr;) {
+    events += flush(*p);
+    Peer* next = backlog_.after(*p);
+    if (p->queue.empty()) p->unlink();
+    p = next;
   }
   return events;
 }
@@ -294,25 +287,18 @@ void FrameWire::note_taken(Rank from, const FrameHeader& header) noexcept {
   auto& part = static_cast<Part&>(*found);
   untaken_.erase(part);
   part.untaken = false;
-  if (part.stage == Part::Stage::kGone) finish(part);
+  if (!part.pending) finish(part);
 }
 
-// The peer is lost. Parts that the link has are completed by the link.
+// The peer is lost. What waits fails from progress(), and the link completes what it has.
 void FrameWire::fail_sends(Peer& p) noexcept {
-  p.notices.clear();
-  const auto fail = [&](Part& part) {
-    part.stage = Part::Stage::kFailed;
-    part.failure = p.why;
-    failed_parts_.push_back(&part);
-  };
-  for (Part* part : std::exchange(p.stalled, {})) fail(*part);
   untaken_.for_each([&](MatchNode& node) {
     if (node.peer != p.rank) return;
     auto& part = static_cast<Part&>(node);
     untaken_.erase(part);
     part.untaken = false;
-    if (part.stage == Part::Stage::kGone) return fail(part);
     part.failure = p.why;  // The link may be done with it already, and about to say so.
+    if (!std::exchange(part.pending, true)) enqueue(p, part.frame);
   });
 }
 

@@ -1,34 +1,30 @@
 // What FrameWire keeps per frame of a send, per early segment and per peer. Its own.
 #pragma once
 
-#include <vector>
+#include <memory>
 
-#include "core/intrusive_list.hpp"
 #include "core/wire.hpp"
-#include "net/frame.hpp"
+#include "net/outgoing_frame.hpp"
 
 namespace espalier::net {
 
 class FrameWire;
 struct FramePeer;
 
-// One frame of a send, to one peer. Open from the post until the link has the payload and, if the
-// send is synchronous, the peer has taken the segment. As MatchNode: an entry of untaken_;
-// `chain`: the next part of the same operation.
+// One frame of a send, to one peer, or one of the wire's own. Open from the post until the link has
+// the payload and, if the send is synchronous, the peer has taken the segment. As MatchNode: an
+// entry of untaken_; `chain`: the next part of the same operation.
 struct FramePart : SendOp, MatchNode, ListNode {
-  enum class Stage : std::uint8_t { kStalled, kInLink, kGone, kFailed };
-
   FramePart(FrameWire& owner, FramePeer& reader_, Callback callback) noexcept
       : SendOp(callback), wire(owner), reader(reader_) {}
 
   FrameWire& wire;
   FramePeer& reader;
-  SendOp* op = nullptr;  // nullptr: a control message
-  Stage stage = Stage::kStalled;
+  SendOp* op = nullptr;  // nullptr: a notice or a control message
+  OutgoingFrame frame{*this};
+  bool pending = false;  // it waits, or the link has it
   bool untaken = false;
-  FrameHeader header;
-  const void* data = nullptr;
-  std::byte* copy = nullptr;  // of a control message: the pool's
+  std::unique_ptr<std::byte[]> copy;  // of a control message
   Status failure;
 };
 
@@ -40,19 +36,18 @@ struct EarlySegment : MatchNode {
   bool whole = false;
 };
 
-struct FramePeer {
+// In a list while anything waits for it.
+struct FramePeer : ListNode {
   FramePeer(Rank peer, std::uint64_t inline_bytes_) noexcept
       : rank(peer), inline_bytes(inline_bytes_) {}
 
   const Rank rank;
   const std::uint64_t inline_bytes;  // of its link
-  bool in_backlog = false;
   bool lost = false;
   Status why;  // it is lost
 
-  // For which the link had no room, oldest first.
-  std::vector<FrameHeader> notices;  // grants and kTaken
-  std::vector<FramePart*> stalled;   // all but the first of a publication
+  IntrusiveList<OutgoingFrame> queue;  // for which the link had no room, oldest first
+  std::uint32_t controls = 0;          // control messages that are open
 
   // The payload under way: at most one of `receiving`, `arriving`, or a control message.
   FrameHeader header;

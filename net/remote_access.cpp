@@ -44,15 +44,14 @@ RemoteAccess::~RemoteAccess() {
   for (FrameWire* wire : routes_.all_frames()) wire->set_guest(nullptr);
   const auto drop_all = [&](Rank rank, auto& list, auto& pool) {
     while (auto* one = list.pop_front()) {
-      if (one->in_link) link(rank).withdraw(rank, *one);
+      (void)wire(rank).withdraw(rank, one->frame);
       pool.release(one);
     }
   };
   peers_.for_each([&](Rank rank, Peer& p) {
     drop_all(rank, p.unanswered, requests_);
     drop_all(rank, p.answered, requests_);
-    drop_all(rank, p.unsent, replies_);
-    drop_all(rank, p.sending, replies_);
+    drop_all(rank, p.replies, replies_);
     clear_landing(p);
   });
   for (Region& region : regions_) conceal(region);
@@ -63,10 +62,6 @@ RemoteAccess::Peer& RemoteAccess::peer(Rank rank) noexcept {
   return peers_.meet(rank, std::make_unique<Peer>(rank));
 }
 
-void RemoteAccess::note_busy(Peer& p) noexcept {
-  if (!std::exchange(p.busy, true)) busy_.push_back(&p);
-}
-
 void RemoteAccess::start(RemoteOp& op) noexcept {
   ESP_ASSERT(op.bytes > 0);
   op.answered = op.asked = 0;
@@ -74,26 +69,19 @@ void RemoteAccess::start(RemoteOp& op) noexcept {
   op.reaching = op.by_frames = false;
   op.failure = {};
   Peer& p = peer(op.target);
-  if (p.lost) [[unlikely]] {
-    op.failure = p.why;
-    failed_.push_back(op);
-    return;
-  }
+  if (p.lost) [[unlikely]]
+    return fail_later(op, p.why);
   const bool first = p.waiting.empty();
   p.waiting.push_back(op);
-  if (!first || !push(p)) note_busy(p);
+  if (first) push(p);
 }
 
-// False: something is left to be posted.
-bool RemoteAccess::push(Peer& p) noexcept {
-  while (Reply* reply = p.unsent.front()) {
-    if (!post_reply(p, *reply)) return false;
-  }
+// Asks for as much as the windows allow.
+void RemoteAccess::push(Peer& p) noexcept {
   while (RemoteOp* op = p.waiting.front()) {
-    if (!ask(p, *op)) return false;
+    if (!ask(p, *op)) return;
     if (op->asked == op->bytes) op->unlink();
   }
-  return true;
 }
 
 // By the adapter alone: one request after the other, so that what it may not do is the last that
@@ -103,7 +91,7 @@ bool RemoteAccess::ask_adapter(Peer& p, RemoteOp& op) noexcept {
   if (request == nullptr) return false;
   request->at = op.asked;
   request->bytes = std::min(op.bytes - op.asked, kDirectBytesMax);
-  request->direct = request->answered = request->in_link = true;
+  request->direct = request->answered = request->pending = true;
   const RemoteMemory there = {op.direct.address + op.offset + op.asked, op.direct.key};
   std::byte* here = op.memory + op.asked;
   const bool puts = op.kind == RemoteKind::kPut;
@@ -121,29 +109,31 @@ bool RemoteAccess::ask_adapter(Peer& p, RemoteOp& op) noexcept {
   return true;
 }
 
-// The adapter has done with it. True: it is asked for again, because the target's adapter has
-// refused, and its processor knows more.
-bool RemoteAccess::end_direct(Request& request, Status status) noexcept {
+// The adapter has done with it. What the target's adapter has refused is asked for again: its
+// processor knows more.
+void RemoteAccess::end_direct(Request& request, Status status) noexcept {
   RemoteOp& op = *request.op;
   Peer& p = peer(op.target);
   --p.direct_count;
   op.reaching = false;
-  if (status.code() != ESP_ERR_STATE || p.lost) {
+  if (status.code() == ESP_ERR_STATE && !p.lost) {
+    op.asked = request.at;
+    op.open = 0;
+    op.by_frames = true;
+    request.unlink();
+    requests_.release(&request);
+    if (!op.linked()) p.waiting.push_back(op);
+  } else {
     if (status.ok() && op.kind == RemoteKind::kPut) wire(p.rank).count_put(request.bytes);
     if (status.ok() && op.kind == RemoteKind::kGet) wire(p.rank).count_got(request.bytes);
-    return false;
+    // What the adapter of a peer that is lost has said is not the reason.
+    if (!status.ok()) op.failure = p.lost ? p.why : status;
+    settle(request);
   }
-  op.asked = request.at;
-  op.open = 0;
-  op.by_frames = true;
-  request.unlink();
-  requests_.release(&request);
-  if (!op.linked()) p.waiting.push_back(op);
-  note_busy(p);
-  return true;
+  push(p);
 }
 
-// Posts the next request of the operation. False: no room.
+// Posts the next request of the operation, or ends it. False: the windows are full.
 bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
   const bool copies = op.kind == RemoteKind::kPut || op.kind == RemoteKind::kGet;
   if (copies && op.direct.address != 0 && !op.by_frames) {
@@ -152,20 +142,19 @@ bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
   }
   if (p.unanswered_count == kWindow) return false;
   Request* request = requests_.allocate(*this, op);
-  if (request == nullptr) return false;
+  if (request == nullptr) {
+    fail_later(op, ESP_ERR_NO_MEMORY);
+    return true;
+  }
   request->at = op.asked;
   request->bytes = std::min(op.bytes - op.asked, kAccessBytesMax);
   request->operands = op.operands;
-  const FrameHeader header = request_header(op, request->bytes);
-  request->expected = header.kind == FrameKind::kPut ? 0 : request->bytes;
-  const void* payload = header.kind == FrameKind::kPut ? static_cast<void*>(op.memory + op.asked)
-                                                       : request->operands.data();
-  const Posted posted = wire(p.rank).post_frame(p.rank, header, payload, *request);
-  if (posted == Posted::kRetry) {
-    requests_.release(request);
-    return false;
-  }
-  request->in_link = posted == Posted::kPending;
+  const bool puts = op.kind == RemoteKind::kPut;
+  request->expected = puts ? 0 : request->bytes;
+  request->frame.header = request_header(op, request->bytes);
+  request->frame.payload =
+      puts ? static_cast<void*>(op.memory + op.asked) : request->operands.data();
+  request->pending = wire(p.rank).post_frame(p.rank, request->frame) == Posted::kPending;
   p.unanswered.push_back(*request);
   ++p.unanswered_count;
   ++op.open;
@@ -175,13 +164,10 @@ bool RemoteAccess::ask(Peer& p, RemoteOp& op) noexcept {
 
 void RemoteAccess::on_request_sent(Completion& completion, Status status) noexcept {
   auto& request = static_cast<Request&>(completion);
-  request.in_link = false;
-  if (request.direct && request.access.end_direct(request, status)) return;
-  if (!status.ok() && request.op != nullptr) {
-    // What the adapter of a peer that is lost has said is not the reason.
-    const Peer& p = request.access.peer(request.op->target);
-    request.op->failure = request.direct && p.lost ? p.why : status;
-  }
+  request.pending = false;
+  if (request.direct) return request.access.end_direct(request, status);
+  RemoteOp* op = request.op;
+  if (!status.ok() && op != nullptr && op->failure.ok()) op->failure = status;
   if (request.answered) request.access.settle(request);
 }
 
@@ -200,8 +186,10 @@ void RemoteAccess::settle(Request& request) noexcept {
 
 void RemoteAccess::cancel(RemoteOp& op) noexcept {
   if (op.linked()) op.unlink();
-  forget_requests(op, peer(op.target));
+  Peer& p = peer(op.target);
+  forget_requests(op, p);
   op.open = 0;
+  push(p);
 }
 
 void RemoteAccess::forget_requests(RemoteOp& op, Peer& p) noexcept {
@@ -211,20 +199,27 @@ void RemoteAccess::forget_requests(RemoteOp& op, Peer& p) noexcept {
   if (lands_here) {
     if (std::byte* elsewhere = land(p, p.header.bytes)) link(p.rank).redirect(p.rank, elsewhere);
   }
-  const auto forget = [&](Request& request) {
-    request.op = nullptr;
-    if (std::exchange(request.in_link, false)) link(p.rank).withdraw(p.rank, request);
+  const auto drop = [&](Request& request) {
+    request.unlink();
+    requests_.release(&request);
   };
-  for (Request* r = p.unanswered.front(); r != nullptr; r = p.unanswered.after(*r)) {
-    if (r->op == &op) forget(*r);
+  for (Request* r = p.unanswered.front(); r != nullptr;) {
+    Request* next = p.unanswered.after(*r);
+    if (r->op == &op) {
+      r->op = nullptr;
+      if (std::exchange(r->pending, false) && wire(p.rank).withdraw(p.rank, r->frame)) {
+        --p.unanswered_count;  // The target never sees it.
+        drop(*r);
+      }
+    }
+    r = next;
   }
   for (Request* r = p.answered.front(); r != nullptr;) {
     Request* next = p.answered.after(*r);
     if (r->op == &op) {
-      forget(*r);
+      (void)wire(p.rank).withdraw(p.rank, r->frame);
       p.direct_count -= r->direct ? 1 : 0;
-      r->unlink();
-      requests_.release(r);
+      drop(*r);
     }
     r = next;
   }
@@ -232,7 +227,9 @@ void RemoteAccess::forget_requests(RemoteOp& op, Peer& p) noexcept {
 
 std::byte* RemoteAccess::begin_answer(Peer& p, const FrameHeader& header) noexcept {
   const Request* request = p.unanswered.front();
-  if (request == nullptr) return refuse(p, "answers what nobody has asked");
+  if (request == nullptr || request->frame.waits()) {
+    return refuse(p, "answers what nobody has asked");
+  }
   if (header.total == 0 && header.bytes != request->expected) {
     return refuse(p, "answers with another size");
   }
@@ -256,20 +253,21 @@ void RemoteAccess::end_answer(Peer& p, const FrameHeader& header) noexcept {
       std::memcpy(op->memory, p.words.data(), sizeof(std::uint64_t));
     }
   }
-  if (request.in_link) {
+  if (request.pending) {
     p.answered.push_back(request);
   } else {
     settle(request);
   }
+  push(p);
 }
 
-Posted RemoteAccess::send(Rank to, const ActiveMessage& message, Completion& completion) noexcept {
-  FrameHeader header;
-  header.kind = FrameKind::kMessage;
-  header.ordinal = message.id;
-  header.flow = message.argument;
-  header.bytes = message.bytes;
-  return wire(to).post_frame(to, header, message.payload, completion);
+Posted RemoteAccess::send(Rank to, const ActiveMessage& message, OutgoingFrame& frame) noexcept {
+  frame.header.kind = FrameKind::kMessage;
+  frame.header.ordinal = message.id;
+  frame.header.flow = message.argument;
+  frame.header.bytes = message.bytes;
+  frame.payload = message.payload;
+  return wire(to).post_frame(to, frame);
 }
 
 bool RemoteAccess::refused(Rank rank, unsigned id) const noexcept {
@@ -277,22 +275,15 @@ bool RemoteAccess::refused(Rank rank, unsigned id) const noexcept {
   return p != nullptr && (p->refused >> id & 1) != 0;
 }
 
-int RemoteAccess::progress() noexcept {
-  int events = 0;
-  if (!failed_.empty()) [[unlikely]]
-    events = complete_failed();
-  for (std::size_t i = busy_.size(); i-- > 0;) {
-    Peer& p = *busy_[i];
-    if (!push(p)) continue;
-    p.busy = false;
-    busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
-    ++events;
-  }
-  return events;
+// Nothing more is asked for it. It ends when nothing of it is open, from progress().
+void RemoteAccess::fail_later(RemoteOp& op, const Status& why) noexcept {
+  if (op.linked()) op.unlink();
+  op.failure = why;
+  if (op.open == 0) failed_.push_back(op);
 }
 
 // Those that were there at the begin: completions may try again.
-int RemoteAccess::complete_failed() noexcept {
+int RemoteAccess::progress() noexcept {
   int events = 0;
   const RemoteOp* last = failed_.back();
   for (bool is_last = false; !is_last && !failed_.empty(); ++events) {
@@ -303,7 +294,7 @@ int RemoteAccess::complete_failed() noexcept {
   return events;
 }
 
-// The link completes what it still has; operations end when it has.
+// What is pending completes yet; operations end when it has.
 void RemoteAccess::lost_peer(FrameWire& by, Rank rank, const Status& why) noexcept {
   if (!is_way(by, rank)) return;
   Peer& p = peer(rank);
@@ -311,15 +302,11 @@ void RemoteAccess::lost_peer(FrameWire& by, Rank rank, const Status& why) noexce
   p.why = Status(why.code(), rank, why.error_number());
   p.coming = false;
   clear_landing(p);
-  while (Reply* reply = p.unsent.pop_front()) {
-    replies_.release(reply);
-  }
-  p.unsent_count = 0;
   while (Request* request = p.unanswered.pop_front()) {
     RemoteOp* op = request->op;
     request->answered = true;
     if (op != nullptr) op->failure = p.why;
-    if (request->in_link) {
+    if (request->pending) {
       p.answered.push_back(*request);
       continue;
     }
@@ -327,10 +314,7 @@ void RemoteAccess::lost_peer(FrameWire& by, Rank rank, const Status& why) noexce
     if (op != nullptr && --op->open == 0 && !op->linked()) failed_.push_back(*op);
   }
   p.unanswered_count = 0;
-  while (RemoteOp* op = p.waiting.pop_front()) {
-    op->failure = p.why;
-    if (op->open == 0) failed_.push_back(*op);
-  }
+  while (RemoteOp* op = p.waiting.front()) fail_later(*op, p.why);
 }
 
 }  // namespace espalier::net

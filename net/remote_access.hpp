@@ -79,9 +79,9 @@ class RemoteAccess final : private FrameGuest {
   void start(RemoteOp& op) noexcept;
   // Its completion will not fire; its memory is not touched any more. The target may still see it.
   void cancel(RemoteOp& op) noexcept;
-  // As Link::post(): kDone, the payload has been taken over. To a peer that is not lost.
-  Posted send(Rank to, const ActiveMessage& message, Completion& completion) noexcept;
-  void withdraw(Rank to, Completion& completion) noexcept { link(to).withdraw(to, completion); }
+  // As FrameWire::post_frame(). To a peer that is not lost.
+  Posted send(Rank to, const ActiveMessage& message, OutgoingFrame& frame) noexcept;
+  void withdraw(Rank to, OutgoingFrame& frame) noexcept { (void)wire(to).withdraw(to, frame); }
   // Has the peer said that it does not take messages of this id?
   bool refused(Rank rank, unsigned id) const noexcept;
   Status state(Rank peer) const noexcept { return wire(peer).state(peer); }
@@ -90,7 +90,7 @@ class RemoteAccess final : private FrameGuest {
   // empty message to nobody.
   void probe(Rank peer) noexcept {
     link(peer).reach(peer);
-    (void)wire(peer).send_control(peer, {});
+    if (wire(peer).takes_control(peer)) wire(peer).send_control(peer, {});
   }
 
   // The target's (remote_access_target.cpp). The number that origins name.
@@ -100,7 +100,7 @@ class RemoteAccess final : private FrameGuest {
   // The memory is not touched any more.
   void retract(std::uint32_t region) noexcept;
 
-  // Posts what the link had no room for. After the wire's.
+  // Ends what has failed inside a post.
   int progress() noexcept;
 
  private:
@@ -116,18 +116,17 @@ class RemoteAccess final : private FrameGuest {
   FrameWire& wire(Rank rank) const noexcept { return *routes_.frames_to(rank); }
   Link& link(Rank rank) const noexcept { return wire(rank).link(); }
   Peer& peer(Rank rank) noexcept;
-  void note_busy(Peer& peer) noexcept;
-  bool push(Peer& peer) noexcept;
+  void push(Peer& peer) noexcept;
 
   bool ask(Peer& peer, RemoteOp& op) noexcept;
   bool ask_adapter(Peer& peer, RemoteOp& op) noexcept;
-  bool end_direct(Request& request, Status status) noexcept;
+  void end_direct(Request& request, Status status) noexcept;
   static void on_request_sent(Completion& completion, Status status) noexcept;
   void settle(Request& request) noexcept;
   void forget_requests(RemoteOp& op, Peer& peer) noexcept;
   std::byte* begin_answer(Peer& peer, const FrameHeader& header) noexcept;
   void end_answer(Peer& peer, const FrameHeader& header) noexcept;
-  int complete_failed() noexcept;
+  void fail_later(RemoteOp& op, const Status& why) noexcept;
 
   std::byte* begin_request(Peer& peer, const FrameHeader& header) noexcept;
   void end_put(Peer& peer) noexcept;
@@ -135,8 +134,7 @@ class RemoteAccess final : private FrameGuest {
   void end_atomic(Peer& peer, const FrameHeader& header) noexcept;
   void end_message(Peer& peer, const FrameHeader& header, const std::byte* payload) noexcept;
   Reply* make_reply(Peer& peer, FrameKind kind) noexcept;
-  void queue(Peer& peer, Reply& reply) noexcept;
-  bool post_reply(Peer& peer, Reply& reply) noexcept;
+  void post(Peer& peer, Reply& reply) noexcept;
   static void on_reply_sent(Completion& completion, Status status) noexcept;
 
   std::byte* begin_frame(FrameWire& by, Rank from, const FrameHeader& header) noexcept override;
@@ -154,7 +152,6 @@ class RemoteAccess final : private FrameGuest {
   FrameRoutes& routes_;
   MessageTaker& taker_;
   PeerTable<Peer> peers_;
-  std::vector<Peer*> busy_;      // with something to post
   std::vector<Region> regions_;  // by number; numbers are not used again
   Pool<Request> requests_;
   Pool<Reply> replies_;

@@ -12,25 +12,23 @@ struct RemoteAccess::Request : Completion, ListNode {
 
   RemoteAccess& access;
   RemoteOp* op;                // nullptr: cancelled, or lost with the peer
+  OutgoingFrame frame{*this};  // unless it is direct
   std::uint64_t at = 0;        // in the memory of the operation
   std::uint64_t bytes = 0;     // of the operation
   std::uint64_t expected = 0;  // payload of the answer
-  bool in_link = false;
-  bool answered = false;  // or nobody answers it
-  bool direct = false;    // the adapter's
+  bool pending = false;        // the frame waits, or the link has it
+  bool answered = false;       // or nobody answers it
+  bool direct = false;         // the adapter's
   AtomicOperands operands = {};
 };
 
 // An answer or a refusal.
 struct RemoteAccess::Reply : Completion, ListNode {
-  Reply(RemoteAccess& access_, Rank to_) noexcept
-      : Completion(&RemoteAccess::on_reply_sent), access(access_), to(to_) {}
+  explicit Reply(RemoteAccess& access_) noexcept
+      : Completion(&RemoteAccess::on_reply_sent), access(access_) {}
 
   RemoteAccess& access;
-  const Rank to;
-  bool in_link = false;
-  FrameHeader header;
-  const void* payload = nullptr;
+  OutgoingFrame frame{*this};
   std::uint32_t region = 0;  // where the payload of a get lies
   std::uint64_t value = 0;   // an atomic's old one
 };
@@ -39,7 +37,6 @@ struct RemoteAccess::Peer {
   explicit Peer(Rank peer) noexcept : rank(peer) {}
 
   const Rank rank;
-  bool busy = false;
   bool lost = false;
   Status why;                      // it is lost
   std::uint64_t refused = 0;       // by the peer: a bit per id of messages
@@ -50,9 +47,7 @@ struct RemoteAccess::Peer {
   IntrusiveList<Request> answered;    // the link still has their payloads
   std::uint32_t unanswered_count = 0, direct_count = 0;
 
-  IntrusiveList<Reply> unsent;     // the link had no room, oldest first
-  IntrusiveList<Reply> sending;    // the link has their payloads
-  std::uint32_t unsent_count = 0;  // of answers
+  IntrusiveList<Reply> replies;  // that wait, or the link has their payloads
 
   // The frame that is coming, from begin_frame() to end_frame().
   FrameHeader header;

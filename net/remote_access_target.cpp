@@ -40,16 +40,14 @@ void RemoteAccess::retract(std::uint32_t region) noexcept {
       std::byte* elsewhere = puts ? land(p, p.header.bytes) : nullptr;
       if (elsewhere != nullptr) link(p.rank).redirect(p.rank, elsewhere);
     }
-    for (Reply* r = p.unsent.front(); r != nullptr; r = p.unsent.after(*r)) {
-      if (r->region != region + 1) continue;
-      r->payload = nullptr;
-      r->header.bytes = 0;
-      r->header.total = 1;
-    }
-    for (Reply* r = p.sending.front(); r != nullptr;) {
-      Reply* next = p.sending.after(*r);
-      if (r->region == region + 1) {
-        link(p.rank).withdraw(p.rank, *r);
+    for (Reply* r = p.replies.front(); r != nullptr;) {
+      Reply* next = p.replies.after(*r);
+      if (r->region == region + 1 && r->frame.waits()) {
+        r->frame.payload = nullptr;
+        r->frame.header.bytes = 0;
+        r->frame.header.total = 1;
+      } else if (r->region == region + 1) {
+        (void)wire(p.rank).withdraw(p.rank, r->frame);
         on_reply_sent(*r, {});
       }
       r = next;
@@ -86,7 +84,6 @@ std::byte* RemoteAccess::begin_frame(FrameWire& by, Rank from, const FrameHeader
 
 // What is asked for must have been offered: the sizes of regions are known to all who may ask.
 std::byte* RemoteAccess::begin_request(Peer& p, const FrameHeader& header) noexcept {
-  if (p.unsent_count >= kWindow) return refuse(p, "has more requests open than it may");
   if (header.ordinal >= regions_.size()) return refuse(p, "names a region that there is not");
   const Region& region = regions_[header.ordinal];
   const std::uint64_t bytes = extent(header);
@@ -139,24 +136,24 @@ void RemoteAccess::end_message(Peer& p, const FrameHeader& header,
   if ((p.refused_here & bit) != 0) return;
   p.refused_here |= bit;
   if (Reply* refusal = make_reply(p, FrameKind::kRefused)) {
-    refusal->header.ordinal = header.ordinal;
-    queue(p, *refusal);
+    refusal->frame.header.ordinal = header.ordinal;
+    post(p, *refusal);
   }
 }
 
 void RemoteAccess::end_put(Peer& p) noexcept {
-  if (Reply* answer = make_reply(p, FrameKind::kAnswer)) queue(p, *answer);
+  if (Reply* answer = make_reply(p, FrameKind::kAnswer)) post(p, *answer);
 }
 
 void RemoteAccess::end_get(Peer& p, const FrameHeader& header) noexcept {
   Reply* answer = make_reply(p, FrameKind::kAnswer);
   if (answer == nullptr) return;
   if (!p.stale) {
-    answer->payload = regions_[header.ordinal].memory + header.flow;
-    answer->header.bytes = header.total;
+    answer->frame.payload = regions_[header.ordinal].memory + header.flow;
+    answer->frame.header.bytes = header.total;
     answer->region = header.ordinal + 1;
   }
-  queue(p, *answer);
+  post(p, *answer);
 }
 
 void RemoteAccess::end_atomic(Peer& p, const FrameHeader& header) noexcept {
@@ -165,43 +162,36 @@ void RemoteAccess::end_atomic(Peer& p, const FrameHeader& header) noexcept {
   if (!p.stale) {
     std::byte* at = regions_[header.ordinal].memory + header.flow;
     answer->value = apply_atomic(static_cast<AtomicKind>(header.total), at, p.words);
-    answer->payload = &answer->value;
-    answer->header.bytes = sizeof answer->value;
+    answer->frame.payload = &answer->value;
+    answer->frame.header.bytes = sizeof answer->value;
   }
-  queue(p, *answer);
+  post(p, *answer);
 }
 
 RemoteAccess::Reply* RemoteAccess::make_reply(Peer& p, FrameKind kind) noexcept {
-  Reply* made = replies_.allocate(*this, p.rank);
+  Reply* made = replies_.allocate(*this);
   if (made == nullptr) {
     link(p.rank).lose(p.rank, error(ESP_ERR_NO_MEMORY, "no memory for its answers", p.rank));
     return nullptr;
   }
-  made->header.kind = kind;
-  if (kind == FrameKind::kAnswer && p.stale) made->header.total = 1;
+  made->frame.header.kind = kind;
+  if (kind == FrameKind::kAnswer && p.stale) made->frame.header.total = 1;
   return made;
 }
 
-void RemoteAccess::queue(Peer& p, Reply& reply) noexcept {
-  if (reply.header.kind == FrameKind::kAnswer) ++p.unsent_count;
-  const bool first = p.unsent.empty();
-  p.unsent.push_back(reply);
-  if (!first || !post_reply(p, reply)) note_busy(p);
-}
-
-// False: no room.
-bool RemoteAccess::post_reply(Peer& p, Reply& reply) noexcept {
-  const Posted posted = wire(p.rank).post_frame(p.rank, reply.header, reply.payload, reply);
-  if (posted == Posted::kRetry) return false;
-  reply.unlink();
-  if (reply.header.kind == FrameKind::kAnswer) --p.unsent_count;
-  if (posted == Posted::kPending) {
-    reply.in_link = true;
-    p.sending.push_back(reply);
-  } else {
-    replies_.release(&reply);
+// The link may be done with an answer after the origin has asked for more: those that wait for the
+// link are counted. An origin that keeps to its window has no more of them.
+void RemoteAccess::post(Peer& p, Reply& reply) noexcept {
+  if (wire(p.rank).post_frame(p.rank, reply.frame) == Posted::kDone) {
+    return replies_.release(&reply);
   }
-  return true;
+  p.replies.push_back(reply);
+  if (!reply.frame.waits()) return;
+  std::uint32_t waiting = 0;
+  for (Reply* r = p.replies.front(); r != nullptr; r = p.replies.after(*r)) {
+    waiting += r->frame.waits() && r->frame.header.kind == FrameKind::kAnswer ? 1 : 0;
+  }
+  if (waiting > kWindow) (void)refuse(p, "has more requests open than it may");
 }
 
 void RemoteAccess::on_reply_sent(Completion& completion, Status) noexcept {

@@ -102,26 +102,10 @@ News TeamNews::about_unknown(std::uint32_t team) const noexcept {
   return news;
 }
 
-// What has no room waits, one letter for each team: to a rank that reads nothing for an hour they
-// must not pile up. What a letter says is looked up when it goes.
-void TeamNews::send(Rank to, const News& news) noexcept {
-  if (messenger_.tell(to, news_bytes(news))) return;
-  const bool question = (news.flags & News::kQuestion) != 0;
-  const auto waits = std::find_if(outbox_.begin(), outbox_.end(), [&](const Letter& letter) {
-    return letter.to == to && letter.team == news.team;
-  });
-  if (waits == outbox_.end()) return outbox_.push_back({to, news.team, question, news.fault()});
-  waits->question = waits->question || question;
-  if (waits->fault.status.ok()) waits->fault = news.fault();
-}
-
-News TeamNews::text_of(const Letter& letter) const noexcept {
-  const auto known = teams_.find(letter.team);
-  const std::uint8_t flags = letter.question ? News::kQuestion : 0;
-  News news = known != teams_.end() ? about(*known->second, flags) : about_unknown(letter.team);
-  // The team may have been freed meanwhile.
-  if (news.fault().status.ok()) news.set_fault(letter.fault);
-  return news;
+// Who has heard nothing asks again: for a rank that reads nothing for an hour they must not pile
+// up.
+void TeamNews::ask_or_answer(Rank to, const News& news) noexcept {
+  if (messenger_.has_room(to)) messenger_.tell(to, news_bytes(news));
 }
 
 void TeamNews::ask(Team& team, int member) noexcept {
@@ -141,7 +125,7 @@ void TeamNews::ask(Team& team, int member) noexcept {
 
 void TeamNews::ask_now(Team& team, int member) noexcept {
   team.remote[member].asked_ns = clock_.now_ns();
-  send(team.members[static_cast<std::size_t>(member)], about(team, News::kQuestion));
+  ask_or_answer(team.members[static_cast<std::size_t>(member)], about(team, News::kQuestion));
 }
 
 void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
@@ -150,13 +134,13 @@ void TeamNews::heard(Rank from, std::span<const std::byte> message) noexcept {
   const auto known = teams_.find(news->team);
   if (known == teams_.end()) {
     if (!news->fault().status.ok() && early_.size() < kEarlyMax) early_[news->team] = news->fault();
-    if ((news->flags & News::kQuestion) != 0) send(from, about_unknown(news->team));
+    if ((news->flags & News::kQuestion) != 0) ask_or_answer(from, about_unknown(news->team));
     return;
   }
   Team& team = *known->second;
   for (const CallRing& ring : news->rings) learn(team, ring, *news, ring.rank == from);
   if (!news->fault().status.ok()) learn_fault(team, news->fault());
-  if ((news->flags & News::kQuestion) != 0) send(from, about(team, 0));
+  if ((news->flags & News::kQuestion) != 0) ask_or_answer(from, about(team, 0));
 }
 
 void TeamNews::learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept {
@@ -181,7 +165,7 @@ void TeamNews::learn_fault(Team& team, const Report& fault) noexcept {
   if (first && team.nodes()->count() > kTellAll) {
     const News news = about(team, 0);
     for (const int member : readers_elsewhere(team)) {
-      send(team.members[static_cast<std::size_t>(member)], news);
+      messenger_.tell(team.members[static_cast<std::size_t>(member)], news_bytes(news));
     }
   }
   changed_.push_back(&team);
@@ -226,7 +210,7 @@ void TeamNews::failed(Team& team, bool first) noexcept {
   }
   const News news = about(team, 0);
   for (const int member : readers) {
-    send(team.members[static_cast<std::size_t>(member)], news);
+    messenger_.tell(team.members[static_cast<std::size_t>(member)], news_bytes(news));
   }
 }
 
@@ -246,13 +230,6 @@ bool TeamNews::inquire_one(Team& team, Rank rank) noexcept {
     ask_now(team, member);
   }
   return clock_.now_ns() - known.inquired_ns < kInquireNs;
-}
-
-int TeamNews::progress() noexcept {
-  if (outbox_.empty()) return 0;
-  return static_cast<int>(std::erase_if(outbox_, [this](const Letter& letter) {
-    return messenger_.tell(letter.to, news_bytes(text_of(letter)));
-  }));
 }
 
 }  // namespace espalier

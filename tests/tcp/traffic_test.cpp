@@ -406,28 +406,28 @@ struct ControlPair {
 TEST(TcpControl, MessagesComeInOrderAndWhole) {
   ControlPair pair;
   std::vector<std::string> sent;
-  bool refused = false;
+  bool waited = false;
   for (int n = 0; n < 2000; ++n) {
     sent.push_back(std::to_string(n) + std::string(static_cast<std::size_t>(n * 7 % 1000), 'x'));
     if (n == 5) sent.back().clear();
     if (n == 6) sent.back().assign(net::kControlBytes, 'y');
     const auto bytes = std::as_bytes(std::span(sent.back()));
-    while (!pair.wires[0]->send_control(1, bytes)) {
-      refused = true;
-      (void)pair.step();
-    }
+    waited = waited || !pair.wires[0]->takes_control(1);
+    pair.wires[0]->send_control(1, bytes);
   }
   for (int i = 0; i < 100'000 && pair.inboxes[1].texts.size() < sent.size(); ++i) {
     (void)pair.step();
   }
-  EXPECT_TRUE(refused) << "messages under way are bounded";
+  EXPECT_TRUE(waited) << "the link takes so many and no more";
   EXPECT_EQ(pair.inboxes[1].texts, sent);
+  EXPECT_TRUE(pair.wires[0]->takes_control(1));
+  EXPECT_TRUE(pair.wires[0]->all_posted());
   pair.world.close(1);
 }
 
 TEST(TcpControl, TheHandlerIsToldOfALossOnce) {
   ControlPair pair;
-  ASSERT_TRUE(pair.wires[0]->send_control(1, {}));
+  pair.wires[0]->send_control(1, {});
   for (int i = 0; i < 10'000 && pair.inboxes[1].texts.empty(); ++i) (void)pair.step();
   pair.wires[1].reset();
   pair.world.close(1);
@@ -435,7 +435,8 @@ TEST(TcpControl, TheHandlerIsToldOfALossOnce) {
   for (int i = 0; i < 50; ++i) (void)pair.step();
   EXPECT_EQ(pair.inboxes[0].lost_peers, std::vector<Rank>{1});
   EXPECT_EQ(pair.inboxes[0].reason.code(), ESP_ERR_PEER_DIED);
-  EXPECT_TRUE(pair.wires[0]->send_control(1, {})) << "goes nowhere, but there is room";
+  pair.wires[0]->send_control(1, {});
+  EXPECT_TRUE(pair.wires[0]->all_posted()) << "goes nowhere";
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ namespace espalier::test {
 using Probe = Noted<net::RemoteOp>;
 struct Sent : Noted<Completion> {
   std::vector<std::byte> payload;
+  net::OutgoingFrame frame{*this};
 };
 
 // One rank: its end of the protocol, a region, and what messages have told it.
