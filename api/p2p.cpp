@@ -47,51 +47,70 @@ esp_status check(const char* caller, esp_team* handle, const void* buffer, size_
   return ESP_OK;
 }
 
+// The next segment of a flow, whole.
+espalier::SegmentId next_segment(const Team& team, const Engine::Flow& flow,
+                                 std::uint64_t sequence) noexcept {
+  espalier::SegmentId segment;
+  segment.peer = team.members[static_cast<std::size_t>(flow.peer)];
+  segment.flow = FlowId(team.id, FlowId::kPointToPoint + flow.channel, sequence);
+  segment.signature = espalier::flow_signature(flow.bytes);
+  return segment;
+}
+
+// What fits into a cell is refused for want of room alone: then it is tried again, so many times.
+Posted send_at_once(Team& team, const Engine::Flow& flow, std::uint64_t sequence,
+                    std::uint32_t looks) noexcept {
+  Send send;
+  send.segment = next_segment(team, flow, sequence);
+  send.data = flow.buffer;
+  send.bytes = send.flow_bytes = flow.bytes;
+  send.at_once = true;
+  SendOp op;
+  espalier::Wire& wire = team.wire_to(static_cast<std::size_t>(flow.peer));
+  Posted posted = wire.send(send, op);
+  if (posted == Posted::kDone || flow.bytes > team.inline_limit) return posted;
+  for (; posted == Posted::kRetry && looks > 0; --looks) {
+    espalier::Worker::pause();
+    posted = wire.send(send, op);
+  }
+  return posted;
+}
+
+Posted take_at_once(Team& team, const Engine::Flow& flow, std::uint64_t sequence,
+                    std::uint32_t looks, Status& status) noexcept {
+  const espalier::SegmentId segment = next_segment(team, flow, sequence);
+  RecvOp op;
+  op.dst = flow.buffer;
+  op.bytes = flow.bytes;
+  espalier::Wire& wire = team.wire_to(static_cast<std::size_t>(flow.peer));
+  Posted posted = wire.take(segment, op);
+  for (; posted == Posted::kRetry && looks > 0; --looks) {
+    espalier::Worker::pause();
+    posted = wire.take(segment, op);
+  }
+  status = op.status;
+  return posted;
+}
+
 // Operations that need nothing remembered: a send whose buffer is free again when the wire has it,
 // a receive whose message is here, or comes within so many looks at the wire. False: nothing
 // happened, or the team has failed.
 bool done_at_once(esp_team& handle, const Engine::Flow& flow, std::uint32_t looks) {
   esp_job& job = *handle.job;
   Team& team = handle.team;
-  const bool sends = flow.direction == Engine::Direction::kSend;
   if (job.threaded || job.worker->in_progress()) return false;
+  if (flow.bytes > team.inline_limit && job.trace.enabled()) return false;  // It is shown.
   if (job.engine->partition(team, flow.peer, flow.bytes).pieces != 1) return false;
   auto& counter = team.flow(flow.peer, flow.channel);
-  std::uint64_t& count = sends ? counter.sent : counter.received;
-  espalier::Wire& wire = team.wire_to(static_cast<std::size_t>(flow.peer));
-  espalier::SegmentId segment;
-  segment.peer = team.members[static_cast<std::size_t>(flow.peer)];
-  segment.flow = FlowId(team.id, FlowId::kPointToPoint + flow.channel, count + 1);
-  segment.signature = espalier::flow_signature(flow.bytes);
-  Status status;
-  if (sends) {
-    Send send;
-    send.segment = segment;
-    send.data = flow.buffer;
-    send.bytes = send.flow_bytes = flow.bytes;
-    send.at_once = true;
-    SendOp op;
-    Posted posted = wire.send(send, op);
-    // What fits into a cell is refused for want of room alone.
-    if (flow.bytes > team.inline_limit) looks = 0;
-    for (; posted == Posted::kRetry && looks > 0; --looks) {
-      espalier::Worker::pause();
-      posted = wire.send(send, op);
-    }
-    if (posted != Posted::kDone) return false;
-  } else {
-    RecvOp op;
-    op.dst = flow.buffer;
-    op.bytes = flow.bytes;
-    Posted posted = wire.take(segment, op);
-    for (; posted == Posted::kRetry && looks > 0; --looks) {
-      espalier::Worker::pause();
-      posted = wire.take(segment, op);
-    }
-    if (posted != Posted::kDone) return false;
-    status = op.status;
+  if (flow.direction == Engine::Direction::kSend) {
+    if (send_at_once(team, flow, counter.sent + 1, looks) != Posted::kDone) return false;
+    ++counter.sent;
+    ++job.counters.operations;
+    return true;
   }
-  ++count;
+  Status status;
+  if (take_at_once(team, flow, counter.received + 1, looks, status) != Posted::kDone) return false;
+  ++counter.received;
   ++job.counters.operations;
   if (status.ok()) [[likely]]
     return true;
