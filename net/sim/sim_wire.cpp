@@ -155,7 +155,8 @@ bool SimWire::granted(Rank peer, const SegmentId& segment) noexcept {
 
 // Whether somebody waits for it.
 bool SimWire::note_grant(Rank from, std::uint64_t flow, std::uint32_t limit) noexcept {
-  if (!grants_.note(from, flow, limit)) ESP_ASSERT(!"no memory for what is simulated");
+  const bool noted = grants_.note(from, flow, limit);
+  ESP_ASSERT(noted);  // Else there is no memory for what is simulated.
   if (!std::exchange(awaits_grant_, false)) return false;
   ++news_;
   return true;
