@@ -157,8 +157,9 @@ esp_status run_flow(const char* caller, esp_team* handle, const Engine::Flow& fl
   if (status != ESP_OK) return status;
   esp_job& job = *handle->job;
   if (!api::may_block(job)) return api::refuse_blocking(job, caller);
-  // Across nodes nothing comes without progress.
-  const std::uint32_t looks = handle->team.network == nullptr ? job.worker->spins() : 0;
+  // Across nodes nothing comes without progress, and in threaded mode the worker is another's.
+  const bool spins = !job.threaded && handle->team.network == nullptr;
+  const std::uint32_t looks = spins ? job.worker->spins() : 0;
   if (done_at_once(*handle, flow, looks)) {
     api::flush(job);
     return ESP_OK;
