@@ -6,7 +6,8 @@
 // reader. A synchronous send ends with the frame kTaken that its receive sends back.
 //
 // What the link has no room for waits here, in one queue per peer for all layers, in the order of
-// the posts: kRetry is answered for want of grants alone (or of memory).
+// the posts: kRetry is answered for want of grants alone (or of memory), and where a send must not
+// wait (Send::at_once).
 //
 // A peer that is lost ends everything that waits for it, once, from progress(), and every later
 // post likewise; segments that had come whole are still there for their receives.
