@@ -43,6 +43,39 @@ ESP_API esp_status esp_alltoall(esp_team* team, const void* input, void* output,
 ESP_API esp_status esp_alltoallv(esp_team* team, const void* input, const size_t* in_counts,
                                  const size_t* in_displs, void* output, const size_t* out_counts,
                                  const size_t* out_displs, esp_type type);
+/* The same with types of their own for each block, and displacements, which are not NULL, in bytes.
+ * What one sends has as many bytes as what the other receives. */
+ESP_API esp_status esp_alltoallw(esp_team* team, const void* input, const size_t* in_counts,
+                                 const size_t* in_displs, const esp_type* in_types, void* output,
+                                 const size_t* out_counts, const size_t* out_displs,
+                                 const esp_type* out_types);
+
+/* The root gets the blocks of all, in the order of their ranks: `count` elements of each. `output`
+ * is significant at the root only, where `input` may be ESP_IN_PLACE: its block stands there. */
+ESP_API esp_status esp_gather(esp_team* team, const void* input, void* output, size_t count,
+                              esp_type type, int root);
+/* Of this member `count` elements; at the root, where alone the arrays are significant, counts[r]
+ * of member r come to output + displs[r]. `displs` NULL: one block after the other. Where the one
+ * sends another number than the root expects, the root gets ESP_ERR_MISMATCH; of nothing at all
+ * see esp_alltoallv. */
+ESP_API esp_status esp_gatherv(esp_team* team, const void* input, size_t count, void* output,
+                               const size_t* counts, const size_t* displs, esp_type type, int root);
+/* Block r of the root's `input` goes to member r: `count` elements each. `input` is significant at
+ * the root only, where `output` may be ESP_IN_PLACE: its own block stays where it is. */
+ESP_API esp_status esp_scatter(esp_team* team, const void* input, void* output, size_t count,
+                               esp_type type, int root);
+/* counts[r] elements from the root's input + displs[r], where alone these are significant, go to
+ * member r, which expects `count`. */
+ESP_API esp_status esp_scatterv(esp_team* team, const void* input, const size_t* counts,
+                                const size_t* displs, void* output, size_t count, esp_type type,
+                                int root);
+/* Member r gets the combination of everybody's block r: `count` elements, or counts[r], which are
+ * equal on all and lie one after the other in `input`. ESP_IN_PLACE: all blocks stand in `output`,
+ * and are lost; the result comes to its beginning. */
+ESP_API esp_status esp_reduce_scatter_block(esp_team* team, const void* input, void* output,
+                                            size_t count, esp_type type, esp_op op);
+ESP_API esp_status esp_reduce_scatter(esp_team* team, const void* input, void* output,
+                                      const size_t* counts, esp_type type, esp_op op);
 /* Member r gets the combination of members 0 to r (scan), or 0 to r - 1 (exscan, where the output
  * of member 0 is left alone). */
 ESP_API esp_status esp_scan(esp_team* team, const void* input, void* output, size_t count,
@@ -90,6 +123,34 @@ ESP_API esp_status esp_scan_start(esp_team* team, const void* input, void* outpu
 ESP_API esp_status esp_exscan_start(esp_team* team, const void* input, void* output, size_t count,
                                     esp_type type, esp_op op, const esp_coll_options* options,
                                     const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_alltoallw_start(esp_team* team, const void* input, const size_t* in_counts,
+                                       const size_t* in_displs, const esp_type* in_types,
+                                       void* output, const size_t* out_counts,
+                                       const size_t* out_displs, const esp_type* out_types,
+                                       const esp_coll_options* options, const esp_notify* notify,
+                                       esp_request** request);
+ESP_API esp_status esp_gather_start(esp_team* team, const void* input, void* output, size_t count,
+                                    esp_type type, int root, const esp_coll_options* options,
+                                    const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_gatherv_start(esp_team* team, const void* input, size_t count, void* output,
+                                     const size_t* counts, const size_t* displs, esp_type type,
+                                     int root, const esp_coll_options* options,
+                                     const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_scatter_start(esp_team* team, const void* input, void* output, size_t count,
+                                     esp_type type, int root, const esp_coll_options* options,
+                                     const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_scatterv_start(esp_team* team, const void* input, const size_t* counts,
+                                      const size_t* displs, void* output, size_t count,
+                                      esp_type type, int root, const esp_coll_options* options,
+                                      const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_reduce_scatter_block_start(esp_team* team, const void* input, void* output,
+                                                  size_t count, esp_type type, esp_op op,
+                                                  const esp_coll_options* options,
+                                                  const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_reduce_scatter_start(esp_team* team, const void* input, void* output,
+                                            const size_t* counts, esp_type type, esp_op op,
+                                            const esp_coll_options* options,
+                                            const esp_notify* notify, esp_request** request);
 
 #ifdef __cplusplus
 }

@@ -189,7 +189,8 @@ typedef enum esp_type {
   ESP_2INT,
   ESP_SHORT_INT,
   ESP_LONG_DOUBLE_INT, /* {value, int index}, C layout */
-  ESP_TYPE_COUNT
+  ESP_TYPE_COUNT,
+  ESP_TYPE_HIGHEST = 0x7fffffff /* types that are made have numbers from ESP_TYPE_COUNT on */
 } esp_type;
 
 /* Bytes of one element (for the pair types: sizeof of the C struct), 0 for an unknown type. */
@@ -299,6 +300,7 @@ typedef enum esp_algorithm {
   ESP_ALGORITHM_DOUBLING,   /* log2(members) rounds, with a partner twice as far away in each */
   ESP_ALGORITHM_ONE_FACTOR, /* alltoall: in each round every member has one partner */
   ESP_ALGORITHM_XOR,        /* the same for 2^n members: partner = rank XOR round */
+  ESP_ALGORITHM_LINEAR,     /* each block straight from its sender to its receiver */
   ESP_ALGORITHM_COUNT
 } esp_algorithm;
 
@@ -480,6 +482,8 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #endif
 
 #include "espalier/collectives.h" /* the functions */
+#include "espalier/layouts.h"     /* types whose elements lie apart */
+#include "espalier/neighbors.h"   /* exchanges on graphs */
 #include "espalier/persistent.h"  /* and their persistent forms */
 
 #endif /* ESPALIER_ESPALIER_H */

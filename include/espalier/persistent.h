@@ -67,6 +67,34 @@ ESP_API esp_status esp_scan_init(esp_team* team, const void* input, void* output
 ESP_API esp_status esp_exscan_init(esp_team* team, const void* input, void* output, size_t count,
                                    esp_type type, esp_op op, const esp_coll_options* options,
                                    const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_alltoallw_init(esp_team* team, const void* input, const size_t* in_counts,
+                                      const size_t* in_displs, const esp_type* in_types,
+                                      void* output, const size_t* out_counts,
+                                      const size_t* out_displs, const esp_type* out_types,
+                                      const esp_coll_options* options, const esp_notify* notify,
+                                      esp_request** request);
+ESP_API esp_status esp_gather_init(esp_team* team, const void* input, void* output, size_t count,
+                                   esp_type type, int root, const esp_coll_options* options,
+                                   const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_gatherv_init(esp_team* team, const void* input, size_t count, void* output,
+                                    const size_t* counts, const size_t* displs, esp_type type,
+                                    int root, const esp_coll_options* options,
+                                    const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_scatter_init(esp_team* team, const void* input, void* output, size_t count,
+                                    esp_type type, int root, const esp_coll_options* options,
+                                    const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_scatterv_init(esp_team* team, const void* input, const size_t* counts,
+                                     const size_t* displs, void* output, size_t count,
+                                     esp_type type, int root, const esp_coll_options* options,
+                                     const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_reduce_scatter_block_init(esp_team* team, const void* input, void* output,
+                                                 size_t count, esp_type type, esp_op op,
+                                                 const esp_coll_options* options,
+                                                 const esp_notify* notify, esp_request** request);
+ESP_API esp_status esp_reduce_scatter_init(esp_team* team, const void* input, void* output,
+                                           const size_t* counts, esp_type type, esp_op op,
+                                           const esp_coll_options* options,
+                                           const esp_notify* notify, esp_request** request);
 
 ESP_API esp_status esp_send_init(esp_team* team, const void* buffer, size_t bytes, int peer,
                                  unsigned channel, const esp_notify* notify, esp_request** request);
