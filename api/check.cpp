@@ -4,161 +4,107 @@
 
 #include <cstring>
 
+#include "api/extents.hpp"
 #include "core/datatype.hpp"
 
 namespace espalier::api {
 namespace {
 
-// No call can be that large; catches negative counts that became huge.
-constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 47;
-
 esp_status bad(esp_team& handle, const Call& call, esp_status code, const std::string& what) {
   return fail(*handle.job, code, fmt::format("{}: {}", caller_of(call), what));
 }
 
-// ---- what the buffers hold ----
-
-// Counts and displacements of the blocks of one buffer, as the caller names them.
-struct Blocks {
-  const std::size_t* counts;
-  const std::size_t* displs;  // nullptr: one block after the other
-  const char* counts_name;
-  const char* displs_name;
-};
-
-// In elements.
-struct Extents {
-  std::uint64_t input = 0, output = 0;
-  std::uint64_t own = 0;  // where the own block stands in the output
-};
-
-// Adds up `total` and, before the own block, `own`. One pass.
-esp_status measure(esp_team& handle, const Call& call, const Blocks& blocks, std::uint64_t& total,
-                   std::uint64_t& own) {
-  if (blocks.counts == nullptr) {
-    return bad(handle, call, ESP_ERR_ARGUMENT, fmt::format("{} is NULL", blocks.counts_name));
-  }
-  const std::uint64_t most = kBytesMax / call.element_bytes;
-  const auto members = static_cast<std::size_t>(handle.team.size());
-  const auto rank = static_cast<std::size_t>(handle.team.rank);
-  for (std::size_t r = 0; r < members; ++r) {
-    const std::uint64_t count = blocks.counts[r];
-    if (count > most - total) [[unlikely]] {
-      return bad(handle, call, ESP_ERR_ARGUMENT,
-                 fmt::format("{}[{}] is {}, after {} elements (was it negative?)",
-                             blocks.counts_name, r, count, total));
-    }
-    if (blocks.displs != nullptr && count > 0 && blocks.displs[r] > most - count) [[unlikely]] {
-      return bad(
-          handle, call, ESP_ERR_ARGUMENT,
-          fmt::format("{}[{}] is {} (was it negative?)", blocks.displs_name, r, blocks.displs[r]));
-    }
-    if (r == rank) own = blocks.displs != nullptr ? blocks.displs[r] : total;
-    total += count;
-  }
-  return ESP_OK;
-}
-
-esp_status measure_allgatherv(esp_team& handle, Call& call, Extents& extents) {
-  const Blocks blocks = {call.out_counts, call.out_displs, "counts", "displs"};
-  const esp_status status = measure(handle, call, blocks, extents.output, extents.own);
-  if (status != ESP_OK) return status;
-  extents.input = call.out_counts[handle.team.rank];
-  call.count = extents.output;
-  return ESP_OK;
-}
-
-esp_status measure_alltoallv(esp_team& handle, Call& call, Extents& extents) {
-  const Blocks out = {call.out_counts, call.out_displs, "out_counts", "out_displs"};
-  esp_status status = measure(handle, call, out, extents.output, extents.own);
-  if (status != ESP_OK) return status;
-  if (call.in_place) {
-    call.in_counts = call.out_counts;
-    call.in_displs = call.out_displs;
-    extents.input = extents.output;
-    return ESP_OK;
-  }
-  const Blocks in = {call.in_counts, call.in_displs, "in_counts", "in_displs"};
-  std::uint64_t unused = 0;
-  status = measure(handle, call, in, extents.input, unused);
-  if (status != ESP_OK) return status;
-  const int rank = handle.team.rank;
-  if (call.in_counts[rank] == call.out_counts[rank]) return ESP_OK;
-  return bad(handle, call, ESP_ERR_ARGUMENT,
-             fmt::format("in_counts[{0}] is {1} and out_counts[{0}] is {2}, of this rank itself",
-                         rank, call.in_counts[rank], call.out_counts[rank]));
-}
-
-std::uint64_t regular_extent(const Team& team, Extent extent, std::uint64_t count) noexcept {
-  if (extent == Extent::kNone) return 0;
-  return extent == Extent::kPerMember ? count * static_cast<std::uint64_t>(team.size()) : count;
-}
-
-// The buffers' lengths, once they are known to be possible.
-esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
-  if (call.collective == Collective::kAllgatherv) return measure_allgatherv(handle, call, extents);
-  if (call.collective == Collective::kAlltoallv) return measure_alltoallv(handle, call, extents);
-  const CollectiveTraits& traits = traits_of(call.collective);
-  const bool per_member = traits.output == Extent::kPerMember;
-  const auto members = static_cast<std::uint64_t>(handle.team.size());
-  if (call.count > kBytesMax / call.element_bytes / (per_member ? members : 1)) [[unlikely]] {
-    return bad(handle, call, ESP_ERR_ARGUMENT,
-               fmt::format("a count of {} elements{} (was it negative?)", call.count,
-                           per_member ? " for each member" : ""));
-  }
-  extents.input = regular_extent(handle.team, traits.input, call.count);
-  extents.output = regular_extent(handle.team, traits.output, call.count);
-  if (per_member) extents.own = call.count * static_cast<std::uint64_t>(handle.team.rank);
-  return ESP_OK;
-}
-
 // ---- the buffers ----
-
-// Does this rank get anything? Then its buffer may be input and output in one.
-bool gets_output(const Team& team, const Call& call) noexcept {
-  return !traits_of(call.collective).root_gets || team.rank == call.root;
-}
 
 // What stands in the place of the input when the output holds it.
 const void* input_in_place(const Call& call, const Extents& extents) noexcept {
   const CollectiveTraits& traits = traits_of(call.collective);
-  const bool own_block = traits.input == Extent::kOne && traits.output != Extent::kOne;
+  const bool own_block =
+      traits.input == Extent::kOne && traits.output != Extent::kOne && !traits.neighbors;
   if (!own_block || extents.input == 0) return call.output;
-  return static_cast<const std::byte*>(call.output) + extents.own * call.element_bytes;
+  return static_cast<const std::byte*>(call.output) + extents.own_bytes;
+}
+
+// ESP_IN_PLACE, where it may stand. A scatter's is the output.
+esp_status check_in_place(esp_team& handle, Call& call) {
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const bool root_keeps = traits.root_sends && traits.input != Extent::kNone;
+  const bool gets = gets_output(handle.team, call);
+  const auto refuse = [&](const char* why) { return bad(handle, call, ESP_ERR_ARGUMENT, why); };
+  if (root_keeps) {
+    call.in_place = call.output == ESP_IN_PLACE;
+    const bool is_root = handle.team.rank == call.root;
+    if (call.in_place && !is_root) return refuse("ESP_IN_PLACE is for the root only");
+    if (is_root && call.input == ESP_IN_PLACE) {
+      return refuse("ESP_IN_PLACE stands for the root's output, not the input");
+    }
+    return ESP_OK;
+  }
+  call.in_place = traits.input != Extent::kNone && call.input == ESP_IN_PLACE;
+  if (gets && call.output == ESP_IN_PLACE) [[unlikely]] {
+    return refuse("ESP_IN_PLACE stands for an input, not the output");
+  }
+  if (call.in_place && traits.neighbors) return refuse("neighbours exchange nothing in place");
+  if (call.in_place && !gets) return refuse("ESP_IN_PLACE is for the root only");
+  return ESP_OK;
+}
+
+esp_status check_pointers(esp_team& handle, Call& call, const Extents& extents) {
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const bool gets = gets_output(handle.team, call);
+  const bool gives = traits.input != Extent::kNone && gives_input(handle.team, call);
+  const bool root_keeps = call.in_place && traits.root_sends;
+  // At rank 0 of an exscan there is nothing to write.
+  const bool left_alone = call.collective == Collective::kExscan && handle.team.rank == 0;
+  const bool needed = gets && !root_keeps && extents.output > 0 && (!left_alone || call.in_place);
+  if (needed && call.output == nullptr) {
+    return bad(handle, call, ESP_ERR_ARGUMENT,
+               traits.input != Extent::kNone ? "the output is NULL" : "the buffer is NULL");
+  }
+  if (call.in_place && !root_keeps) {
+    call.input = input_in_place(call, extents);
+    // All blocks are read there, though one is written.
+    const bool reads = extents.input > 0 && call.output == nullptr;
+    return reads ? bad(handle, call, ESP_ERR_ARGUMENT, "the output is NULL") : ESP_OK;
+  }
+  if (root_keeps) call.output = nullptr;
+  if (!gives || extents.input == 0) return ESP_OK;
+  if (call.input == nullptr) return bad(handle, call, ESP_ERR_ARGUMENT, "the input is NULL");
+  const void* own = traits.output == Extent::kOne && traits.root_sends
+                        ? static_cast<const std::byte*>(call.input) + extents.own_bytes
+                        : call.input;
+  const bool same = call.input == call.output || own == call.output ||
+                    (traits.input == Extent::kOne && call.input == input_in_place(call, extents));
+  if (same && gets && extents.output > 0) {
+    return bad(handle, call, ESP_ERR_ARGUMENT,
+               traits.neighbors ? "input and output are the same"
+                                : "input and output are the same: use ESP_IN_PLACE");
+  }
+  return ESP_OK;
 }
 
 esp_status check_buffers(esp_team& handle, Call& call) {
-  const CollectiveTraits& traits = traits_of(call.collective);
-  const bool gets = gets_output(handle.team, call);
-  const bool has_input = traits.input != Extent::kNone;
-  call.in_place = has_input && call.input == ESP_IN_PLACE;
-  if (gets && call.output == ESP_IN_PLACE) [[unlikely]] {
-    return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE stands for an input, not the output");
-  }
-  if (call.in_place && !gets) {
-    return bad(handle, call, ESP_ERR_ARGUMENT, "ESP_IN_PLACE is for the root only");
-  }
-  Extents extents;
-  const esp_status status = measure_buffers(handle, call, extents);
+  esp_status status = check_in_place(handle, call);
   if (status != ESP_OK) return status;
-  // At rank 0 of an exscan there is nothing to write.
-  const bool left_alone = call.collective == Collective::kExscan && handle.team.rank == 0;
-  const bool needed = gets && extents.output > 0 && (!left_alone || call.in_place);
-  if (needed && call.output == nullptr) {
-    return bad(handle, call, ESP_ERR_ARGUMENT,
-               has_input ? "the output is NULL" : "the buffer is NULL");
-  }
-  const void* in_place = input_in_place(call, extents);
-  if (call.in_place) {
-    call.input = in_place;
+  Extents extents;
+  status = measure_buffers(handle, call, extents);
+  return status == ESP_OK ? check_pointers(handle, call, extents) : status;
+}
+
+// One that was made: the call is one of the built-in type that it is made of.
+esp_status check_type(esp_team& handle, Call& call) {
+  const std::size_t size = type_size(call.type);
+  if (size == 0) [[unlikely]] {
+    call.pattern = handle.job->types.find(call.type);
+    if (call.pattern == nullptr) {
+      return bad(handle, call, ESP_ERR_TYPE,
+                 fmt::format("there is no type {}", static_cast<int>(call.type)));
+    }
+    call.type = call.pattern->type();
+    call.element_bytes = static_cast<std::uint32_t>(type_size(call.type));
     return ESP_OK;
   }
-  if (extents.input == 0) return ESP_OK;
-  if (call.input == nullptr) return bad(handle, call, ESP_ERR_ARGUMENT, "the input is NULL");
-  const bool same = call.input == call.output || call.input == in_place;
-  if (same && gets && extents.output > 0) {
-    return bad(handle, call, ESP_ERR_ARGUMENT, "input and output are the same: use ESP_IN_PLACE");
-  }
+  call.element_bytes = static_cast<std::uint32_t>(size);
   return ESP_OK;
 }
 
@@ -209,12 +155,8 @@ const char* caller_of(const Call& call) noexcept {
 }
 
 esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* options) {
-  const std::size_t size = type_size(call.type);
-  if (size == 0) [[unlikely]] {
-    return bad(handle, call, ESP_ERR_TYPE,
-               fmt::format("there is no type {}", static_cast<int>(call.type)));
-  }
-  call.element_bytes = static_cast<std::uint32_t>(size);
+  esp_status status = check_type(handle, call);
+  if (status != ESP_OK) return status;
   if (call.root < 0 || call.root >= handle.team.size()) [[unlikely]] {
     return bad(handle, call, ESP_ERR_ARGUMENT,
                fmt::format("root {} in a team of {}", call.root, handle.team.size()));
@@ -235,7 +177,7 @@ esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* opti
   if (!handle.job->plain_config) [[unlikely]]
     apply_defaults(config, call.options);
   call.choice_is_free = plain(call.options) && handle.job->plain_config;
-  const esp_status status = check_buffers(handle, call);
+  status = check_buffers(handle, call);
   const bool reduces = traits_of(call.collective).reduces;
   return status == ESP_OK && reduces ? bind_operator(handle, call) : status;
 }

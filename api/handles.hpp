@@ -120,6 +120,13 @@ struct esp_region {
   std::vector<Member> members;
 };
 
+// Immutable, but that its team may go.
+struct esp_graph {
+  esp_job* job = nullptr;
+  esp_team* team = nullptr;  // nullptr: it has been freed
+  espalier::Neighbors near;
+};
+
 namespace espalier {
 
 // Since there is something to wait for, for the watchdog.
@@ -206,9 +213,12 @@ struct esp_job {
   bool has_open_operations() const noexcept { return requests.in_use() > resting_requests; }
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
+  espalier::TypeTable types;
   std::vector<std::unique_ptr<esp_team>> teams;  // world first; the owner's
   esp_team* world = nullptr;                     // set before there are other threads, for all
   std::vector<std::unique_ptr<esp_region>> regions;
+  std::vector<std::unique_ptr<esp_graph>> graphs;
+  std::uint32_t graph_count = 0;  // ever made
   std::vector<espalier::OldBoard> old_boards;
   espalier::TeamIds team_ids;
   espalier::ErrorTexts errors;

@@ -11,7 +11,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "api/api.hpp"
+#include "api/graph.hpp"
 
 using espalier::Board;
 using espalier::Purpose;
@@ -306,6 +306,7 @@ esp_status esp_team_free(esp_team* team) {
       return;
     }
     api::unbind_all(*team);
+    api::leave_graphs(*team);
     job.watch->remove(team->team);
     job.shm_wire->forget_team(team->team.id);
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);

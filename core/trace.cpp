@@ -8,12 +8,43 @@
 namespace espalier {
 
 const char* trace_kind_name(TraceKind kind) noexcept {
-  static constexpr const char* kNames[] = {
-      "barrier",        "bcast",    "reduce",    "allreduce", "allgather",
-      "allgatherv",     "alltoall", "alltoallv", "scan",      "exscan",
-      "point-to-point", "recv",     "send",      "publish",   "combine",
-      "copy",           "cma",      "grant",     "retry",     "wait",
-      "park",           "wakeup",   "callback",  "timer",     "mark"};
+  static constexpr const char* kNames[] = {"barrier",
+                                           "bcast",
+                                           "reduce",
+                                           "allreduce",
+                                           "allgather",
+                                           "allgatherv",
+                                           "alltoall",
+                                           "alltoallv",
+                                           "scan",
+                                           "exscan",
+                                           "gather",
+                                           "gatherv",
+                                           "scatter",
+                                           "scatterv",
+                                           "reduce_scatter_block",
+                                           "reduce_scatter",
+                                           "alltoallw",
+                                           "neighbor_allgather",
+                                           "neighbor_allgatherv",
+                                           "neighbor_alltoall",
+                                           "neighbor_alltoallv",
+                                           "neighbor_alltoallw",
+                                           "point-to-point",
+                                           "recv",
+                                           "send",
+                                           "publish",
+                                           "combine",
+                                           "copy",
+                                           "cma",
+                                           "grant",
+                                           "retry",
+                                           "wait",
+                                           "park",
+                                           "wakeup",
+                                           "callback",
+                                           "timer",
+                                           "mark"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(TraceKind::kCount));
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : "?";

@@ -27,6 +27,18 @@ enum class TraceKind : std::uint8_t {
   kAlltoallv,
   kScan,
   kExscan,
+  kGather,
+  kGatherv,
+  kScatter,
+  kScatterv,
+  kReduceScatterBlock,
+  kReduceScatter,
+  kAlltoallw,
+  kNeighborAllgather,
+  kNeighborAllgatherv,
+  kNeighborAlltoall,
+  kNeighborAlltoallv,
+  kNeighborAlltoallw,
   kPointToPoint,
   kRecv,     // from post to completion
   kSend,     // from post to completion

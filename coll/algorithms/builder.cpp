@@ -69,12 +69,16 @@ std::string describe_name(const PlanRequest& request) {
                                                   : name;
 }
 
-Layout layout_of(Extent extent, const PlanRequest& request, std::uint32_t blocks) {
-  const auto members = static_cast<std::uint32_t>(request.size);
+// `blocks`: of what is one message. `others`: members, or neighbours on that side. An array of
+// counts that does not matter on this rank is not there.
+Layout layout_of(Extent extent, const PlanRequest& request, std::uint32_t blocks,
+                 std::size_t others, bool matters) {
+  const auto members = static_cast<std::uint32_t>(others);
   switch (extent) {
     case Extent::kPerMember:
       return {.kind = Layout::Kind::kUniform, .blocks = members, .elements = request.elements};
     case Extent::kCounts:
+      if (!matters) return {};
       return {.kind = Layout::Kind::kCounts, .blocks = members};
     default:
       return {.kind = Layout::Kind::kEven, .blocks = blocks, .elements = request.elements};
@@ -91,8 +95,15 @@ Builder::Builder(const PlanRequest& request, std::uint32_t blocks, std::uint32_t
   plan_.size = request.size;
   plan_.element_bytes = request.element_bytes;
   plan_.irregular = is_irregular(request.collective);
-  plan_.layouts = {layout_of(traits.input, request, blocks),
-                   layout_of(traits.output, request, blocks)};
+  plan_.reduces = traits.reduces;
+  const bool is_root = request.rank == request.root;
+  const auto size = static_cast<std::size_t>(request.size);
+  const Neighbors* near = traits.neighbors ? request.neighbors : nullptr;
+  plan_.layouts = {
+      layout_of(traits.input, request, blocks, near != nullptr ? near->destinations.size() : size,
+                is_root || !traits.root_sends),
+      layout_of(traits.output, request, blocks, near != nullptr ? near->sources.size() : size,
+                is_root || !traits.root_gets)};
   const std::uint64_t wanted =
       std::max<std::uint64_t>(request.segment_bytes / request.element_bytes, 1);
   if (plan_.irregular) {
@@ -128,6 +139,13 @@ Place Builder::add_scratch(const Layout& layout) {
   return kPlaces[at];
 }
 
+Steps Builder::table(std::vector<std::int32_t> entries) {
+  const auto count = static_cast<std::int32_t>(entries.size());
+  const auto shared = std::make_shared<const std::vector<std::int32_t>>(std::move(entries));
+  plan_.tables.push_back({shared});
+  return {Steps::Kind::kTable, 0, 1, count, shared->data()};
+}
+
 Place Builder::add_ring(std::uint32_t slots) {
   return add_scratch(
       {.kind = Layout::Kind::kRing, .blocks = slots, .elements = plan_.piece_elements});
@@ -156,6 +174,7 @@ void Builder::need_source(VertexId vertex, VertexId source, std::int32_t steps) 
 
 Result<Plan> Builder::finish() {
   plan_.algorithm = describe_algorithm(request_, plan_, pieces_);
+  if (request_.packs_input || request_.packs_output) add_packing(plan_, request_);
   plan_.finish();
   return std::move(plan_);
 }

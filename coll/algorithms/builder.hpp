@@ -38,6 +38,8 @@ class Builder {
   // A scratch buffer; of a ring: `slots` segments.
   Place add_scratch(const Layout& layout);
   Place add_ring(std::uint32_t slots);
+  // These numbers, step by step.
+  Steps table(std::vector<std::int32_t> entries);
   // Index i of `vertex` needs index i - shift of `other`, the same piece `steps` steps earlier, or
   // all of them.
   void need(VertexId vertex, VertexId other, std::int32_t shift = 0);
@@ -119,11 +121,19 @@ Result<Plan> make_allreduce(const PlanRequest& request);  // and barriers: no el
 Result<Plan> make_allgather(const PlanRequest& request);  // and of irregular blocks
 Result<Plan> make_alltoall(const PlanRequest& request);   // likewise
 Result<Plan> make_scan(const PlanRequest& request);       // and exscan
+Result<Plan> make_gather(const PlanRequest& request);     // likewise
+Result<Plan> make_scatter(const PlanRequest& request);    // likewise
+Result<Plan> make_reduce_scatter(const PlanRequest& request);
+Result<Plan> make_neighbors(const PlanRequest& request);  // also of teams of one
 // Of trees that follow several nodes (allreduce_nodes.cpp).
 Result<Plan> make_exchange_of_heads(const PlanRequest& request);
 Result<Plan> make_spread_over_heads(const PlanRequest& request);
 // size == 1: a copy, or nothing.
 Result<Plan> make_alone(const PlanRequest& request);
+
+// Puts copies between the caller's elements, which lie apart, and kInput and kOutput, before and
+// after all else (packing.cpp).
+void add_packing(Plan& plan, const PlanRequest& request);
 
 // The plan's `algorithm`, for people.
 std::string describe_algorithm(const PlanRequest& request, const Plan& plan, std::uint32_t pieces);

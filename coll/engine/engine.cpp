@@ -51,6 +51,9 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_hea
   base.element_bytes = call.element_bytes;
   base.commutative = call.combiner.commutative();
   base.in_place = key.in_place;
+  base.packs_input = key.packs_input;
+  base.packs_output = key.packs_output;
+  base.neighbors = call.neighbors;
   base.nodes.nodes = team.layout();
   if (among_heads) {
     base.nodes.nodes = team.heads();

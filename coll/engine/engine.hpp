@@ -153,6 +153,8 @@ class Engine final : public Agent {
   Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Store store_of(const Instance& instance, const Vertex& vertex) const noexcept;
   Posted combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  void repack(const Instance& instance, const Vertex& vertex, Indices indices, std::uint32_t index,
+              std::uint64_t bytes) noexcept;
   void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;
   [[gnu::cold]] bool inquires(const Instance& instance) noexcept;

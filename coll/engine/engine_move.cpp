@@ -29,6 +29,10 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
     release_operands(instance, number, index);
     return Posted::kDone;
   }
+  if (vertex.shape >= Place::kUserInput || vertex.dst == Place::kUserOutput) [[unlikely]] {
+    repack(instance, vertex, indices, index, elements * plan.element_bytes);
+    return Posted::kDone;
+  }
   std::size_t k = 0;
   for (const Operand& operand : vertex.operands) {
     if (operand.place == Place::kView) {
@@ -58,6 +62,30 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
   counters_.combine_bytes += bytes * k;
   release_operands(instance, number, index);
   return Posted::kDone;
+}
+
+// Between the caller's elements and the run that they are packed in. Blocks with displacements
+// begin where these say; others follow each other, so that a place in the run is one in memory.
+void Engine::repack(const Instance& instance, const Vertex& vertex, Indices indices,
+                    std::uint32_t index, std::uint64_t bytes) noexcept {
+  const Plan& plan = *instance.plan;
+  const bool packs = vertex.dst != Place::kUserOutput;
+  const Place user = packs ? vertex.operands[0].place : vertex.dst;
+  const Place packed = packs ? vertex.dst : vertex.operands[0].place;
+  std::byte* run = locate(instance, packed, vertex, indices, index, vertex.block);
+  const auto block = static_cast<std::uint32_t>(vertex.block.at(indices.step(index)));
+  const Layout& layout = instance.layouts[buffer_of(packed)];
+  const UserElements elements = instance.user_elements(user, block);
+  const std::uint64_t begin = elements.apart ? layout.begin(block) * plan.element_bytes : 0;
+  const std::uint64_t at =
+      plan.offset_bytes(instance.layouts, vertex, indices, index, packed, vertex.block) - begin;
+  if (packs) {
+    elements.pattern->pack(run, elements.begin, at, bytes);
+  } else {
+    elements.pattern->unpack(elements.begin, run, at, bytes);
+  }
+  ++counters_.combines;
+  counters_.combine_bytes += bytes;
 }
 
 void Engine::release_operands(Instance& instance, std::uint16_t number,
@@ -125,6 +153,7 @@ void Engine::opened(Instance& instance) noexcept {
 void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept {
   VertexState& from = instance.states[view];
   RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
+  if (!slot.busy) return;  // Nothing was to come.
   instance.team->wire_to(peer_of(instance, view, index)).release(slot);
   slot.busy = false;
   queue_vertex(instance, view);

@@ -93,7 +93,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   send.flow_bytes =
       plan.flow_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.synchronous = vertex.synchronous;
-  send.to_view = vertex.src != Place::kOutput;
+  send.to_view = plan.reduces && vertex.src != Place::kOutput;
   send.transfer = vertex.transfer;
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;

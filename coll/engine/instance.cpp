@@ -29,6 +29,11 @@ std::size_t slots(const Vertex& v) {
   return most > 0 ? std::min<std::size_t>(v.window, most) : v.window;
 }
 
+// Is what belongs to the plan's buffers measured by each call, or not to be kept?
+bool has_own_memory(const Plan& plan) {
+  return plan.irregular || plan.packs_input || plan.packs_output;
+}
+
 // Where the parts of an instance's block begin.
 struct BlockLayout {
   std::size_t states, send_slots, recvs, moves, queue, operands, scratch, total;
@@ -48,7 +53,7 @@ struct BlockLayout {
     queue = up(moves + sizeof(MoveSlot) * move_count);
     operands = up(queue + sizeof(std::uint16_t) * plan.vertices.size());
     scratch = up(operands + sizeof(void*) * operand_count);
-    total = scratch + (plan.irregular ? 0 : plan.scratch_bytes(plan.layouts.data()));
+    total = scratch + (has_own_memory(plan) ? 0 : plan.scratch_bytes(plan.layouts.data()));
   }
 };
 
@@ -133,7 +138,7 @@ Instance* PlanEntry::take(bool moves) {
   instance->operands = reinterpret_cast<const void**>(base + layout.operands);
   instance->plan = &plan;
   instance->layouts = plan.layouts.data();
-  if (plan.irregular) {
+  if (has_own_memory(plan)) {
     instance->irregular = std::make_unique<IrregularCall>();
   } else {
     instance->place_scratch(base + layout.scratch);
@@ -145,23 +150,75 @@ Instance* PlanEntry::take(bool moves) {
 }
 
 void Instance::place_scratch(std::byte* at) noexcept {
-  for (std::size_t k = buffer_of(Place::kScratch); k < plan->layouts.size(); ++k) {
+  for (std::size_t k = 0; k < plan->layouts.size(); ++k) {
+    if (!plan->is_own(k)) continue;
     buffers[k] = at;
     at += plan->buffer_bytes(layouts[k]);
   }
 }
 
+namespace {
+
+// The arrays of one side of a call.
+struct Arrays {
+  const std::size_t** counts;
+  const std::size_t** displs;
+  const esp_type** types;
+  std::size_t blocks;
+};
+
+template <typename T>
+void keep(const T*& array, std::size_t count, std::vector<T>& in) {
+  const T* copy = in.data() + in.size();
+  in.insert(in.end(), array, array + count);
+  array = copy;
+}
+
+}  // namespace
+
 void Instance::keep_arrays() {
-  const auto members = static_cast<std::size_t>(plan->size);
+  const auto blocks = [&](Place place) -> std::size_t {
+    const Layout& layout = plan->layout(place);
+    return layout.kind == Layout::Kind::kCounts ? layout.blocks : 0;
+  };
+  const Arrays sides[] = {
+      {&call.in_counts, &call.in_displs, &call.in_types, blocks(Place::kInput)},
+      {&call.out_counts, &call.out_displs, &call.out_types, blocks(Place::kOutput)}};
   irregular->arrays.clear();
-  irregular->arrays.reserve(4 * members);  // so that they stay where they are
-  for (const std::size_t** array :
-       {&call.in_counts, &call.in_displs, &call.out_counts, &call.out_displs}) {
-    if (*array == nullptr) continue;
-    const std::size_t* copy = irregular->arrays.data() + irregular->arrays.size();
-    irregular->arrays.insert(irregular->arrays.end(), *array, *array + members);
-    *array = copy;
+  irregular->types.clear();
+  // So that they stay where they are.
+  irregular->arrays.reserve(2 * (sides[0].blocks + sides[1].blocks));
+  if (persistent) irregular->types.reserve(sides[0].blocks + sides[1].blocks);
+  const bool scales = call.pattern != nullptr || call.types != nullptr;
+  for (const Arrays& side : sides) {
+    if (side.blocks == 0) continue;
+    if (scales || persistent) {
+      const std::size_t begin = irregular->arrays.size();
+      keep(*side.counts, side.blocks, irregular->arrays);
+      for (std::size_t b = 0; scales && b < side.blocks; ++b) {
+        irregular->arrays[begin + b] *= call.pattern != nullptr
+                                            ? call.pattern->elements()
+                                            : call.types->find((*side.types)[b])->packed_bytes();
+      }
+    }
+    if (!persistent) continue;
+    if (*side.displs != nullptr) keep(*side.displs, side.blocks, irregular->arrays);
+    if (*side.types != nullptr) keep(*side.types, side.blocks, irregular->types);
   }
+}
+
+UserElements Instance::user_elements(Place user, std::uint32_t block) const noexcept {
+  const bool in = user == Place::kUserInput;
+  UserElements of;
+  of.begin = static_cast<std::byte*>(in ? const_cast<void*>(call.input) : call.output);
+  of.pattern = call.types != nullptr
+                   ? call.types->find((in ? call.in_types : call.out_types)[block])
+                   : call.pattern;
+  const std::size_t* displs = in ? call.in_displs : call.out_displs;
+  of.apart = displs != nullptr;
+  if (of.apart)
+    of.begin += displs[block] * (call.types != nullptr ? 1 : of.pattern->extent_bytes());
+  return of;
 }
 
 Outcome Instance::bind_buffers() noexcept {
@@ -169,13 +226,16 @@ Outcome Instance::bind_buffers() noexcept {
   buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
   buffers[buffer_of(Place::kOutput)] = static_cast<std::byte*>(call.output);
   if (irregular == nullptr) return Unit{};
-  if (persistent) keep_arrays();
-  const Outcome bound = irregular->binding.bind(*plan, {call.in_counts, call.in_displs},
-                                                {call.out_counts, call.out_displs});
-  if (!bound) return bound.error();
-  layouts = irregular->binding.layouts();
-  for (std::size_t v = 0; v < states.size(); ++v) {
-    states[v].indices = irregular->binding.indices(v);
+  if (plan->irregular) {
+    keep_arrays();
+    const Outcome bound =
+        irregular->binding.bind(*plan, {call.in_counts, call.in_displs, call.own_count},
+                                {call.out_counts, call.out_displs, call.own_count});
+    if (!bound) return bound.error();
+    layouts = irregular->binding.layouts();
+    for (std::size_t v = 0; v < states.size(); ++v) {
+      states[v].indices = irregular->binding.indices(v);
+    }
   }
   const std::uint64_t bytes = plan->scratch_bytes(layouts);
   if (irregular->scratch_bytes < bytes) {
@@ -209,6 +269,11 @@ TeamGroup& PlanEntry::group_of(std::uint16_t vertex, const Instance& instance) {
 void PlanEntry::give_back(Instance* instance) noexcept {
   ESP_ASSERT(in_use > 0);
   --in_use;
+  IrregularCall* own = instance->irregular.get();
+  if (own != nullptr && own->scratch_bytes > IrregularCall::kKeptBytes) {
+    own->scratch.reset();
+    own->scratch_bytes = 0;
+  }
   instance->next = free;
   free = instance;
 }

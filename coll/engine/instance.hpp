@@ -67,13 +67,27 @@ struct Finish {
   void* context = nullptr;
 };
 
-// What a call of an irregular plan has of its own. All grow to the largest call, and are kept.
+// What a call has of its own where its plan is irregular, or packs. All grow to the largest call,
+// and are kept; of scratch memory so much.
 struct IrregularCall {
+  static constexpr std::uint64_t kKeptBytes = std::uint64_t{4} << 20;
+
   Binding binding;
-  std::vector<std::size_t> arrays;  // of a persistent call: the caller has its own back
+  // Counts of what is packed, where that differs; all arrays of a persistent call, because the
+  // caller has its own back.
+  std::vector<std::size_t> arrays;
+  std::vector<esp_type> types;
   std::unique_ptr<std::byte[]> scratch;
   std::uint64_t scratch_bytes = 0;
   const RecvSlot* refused = nullptr;  // the receive that failed first, if one did
+};
+
+// The caller's elements of a block. `apart`: the block has a beginning of its own; else `begin` is
+// that of all blocks.
+struct UserElements {
+  const Pattern* pattern = nullptr;
+  std::byte* begin = nullptr;
+  bool apart = false;
 };
 
 struct Instance {
@@ -110,6 +124,7 @@ struct Instance {
   // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
   Outcome bind_buffers() noexcept;
   void keep_arrays();
+  UserElements user_elements(Place user, std::uint32_t block) const noexcept;
   void place_scratch(std::byte* at) noexcept;
 
   Instance* next = nullptr;  // ready or free list

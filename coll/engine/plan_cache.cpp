@@ -9,7 +9,11 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   PlanKey key;
   key.collective = call.collective;
   key.commutative = ESP_PLANT(14, call.combiner.commutative(), true);
-  key.in_place = call.in_place && replaces_blocks(call.collective);
+  // What is packed is read and written in two places.
+  key.in_place = call.in_place && !call.packs_output && replaces_blocks(call.collective);
+  key.packs_input = call.packs_input;
+  key.packs_output = call.packs_output;
+  if (call.neighbors != nullptr) key.graph = call.neighbors->id;
   key.root = call.root;
   key.count = call.count;
   key.element_bytes = call.element_bytes;
@@ -29,9 +33,11 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   };
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
-       {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads),
-        pair(key.root, key.element_bytes), key.count, pair(key.algorithm, key.shape),
-        pair(key.variant, key.radix), pair(key.window_send, key.window_recv), key.segment_bytes}) {
+       {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
+                                 8 * key.packs_input + 16 * key.packs_output),
+        std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
+        pair(key.algorithm, key.shape), pair(key.variant, key.radix),
+        pair(key.window_send, key.window_recv), key.segment_bytes}) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
     hash ^= hash >> 32;
   }

@@ -25,7 +25,9 @@ struct PlanEntry;
 struct PlanKey {
   Collective collective = Collective::kBarrier;
   bool commutative = true;
-  bool in_place = false;     // where another plan is made for it
+  bool in_place = false;  // where another plan is made for it
+  bool packs_input = false, packs_output = false;
+  std::uint32_t graph = 0;   // of neighbours; 0: none
   bool among_heads = false;  // of the part of a short operation between nodes
   std::int32_t root = 0;
   std::uint64_t count = 0;

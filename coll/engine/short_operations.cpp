@@ -100,6 +100,13 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
   const bool combines = spans_nodes(team) && traits_of(call.collective).reduces;
   ShortOperation::Scratch* scratch = combines ? scratches_.allocate() : nullptr;
   ShortOperation* op = combines && scratch == nullptr ? nullptr : operations_.allocate(team, call);
+  if (op != nullptr && ShortPacking::is_for(call)) [[unlikely]] {
+    op->packing.reset(new (std::nothrow) ShortPacking);
+    if (op->packing == nullptr || !op->packing->begin(team, op->call)) {
+      operations_.release(op);
+      op = nullptr;
+    }
+  }
   if (op == nullptr) {
     if (scratch != nullptr) scratches_.release(scratch);
     return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
@@ -228,6 +235,7 @@ void ShortOperations::complete(ShortOperation& op) noexcept {
   const Finish told = op.finish;
   const Status status = team.fault;
   if (op.scratch != nullptr) scratches_.release(op.scratch);
+  if (op.packing != nullptr && !team.failed()) op.packing->end();
   operations_.release(&op);
   if (told.function != nullptr) told.function(told.context, status);
 }

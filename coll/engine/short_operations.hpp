@@ -26,8 +26,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "coll/engine/short_packing.hpp"
 #include "coll/engine/short_path.hpp"
 #include "core/pool.hpp"
 
@@ -57,6 +59,7 @@ struct ShortOperation {
   int cursor = 0;                          // gather: rows before it have been seen
   int head = 0;                            // row of the head
   Scratch* scratch = nullptr;
+  std::unique_ptr<ShortPacking> packing;  // where elements lie apart
   ShortOperation* next = nullptr;
 };
 

@@ -25,19 +25,29 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
   }
   if (begins_.size() < entries) begins_.resize(entries);
   used_ = 0;
-  for (std::size_t k = 0; k < layouts_.size(); ++k) {
-    BlockArrays arrays = k == buffer_of(Place::kInput) ? input : output;
-    if (k >= buffer_of(Place::kScratch)) arrays.displs = nullptr;
-    bind_layout(layouts_[k], arrays);
+  Layout& in = layouts_[buffer_of(Place::kInput)];
+  Layout& out = layouts_[buffer_of(Place::kOutput)];
+  // What is packed has no gaps.
+  const BlockArrays packed_in = {input.counts, nullptr, input.elements};
+  const BlockArrays packed_out = {output.counts, nullptr, output.elements};
+  bind_layout(in, plan.packs_input ? packed_in : input);
+  bind_layout(out, plan.packs_output ? packed_out : output);
+  if (layouts_.size() > buffer_of(Place::kUserInput)) {
+    bind_layout(layouts_[buffer_of(Place::kUserInput)], input);
+    bind_layout(layouts_[buffer_of(Place::kUserOutput)], output);
   }
-  // An input that is one block has the length of this rank's block in the output.
-  Layout& own = layouts_[buffer_of(Place::kInput)];
-  if (own.kind != Layout::Kind::kCounts) {
-    own.elements = output.counts[static_cast<std::size_t>(plan.rank)];
+  const Layout& blocks = out.kind == Layout::Kind::kCounts ? out : in;
+  const Layout& one = out.kind == Layout::Kind::kCounts ? in : out;
+  for (std::size_t k = buffer_of(Place::kScratch);
+       k < std::min(layouts_.size(), buffer_of(Place::kUserInput)); ++k) {
+    if (layouts_[k].kind == Layout::Kind::kCounts) {
+      bind_layout(layouts_[k], {blocks.counts, nullptr});
+    } else if (layouts_[k].kind == Layout::Kind::kEven) {
+      layouts_[k].elements = one.elements;
+    }
   }
-  Layout& result = layouts_[buffer_of(Place::kOutput)];
   if (std::any_of(plan.vertices.begin(), plan.vertices.end(), walks_blocks)) {
-    count_pieces(plan, result);
+    count_pieces(plan, out);
   }
   indices_.resize(plan.vertices.size());
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
@@ -54,6 +64,7 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
 }
 
 void Binding::bind_layout(Layout& layout, const BlockArrays& arrays) {
+  if (layout.kind == Layout::Kind::kEven) layout.elements = arrays.elements;
   if (layout.kind != Layout::Kind::kCounts) return;
   layout.counts = arrays.counts;
   std::size_t* begins = begins_.data() + used_;

@@ -2,8 +2,9 @@
 //
 // The plan says which buffers have blocks of different lengths; the call brings the lengths and the
 // displacements of the user's buffers. Scratch buffers of such blocks hold them in one run, by the
-// lengths of the output. Memory is kept for the next call: bind() allocates only where a team or a
-// plan is larger than all before. Arrays are borrowed until the next bind().
+// lengths of the blocks of the output, or else the input. Memory is kept for the next call: bind()
+// allocates only where a team or a plan is larger than all before. Arrays are borrowed until the
+// next bind().
 //
 // Threads: owner. path: data, O(team) as the arrays are
 #pragma once
@@ -20,6 +21,7 @@ namespace espalier {
 struct BlockArrays {
   const std::size_t* counts = nullptr;
   const std::size_t* displs = nullptr;  // nullptr: one block after the other
+  std::uint64_t elements = 0;           // of a buffer that is one block: no counts
 };
 
 class Binding {

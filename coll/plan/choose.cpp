@@ -21,12 +21,18 @@ std::uint64_t message_bytes(const PlanRequest& request) {
 
 bool exists(esp_algorithm algorithm, const PlanRequest& request) {
   if (!has_algorithm(request.collective, algorithm)) return false;
-  if (algorithm == ESP_ALGORITHM_SPREAD) return request.commutative;
+  const bool any_order = request.collective != Collective::kAllreduce;
+  if (algorithm == ESP_ALGORITHM_SPREAD) return request.commutative || any_order;
   return fits_team(request.collective, algorithm, request.size);
 }
 
 bool crosses_network(const PlanRequest& request) {
   return request.nodes.nodes != nullptr && request.nodes.nodes->count() > 1;
+}
+
+// Between a root and all others.
+bool moves_blocks(const PlanRequest& request) {
+  return request.collective == Collective::kGather || request.collective == Collective::kScatter;
 }
 
 esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning) {
@@ -55,7 +61,20 @@ esp_algorithm choose_exchange_algorithm(const PlanRequest& request, const Tuning
                  ? ESP_ALGORITHM_BRUCK
                  : ESP_ALGORITHM_ONE_FACTOR;
     case Collective::kAlltoallv:
+    case Collective::kAlltoallw:
       return ESP_ALGORITHM_ONE_FACTOR;
+    case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
+      return ESP_ALGORITHM_SPREAD;
+    case Collective::kNeighborAllgather:
+    case Collective::kNeighborAllgatherv:
+      return ESP_ALGORITHM_PUBLISH;
+    case Collective::kGatherv:
+    case Collective::kScatterv:
+    case Collective::kNeighborAlltoall:
+    case Collective::kNeighborAlltoallv:
+    case Collective::kNeighborAlltoallw:
+      return ESP_ALGORITHM_LINEAR;
     default:
       return message_bytes(request) <= tuning.scan_rounds_bytes ? ESP_ALGORITHM_DOUBLING
                                                                 : ESP_ALGORITHM_RING;
@@ -71,6 +90,11 @@ esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanReques
   if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
   if (!has_algorithm(request.collective, ESP_ALGORITHM_TREE)) {
     return choose_exchange_algorithm(request, tuning);
+  }
+  if (moves_blocks(request)) {
+    return request.size > tuning.linear_ranks && message_bytes(request) <= tuning.rooted_tree_bytes
+               ? ESP_ALGORITHM_TREE
+               : ESP_ALGORITHM_LINEAR;
   }
   if (request.nodes.nodes != nullptr) return choose_over_nodes(request, tuning);
   switch (request.collective) {
@@ -102,7 +126,8 @@ std::uint64_t choose_segment_bytes(const PlanRequest& request, const Tuning& tun
     return crosses_network(request) ? tuning.network_bytes_max : tuning.segment_bytes_max;
   }
   std::uint64_t bytes = message_bytes(request);
-  if (request.algorithm == ESP_ALGORITHM_SPREAD) {  // segments of a block
+  if (request.algorithm == ESP_ALGORITHM_SPREAD && request.collective == Collective::kAllreduce) {
+    // segments of a block
     bytes /= static_cast<std::uint64_t>(request.size);
   }
   const bool network = crosses_network(request);
@@ -201,7 +226,8 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   }
   const std::uint64_t bytes = message_bytes(request);
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
-  const bool all = up && request.collective != Collective::kReduce;
+  const bool all =
+      request.collective == Collective::kAllreduce || request.collective == Collective::kBarrier;
   const bool given = options.shape != ESP_SHAPE_AUTO;
   if (all && !given && options.variant == ESP_VARIANT_EVENT) {
     choose_exchange(tuning, request);
@@ -209,8 +235,9 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   }
   if (given) return;
   const std::uint64_t segments = bytes / request.segment_bytes;
-  request.shape =
-      segments >= tuning.chain_segments_per_node * nodes ? ESP_SHAPE_CHAIN : ESP_SHAPE_BINOMIAL;
+  request.shape = !moves_blocks(request) && segments >= tuning.chain_segments_per_node * nodes
+                      ? ESP_SHAPE_CHAIN
+                      : ESP_SHAPE_BINOMIAL;
   if (wished.nodes.shape == ESP_SHAPE_AUTO) return;
   request.shape = wished.nodes.shape;
   request.radix = wished.nodes.radix;

@@ -61,7 +61,7 @@ struct Tuning {
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.
   std::uint64_t past_cache_bytes = 8 << 20;
-  // The next five are from models and papers: not measured here yet.
+  // The next seven are from models and papers: not measured here yet.
   // Allgather on one node: up to so many ranks each block is published, one copy for all readers.
   std::int32_t gather_publish_ranks = 64;
   // Else up to so much in all it is latency: log2(ranks) rounds, then a ring.
@@ -70,6 +70,10 @@ struct Tuning {
   // table 7.3).
   std::int32_t bruck_ranks = 64;
   std::uint64_t bruck_bytes = 256;
+  // Gather and scatter: from so many ranks on, of blocks up to so many bytes, the root's messages
+  // are what takes time, and a tree has fewer. Longer blocks would be copied at each level.
+  std::int32_t linear_ranks = 8;
+  std::uint64_t rooted_tree_bytes = 2048;
   // Scans up to here are latency: log2(ranks) rounds; longer ones a pipeline from rank to rank.
   std::uint64_t scan_rounds_bytes = 16384;
   // Between nodes. An allreduce of little data is an exchange between all heads: in steps whose

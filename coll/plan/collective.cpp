@@ -13,6 +13,7 @@ constexpr std::uint32_t kSpread = 1U << ESP_ALGORITHM_SPREAD;
 constexpr std::uint32_t kRing = 1U << ESP_ALGORITHM_RING;
 constexpr std::uint32_t kBruck = 1U << ESP_ALGORITHM_BRUCK;
 constexpr std::uint32_t kDoubling = 1U << ESP_ALGORITHM_DOUBLING;
+constexpr std::uint32_t kLinear = 1U << ESP_ALGORITHM_LINEAR;
 constexpr std::uint32_t kPairs = 1U << ESP_ALGORITHM_ONE_FACTOR | 1U << ESP_ALGORITHM_XOR;
 
 // A row: name, input, output, algorithms, and the flags that hold.
@@ -35,6 +36,18 @@ constexpr CollectiveTraits kTraits[] = {
     ESP_ROW(alltoallv, kCounts, kCounts, kRing | kPairs),
     ESP_ROW(scan, kOne, kOne, kRing | kDoubling, .reduces = true),
     ESP_ROW(exscan, kOne, kOne, kRing | kDoubling, .reduces = true),
+    ESP_ROW(gather, kOne, kPerMember, kTree | kLinear, .rooted = true, .root_gets = true),
+    ESP_ROW(gatherv, kOne, kCounts, kLinear, .rooted = true, .root_gets = true),
+    ESP_ROW(scatter, kPerMember, kOne, kTree | kLinear, .rooted = true, .root_sends = true),
+    ESP_ROW(scatterv, kCounts, kOne, kLinear, .rooted = true, .root_sends = true),
+    ESP_ROW(reduce_scatter_block, kPerMember, kOne, kSpread, .reduces = true),
+    ESP_ROW(reduce_scatter, kCounts, kOne, kSpread, .reduces = true),
+    ESP_ROW(alltoallw, kCounts, kCounts, kRing | kPairs, .types = true),
+    ESP_ROW(neighbor_allgather, kOne, kPerMember, kPublish | kLinear, .neighbors = true),
+    ESP_ROW(neighbor_allgatherv, kOne, kCounts, kPublish | kLinear, .neighbors = true),
+    ESP_ROW(neighbor_alltoall, kPerMember, kPerMember, kLinear, .neighbors = true),
+    ESP_ROW(neighbor_alltoallv, kCounts, kCounts, kLinear, .neighbors = true),
+    ESP_ROW(neighbor_alltoallw, kCounts, kCounts, kLinear, .neighbors = true, .types = true),
     {.name = "point-to-point",
      .function = "esp_send",
      .start_function = "esp_send_start",
@@ -55,8 +68,8 @@ const CollectiveTraits& traits_of(Collective collective) noexcept {
 }
 
 const char* algorithm_name(esp_algorithm algorithm) noexcept {
-  constexpr const char* kNames[] = {"auto", "short", "tree",     "publish",    "spread",
-                                    "ring", "Bruck", "doubling", "one-factor", "XOR"};
+  constexpr const char* kNames[] = {"auto",  "short",    "tree",       "publish", "spread", "ring",
+                                    "Bruck", "doubling", "one-factor", "XOR",     "linear"};
   static_assert(sizeof kNames / sizeof kNames[0] == ESP_ALGORITHM_COUNT);
   return algorithm < ESP_ALGORITHM_COUNT ? kNames[algorithm] : "unknown";
 }

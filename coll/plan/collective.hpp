@@ -23,6 +23,18 @@ enum class Collective : std::uint8_t {
   kAlltoallv,
   kScan,
   kExscan,
+  kGather,
+  kGatherv,
+  kScatter,
+  kScatterv,
+  kReduceScatterBlock,
+  kReduceScatter,
+  kAlltoallw,
+  kNeighborAllgather,
+  kNeighborAllgatherv,
+  kNeighborAlltoall,
+  kNeighborAlltoallv,
+  kNeighborAlltoallw,
   kPointToPoint,  // no collective: a message between two members
 };
 inline constexpr std::size_t kCollectives = static_cast<std::size_t>(Collective::kPointToPoint);
@@ -31,8 +43,8 @@ inline constexpr std::size_t kCollectives = static_cast<std::size_t>(Collective:
 enum class Extent : std::uint8_t {
   kNone,
   kOne,        // the count
-  kPerMember,  // so much for each member
-  kCounts,     // a count of its own for each member
+  kPerMember,  // so much for each member, or neighbour
+  kCounts,     // a count of its own for each member, or neighbour
 };
 
 struct CollectiveTraits {
@@ -44,16 +56,20 @@ struct CollectiveTraits {
   std::uint32_t algorithms = 0;  // bit: esp_algorithm
   bool rooted = false;           // the call names a root
   bool reduces = false;          // the call names an operator
-  bool root_sends = false;       // only the root's input matters (and it stands in the output)
+  bool root_sends = false;       // only the root's input matters; if there is none, its output
   bool root_gets = false;        // only the root's output matters
+  bool neighbors = false;        // blocks are those of neighbours (plan/neighbors.hpp)
+  bool types = false;            // each block has a type of its own: elements are bytes
 };
 const CollectiveTraits& traits_of(Collective collective) noexcept;
 
 // Do blocks differ in length? Then the layouts of its buffers come with each call.
 inline bool is_irregular(Collective collective) noexcept {
-  return traits_of(collective).output == Extent::kCounts;
+  const CollectiveTraits& traits = traits_of(collective);
+  return traits.output == Extent::kCounts || traits.input == Extent::kCounts;
 }
-// Are blocks of the output read as input where the call is in place?
+// Is the plan another one where the call is in place: blocks of the output are read as input, or
+// the root's stays in the input?
 inline bool replaces_blocks(Collective collective) noexcept {
   const Extent input = traits_of(collective).input;
   return input == Extent::kPerMember || input == Extent::kCounts;

@@ -22,6 +22,12 @@ bool uses_tree(const PlanRequest& request) {
   return request.algorithm == ESP_ALGORITHM_TREE;
 }
 
+bool is_per_member(const PlanRequest& request) {
+  const CollectiveTraits& traits = traits_of(request.collective);
+  if (traits.neighbors) return false;
+  return traits.input == Extent::kPerMember || traits.output == Extent::kPerMember;
+}
+
 Outcome check_numbers(const PlanRequest& r) {
   if (r.size < 1)
     return refuse(ESP_ERR_ARGUMENT, fmt::format("team size {} is not positive", r.size));
@@ -36,8 +42,7 @@ Outcome check_numbers(const PlanRequest& r) {
   if (r.variant >= ESP_VARIANT_COUNT) {
     return refuse(ESP_ERR_ARGUMENT, fmt::format("unknown variant {}", static_cast<int>(r.variant)));
   }
-  const bool per_member = traits_of(r.collective).output == Extent::kPerMember;
-  const auto blocks = static_cast<std::uint64_t>(per_member ? r.size : 1);
+  const auto blocks = static_cast<std::uint64_t>(is_per_member(r) ? r.size : 1);
   if (std::numeric_limits<std::uint64_t>::max() / 2 / r.element_bytes / blocks < r.elements) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("{} elements of {} bytes do not fit an address space", r.elements,
@@ -104,6 +109,15 @@ Outcome check_combination(const PlanRequest& r) {
                   fmt::format("{} has no {} algorithm", collective_name(r.collective),
                               algorithm_name(r.algorithm)));
   }
+  const bool moves_blocks = is_per_member(r) && uses_tree(r);
+  if (moves_blocks && r.shape == ESP_SHAPE_TWO_TREE) {
+    return refuse(ESP_ERR_UNSUPPORTED, fmt::format("{} has no two-tree: each block goes one way",
+                                                   collective_name(r.collective)));
+  }
+  if (moves_blocks && r.variant != ESP_VARIANT_EVENT) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} has the event variant alone", collective_name(r.collective)));
+  }
   if (uses_tree(r)) return check_shape(r);
   if (r.variant != ESP_VARIANT_EVENT) {
     return refuse(ESP_ERR_UNSUPPORTED, "the waitall and blocking variants exist for trees only");
@@ -115,8 +129,8 @@ Outcome check_combination(const PlanRequest& r) {
 // tree.
 Outcome check_extent(const PlanRequest& r) {
   if (is_irregular(r.collective)) return Unit{};  // Each call's counts are checked (Binding::bind).
-  const bool per_member = traits_of(r.collective).output == Extent::kPerMember;
-  const bool cut = r.algorithm == ESP_ALGORITHM_SPREAD;
+  const bool per_member = is_per_member(r);
+  const bool cut = r.algorithm == ESP_ALGORITHM_SPREAD && !per_member;
   const std::int64_t blocks = cut || per_member ? r.size : 1;
   const std::uint64_t block_elements =
       cut ? r.elements / static_cast<std::uint64_t>(blocks) + 1 : r.elements;
@@ -166,6 +180,7 @@ Outcome check(const PlanRequest& request) {
 }
 
 Result<Plan> make(const PlanRequest& request) {
+  if (traits_of(request.collective).neighbors) return make_neighbors(request);
   if (request.size == 1) return make_alone(request);
   switch (request.collective) {
     case Collective::kBcast:
@@ -177,7 +192,17 @@ Result<Plan> make(const PlanRequest& request) {
       return make_allgather(request);
     case Collective::kAlltoall:
     case Collective::kAlltoallv:
+    case Collective::kAlltoallw:
       return make_alltoall(request);
+    case Collective::kGather:
+    case Collective::kGatherv:
+      return make_gather(request);
+    case Collective::kScatter:
+    case Collective::kScatterv:
+      return make_scatter(request);
+    case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
+      return make_reduce_scatter(request);
     case Collective::kScan:
     case Collective::kExscan:
       return make_scan(request);

@@ -27,7 +27,7 @@ bool follows(const Vertex& vertex, VertexId other, std::int64_t least, std::int6
   });
 }
 
-void assert_places(const Vertex& v) {
+void assert_places(const Plan& plan, const Vertex& v) {
   switch (v.action) {
     case Action::kRecv:
       ESP_ASSERT(v.src == Place::kNone && is_buffer(v.dst));
@@ -46,7 +46,8 @@ void assert_places(const Vertex& v) {
       ESP_ASSERT(is_buffer(v.src) && v.dst == Place::kNone);
       break;
     case Action::kCombine:
-      ESP_ASSERT(is_buffer(v.dst) && v.dst != Place::kInput);
+      ESP_ASSERT(is_buffer(v.dst) && v.dst != Place::kUserInput);
+      ESP_ASSERT(v.dst != Place::kInput || plan.packs_input);
       ESP_ASSERT(v.src == Place::kNone && !v.operands.empty());
       break;
   }
@@ -184,8 +185,8 @@ std::uint64_t Plan::flow_elements(const Layout* bound, const Vertex& v, Indices 
 
 std::uint64_t Plan::scratch_bytes(const Layout* bound) const noexcept {
   std::uint64_t bytes = 0;
-  for (std::size_t k = buffer_of(Place::kScratch); k < layouts.size(); ++k) {
-    bytes += buffer_bytes(bound[k]);
+  for (std::size_t k = 0; k < layouts.size(); ++k) {
+    if (is_own(k)) bytes += buffer_bytes(bound[k]);
   }
   return bytes;
 }
@@ -205,7 +206,7 @@ void Plan::finish() {
   for (std::size_t at = 0; at < vertices.size(); ++at) {
     const Vertex& v = vertices[at];
     const auto id = static_cast<VertexId>(at);
-    assert_places(v);
+    assert_places(*this, v);
     assert_peers(*this, v);
     assert_edges(*this, id);
     if (!irregular) assert_views(*this, id);

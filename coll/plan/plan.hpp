@@ -45,11 +45,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "coll/plan/collective.hpp"
 #include "coll/plan/layout.hpp"
+#include "coll/plan/neighbors.hpp"
 #include "coll/plan/steps.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/status.hpp"
@@ -86,8 +88,12 @@ enum class Place : std::uint8_t {
   kView,
   kScratch2,
   kScratch3,
+  // The caller's own, where its elements lie apart: kInput and kOutput are packed then, and belong
+  // to the instance (algorithms/packing.cpp).
+  kUserInput,
+  kUserOutput,
 };
-inline constexpr std::size_t kMaxBuffers = 5;
+inline constexpr std::size_t kMaxBuffers = 7;
 inline constexpr std::int32_t kMaxWindow = 64;  // completions beyond the prefix fit one word
 inline constexpr std::uint32_t kMaxIndices = 0x7fffffff;  // of a vertex: shifts reach all
 // Position in Plan::layouts.
@@ -156,6 +162,12 @@ struct Vertex {
   friend bool operator==(const Vertex&, const Vertex&) = default;
 };
 
+// A table that steps refer to, shared by copies of a plan.
+struct Table {
+  std::shared_ptr<const std::vector<std::int32_t>> entries;
+  friend bool operator==(const Table& a, const Table& b) { return *a.entries == *b.entries; }
+};
+
 // A segment's number among those of its flow, and how many these are.
 struct FlowPosition {
   std::uint32_t ordinal = 0;
@@ -170,8 +182,11 @@ struct Plan {
   std::uint32_t element_bytes = 1;
   std::uint64_t piece_elements = 1;
   bool irregular = false;  // layouts of kind kCounts are bound by each call (plan/binding.hpp)
+  bool reduces = false;
+  bool packs_input = false, packs_output = false;  // kInput, kOutput are packed forms of the user's
   std::vector<Layout> layouts = std::vector<Layout>(2);  // by buffer_of()
   std::vector<Vertex> vertices;                          // at most 65535
+  std::vector<Table> tables;
 
   // Fills `feeds` and `indices` and asserts the structural rules; every maker ends with it.
   //  - 1 <= window <= 64; at least one step; peers inside the team; oneself only where skipped
@@ -220,7 +235,8 @@ struct Plan {
     }
     if (!irregular) return {n.piece(i), n.inner};
     const Layout& of = bound[buffer_of(v.shape)];
-    return {n.piece(i), pieces_of(of.length(static_cast<std::uint64_t>(v.block.at(n.step(i)))))};
+    const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
+    return {n.piece(i), std::max(1U, pieces_of(of.length(block)))};
   }
   // Does the flow of index i go on after indices that are skipped? Then, with a window full of
   // those, nothing else of it is posted until this one is complete.
@@ -239,7 +255,13 @@ struct Plan {
   std::uint32_t pieces_of(std::uint64_t elements) const noexcept {
     return static_cast<std::uint32_t>((elements + piece_elements - 1) / piece_elements);
   }
-  // Of all scratch buffers; each begins at a multiple of 64.
+  // Does the buffer belong to the instance? Each begins at a multiple of 64.
+  bool is_own(std::size_t buffer) const noexcept {
+    if (buffer == buffer_of(Place::kInput)) return packs_input;
+    if (buffer == buffer_of(Place::kOutput)) return packs_output;
+    return buffer < buffer_of(Place::kUserInput);
+  }
+  // Of all that belong to it.
   std::uint64_t scratch_bytes(const Layout* bound) const noexcept;
   std::uint64_t buffer_bytes(const Layout& layout) const noexcept {
     if (layout.kind == Layout::Kind::kRing) return layout.blocks * ring_slot_bytes(layout);
@@ -294,8 +316,10 @@ struct PlanRequest {
   std::int32_t root = 0;
   std::uint64_t elements = 0;  // as Call::count
   std::uint32_t element_bytes = 1;
-  bool commutative = true;  // false: combine in rank order
-  bool in_place = false;    // input and output are the same
+  bool commutative = true;                         // false: combine in rank order
+  bool in_place = false;                           // input and output are the same
+  bool packs_input = false, packs_output = false;  // this rank's elements lie apart
+  const Neighbors* neighbors = nullptr;            // of this rank, for those that have some
   esp_algorithm algorithm = ESP_ALGORITHM_TREE;
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;

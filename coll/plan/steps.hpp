@@ -1,11 +1,13 @@
 // Steps: a function of the step of a vertex: whom it talks to, or which block it is about.
 //
-// Sender and receiver compute it alike, each from its own parameters, so that a plan holds no list.
+// Sender and receiver compute it alike, each from its own parameters, so that a plan holds no list
+// but where an order of ranks is nobody's function: tables belong to the plan (Plan::tables).
 // Ring, hypercube and one-factor are Kowalewski's peer functions of direct exchanges (section 4.4);
 // the one-factor printed there is no involution, this one is.
 // Values only. path: data
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace espalier {
@@ -16,12 +18,14 @@ struct Steps {
     kXor,        // first ^ (k + 1)
     kOneFactor,  // partner of `first` in round k of a schedule of `modulus` members; itself: idle
     kDigit,      // the k-th number whose digit of weight `stride` to the base `modulus` is `first`
+    kTable,      // entry (first + stride * k) mod modulus of `table`, which has `modulus` entries
   };
 
   Kind kind = Kind::kAffine;
   std::int32_t first = 0;
   std::int32_t stride = 0;
   std::int32_t modulus = 0;
+  const std::int32_t* table = nullptr;
 
   static constexpr Steps constant(std::int32_t value) noexcept {
     return {Kind::kAffine, value, 0, 0};
@@ -40,6 +44,8 @@ struct Steps {
         return first ^ static_cast<std::int32_t>(k + 1);
       case Kind::kOneFactor:
         return partner(step);
+      case Kind::kTable:
+        return table[wrap(first + stride * step, modulus)];
       case Kind::kDigit:
         return static_cast<std::int32_t>(step / stride * stride * modulus +
                                          std::int64_t{first} * stride + step % stride);
@@ -51,7 +57,13 @@ struct Steps {
   static constexpr std::uint32_t one_factor_rounds(std::int32_t members) noexcept {
     return static_cast<std::uint32_t>(members % 2 == 0 ? members - 1 : members);
   }
-  friend bool operator==(const Steps&, const Steps&) = default;
+  // Tables are equal when their entries are.
+  friend bool operator==(const Steps& a, const Steps& b) noexcept {
+    const bool same =
+        a.kind == b.kind && a.first == b.first && a.stride == b.stride && a.modulus == b.modulus;
+    if (!same || a.kind != Kind::kTable) return same;
+    return std::equal(a.table, a.table + a.modulus, b.table);
+  }
 
  private:
   static constexpr std::int32_t wrap(std::int64_t value, std::int64_t modulus) noexcept {

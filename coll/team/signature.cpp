@@ -18,6 +18,8 @@ const char* purpose_name(Purpose purpose) noexcept {
       return "esp_region_create";
     case Purpose::kRegionEnd:
       return "esp_region_free";
+    case Purpose::kGraph:
+      return "esp_graph_create";
     case Purpose::kPersistent:
     case Purpose::kUser:
       break;
@@ -45,10 +47,15 @@ std::string CallSignature::to_text() const {
   std::string text = traits.name;
   if (traits.reduces) text += fmt::format(" ({})", operator_text(op));
   const char* type_text = type_name(static_cast<esp_type>(type));
-  // What members of an alltoallv send differs.
-  if (which == Collective::kAlltoallv) return text + fmt::format(" of {}", type_text);
-  if (traits.output != Extent::kNone) text += fmt::format(" of {} {}", count, type_text);
-  if (traits.output == Extent::kCounts) text += " in all";
+  // What members send may differ.
+  const bool all_know = which == Collective::kAllgatherv || which == Collective::kReduceScatter;
+  if (traits.types) return text;
+  if (is_irregular(which) && !all_know) {
+    text += fmt::format(" of {}", type_text);
+  } else if (traits.output != Extent::kNone) {
+    text += fmt::format(" of {} {}", count, type_text);
+  }
+  if (all_know) text += " in all";
   if (traits.rooted) text += fmt::format(" {} root {}", traits.root_gets ? "to" : "from", root);
   return text;
 }

@@ -26,6 +26,7 @@ enum class Purpose : std::uint8_t {
   kTeamInclude,
   kRegion,
   kRegionEnd,
+  kGraph,
   kPersistent,  // Not blocking, and the user's: bound once, started again and again.
 };
 static_assert(static_cast<std::uint8_t>(Purpose::kPersistent) < kHashBit);

@@ -23,6 +23,7 @@
 #include "coll/team/team_nodes.hpp"
 #include "core/doorbell.hpp"
 #include "core/intrusive_list.hpp"
+#include "core/pattern.hpp"
 #include "core/wire.hpp"
 
 namespace espalier {
@@ -39,9 +40,18 @@ struct Call {
   // Irregular: lengths and displacements of blocks, in elements; displacements may be nullptr.
   const std::size_t *in_counts = nullptr, *in_displs = nullptr;
   const std::size_t *out_counts = nullptr, *out_displs = nullptr;
-  bool in_place = false;       // the input stands in the output
-  const Gate* gate = nullptr;  // of plans with a kAwait vertex
-  Consumer consumer;           // of plans with a kDeliver vertex
+  // Of the one block of a buffer that has no others, where these differ in length.
+  std::uint64_t own_count = 0;
+  // Whose elements lie apart: `type`, the counts and element_bytes are those of what is packed.
+  const Pattern* pattern = nullptr;
+  // Each block has a type of its own: elements are bytes, counts and displacements the caller's.
+  const TypeTable* types = nullptr;
+  const esp_type *in_types = nullptr, *out_types = nullptr;
+  bool packs_input = false, packs_output = false;  // on this rank
+  const Neighbors* neighbors = nullptr;            // of this rank
+  bool in_place = false;                           // the input stands in the output
+  const Gate* gate = nullptr;                      // of plans with a kAwait vertex
+  Consumer consumer;                               // of plans with a kDeliver vertex
   esp_type type = ESP_BYTE;
   std::uint32_t element_bytes = 1;
   esp_op op = ESP_SUM;

@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* Who receives from whom among the members of a team; freed by esp_graph_free, or else with its
- * team, after which the handle may be freed alone. */
+/* Who receives from whom among the members of a team. What is not freed goes with the job; when its
+ * team has been freed a graph can only be freed. */
 typedef struct esp_graph esp_graph;
 /* Stands for a neighbour that is not there: what is sent to it goes nowhere, and of what would
  * come from it the block is left alone. */

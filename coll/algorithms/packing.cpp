@@ -1,0 +1,79 @@
+// Packing: elements of the caller's that lie apart are copied into one run before anything else
+// reads them, and out of one at the end. All between is the plan of elements without gaps.
+//
+//   kUserInput --> kInput --> (the plan) --> kOutput --> kUserOutput
+//
+// Who reads kInput waits for all of it, and the last copy for all who write kOutput. A broadcast's
+// root has its input in kUserOutput.
+#include <algorithm>
+#include <utility>
+
+#include "coll/algorithms/builder.hpp"
+
+namespace espalier {
+namespace {
+
+bool reads(const Vertex& v, Place place) {
+  const bool operand = std::any_of(v.operands.begin(), v.operands.end(), [&](const Operand& o) {
+    return o.place == place || (place == Place::kInput && o.place == Place::kAccumulator);
+  });
+  return operand || v.src == place;
+}
+
+// Of all blocks of the buffer.
+Vertex copy_all(const Plan& plan, Place from, Place to) {
+  Vertex copy;
+  copy.action = Action::kCombine;
+  copy.window = kMaxWindow;
+  copy.dst = to;
+  copy.shape = from;
+  copy.operands = {{.place = from}};
+  copy.skips_empty = true;
+  copy.steps = plan.layout(from).blocks;
+  if (copy.steps > 1) {
+    copy.block = Steps::affine(0, 1, static_cast<std::int32_t>(copy.steps));
+  }
+  return copy;
+}
+
+void insert_first(Plan& plan, Vertex vertex, Place read) {
+  for (Vertex& v : plan.vertices) {
+    for (Dependency& need : v.needs) ++need.vertex;
+    for (Operand& operand : v.operands) {
+      if (operand.place == Place::kView) ++operand.vertex;
+    }
+    if (reads(v, read)) v.needs.push_back({.vertex = 0, .whole = true});
+  }
+  plan.vertices.insert(plan.vertices.begin(), std::move(vertex));
+}
+
+void append(Plan& plan, Vertex vertex) {
+  for (std::size_t at = 0; at < plan.vertices.size(); ++at) {
+    if (plan.vertices[at].dst != Place::kOutput) continue;
+    vertex.needs.push_back({.vertex = static_cast<VertexId>(at), .whole = true});
+  }
+  if (!vertex.needs.empty()) plan.vertices.push_back(std::move(vertex));
+}
+
+}  // namespace
+
+void add_packing(Plan& plan, const PlanRequest& request) {
+  plan.packs_input = request.packs_input;
+  plan.packs_output = request.packs_output;
+  plan.layouts.resize(kMaxBuffers, Layout{});
+  plan.layouts[buffer_of(Place::kUserInput)] = plan.layout(Place::kInput);
+  plan.layouts[buffer_of(Place::kUserOutput)] = plan.layout(Place::kOutput);
+  const CollectiveTraits& traits = traits_of(request.collective);
+  const bool has_data = plan.layout(Place::kUserOutput).blocks > 0;
+  const bool sends_output = traits.input == Extent::kNone && request.rank == request.root;
+  if (plan.packs_output && sends_output) {
+    insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput);
+  } else if (plan.packs_output && has_data) {
+    append(plan, copy_all(plan, Place::kOutput, Place::kUserOutput));
+  }
+  if (plan.packs_input && plan.layout(Place::kUserInput).blocks > 0) {
+    insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput);
+  }
+}
+
+}  // namespace espalier
