@@ -110,6 +110,8 @@ esp_status measure_regular(esp_team& handle, const Call& call, Side& side) {
                            : traits.neighbors ? " for each neighbour"
                                               : " for each member"));
   }
+  // What goes to nobody need not be there.
+  if (call.neighbors != nullptr && side.blocks == 0) return ESP_OK;
   side.total = many ? count * side.blocks : count;
   if (many) side.own_bytes = count * unit.step * static_cast<std::uint64_t>(handle.team.rank);
   return ESP_OK;

@@ -5,7 +5,9 @@ namespace espalier {
 
 Result<Plan> make_alone(const PlanRequest& request) {
   Builder builder(request);
-  const bool copies = traits_of(request.collective).input != Extent::kNone;
+  const CollectiveTraits& traits = traits_of(request.collective);
+  const bool stays = request.in_place && traits.root_sends;  // a scatter's, in its input
+  const bool copies = traits.input != Extent::kNone && !stays;
   if (copies && request.collective != Collective::kExscan) {
     Vertex copy;
     copy.action = Action::kCombine;

@@ -35,10 +35,14 @@ class ReduceScatter {
     } else {
       combine_in_rank_order();
     }
-    const VertexId sent = add_sends();
+    if (size_ <= kOnePass) {
+      // An owner needs a piece of everybody before it takes the next: no send waits for another.
+      for (std::int32_t k = 1; k < size_; ++k) add_send(size_ - k, 1);
+    } else {
+      add_send(size_ - 1, size_ - 1);
+    }
     if (result_ != Place::kOutput) {
       const VertexId copy = add_combine(Place::kOutput, {{.place = result_}}, false);
-      builder_.need_all(copy, sent);
       builder_.need_all(copy, sum_);
       for (const VertexId other : readers_) builder_.need_all(copy, other);
     }
@@ -131,12 +135,13 @@ class ReduceScatter {
     add_rest(me_ + 1, size_ - 1 - me_);
   }
 
-  VertexId add_sends() {
-    Vertex send = vertex(Action::kSend, size_ - 1);
+  // To the ranks `distance` after this one, distance - 1, ...: the left neighbour first.
+  void add_send(std::int32_t distance, std::int32_t peers) {
+    Vertex send = vertex(Action::kSend, peers);
     send.window = builder_.window_send();
     send.src = send.shape = Place::kInput;
-    send.peer = send.block = Steps::affine((me_ + size_ - 1) % size_, -1, size_);
-    return builder_.add(std::move(send));
+    send.peer = send.block = Steps::affine((me_ + distance) % size_, -1, size_);
+    readers_.push_back(builder_.add(std::move(send)));
   }
 
   Builder builder_;
@@ -144,7 +149,7 @@ class ReduceScatter {
   std::int32_t size_;
   Place result_ = Place::kOutput;  // where the sum grows
   VertexId sum_ = kNoVertex;       // the last combine
-  std::vector<VertexId> readers_;  // of the own block
+  std::vector<VertexId> readers_;  // of the input
 };
 
 }  // namespace

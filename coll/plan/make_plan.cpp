@@ -39,6 +39,10 @@ Outcome check_numbers(const PlanRequest& r) {
   }
   if (r.element_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "elements of 0 bytes");
   if (r.segment_bytes < 1) return refuse(ESP_ERR_ARGUMENT, "segments of 0 bytes");
+  if (traits_of(r.collective).neighbors && r.neighbors == nullptr) {
+    return refuse(ESP_ERR_ARGUMENT,
+                  fmt::format("{} without a graph", collective_name(r.collective)));
+  }
   if (r.variant >= ESP_VARIANT_COUNT) {
     return refuse(ESP_ERR_ARGUMENT, fmt::format("unknown variant {}", static_cast<int>(r.variant)));
   }

@@ -134,6 +134,7 @@ void visit_type(esp_type type, Visit visit) {
     case ESP_LONG_DOUBLE_INT:
       return visit(Pair<long double>{});
     case ESP_TYPE_COUNT:
+    case ESP_TYPE_HIGHEST:
       break;
   }
 }

@@ -72,7 +72,8 @@ class Caller {
   Call call_of(Collective collective, esp_algorithm algorithm, bool in_place, std::size_t count) {
     Call call;
     call.collective = collective;
-    call.count = count;
+    call.count = call.own_count = count;
+    if (traits_of(collective).neighbors) call.neighbors = &near_;
     call.type = ESP_INT32;
     call.element_bytes = sizeof(int);
     call.in_place = in_place;
@@ -99,6 +100,7 @@ class Caller {
   Engine engine_{counters_, trace_, {}};
   AgreeableWire wire_;
   Team team_;
+  Neighbors near_ = {1, {0, 1, 2}, {0, 1, 2}, {0, 0, 0}, {0, 0, 0}};
   CombineKernel kernel_ = combine_kernel_for(best_isa(), ESP_SUM, ESP_INT32);
   std::vector<int> input_ = std::vector<int>(kMost * kMembers);
   std::vector<int> output_ = std::vector<int>(kMost * kMembers);

@@ -1,4 +1,4 @@
-// Plans of allgathers, alltoalls and scans for tests: which to try, and those of irregular calls.
+// Plans of exchanges of blocks and of scans for tests: which to try, and those of irregular calls.
 #pragma once
 
 #include <algorithm>
@@ -39,31 +39,35 @@ inline Counts scattered(const Counts& counts, std::mt19937& random) {
 // Plans of an irregular call, bound.
 class IrregularPlans {
  public:
-  // sent[s][r]: elements from s to r; of an allgatherv a row for all.
+  // sent[s][r]: elements from s to r; of those with one list of blocks a row for all.
   IrregularPlans(const PlanRequest& request, const std::vector<Counts>& sent, bool gaps,
                  std::mt19937& random) {
-    const auto size = static_cast<std::size_t>(request.size);
-    const bool gathers = request.collective == Collective::kAllgatherv;
+    const CollectiveTraits& traits = traits_of(request.collective);
     for (const Plan& plan : make_plans(request)) {
       const auto me = static_cast<std::size_t>(plan.rank);
       Call& call = *calls_.emplace_back(std::make_unique<Call>());
-      call.in = gathers ? Counts{} : sent[me];
-      call.out = sent[0];
-      for (std::size_t s = 0; !gathers && s < size; ++s) call.out[s] = sent[s][me];
-      if (gaps && !gathers) call.in_displs = scattered(call.in, random);
-      if (gaps) call.out_displs = scattered(call.out, random);
-      if (request.in_place) {
+      const bool both = traits.input == Extent::kCounts && traits.output == Extent::kCounts;
+      if (traits.input == Extent::kCounts) call.in = both ? sent[me] : sent[0];
+      if (traits.output == Extent::kCounts) call.out = sent[0];
+      for (std::size_t s = 0; both && s < sent.size(); ++s) call.out[s] = sent[s][me];
+      const bool displaced = request.collective != Collective::kReduceScatter;
+      if (gaps && !call.in.empty() && displaced) call.in_displs = scattered(call.in, random);
+      if (gaps && !call.out.empty()) call.out_displs = scattered(call.out, random);
+      if (request.in_place && both) {
         call.in = call.out;
         call.in_displs = call.out_displs;
       }
-      const auto displs = [](const Counts& of) { return of.empty() ? nullptr : of.data(); };
-      const Result<Plan> made = bound(plan, {call.in.data(), displs(call.in_displs)},
-                                      {call.out.data(), displs(call.out_displs)}, call.binding);
-      if (!made) {
-        ADD_FAILURE() << made.error().text;
-        continue;
-      }
-      plans_.push_back(made.value());
+      bind(plan, call, sent[0][me]);
+    }
+  }
+  // Of neighbours: what comes in and goes out is as long as the edges are.
+  IrregularPlans(const std::vector<Plan>& plans, const std::vector<Counts>& in,
+                 const std::vector<Counts>& out, const Counts& own) {
+    for (std::size_t r = 0; r < plans.size(); ++r) {
+      Call& call = *calls_.emplace_back(std::make_unique<Call>());
+      call.in = in[r];
+      call.out = out[r];
+      bind(plans[r], call, own[r]);
     }
   }
   const std::vector<Plan>& plans() const { return plans_; }
@@ -73,6 +77,16 @@ class IrregularPlans {
     Counts in, out, in_displs, out_displs;
     Binding binding;
   };
+  void bind(const Plan& plan, Call& call, std::size_t own) {
+    const auto array = [](const Counts& of) { return of.empty() ? nullptr : of.data(); };
+    const Result<Plan> made = bound(plan, {array(call.in), array(call.in_displs), own},
+                                    {array(call.out), array(call.out_displs), own}, call.binding);
+    if (!made) {
+      ADD_FAILURE() << made.error().text;
+      return;
+    }
+    plans_.push_back(made.value());
+  }
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Plan> plans_;
 };
@@ -145,6 +159,21 @@ inline constexpr Case kCases[] = {
     {Collective::kScan, ESP_ALGORITHM_DOUBLING},
     {Collective::kExscan, ESP_ALGORITHM_RING},
     {Collective::kExscan, ESP_ALGORITHM_DOUBLING},
+    {Collective::kGather, ESP_ALGORITHM_LINEAR},
+    {Collective::kGather, ESP_ALGORITHM_TREE},
+    {Collective::kGatherv, ESP_ALGORITHM_LINEAR},
+    {Collective::kScatter, ESP_ALGORITHM_LINEAR},
+    {Collective::kScatter, ESP_ALGORITHM_LINEAR, 2, true},
+    {Collective::kScatter, ESP_ALGORITHM_TREE},
+    {Collective::kScatter, ESP_ALGORITHM_TREE, 2, true},
+    {Collective::kScatterv, ESP_ALGORITHM_LINEAR},
+    {Collective::kScatterv, ESP_ALGORITHM_LINEAR, 2, true},
+    {Collective::kReduceScatterBlock, ESP_ALGORITHM_SPREAD},
+    {Collective::kReduceScatterBlock, ESP_ALGORITHM_SPREAD, 2, true},
+    {Collective::kReduceScatter, ESP_ALGORITHM_SPREAD},
+    {Collective::kReduceScatter, ESP_ALGORITHM_SPREAD, 2, true},
+    {Collective::kAlltoallw, ESP_ALGORITHM_RING},
+    {Collective::kAlltoallw, ESP_ALGORITHM_ONE_FACTOR, 2, true},
 };
 
 }  // namespace espalier::plan_check

@@ -8,6 +8,7 @@
 
 #include "core/prng.hpp"
 #include "tests/unit/plan_checker_state.hpp"
+#include "tests/unit/plan_results.hpp"
 
 namespace espalier::plan_check {
 namespace {
@@ -19,6 +20,7 @@ class Interpreter {
         plans_(own_plans_.empty() ? plans : own_plans_),
         request_(request),
         schedule_(schedule),
+        results_(plans_, request, schedule.graph),
         random_(schedule.seed) {}
 
   Report run() {
@@ -46,7 +48,9 @@ class Interpreter {
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(plans_.size()); }
-  const Layout& output(std::size_t rank) const { return plans_[rank].layout(Place::kOutput); }
+  const Layout& output(std::size_t rank) const {
+    return plans_[rank].layout(results_.output(rank));
+  }
   std::uint64_t bytes(const State& s, std::uint32_t i) const {
     if (request_.collective == Collective::kBarrier) return 0;
     return s.plan->length_elements(*s.vertex, i) * s.plan->element_bytes;
@@ -103,23 +107,20 @@ class Interpreter {
       for (const Layout& layout : plan.layouts) {
         memory.buffers.emplace_back(cells_of(plan, layout));
       }
-      const Layout& input = plan.layout(Place::kInput);
-      const CollectiveTraits& traits = traits_of(request_.collective);
-      const bool reduces_nothing = request_.collective == Collective::kBarrier;
       // The plan of an alltoall in place is another one.
       const bool replaces = replaces_blocks(request_.collective);
-      memory.in_place = request_.in_place || (schedule_.in_place && !replaces);
-      if (traits.output == Extent::kPerMember || traits.output == Extent::kCounts) {
-        const bool one = traits.input == Extent::kOne;
-        memory.input_at = one ? output(r).begin(r) : 0;
+      const bool asked = request_.in_place || (schedule_.in_place && !replaces);
+      memory.in_place = results_.shares_memory(r, memory.input_at) && asked;
+      const Layout& input = plan.layout(results_.input(r));
+      if (memory.in_place) {
+        std::vector<Cell>& shared = memory.buffers[buffer_of(Place::kOutput)];
+        const std::uint64_t end = memory.input_at + cells_of(plan, input);
+        if (shared.size() < end) shared.resize(end);
       }
-      const bool has_data =
-          traits.input != Extent::kNone || reduces_nothing || plan.rank == request_.root;
-      const Place home = traits.root_sends ? Place::kOutput : Place::kInput;
-      for (std::uint32_t b = 0; has_data && b < input.blocks; ++b) {
+      for (std::uint32_t b = 0; results_.has_input(r) && b < input.blocks; ++b) {
         for (std::uint64_t e = 0; e < input.length(b); ++e) {
           const std::uint64_t at = input.begin(b) + e;
-          memory.at(home, at)->value = {plan.rank, 1, at};
+          memory.at(results_.input(r), at)->value = {plan.rank, 1, at};
         }
       }
     }
@@ -202,16 +203,21 @@ class Interpreter {
           none_a == none_b && bytes(a, i) == bytes(b, j) &&
           a.plan->position(*a.vertex, i).ordinal == b.plan->position(*b.vertex, j).ordinal &&
           a.plan->position(*a.vertex, i).total == b.plan->position(*b.vertex, j).total &&
-          element_of(a, i) == element_of(b, j);
+          (!is_one_message(a, b) || element_of(a, i) == element_of(b, j));
       if (equal) continue;
       fail("{} and {} speak of different segments", name(a, i), name(b, j));
       return;
     }
   }
-  // First element of the message; 0 where there is no common message.
+  static bool is_one_message(const State& a, const State& b) {
+    const auto is_even = [](const State& s) {
+      return s.plan->layout(s.vertex->shape).kind == Layout::Kind::kEven;
+    };
+    return is_even(a) && is_even(b);
+  }
+  // First element of the message.
   static std::uint64_t element_of(const State& s, std::uint32_t i) {
     const Place shape = s.vertex->shape;
-    if (s.plan->layout(shape).kind != Layout::Kind::kEven) return 0;
     return s.plan->offset_bytes(*s.vertex, i, shape) / s.plan->element_bytes;
   }
 
@@ -472,6 +478,7 @@ class Interpreter {
   Values read_operand(const State& s, const Operand& operand, std::uint32_t i) {
     if (operand.place != Place::kView) return read(s, operand.place, i);
     State& view = states_[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
+    if (is_skipped(*view.plan, *view.vertex, i)) return {};
     if (!view.arrived[i]) fail("{} combines a view that is not there", name(s, i));
     if (operand.keeps) return view.views[i];
     view.arrived[i] = false;
@@ -585,56 +592,12 @@ class Interpreter {
     }
   }
 
-  // Who makes element e of the result, and the rank its combination begins with.
-  std::int32_t maker(std::uint64_t e) const {
-    if (traits_of(request_.collective).rooted) return request_.root;
-    const Layout& layout = output(0);
-    std::uint64_t block = 0;
-    while (layout.begin(block) + layout.length(block) <= e) ++block;
-    if (request_.algorithm == ESP_ALGORITHM_SPREAD) return static_cast<std::int32_t>(block);
-    if (!request_.nodes.spread) return 0;
-    const std::uint64_t piece = (e - layout.begin(block)) / plans_[0].piece_elements;
-    const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
-    return request_.nodes.nodes->begin[piece % count];
-  }
-  // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
-  bool makes(std::int32_t r, std::uint64_t e) const {
-    if (!request_.nodes.follow || request_.nodes.exchange_radix == 0) return r == maker(e);
-    const std::vector<std::int32_t>& heads = request_.nodes.nodes->begin;
-    return std::binary_search(heads.begin(), heads.end(), r);
-  }
-
-  // Element e of block b of a rank's output.
-  Value expected(std::size_t rank, std::uint32_t b, std::uint64_t e) const {
-    const auto r = static_cast<std::int32_t>(rank);
-    const std::uint64_t at = output(rank).begin(b) + e;
-    switch (request_.collective) {
-      case Collective::kBcast:
-        return {request_.root, 1, at};
-      case Collective::kAllgather:
-      case Collective::kAllgatherv:
-        return {static_cast<std::int32_t>(b), 1, e};
-      case Collective::kAlltoall:
-      case Collective::kAlltoallv: {
-        const Layout& sent = plans_[b].layout(request_.in_place ? Place::kOutput : Place::kInput);
-        return {static_cast<std::int32_t>(b), 1, sent.begin(rank) + e};
-      }
-      case Collective::kScan:
-        return {0, r + 1, at};
-      case Collective::kExscan:
-        if (r == 0) return memories_[0].in_place ? Value{0, 1, at} : Value{};
-        return {0, r, at};
-      default:
-        return {request_.commutative ? maker(at) : 0, size(), at};
-    }
-  }
-
   void check_result() {
     const CollectiveTraits& traits = traits_of(request_.collective);
     if (size() == 1 && traits.output == Extent::kNone) return;
     if (size() == 1 && request_.collective == Collective::kExscan) return;
     for (std::size_t r = 0; r < plans_.size() && report_.ok(); ++r) {
-      if (traits.root_gets && static_cast<std::int32_t>(r) != request_.root) continue;
+      if (!results_.has_output(r)) continue;
       for (std::uint32_t b = 0; b < output(r).blocks; ++b) check_block(r, b);
       check_gaps(r);
     }
@@ -643,19 +606,17 @@ class Interpreter {
   void check_block(std::size_t r, std::uint32_t b) {
     const Layout& layout = output(r);
     const CollectiveTraits& traits = traits_of(request_.collective);
-    const bool one_arrival =
-        traits.output != Extent::kPerMember && traits.output != Extent::kCounts &&
-        request_.collective != Collective::kScan && request_.collective != Collective::kExscan;
+    const Place place = results_.output(r);
     for (std::uint64_t e = 0; e < layout.length(b); ++e) {
-      const Cell& c = *memories_[r].at(Place::kOutput, layout.begin(b) + e);
-      const Value wanted = expected(r, b, e);
+      const Cell& c = *memories_[r].at(place, layout.begin(b) + e);
+      const Value wanted = results_.expected(r, b, e, memories_[r].in_place);
       if (!(c.value == wanted)) {
         fail("rank {} block {} element {}: contributions {}+{} instead of {}+{}", r, b, e,
              c.value.first, c.value.length, wanted.first, wanted.length);
       }
-      if (!one_arrival) continue;
+      if (!results_.arrives_once() || plans_[r].packs_output) continue;
       const bool arrives =
-          !traits.root_gets && !makes(static_cast<std::int32_t>(r), layout.begin(b) + e);
+          !traits.root_gets && !results_.makes(static_cast<std::int32_t>(r), layout.begin(b) + e);
       if (c.arrivals != (arrives && size() > 1 ? 1 : 0)) {
         fail("rank {} block {} element {} arrived {} times", r, b, e, c.arrivals);
       }
@@ -664,7 +625,8 @@ class Interpreter {
 
   // What lies between blocks belongs to the user.
   void check_gaps(std::size_t r) {
-    std::vector<Cell>& cells = memories_[r].buffers[buffer_of(Place::kOutput)];
+    if (memories_[r].in_place && replaces_blocks(request_.collective)) return;  // all is given up
+    std::vector<Cell>& cells = memories_[r].buffers[buffer_of(results_.output(r))];
     std::vector<bool> used(cells.size(), false);
     for (std::uint32_t b = 0; b < output(r).blocks; ++b) {
       for (std::uint64_t e = 0; e < output(r).length(b); ++e) used[output(r).begin(b) + e] = true;
@@ -678,6 +640,7 @@ class Interpreter {
   const std::vector<Plan>& plans_;
   const PlanRequest& request_;
   const Schedule& schedule_;
+  Results results_;
   std::uint64_t random_;
   Report report_;
   std::vector<State> states_;

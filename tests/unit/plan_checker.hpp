@@ -41,6 +41,7 @@ struct Schedule {
   // A publication goes to all of its readers or to none, as the wires have it: no transfer of it
   // begins before all have posted their receives.
   bool all_or_none = false;
+  const std::vector<Neighbors>* graph = nullptr;  // of exchanges of neighbours, by rank
 };
 
 struct Report {

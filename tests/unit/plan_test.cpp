@@ -85,11 +85,19 @@ TEST(Plan, MessagesBeyond32Bits) {
 }
 
 TEST(Plan, TheTransferStandsOnAllThatSendsOrReceives) {
+  Neighbors near;
+  near.sources = near.destinations = {0, 1, 2, 3};
+  near.source_edges = near.destination_edges = {0, 0, 0, 0};
   for (std::size_t c = 0; c < kCollectives; ++c) {
     for (int a = ESP_ALGORITHM_TREE; a < ESP_ALGORITHM_COUNT; ++a) {
       PlanRequest request = call(static_cast<Collective>(c), 4, 100);
       request.algorithm = static_cast<esp_algorithm>(a);
       if (!has_algorithm(request.collective, request.algorithm)) continue;
+      if (traits_of(request.collective).neighbors) {
+        EXPECT_EQ(make_plan(request).error().text,
+                  std::string(collective_name(request.collective)) + " without a graph");
+        request.neighbors = &near;
+      }
       request.transfer = {Path::kPush, 3, 4096};
       for (const Plan& plan : make_plans(request)) {
         for (const Vertex& v : plan.vertices) {

@@ -13,7 +13,7 @@ std::string at(const std::vector<std::string>& names, Enum value) {
 const std::vector<std::string>& algorithm_names() {
   static const std::vector<std::string> names = {"auto",       "short", "tree",  "publish",
                                                  "spread",     "ring",  "bruck", "doubling",
-                                                 "one-factor", "xor", "linear"};
+                                                 "one-factor", "xor",   "linear"};
   return names;
 }
 const std::vector<std::string>& shape_names() {
