@@ -29,6 +29,12 @@ int call_block(Call* call, int count, MPI_Datatype datatype) {
   return MPI_SUCCESS;
 }
 
+int call_one(Call* call, const void* buffer, int count, MPI_Datatype datatype) {
+  const int code = call_block(call, count, datatype);
+  if (code != MPI_SUCCESS || call->count == 0 || buffer != NULL) return code;
+  return raise_error(call->function, call->comm, MPI_ERR_BUFFER, "null buffer");
+}
+
 int call_root(Call* call, int root) {
   if (root < 0 || root >= esp_team_size(call->comm->team)) {
     return raise_error(call->function, call->comm, MPI_ERR_ROOT,

@@ -1,9 +1,9 @@
 /* What the collectives share: the arguments of a call, checked, and requests for those that start.
  *
  * Each collective fills a Call by the functions below, which it calls in the order in which the
- * standard lists the arguments, in one function for both forms, so that the blocking and the
- * non-blocking form cannot differ. They raise what is wrong and return the code of it, MPI_SUCCESS
- * otherwise. path: short
+ * standard lists the arguments, in one function for all forms, so that the blocking, the
+ * non-blocking and the persistent one cannot differ. They raise what is wrong and return the code
+ * of it, MPI_SUCCESS otherwise. path: short
  */
 #ifndef ESPALIER_MPI_CALL_H
 #define ESPALIER_MPI_CALL_H
@@ -27,6 +27,8 @@ int call_data(Call* call, int count, MPI_Datatype datatype);
 /* The same for data that is only moved, which the library takes as bytes: the types of the two
  * sides and of the ranks may be different handles for the same bytes. */
 int call_block(Call* call, int count, MPI_Datatype datatype);
+/* The same and its buffer, for calls whose sides are checked one by one. */
+int call_one(Call* call, const void* buffer, int count, MPI_Datatype datatype);
 int call_root(Call* call, int root);
 /* After call_data(). */
 int call_op(Call* call, MPI_Op handle, MPI_Datatype datatype);
@@ -47,8 +49,8 @@ Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* c
 /* Gives the request to the program, or ends it when the library did not start the operation. */
 int call_end(const Call* call, Request* request, esp_status status, MPI_Request* handle);
 
-/* MPI_I... and MPI_..._init of one collective: PREPARE fills `call` from the parameters, and the
- * rest are the arguments of esp_NAME_start before the options. */
+/* All forms of one collective: PREPARE fills `call` from the parameters, and the rest are the
+ * arguments of esp_NAME. */
 #define CALL_AFTER(...) __VA_ARGS__,
 #define CALL_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)              \
   int FUNCTION PARAMETERS {                                                     \
@@ -60,11 +62,17 @@ int call_end(const Call* call, Request* request, esp_status status, MPI_Request*
     const esp_status status = BEGIN(__VA_ARGS__, NULL, NULL, &request->handle); \
     return call_end(&call, request, status, handle);                            \
   }
-#define CALL_FORMS(STARTED, PERSISTENT, NAME, PARAMETERS, ...)                            \
-  CALL_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, \
-            __VA_ARGS__)                                                                  \
-  CALL_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),      \
-            persistent(info), esp_##NAME##_init, __VA_ARGS__)
+#define CALL_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)                  \
+  int BLOCKING PARAMETERS {                                                                        \
+    Call call = {.function = __func__};                                                            \
+    const int code = PREPARE;                                                                      \
+    if (code != MPI_SUCCESS) return code;                                                          \
+    return raise_status(__func__, call.comm, esp_##NAME(__VA_ARGS__));                             \
+  }                                                                                                \
+  CALL_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, PREPARE, \
+            __VA_ARGS__)                                                                           \
+  CALL_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),               \
+            persistent(info), esp_##NAME##_init, PREPARE, __VA_ARGS__)
 
 /* The library has no use for hints. */
 static inline int persistent(MPI_Info info) {

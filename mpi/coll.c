@@ -13,25 +13,10 @@ static int prepare_bcast(Call* call, void* buffer, int count, MPI_Datatype datat
   return code;
 }
 
-int MPI_Barrier(MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = call_comm(&call, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(__func__, call.comm, esp_barrier(call.comm->team));
-}
+CALL_FORMS(MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init, barrier, (MPI_Comm comm),
+           call_comm(&call, comm), call.comm->team)
 
-int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare_bcast(&call, buffer, count, datatype, root, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(__func__, call.comm,
-                      esp_bcast(call.comm->team, call.output, call.count, call.type, root));
-}
-
-CALL_FORMS(MPI_Ibarrier, MPI_Barrier_init, barrier, (MPI_Comm comm), call_comm(&call, comm),
-           call.comm->team)
-
-CALL_FORMS(MPI_Ibcast, MPI_Bcast_init, bcast,
+CALL_FORMS(MPI_Bcast, MPI_Ibcast, MPI_Bcast_init, bcast,
            (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm),
            prepare_bcast(&call, buffer, count, datatype, root, comm), call.comm->team, call.output,
            call.count, call.type, root)

@@ -17,34 +17,14 @@ static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype 
   return code;
 }
 
-int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_allgather(call.comm->team, call.input, call.output, call.count, call.type));
-}
-
-int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_alltoall(call.comm->team, call.input, call.output, call.count, call.type));
-}
-
 #define PARAMETERS_OF_BLOCKS                                                                \
   (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, \
    MPI_Datatype recvtype, MPI_Comm comm)
 
-CALL_FORMS(MPI_Iallgather, MPI_Allgather_init, allgather, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, allgather, PARAMETERS_OF_BLOCKS,
            prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
            call.comm->team, call.input, call.output, call.count, call.type)
 
-CALL_FORMS(MPI_Ialltoall, MPI_Alltoall_init, alltoall, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, alltoall, PARAMETERS_OF_BLOCKS,
            prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
            call.comm->team, call.input, call.output, call.count, call.type)

@@ -36,51 +36,7 @@ static int prepare_exscan(Call* call, const void* sendbuf, void* recvbuf, int co
   return code;
 }
 
-/* ---- blocking ---- */
-
-int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-               int root, MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_reduce(call.comm->team, call.input, call.output, call.count, call.type, call.op, root));
-}
-
-int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                  MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_allreduce(call.comm->team, call.input, call.output, call.count, call.type, call.op));
-}
-
-int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-             MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_scan(call.comm->team, call.input, call.output, call.count, call.type, call.op));
-}
-
-int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-               MPI_Comm comm) {
-  Call call = {.function = __func__};
-  const int code = prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm);
-  if (code != MPI_SUCCESS) return code;
-  return raise_status(
-      __func__, call.comm,
-      esp_exscan(call.comm->team, call.input, call.output, call.count, call.type, call.op));
-}
-
-/* ---- non-blocking ---- */
-
-CALL_FORMS(MPI_Ireduce, MPI_Reduce_init, reduce,
+CALL_FORMS(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, reduce,
            (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
             int root, MPI_Comm comm),
            prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm),
@@ -89,14 +45,14 @@ CALL_FORMS(MPI_Ireduce, MPI_Reduce_init, reduce,
 #define PARAMETERS_FOR_ALL \
   (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 
-CALL_FORMS(MPI_Iallreduce, MPI_Allreduce_init, allreduce, PARAMETERS_FOR_ALL,
+CALL_FORMS(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, allreduce, PARAMETERS_FOR_ALL,
            prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
 
-CALL_FORMS(MPI_Iscan, MPI_Scan_init, scan, PARAMETERS_FOR_ALL,
+CALL_FORMS(MPI_Scan, MPI_Iscan, MPI_Scan_init, scan, PARAMETERS_FOR_ALL,
            prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
 
-CALL_FORMS(MPI_Iexscan, MPI_Exscan_init, exscan, PARAMETERS_FOR_ALL,
+CALL_FORMS(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, exscan, PARAMETERS_FOR_ALL,
            prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
