@@ -1,43 +1,11 @@
-/* conformance_exchange: allgather, alltoall, their v-forms and the scans, as one C program that
- * knows nothing but <mpi.h>; see conformance.c. Any number of processes.
- *
- * Between the blocks of a buffer, and around them, are gaps that must stay as they were.
+/* conformance_exchange: allgather, alltoall and their v-forms, as one C program that knows nothing
+ * but <mpi.h>; see conformance.c. Any number of processes.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "conformance.h"
-
-enum { kGap = -7, kLongest = 20000 };
-
-/* Element i of what one rank has for another. */
-static int value(int from, int to, int i) {
-  return from * 1000003 + to * 10007 + i;
-}
-
-static int* gaps(int count) {
-  int* memory = malloc(((size_t)count + 1) * sizeof *memory);
-  for (int i = 0; i <= count; ++i) memory[i] = kGap;
-  return memory;
-}
-
-static int wrong_elements(const int* block, int count, int from, int to) {
-  int wrong = 0;
-  for (int i = 0; i < count; ++i) wrong += block[i] != value(from, to, i);
-  return wrong;
-}
-
-static void fill(int* block, int count, int from, int to) {
-  for (int i = 0; i < count; ++i) block[i] = value(from, to, i);
-}
+#include "conformance_blocks.h"
 
 /* ---- blocks of one size ---- */
-
-static const int kCounts[] = {0, 1, 3, 100, 1025, kLongest};
-enum { kCountsTried = sizeof kCounts / sizeof *kCounts };
-
-/* In place, the send arguments do not count. */
-typedef enum Form { kBlocking, kInPlace, kStarted, kForms } Form;
 
 static void allgather(int n, Form form) {
   const MPI_Comm world = MPI_COMM_WORLD;
@@ -120,64 +88,6 @@ static void types_of_blocks(void) {
 }
 
 /* ---- blocks of many sizes ---- */
-
-/* Blocks of a buffer, the highest rank's first, with a gap behind each. */
-typedef struct Blocks {
-  int* counts;
-  int* displs;
-  int* memory;
-  int length;
-} Blocks;
-
-static Blocks blocks_of(int (*count_of)(int from, int to), int sends, int gap, int scale) {
-  Blocks b = {calloc((size_t)size, sizeof(int)), calloc((size_t)size, sizeof(int)), NULL, gap};
-  for (int r = size - 1; r >= 0; --r) {
-    b.counts[r] = scale * (sends ? count_of(rank, r) : count_of(r, rank));
-    b.displs[r] = b.length;
-    b.length += b.counts[r] + gap;
-  }
-  b.memory = gaps(b.length);
-  return b;
-}
-
-static void free_blocks(Blocks* b) {
-  free(b->counts);
-  free(b->displs);
-  free(b->memory);
-}
-
-/* Whether all of rank r's block is there, for every r, and nothing beside. */
-static int all_came(const Blocks* b, int to) {
-  int wrong = 0, elements = 0, gaps_left = 0;
-  for (int r = 0; r < size; ++r) {
-    wrong += wrong_elements(b->memory + b->displs[r], b->counts[r], r, to);
-    elements += b->counts[r];
-  }
-  for (int i = 0; i <= b->length; ++i) gaps_left += b->memory[i] == kGap;
-  return wrong == 0 && gaps_left == b->length + 1 - elements;
-}
-
-static int some_are_empty(int from, int to) {
-  (void)to;
-  return from % 3 == 1 ? 0 : 2 * from + 1;
-}
-
-static int uneven(int from, int to) {
-  return (3 * from + 5 * to) % 4;
-}
-
-static int symmetric(int from, int to) {
-  return (from + to) % 3;
-}
-
-static int nothing(int from, int to) {
-  (void)from, (void)to;
-  return 0;
-}
-
-static int to_the_next(int from, int to) {
-  return to == (from + 1) % size ? 3 : 0;
-}
 
 static void allgatherv(int scale, int gap, Form form) {
   const MPI_Comm world = MPI_COMM_WORLD;
@@ -311,91 +221,6 @@ static void types_by_direction(void) {
   free(zeros);
 }
 
-/* ---- scans ---- */
-
-static void scan(int n, Form form) {
-  const MPI_Comm world = MPI_COMM_WORLD;
-  MPI_Request request = MPI_REQUEST_NULL;
-  int* out = gaps(n);
-  int* in = form == kInPlace ? out : gaps(n);
-  int wrong = 0;
-  for (int i = 0; i < n; ++i) in[i] = rank + i;
-  if (form == kBlocking) CHECK_OK(MPI_Scan(in, out, n, MPI_INT, MPI_SUM, world));
-  if (form == kInPlace) CHECK_OK(MPI_Scan(MPI_IN_PLACE, out, n, MPI_INT, MPI_SUM, world));
-  if (form == kStarted) CHECK_OK(MPI_Iscan(in, out, n, MPI_INT, MPI_SUM, world, &request));
-  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  for (int i = 0; i < n; ++i) wrong += out[i] != (rank + 1) * rank / 2 + (rank + 1) * i;
-  CHECK(wrong == 0 && out[n] == kGap);
-  if (form != kInPlace) free(in);
-  free(out);
-}
-
-static void exscan(int n, Form form) {
-  const MPI_Comm world = MPI_COMM_WORLD;
-  MPI_Request request = MPI_REQUEST_NULL;
-  int* out = gaps(n);
-  int* in = form == kInPlace ? out : gaps(n);
-  int wrong = 0;
-  for (int i = 0; i < n; ++i) in[i] = rank + i;
-  if (form == kBlocking) CHECK_OK(MPI_Exscan(in, out, n, MPI_INT, MPI_SUM, world));
-  if (form == kInPlace) CHECK_OK(MPI_Exscan(MPI_IN_PLACE, out, n, MPI_INT, MPI_SUM, world));
-  if (form == kStarted) CHECK_OK(MPI_Iexscan(in, out, n, MPI_INT, MPI_SUM, world, &request));
-  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  for (int i = 0; i < n; ++i) wrong += out[i] != rank * (rank - 1) / 2 + rank * i;
-  CHECK((rank == 0 || wrong == 0) && out[n] == kGap);
-  if (form != kInPlace) free(in);
-  free(out);
-}
-
-static void scans_of_numbers(void) {
-  for (int c = 0; c < kCountsTried; ++c) {
-    for (int form = 0; form < kForms; ++form) {
-      scan(kCounts[c], (Form)form);
-      exscan(kCounts[c], (Form)form);
-    }
-  }
-}
-
-static void scans_in_order(void) {
-  enum { kCount = 3000 };
-  static uint64_t mine[kCount], up_to[kCount], before[kCount];
-  MPI_Op op;
-  MPI_Request requests[2];
-  CHECK_OK(MPI_Op_create(compose, 0, &op));
-  for (int count = 1; count <= kCount; count *= kCount) {
-    for (int i = 0; i < count; ++i) mine[i] = affine(rank, i), up_to[i] = before[i] = 0;
-    CHECK_OK(MPI_Scan(mine, up_to, count, MPI_UINT64_T, op, MPI_COMM_WORLD));
-    CHECK_OK(MPI_Exscan(mine, before, count, MPI_UINT64_T, op, MPI_COMM_WORLD));
-    for (int started = 0; started < 2; ++started) {
-      int wrong = 0;
-      for (int i = 0; i < count; ++i) wrong += up_to[i] != composed(rank + 1, i);
-      for (int i = 0; i < count && rank > 0; ++i) wrong += before[i] != composed(rank, i);
-      CHECK(wrong == 0);
-      if (started == 1) break;
-      for (int i = 0; i < count; ++i) up_to[i] = mine[i], before[i] = 0;
-      CHECK_OK(
-          MPI_Iscan(MPI_IN_PLACE, up_to, count, MPI_UINT64_T, op, MPI_COMM_WORLD, &requests[0]));
-      CHECK_OK(MPI_Iexscan(mine, before, count, MPI_UINT64_T, op, MPI_COMM_WORLD, &requests[1]));
-      CHECK_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-    }
-  }
-  /* An operator may be freed while a scan that uses it is pending. */
-  CHECK_OK(MPI_Iscan(mine, up_to, kCount, MPI_UINT64_T, op, MPI_COMM_WORLD, &requests[0]));
-  CHECK_OK(MPI_Op_free(&op));
-  CHECK_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
-  CHECK(up_to[kCount - 1] == composed(rank + 1, kCount - 1));
-}
-
-static void scans_of_pairs(void) {
-  struct {
-    double value;
-    int index;
-  } mine = {rank % 2 ? rank : -rank, rank}, best = {0, -1};
-  CHECK_OK(MPI_Scan(&mine, &best, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD));
-  const int lowest = rank - rank % 2;
-  CHECK(best.value == -lowest && best.index == lowest);
-}
-
 /* ---- many at once ---- */
 
 /* Each with arrays of its own, on a communicator that is freed before they end. */
@@ -433,7 +258,7 @@ static void many_at_once(void) {
 static void on_parts_of_the_world(void) {
   MPI_Comm half;
   CHECK_OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half));
-  int n = 0, r = 0, counts[64], displs[64], all[64], sum = 0;
+  int n = 0, r = 0, counts[64], displs[64], all[64];
   CHECK_OK(MPI_Comm_size(half, &n));
   CHECK_OK(MPI_Comm_rank(half, &r));
   for (int i = 0; i < n; ++i) counts[i] = 1, displs[i] = n - 1 - i;
@@ -442,8 +267,6 @@ static void on_parts_of_the_world(void) {
     CHECK_OK(MPI_Allgatherv(&mine, 1, MPI_INT, all, counts, displs, MPI_INT, half));
     for (int i = 0; i < n; ++i) CHECK(all[i] == rank % 2 + 2 * i + turn);
   }
-  CHECK_OK(MPI_Scan(&rank, &sum, 1, MPI_INT, MPI_MIN, half));
-  CHECK(sum == rank);
   CHECK_OK(MPI_Comm_free(&half));
   displs[0] = 0;
   CHECK_OK(MPI_Allgatherv(&rank, 1, MPI_INT, all, counts, displs, MPI_INT, MPI_COMM_SELF));
@@ -463,9 +286,6 @@ static void errors_of_blocks(void) {
   CHECK_CLASS(MPI_Alltoall(x, -1, MPI_INT, y, 1, MPI_INT, world), MPI_ERR_COUNT);
   CHECK_CLASS(MPI_Alltoall(MPI_IN_PLACE, 0, MPI_INT, y, -1, MPI_INT, world), MPI_ERR_COUNT);
   CHECK_CLASS(MPI_Alltoall(x, 1, MPI_INT, y, 1, MPI_INT, MPI_COMM_NULL), MPI_ERR_COMM);
-  CHECK_CLASS(MPI_Exscan(x, y, 1, MPI_INT, MPI_OP_NULL, world), MPI_ERR_OP);
-  CHECK_CLASS(MPI_Scan(x, y, 1, MPI_FLOAT, MPI_BXOR, world), MPI_ERR_OP);
-  CHECK_CLASS(MPI_Scan(x, y, -1, MPI_INT, MPI_SUM, world), MPI_ERR_COUNT);
   CHECK(x[0] == 1 && y[0] == 2);
 }
 
@@ -505,9 +325,6 @@ int main(int argc, char** argv) {
   one_buffer();
   negative_displacements();
   types_by_direction();
-  scans_of_numbers();
-  scans_in_order();
-  scans_of_pairs();
   many_at_once();
   on_parts_of_the_world();
   if (argc < 2 || strcmp(argv[1], "--no-argument-checks") != 0) {
