@@ -1,5 +1,5 @@
-/* Communicators: a team, an error handler, a reference count and arrays for its blocking call.
- * path: setup */
+/* Communicators: a team, a topology, an error handler, a reference count and arrays for its
+ * blocking call. path: setup */
 #include <stdlib.h>
 
 #include "mpi/facade.h"
@@ -21,40 +21,43 @@ void comm_retain(Comm* comm) {
 
 void comm_release(Comm* comm) {
   if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1) return;
+  topology_free(comm->topology);
   esp_team_free(comm->team);
   errhandler_release(atomic_load(&comm->errhandler));
   free(comm->arrays);
   free(comm);
 }
 
-size_t comm_arrays_entries(const Comm* comm) {
-  return 4 * (size_t)esp_team_size(comm->team);
-}
-
-size_t* comm_arrays(Comm* comm) {
-  if (comm->arrays == NULL) comm->arrays = malloc(comm_arrays_entries(comm) * sizeof *comm->arrays);
+size_t* comm_arrays(Comm* comm, size_t entries) {
+  if (comm->arrays != NULL && entries <= comm->arrays_entries) return comm->arrays;
+  free(comm->arrays);
+  comm->arrays = malloc((entries + 1) * sizeof *comm->arrays);
+  comm->arrays_entries = entries;
   return comm->arrays;
 }
 
-/* Takes over the team; it inherits the parent's handler, as the standard says. */
-static int wrap(const char* function, Comm* parent, esp_team* team, const char* name,
-                MPI_Comm* newcomm) {
-  Comm* comm = malloc(sizeof *comm);
-  if (comm == NULL) {
-    esp_team_free(team);
-    return raise_error(function, parent, MPI_ERR_NO_MEM, "no memory");
+int comm_create(const char* function, Comm* parent, esp_status status, esp_team* team,
+                Topology* topology, const char* name, MPI_Comm* newcomm) {
+  Comm* comm = NULL;
+  if (status == ESP_OK && team == NULL) {
+    *newcomm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
   }
-  comm->team = team;
-  comm->name = name;
-  comm->arrays = NULL;
+  if (status == ESP_OK && (comm = malloc(sizeof *comm)) == NULL) status = ESP_ERR_NO_MEMORY;
+  if (status != ESP_OK) {
+    const int code = raise_status(function, parent, status);
+    topology_free(topology);
+    if (team != NULL) esp_team_free(team);
+    return code;
+  }
+  *comm = (Comm){.team = team, .topology = topology, .name = name};
   atomic_init(&comm->references, 1);
   atomic_init(&comm->errhandler, errhandler_retain(atomic_load(&parent->errhandler)));
   *newcomm = comm;
   return MPI_SUCCESS;
 }
 
-/* Checks what all functions here share. */
-static int check(const char* function, MPI_Comm handle, const void* result, Comm** comm) {
+int comm_check(const char* function, MPI_Comm handle, const void* result, Comm** comm) {
   require_ready(function);
   *comm = comm_of(handle);
   if (*comm == NULL) return raise_error(function, NULL, MPI_ERR_COMM, "null communicator");
@@ -64,31 +67,32 @@ static int check(const char* function, MPI_Comm handle, const void* result, Comm
 
 int MPI_Comm_rank(MPI_Comm handle, int* rank) {
   Comm* comm;
-  const int code = check(__func__, handle, rank, &comm);
+  const int code = comm_check(__func__, handle, rank, &comm);
   if (code == MPI_SUCCESS) *rank = esp_team_rank(comm->team);
   return code;
 }
 
 int MPI_Comm_size(MPI_Comm handle, int* size) {
   Comm* comm;
-  const int code = check(__func__, handle, size, &comm);
+  const int code = comm_check(__func__, handle, size, &comm);
   if (code == MPI_SUCCESS) *size = esp_team_size(comm->team);
   return code;
 }
 
 int MPI_Comm_dup(MPI_Comm handle, MPI_Comm* newcomm) {
   Comm* comm;
-  const int code = check(__func__, handle, newcomm, &comm);
+  const int code = comm_check(__func__, handle, newcomm, &comm);
   if (code != MPI_SUCCESS) return code;
   esp_team* team = NULL;
-  const esp_status status = esp_team_dup(comm->team, &team);
-  if (status != ESP_OK) return raise_status(__func__, comm, status);
-  return wrap(__func__, comm, team, "a duplicated communicator", newcomm);
+  Topology* topology = NULL;
+  esp_status status = esp_team_dup(comm->team, &team);
+  if (status == ESP_OK) status = topology_copy(comm->topology, team, &topology);
+  return comm_create(__func__, comm, status, team, topology, "a duplicated communicator", newcomm);
 }
 
 int MPI_Comm_split(MPI_Comm handle, int color, int key, MPI_Comm* newcomm) {
   Comm* comm;
-  const int code = check(__func__, handle, newcomm, &comm);
+  const int code = comm_check(__func__, handle, newcomm, &comm);
   if (code != MPI_SUCCESS) return code;
   if (color < 0 && color != MPI_UNDEFINED) {
     return raise_error(__func__, comm, MPI_ERR_ARG, "color is negative and not MPI_UNDEFINED");
@@ -96,12 +100,7 @@ int MPI_Comm_split(MPI_Comm handle, int color, int key, MPI_Comm* newcomm) {
   esp_team* team = NULL;
   const int esp_color = color == MPI_UNDEFINED ? ESP_NO_TEAM : color;
   const esp_status status = esp_team_split(comm->team, esp_color, key, &team);
-  if (status != ESP_OK) return raise_status(__func__, comm, status);
-  if (team == NULL) {
-    *newcomm = MPI_COMM_NULL;
-    return MPI_SUCCESS;
-  }
-  return wrap(__func__, comm, team, "a split communicator", newcomm);
+  return comm_create(__func__, comm, status, team, NULL, "a split communicator", newcomm);
 }
 
 int MPI_Comm_free(MPI_Comm* handle) {
@@ -110,7 +109,7 @@ int MPI_Comm_free(MPI_Comm* handle) {
     require_ready(__func__);
     return raise_error(__func__, NULL, MPI_ERR_ARG, "null handle");
   }
-  const int code = check(__func__, *handle, handle, &comm);
+  const int code = comm_check(__func__, *handle, handle, &comm);
   if (code != MPI_SUCCESS) return code;
   if (comm == state_world() || comm == state_self()) {
     return raise_error(__func__, comm, MPI_ERR_COMM, "a predefined communicator cannot be freed");

@@ -23,12 +23,18 @@ static const char* class_text(int error_class) {
       return "invalid datatype";
     case MPI_ERR_COMM:
       return "invalid communicator";
+    case MPI_ERR_RANK:
+      return "invalid rank";
     case MPI_ERR_REQUEST:
       return "invalid request";
     case MPI_ERR_ROOT:
       return "invalid root";
     case MPI_ERR_OP:
       return "invalid reduce operator";
+    case MPI_ERR_TOPOLOGY:
+      return "invalid topology";
+    case MPI_ERR_DIMS:
+      return "invalid dimensions";
     case MPI_ERR_ARG:
       return "invalid argument";
     case MPI_ERR_UNKNOWN:

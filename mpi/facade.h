@@ -24,12 +24,24 @@ typedef struct MPI_ABI_Op Op;
 typedef struct MPI_ABI_Request Request;
 typedef struct MPI_ABI_Errhandler Errhandler;
 
+/* Who is whose neighbour on a communicator. */
+typedef struct Topology {
+  int kind; /* MPI_CART, MPI_DIST_GRAPH */
+  esp_graph* graph;
+  int dims;      /* of a grid */
+  int weighted;  /* of a graph */
+  int numbers[]; /* Of a grid: the extents, whether each dimension is periodic, this rank's
+                  * coordinates. Of a weighted graph: weights of sources, then of destinations. */
+} Topology;
+
 struct MPI_ABI_Comm {
   esp_team* team;
+  Topology* topology;                 /* NULL: none */
   const char* name;                   /* for messages, static storage */
   atomic_int references;              /* the program's handle and every pending request */
   _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
-  size_t* arrays; /* comm_arrays(); NULL before the first call that wants them */
+  size_t* arrays; /* comm_arrays(), so many; NULL before the first call that wants them */
+  size_t arrays_entries;
 };
 
 struct MPI_ABI_Errhandler {
@@ -90,10 +102,32 @@ Comm* comm_of(MPI_Comm handle);
 MPI_Comm comm_handle(Comm* comm);
 void comm_retain(Comm* comm);
 void comm_release(Comm* comm);
-/* Room for the counts and displacements of both directions of a call, kept for the communicator's
- * next blocking call. NULL when there is no memory. */
-size_t* comm_arrays(Comm* comm);
-size_t comm_arrays_entries(const Comm* comm);
+/* Room for the counts and displacements of a blocking call, kept for the next. NULL when there is
+ * no memory. */
+size_t* comm_arrays(Comm* comm, size_t entries);
+/* What functions on communicators check first: the handle, and that there is room for a result. */
+int comm_check(const char* function, MPI_Comm handle, const void* result, Comm** comm);
+/* Makes a communicator of what came of making a team, which it takes over with its topology, if it
+ * has one. It inherits the parent's error handler, as the standard says. A team that is NULL is
+ * MPI_COMM_NULL; `name` is static. */
+int comm_create(const char* function, Comm* parent, esp_status status, esp_team* team,
+                Topology* topology, const char* name, MPI_Comm* newcomm);
+
+/* ---- topology.c: collective, and block ---- */
+
+esp_status topology_grid(esp_team* team, int dims, const int* extents, const int* periodic,
+                         Topology** topology);
+/* Of this rank in one direction; `weights` count where the graph is weighted. */
+typedef struct Edges {
+  size_t count;
+  const int* ranks;
+  const int* weights;
+} Edges;
+esp_status topology_graph(esp_team* team, Edges sources, Edges destinations, int weighted,
+                          Topology** topology);
+/* The same among the members of another team. NULL for NULL. */
+esp_status topology_copy(const Topology* from, esp_team* team, Topology** topology);
+void topology_free(Topology* topology);
 
 /* ---- types.c ---- */
 

@@ -54,7 +54,9 @@ int state_is_main_thread(void) {
 static void open_comm(Comm* comm, esp_team* team, const char* name) {
   comm->team = team;
   comm->name = name;
+  comm->topology = NULL;
   comm->arrays = NULL;
+  comm->arrays_entries = 0;
   atomic_init(&comm->references, 1);
   atomic_init(&comm->errhandler, MPI_ERRORS_ARE_FATAL);
 }

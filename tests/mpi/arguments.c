@@ -2,19 +2,7 @@
  * they take although the standard does not ask for it, or other libraries do not. Any number of
  * processes.
  */
-#include <string.h>
-
-#include "conformance.h"
-
-static void check_error(int line, int code, int error_class, const char* text) {
-  char found[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, found, &length);
-  const int right = class_of(code) == error_class && strstr(found, text) != NULL;
-  if (!right) fprintf(stderr, "class %d, \"%s\"\n", class_of(code), found);
-  check_at(line, right, text);
-}
-#define ERROR(call, error_class, text) check_error(__LINE__, (call), (error_class), (text))
+#include "arguments.h"
 
 static const MPI_Datatype kInt = MPI_INT, kNone = MPI_DATATYPE_NULL;
 static int x[256], y[256];
@@ -94,6 +82,100 @@ static void of_scans(void) {
   ERROR(MPI_Exscan(x, x, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
 }
 
+static void of_roots(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int one[128], none[128] = {0};
+  for (int r = 0; r < size; ++r) one[r] = 1;
+  ERROR(MPI_Gather(x, 1, kInt, y, 1, kInt, 0, MPI_COMM_NULL), MPI_ERR_COMM, "null communicator");
+  ERROR(MPI_Gather(x, 1, kInt, y, 1, kInt, size, world), MPI_ERR_ROOT, "MPI_Gather: root is not");
+  ERROR(MPI_Gather(x, -1, kInt, y, 1, kInt, 0, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Gather(x, 1, kNone, y, 1, kInt, 0, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Gather(NULL, 1, kInt, y, 1, kInt, 0, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Scatter(x, 1, kInt, y, 1, kInt, -1, world), MPI_ERR_ROOT, "root is not a rank");
+  ERROR(MPI_Scatter(x, 1, kInt, y, -1, kInt, 0, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Scatter(x, 1, kInt, NULL, 1, kInt, 0, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Gatherv(x, 1, kInt, y, one, none, kInt, size, world), MPI_ERR_ROOT, "root is not");
+  ERROR(MPI_Gatherv(x, -1, kInt, y, one, none, kInt, 0, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Gatherv(NULL, 1, kInt, y, one, none, kInt, 0, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Scatterv(x, one, none, kInt, y, 1, kInt, -1, world), MPI_ERR_ROOT, "root is not");
+  ERROR(MPI_Scatterv(x, one, none, kInt, y, 1, kNone, 0, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Scatterv(x, one, none, kInt, NULL, 1, kInt, 0, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Igather(x, 1, kInt, y, 1, kInt, rank, world, NULL), MPI_ERR_REQUEST, "null request");
+  ERROR(MPI_Iscatterv(x, one, none, kInt, y, 1, kInt, rank, world, NULL), MPI_ERR_REQUEST, "null");
+  /* In place is for the root alone. */
+  const int other = (rank + 1) % size;
+  if (other == rank) return;
+  ERROR(MPI_Gather(MPI_IN_PLACE, 1, kInt, y, 1, kInt, other, world), MPI_ERR_BUFFER, "root alone");
+  ERROR(MPI_Scatter(x, 1, kInt, MPI_IN_PLACE, 1, kInt, other, world), MPI_ERR_BUFFER, "root alone");
+  ERROR(MPI_Gatherv(MPI_IN_PLACE, 1, kInt, y, one, none, kInt, other, world), MPI_ERR_BUFFER,
+        "root alone");
+  ERROR(MPI_Scatterv(x, one, none, kInt, MPI_IN_PLACE, 1, kInt, other, world), MPI_ERR_BUFFER,
+        "root alone");
+}
+
+/* Of the root, which every rank is here. */
+static void at_the_root(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int one[128], none[128] = {0}, bad[128] = {0};
+  for (int r = 0; r < size; ++r) one[r] = 1;
+  bad[size - 1] = -1;
+  ERROR(MPI_Gather(x, 1, kInt, y, -1, kInt, rank, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Gather(x, 1, kInt, y, 1, kNone, rank, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Gather(x, 1, kInt, NULL, 1, kInt, rank, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Gather(x, 1, kInt, x, 1, kInt, rank, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+  ERROR(MPI_Gather(x, 1, kInt, MPI_IN_PLACE, 1, kInt, rank, world), MPI_ERR_BUFFER, "as receive");
+  ERROR(MPI_Gather(x, 3, kInt, y, 1, MPI_DOUBLE, rank, world), MPI_ERR_TRUNCATE,
+        "count 3, 12 bytes, is sent, count 1, 8 bytes, received");
+  ERROR(MPI_Scatter(x, 3, kInt, y, 1, MPI_DOUBLE, rank, world), MPI_ERR_TRUNCATE,
+        "count 3, 12 bytes, is sent, count 1, 8 bytes, received");
+  ERROR(MPI_Scatter(MPI_IN_PLACE, 1, kInt, y, 1, kInt, rank, world), MPI_ERR_BUFFER, "as send");
+  ERROR(MPI_Scatter(NULL, 1, kInt, y, 1, kInt, rank, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Gatherv(x, 1, kInt, y, NULL, none, kInt, rank, world), MPI_ERR_ARG, "null counts");
+  ERROR(MPI_Gatherv(x, 1, kInt, y, one, NULL, kInt, rank, world), MPI_ERR_ARG, "null displ");
+  ERROR(MPI_Gatherv(x, 0, kInt, y, bad, none, kInt, rank, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Gatherv(x, 2, kInt, y, one, none, kInt, rank, world), MPI_ERR_TRUNCATE, "to itself");
+  ERROR(MPI_Scatterv(NULL, one, none, kInt, y, 1, kInt, rank, world), MPI_ERR_BUFFER, "null");
+  ERROR(MPI_Scatterv(x, one, none, kInt, y, 2, kInt, rank, world), MPI_ERR_TRUNCATE, "to itself");
+  ERROR(MPI_Scatterv(MPI_IN_PLACE, one, none, kInt, y, 1, kInt, rank, world), MPI_ERR_BUFFER,
+        "as send buffer");
+}
+
+static void of_split_reductions(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int one[128] = {0}, bad[128] = {0};
+  for (int r = 0; r < size; ++r) one[r] = 1;
+  bad[size - 1] = -1;
+  ERROR(MPI_Reduce_scatter(x, y, NULL, kInt, MPI_SUM, world), MPI_ERR_ARG, "null counts");
+  ERROR(MPI_Reduce_scatter(x, y, bad, kInt, MPI_SUM, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Reduce_scatter(x, y, one, kNone, MPI_SUM, world), MPI_ERR_TYPE, "not a datatype");
+  ERROR(MPI_Reduce_scatter(x, y, one, MPI_FLOAT, MPI_BOR, world), MPI_ERR_OP, "not defined");
+  ERROR(MPI_Reduce_scatter(NULL, y, one, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Reduce_scatter(x, NULL, one, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Reduce_scatter(x, x, one, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+  ERROR(MPI_Ireduce_scatter(x, y, one, kInt, MPI_SUM, world, NULL), MPI_ERR_REQUEST, "request");
+  ERROR(MPI_Reduce_scatter_block(x, y, -1, kInt, MPI_SUM, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Reduce_scatter_block(x, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
+  ERROR(MPI_Reduce_scatter_block(x, y, 1, kInt, MPI_OP_NULL, world), MPI_ERR_OP, "null operator");
+}
+
+static void of_types(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  int one[128], none[128] = {0};
+  MPI_Datatype ints[128], chars[128], bad[128];
+  for (int r = 0; r < size; ++r) one[r] = 1, ints[r] = bad[r] = kInt, chars[r] = MPI_CHAR;
+  bad[size - 1] = kNone;
+  ERROR(MPI_Alltoallw(x, one, none, bad, y, one, none, ints, world), MPI_ERR_TYPE,
+        "not a datatype");
+  ERROR(MPI_Alltoallw(x, one, none, ints, y, one, none, bad, world), MPI_ERR_TYPE,
+        "not a datatype");
+  ERROR(MPI_Alltoallw(x, one, none, NULL, y, one, none, ints, world), MPI_ERR_TYPE, "not a");
+  ERROR(MPI_Alltoallw(x, one, NULL, ints, y, one, none, ints, world), MPI_ERR_ARG, "displacements");
+  ERROR(MPI_Alltoallw(x, one, none, ints, y, NULL, none, ints, world), MPI_ERR_ARG, "null counts");
+  ERROR(MPI_Alltoallw(x, one, none, ints, NULL, one, none, ints, world), MPI_ERR_BUFFER, "null");
+  ERROR(MPI_Alltoallw(x, one, none, ints, y, one, none, chars, world), MPI_ERR_TRUNCATE,
+        "count 1, 4 bytes, is sent, count 1, 1 bytes, received");
+}
+
 /* What does not count is not looked at. */
 static void arguments_that_do_not_count(void) {
   const MPI_Comm world = MPI_COMM_WORLD;
@@ -122,6 +204,13 @@ static void arguments_that_do_not_count(void) {
   CHECK_OK(MPI_Scan(NULL, NULL, 0, kInt, MPI_SUM, world));
   CHECK_OK(MPI_Allgatherv(NULL, 0, kInt, NULL, counts, displs, kInt, world));
   CHECK_OK(MPI_Alltoallv(NULL, counts, displs, kInt, NULL, counts, displs, kInt, world));
+  CHECK_OK(MPI_Gather(NULL, 0, kInt, NULL, 0, kInt, 0, world));
+  CHECK_OK(MPI_Scatterv(NULL, counts, displs, kInt, NULL, 0, kInt, 0, world));
+  CHECK_OK(MPI_Reduce_scatter_block(NULL, NULL, 0, kInt, MPI_SUM, world));
+  /* Who gets nothing needs no receive buffer. */
+  counts[0] = 1;
+  CHECK_OK(MPI_Reduce_scatter(&mine, rank == 0 ? &sum : NULL, counts, kInt, MPI_MAX, world));
+  CHECK(rank != 0 || sum == size);
 }
 
 /* Only the bytes of the blocks must agree. */
@@ -142,6 +231,11 @@ static void types_are_bytes(void) {
   CHECK_OK(
       MPI_Allgatherv(sent, rank % 2, MPI_INT64_T, got, counts, displs, MPI_CHAR, MPI_COMM_WORLD));
   for (int r = 0; r < size; ++r) CHECK(got[r] == (r % 2 ? (int64_t)r << 32 : 0));
+  int64_t one = -1;
+  CHECK_OK(MPI_Gather(sent, 1, MPI_INT64_T, got, 2, MPI_FLOAT, 0, MPI_COMM_WORLD));
+  CHECK(rank != 0 || got[size - 1] == (int64_t)(size - 1) << 32);
+  CHECK_OK(MPI_Scatter(sent, 8, MPI_BYTE, &one, 2, MPI_INT, 0, MPI_COMM_WORLD));
+  CHECK(one == rank);
   /* A gap counts for one rank alone, too. */
   const int eight = 8, at = 16;
   CHECK_OK(MPI_Allgatherv(sent, 1, MPI_INT64_T, got, &eight, &at, MPI_CHAR, MPI_COMM_SELF));
@@ -156,6 +250,10 @@ int main(int argc, char** argv) {
   of_blocks();
   of_arrays();
   of_scans();
+  of_roots();
+  at_the_root();
+  of_split_reductions();
+  of_types();
   arguments_that_do_not_count();
   types_are_bytes();
   return conclude();

@@ -6,9 +6,10 @@
 
 #include "conformance.h"
 
-enum { kCount = 600, kKinds = 10, kMost = 64 };
+enum { kCount = 600, kKinds = 22, kMost = 64 };
 
-/* One operation of each kind; those of several blocks have kCount elements for each member. */
+/* One operation of each kind; those of several blocks have kCount elements for each member, or
+ * neighbour on a ring. */
 typedef struct All {
   int* in[kKinds];
   int* out[kKinds];
@@ -19,9 +20,14 @@ static int value(int of_rank, int block, int round) {
   return 100 * of_rank + 10 * block + round;
 }
 
+/* Blocks of a buffer: one for each member, and at least for two neighbours. */
+static int blocks(void) {
+  return size > 2 ? size : 2;
+}
+
 static void fill(All* all, int round) {
   for (int k = 0; k < kKinds; ++k) {
-    for (int b = 0; b < size; ++b) {
+    for (int b = 0; b < blocks(); ++b) {
       for (int i = 0; i < kCount; ++i) {
         all->in[k][b * kCount + i] = value(rank, b, round);
         all->out[k][b * kCount + i] = -1;
@@ -53,18 +59,28 @@ static void check_results(const All* all, int round) {
     CHECK(last(all, 7, b) == value(b, rank, round));
     CHECK(last(all, 8, b) == value(b, 0, round));
     CHECK(last(all, 9, b) == value(b, rank, round));
+    CHECK(last(all, 10, b) == (rank == 0 ? value(b, 0, round) : -1));
+    CHECK(last(all, 11, b) == (rank == size - 1 ? value(b, 0, round) : -1));
+    CHECK(last(all, 16, b) == value(b, rank, round));
+  }
+  CHECK(last(all, 12, 0) == value(size - 1, rank, round));
+  CHECK(last(all, 13, 0) == value(0, rank, round));
+  CHECK(last(all, 14, 0) == sum_of_values(size, round) + 10 * rank * size);
+  CHECK(last(all, 15, 0) == sum_of_values(size, round) + 10 * rank * size);
+  const int lower = (rank + size - 1) % size, upper = (rank + 1) % size;
+  for (int k = 17; k < kKinds; ++k) {
+    CHECK(last(all, k, 0) == value(lower, k < 19 ? 0 : 1, round));
+    CHECK(last(all, k, 1) == value(upper, 0, round));
   }
 }
 
-static void init(All* all, MPI_Comm comm) {
-  static int counts[kMost], displs[kMost]; /* until the requests are freed */
-  for (int b = 0; b < size; ++b) counts[b] = kCount, displs[b] = b * kCount;
-  for (int k = 0; k < kKinds; ++k) {
-    all->in[k] = malloc((size_t)size * kCount * sizeof(int));
-    all->out[k] = malloc((size_t)size * kCount * sizeof(int));
-  }
+/* Arrays of counts and so on, which stay until the requests are freed. */
+static int counts[kMost], displs[kMost], byte_displs[kMost];
+static MPI_Aint far_displs[kMost];
+static MPI_Datatype types[kMost];
+
+static void init_exchanges(All* all, MPI_Comm comm, MPI_Request* next) {
   int **in = all->in, **out = all->out;
-  MPI_Request* next = all->requests;
   const MPI_Info info = MPI_INFO_NULL;
   CHECK_OK(MPI_Barrier_init(comm, info, next++));
   CHECK_OK(MPI_Bcast_init(out[1], kCount, MPI_INT, 0, comm, info, next++));
@@ -78,6 +94,62 @@ static void init(All* all, MPI_Comm comm) {
                                next++));
   CHECK_OK(MPI_Alltoallv_init(in[9], counts, displs, MPI_INT, out[9], counts, displs, MPI_INT, comm,
                               info, next++));
+}
+
+/* Those with a root, and what is split. */
+static void init_parts(All* all, MPI_Comm comm, MPI_Request* next) {
+  int **in = all->in, **out = all->out;
+  const MPI_Info info = MPI_INFO_NULL;
+  const int end = size - 1;
+  CHECK_OK(
+      MPI_Gather_init(in[10], kCount, MPI_INT, out[10], kCount, MPI_INT, 0, comm, info, next++));
+  CHECK_OK(MPI_Gatherv_init(in[11], kCount, MPI_INT, out[11], counts, displs, MPI_INT, end, comm,
+                            info, next++));
+  CHECK_OK(
+      MPI_Scatter_init(in[12], kCount, MPI_INT, out[12], kCount, MPI_INT, end, comm, info, next++));
+  CHECK_OK(MPI_Scatterv_init(in[13], counts, displs, MPI_INT, out[13], kCount, MPI_INT, 0, comm,
+                             info, next++));
+  CHECK_OK(
+      MPI_Reduce_scatter_block_init(in[14], out[14], kCount, MPI_INT, MPI_SUM, comm, info, next++));
+  CHECK_OK(MPI_Reduce_scatter_init(in[15], out[15], counts, MPI_INT, MPI_SUM, comm, info, next++));
+  CHECK_OK(MPI_Alltoallw_init(in[16], counts, byte_displs, types, out[16], counts, byte_displs,
+                              types, comm, info, next++));
+}
+
+static void init_neighbors(All* all, MPI_Comm ring, MPI_Request* next) {
+  int **in = all->in, **out = all->out;
+  const MPI_Info info = MPI_INFO_NULL;
+  CHECK_OK(MPI_Neighbor_allgather_init(in[17], kCount, MPI_INT, out[17], kCount, MPI_INT, ring,
+                                       info, next++));
+  CHECK_OK(MPI_Neighbor_allgatherv_init(in[18], kCount, MPI_INT, out[18], counts, displs, MPI_INT,
+                                        ring, info, next++));
+  CHECK_OK(MPI_Neighbor_alltoall_init(in[19], kCount, MPI_INT, out[19], kCount, MPI_INT, ring, info,
+                                      next++));
+  CHECK_OK(MPI_Neighbor_alltoallv_init(in[20], counts, displs, MPI_INT, out[20], counts, displs,
+                                       MPI_INT, ring, info, next++));
+  CHECK_OK(MPI_Neighbor_alltoallw_init(in[21], counts, far_displs, types, out[21], counts,
+                                       far_displs, types, ring, info, next++));
+}
+
+static void init(All* all, MPI_Comm comm) {
+  for (int b = 0; b < blocks(); ++b) {
+    counts[b] = kCount;
+    displs[b] = b * kCount;
+    byte_displs[b] = b * kCount * (int)sizeof(int);
+    far_displs[b] = byte_displs[b];
+    types[b] = MPI_INT;
+  }
+  for (int k = 0; k < kKinds; ++k) {
+    all->in[k] = malloc((size_t)blocks() * kCount * sizeof(int));
+    all->out[k] = malloc((size_t)blocks() * kCount * sizeof(int));
+  }
+  const int periods = 1;
+  MPI_Comm ring;
+  CHECK_OK(MPI_Cart_create(comm, 1, &size, &periods, 0, &ring));
+  init_exchanges(all, comm, all->requests);
+  init_parts(all, comm, all->requests + 10);
+  init_neighbors(all, ring, all->requests + 17);
+  CHECK_OK(MPI_Comm_free(&ring)); /* lives on in its requests */
 }
 
 static void free_all(All* all) {

@@ -1,10 +1,9 @@
 /* mpi.h: the usual MPI names over Espalier, for programs in C and C++ (link libespalier_mpi).
  *
- * A subset of MPI 3.1: initialisation, communicators, collectives in their blocking and
- * non-blocking forms (barrier, broadcast, reduce, allreduce, scan, exscan, and allgather and
- * alltoall with equal and with unequal blocks), completion, operators and error handlers; of MPI
- * 4.0, persistent collectives. Everything that is declared here behaves as the standard says; what
- * is missing does not link.
+ * A subset of MPI 3.1: initialisation, communicators, Cartesian grids and distributed graphs, all
+ * collectives in their blocking and non-blocking forms, completion, operators and error handlers;
+ * of MPI 4.0, persistent collectives. Everything that is declared here behaves as the standard
+ * says; what is missing does not link. Derived datatypes are missing.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -113,6 +112,8 @@ typedef struct MPI_ABI_Datatype* MPI_Datatype;
 
 #define MPI_BOTTOM ((void*)0)
 #define MPI_IN_PLACE ((void*)1)
+#define MPI_UNWEIGHTED ((int*)10)
+#define MPI_WEIGHTS_EMPTY ((int*)11)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 
@@ -120,7 +121,9 @@ typedef struct MPI_ABI_Datatype* MPI_Datatype;
 #define MPI_MAX_ERROR_STRING 512
 #define MPI_MAX_LIBRARY_VERSION_STRING 8192
 
-enum { MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -2, MPI_UNDEFINED = -32766 };
+enum { MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -2, MPI_PROC_NULL = -3, MPI_UNDEFINED = -32766 };
+
+enum { MPI_CART = 211, MPI_GRAPH = 212, MPI_DIST_GRAPH = 213 };
 
 enum {
   MPI_THREAD_SINGLE = 0,
@@ -137,9 +140,12 @@ enum {
   MPI_ERR_COUNT = 2,
   MPI_ERR_TYPE = 3,
   MPI_ERR_COMM = 5,
+  MPI_ERR_RANK = 6,
   MPI_ERR_REQUEST = 7,
   MPI_ERR_ROOT = 8,
   MPI_ERR_OP = 10,
+  MPI_ERR_TOPOLOGY = 11,
+  MPI_ERR_DIMS = 12,
   MPI_ERR_ARG = 13,
   MPI_ERR_UNKNOWN = 14,
   MPI_ERR_TRUNCATE = 15,
@@ -200,6 +206,33 @@ ESP_MPI_API int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_free(MPI_Comm* comm);
 
+/* ---- topologies ---- */
+
+/* Ranks keep their order, whatever `reorder` says. The grid is row-major; of neighbours in a
+ * dimension the lower one comes first. What is sent to the lower neighbour comes from the upper one
+ * there, also in periodic dimensions of one or two, as MPI 4.0 says. */
+ESP_MPI_API int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[],
+                                int reorder, MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Cartdim_get(MPI_Comm comm, int* ndims);
+ESP_MPI_API int MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]);
+ESP_MPI_API int MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank);
+ESP_MPI_API int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]);
+ESP_MPI_API int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source,
+                               int* rank_dest);
+ESP_MPI_API int MPI_Dims_create(int nnodes, int ndims, int dims[]);
+/* Pointers and not arrays, because MPI_UNWEIGHTED is none. */
+ESP_MPI_API int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int* sources,
+                                               const int* sourceweights, int outdegree,
+                                               const int* destinations, const int* destweights,
+                                               MPI_Info info, int reorder, MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree,
+                                               int* weighted);
+ESP_MPI_API int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int* sources,
+                                         int* sourceweights, int maxoutdegree, int* destinations,
+                                         int* destweights);
+ESP_MPI_API int MPI_Topo_test(MPI_Comm comm, int* status);
+
 /* ---- types and operators ---- */
 
 ESP_MPI_API int MPI_Type_size(MPI_Datatype datatype, int* size);
@@ -254,6 +287,85 @@ ESP_MPI_API int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], cons
                                MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                                const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                                MPI_Request* request);
+ESP_MPI_API int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                              const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
+                              const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
+ESP_MPI_API int MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                               const MPI_Datatype sendtypes[], void* recvbuf,
+                               const int recvcounts[], const int rdispls[],
+                               const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                           int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+ESP_MPI_API int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                            MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void* recvbuf, const int recvcounts[], const int displs[],
+                            MPI_Datatype recvtype, int root, MPI_Comm comm);
+ESP_MPI_API int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                             void* recvbuf, const int recvcounts[], const int displs[],
+                             MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                            MPI_Comm comm);
+ESP_MPI_API int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                             void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                             MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[],
+                             MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                             MPI_Datatype recvtype, int root, MPI_Comm comm);
+ESP_MPI_API int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[],
+                              MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                              MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+                                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+ESP_MPI_API int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
+                                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                          MPI_Request* request);
+ESP_MPI_API int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
+                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+ESP_MPI_API int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
+                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                    MPI_Request* request);
+
+/* Of communicators with a topology: with each rank's neighbours, in the order of these. */
+ESP_MPI_API int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                       void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                       MPI_Comm comm);
+ESP_MPI_API int MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                        void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                        void* recvbuf, const int recvcounts[], const int displs[],
+                                        MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                         void* recvbuf, const int recvcounts[], const int displs[],
+                                         MPI_Datatype recvtype, MPI_Comm comm,
+                                         MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                      void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                      MPI_Comm comm);
+ESP_MPI_API int MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                       void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                                       MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[],
+                                       const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                       const int recvcounts[], const int rdispls[],
+                                       MPI_Datatype recvtype, MPI_Comm comm);
+ESP_MPI_API int MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[],
+                                        const int sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                        const int recvcounts[], const int rdispls[],
+                                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[],
+                                       const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                       void* recvbuf, const int recvcounts[],
+                                       const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                       MPI_Comm comm);
+ESP_MPI_API int MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[],
+                                        const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                        void* recvbuf, const int recvcounts[],
+                                        const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                        MPI_Comm comm, MPI_Request* request);
 
 /* ---- persistent collectives ---- */
 
@@ -285,6 +397,55 @@ ESP_MPI_API int MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], 
                                    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                                    MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                   const MPI_Datatype sendtypes[], void* recvbuf,
+                                   const int recvcounts[], const int rdispls[],
+                                   const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                                   MPI_Request* request);
+ESP_MPI_API int MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                                MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void* recvbuf, const int recvcounts[], const int displs[],
+                                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request* request);
+ESP_MPI_API int MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                                 MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[],
+                                  MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                                  MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                                  MPI_Request* request);
+ESP_MPI_API int MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount,
+                                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                              MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[],
+                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                        MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount,
+                                            MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                                            MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                            MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount,
+                                             MPI_Datatype sendtype, void* recvbuf,
+                                             const int recvcounts[], const int displs[],
+                                             MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                             MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                           MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[],
+                                            const int sdispls[], MPI_Datatype sendtype,
+                                            void* recvbuf, const int recvcounts[],
+                                            const int rdispls[], MPI_Datatype recvtype,
+                                            MPI_Comm comm, MPI_Info info, MPI_Request* request);
+ESP_MPI_API int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[],
+                                            const MPI_Aint sdispls[],
+                                            const MPI_Datatype sendtypes[], void* recvbuf,
+                                            const int recvcounts[], const MPI_Aint rdispls[],
+                                            const MPI_Datatype recvtypes[], MPI_Comm comm,
+                                            MPI_Info info, MPI_Request* request);
 
 ESP_MPI_API int MPI_Start(MPI_Request* request);
 ESP_MPI_API int MPI_Startall(int count, MPI_Request requests[]);

@@ -1,0 +1,77 @@
+/* Collectives whose blocks differ in size, place or type: what the program says of each direction,
+ * checked, and the arrays that the library takes instead.
+ *
+ * MPI counts by ints, in elements of types that may differ from rank to rank; the library takes
+ * arrays of size_t and is asked to move bytes, but where each block names its type. Those of a
+ * blocking call stand with the communicator, those of a call that starts with its request.
+ * path: short
+ */
+#ifndef ESPALIER_MPI_BLOCKS_H
+#define ESPALIER_MPI_BLOCKS_H
+
+#include "mpi/call.h"
+
+/* One direction. Without blocks, this rank has none there. */
+typedef struct Side {
+  size_t blocks;
+  const int* counts;
+  const int* displs;               /* in `unit` bytes */
+  const MPI_Aint* byte_displs;     /* in place of these */
+  const MPI_Datatype* block_types; /* of each block, or NULL: the library moves bytes */
+  size_t unit;                     /* bytes of an element; 1: counts stay as they are */
+  /* What the library is told, once that is laid out. */
+  size_t* to_counts;
+  size_t* to_displs;
+  esp_type* to_types;
+} Side;
+
+typedef struct VCall {
+  Call call;
+  Side in;
+  Side out;
+} VCall;
+
+static inline Side side_of_arrays(const int* counts, const int* displs) {
+  return (Side){.counts = counts, .displs = displs};
+}
+
+/* Checks one side, which has its arrays, and the buffer of it, which becomes the call's. `datatype`
+ * is that of all blocks where these have none of their own. One buffer may serve both directions,
+ * as long as their blocks do not overlap. */
+int blocks_send(VCall* v, const void* buffer, MPI_Datatype datatype, Side side);
+int blocks_receive(VCall* v, void* buffer, MPI_Datatype datatype, Side side);
+/* What a rank sends to itself is the one block of which it knows both sides. */
+int blocks_own(const VCall* v, Extent sent, Extent received);
+Extent blocks_extent(const Side* side, int block);
+
+/* Writes the library's arrays. Where a side begins is its lowest block: displacements may be
+ * negative in MPI alone. */
+int blocks_lay_out(VCall* v);
+/* The same for a request: as call_begin(). */
+Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
+
+/* All forms of one collective, as CALL_FORMS: PREPARE fills `v`. */
+#define BLOCKS_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)            \
+  int FUNCTION PARAMETERS {                                                     \
+    VCall v = {.call = {.function = __func__, .persistent = FORM}};             \
+    int code = PREPARE;                                                         \
+    if (code != MPI_SUCCESS) return code;                                       \
+    Request* request = blocks_begin(&v, handle, &code);                         \
+    if (request == NULL) return code;                                           \
+    const esp_status status = BEGIN(__VA_ARGS__, NULL, NULL, &request->handle); \
+    return call_end(&v.call, request, status, handle);                          \
+  }
+#define BLOCKS_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)         \
+  int BLOCKING PARAMETERS {                                                                 \
+    VCall v = {.call = {.function = __func__}};                                             \
+    int code = PREPARE;                                                                     \
+    if (code == MPI_SUCCESS) code = blocks_lay_out(&v);                                     \
+    if (code != MPI_SUCCESS) return code;                                                   \
+    return raise_status(__func__, v.call.comm, esp_##NAME(__VA_ARGS__));                    \
+  }                                                                                         \
+  BLOCKS_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, \
+              PREPARE, __VA_ARGS__)                                                         \
+  BLOCKS_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),      \
+              persistent(info), esp_##NAME##_init, PREPARE, __VA_ARGS__)
+
+#endif /* ESPALIER_MPI_BLOCKS_H */

@@ -1,0 +1,57 @@
+/* Reductions whose result is split among the ranks. In place, everybody's blocks stand in the
+ * receive buffer. path: short */
+#include "mpi/blocks.h"
+
+/* MPI_Reduce_scatter_block: everybody gets as much, of as many times that. */
+static int prepare_equal(Call* call, const void* sendbuf, void* recvbuf, int recvcount,
+                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS) code = call_data(call, recvcount, datatype);
+  if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
+  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
+  return code;
+}
+
+/* The counts are elements here as there, and there are no displacements. */
+static int prepare_counts(VCall* v, const int* recvcounts, MPI_Datatype datatype, size_t* total) {
+  Call* call = &v->call;
+  const int size = esp_team_size(call->comm->team);
+  if (recvcounts == NULL)
+    return raise_error(call->function, call->comm, MPI_ERR_ARG, "null counts");
+  for (int r = 0; r < size; ++r) {
+    const int code = call_data(call, recvcounts[r], datatype);
+    if (code != MPI_SUCCESS) return code;
+    *total += call->count;
+  }
+  v->out = (Side){.blocks = (size_t)size, .counts = recvcounts, .unit = 1};
+  return MPI_SUCCESS;
+}
+
+/* Who gets nothing needs no receive buffer, unless that has the input. */
+static int prepare_unequal(VCall* v, const void* sendbuf, void* recvbuf, const int* recvcounts,
+                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  Call* call = &v->call;
+  size_t total = 0;
+  int code = call_comm(call, comm);
+  if (code == MPI_SUCCESS) code = prepare_counts(v, recvcounts, datatype, &total);
+  if (code != MPI_SUCCESS) return code;
+  const int receives = recvcounts[esp_team_rank(call->comm->team)] > 0;
+  call->count = total;
+  code = call_buffers(call, sendbuf, recvbuf, receives || sendbuf == MPI_IN_PLACE);
+  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
+  return code;
+}
+
+CALL_FORMS(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init,
+           reduce_scatter_block,
+           (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
+            MPI_Comm comm),
+           prepare_equal(&call, sendbuf, recvbuf, recvcount, datatype, op, comm), call.comm->team,
+           call.input, call.output, call.count, call.type, call.op)
+
+BLOCKS_FORMS(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, reduce_scatter,
+             (const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
+              MPI_Op op, MPI_Comm comm),
+             prepare_unequal(&v, sendbuf, recvbuf, recvcounts, datatype, op, comm),
+             v.call.comm->team, v.call.input, v.call.output, v.out.to_counts, v.call.type,
+             v.call.op)
