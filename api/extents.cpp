@@ -24,7 +24,8 @@ struct Side {
   const std::size_t* displs = nullptr;  // nullptr: one block after the other
   const esp_type* types = nullptr;
   std::size_t blocks = 0;
-  const char* prefix = "";  // of the arrays' names
+  const char* prefix = "";      // of the arrays' names
+  std::uint64_t own_count = 0;  // of one block, and of each where all are alike
 
   std::uint64_t total = 0;
   std::uint64_t own_bytes = 0;
@@ -98,8 +99,7 @@ esp_status measure_counts(esp_team& handle, const Call& call, Side& side) {
 esp_status measure_regular(esp_team& handle, const Call& call, Side& side) {
   if (side.extent == Extent::kNone) return ESP_OK;
   const bool many = side.extent == Extent::kPerMember;
-  const bool own = is_irregular(call.collective);
-  const std::uint64_t count = own ? call.own_count : call.count;
+  const std::uint64_t count = side.own_count;
   const Unit unit = unit_of(call);
   const std::uint64_t blocks = many ? std::max<std::size_t>(side.blocks, 1) : 1;
   if (count > kBytesMax / unit.most / blocks) [[unlikely]] {
@@ -217,12 +217,13 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
   // The side of many blocks first: the other may follow from it.
   Side& many = many_out ? out : in;
   Side& other = many_out ? in : out;
+  other.own_count = many.own_count = is_irregular(call.collective) ? call.own_count : call.count;
   const bool gets = gets_output(handle.team, call), gives = gives_input(handle.team, call);
   esp_status status = measure_side(handle, call, many, many_out ? gets : gives);
   if (status != ESP_OK) return status;
   if (knows_all_counts(call.collective)) {
-    call.own_count = many.counts[handle.team.rank];
     call.count = many.total;
+    other.own_count = many.counts[handle.team.rank];
   }
   if (!(call.in_place && both)) {
     status = measure_side(handle, call, other, many_out ? gives : gets);

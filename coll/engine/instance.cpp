@@ -221,6 +221,15 @@ UserElements Instance::user_elements(Place user, std::uint32_t block) const noex
   return of;
 }
 
+// Of the buffer that is one block. Where all know everybody's, it is the own one of these.
+std::uint64_t Instance::own_elements() const noexcept {
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const auto rank = static_cast<std::size_t>(plan->rank);
+  if (traits.rooted || traits.neighbors) return call.own_count;
+  if (traits.input == Extent::kOne) return call.out_counts[rank];
+  return traits.output == Extent::kOne ? call.in_counts[rank] : 0;
+}
+
 Outcome Instance::bind_buffers() noexcept {
   // The engine writes only where the plan says kOutput or scratch.
   buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
@@ -228,9 +237,9 @@ Outcome Instance::bind_buffers() noexcept {
   if (irregular == nullptr) return Unit{};
   if (plan->irregular) {
     keep_arrays();
-    const Outcome bound =
-        irregular->binding.bind(*plan, {call.in_counts, call.in_displs, call.own_count},
-                                {call.out_counts, call.out_displs, call.own_count});
+    const std::uint64_t own = own_elements();
+    const Outcome bound = irregular->binding.bind(*plan, {call.in_counts, call.in_displs, own},
+                                                  {call.out_counts, call.out_displs, own});
     if (!bound) return bound.error();
     layouts = irregular->binding.layouts();
     for (std::size_t v = 0; v < states.size(); ++v) {

@@ -124,6 +124,7 @@ struct Instance {
   // Of the call that is set. ESP_ERR_ARGUMENT: its blocks have too many pieces; ESP_ERR_NO_MEMORY.
   Outcome bind_buffers() noexcept;
   void keep_arrays();
+  std::uint64_t own_elements() const noexcept;
   UserElements user_elements(Place user, std::uint32_t block) const noexcept;
   void place_scratch(std::byte* at) noexcept;
 

@@ -40,7 +40,8 @@ struct Call {
   // Irregular: lengths and displacements of blocks, in elements; displacements may be nullptr.
   const std::size_t *in_counts = nullptr, *in_displs = nullptr;
   const std::size_t *out_counts = nullptr, *out_displs = nullptr;
-  // Of the one block of a buffer that has no others, where these differ in length.
+  // Of the one block of a buffer that has no others, where blocks differ in length and not all
+  // members know them.
   std::uint64_t own_count = 0;
   // Whose elements lie apart: `type`, the counts and element_bytes are those of what is packed.
   const Pattern* pattern = nullptr;
