@@ -27,9 +27,9 @@ constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
 template <>
 constexpr std::string_view kNames<LevelRule>[] = {"auto", "on", "off"};
 template <>
-constexpr std::string_view kNames<esp_algorithm>[] = {"auto",       "short", "tree",  "publish",
-                                                      "spread",     "ring",  "bruck", "doubling",
-                                                      "one-factor", "xor",   "linear"};
+constexpr std::string_view kNames<esp_algorithm>[] = {"auto",       "short", "tree",    "publish",
+                                                      "spread",     "ring",  "bruck",   "doubling",
+                                                      "one-factor", "xor",   "halving", "linear"};
 template <>
 constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
                                                   "binomial", "kary", "knomial", "two-tree"};

@@ -47,9 +47,9 @@ const std::map<std::string, OpKind>& all_ops() {
   return all;
 }
 // Positions are the values of esp_algorithm, esp_shape and esp_variant.
-const std::vector<std::string> kAlgorithms = {"auto",       "short", "tree",  "publish",
-                                              "spread",     "ring",  "bruck", "doubling",
-                                              "one-factor", "xor",   "linear"};
+const std::vector<std::string> kAlgorithms = {"auto",       "short", "tree",    "publish",
+                                              "spread",     "ring",  "bruck",   "doubling",
+                                              "one-factor", "xor",   "halving", "linear"};
 const std::vector<std::string> kShapes = {"auto",     "flat", "chain",   "binary",
                                           "binomial", "kary", "knomial", "two-tree"};
 const std::vector<std::string> kVariants = {"event", "waitall", "blocking"};

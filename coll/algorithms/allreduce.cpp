@@ -138,6 +138,10 @@ Result<Plan> make_allreduce(const PlanRequest& request) {
       return make_publish_allreduce(request);
     case ESP_ALGORITHM_SPREAD:
       return Spread(request).make();
+    case ESP_ALGORITHM_RING:
+    case ESP_ALGORITHM_DOUBLING:
+    case ESP_ALGORITHM_HALVING:
+      return make_allreduce_in_rounds(request);
     default:
       return make_tree_allreduce(request);
   }

@@ -21,8 +21,9 @@ std::uint64_t message_bytes(const PlanRequest& request) {
 
 bool exists(esp_algorithm algorithm, const PlanRequest& request) {
   if (!has_algorithm(request.collective, algorithm)) return false;
-  const bool any_order = request.collective != Collective::kAllreduce;
-  if (algorithm == ESP_ALGORITHM_SPREAD) return request.commutative || any_order;
+  const bool turns = request.collective == Collective::kAllreduce &&
+                     (algorithm == ESP_ALGORITHM_SPREAD || algorithm == ESP_ALGORITHM_RING);
+  if (turns) return request.commutative;
   return fits_team(request.collective, algorithm, request.size);
 }
 

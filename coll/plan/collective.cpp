@@ -13,6 +13,7 @@ constexpr std::uint32_t kSpread = 1U << ESP_ALGORITHM_SPREAD;
 constexpr std::uint32_t kRing = 1U << ESP_ALGORITHM_RING;
 constexpr std::uint32_t kBruck = 1U << ESP_ALGORITHM_BRUCK;
 constexpr std::uint32_t kDoubling = 1U << ESP_ALGORITHM_DOUBLING;
+constexpr std::uint32_t kHalving = 1U << ESP_ALGORITHM_HALVING;
 constexpr std::uint32_t kLinear = 1U << ESP_ALGORITHM_LINEAR;
 constexpr std::uint32_t kPairs = 1U << ESP_ALGORITHM_ONE_FACTOR | 1U << ESP_ALGORITHM_XOR;
 
@@ -29,7 +30,8 @@ constexpr CollectiveTraits kTraits[] = {
     ESP_ROW(barrier, kNone, kNone, kTree | kPublish),
     ESP_ROW(bcast, kNone, kOne, kTree | kPublish, .rooted = true, .root_sends = true),
     ESP_ROW(reduce, kOne, kOne, kTree, .rooted = true, .reduces = true, .root_gets = true),
-    ESP_ROW(allreduce, kOne, kOne, kTree | kPublish | kSpread, .reduces = true),
+    ESP_ROW(allreduce, kOne, kOne, kTree | kPublish | kSpread | kRing | kDoubling | kHalving,
+            .reduces = true),
     ESP_ROW(allgather, kOne, kPerMember, kPublish | kRing | kBruck | kDoubling),
     ESP_ROW(allgatherv, kOne, kCounts, kPublish | kRing | kBruck | kDoubling),
     ESP_ROW(alltoall, kPerMember, kPerMember, kRing | kPairs | kBruck),
@@ -68,8 +70,9 @@ const CollectiveTraits& traits_of(Collective collective) noexcept {
 }
 
 const char* algorithm_name(esp_algorithm algorithm) noexcept {
-  constexpr const char* kNames[] = {"auto",  "short",    "tree",       "publish", "spread", "ring",
-                                    "Bruck", "doubling", "one-factor", "XOR",     "linear"};
+  constexpr const char* kNames[] = {"auto",       "short", "tree",    "publish",
+                                    "spread",     "ring",  "Bruck",   "doubling",
+                                    "one-factor", "XOR",   "halving", "linear"};
   static_assert(sizeof kNames / sizeof kNames[0] == ESP_ALGORITHM_COUNT);
   return algorithm < ESP_ALGORITHM_COUNT ? kNames[algorithm] : "unknown";
 }

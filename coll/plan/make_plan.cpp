@@ -102,11 +102,12 @@ Outcome check_combination(const PlanRequest& r) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("unknown algorithm {}", static_cast<int>(r.algorithm)));
   }
-  if (r.algorithm == ESP_ALGORITHM_SPREAD && r.collective == Collective::kAllreduce &&
-      !r.commutative) {
+  const bool turns = r.algorithm == ESP_ALGORITHM_SPREAD || r.algorithm == ESP_ALGORITHM_RING;
+  if (turns && r.collective == Collective::kAllreduce && !r.commutative) {
     return refuse(ESP_ERR_UNSUPPORTED,
-                  "the spread algorithm combines each block in another order of ranks, which an "
-                  "operator that does not commute forbids");
+                  std::string("the ") + algorithm_name(r.algorithm) +
+                      " algorithm combines each block in another order of ranks, which an "
+                      "operator that does not commute forbids");
   }
   if (!has_algorithm(r.collective, r.algorithm)) {
     return refuse(ESP_ERR_UNSUPPORTED,
@@ -134,7 +135,8 @@ Outcome check_combination(const PlanRequest& r) {
 Outcome check_extent(const PlanRequest& r) {
   if (is_irregular(r.collective)) return Unit{};  // Each call's counts are checked (Binding::bind).
   const bool per_member = is_per_member(r);
-  const bool cut = r.algorithm == ESP_ALGORITHM_SPREAD && !per_member;
+  const bool halves = r.algorithm == ESP_ALGORITHM_HALVING || r.algorithm == ESP_ALGORITHM_RING;
+  const bool cut = (r.algorithm == ESP_ALGORITHM_SPREAD || halves) && !per_member;
   const std::int64_t blocks = cut || per_member ? r.size : 1;
   const std::uint64_t block_elements =
       cut ? r.elements / static_cast<std::uint64_t>(blocks) + 1 : r.elements;

@@ -37,7 +37,8 @@ void assert_places(const Plan& plan, const Vertex& v) {
       break;
     case Action::kSend:
     case Action::kPublish:
-      ESP_ASSERT(is_buffer(v.src) && v.dst == Place::kNone);
+      ESP_ASSERT(is_buffer(v.src) || v.src == Place::kAccumulator);
+      ESP_ASSERT(v.dst == Place::kNone);
       break;
     case Action::kAwait:
       ESP_ASSERT(v.src == Place::kNone && v.dst == Place::kNone);

@@ -300,6 +300,7 @@ typedef enum esp_algorithm {
   ESP_ALGORITHM_DOUBLING,   /* log2(members) rounds, with a partner twice as far away in each */
   ESP_ALGORITHM_ONE_FACTOR, /* alltoall: in each round every member has one partner */
   ESP_ALGORITHM_XOR,        /* the same for 2^n members: partner = rank XOR round */
+  ESP_ALGORITHM_HALVING,    /* allreduce: rounds with half the data in each, and back */
   ESP_ALGORITHM_LINEAR,     /* each block straight from its sender to its receiver */
   ESP_ALGORITHM_COUNT
 } esp_algorithm;

@@ -220,7 +220,7 @@ TEST(Choose, RefusesBadOptions) {
   EXPECT_EQ(with(&esp_coll_options::window_recv, -1), "option window_recv: -1 is not in 0..64");
   EXPECT_EQ(with(&esp_coll_options::shape, ESP_SHAPE_COUNT), "option shape: 8 is not in 0..7");
   EXPECT_EQ(with(&esp_coll_options::algorithm, ESP_ALGORITHM_COUNT),
-            "option algorithm: 11 is not in 0..10");
+            "option algorithm: 12 is not in 0..11");
   EXPECT_EQ(with(&esp_coll_options::variant, ESP_VARIANT_COUNT),
             "option variant: 3 is not in 0..2");
   EXPECT_NE(with(&esp_coll_options::struct_size, std::size_t{0}).find("struct_size"),

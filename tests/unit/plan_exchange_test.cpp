@@ -120,7 +120,9 @@ TEST(ExchangePlans, OfAMillionRanks) {
     ASSERT_TRUE(plan.ok()) << collective_name(c.collective) << plan.error().text;
     std::size_t edges = 0;
     for (const Vertex& v : plan.value().vertices) edges += v.needs.size() + v.peers.size();
-    const bool rounds = c.algorithm == ESP_ALGORITHM_BRUCK || c.algorithm == ESP_ALGORITHM_DOUBLING;
+    const bool rounds = c.algorithm == ESP_ALGORITHM_BRUCK ||
+                        c.algorithm == ESP_ALGORITHM_DOUBLING ||
+                        c.algorithm == ESP_ALGORITHM_HALVING;
     const std::size_t digits = static_cast<std::size_t>(c.radix) * 20;
     const bool tree = c.algorithm == ESP_ALGORITHM_TREE;  // a child a digit
     EXPECT_LE(plan.value().vertices.size(), rounds ? 5 * digits

@@ -48,8 +48,12 @@ bool Results::arrives_once() const {
     case Collective::kBarrier:
     case Collective::kBcast:
     case Collective::kReduce:
-    case Collective::kAllreduce:
       return true;
+    case Collective::kAllreduce:
+      // Else some ranks, or all, make parts of it.
+      return request_.algorithm != ESP_ALGORITHM_RING &&
+             request_.algorithm != ESP_ALGORITHM_DOUBLING &&
+             request_.algorithm != ESP_ALGORITHM_HALVING;
     default:
       return false;
   }
@@ -62,6 +66,8 @@ std::int32_t Results::maker(std::uint64_t e) const {
   std::uint64_t block = 0;
   while (of.begin(block) + of.length(block) <= e) ++block;
   if (request_.algorithm == ESP_ALGORITHM_SPREAD) return static_cast<std::int32_t>(block);
+  if (request_.algorithm == ESP_ALGORITHM_RING)
+    return static_cast<std::int32_t>(block + 1) % size();
   if (!request_.nodes.spread) return 0;
   const std::uint64_t piece = (e - of.begin(block)) / plans_[0].piece_elements;
   const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());

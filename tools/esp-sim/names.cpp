@@ -11,9 +11,9 @@ std::string at(const std::vector<std::string>& names, Enum value) {
 }  // namespace
 
 const std::vector<std::string>& algorithm_names() {
-  static const std::vector<std::string> names = {"auto",       "short", "tree",  "publish",
-                                                 "spread",     "ring",  "bruck", "doubling",
-                                                 "one-factor", "xor",   "linear"};
+  static const std::vector<std::string> names = {"auto",       "short", "tree",    "publish",
+                                                 "spread",     "ring",  "bruck",   "doubling",
+                                                 "one-factor", "xor",   "halving", "linear"};
   return names;
 }
 const std::vector<std::string>& shape_names() {
