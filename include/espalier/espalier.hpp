@@ -12,9 +12,9 @@
 // Result<T> (a T or an Error that owns its text) from everything that makes an object. Both are
 // [[nodiscard]].
 //
-// Ownership: Job, Team, Request, PersistentRequest, UserOp and Memory own what they name and are
-// move-only; TeamRef is a borrowed team and is copied freely. Destroy in the reverse order of
-// creation: a Job last. Threads: as in espalier.h. path: short where the C call is
+// Ownership: Job, Team, Graph, Request, PersistentRequest, UserOp, Pattern and Memory own what they
+// name and are move-only; TeamRef is a borrowed team and is copied freely. Destroy in the reverse
+// order of creation: a Job last. Threads: as in espalier.h. path: short where the C call is
 #ifndef ESPALIER_ESPALIER_HPP
 #define ESPALIER_ESPALIER_HPP
 
@@ -25,17 +25,21 @@
 
 #include "espalier/cpp/blocks.hpp"
 #include "espalier/cpp/collectives.hpp"
+#include "espalier/cpp/exchanges.hpp"
 #include "espalier/cpp/gathers.hpp"
+#include "espalier/cpp/graph.hpp"
 #include "espalier/cpp/job.hpp"
 #include "espalier/cpp/message.hpp"
 #include "espalier/cpp/notify.hpp"
 #include "espalier/cpp/op.hpp"
 #include "espalier/cpp/options.hpp"
+#include "espalier/cpp/pattern.hpp"
 #include "espalier/cpp/persistent.hpp"
 #include "espalier/cpp/persistent_request.hpp"
 #include "espalier/cpp/region.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
+#include "espalier/cpp/rooted.hpp"
 #include "espalier/cpp/team.hpp"
 #include "espalier/cpp/type.hpp"
 

@@ -22,33 +22,36 @@ class Collectives : public detail::CollectiveCalls {
 
   template <Writable R>
   Status bcast(R&& buffer, int root) const noexcept {
-    return explain(esp_bcast(team_, data(buffer), size_of(buffer), type_in<R>, root));
+    if (const char* wrong = unfit(buffer)) return refuse(wrong);
+    return explain(esp_bcast(team_, data(buffer), size_of(buffer), type_in(buffer), root));
   }
   // `output` matters at the root alone and may be empty elsewhere.
   template <Readable In, Writable Out>
     requires SameElement<In, Out>
   Status reduce(const In& input, Out&& output, Op op, int root) const noexcept {
     if (const char* wrong = differ_at(root, input, output)) return refuse(wrong);
-    return explain(
-        esp_reduce(team_, data(input), data(output), size_of(input), type_in<In>, op.value, root));
+    return explain(esp_reduce(team_, data(input), data(output), size_of(input), type_in(input),
+                              op.value, root));
   }
   // The root's buffer receives the result; the others' are only read.
   template <Writable R>
   Status reduce_in_place(R&& buffer, Op op, int root) const noexcept {
+    if (const char* wrong = unfit(buffer)) return refuse(wrong);
     return explain(esp_reduce(team_, own_input(buffer, root), data(buffer), size_of(buffer),
-                              type_in<R>, op.value, root));
+                              type_in(buffer), op.value, root));
   }
   template <Readable In, Writable Out>
     requires SameElement<In, Out>
   Status allreduce(const In& input, Out&& output, Op op) const noexcept {
     if (const char* wrong = differ(input, output)) return refuse(wrong);
     return explain(
-        esp_allreduce(team_, data(input), data(output), size_of(input), type_in<In>, op.value));
+        esp_allreduce(team_, data(input), data(output), size_of(input), type_in(input), op.value));
   }
   template <Writable R>
   Status allreduce_in_place(R&& buffer, Op op) const noexcept {
-    return explain(
-        esp_allreduce(team_, ESP_IN_PLACE, data(buffer), size_of(buffer), type_in<R>, op.value));
+    if (const char* wrong = unfit(buffer)) return refuse(wrong);
+    return explain(esp_allreduce(team_, ESP_IN_PLACE, data(buffer), size_of(buffer),
+                                 type_in(buffer), op.value));
   }
 
   // ---- non-blocking, reporting through a Request ----
@@ -63,15 +66,15 @@ class Collectives : public detail::CollectiveCalls {
     requires SameElement<In, Out>
   Result<Request> reduce_start(In&& input, Out&& output, Op op, int root,
                                const CollOptions& options = {}) const {
-    return request(reduce_call(differ_at(root, input, output), data(input), output, size_of(input),
-                               op, root, options));
+    return request(
+        reduce_call(differ_at(root, input, output), data(input), output, input, op, root, options));
   }
   // The root's buffer receives the result; the others' are only read.
   template <Writable R>
   Result<Request> reduce_in_place_start(R&& buffer, Op op, int root,
                                         const CollOptions& options = {}) const {
     return request(
-        reduce_call(nullptr, own_input(buffer, root), buffer, size_of(buffer), op, root, options));
+        reduce_call(unfit(buffer), own_input(buffer, root), buffer, buffer, op, root, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -82,7 +85,7 @@ class Collectives : public detail::CollectiveCalls {
   template <Writable R>
   Result<Request> allreduce_in_place_start(R&& buffer, Op op,
                                            const CollOptions& options = {}) const {
-    return request(allreduce_call(nullptr, ESP_IN_PLACE, buffer, op, options));
+    return request(allreduce_call(unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 
   // ---- non-blocking, reporting through a callback or counter ----
@@ -98,14 +101,14 @@ class Collectives : public detail::CollectiveCalls {
     requires SameElement<In, Out>
   Status reduce_start(In&& input, Out&& output, Op op, int root, Notify notify,
                       const CollOptions& options = {}) const noexcept {
-    return started(notify, reduce_call(differ_at(root, input, output), data(input), output,
-                                       size_of(input), op, root, options));
+    return started(notify, reduce_call(differ_at(root, input, output), data(input), output, input,
+                                       op, root, options));
   }
   template <Writable R>
   Status reduce_in_place_start(R&& buffer, Op op, int root, Notify notify,
                                const CollOptions& options = {}) const noexcept {
-    return started(notify, reduce_call(nullptr, own_input(buffer, root), buffer, size_of(buffer),
-                                       op, root, options));
+    return started(notify, reduce_call(unfit(buffer), own_input(buffer, root), buffer, buffer, op,
+                                       root, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -116,7 +119,7 @@ class Collectives : public detail::CollectiveCalls {
   template <Writable R>
   Status allreduce_in_place_start(R&& buffer, Op op, Notify notify,
                                   const CollOptions& options = {}) const noexcept {
-    return started(notify, allreduce_call(nullptr, ESP_IN_PLACE, buffer, op, options));
+    return started(notify, allreduce_call(unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 };
 

@@ -24,13 +24,14 @@ class Gathers : public detail::GatherCalls {
     requires SameElement<In, Out>
   Status allgather(const In& input, Out&& output) const noexcept {
     if (const char* wrong = not_for_all(input, output)) return refuse(wrong);
-    return explain(esp_allgather(team_, data(input), data(output), size_of(input), type_in<In>));
+    return explain(esp_allgather(team_, data(input), data(output), size_of(input), type_in(input)));
   }
   // The own block stands in its place in the buffer.
   template <Writable R>
   Status allgather_in_place(R&& buffer) const noexcept {
     if (const char* wrong = not_shared(buffer)) return refuse(wrong);
-    return explain(esp_allgather(team_, ESP_IN_PLACE, data(buffer), share_of(buffer), type_in<R>));
+    return explain(
+        esp_allgather(team_, ESP_IN_PLACE, data(buffer), share_of(buffer), type_in(buffer)));
   }
   // `input` has as many elements as `blocks` says of this rank.
   template <Readable In, Writable Out>
@@ -38,26 +39,27 @@ class Gathers : public detail::GatherCalls {
   Status allgatherv(const In& input, Out&& output, const Blocks& blocks) const noexcept {
     if (const char* wrong = not_own(input, output, blocks)) return refuse(wrong);
     return explain(esp_allgatherv(team_, data(input), data(output), blocks.counts(),
-                                  blocks.displs(), type_in<In>));
+                                  blocks.displs(), type_in(input)));
   }
   template <Writable R>
   Status allgatherv_in_place(R&& buffer, const Blocks& blocks) const noexcept {
     if (const char* wrong = misfit(blocks, buffer)) return refuse(wrong);
     return explain(esp_allgatherv(team_, ESP_IN_PLACE, data(buffer), blocks.counts(),
-                                  blocks.displs(), type_in<R>));
+                                  blocks.displs(), type_in(buffer)));
   }
   // Both ranges have a block for each member, all of one length.
   template <Readable In, Writable Out>
     requires SameElement<In, Out>
   Status alltoall(const In& input, Out&& output) const noexcept {
     if (const char* wrong = not_exchanged(input, output)) return refuse(wrong);
-    return explain(esp_alltoall(team_, data(input), data(output), share_of(input), type_in<In>));
+    return explain(esp_alltoall(team_, data(input), data(output), share_of(input), type_in(input)));
   }
   // The blocks in the buffer are sent and replaced.
   template <Writable R>
   Status alltoall_in_place(R&& buffer) const noexcept {
     if (const char* wrong = not_shared(buffer)) return refuse(wrong);
-    return explain(esp_alltoall(team_, ESP_IN_PLACE, data(buffer), share_of(buffer), type_in<R>));
+    return explain(
+        esp_alltoall(team_, ESP_IN_PLACE, data(buffer), share_of(buffer), type_in(buffer)));
   }
   // `sent` lies in `input`, `received` in `output`.
   template <Readable In, Writable Out>
@@ -66,25 +68,26 @@ class Gathers : public detail::GatherCalls {
                    const Blocks& received) const noexcept {
     if (const char* wrong = misfit(sent, input, received, output)) return refuse(wrong);
     return explain(esp_alltoallv(team_, data(input), sent.counts(), sent.displs(), data(output),
-                                 received.counts(), received.displs(), type_in<In>));
+                                 received.counts(), received.displs(), type_in(input)));
   }
   template <Writable R>
   Status alltoallv_in_place(R&& buffer, const Blocks& blocks) const noexcept {
     if (const char* wrong = misfit(blocks, buffer)) return refuse(wrong);
     return explain(esp_alltoallv(team_, ESP_IN_PLACE, nullptr, nullptr, data(buffer),
-                                 blocks.counts(), blocks.displs(), type_in<R>));
+                                 blocks.counts(), blocks.displs(), type_in(buffer)));
   }
   template <Readable In, Writable Out>
     requires SameElement<In, Out>
   Status scan(const In& input, Out&& output, Op op) const noexcept {
     if (const char* wrong = differ(input, output)) return refuse(wrong);
     return explain(
-        esp_scan(team_, data(input), data(output), size_of(input), type_in<In>, op.value));
+        esp_scan(team_, data(input), data(output), size_of(input), type_in(input), op.value));
   }
   template <Writable R>
   Status scan_in_place(R&& buffer, Op op) const noexcept {
+    if (const char* wrong = unfit(buffer)) return refuse(wrong);
     return explain(
-        esp_scan(team_, ESP_IN_PLACE, data(buffer), size_of(buffer), type_in<R>, op.value));
+        esp_scan(team_, ESP_IN_PLACE, data(buffer), size_of(buffer), type_in(buffer), op.value));
   }
   // The output of member 0 is left alone.
   template <Readable In, Writable Out>
@@ -92,12 +95,13 @@ class Gathers : public detail::GatherCalls {
   Status exscan(const In& input, Out&& output, Op op) const noexcept {
     if (const char* wrong = differ(input, output)) return refuse(wrong);
     return explain(
-        esp_exscan(team_, data(input), data(output), size_of(input), type_in<In>, op.value));
+        esp_exscan(team_, data(input), data(output), size_of(input), type_in(input), op.value));
   }
   template <Writable R>
   Status exscan_in_place(R&& buffer, Op op) const noexcept {
+    if (const char* wrong = unfit(buffer)) return refuse(wrong);
     return explain(
-        esp_exscan(team_, ESP_IN_PLACE, data(buffer), size_of(buffer), type_in<R>, op.value));
+        esp_exscan(team_, ESP_IN_PLACE, data(buffer), size_of(buffer), type_in(buffer), op.value));
   }
 
   // ---- non-blocking, reporting through a Request ----
@@ -154,7 +158,7 @@ class Gathers : public detail::GatherCalls {
   }
   template <Writable R>
   Result<Request> scan_in_place_start(R&& buffer, Op op, const CollOptions& options = {}) const {
-    return request(prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return request(prefix_call(false, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -164,7 +168,7 @@ class Gathers : public detail::GatherCalls {
   }
   template <Writable R>
   Result<Request> exscan_in_place_start(R&& buffer, Op op, const CollOptions& options = {}) const {
-    return request(prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return request(prefix_call(true, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 
   // ---- non-blocking, reporting through a callback or counter ----
@@ -229,7 +233,7 @@ class Gathers : public detail::GatherCalls {
   template <Writable R>
   Status scan_in_place_start(R&& buffer, Op op, Notify notify,
                              const CollOptions& options = {}) const noexcept {
-    return started(notify, prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return started(notify, prefix_call(false, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -241,7 +245,7 @@ class Gathers : public detail::GatherCalls {
   template <Writable R>
   Status exscan_in_place_start(R&& buffer, Op op, Notify notify,
                                const CollOptions& options = {}) const noexcept {
-    return started(notify, prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return started(notify, prefix_call(true, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 };
 

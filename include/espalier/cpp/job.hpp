@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "espalier/cpp/op.hpp"
+#include "espalier/cpp/pattern.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/team.hpp"
 
@@ -117,6 +118,16 @@ class Job {
   template <Element T, typename F>
   Result<UserOp<T, F>> make_op(F function, Commutative commutative) const {
     return UserOp<T, F>::create(job_, std::move(function), commutative);
+  }
+  // Elements that lie apart; see Pattern.
+  template <Element T>
+  Result<Pattern<T>> strided(const Stride& stride) const {
+    return Pattern<T>::strided(job_, stride);
+  }
+  template <Element T>
+  Result<Pattern<T>> blocks(std::span<const std::size_t> lengths,
+                            std::span<const std::size_t> displs, std::size_t extent = 0) const {
+    return Pattern<T>::blocks(job_, lengths, displs, extent);
   }
   // ESP_ERR_NO_MEMORY when the region (setting HEAP_BYTES) is exhausted.
   template <Element T>

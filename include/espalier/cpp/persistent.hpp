@@ -26,14 +26,14 @@ class PersistentForms : public Gathers {
     requires SameElement<In, Out>
   Result<PersistentRequest> reduce_init(In&& input, Out&& output, Op op, int root,
                                         const CollOptions& options = {}) const {
-    return persistent(reduce_call(differ_at(root, input, output), data(input), output,
-                                  size_of(input), op, root, options));
+    return persistent(
+        reduce_call(differ_at(root, input, output), data(input), output, input, op, root, options));
   }
   template <Writable R>
   Result<PersistentRequest> reduce_in_place_init(R&& buffer, Op op, int root,
                                                  const CollOptions& options = {}) const {
     return persistent(
-        reduce_call(nullptr, own_input(buffer, root), buffer, size_of(buffer), op, root, options));
+        reduce_call(unfit(buffer), own_input(buffer, root), buffer, buffer, op, root, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -44,7 +44,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> allreduce_in_place_init(R&& buffer, Op op,
                                                     const CollOptions& options = {}) const {
-    return persistent(allreduce_call(nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(allreduce_call(unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -106,7 +106,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> scan_in_place_init(R&& buffer, Op op,
                                                const CollOptions& options = {}) const {
-    return persistent(prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(prefix_call(false, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -117,7 +117,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> exscan_in_place_init(R&& buffer, Op op,
                                                  const CollOptions& options = {}) const {
-    return persistent(prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(prefix_call(true, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 
   // ---- whose rounds report through a callback or counter, and may be waited for ----
@@ -134,12 +134,12 @@ class PersistentForms : public Gathers {
   Result<PersistentRequest> reduce_init(In&& input, Out&& output, Op op, int root, Notify notify,
                                         const CollOptions& options = {}) const {
     return persistent(notify, reduce_call(differ_at(root, input, output), data(input), output,
-                                          size_of(input), op, root, options));
+                                          input, op, root, options));
   }
   template <Writable R>
   Result<PersistentRequest> reduce_in_place_init(R&& buffer, Op op, int root, Notify notify,
                                                  const CollOptions& options = {}) const {
-    return persistent(notify, reduce_call(nullptr, own_input(buffer, root), buffer, size_of(buffer),
+    return persistent(notify, reduce_call(unfit(buffer), own_input(buffer, root), buffer, buffer,
                                           op, root, options));
   }
   template <ReadableLater In, Writable Out>
@@ -152,7 +152,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> allreduce_in_place_init(R&& buffer, Op op, Notify notify,
                                                     const CollOptions& options = {}) const {
-    return persistent(notify, allreduce_call(nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(notify, allreduce_call(unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -217,7 +217,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> scan_in_place_init(R&& buffer, Op op, Notify notify,
                                                const CollOptions& options = {}) const {
-    return persistent(notify, prefix_call(false, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(notify, prefix_call(false, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
   template <ReadableLater In, Writable Out>
     requires SameElement<In, Out>
@@ -229,7 +229,7 @@ class PersistentForms : public Gathers {
   template <Writable R>
   Result<PersistentRequest> exscan_in_place_init(R&& buffer, Op op, Notify notify,
                                                  const CollOptions& options = {}) const {
-    return persistent(notify, prefix_call(true, nullptr, ESP_IN_PLACE, buffer, op, options));
+    return persistent(notify, prefix_call(true, unfit(buffer), ESP_IN_PLACE, buffer, op, options));
   }
 };
 

@@ -1,8 +1,9 @@
 // TeamRef and Team: collectives and point-to-point flows between a team's members.
 //
 // The collectives are inherited: barrier, bcast, reduce and allreduce from collectives.hpp,
-// allgather(v), alltoall(v), scan and exscan from gathers.hpp, the persistent forms of all from
-// persistent.hpp.
+// allgather(v), alltoall(v), scan and exscan from gathers.hpp, the persistent forms of these from
+// persistent.hpp, gather(v) and scatter(v) from rooted.hpp, reduce_scatter(_block) and alltoallw
+// from exchanges.hpp. Those of neighbors are a Graph's (graph.hpp).
 //
 // TeamRef borrows (copy it, pass it by value); Team owns, and frees the team when it goes, which
 // needs all its operations to have completed. Every function has the contract of its namesake in
@@ -16,9 +17,9 @@
 #include <span>
 #include <utility>
 
-#include "espalier/cpp/gathers.hpp"
+#include "espalier/cpp/exchanges.hpp"
+#include "espalier/cpp/graph.hpp"
 #include "espalier/cpp/notify.hpp"
-#include "espalier/cpp/persistent.hpp"
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/type.hpp"
@@ -38,9 +39,9 @@ struct SplitOptions {
 
 class Team;
 
-class TeamRef : public PersistentForms {
+class TeamRef : public Exchanges {
  public:
-  explicit TeamRef(esp_team* team) noexcept : PersistentForms(team) {}
+  explicit TeamRef(esp_team* team) noexcept : Exchanges(team) {}
 
   // False for what split() and include() give those who are in no team: only `get` may be called.
   explicit operator bool() const noexcept { return team_ != nullptr; }
@@ -56,6 +57,12 @@ class TeamRef : public PersistentForms {
   Result<Team> split(SplitOptions options) const;
   // `ranks` of this team, in the new order, equal on every member.
   Result<Team> include(std::span<const int> ranks) const;
+
+  // ---- graphs of neighbors; collective over the team ----
+  // This member receives block i from sources[i] and sends block i to destinations[i].
+  Result<Graph> graph(std::span<const int> sources, std::span<const int> destinations) const;
+  // The members in row-major order; periodic[d] != 0: dimension d is closed to a ring.
+  Result<Graph> grid(std::span<const int> extents, std::span<const int> periodic) const;
 
   // ---- flows ----
   template <Readable R>
@@ -155,6 +162,25 @@ inline Result<Team> TeamRef::include(std::span<const int> ranks) const {
   const esp_status status =
       esp_team_include(team_, ranks.data(), static_cast<int>(ranks.size()), &made);
   return status == ESP_OK ? Result<Team>(Team(made)) : Result<Team>(explain(status));
+}
+
+inline Result<Graph> TeamRef::graph(std::span<const int> sources,
+                                    std::span<const int> destinations) const {
+  esp_graph* made = nullptr;
+  const esp_status status = esp_graph_create(team_, sources.size(), sources.data(),
+                                             destinations.size(), destinations.data(), &made);
+  return status == ESP_OK ? Result<Graph>(Graph(made)) : Result<Graph>(explain(status));
+}
+
+inline Result<Graph> TeamRef::grid(std::span<const int> extents,
+                                   std::span<const int> periodic) const {
+  if (extents.size() != periodic.size()) {
+    return Result<Graph>(refuse("extents and periodic differ in length"));
+  }
+  esp_graph* made = nullptr;
+  const esp_status status = esp_grid_create(team_, static_cast<int>(extents.size()), extents.data(),
+                                            periodic.data(), &made);
+  return status == ESP_OK ? Result<Graph>(Graph(made)) : Result<Graph>(explain(status));
 }
 
 }  // namespace esp

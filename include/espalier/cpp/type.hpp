@@ -114,6 +114,9 @@ template <typename R>
 concept ReadableLater = Readable<R> && std::ranges::borrowed_range<R>;
 template <typename A, typename B>
 concept SameElement = std::same_as<std::ranges::range_value_t<A>, std::ranges::range_value_t<B>>;
+// What is written where elements of A are read.
+template <typename B, typename A>
+concept WritableLike = Writable<B> && SameElement<A, B>;
 
 // One value as a buffer: esp::one(sum).
 template <typename T>

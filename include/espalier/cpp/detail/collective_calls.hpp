@@ -20,7 +20,7 @@ class CollectiveCalls : public TeamHandle {
     return rank() == root ? ESP_IN_PLACE : data(buffer);
   }
   const char* differ_at(int root, const auto& input, const auto& output) const noexcept {
-    return rank() == root ? differ(input, output) : nullptr;
+    return rank() == root ? differ(input, output) : unfit(input);
   }
 
   auto barrier_call(const CollOptions& options) const noexcept {
@@ -30,20 +30,19 @@ class CollectiveCalls : public TeamHandle {
                 }};
   }
   auto bcast_call(auto& buffer, int root, const CollOptions& options) const noexcept {
-    return Call{nullptr, [this, &buffer, root, c = options.to_c()](
-                             bool stays, const esp_notify* notify, esp_request** out) {
+    return Call{unfit(buffer), [this, &buffer, root, c = options.to_c()](
+                                   bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_bcast_init : esp_bcast_start)(
-                      team_, data(buffer), size_of(buffer), type_in<decltype(buffer)>, root, &c,
-                      notify, out);
+                      team_, data(buffer), size_of(buffer), type_in(buffer), root, &c, notify, out);
                 }};
   }
-  auto reduce_call(const char* wrong, const void* input, auto& output, std::size_t count, Op op,
+  auto reduce_call(const char* wrong, const void* input, auto& output, const auto& operand, Op op,
                    int root, const CollOptions& options) const noexcept {
-    return Call{wrong, [this, input, &output, count, op, root, c = options.to_c()](
+    return Call{wrong, [this, input, &output, &operand, op, root, c = options.to_c()](
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_reduce_init : esp_reduce_start)(
-                      team_, input, data(output), count, type_in<decltype(output)>, op.value, root,
-                      &c, notify, out);
+                      team_, input, data(output), size_of(operand), type_in(operand), op.value,
+                      root, &c, notify, out);
                 }};
   }
   auto allreduce_call(const char* wrong, const void* input, auto& output, Op op,
@@ -51,8 +50,8 @@ class CollectiveCalls : public TeamHandle {
     return Call{wrong, [this, input, &output, op, c = options.to_c()](
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_allreduce_init : esp_allreduce_start)(
-                      team_, input, data(output), size_of(output), type_in<decltype(output)>,
-                      op.value, &c, notify, out);
+                      team_, input, data(output), size_of(output), type_in(output), op.value, &c,
+                      notify, out);
                 }};
   }
 };

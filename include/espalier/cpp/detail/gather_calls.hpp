@@ -23,10 +23,12 @@ class GatherCalls : public Collectives {
 
   // What is wrong, or nullptr.
   const char* not_shared(const auto& buffer) const noexcept {
+    if (const char* wrong = unfit(buffer)) return wrong;
     if (size_of(buffer) % members() == 0) return nullptr;
     return "the buffer's length is no multiple of the members";
   }
   const char* not_for_all(const auto& input, const auto& output) const noexcept {
+    if (const char* wrong = unfit(input, output)) return wrong;
     if (const char* wrong = not_shared(output)) return wrong;
     if (share_of(output) == size_of(input)) return nullptr;
     return "the output's length is not that of all members' inputs";
@@ -36,14 +38,17 @@ class GatherCalls : public Collectives {
     return wrong != nullptr ? wrong : not_shared(input);
   }
   const char* misfit(const Blocks& blocks, const auto& buffer) const noexcept {
+    if (const char* wrong = unfit(buffer)) return wrong;
     return blocks.misfit(members(), size_of(buffer));
   }
   const char* misfit(const Blocks& sent, const auto& input, const Blocks& received,
                      const auto& output) const noexcept {
+    if (const char* wrong = unfit(input, output)) return wrong;
     const char* wrong = misfit(sent, input);
     return wrong != nullptr ? wrong : misfit(received, output);
   }
   const char* not_own(const auto& input, const auto& output, const Blocks& blocks) const noexcept {
+    if (const char* wrong = unfit(input, output)) return wrong;
     if (const char* wrong = misfit(blocks, output)) return wrong;
     if (size_of(input) == blocks.counts()[rank()]) return nullptr;
     return "the input's length is not this rank's count";
@@ -54,8 +59,7 @@ class GatherCalls : public Collectives {
     return Call{wrong, [this, input, &output, count, c = options.to_c()](
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_allgather_init : esp_allgather_start)(
-                      team_, input, data(output), count, type_in<decltype(output)>, &c, notify,
-                      out);
+                      team_, input, data(output), count, type_in(output), &c, notify, out);
                 }};
   }
   auto allgatherv_call(const char* wrong, const void* input, auto& output, const Blocks& blocks,
@@ -63,8 +67,8 @@ class GatherCalls : public Collectives {
     return Call{wrong, [this, input, &output, &blocks, c = options.to_c()](
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_allgatherv_init : esp_allgatherv_start)(
-                      team_, input, data(output), blocks.counts(), blocks.displs(),
-                      type_in<decltype(output)>, &c, notify, out);
+                      team_, input, data(output), blocks.counts(), blocks.displs(), type_in(output),
+                      &c, notify, out);
                 }};
   }
   auto alltoall_call(const char* wrong, const void* input, auto& output,
@@ -72,8 +76,8 @@ class GatherCalls : public Collectives {
     return Call{wrong, [this, input, &output, c = options.to_c()](
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_alltoall_init : esp_alltoall_start)(
-                      team_, input, data(output), share_of(output), type_in<decltype(output)>, &c,
-                      notify, out);
+                      team_, input, data(output), share_of(output), type_in(output), &c, notify,
+                      out);
                 }};
   }
   auto alltoallv_call(const char* wrong, const void* input, const Blocks& sent, auto& output,
@@ -82,7 +86,7 @@ class GatherCalls : public Collectives {
                            bool stays, const esp_notify* notify, esp_request** out) {
                   return (stays ? esp_alltoallv_init : esp_alltoallv_start)(
                       team_, input, sent.counts(), sent.displs(), data(output), received.counts(),
-                      received.displs(), type_in<decltype(output)>, &c, notify, out);
+                      received.displs(), type_in(output), &c, notify, out);
                 }};
   }
   // `exclusive`: exscan.
@@ -92,8 +96,8 @@ class GatherCalls : public Collectives {
                            bool stays, const esp_notify* notify, esp_request** out) {
                   auto* begin = exclusive ? (stays ? esp_exscan_init : esp_exscan_start)
                                           : (stays ? esp_scan_init : esp_scan_start);
-                  return begin(team_, input, data(output), size_of(output),
-                               type_in<decltype(output)>, op.value, &c, notify, out);
+                  return begin(team_, input, data(output), size_of(output), type_in(output),
+                               op.value, &c, notify, out);
                 }};
   }
 };
