@@ -93,7 +93,7 @@ step_examples() {
   ln -s "$prefix" "$by_make/prefix"
   make -C "$examples" OUT="$by_make/new/folder" CFLAGS="-Wall -Werror" CXXFLAGS="-Wall -Werror" \
     PKG_CONFIG_PATH="$(dirname "$(find "$by_make/prefix/" -name espalier.pc)")"
-  for program in hello_c hello_cpp hello_mpi pgas_array task_loop; do
+  for program in hello_c hello_cpp hello_mpi halo pgas_array task_loop; do
     run "$scratch/examples/$program/$program"
     "$prefix/bin/esp-run" -n 2 "$by_make/new/folder/$program"
   done
