@@ -40,10 +40,23 @@ void gathers(const Context& context);           // these, several at once, on te
 void arguments(const Context& context);         // each wrong argument has its status
 void gather_arguments(const Context& context);  // likewise, of gathers
 void mismatch(const Context& context);          // ranks that disagree
+void rooted(const Context& context);            // gather(v) and scatter(v): each root, form, layout
+void reduce_scatter(const Context& context);    // and its blocks of one length
+void alltoallw(const Context& context);         // blocks with types of their own
+void layouts(const Context& context);     // types whose elements lie apart, in every collective
+void made_types(const Context& context);  // these types: refused, in use, freed
+void graphs(const Context& context);      // of neighbours: made, refused, freed
+void neighbors(const Context& context);   // their exchanges, on grids and at random
+void crowd(const Context& context);       // these, many at once
+void rooted_arguments(const Context& context);  // wrong arguments of these
+void rooted_mismatch(const Context& context);   // ranks that disagree in these
+void unsent_rooted(const Context& context);     // a gather to which one sends nothing
 void unsent(const Context& context);            // one sends nothing of what another expects
 void unsent_by_leaver(const Context& context);  // and goes to finalize
 void cpp(const Context& context);               // the C++ layer
 void cpp_gathers(const Context& context);       // likewise, of gathers
+void cpp_rooted(const Context& context);        // of gathers to a root, reduce-scatters, patterns
+void cpp_graph(const Context& context);         // of graphs
 void cpp_persistent(const Context& context);    // likewise, of requests that stay
 
 }  // namespace test

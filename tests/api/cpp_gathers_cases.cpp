@@ -11,7 +11,7 @@
 
 #include "espalier/espalier.hpp"
 #include "tests/api/cases.hpp"
-#include "tests/support/cpp_check.hpp"
+#include "tests/support/cpp_forms.hpp"
 
 namespace test {
 namespace cpp_gathers_cases {
@@ -22,38 +22,6 @@ static_assert(std::is_convertible_v<std::span<const std::size_t>, esp::Blocks>);
 static_assert(!std::is_convertible_v<std::vector<std::size_t>, esp::Blocks>);
 static_assert(!std::is_convertible_v<std::vector<int>&, esp::Blocks>);
 static_assert(sizeof(esp::TeamRef) == sizeof(void*));
-
-// The three forms: 0 blocks, 1 gives a request, 2 counts down.
-struct Forms {
-  esp::TeamRef world;
-
-  // `block()`, `request()` and `count(notify)` call the same function.
-  template <typename Block, typename Start, typename Count>
-  void run(int form, Block&& block, Start&& start, Count&& count) const {
-    if (form == 0) {
-      CHECK_S(block());
-      return;
-    }
-    if (form == 1) {
-      auto request = start();
-      CHECK(request.ok(), "{}", world.error());
-      if (request.ok()) CHECK_S(request->wait());
-      return;
-    }
-    std::int64_t left = 1;
-    const esp::Status status = count(esp::Notify::count_down(left));
-    CHECK_S(status);
-    if (!status.ok()) return;
-    CHECK_EQ(esp_counter_wait(esp_team_job(world.get()), &left, 0, 60.0), ESP_OK, "");
-  }
-};
-
-// All three forms of one member function.
-#define RUN(form, function, ...)                           \
-  Forms{world}.run(                                        \
-      form, [&] { return world.function(__VA_ARGS__); },   \
-      [&] { return world.function##_start(__VA_ARGS__); }, \
-      [&](esp::Notify n) { return world.function##_start(__VA_ARGS__, std::move(n)); })
 
 std::size_t members_of(esp::TeamRef world) {
   return static_cast<std::size_t>(world.size());
@@ -153,17 +121,6 @@ void prefixes(esp::TeamRef world, int form) {
   CHECK_EQ(second, me == 0 ? 1L : static_cast<long>(me), "exscan in place");
 }
 
-// Refused with these words, whichever form; nothing was started.
-#define DOES_NOT_FIT(words, function, ...)                                               \
-  do {                                                                                   \
-    const esp::Status now = world.function(__VA_ARGS__);                                 \
-    CHECK_EQ(now.code(), ESP_ERR_ARGUMENT, #function);                                   \
-    CHECK(std::string(now.text()).find(words) != std::string::npos, "{}", now.text());   \
-    CHECK_EQ(world.function##_start(__VA_ARGS__).code(), ESP_ERR_ARGUMENT, #function);   \
-    CHECK_EQ(world.function##_start(__VA_ARGS__, esp::Notify([](esp_status) {})).code(), \
-             ESP_ERR_ARGUMENT, #function);                                               \
-  } while (false)
-
 void what_does_not_fit(esp::TeamRef world) {
   const std::size_t members = members_of(world);
   if (members == 1) return;  // It is shared by no more than one.
@@ -195,7 +152,7 @@ void what_does_not_fit(esp::TeamRef world) {
 void cpp_gathers(const Context& context) {
   const esp::TeamRef world(context.world);
   cpp_gathers_cases::what_does_not_fit(world);
-  for (int form = 0; form < 3; ++form) {
+  for (int form = 0; form < kStartingForms; ++form) {
     cpp_gathers_cases::regular(world, form);
     cpp_gathers_cases::irregular_gather(world, form);
     cpp_gathers_cases::irregular_exchange(world, form);

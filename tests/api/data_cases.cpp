@@ -67,11 +67,42 @@ void sizes(const Context& context) {
   }
 }
 
+namespace {
+
+// The last rank's block alone is as large; to the first and back.
+void huge_block(const Context& context, std::size_t count) {
+  const bool is_last = context.rank == context.size - 1, is_first = context.rank == 0;
+  std::vector<std::size_t> counts(static_cast<std::size_t>(context.size), 3);
+  counts.back() = count;
+  const std::size_t mine = counts[static_cast<std::size_t>(context.rank)],
+                    before = 3 * counts.size() - 3;
+  std::vector<unsigned char> own(mine), all(is_first ? before + count : 0);
+  const auto value = [](std::size_t i) { return static_cast<unsigned char>(i * 7 + i / 4093); };
+  for (std::size_t i = 0; i < mine; ++i) own[i] = value(i);
+  const auto check = [&](const unsigned char* block, const char* what) {
+    std::size_t i = 0;
+    while (i < count && block[i] == value(i)) ++i;
+    CHECK_EQ(i, count, "first wrong byte of a {}", what);
+  };
+  CHECK_OK(esp_gatherv(context.world, own.data(), mine, all.data(), counts.data(), nullptr,
+                       ESP_UINT8, 0),
+           context.world, "gatherv");
+  if (is_first) check(all.data() + before, "gatherv");
+  own.assign(mine, 0);
+  CHECK_OK(esp_scatterv(context.world, all.data(), counts.data(), nullptr, own.data(), mine,
+                        ESP_UINT8, 0),
+           context.world, "scatterv");
+  if (is_last) check(own.data(), "scatterv");
+}
+
+}  // namespace
+
 void huge(const Context& context) {
   const std::size_t count = (std::size_t{2} << 30) + 12345;  // Bytes and elements above 2^31.
   check_bcast(context.world, {.type = ESP_UINT8, .count = count, .root = context.size - 1});
   check_allreduce(context.world,
                   {.type = ESP_UINT8, .count = count, .op = ESP_SUM, .in_place = true});
+  huge_block(context, count);
 }
 
 }  // namespace test

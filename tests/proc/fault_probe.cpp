@@ -49,6 +49,19 @@ esp_status operate(const Rank& r, const std::string& operation, std::vector<int>
   if (operation == "allreduce") {
     return esp_allreduce(r.world, in.data(), out.data(), in.size(), ESP_INT32, ESP_SUM);
   }
+  const std::size_t share = in.size() / static_cast<std::size_t>(r.size);
+  if (operation == "gather") {
+    return esp_gather(r.world, in.data(), out.data(), share, ESP_INT32, 0);
+  }
+  if (operation == "neighbors") {  // on a ring that is made at first
+    static esp_graph* ring = nullptr;
+    const int closed = 1;
+    if (ring == nullptr) {
+      const esp_status made = esp_grid_create(r.world, 1, &r.size, &closed, &ring);
+      if (made != ESP_OK) return made;
+    }
+    return esp_neighbor_alltoall(ring, in.data(), out.data(), share, ESP_INT32);
+  }
   // 8 bytes: the short path.
   if (operation == "small") {
     return esp_allreduce(r.world, in.data(), out.data(), 2, ESP_INT32, ESP_SUM);

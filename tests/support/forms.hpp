@@ -10,7 +10,7 @@
 
 namespace test {
 
-enum class Form { kBlocking, kRequest, kCallback, kCounter };
+enum class Form { kBlocking, kRequest, kCallback, kCounter, kPersistent };
 inline constexpr Form kForms[] = {Form::kBlocking, Form::kRequest, Form::kCallback, Form::kCounter};
 
 // How a collective is called.
