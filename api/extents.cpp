@@ -215,6 +215,11 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
            .prefix = both ? "out_" : ""};
   const bool many_out = traits.output == Extent::kCounts;
   // The side of many blocks first: the other may follow from it.
+  if (call.in_place && traits.rooted && is_irregular(call.collective) &&
+      (traits.root_gets ? call.out_counts : call.in_counts) != nullptr) {
+    call.own_count =
+        (traits.root_gets ? call.out_counts : call.in_counts)[static_cast<std::size_t>(call.root)];
+  }
   Side& many = many_out ? out : in;
   Side& other = many_out ? in : out;
   other.own_count = many.own_count = is_irregular(call.collective) ? call.own_count : call.count;

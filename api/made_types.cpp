@@ -14,6 +14,7 @@ namespace api = espalier::api;
 namespace {
 
 esp_status add_type(esp_job& job, const char* caller, Result<Pattern> pattern, esp_type* made) {
+  if (made == nullptr) return api::bad_argument(job, caller, "the place for the type is NULL");
   if (!pattern) {
     return api::fail(job, pattern.error().status.code(),
                      fmt::format("{}: {}", caller, pattern.error().text));
@@ -58,13 +59,13 @@ extern "C" {
 
 esp_status esp_type_strided(esp_job* job, esp_type type, size_t blocks, size_t length,
                             size_t stride, size_t extent, esp_type* made) {
-  if (job == nullptr || made == nullptr) return ESP_ERR_ARGUMENT;
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
   return add_type(*job, __func__, Pattern::strided(type, blocks, length, stride, extent), made);
 }
 
 esp_status esp_type_blocks(esp_job* job, esp_type type, size_t blocks, const size_t* lengths,
                            const size_t* displs, size_t extent, esp_type* made) {
-  if (job == nullptr || made == nullptr) return ESP_ERR_ARGUMENT;
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
   if (blocks > 0 && (lengths == nullptr || displs == nullptr)) {
     return api::bad_argument(*job, __func__, "lengths or displs are NULL");
   }

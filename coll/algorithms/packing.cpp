@@ -36,6 +36,19 @@ Vertex copy_all(const Plan& plan, Place from, Place to) {
   return copy;
 }
 
+// Of neighbours that are not there the blocks are left alone.
+void keep_present(Plan& plan, Vertex& copy, const std::vector<std::int32_t>& sources) {
+  std::vector<std::int32_t> present;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] != Neighbors::kNone) present.push_back(static_cast<std::int32_t>(i));
+  }
+  copy.steps = static_cast<std::uint32_t>(present.size());
+  if (present.size() == sources.size() || present.empty()) return;
+  const auto count = static_cast<std::int32_t>(present.size());
+  plan.tables.push_back({std::make_shared<const std::vector<std::int32_t>>(std::move(present))});
+  copy.block = {Steps::Kind::kTable, 0, 1, count, plan.tables.back().entries->data()};
+}
+
 void insert_first(Plan& plan, Vertex vertex, Place read) {
   for (Vertex& v : plan.vertices) {
     for (Dependency& need : v.needs) ++need.vertex;
@@ -69,7 +82,9 @@ void add_packing(Plan& plan, const PlanRequest& request) {
   if (plan.packs_output && sends_output) {
     insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput);
   } else if (plan.packs_output && has_data) {
-    append(plan, copy_all(plan, Place::kOutput, Place::kUserOutput));
+    Vertex copy = copy_all(plan, Place::kOutput, Place::kUserOutput);
+    if (request.neighbors != nullptr) keep_present(plan, copy, request.neighbors->sources);
+    if (copy.steps > 0) append(plan, std::move(copy));
   }
   if (plan.packs_input && plan.layout(Place::kUserInput).blocks > 0) {
     insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput);

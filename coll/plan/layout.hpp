@@ -57,7 +57,7 @@ struct Layout {
       case Kind::kEven:
         return elements;
       case Kind::kCounts:
-        return length(0, blocks);
+        return blocks > 0 ? length(0, blocks) : 0;
       default:
         return blocks * elements;
     }
