@@ -331,10 +331,7 @@ void find_levels(const esp_job& job, Membership& membership) {
     node_of.push_back(job.directory.node_of(r));
     locality_of.push_back(job.directory.site(r).locality);
   }
-  TeamNodes localities = TeamNodes::of(node_of, locality_of);
-  if (localities.inner.empty()) return;
-  membership.localities = std::move(localities);
-  membership.localities.plain = membership.nodes.empty() ? nullptr : &membership.nodes;
+  membership.follow(TeamNodes::of(node_of, locality_of));
 }
 
 // Where there is no common memory, calls are kept for oneself.

@@ -54,10 +54,7 @@ Outcome parse_addresses(std::span<const std::byte> bytes, Rank rank, Card& card)
 // A rank that may run on all CPUs is bound to nothing: known without reading about each of them.
 void note_place(Card& card) {
   if (CPU_COUNT(&card.cpus) >= ::sysconf(_SC_NPROCESSORS_ONLN)) return;
-  const Locality place = current_locality();
-  card.locality[0] = place.package;
-  card.locality[1] = place.numa;
-  card.locality[2] = place.llc;
+  card.locality = member_locality(current_locality());
 }
 
 // A name that is too long ends in a hash of the whole, so that different ones stay different.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coll/team/team_nodes.hpp"
 #include "core/config.hpp"
 #include "core/status.hpp"
 #include "shm/handover.hpp"
@@ -28,7 +29,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 6;
+  static constexpr std::uint16_t kVersion = 7;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -57,12 +58,12 @@ struct CardFields {
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
   std::uint64_t node_rule = 0;
-  std::uint64_t topology = 0;                   // hash of what it describes
-  std::uint64_t levels = 0;                     //
-  std::uint64_t level_shapes = 0;               // hash of the text
-  std::uint64_t wires = 0;                      // hash of the list
-  std::int32_t locality[4] = {-1, -1, -1, -1};  // package, NUMA node, outer cache; -1: of no one
-  cpu_set_t cpus = {};                          // that this rank may run on
+  std::uint64_t topology = 0;      // hash of what it describes
+  std::uint64_t levels = 0;        //
+  std::uint64_t level_shapes = 0;  // hash of the text
+  std::uint64_t wires = 0;         // hash of the list
+  MemberLocality locality = kBoundNowhere;
+  cpu_set_t cpus = {};  // that this rank may run on
 };
 
 // Where a rank is reached on a network, and what proves that one belongs to the job; opaque here.

@@ -44,8 +44,7 @@ class Directory {
     std::uint64_t net_namespace = 0;
     char host[64] = {};
     char node[64] = {};
-    MemberLocality locality = {-1, -1, -1};
-    std::int32_t unused = 0;
+    MemberLocality locality = kBoundNowhere;
   };
 
   Directory() = default;

@@ -60,11 +60,10 @@ std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
   std::memcpy(site.host, card.host, sizeof site.host);
   std::memcpy(site.node, card.node, sizeof site.node);
   if (rules_.emulated != nullptr) {
-    const Locality place =
-        locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]);
-    site.locality = {place.package, place.numa, place.llc};
+    site.locality = member_locality(
+        locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]));
   } else if (rules_.localities) {
-    site.locality = {card.locality[0], card.locality[1], card.locality[2]};
+    site.locality = card.locality;
   }
   const std::string key(reinterpret_cast<const char*>(&site), sizeof site);
   const auto [at, is_new] = known_sites_.emplace(key, static_cast<std::uint32_t>(sites_.size()));

@@ -7,7 +7,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::string_view kLevels[] = {"node", "socket", "numa", "cache", "core"};
+constexpr std::string_view kLevels[] = {"node", "board", "socket", "numa", "cache", "core"};
 constexpr std::string_view kShapes[] = {"flat", "chain", "binary", "binomial", "kary", "knomial"};
 constexpr esp_shape kShapeOf[] = {ESP_SHAPE_FLAT,     ESP_SHAPE_CHAIN, ESP_SHAPE_BINARY,
                                   ESP_SHAPE_BINOMIAL, ESP_SHAPE_KARY,  ESP_SHAPE_KNOMIAL};

@@ -152,12 +152,13 @@ constexpr Knob kKnobs[] = {
                              "machine and one name share memory. For all ranks or none."),
     knob<&Config::levels>(
         "LEVELS", "",
-        "Whether trees follow the sockets, NUMA nodes and outer caches to which "
-        "ranks are bound; auto does where a node has more than 8 ranks of a team."),
-    knob<&Config::level_shapes>(
-        "LEVEL_SHAPES", "",
-        "Shapes of the levels of trees that follow nodes, such as "
-        "node:chain,socket:binary,numa:flat,cache:flat,core:knomial/4; the rest is chosen."),
+        "Whether trees follow the boards, sockets, NUMA nodes and outer caches to which ranks are "
+        "bound; auto does where a node has more than 8 ranks of a team, and above 16 KiB leaves "
+        "out what shares a memory controller. Boards are seen in TOPOLOGY only."),
+    knob<&Config::level_shapes>("LEVEL_SHAPES", "",
+                                "Shapes of the levels of trees that follow nodes, such as "
+                                "node:chain,board:flat,socket:binary,numa:flat,cache:flat,core:"
+                                "knomial/4; the rest is chosen."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

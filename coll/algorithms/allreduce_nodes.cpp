@@ -69,7 +69,7 @@ VertexId add_exchange(Builder& builder, const Lane& up, const Reduced& reduced) 
     const std::int32_t digit = mine / run % steps.groups[k];
     std::vector<std::int32_t> group;
     for (std::int32_t d = 0; d < steps.groups[k]; ++d) {
-      group.push_back(nodes.member(mine + (d - digit) * run, 0));
+      group.push_back(nodes.head(mine + (d - digit) * run));
     }
     made = add_step(builder, across, group, made);
     run *= steps.groups[k];
@@ -107,7 +107,7 @@ class NodeSpread {
   std::uint8_t channel(Use use, std::int32_t lane) const {
     return static_cast<std::uint8_t>(use * kSpreadNodesMax + lane);
   }
-  std::int32_t owner(std::int32_t lane) const { return nodes_.member(lane, 0); }
+  std::int32_t owner(std::int32_t lane) const { return nodes_.head(lane); }
 
   void add_lane(std::int32_t k) {
     const auto first = static_cast<std::uint32_t>(k);
@@ -138,7 +138,7 @@ class NodeSpread {
 
   VertexId add_owned(const Lane& lane, const Reduced& reduced) {
     std::vector<std::int32_t> heads;
-    for (std::int32_t n = 0; n < nodes_.count(); ++n) heads.push_back(nodes_.member(n, 0));
+    for (std::int32_t n = 0; n < nodes_.count(); ++n) heads.push_back(nodes_.head(n));
     const VertexId id = combine_heads(builder_, lane, heads, sum_of(reduced), reduced.combine);
     for (const std::int32_t head : heads) {
       if (head == me_) continue;

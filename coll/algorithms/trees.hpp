@@ -57,8 +57,10 @@ TreeNode tree_node(const TreeSpec& spec, std::int32_t rank);
 // tree over many ranks may be refused by it.
 std::int64_t tree_degree_bound(const TreeSpec& spec);
 
-// The same for trees that follow nodes (team_nodes.hpp); the functions above call them. Inside: the
-// rank's place among the members of its own node alone, whose root is the node's head.
+// The same for trees that follow nodes (team_nodes.hpp); the functions above call them. Where all
+// shapes are flat this is a tree of least weight and, of those, of least depth (weight: process
+// distance). Inside: the rank's place among the members of its own node alone, whose root is the
+// node's head, whatever the root.
 TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank);
 TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank);
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec);

@@ -160,7 +160,10 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
   const bool spread = nodes->plain == nullptr && request.collective == Collective::kAllreduce &&
                       request.commutative && message_bytes(request) > tuning.allreduce_gather_bytes;
   const bool pays = nodes->largest > tuning.flat_ranks && !spread;
-  return tuning.inner_levels == FollowLevels::kAuto && pays ? nodes : nodes->plain;
+  if (tuning.inner_levels != FollowLevels::kAuto || !pays) return nodes->plain;
+  const bool collapse =
+      nodes->in_one_memory > 0 && message_bytes(request) > tuning.one_memory_bytes;
+  return collapse ? nodes->by_memory : nodes;
 }
 
 // A tree whose parts nobody has chosen follows the nodes of its team. An order of ranks that goes

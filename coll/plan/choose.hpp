@@ -19,8 +19,10 @@ enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff, kAlways };
 // AUTO: chosen.
 struct LevelShapes {
   LevelShape nodes = {ESP_SHAPE_AUTO, 2};
-  std::array<LevelShape, kLocalityLevels> between = {
-      {{ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}, {ESP_SHAPE_AUTO, 2}}};  // by LocalityLevel
+  std::array<LevelShape, kLocalityLevels> between = {{{ESP_SHAPE_AUTO, 2},
+                                                      {ESP_SHAPE_AUTO, 2},
+                                                      {ESP_SHAPE_AUTO, 2},
+                                                      {ESP_SHAPE_AUTO, 2}}};  // by LocalityLevel
   LevelShape inside = {ESP_SHAPE_AUTO, 2};
 };
 
@@ -103,12 +105,17 @@ struct Tuning {
   // From so many segments on, a chain of nodes: every node sends and receives each segment once,
   // and the way's length is hidden by the pipeline. Below, a binomial tree.
   std::uint64_t chain_segments_per_node = 2;
-  // Inside nodes: whether trees follow sockets, NUMA nodes and outer caches. kAuto: where a node
-  // has more than flat_ranks members. Up to there one publication serves all, and one pass combines
-  // all; a level more is a copy more at each of its heads and a hop more for their members. Beyond,
-  // many readers of one publication would draw every segment across the link between sockets once
-  // each.
+  // Inside nodes: whether trees follow boards, sockets, NUMA nodes and outer caches. kAuto: where a
+  // node has more than flat_ranks members. Up to there one publication serves all, and one pass
+  // combines all; a level more is a copy more at each of its heads and a hop more for their
+  // members. Beyond, many readers of one publication would draw every segment across the link
+  // between sockets once each.
   FollowLevels inner_levels = FollowLevels::kAuto;
+  // kAuto: messages above this do not follow levels whose groups share a memory controller. Each
+  // level more writes and reads the message once more through it, which is what saturates first:
+  // with four sockets around one controller the flat tree was faster for large messages (Ma's
+  // thesis, section 4.5.2). Not measured here.
+  std::uint64_t one_memory_bytes = 16384;
   // Shapes of the levels of trees that follow nodes, where they are not to be chosen.
   LevelShapes level_shapes = {};
 };

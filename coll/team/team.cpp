@@ -8,6 +8,16 @@
 
 namespace espalier {
 
+void Membership::follow(TeamNodes made) {
+  if (made.inner.empty()) return;
+  localities = std::move(made);
+  localities.plain = nodes.empty() ? nullptr : &nodes;
+  localities.by_memory = localities.plain;
+  if (localities.in_one_memory == 0 || localities.in_one_memory == localities.inner.size()) return;
+  memories = localities.without_levels_in_one_memory();
+  localities.by_memory = &memories;
+}
+
 Team::~Team() {
   ESP_ASSERT(active == nullptr && short_operations == nullptr);
 }

@@ -93,6 +93,10 @@ struct Membership {
   TeamNodes nodes;           // of a team on several nodes; else empty
   TeamNodes heads;           // the same nodes with one member each: who talks to other nodes
   TeamNodes localities;      // what plans follow, where that is more than `nodes`; else empty
+  TeamNodes memories;        // the same without levels in one memory, where some remain; else empty
+
+  // After `nodes`. Those without inner levels are dropped.
+  void follow(TeamNodes made);
 };
 
 // What is known of a member on another node, by its answers (coll/team/team_news.hpp).

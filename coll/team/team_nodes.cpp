@@ -1,5 +1,4 @@
-// Where members lie, and a member's place in a tree that follows it, put together from its places
-// in the trees of its groups.
+// Where members lie: from numbers of places to an order, groups and heads.
 #include "coll/team/team_nodes.hpp"
 
 #include <algorithm>
@@ -8,15 +7,17 @@
 #include <set>
 #include <utility>
 
-#include "coll/algorithms/trees.hpp"
 #include "core/assert.hpp"
 
 namespace espalier {
 
 namespace {
 
+using Localities = std::span<const MemberLocality>;
+
 // Where members are, as numbers by first appearance: node, and one more per inner level.
 using Address = std::array<std::int32_t, 1 + kLocalityLevels>;
+using LevelOrder = std::array<LocalityLevel, kLocalityLevels>;  // from the outside to the inside
 
 // The first `levels` numbers of an address are a group's.
 bool same_group(const Address& a, const Address& b, std::size_t levels) {
@@ -35,20 +36,74 @@ void number(std::vector<Address>& addresses, std::size_t level, Value&& value_of
   }
 }
 
-std::vector<Address> addresses_of(std::span<const std::int32_t> node_of,
-                                  std::span<const MemberLocality> locality_of) {
+std::int32_t at(const MemberLocality& place, LocalityLevel level) {
+  return place[static_cast<std::size_t>(level)];
+}
+
+// By level: the nodes with a member that is not bound to one place of it.
+using Unbound = std::array<std::set<std::int32_t>, kLocalityLevels>;
+Unbound find_unbound(const std::vector<Address>& addresses, Localities locality_of) {
+  Unbound unbound;
+  for (std::size_t m = 0; m < addresses.size(); ++m) {
+    for (std::size_t level = 0; level < kLocalityLevels; ++level) {
+      if (locality_of[m][level] < 0) unbound[level].insert(addresses[m][0]);
+    }
+  }
+  return unbound;
+}
+
+// The level with the fewest groups first. Counted on the nodes that have all levels that any has.
+LevelOrder order_levels(const std::vector<Address>& addresses, Localities locality_of,
+                        const Unbound& unbound, std::size_t nodes) {
+  std::set<std::int32_t> skipped;
+  for (const std::set<std::int32_t>& some : unbound) {
+    if (some.size() < nodes) skipped.insert(some.begin(), some.end());
+  }
+  std::array<std::set<std::pair<std::int32_t, std::int32_t>>, kLocalityLevels> groups;
+  for (std::size_t m = 0; m < addresses.size(); ++m) {
+    const std::int32_t node = addresses[m][0];
+    for (std::size_t level = 0; level < kLocalityLevels && skipped.count(node) == 0; ++level) {
+      groups[level].emplace(node, locality_of[m][level]);
+    }
+  }
+  LevelOrder order = {LocalityLevel::kBoard, LocalityLevel::kSocket, LocalityLevel::kNuma,
+                      LocalityLevel::kCache};
+  std::stable_sort(order.begin(), order.end(), [&](LocalityLevel a, LocalityLevel b) {
+    return groups[static_cast<std::size_t>(a)].size() < groups[static_cast<std::size_t>(b)].size();
+  });
+  return order;
+}
+
+std::vector<Address> addresses_of(std::span<const std::int32_t> node_of, Localities locality_of,
+                                  LevelOrder& order) {
   std::vector<Address> addresses(node_of.size(), Address{});
   number(addresses, 0, [&](std::size_t m) { return node_of[m]; });
-  for (std::size_t level = 0; level < kLocalityLevels && !locality_of.empty(); ++level) {
-    std::set<std::int32_t> unbound;  // nodes
-    for (std::size_t m = 0; m < addresses.size(); ++m) {
-      if (locality_of[m][level] < 0) unbound.insert(addresses[m][0]);
-    }
-    number(addresses, level + 1, [&](std::size_t m) {
-      return unbound.count(addresses[m][0]) > 0 ? -1 : locality_of[m][level];
+  if (locality_of.empty()) return addresses;
+  const Unbound unbound = find_unbound(addresses, locality_of);
+  const auto last = std::max_element(addresses.begin(), addresses.end());
+  const auto nodes = static_cast<std::size_t>(last == addresses.end() ? 0 : (*last)[0] + 1);
+  order = order_levels(addresses, locality_of, unbound, nodes);
+  for (std::size_t k = 0; k < kLocalityLevels; ++k) {
+    const std::set<std::int32_t>& without = unbound[static_cast<std::size_t>(order[k])];
+    number(addresses, k + 1, [&](std::size_t m) {
+      return without.count(addresses[m][0]) > 0 ? -1 : at(locality_of[m], order[k]);
     });
   }
   return addresses;
+}
+
+// Whether each of the `outer` groups that the `inner` ones divide is bound to one NUMA node.
+template <typename Numa>
+bool divide_one_memory(const std::vector<std::int32_t>& outer,
+                       const std::vector<std::int32_t>& inner, Numa&& numa_at) {
+  for (std::size_t k = 1; k < outer.size(); ++k) {
+    const std::int32_t begin = outer[k - 1], end = outer[k];
+    if (*std::upper_bound(inner.begin(), inner.end(), begin) == end) continue;
+    for (std::int32_t p = begin; p < end; ++p) {
+      if (numa_at(p) < 0 || numa_at(p) != numa_at(begin)) return false;
+    }
+  }
+  return true;
 }
 
 std::int32_t largest_of(const std::vector<std::int32_t>& begin) {
@@ -77,6 +132,8 @@ std::int32_t widest_of(const std::vector<std::int32_t>& outer,
 
 const char* locality_level_name(LocalityLevel level) noexcept {
   switch (level) {
+    case LocalityLevel::kBoard:
+      return "board";
     case LocalityLevel::kSocket:
       return "socket";
     case LocalityLevel::kNuma:
@@ -87,11 +144,16 @@ const char* locality_level_name(LocalityLevel level) noexcept {
   return "unknown";
 }
 
+MemberLocality member_locality(const Locality& place) noexcept {
+  return {place.board, place.package, place.numa, place.llc};
+}
+
 TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
                         std::span<const MemberLocality> locality_of) {
   ESP_ASSERT(locality_of.empty() || locality_of.size() == node_of.size());
   const auto members = static_cast<std::int32_t>(node_of.size());
-  const std::vector<Address> addresses = addresses_of(node_of, locality_of);
+  LevelOrder levels = {};
+  const std::vector<Address> addresses = addresses_of(node_of, locality_of, levels);
   const auto address = [&](std::int32_t member) -> const Address& {
     return addresses[static_cast<std::size_t>(member)];
   };
@@ -100,47 +162,101 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return address(a) < address(b); });
-  const auto begins = [&](std::size_t levels) {
+  const auto begins = [&](std::size_t numbers) {
     std::vector<std::int32_t> firsts;
     for (std::int32_t p = 0; p < members; ++p) {
       const bool first =
-          p == 0 || !same_group(address(at(order, p - 1)), address(at(order, p)), levels);
+          p == 0 || !same_group(address(at(order, p - 1)), address(at(order, p)), numbers);
       if (first) firsts.push_back(p);
     }
     firsts.push_back(members);
     return firsts;
   };
+  const auto numa_at = [&](std::int32_t position) {
+    const auto member = static_cast<std::size_t>(at(order, position));
+    return espalier::at(locality_of[member], LocalityLevel::kNuma);
+  };
   made.begin = begins(1);
-  made.largest = made.largest_group = largest_of(made.begin);
-  if (members == made.largest * made.count()) made.equal_ = made.largest;
-  made.widest = {made.count()};
-  std::size_t groups = made.begin.size();
-  for (std::size_t level = 0; level < kLocalityLevels; ++level) {
-    std::vector<std::int32_t> firsts = begins(level + 2);
-    if (firsts.size() == groups || firsts.size() == addresses.size() + 1) continue;
-    groups = firsts.size();
-    made.largest_group = largest_of(firsts);
+  for (std::size_t k = 0; k < kLocalityLevels; ++k) {
+    std::vector<std::int32_t> firsts = begins(k + 2);
     const std::vector<std::int32_t>& outer =
         made.inner.empty() ? made.begin : made.inner.back().begin;
-    made.widest.push_back(widest_of(outer, firsts));
-    made.inner.push_back({static_cast<LocalityLevel>(level), std::move(firsts)});
+    if (firsts.size() == outer.size() || firsts.size() == addresses.size() + 1) continue;
+    if (made.in_one_memory > 0 || divide_one_memory(outer, firsts, numa_at)) ++made.in_one_memory;
+    made.inner.push_back({{std::move(firsts), {}}, levels[k]});
   }
-  made.widest.push_back(made.largest_group);
-  // The first rule that gives this order.
-  for (const Rule rule : {Rule::kInOrder, Rule::kDealt, Rule::kTable}) {
-    made.rule_ = rule;
-    if (rule == Rule::kTable) break;
-    const auto given = [&](std::int32_t p) { return made.member_at(p) == at(order, p); };
-    std::int32_t p = 0;
-    while (p < members && given(p)) ++p;
-    if (p == members) return made;
-  }
-  made.position_.resize(order.size());
-  for (std::int32_t p = 0; p < members; ++p) {
-    made.position_[static_cast<std::size_t>(at(order, p))] = p;
-  }
-  made.order_ = std::move(order);
+  made.measure();
+  made.set_order(std::move(order));
   return made;
+}
+
+TeamNodes TeamNodes::without_levels_in_one_memory() const {
+  TeamNodes made = *this;
+  made.inner.erase(made.inner.end() - static_cast<std::ptrdiff_t>(in_one_memory), made.inner.end());
+  made.in_one_memory = 0;
+  made.by_memory = nullptr;
+  made.measure();
+  return made;
+}
+
+// What follows from `begin` and `inner`.
+void TeamNodes::measure() {
+  largest = largest_of(begin);
+  equal_ = size() == largest * count() ? largest : 0;
+  largest_group = inner.empty() ? largest : largest_of(inner.back().begin);
+  widest = {count()};
+  const std::vector<std::int32_t>* outer = &begin;
+  for (const LocalityGroups& groups : inner) {
+    widest.push_back(widest_of(*outer, groups.begin));
+    outer = &groups.begin;
+  }
+  widest.push_back(largest_group);
+  choose_heads();
+}
+
+// From the inside to the outside. A group's depth is how many hops its farthest member is from its
+// head: as many as inside its deepest subgroup, or, where others are as deep, one more.
+void TeamNodes::choose_heads() {
+  std::vector<std::int32_t> begins(static_cast<std::size_t>(size()) + 1);  // of the subgroups
+  std::iota(begins.begin(), begins.end(), 0);                              // at first members
+  std::vector<std::int32_t> their_heads = begins, depths(begins.size());
+  for (std::size_t level = inner.size() + 1; level-- > 0;) {
+    MemberGroups& groups = level > 0 ? static_cast<MemberGroups&>(inner[level - 1]) : *this;
+    std::vector<std::int32_t> found, found_depths;
+    std::size_t next = 0;
+    for (std::size_t g = 1; g < groups.begin.size(); ++g) {
+      std::size_t deepest = next;
+      bool several = false;
+      while (begins[++next] < groups.begin[g]) {
+        if (depths[next] >= depths[deepest]) several = depths[next] == depths[deepest];
+        if (depths[next] > depths[deepest]) deepest = next;
+      }
+      found.push_back(their_heads[deepest]);
+      found_depths.push_back(depths[deepest] + (several ? 1 : 0));
+    }
+    const bool first_of_each = std::equal(found.begin(), found.end(), groups.begin.begin());
+    groups.heads = first_of_each ? std::vector<std::int32_t>{} : found;
+    begins = groups.begin;
+    their_heads = std::move(found);
+    depths = std::move(found_depths);
+  }
+}
+
+// By the first rule that gives this order.
+void TeamNodes::set_order(std::vector<std::int32_t> order) {
+  const std::int32_t members = size();
+  for (const Rule rule : {Rule::kInOrder, Rule::kDealt, Rule::kTable}) {
+    rule_ = rule;
+    if (rule == Rule::kTable) break;
+    std::int32_t p = 0;
+    while (p < members && member_at(p) == at(order, p)) ++p;
+    if (p == members) return;
+  }
+  position_.resize(order.size());
+  for (std::int32_t p = 0; p < members; ++p) {
+    position_[static_cast<std::size_t>(at(order, p))] = p;
+  }
+  order_ = std::move(order);
 }
 
 // Which node's part of the order holds the position.
@@ -151,7 +267,10 @@ std::int32_t TeamNodes::search(std::int32_t position) const noexcept {
 
 std::size_t TeamNodes::bytes() const noexcept {
   std::size_t entries = begin.capacity() + order_.capacity() + position_.capacity();
-  for (const LocalityGroups& groups : inner) entries += groups.begin.capacity();
+  entries += heads.capacity();
+  for (const LocalityGroups& groups : inner) {
+    entries += groups.begin.capacity() + groups.heads.capacity();
+  }
   return entries * sizeof(std::int32_t);
 }
 
@@ -165,111 +284,6 @@ std::size_t TeamNodes::shared_levels(std::int32_t a, std::int32_t b) const noexc
     if (*next > high) ++shared;
   }
   return shared;
-}
-
-// ---- trees ----
-
-namespace {
-
-// The levels as partitions of the positions, from the outside to the inside: all in one group, the
-// nodes, the groups of each inner level, every position alone.
-class Partitions {
- public:
-  explicit Partitions(const TeamNodes& nodes) : nodes_(nodes), size_(nodes.size()) {}
-
-  std::size_t depth() const { return nodes_.inner.size() + 2; }  // of the last one
-  // The group that holds a position; of the end: the number of groups.
-  std::int32_t group(std::size_t level, std::int32_t position) const {
-    if (level == 0) return position < size_ ? 0 : 1;
-    if (level == depth()) return position;
-    const std::vector<std::int32_t>& begin = begins(level);
-    return static_cast<std::int32_t>(std::upper_bound(begin.begin(), begin.end(), position) -
-                                     begin.begin()) -
-           1;
-  }
-  std::int32_t begin(std::size_t level, std::int32_t group) const {
-    if (level == 0) return group == 0 ? 0 : size_;
-    return level == depth() ? group : begins(level)[static_cast<std::size_t>(group)];
-  }
-
- private:
-  const std::vector<std::int32_t>& begins(std::size_t level) const {
-    return level == 1 ? nodes_.begin : nodes_.inner[level - 2].begin;
-  }
-
-  const TeamNodes& nodes_;
-  const std::int32_t size_;
-};
-
-// The tree over the groups of `level` + 1 in one of `level`. In rank order: so every subtree is a
-// run of groups, whatever the root.
-TreeSpec spec_of(const TreeSpec& spec, std::size_t level, std::int32_t groups) {
-  const NodePlan& plan = spec.nodes;
-  LevelShape shape{plan.inside, plan.inside_radix};
-  if (level == 0) {
-    shape = {spec.shape, spec.radix};
-  } else if (level <= plan.nodes->inner.size()) {
-    shape = plan.between[static_cast<std::size_t>(plan.nodes->inner[level - 1].level)];
-  }
-  return {.shape = shape.shape, .radix = shape.radix, .size = groups, .rank_order = true};
-}
-
-// A rank's place, put together from its places in the trees of its groups: from the innermost to
-// that of level `outermost`. A group's head is its first member, or the root where that is inside.
-TreeNode assemble(const TreeSpec& spec, std::int32_t rank, std::size_t outermost) {
-  const TeamNodes& nodes = *spec.nodes.nodes;
-  const Partitions parts(nodes);
-  const std::int32_t me = nodes.position_of(rank);
-  const std::int32_t root = nodes.position_of(spec.root);
-  const auto head = [&](std::size_t level, std::int32_t group) {
-    const std::int32_t first = parts.begin(level, group);
-    const bool holds_root = first <= root && root < parts.begin(level, group + 1);
-    return nodes.member_at(holds_root ? root : first);
-  };
-  TreeNode node;
-  std::vector<TreeChild> lower, higher;  // children before this rank in the order, and after it
-  for (std::size_t level = parts.depth(); level-- > outermost && node.parent < 0;) {
-    const std::int32_t group = parts.group(level, me);
-    const std::int32_t begin = parts.begin(level, group), end = parts.begin(level, group + 1);
-    const std::int32_t first = parts.group(level + 1, begin);
-    TreeSpec inside = spec_of(spec, level, parts.group(level + 1, end) - first);
-    if (begin <= root && root < end) inside.root = parts.group(level + 1, root) - first;
-    const TreeNode mine = tree_node(inside, parts.group(level + 1, me) - first);
-    if (mine.parent >= 0) node.parent = head(level + 1, first + mine.parent);
-    std::vector<TreeChild> children;
-    for (const TreeChild& child : mine.children) {
-      const std::int32_t at = first + child.rank;
-      children.push_back({head(level + 1, at), parts.begin(level + 1, at + child.subtree_ranks) -
-                                                   parts.begin(level + 1, at)});
-    }
-    const auto cut = children.begin() + static_cast<std::ptrdiff_t>(mine.before);
-    lower.insert(lower.begin(), children.begin(), cut);
-    higher.insert(higher.end(), cut, children.end());
-  }
-  node.before = lower.size();
-  node.children = std::move(lower);
-  node.children.insert(node.children.end(), higher.begin(), higher.end());
-  return node;
-}
-
-}  // namespace
-
-TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
-  return assemble(spec, rank, 1);
-}
-
-TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank) {
-  return assemble(spec, rank, 0);
-}
-
-std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
-  const std::vector<std::int32_t>& most = spec.nodes.nodes->widest;
-  std::int64_t children = 0;
-  for (std::size_t level = 0; level < most.size(); ++level) {
-    const std::int32_t widest = most[level];
-    if (widest > 1) children += tree_degree_bound(spec_of(spec, level, widest));
-  }
-  return std::min<std::int64_t>(children, spec.size - 1);
 }
 
 }  // namespace espalier

@@ -7,8 +7,16 @@
 //   by core    member 0 1 2 3 4 5 on nodes A A A B B B      order 0 1 2  3 4 5
 //   by node    member 0 1 2 3 4 5 on nodes A B A B A B      order 0 2 4  1 3 5
 //
-// Inside a node there may be levels: sockets, NUMA nodes, outer caches. Their groups are neighbours
-// in the order, too. A level that separates nobody, or everybody, is left out.
+// Inside a node there may be levels: boards, sockets, NUMA nodes, outer caches. Their groups are
+// neighbours in the order, too: the recursive grouping by process distance (core/topology.hpp). The
+// level with the fewest groups is outermost, so it makes no difference whether sockets contain NUMA
+// nodes or NUMA nodes sockets; one that crosses a level outside it is cut by that. A level that
+// separates nobody, or everybody, is left out.
+//
+// A group has a head, who is on the way of all others of the group to the outside. It is a member
+// of the deepest subgroup, the first of several: a head's own subgroup is one hop nearer than the
+// others, so no other choice has a shorter longest way. (Ma's thesis, section 4.4.2, takes the
+// lowest rank; that is longer where subgroups are not equally deep.)
 //
 // Values, equal on all members. Threads: any (constant once made). path: setup
 #pragma once
@@ -19,43 +27,61 @@
 #include <span>
 #include <vector>
 
+#include "core/topology.hpp"
 #include "espalier/espalier.h"
 
 namespace espalier {
 
-// What separates members of one node, from the outside to the inside.
-enum class LocalityLevel : std::uint8_t { kSocket, kNuma, kCache };
-inline constexpr std::size_t kLocalityLevels = 3;
-const char* locality_level_name(LocalityLevel level) noexcept;  // "socket", "NUMA node", "cache"
-// Where a member is inside its node: numbers that tell places on a machine apart, -1 where it is
-// bound to no one of them.
+// What separates members of one node, as a rule from the outside to the inside.
+enum class LocalityLevel : std::uint8_t { kBoard, kSocket, kNuma, kCache };
+inline constexpr std::size_t kLocalityLevels = 4;
+const char* locality_level_name(LocalityLevel level) noexcept;  // "NUMA node"
+// Where a member is inside its node, by level: numbers that tell places on a machine apart, -1
+// where it is bound to no one of them.
 using MemberLocality = std::array<std::int32_t, kLocalityLevels>;
+inline constexpr MemberLocality kBoundNowhere = {-1, -1, -1, -1};
+MemberLocality member_locality(const Locality& place) noexcept;
+
+// Groups of members that are neighbours in TeamNodes::order.
+struct MemberGroups {
+  std::vector<std::int32_t> begin;  // of each group, and the end
+  std::vector<std::int32_t> heads;  // of each group, its head's position; empty: the first of each
+
+  std::int32_t head_of(std::int32_t group) const noexcept {
+    return (heads.empty() ? begin : heads)[static_cast<std::size_t>(group)];
+  }
+};
 
 // The groups of one level, each inside a group of the level before.
-struct LocalityGroups {
+struct LocalityGroups : MemberGroups {
   LocalityLevel level = LocalityLevel::kSocket;
-  std::vector<std::int32_t> begin;  // of each group in TeamNodes::order, and the end
 };
 
 // Placements in order of nodes, and those that deal members out to nodes like cards, need no table
 // by member; any other has eight bytes for each.
-class TeamNodes {
+class TeamNodes : public MemberGroups {  // of the nodes
  public:
-  std::vector<std::int32_t> begin;    // of each node in the order, and the end
   std::int32_t largest = 0;           // members of the largest node
   std::vector<LocalityGroups> inner;  // from the outside to the inside
   std::int32_t largest_group = 0;     // members of the largest innermost group
+  // So many inner levels, the innermost ones, divide only what shares a memory controller: members
+  // bound to one NUMA node.
+  std::size_t in_one_memory = 0;
   // Nodes; then by level, from the outside to the inside, how many groups of the next (at the end:
   // members) are at most in one node, one group of the first inner level, ...
   std::vector<std::int32_t> widest;
   // The same members without inner levels; nullptr: then they are on one node. For teams with them.
   const TeamNodes* plain = nullptr;
+  // The same where in_one_memory > 0: without those levels (`plain` where they are all).
+  const TeamNodes* by_memory = nullptr;
 
   // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered by their
   // lowest members. `locality_of`: by member, or empty. A level is one for a node only if all its
   // members are bound.
   static TeamNodes of(std::span<const std::int32_t> node_of,
                       std::span<const MemberLocality> locality_of = {});
+  // A copy without the levels in one memory, in the same order.
+  TeamNodes without_levels_in_one_memory() const;
 
   bool empty() const noexcept { return begin.empty(); }
   std::int32_t size() const noexcept { return begin.empty() ? 0 : begin.back(); }
@@ -77,6 +103,8 @@ class TeamNodes {
   std::int32_t member(std::int32_t of, std::int32_t place) const noexcept {
     return member_at(at(begin, of) + place);
   }
+  // Who talks to other nodes for it, where no member is a root.
+  std::int32_t head(std::int32_t of) const noexcept { return member_at(head_of(of)); }
   std::int32_t node_of(std::int32_t member) const noexcept {
     return rule_ == Rule::kDealt ? member % count() : node_at(position_of(member));
   }
@@ -108,6 +136,9 @@ class TeamNodes {
     return search(position);
   }
   std::int32_t search(std::int32_t position) const noexcept;
+  void set_order(std::vector<std::int32_t> order);
+  void measure();
+  void choose_heads();
 
   Rule rule_ = Rule::kInOrder;
   std::int32_t equal_ = 0;              // members of each node; 0: they differ

@@ -22,7 +22,7 @@ Card card_on(std::uint64_t machine, const std::string& node, std::int32_t packag
   made.pid = 1;
   std::memcpy(made.host, "host", 4);
   node.copy(made.node, sizeof made.node - 1);
-  made.locality[0] = package;
+  made.locality[1] = package;
   return made;
 }
 
@@ -56,7 +56,7 @@ TEST(Directory, KeepsWhatTheCardsSay) {
     EXPECT_STREQ(directory.site(rank).host, "host");
     EXPECT_STREQ(directory.site(rank).node, card.node);
     EXPECT_EQ(directory.site(rank).machine, card.machine);
-    EXPECT_EQ(directory.site(rank).locality, (MemberLocality{rank % 3, -1, -1}));
+    EXPECT_EQ(directory.site(rank).locality, (MemberLocality{-1, rank % 3, -1, -1}));
     const auto tcp = directory.address(rank, WireKind::kTcp);
     ASSERT_TRUE(tcp.has_value());
     EXPECT_TRUE(std::ranges::equal(*tcp, card.addresses[0].bytes));
@@ -87,13 +87,13 @@ TEST(Directory, SaysWhatAllRanksHave) {
 TEST(Directory, PlacesAreThoseOfTheCardsOrOfAnEmulatedMachine) {
   const auto cards = six_cards();  // ranks 0, 2, 4 on one node
   const auto without = read_cards(cards, 0, {.localities = false}).directory;
-  EXPECT_EQ(without.site(1).locality, (MemberLocality{-1, -1, -1}));
+  EXPECT_EQ(without.site(1).locality, kBoundNowhere);
   const auto machine = load_machine("pack:2 core:1 pu:1");
   ASSERT_TRUE(machine.ok());
   const auto emulated = read_cards(cards, 0, {.emulated = &machine.value()}).directory;
-  EXPECT_EQ(emulated.site(0).locality[0], emulated.site(1).locality[0]) << "the first of two nodes";
-  EXPECT_NE(emulated.site(0).locality[0], emulated.site(2).locality[0]) << "two of one node";
-  EXPECT_EQ(emulated.site(0).locality[0], emulated.site(4).locality[0])
+  EXPECT_EQ(emulated.site(0).locality[1], emulated.site(1).locality[1]) << "the first of two nodes";
+  EXPECT_NE(emulated.site(0).locality[1], emulated.site(2).locality[1]) << "two of one node";
+  EXPECT_EQ(emulated.site(0).locality[1], emulated.site(4).locality[1])
       << "cores are dealt out again";
 }
 

@@ -61,11 +61,12 @@ TEST(JobNodes, WithoutSharedMemoryEverybodyIsANode) {
 }
 
 TEST(LevelShapes, Text) {
-  auto shapes = parse_level_shapes("node:chain,numa:KARY/3,core:flat");
+  auto shapes = parse_level_shapes("node:chain,board:binary,numa:KARY/3,core:flat");
   ASSERT_TRUE(shapes.ok());
   EXPECT_EQ(shapes->nodes, (LevelShape{ESP_SHAPE_CHAIN, 2}));
-  EXPECT_EQ(shapes->between[1], (LevelShape{ESP_SHAPE_KARY, 3}));
-  EXPECT_EQ(shapes->between[0].shape, ESP_SHAPE_AUTO);
+  EXPECT_EQ(shapes->between[0].shape, ESP_SHAPE_BINARY);
+  EXPECT_EQ(shapes->between[1].shape, ESP_SHAPE_AUTO);
+  EXPECT_EQ(shapes->between[2], (LevelShape{ESP_SHAPE_KARY, 3}));
   EXPECT_EQ(shapes->inside.shape, ESP_SHAPE_FLAT);
   EXPECT_TRUE(parse_level_shapes("").ok());
   for (const char* bad :

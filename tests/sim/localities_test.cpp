@@ -29,6 +29,7 @@ void expect_groups(const TeamNodes& localities, std::int32_t nodes, const Groups
   EXPECT_EQ(found, inside);
 }
 
+constexpr auto kBoard = LocalityLevel::kBoard;
 constexpr auto kSocket = LocalityLevel::kSocket;
 constexpr auto kNuma = LocalityLevel::kNuma;
 constexpr auto kCache = LocalityLevel::kCache;
@@ -41,8 +42,8 @@ TEST(Places, FollowTheMachine) {
   expect_groups(localities("flat", 100), 100, {});
 }
 
-TEST(Places, BoardsTakeThePlaceOfSockets) {
-  expect_groups(localities("ig", 48), 1, {{kSocket, 2}, {kNuma, 8}});
+TEST(Places, BoardsAreOutsideOfSockets) {
+  expect_groups(localities("ig", 48), 1, {{kBoard, 2}, {kSocket, 8}});
 }
 
 TEST(Places, FewerRanksPerNode) {

@@ -23,7 +23,7 @@ TeamNodes in_blocks(const Blocks& blocks, std::int32_t size) {
   for (std::int32_t m = 0; m < size; ++m) {
     node_of.push_back(m / blocks.node);
     const auto group = [m](std::int32_t of) { return of > 0 ? m / of : 0; };
-    places.push_back({group(blocks.socket), group(blocks.numa), 0});
+    places.push_back({0, group(blocks.socket), group(blocks.numa), 0});
   }
   return TeamNodes::of(node_of, places);
 }
@@ -32,7 +32,8 @@ TeamNodes in_blocks(const Blocks& blocks, std::int32_t size) {
 TreeSpec following(const TeamNodes& nodes, esp_shape outside) {
   TreeSpec spec{.shape = outside, .size = nodes.size()};
   spec.nodes = {.nodes = &nodes, .follow = true, .inside = ESP_SHAPE_KARY, .inside_radix = 3};
-  spec.nodes.between = {{{ESP_SHAPE_KNOMIAL, 4}, {ESP_SHAPE_BINARY, 2}, {ESP_SHAPE_CHAIN, 2}}};
+  spec.nodes.between = {
+      {{ESP_SHAPE_FLAT, 2}, {ESP_SHAPE_KNOMIAL, 4}, {ESP_SHAPE_BINARY, 2}, {ESP_SHAPE_CHAIN, 2}}};
   return spec;
 }
 

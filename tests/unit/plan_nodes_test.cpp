@@ -303,7 +303,7 @@ TeamNodes with_places(Placement how, std::int32_t nodes, std::int32_t size, unsi
   std::vector<MemberLocality> places;
   for (const std::int32_t p : place) {
     node_of.push_back(p / 4);
-    places.push_back({p % 4 / 2, p % 4, p % 4});
+    places.push_back({0, p % 4 / 2, p % 4, p % 4});
   }
   return TeamNodes::of(node_of, places);
 }
@@ -335,7 +335,8 @@ Tuning following(const LevelShapes& shapes = {}) {
 TEST(PlanPlacesTest, CorrectForEveryPlacementAndRoot) {
   LevelShapes shapes;
   shapes.nodes = {ESP_SHAPE_BINARY, 2};
-  shapes.between = {{{ESP_SHAPE_CHAIN, 2}, {ESP_SHAPE_BINOMIAL, 2}, {ESP_SHAPE_FLAT, 2}}};
+  shapes.between = {
+      {{ESP_SHAPE_FLAT, 2}, {ESP_SHAPE_CHAIN, 2}, {ESP_SHAPE_BINOMIAL, 2}, {ESP_SHAPE_FLAT, 2}}};
   shapes.inside = {ESP_SHAPE_KARY, 3};
   std::uint64_t seed = 1;
   for (std::int32_t size = 2; size <= 21; size += size < 12 ? 1 : 3) {
@@ -409,7 +410,7 @@ TEST(PlanPlacesTest, Texts) {
   PlanRequest request = call(Collective::kBcast, 24, 5);
   request.nodes.nodes = &nodes;
   LevelShapes shapes;
-  shapes.between[0] = {ESP_SHAPE_CHAIN, 2};
+  shapes.between[1] = {ESP_SHAPE_CHAIN, 2};
   auto made = resolve(ESP_COLL_OPTIONS_INIT, request, following(shapes));
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(

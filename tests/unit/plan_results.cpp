@@ -71,14 +71,14 @@ std::int32_t Results::maker(std::uint64_t e) const {
   if (!request_.nodes.spread) return 0;
   const std::uint64_t piece = (e - of.begin(block)) / plans_[0].piece_elements;
   const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
-  return request_.nodes.nodes->begin[piece % count];
+  return request_.nodes.nodes->head_of(static_cast<std::int32_t>(piece % count));
 }
 
 // Every head makes the result of an exchange. Members are numbered in the order of nodes here.
 bool Results::makes(std::int32_t r, std::uint64_t e) const {
   if (!request_.nodes.follow || request_.nodes.exchange_radix == 0) return r == maker(e);
-  const std::vector<std::int32_t>& heads = request_.nodes.nodes->begin;
-  return std::binary_search(heads.begin(), heads.end(), r);
+  const TeamNodes& nodes = *request_.nodes.nodes;
+  return nodes.head_of(nodes.node_of(nodes.member_at(r))) == r;
 }
 
 // What the other end of the same edge sends.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace espalier {
@@ -74,8 +75,8 @@ TEST(TeamNodesTest, Placements) {
 
 TEST(TeamNodesTest, InnerLevels) {
   const std::vector<std::int32_t> node_of = {0, 0, 1, 1, 0, 0, 1, 1};
-  std::vector<MemberLocality> places = {{1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7},
-                                        {1, 3, 9}, {0, 1, 8}, {0, 0, 5}, {1, 2, 7}};
+  std::vector<MemberLocality> places = {{0, 1, 3, 9}, {0, 0, 1, 8}, {0, 0, 0, 5}, {0, 1, 2, 7},
+                                        {0, 1, 3, 9}, {0, 0, 1, 8}, {0, 0, 0, 5}, {0, 1, 2, 7}};
   const TeamNodes two = TeamNodes::of(node_of, places);
   EXPECT_EQ(order_of(two), (std::vector<std::int32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
   EXPECT_EQ(two.begin, (std::vector<std::int32_t>{0, 4, 8}));
@@ -87,15 +88,77 @@ TEST(TeamNodesTest, InnerLevels) {
   EXPECT_EQ(two.shared_levels(1, 5), 1U);
   EXPECT_EQ(two.shared_levels(1, 4), 0U);
   // A member that may run anywhere: no levels in its node, as before in the other.
-  places[4] = {-1, -1, -1};
+  places[4] = kBoundNowhere;
   const TeamNodes half = TeamNodes::of(node_of, places);
   EXPECT_EQ(half.inner[0].begin, (std::vector<std::int32_t>{0, 4, 6, 8}));
-  places[7] = {1, -1, -1};
-  places[6] = {-1, 0, 0};
+  places[7] = {0, 1, -1, -1};
+  places[6] = {0, -1, 0, 0};
   EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
   // Bound to cores of their own: no level either.
   for (std::size_t m = 0; m < places.size(); ++m) places[m].fill(static_cast<std::int32_t>(m));
   EXPECT_TRUE(TeamNodes::of(node_of, places).inner.empty());
+}
+
+std::vector<LocalityLevel> levels_of(const TeamNodes& nodes) {
+  std::vector<LocalityLevel> levels;
+  for (const LocalityGroups& groups : nodes.inner) levels.push_back(groups.level);
+  return levels;
+}
+
+// Whether sockets contain NUMA nodes or NUMA nodes sockets.
+TEST(TeamNodesTest, CoarseLevelsAreOutside) {
+  using enum LocalityLevel;
+  const std::vector<std::int32_t> one(8, 0);
+  std::vector<MemberLocality> places;
+  for (std::int32_t m = 0; m < 8; ++m) places.push_back({0, m % 2, m % 4, m});
+  const TeamNodes sockets = TeamNodes::of(one, places);
+  EXPECT_EQ(levels_of(sockets), (std::vector{kSocket, kNuma}));
+  EXPECT_EQ(order_of(sockets), (std::vector<std::int32_t>{0, 4, 2, 6, 1, 5, 3, 7}));
+  EXPECT_EQ(sockets.in_one_memory, 0U);
+  for (MemberLocality& place : places) std::swap(place[1], place[2]);
+  const TeamNodes numas = TeamNodes::of(one, places);
+  EXPECT_EQ(levels_of(numas), (std::vector{kNuma, kSocket}));
+  EXPECT_EQ(order_of(numas), order_of(sockets));
+  EXPECT_EQ(numas.in_one_memory, 1U) << "sockets of one NUMA node";
+  // One memory for all sockets, and an L3 over two NUMA nodes.
+  for (MemberLocality& place : places) place[2] = 0;
+  EXPECT_EQ(levels_of(TeamNodes::of(one, places)), (std::vector{kSocket}));
+  for (std::int32_t m = 0; m < 8; ++m) places[static_cast<std::size_t>(m)] = {0, 0, m % 4, m % 2};
+  EXPECT_EQ(levels_of(TeamNodes::of(one, places)), (std::vector{kCache, kNuma}));
+}
+
+// Levels that cross: the inner one is cut by the outer one.
+TEST(TeamNodesTest, CrossingLevels) {
+  std::vector<MemberLocality> places;
+  for (std::int32_t m = 0; m < 12; ++m) places.push_back({0, m % 2, m % 3, 0});
+  const TeamNodes crossed = TeamNodes::of(std::vector<std::int32_t>(12, 0), places);
+  ASSERT_EQ(crossed.inner.size(), 2U);
+  EXPECT_EQ(crossed.inner[0].begin, (std::vector<std::int32_t>{0, 6, 12}));
+  EXPECT_EQ(crossed.inner[1].begin, (std::vector<std::int32_t>{0, 2, 4, 6, 8, 10, 12}));
+}
+
+// A node whose members are not bound has no say in which level is outside.
+TEST(TeamNodesTest, OrderOfLevelsBesideUnboundNodes) {
+  std::vector<std::int32_t> node_of;
+  std::vector<MemberLocality> places;
+  for (std::int32_t m = 0; m < 16; ++m) {
+    node_of.push_back(m / 8);
+    places.push_back(m < 8 ? MemberLocality{0, m, -1, -1} : MemberLocality{0, m % 2, m % 4, m});
+  }
+  const TeamNodes nodes = TeamNodes::of(node_of, places);
+  EXPECT_EQ(levels_of(nodes), (std::vector{LocalityLevel::kSocket, LocalityLevel::kNuma}));
+}
+
+TEST(TeamNodesTest, HeadsAreInTheDeepestSubgroups) {
+  // Node 0: a member alone in its socket, and a socket of three. Node 1: two sockets of two.
+  const std::vector<std::int32_t> node_of = {0, 0, 0, 0, 1, 1, 1, 1};
+  std::vector<MemberLocality> places;
+  for (const std::int32_t socket : {0, 1, 1, 1, 0, 1, 0, 1}) places.push_back({0, socket, 0, 0});
+  const TeamNodes nodes = TeamNodes::of(node_of, places);
+  EXPECT_EQ(nodes.head(0), 1);
+  EXPECT_EQ(nodes.head(1), 4);
+  ASSERT_EQ(nodes.inner.size(), 1U);
+  EXPECT_TRUE(nodes.inner[0].heads.empty()) << "the first of each";
 }
 
 }  // namespace

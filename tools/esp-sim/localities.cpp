@@ -8,21 +8,19 @@ namespace espalier::sim {
 namespace {
 
 using LevelNames = std::array<std::string_view, kLocalityLevels>;
-constexpr LevelNames kUsual = {"socket", "numa", "cache"};
-constexpr LevelNames kWithBoards = {"board", "socket", "cache"};
+constexpr LevelNames kNames = {"board", "socket", "numa", "cache"};
 
 }  // namespace
 
 TeamNodes localities_of(const Machine& machine, const Map& map) {
-  const LevelNames& names = machine.find_level("board") >= 0 ? kWithBoards : kUsual;
   const auto node = static_cast<std::size_t>(machine.find_level("node"));
   std::vector<std::int32_t> node_of(map.ranks());
-  std::vector<MemberLocality> locality_of(map.ranks(), MemberLocality{});
+  std::vector<MemberLocality> locality_of(map.ranks(), kBoundNowhere);
   for (std::uint32_t rank = 0; rank < map.ranks(); ++rank) {
     node_of[rank] = static_cast<std::int32_t>(map.unit(rank, node));
     for (std::size_t k = 0; k < kLocalityLevels; ++k) {
-      const int level = machine.find_level(names[k]);
-      if (level < 0) continue;  // 0 for all ranks: it separates nobody
+      const int level = machine.find_level(kNames[k]);
+      if (level < 0) continue;
       locality_of[rank][k] =
           static_cast<std::int32_t>(map.unit(rank, static_cast<std::size_t>(level)));
     }

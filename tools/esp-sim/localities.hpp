@@ -8,8 +8,8 @@
 
 namespace espalier::sim {
 
-// The nodes of the job's whole team, and the sockets, NUMA nodes and caches inside them. Boards,
-// which the library does not know, take the place of sockets there, and sockets that of NUMA nodes.
+// The nodes of the job's whole team, and the boards, sockets, NUMA nodes and caches inside
+// them.
 TeamNodes localities_of(const Machine& machine, const Map& map);
 
 // All trees follow the localities: those inside the nodes have `shape` on every level, that of the

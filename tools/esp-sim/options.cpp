@@ -186,9 +186,10 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::IsMember(simulated_algorithms())));
   list(app.add_option("--shape", axes.shapes, "of the tree, of " + operations_with_trees())
            ->check(CLI::IsMember(shape_names())));
-  list(app.add_option("--levels", axes.levels,
-                      "trees follow nodes, sockets, NUMA nodes and caches: their shape inside a "
-                      "node; --shape is then that of the tree of nodes")
+  list(app.add_option(
+              "--levels", axes.levels,
+              "trees follow nodes, boards, sockets, NUMA nodes and caches: their shape inside a "
+              "node; --shape is then that of the tree of nodes")
            ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));

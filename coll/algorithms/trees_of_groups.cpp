@@ -1,0 +1,121 @@
+// A member's place in a tree that follows nodes and what is inside them, put together from its
+// places in the trees of its groups.
+#include <algorithm>
+
+#include "coll/algorithms/trees.hpp"
+
+namespace espalier {
+
+namespace {
+
+// The levels as partitions of the positions, from the outside to the inside: all in one group, the
+// nodes, the groups of each inner level, every position alone.
+class Partitions {
+ public:
+  explicit Partitions(const TeamNodes& nodes) : nodes_(nodes), size_(nodes.size()) {}
+
+  std::size_t depth() const { return nodes_.inner.size() + 2; }  // of the last one
+  // The group that holds a position; of the end: the number of groups.
+  std::int32_t group(std::size_t level, std::int32_t position) const {
+    if (level == 0) return position < size_ ? 0 : 1;
+    if (level == depth()) return position;
+    const std::vector<std::int32_t>& begin = begins(level);
+    return static_cast<std::int32_t>(std::upper_bound(begin.begin(), begin.end(), position) -
+                                     begin.begin()) -
+           1;
+  }
+  std::int32_t begin(std::size_t level, std::int32_t group) const {
+    if (level == 0) return group == 0 ? 0 : size_;
+    return level == depth() ? group : begins(level)[static_cast<std::size_t>(group)];
+  }
+  // Its head's position, below level 0.
+  std::int32_t head(std::size_t level, std::int32_t group) const {
+    return level == depth() ? group : groups(level).head_of(group);
+  }
+
+ private:
+  const MemberGroups& groups(std::size_t level) const {
+    return level == 1 ? static_cast<const MemberGroups&>(nodes_) : nodes_.inner[level - 2];
+  }
+  const std::vector<std::int32_t>& begins(std::size_t level) const { return groups(level).begin; }
+
+  const TeamNodes& nodes_;
+  const std::int32_t size_;
+};
+
+// The tree over the groups of `level` + 1 in one of `level`. In rank order: so every subtree is a
+// run of groups, whatever the root.
+TreeSpec spec_of(const TreeSpec& spec, std::size_t level, std::int32_t groups) {
+  const NodePlan& plan = spec.nodes;
+  LevelShape shape{plan.inside, plan.inside_radix};
+  if (level == 0) {
+    shape = {spec.shape, spec.radix};
+  } else if (level <= plan.nodes->inner.size()) {
+    shape = plan.between[static_cast<std::size_t>(plan.nodes->inner[level - 1].level)];
+  }
+  return {.shape = shape.shape, .radix = shape.radix, .size = groups, .rank_order = true};
+}
+
+// A rank's place, put together from its places in the trees of its groups: from the innermost to
+// that of level `outermost`. The root is the head of all groups that hold it.
+TreeNode assemble(const TreeSpec& spec, std::int32_t rank, std::size_t outermost) {
+  const TeamNodes& nodes = *spec.nodes.nodes;
+  const Partitions parts(nodes);
+  const std::int32_t me = nodes.position_of(rank);
+  const std::int32_t root = nodes.position_of(spec.root);
+  const auto head = [&](std::size_t level, std::int32_t group) {
+    const bool holds_root =
+        parts.begin(level, group) <= root && root < parts.begin(level, group + 1);
+    return holds_root ? root : parts.head(level, group);
+  };
+  TreeNode node;
+  std::vector<TreeChild> lower, higher;  // children before this rank in the order, and after it
+  for (std::size_t level = parts.depth(); level-- > outermost && node.parent < 0;) {
+    const std::int32_t group = parts.group(level, me);
+    const std::int32_t begin = parts.begin(level, group), end = parts.begin(level, group + 1);
+    const std::int32_t first = parts.group(level + 1, begin);
+    TreeSpec inside = spec_of(spec, level, parts.group(level + 1, end) - first);
+    inside.root = parts.group(level + 1, head(level, group)) - first;
+    const TreeNode mine = tree_node(inside, parts.group(level + 1, me) - first);
+    if (mine.parent >= 0) node.parent = nodes.member_at(head(level + 1, first + mine.parent));
+    std::vector<TreeChild> children;
+    for (const TreeChild& child : mine.children) {
+      const std::int32_t at = first + child.rank;
+      children.push_back(
+          {nodes.member_at(head(level + 1, at)),
+           parts.begin(level + 1, at + child.subtree_ranks) - parts.begin(level + 1, at)});
+    }
+    const auto cut = children.begin() + static_cast<std::ptrdiff_t>(mine.before);
+    lower.insert(lower.begin(), children.begin(), cut);
+    higher.insert(higher.end(), cut, children.end());
+  }
+  node.before = lower.size();
+  node.children = std::move(lower);
+  node.children.insert(node.children.end(), higher.begin(), higher.end());
+  return node;
+}
+
+}  // namespace
+
+TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
+  const TeamNodes& nodes = *spec.nodes.nodes;
+  TreeSpec inside = spec;
+  inside.root = nodes.head(nodes.node_of(rank));
+  return assemble(inside, rank, 1);
+}
+
+TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank) {
+  return assemble(spec, rank, 0);
+}
+
+std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
+  const std::vector<std::int32_t>& most = spec.nodes.nodes->widest;
+  std::int64_t children = 0;
+  for (std::size_t level = 0; level < most.size(); ++level) {
+    const std::int32_t widest = most[level];
+    if (widest > 1) children += tree_degree_bound(spec_of(spec, level, widest));
+  }
+  return std::min<std::int64_t>(children, spec.size - 1);
+}
+
+}  // namespace espalier
