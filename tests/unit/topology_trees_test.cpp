@@ -59,6 +59,16 @@ TEST(TopologyTrees, StremiAndParapluie) {
   EXPECT_EQ(depth(edges, 96, 0), 4);
 }
 
+// The nodes of a fat tree are equally far from each other: one edge into each.
+TEST(TopologyTrees, FatTreeOfNodes) {
+  const Job cluster = placed(kStremi, 32, [](std::int32_t r) { return r % 32 * 24 + r / 32; });
+  const Edges edges = tree_edges(cluster, 5);
+  EXPECT_EQ(distances(cluster, edges),
+            (Counts{{1, 640}, {4, 64}, {5, 32}, {kDistanceOtherNode, 31}}));
+  EXPECT_EQ(depth(edges, 768, 5), 4);
+  EXPECT_EQ(children(cluster, 5, 5).size(), 31U + 1 + 1 + 5);
+}
+
 TEST(TopologyTrees, TwoSocketsOfFourNumaNodes) {
   const Job job = in_order(kManyCores);
   ASSERT_EQ(job.nodes.size(), 128);
