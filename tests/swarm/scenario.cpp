@@ -69,16 +69,20 @@ void draw_layouts(Scenario& scenario) {
   scenario.tuning.inner_levels = FollowLevels::kOn;
   const std::uint64_t nodes = 1 + prng.below(5), sockets = 2 + prng.below(3);
   const double scattered = pick(prng, {0.0, 0.2, 1.0}), unbound = pick(prng, {0.0, 0.0, 0.1});
+  // Boards have draws of their own, so that seeds keep what they drew before there were any.
+  Prng board_prng(scenario.seed ^ 0x626f61726473ULL);
+  const bool has_boards = board_prng.chance(0.3);
   std::vector<std::int32_t> node_of;
   std::vector<MemberLocality> locality_of;
   for (std::uint64_t r = 0; r < scenario.ranks; ++r) {
     const std::uint64_t in_block = r * nodes / scenario.ranks;
     const auto node = prng.chance(scattered) ? prng.below(nodes) : in_block;
     node_of.push_back(static_cast<std::int32_t>(node));
-    MemberLocality place;
-    for (std::int32_t& level : place) {
-      level = prng.chance(unbound) ? -1 : static_cast<std::int32_t>(prng.below(sockets));
+    MemberLocality place = kBoundNowhere;
+    for (std::size_t level = 1; level < kLocalityLevels; ++level) {  // sockets and what is inside
+      place[level] = prng.chance(unbound) ? -1 : static_cast<std::int32_t>(prng.below(sockets));
     }
+    if (has_boards) place[0] = static_cast<std::int32_t>(board_prng.below(2));
     locality_of.push_back(place);
   }
   for (const std::vector<Rank>& members : scenario.teams) {
