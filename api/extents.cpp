@@ -133,8 +133,7 @@ esp_status compare_own_of_root(esp_team& handle, Call& call) {
   const bool gathers = traits_of(call.collective).root_gets;
   const std::size_t count =
       (gathers ? call.out_counts : call.in_counts)[static_cast<std::size_t>(call.root)];
-  if (call.in_place) call.own_count = count;
-  if (call.own_count == count) return ESP_OK;
+  if (call.in_place || call.own_count == count) return ESP_OK;
   return bad(handle, call,
              fmt::format("counts[{}] is {}, and count {} at the root itself", call.root, count,
                          call.own_count));
@@ -214,12 +213,12 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
            .blocks = near != nullptr ? near->sources.size() : members,
            .prefix = both ? "out_" : ""};
   const bool many_out = traits.output == Extent::kCounts;
-  // The side of many blocks first: the other may follow from it.
-  if (call.in_place && traits.rooted && is_irregular(call.collective) &&
-      (traits.root_gets ? call.out_counts : call.in_counts) != nullptr) {
-    call.own_count =
-        (traits.root_gets ? call.out_counts : call.in_counts)[static_cast<std::size_t>(call.root)];
+  // In place the call's own count says nothing: the list has it.
+  const std::size_t* of_root = traits.root_gets ? call.out_counts : call.in_counts;
+  if (call.in_place && traits.rooted && of_root != nullptr) {
+    call.own_count = of_root[static_cast<std::size_t>(call.root)];
   }
+  // The side of many blocks first: the other may follow from it.
   Side& many = many_out ? out : in;
   Side& other = many_out ? in : out;
   other.own_count = many.own_count = is_irregular(call.collective) ? call.own_count : call.count;

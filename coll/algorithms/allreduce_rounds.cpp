@@ -35,6 +35,7 @@ class Rounds {
     }
     number_ = me_ < 2 * folded_ ? me_ / 2 : me_ - folded_;
     if (me_ < 2 * folded_) take(me_ + 1, 0, blocks_, false);
+    channel_ = 1;  // on all alike, folded or not
     if (builder_.request().algorithm == ESP_ALGORITHM_DOUBLING) {
       double_distances();
     } else {

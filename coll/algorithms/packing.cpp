@@ -14,10 +14,12 @@ namespace espalier {
 namespace {
 
 bool reads(const Vertex& v, Place place) {
-  const bool operand = std::any_of(v.operands.begin(), v.operands.end(), [&](const Operand& o) {
-    return o.place == place || (place == Place::kInput && o.place == Place::kAccumulator);
-  });
-  return operand || v.src == place;
+  const auto is_there = [&](Place where) {
+    return where == place || (place == Place::kInput && where == Place::kAccumulator);
+  };
+  const bool operand = std::any_of(v.operands.begin(), v.operands.end(),
+                                   [&](const Operand& o) { return is_there(o.place); });
+  return operand || is_there(v.src);
 }
 
 // Of all blocks of the buffer.

@@ -43,6 +43,9 @@ inline bool is_declined(Collective collective, const Shape& shape) {
     case ESP_ALGORITHM_PUBLISH:
       return collective == Collective::kReduce;
     case ESP_ALGORITHM_SPREAD:
+    case ESP_ALGORITHM_RING:
+    case ESP_ALGORITHM_DOUBLING:
+    case ESP_ALGORITHM_HALVING:
       return collective != Collective::kAllreduce;
     default:  // SHORT is for the blocking forms only, which have no options; others for gathers.
       return true;
