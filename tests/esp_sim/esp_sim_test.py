@@ -56,10 +56,10 @@ def test_bad_arguments():
     fails("--svg needs an option with several numbers", "--svg", "-", "--variant", "event,waitall",
           *SMALL)
     fails("spread", "--algorithm", "spread", "--op", "bcast", *SMALL, code=1)
-    fails("--op", "--op", "gather")
+    fails("--op", "--op", "point-to-point")
     for operation in ("allgather", "alltoallv", "bcast,scan"):
         last = operation.split(",")[-1]
-        have = f"{last} has no trees; barrier, bcast, reduce and allreduce have"
+        have = f"{last} has no trees; barrier, bcast, reduce, allreduce, gather and scatter have"
         fails(f"--shape: {have}", "--op", operation, "--shape", "chain")
         fails(f"--levels: {have}", "--op", operation, "--levels", "none,flat")
 
@@ -245,6 +245,36 @@ def test_gathers():
     fails("alltoallv has no Bruck algorithm", "--op", "alltoallv", "--algorithm", "bruck", code=1)
     fails("of 2.n members, not of 6", "--op", "alltoall", "--algorithm", "xor", "--ranks", 6,
           code=1)
+
+
+def test_every_operation():
+    # All that are offered work, and an operation is named by what it does.
+    known = sim("--help").stdout
+    for op in ("barrier", "bcast", "reduce", "allreduce", "allgather", "allgatherv", "alltoall",
+               "alltoallv", "scan", "exscan", "gather", "gatherv", "scatter", "scatterv",
+               "reduce_scatter_block", "reduce_scatter", "alltoallw", "neighbor_allgather",
+               "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+               "neighbor_alltoallw"):
+        assert re.search(rf"\b{op}\b", known), op
+        text = sim("--op", op, "--ranks", "1,2,6,9", "--bytes", "0,24,4K", "--segment", "1K",
+                   "--root", 0, "--quiet", "--csv", "-").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert len(rows) == 12 and all(row["failed_ranks"] == "0" for row in rows), text
+    offered = re.search(r"--op TEXT:\{([^}]*)\}", known).group(1).split(",")
+    assert len(offered) == 22, offered
+
+
+def test_blocks_of_a_root_and_of_neighbors():
+    # A root's last block and what the last rank sends its neighbours are empty.
+    assert sends_of("gather", "linear", 4) == [[], [1000], [1000], [1000]]
+    assert sends_of("gatherv", "linear", 4) == [[], [1000], [1000], []]
+    assert sends_of("scatter", "linear", 4) == [[1000] * 3, [], [], []]
+    assert sends_of("scatterv", "linear", 4) == [[1000] * 2, [], [], []]
+    assert sends_of("reduce_scatter_block", "spread", 4) == [[1000] * 3] * 4
+    assert sends_of("alltoallw", "ring", 3) == sends_of("alltoallv", "ring", 3)
+    for kind in ("allgather", "alltoall"):
+        assert sends_of(f"neighbor_{kind}", "linear", 9) == [[1000] * 4] * 9
+        assert sends_of(f"neighbor_{kind}v", "linear", 9) == [[1000] * 4] * 8 + [[]]
 
 
 def test_gathers_have_limits():

@@ -204,7 +204,9 @@ void expect_whole(const PlanRequest& request, const espalier::sim::UnevenBlocks&
     EXPECT_EQ(balance, 0) << name << ": " << std::get<0>(message) << " -> " << std::get<1>(message);
   }
   EXPECT_TRUE(ends(operations)) << name;
-  EXPECT_TRUE(request.size == 1 || !operations.balance.empty()) << name;
+  // Of two ranks one may have an empty block, and nothing to send.
+  const bool quiet = request.size == 1 || (request.size == 2 && request.elements == 0);
+  EXPECT_TRUE(quiet || !operations.balance.empty()) << name;
 }
 
 TEST(Goal, EverySendHasItsReceiveInEveryTree) {
@@ -228,9 +230,8 @@ TEST(Goal, EverySendHasItsReceiveInEveryTree) {
 
 // Blocks of 5 segments, more than the window, and empty ones.
 TEST(Goal, EverySendHasItsReceiveInEveryGather) {
-  for (const Collective collective :
-       {Collective::kAllgather, Collective::kAllgatherv, Collective::kAlltoall,
-        Collective::kAlltoallv, Collective::kScan, Collective::kExscan}) {
+  for (auto c = static_cast<std::size_t>(Collective::kAllgather); c < espalier::kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
     int plans = 0;
     for (int algorithm = ESP_ALGORITHM_TREE; algorithm < ESP_ALGORITHM_COUNT; ++algorithm) {
       for (const std::int32_t size : {1, 2, 5, 8}) {
@@ -243,12 +244,13 @@ TEST(Goal, EverySendHasItsReceiveInEveryGather) {
         request.algorithm = static_cast<esp_algorithm>(algorithm);
         request.window_send = 2;
         request.window_recv = 3;
-        if (!espalier::make_plan(request).ok()) continue;
+        if (!espalier::has_algorithm(collective, request.algorithm)) continue;
+        if (!espalier::fits_team(collective, request.algorithm, size)) continue;
         ++plans;
         expect_whole(request, {operation, ranks});
       }
     }
-    EXPECT_GE(plans, 8) << espalier::collective_name(collective);
+    EXPECT_GE(plans, 4) << espalier::collective_name(collective);
   }
 }
 

@@ -17,28 +17,30 @@ std::size_t rank_index(Rank rank) noexcept {
   return static_cast<std::size_t>(rank);
 }
 
-// What is sent `to` a rank; 0 where it goes to all.
-std::uint64_t contribution(Rank from, Rank to, std::uint64_t i) noexcept {
-  return (rank_index(from) + 1) * (i % 251 + 1) + 101 * rank_index(to);
+// What is different for each block of an input; block 0 is that of what goes to all.
+std::uint64_t offset_of(std::size_t block) noexcept {
+  return 101 * block;
+}
+std::uint64_t contribution(Rank from, std::size_t block, std::uint64_t i) noexcept {
+  return (rank_index(from) + 1) * (i % 251 + 1) + offset_of(block);
 }
 // Of the first n ranks. Sums wrap alike in every width.
 std::uint64_t sum(std::uint64_t n, std::uint64_t i) noexcept {
   return n * (n + 1) / 2 * (i % 251 + 1);
 }
 
-std::uint64_t blocks_of(Extent extent, std::uint32_t ranks) noexcept {
-  if (extent == Extent::kNone) return 0;
-  return extent == Extent::kOne ? 1 : ranks;
-}
-
 }  // namespace
 
 std::uint64_t Buffers::bytes_per_rank(const Operation& operation, std::uint32_t ranks) noexcept {
   const CollectiveTraits& traits = traits_of(operation.collective);
-  // One message in and one out, where a collective has only one of them, too.
-  const std::uint64_t blocks = std::max<std::uint64_t>(blocks_of(traits.input, ranks), 1) +
-                               std::max<std::uint64_t>(blocks_of(traits.output, ranks), 1);
-  return blocks * operation.bytes;
+  // One message in and one out, where a collective has only one of them, too; on the average, as
+  // a root has blocks alone.
+  const std::uint64_t in =
+      std::max<std::uint64_t>(input_blocks(operation, operation.root, ranks), 1);
+  const std::uint64_t out =
+      std::max<std::uint64_t>(output_blocks(operation, operation.root, ranks), 1);
+  const bool root_alone = traits.rooted && in + out > 2;
+  return (root_alone ? 3 : in + out) * operation.bytes;
 }
 
 Buffers::Buffers(const Operation& operation, std::uint32_t ranks, bool carry)
@@ -47,12 +49,19 @@ Buffers::Buffers(const Operation& operation, std::uint32_t ranks, bool carry)
       ranks_(ranks),
       element_bytes_(operation.element_bytes()),
       blocks_(operation, ranks) {
+  if (traits_.neighbors) {
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      grid_.push_back(grid_neighbors(static_cast<Rank>(r), ranks));
+    }
+  }
   if (carry) {
     memory_.resize(ranks);
     for (std::uint32_t r = 0; r < ranks; ++r) fill(static_cast<Rank>(r));
     return;
   }
-  size_ = std::max<std::uint64_t>(blocks_of(traits_.output, ranks) * operation.bytes, 1);
+  const std::uint64_t blocks = std::max(input_blocks(operation, operation.root, ranks),
+                                        output_blocks(operation, operation.root, ranks));
+  size_ = std::max<std::uint64_t>(blocks * operation.bytes, 1);
   shared_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ESP_ASSERT(shared_ != MAP_FAILED);
@@ -70,8 +79,10 @@ Call Buffers::call(Rank rank) {
   call.type = element_bytes_ == 8 ? ESP_UINT64 : ESP_UINT8;
   call.element_bytes = element_bytes_;
   call.count = call_count(operation_, ranks_);
-  if (traits_.output == Extent::kCounts) call.out_counts = blocks_.counts(rank);
-  if (traits_.input == Extent::kCounts) call.in_counts = blocks_.counts(rank);
+  call.in_counts = blocks_.input(rank).counts;
+  call.out_counts = blocks_.output(rank).counts;
+  call.own_count = blocks_.input(rank).elements;
+  if (traits_.neighbors) call.neighbors = &grid_[rank_index(rank)];
   call.input = call.output = shared_;
   if (traits_.reduces) {
     call.combiner = Combiner(combine_kernel_for(best_isa(), ESP_SUM, call.type), call.type);
@@ -90,42 +101,74 @@ bool Buffers::right(Rank rank) const {
     return std::all_of(output.begin(), output.end(), [](std::byte b) { return b == kUntouched; });
   }
   std::vector<std::byte> expected;
-  for_each_block(traits_.output, rank, [&](Rank block, std::uint64_t elements) {
+  for_each_output(rank, [&](std::size_t block, std::uint64_t elements) {
     append(expected, elements, [&](std::uint64_t i) { return result(rank, block, i); });
   });
   return output == expected;
 }
 
-std::uint64_t Buffers::result(Rank rank, Rank block, std::uint64_t i) const noexcept {
+std::uint64_t Buffers::result(Rank rank, std::size_t block, std::uint64_t i) const noexcept {
+  if (traits_.neighbors) return from_neighbor(rank, block, i);
   switch (operation_.collective) {
     case Collective::kReduce:
     case Collective::kAllreduce:
       return sum(ranks_, i);
+    case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
+      return sum(ranks_, i) + ranks_ * offset_of(rank_index(rank));
     case Collective::kScan:
       return sum(rank_index(rank) + 1, i);
     case Collective::kExscan:
       return sum(rank_index(rank), i);
     case Collective::kAllgather:
     case Collective::kAllgatherv:
-      return contribution(block, 0, i);
+    case Collective::kGather:
+    case Collective::kGatherv:
+      return contribution(static_cast<Rank>(block), 0, i);
     case Collective::kAlltoall:
     case Collective::kAlltoallv:
-      return contribution(block, rank, i);
+    case Collective::kAlltoallw:
+      return contribution(static_cast<Rank>(block), rank_index(rank), i);
+    case Collective::kScatter:
+    case Collective::kScatterv:
+      return contribution(operation_.root, rank_index(rank), i);
     default:
       return contribution(operation_.root, 0, i);
   }
 }
 
+// What the other end of the same edge sends.
+std::uint64_t Buffers::from_neighbor(Rank rank, std::size_t block, std::uint64_t i) const noexcept {
+  const Neighbors& mine = grid_[rank_index(rank)];
+  const Rank from = mine.sources[block];
+  if (traits_.input == Extent::kOne) return contribution(from, 0, i);
+  const Neighbors& theirs = grid_[rank_index(from)];
+  std::size_t sent = 0;
+  while (theirs.destinations[sent] != rank ||
+         theirs.destination_edges[sent] != mine.source_edges[block]) {
+    ++sent;
+  }
+  return contribution(from, sent, i);
+}
+
 // visit(block, elements), for each block of a buffer of this rank.
 template <typename Visit>
-void Buffers::for_each_block(Extent extent, Rank rank, Visit visit) const {
-  const bool is_one = extent == Extent::kOne;
-  for (std::uint64_t b = 0; b < blocks_of(extent, ranks_); ++b) {
-    // An input that is one block is as long as this rank's block of the output.
-    const std::size_t at = is_one ? rank_index(rank) : b;
-    const bool uneven = traits_.output == Extent::kCounts;
-    visit(static_cast<Rank>(b), uneven ? blocks_.counts(rank)[at] : operation_.elements());
+void Buffers::for_each_block(const BlockArrays& uneven, std::size_t blocks, Visit visit) const {
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const bool own = is_irregular(operation_.collective) && uneven.counts == nullptr;
+    const std::uint64_t even = own ? uneven.elements : operation_.elements();
+    visit(b, uneven.counts != nullptr ? uneven.counts[b] : even);
   }
+}
+
+template <typename Visit>
+void Buffers::for_each_input(Rank rank, Visit visit) const {
+  for_each_block(blocks_.input(rank), input_blocks(operation_, rank, ranks_), visit);
+}
+
+template <typename Visit>
+void Buffers::for_each_output(Rank rank, Visit visit) const {
+  for_each_block(blocks_.output(rank), output_blocks(operation_, rank, ranks_), visit);
 }
 
 template <typename Value>
@@ -140,10 +183,10 @@ void Buffers::append(std::vector<std::byte>& to, std::uint64_t elements, Value v
 
 void Buffers::fill(Rank rank) {
   Memory& memory = memory_[rank_index(rank)];
-  for_each_block(traits_.output, rank, [&](Rank, std::uint64_t elements) {
+  for_each_output(rank, [&](std::size_t, std::uint64_t elements) {
     memory.output.resize(memory.output.size() + elements * element_bytes_, kUntouched);
   });
-  if (traits_.root_sends) {  // and it stands in the output
+  if (traits_.root_sends && traits_.input == Extent::kNone) {  // and it stands in the output
     if (rank == operation_.root) {
       memory.output.clear();
       append(memory.output, operation_.elements(),
@@ -151,7 +194,7 @@ void Buffers::fill(Rank rank) {
     }
     return;
   }
-  for_each_block(traits_.input, rank, [&](Rank to, std::uint64_t elements) {
+  for_each_input(rank, [&](std::size_t to, std::uint64_t elements) {
     append(memory.input, elements, [&](std::uint64_t i) { return contribution(rank, to, i); });
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/team/team.hpp"
+#include "tools/esp-sim/grid.hpp"
 #include "tools/esp-sim/operation.hpp"
 
 namespace espalier::sim {
@@ -26,7 +27,7 @@ class Buffers {
   // Whether all that the rank gets is there, and nothing else has changed.
   bool right(Rank rank) const;
 
-  // Bytes of one rank's input and output.
+  // Bytes of one rank's input and output, on the average.
   static std::uint64_t bytes_per_rank(const Operation& operation, std::uint32_t ranks) noexcept;
 
  private:
@@ -35,9 +36,14 @@ class Buffers {
   };
 
   void fill(Rank rank);
-  std::uint64_t result(Rank rank, Rank block, std::uint64_t i) const noexcept;
+  std::uint64_t result(Rank rank, std::size_t block, std::uint64_t i) const noexcept;
+  std::uint64_t from_neighbor(Rank rank, std::size_t block, std::uint64_t i) const noexcept;
   template <typename Visit>
-  void for_each_block(Extent extent, Rank rank, Visit visit) const;
+  void for_each_block(const BlockArrays& uneven, std::size_t blocks, Visit visit) const;
+  template <typename Visit>
+  void for_each_input(Rank rank, Visit visit) const;
+  template <typename Visit>
+  void for_each_output(Rank rank, Visit visit) const;
   template <typename Value>
   void append(std::vector<std::byte>& to, std::uint64_t elements, Value value) const;
 
@@ -46,8 +52,9 @@ class Buffers {
   const std::uint32_t ranks_;
   const std::uint32_t element_bytes_;
   const UnevenBlocks blocks_;
-  std::vector<Memory> memory_;  // with data
-  void* shared_ = nullptr;      // without
+  std::vector<Neighbors> grid_;  // of exchanges with neighbours
+  std::vector<Memory> memory_;   // with data
+  void* shared_ = nullptr;       // without
   std::uint64_t size_ = 0;
 };
 

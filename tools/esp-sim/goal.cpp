@@ -9,6 +9,8 @@
 #include <ostream>
 #include <vector>
 
+#include "tools/esp-sim/grid.hpp"
+
 namespace esp_sim {
 namespace {
 
@@ -60,15 +62,15 @@ class RankBlock {
   }
 
  private:
-  // Tags of a channel, of all blocks. Equal on all ranks, as layouts of the output are, but for
-  // those of an alltoallv, which has one channel.
+  // Tags of a channel: pieces of as many blocks as there are, each as long as the longest. Equal on
+  // all ranks where a plan has several channels.
   std::uint64_t tags_of(const espalier::Layout& output) const {
-    if (output.kind != espalier::Layout::Kind::kCounts) {
-      return std::uint64_t{output.blocks} * std::max(1U, plan_.pieces_of(output.length(0)));
+    std::uint64_t longest = 0;
+    for (std::uint32_t b = 0; b < output.blocks; ++b) {
+      longest = std::max(longest, output.length(b));
+      if (output.kind != espalier::Layout::Kind::kCounts) break;
     }
-    std::uint64_t pieces = 0;
-    for (std::uint32_t b = 0; b < output.blocks; ++b) pieces += plan_.pieces_of(output.length(b));
-    return pieces;
+    return std::uint64_t{output.blocks} * std::max(1U, plan_.pieces_of(longest));
   }
 
   template <typename Visit>
@@ -157,12 +159,18 @@ espalier::Outcome write_goal(const espalier::PlanRequest& request, double reduce
                              std::ostream& out, const espalier::sim::UnevenBlocks& blocks) {
   fmt::print(out, "num_ranks {}\n", request.size);
   espalier::PlanRequest own = request;
+  const bool on_grid = espalier::traits_of(request.collective).neighbors;
   for (own.rank = 0; own.rank < request.size; ++own.rank) {
+    espalier::Neighbors near;
+    if (on_grid) {
+      near = espalier::sim::grid_neighbors(own.rank, static_cast<std::uint32_t>(request.size));
+      own.neighbors = &near;
+    }
     auto plan = espalier::make_plan(own);
     espalier::Binding binding;
     if (plan && plan.value().irregular) {
-      const espalier::BlockArrays arrays = blocks.arrays(own.rank);
-      plan = espalier::bound(plan.value(), arrays, arrays, binding);
+      plan =
+          espalier::bound(plan.value(), blocks.input(own.rank), blocks.output(own.rank), binding);
     }
     if (!plan) return plan.error();
     fmt::print(out, "\n");

@@ -172,8 +172,8 @@ void add_operation_options(CLI::App& app, Axes& axes) {
            ->check(CLI::IsMember(operation_names()))
            ->capture_default_str());
   list(app.add_option("--bytes", axes.bytes,
-                      "message size, as 8,64K,4M; of allgather(v) and alltoall(v) that of each "
-                      "rank's block, of which those with a v have an empty one")
+                      "message size, as 8,64K,4M; of collectives with blocks that of each block, "
+                      "of which irregular ones have an empty one")
            ->transform(CLI::AsSizeValue(false))
            ->check(CLI::Range(std::uint64_t{0}, kBytesMax))
            ->capture_default_str());
@@ -299,7 +299,9 @@ void check(const Options& options) {
     if (static_cast<std::uint32_t>(scenario.root) >= scenario.ranks) {
       refuse(fmt::format("--root {}: there are {} ranks", scenario.root, scenario.ranks));
     }
-    const bool is_block = espalier::traits_of(scenario.operation).output > espalier::Extent::kOne;
+    const espalier::CollectiveTraits& traits = espalier::traits_of(scenario.operation);
+    const bool is_block =
+        std::max(traits.input, traits.output) > espalier::Extent::kOne && !traits.neighbors;
     if (is_block && scenario.bytes > kAllBlocksMax / scenario.ranks) {
       refuse(fmt::format("--bytes {}: {} blocks of that size are more than 64 TiB", scenario.bytes,
                          scenario.ranks));
