@@ -31,6 +31,18 @@ OpSpec vary_exchange(Prng& prng, OpSpec op);
 // Another call than `op`, as one member may make it by mistake. It may be impossible.
 OpSpec mistake_exchange(Prng& prng, OpSpec op, std::int32_t member);
 
+// Blocks of a root, of owners and of neighbours, and elements that lie apart (parts.cpp).
+inline bool draws_parts(const Scenario& scenario) noexcept {
+  return scenario.seed >= kFirstPartSeed;
+}
+OpSpec draw_part(Prng& prng, const Scenario& scenario);
+OpSpec vary_part(Prng& prng, OpSpec op);
+OpSpec mistake_part(Prng& prng, OpSpec op, std::int32_t member);
+void draw_pattern(Prng& prng, OpSpec& op);
+// Of exchanges, too.
+void draw_exchange_options(Prng& prng, OpSpec& op);
+std::uint64_t draw_surplus(Prng& prng, const OpSpec& op);
+
 // Whether the ranks have RDMA links, and what those have and suffer (networks.cpp).
 void draw_links(Scenario& scenario);
 void draw_network(Scenario& scenario);

@@ -20,16 +20,6 @@ esp_algorithm draw_algorithm(Prng& prng, Collective collective) {
   return all[prng.below(all.size())];
 }
 
-void draw_exchange_options(Prng& prng, OpSpec& op) {
-  if (prng.chance(0.1)) return;
-  op.options.algorithm = draw_algorithm(prng, op.collective);
-  if (prng.chance(0.6)) {  // radix, of Bruck's algorithm
-    const auto most = static_cast<std::uint64_t>(std::clamp(op.members, 2, 62));
-    op.options.radix = static_cast<int>(2 + prng.below(prng.chance(0.3) ? most : 3));
-  }
-  draw_windows(prng, op.options);
-}
-
 // A member's count is empty, short or up to `most`. In place each sends what it gets.
 void draw_counts(Prng& prng, std::uint64_t most, OpSpec& op) {
   if (!is_irregular(op.collective)) {
@@ -81,12 +71,6 @@ void change_counts(Prng& prng, OpSpec& op) {
   }
 }
 
-// As many elements as make no difference to the last segment, or another number.
-std::uint64_t draw_surplus(Prng& prng, const OpSpec& op) {
-  const std::uint64_t piece = op.options.segment_bytes / type_size(op.type);
-  return piece > 0 && prng.chance(0.5) ? piece * (1 + prng.below(3)) : 1 + prng.below(40);
-}
-
 // Of an alltoallv: for one other member, to which it sends or from which it gets something else.
 void mistake_a_block(Prng& prng, OpSpec& op, std::int32_t member) {
   const auto members = static_cast<std::size_t>(op.members), me = static_cast<std::size_t>(member);
@@ -111,6 +95,22 @@ Collective sibling(Collective collective) {
 }
 
 }  // namespace
+
+void draw_exchange_options(Prng& prng, OpSpec& op) {
+  if (prng.chance(0.1)) return;
+  op.options.algorithm = draw_algorithm(prng, op.collective);
+  if (prng.chance(0.6)) {  // radix, of Bruck's algorithm
+    const auto most = static_cast<std::uint64_t>(std::clamp(op.members, 2, 62));
+    op.options.radix = static_cast<int>(2 + prng.below(prng.chance(0.3) ? most : 3));
+  }
+  draw_windows(prng, op.options);
+}
+
+// As many elements as make no difference to the last segment, or another number.
+std::uint64_t draw_surplus(Prng& prng, const OpSpec& op) {
+  const std::uint64_t piece = op.options.segment_bytes / type_size(op.type);
+  return piece > 0 && prng.chance(0.5) ? piece * (1 + prng.below(3)) : 1 + prng.below(40);
+}
 
 void draw_exchange_tuning(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x65786368616e6765ULL);

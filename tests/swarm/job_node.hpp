@@ -25,10 +25,10 @@ struct Job::CallState {
   void prepare(const OpSpec& spec) {
     in = input_blocks(spec, member);
     out = output_blocks(spec, member);
-    output.create(bytes_of(spec, out));
+    output.create(bytes_of(spec, member, output_memory(spec, member)));
     if (spec.in_place_at(member) || spec.brings(member)) output.fill(spec.values, member);
     if (!spec.has_input(member)) return;
-    input.create(bytes_of(spec, in));
+    input.create(bytes_of(spec, member, in));
     input.fill(spec.values, member);
   }
   Call make_call(const OpSpec& spec) {
@@ -36,9 +36,13 @@ struct Job::CallState {
     call.collective = spec.collective;
     call.output = output.data();
     call.input = spec.has_input(member) ? input.data() : output.data();
-    call.count = spec.count;
+    call.count = spec.count * spec.scale();
     call.in_place = spec.in_place_at(member);
-    if (spec.is_exchange()) add_blocks(spec, call);
+    if (spec.packs_at(member)) call.pattern = spec.pattern.get();
+    call.packs_input = spec.packs_input_at(member);
+    call.packs_output = spec.packs_output_at(member);
+    if (!spec.graph.empty()) call.neighbors = &spec.graph[static_cast<std::size_t>(member)];
+    if (spec.is_exchange() || spec.moves_parts()) add_blocks(spec, call);
     call.type = spec.type;
     call.element_bytes = static_cast<std::uint32_t>(type_size(spec.type));
     call.op = spec.ordered ? static_cast<esp_op>(ESP_OP_BUILTIN_COUNT) : spec.op;
@@ -65,18 +69,25 @@ struct Job::CallState {
   void add_blocks(const OpSpec& spec, Call& call) {
     const bool own_block = spec.moves_blocks() && !replaces_blocks(spec.collective);
     const auto me = static_cast<std::size_t>(member);
-    if (call.in_place && own_block && out.counts[me] > 0) {
-      call.input = output.data() + out.begins[me] * type_size(spec.type);
+    const bool from_output = call.in_place && !spec.keeps_block_at(member);
+    if (from_output && own_block && out.counts[me] > 0) {
+      call.input = output.data() + out.begins[me] * spec.step_bytes(member);
     }
     // What is empty needs no memory.
     if (output.bytes() == 0) call.output = nullptr;
-    if (call.in_place ? output.bytes() == 0 : input.bytes() == 0) call.input = nullptr;
+    if (from_output ? output.bytes() == 0 : input.bytes() == 0) call.input = nullptr;
     if (!is_irregular(spec.collective)) return;
-    const Blocks& from = call.in_place ? out : in;
-    call.in_counts = own_block ? nullptr : from.counts.data();
-    call.in_displs = own_block ? nullptr : from.displs();
-    call.out_counts = out.counts.data();
-    call.out_displs = out.displs();
+    const bool both = spec.traits().input == spec.traits().output;
+    const Blocks& from = call.in_place && both ? out : in;
+    if (spec.traits().input == Extent::kCounts && !from.counts.empty()) {
+      call.in_counts = from.counts.data();
+      call.in_displs = from.displs();
+    }
+    if (spec.traits().output == Extent::kCounts && !out.counts.empty()) {
+      call.out_counts = out.counts.data();
+      call.out_displs = out.displs();
+    }
+    if (!both) call.own_count = spec.counts[me] * spec.scale();
   }
 };
 

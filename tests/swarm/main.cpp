@@ -22,6 +22,7 @@ struct Options {
   std::uint64_t twice = 20;
   int bug = 0;
   bool exchanges = false;
+  bool parts = false;
   bool hunt = false;
 };
 
@@ -93,6 +94,9 @@ int main(int argc, char** argv) {
   app.add_option("--first", options.first, "First seed")->capture_default_str();
   app.add_flag("--exchanges", options.exchanges,
                "Count seeds from those on that draw allgathers, alltoalls and scans, too");
+  app.add_flag("--parts", options.parts,
+               "Count seeds from those on that also draw blocks of roots, owners and neighbours, "
+               "and elements that lie apart");
   app.add_option("--seeds", options.seeds, "Number of seeds")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Run for so long instead, however many seeds");
   app.add_option("--twice", options.twice, "Run every so manieth seed twice; 0: none")
@@ -102,6 +106,7 @@ int main(int argc, char** argv) {
   app.add_flag("--hunt", options.hunt, "Find the planted bugs, all or the one given");
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (options.parts) options.first += espalier::swarm::kFirstPartSeed;
   if (options.exchanges) options.first += espalier::swarm::kFirstExchangeSeed;
   espalier::swarm::catch_signals();
 #ifdef ESPALIER_PLANTED_BUGS

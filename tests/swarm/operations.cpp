@@ -75,6 +75,7 @@ OpSpec draw_op(Prng& prng, const std::vector<std::vector<Rank>>& teams) {
 // An earlier call with one thing changed, or nothing: what is cached must notice.
 OpSpec vary(Prng& prng, OpSpec op) {
   if (op.is_exchange()) return vary_exchange(prng, std::move(op));
+  if (op.moves_parts()) return vary_part(prng, std::move(op));
   if (op.flow()) return op;
   switch (prng.below(5)) {
     case 0:
@@ -96,6 +97,7 @@ OpSpec vary(Prng& prng, OpSpec op) {
 }
 
 OpSpec draw_any(Prng& prng, const Scenario& scenario) {
+  if (draws_parts(scenario) && prng.chance(0.7)) return draw_part(prng, scenario);
   const bool exchange = draws_exchanges(scenario) && prng.chance(0.75);
   return exchange ? draw_exchange(prng, scenario.teams) : draw_op(prng, scenario.teams);
 }
@@ -120,7 +122,9 @@ void make_possible(const Scenario& scenario, OpSpec& op) {
   if (op.flow() || plan_request(scenario, op, 0)) return;
   const std::uint64_t segment_bytes = op.options.segment_bytes;
   op.options = ESP_COLL_OPTIONS_INIT;
-  op.options.algorithm = op.is_exchange() ? ESP_ALGORITHM_RING : ESP_ALGORITHM_TREE;
+  if (!op.moves_parts()) {
+    op.options.algorithm = op.is_exchange() ? ESP_ALGORITHM_RING : ESP_ALGORITHM_TREE;
+  }
   op.options.segment_bytes = segment_bytes;
 }
 
@@ -130,6 +134,7 @@ void draw_ops(Prng& prng, Scenario& scenario) {
     const bool again = i > 0 && prng.chance(0.35);
     OpSpec op = again ? vary(prng, scenario.ops[prng.below(i)]) : draw_any(prng, scenario);
     op.values = prng.next();
+    if (draws_parts(scenario)) draw_pattern(prng, op);
     make_possible(scenario, op);
     scenario.ops.push_back(op);
   }
@@ -143,6 +148,11 @@ Deviation draw_deviation(Prng& prng, const Scenario& scenario) {
   if (op.flow()) deviation.member = prng.chance(0.5) ? op.root : op.peer;
   deviation.call = op;
   OpSpec& call = deviation.call;
+  if (op.moves_parts()) {
+    call = mistake_part(prng, op, deviation.member);
+    make_possible(scenario, call);
+    return deviation;
+  }
   if (op.is_exchange()) {
     call = mistake_exchange(prng, op, deviation.member);
     make_possible(scenario, call);
@@ -171,10 +181,13 @@ Result<PlanRequest> plan_request(const Scenario& scenario, const OpSpec& op, std
   base.rank = member;
   base.size = op.members;
   base.root = op.root;
-  base.elements = op.count;
+  base.elements = op.count * op.scale();
   base.element_bytes = static_cast<std::uint32_t>(type_size(op.type));
   base.commutative = !op.ordered;
-  base.in_place = op.in_place_at(member) && replaces_blocks(op.collective);
+  base.packs_input = op.packs_input_at(member);
+  base.packs_output = op.packs_output_at(member);
+  base.in_place = op.in_place_at(member) && !base.packs_output && replaces_blocks(op.collective);
+  if (!op.graph.empty()) base.neighbors = &op.graph[static_cast<std::size_t>(member)];
   base.nodes.nodes = scenario.layout(op.team);
   auto request = resolve(op.options, base, scenario.tuning);
   if (!request) return request.error();

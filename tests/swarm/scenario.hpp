@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "coll/plan/choose.hpp"
 #include "coll/team/team.hpp"
+#include "core/datatype.hpp"
+#include "core/pattern.hpp"
 #include "net/rdma/connection_link.hpp"
 #include "net/sim/connection_net.hpp"
 #include "net/sim/machine.hpp"
@@ -37,6 +40,9 @@ enum class Gaps : std::uint8_t {
 // Seeds from here on draw allgathers, alltoalls and scans, too ("exchanges"); those below mean what
 // they meant before there were any.
 inline constexpr std::uint64_t kFirstExchangeSeed = 1'000'000'000;
+// From here on also blocks of a root, of owners and of neighbours, and elements that lie apart
+// ("parts").
+inline constexpr std::uint64_t kFirstPartSeed = 2'000'000'000;
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
 struct OpSpec {
@@ -47,8 +53,12 @@ struct OpSpec {
   esp_op op = ESP_SUM;
   bool ordered = false;  // an operator of the user that does not commute
   std::uint64_t count = 0;
-  // Elements, of allgatherv: of each member; of alltoallv: from * members + to.
+  // Elements: of each member's own block; of alltoallv and alltoallw: from * members + to; along
+  // edges: from * kEdgesMax + place among its destinations.
   std::vector<std::size_t> counts;
+  static constexpr std::size_t kEdgesMax = 16;
+  std::vector<Neighbors> graph;            // by member; where there are neighbours
+  std::shared_ptr<const Pattern> pattern;  // of the elements of those that pack; else none
   Gaps gaps = Gaps::kNone;
   std::int32_t root = 0;
   std::int32_t peer = 0;
@@ -65,6 +75,38 @@ struct OpSpec {
   bool is_exchange() const noexcept {
     return Collective::kAllgather <= collective && collective <= Collective::kExscan;
   }
+  bool moves_parts() const noexcept {
+    return Collective::kGather <= collective && collective <= Collective::kNeighborAlltoallw;
+  }
+  // Blocks stand at a root alone.
+  bool has_root_blocks() const noexcept { return moves_parts() && traits().rooted; }
+  // Each gets a block of what all have combined.
+  bool shares_sum() const noexcept { return moves_parts() && reduces(); }
+  // A scatter's root in place has no output.
+  bool keeps_block_at(std::int32_t member) const noexcept {
+    return has_root_blocks() && traits().root_sends && in_place_at(member);
+  }
+  // Some members have elements apart, others one after the other.
+  bool packs_at(std::int32_t member) const noexcept {
+    return pattern != nullptr && (values >> (member + 7) % 64 & 1) != 0;
+  }
+  bool packs_input_at(std::int32_t member) const noexcept {
+    const bool gives = !traits().root_sends || member == root;
+    return packs_at(member) && gives && traits().input != Extent::kNone;
+  }
+  bool packs_output_at(std::int32_t member) const noexcept {
+    const bool gets = !traits().root_gets || member == root;
+    return packs_at(member) && gets && !keeps_block_at(member);
+  }
+  // Built-in elements in what `count` and `counts` count.
+  std::size_t scale() const noexcept { return pattern != nullptr ? pattern->elements() : 1; }
+  // In a member's memory: from one element to the next, and what of it moves.
+  std::size_t step_bytes(std::int32_t member) const noexcept {
+    return packs_at(member) ? pattern->extent_bytes() : type_size(type);
+  }
+  std::size_t packed_bytes(std::int32_t member) const noexcept {
+    return packs_at(member) ? pattern->packed_bytes() : type_size(type);
+  }
   bool moves_blocks() const noexcept {  // of members, not one message
     return traits().output == Extent::kPerMember || traits().output == Extent::kCounts;
   }
@@ -73,9 +115,11 @@ struct OpSpec {
     return (collective == Collective::kBcast || flow()) && member == root;
   }
   bool in_place_at(std::int32_t member) const noexcept {
+    if (has_root_blocks() && member != root) return false;
     return in_place && (!out_of_place_too || (values >> member % 64 & 1) != 0);
   }
   bool has_input(std::int32_t member) const noexcept {  // apart from the output
+    if (has_root_blocks() && traits().root_sends) return member == root;
     return (reduces() || moves_blocks()) && !in_place_at(member);
   }
   std::string describe() const;

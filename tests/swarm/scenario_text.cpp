@@ -23,6 +23,12 @@ std::string OpSpec::describe() const {
       collective_name(collective), count, type_name(type), ordered ? "ordered" : op_name(op), root,
       place, algorithm_name(o.algorithm), static_cast<int>(o.shape), o.radix, o.segment_bytes,
       o.window_send, o.window_recv, static_cast<int>(o.variant));
+  if (pattern != nullptr) {
+    text += fmt::format("; elements of {} in {} bytes at some", pattern->elements(),
+                        pattern->extent_bytes());
+  }
+  for (const Neighbors& near : graph)
+    text += fmt::format("; from {}", fmt::join(near.sources, " "));
   if (counts.empty()) return text;
   constexpr std::size_t kShown = 64;
   constexpr const char* kGaps[] = {"", ", with gaps", ", scattered"};
