@@ -76,7 +76,7 @@ constexpr Job kJobs[] = {
      ESP_SHAPE_AUTO, kNoLevels, kEvent, "none", "none", 2, 0xc313284c93870aa2ULL},
     {"uneven blocks", "psg", 24, Collective::kAlltoallv, 40'000, ESP_ALGORITHM_ONE_FACTOR,
      ESP_SHAPE_AUTO, kNoLevels, kEvent, "none", "retry=0.1,delay=0.1:20us", 2,
-     0x01afc59bc6b58c58ULL},
+     0x65971ad10a053f21ULL},
     {"scan", "stampede2", 96, Collective::kExscan, 65'536, ESP_ALGORITHM_DOUBLING, ESP_SHAPE_AUTO,
      kNoLevels, kEvent, "uniform:1000hz:0-20us", "none", 2, 0x0cca2dbdd0ce3690ULL},
 };

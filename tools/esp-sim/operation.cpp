@@ -5,7 +5,7 @@
 namespace espalier::sim {
 namespace {
 
-std::size_t index(Rank rank) noexcept {
+std::size_t number_of(Rank rank) noexcept {
   return static_cast<std::size_t>(rank);
 }
 
@@ -73,16 +73,16 @@ void UnevenBlocks::add_grid() {
 
 // Of a block that is the rank's own.
 std::uint64_t UnevenBlocks::own_elements(Rank rank) const noexcept {
-  return index(rank) + 1 == ranks_ ? 0 : operation_.elements();
+  return number_of(rank) + 1 == ranks_ ? 0 : operation_.elements();
 }
 
 const std::size_t* UnevenBlocks::counts(Rank rank, bool output) const noexcept {
   const CollectiveTraits& traits = traits_of(operation_.collective);
   if (traits.neighbors) {
-    return counts_.data() + kGridNeighbors * (2 * index(rank) + (output ? 1 : 0));
+    return counts_.data() + kGridNeighbors * (2 * number_of(rank) + (output ? 1 : 0));
   }
   const bool exchange = traits.input == Extent::kCounts && traits.output == Extent::kCounts;
-  return counts_.data() + (exchange ? index(rank) == 0 ? ranks_ : index(rank) : 0);
+  return counts_.data() + (exchange ? number_of(rank) == 0 ? ranks_ : number_of(rank) : 0);
 }
 
 BlockArrays UnevenBlocks::input(Rank rank) const noexcept {
