@@ -20,6 +20,12 @@ std::uint32_t signature_of(const Instance& instance, const FlowPosition& positio
   return instance.signature + segments * 0x9e3779b9U;
 }
 
+// A segment without bytes may go to a buffer that is not there. To wires, no address means a view.
+std::byte* somewhere(std::byte* dst) noexcept {
+  static std::byte nothing;
+  return dst != nullptr ? dst : &nothing;
+}
+
 }  // namespace
 
 std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
@@ -122,7 +128,8 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   slot.busy = true;
   slot.status = {};
   const Indices indices = state.indices;
-  slot.dst = vertex.action == Action::kRecv ? written(instance, vertex, indices, index) : nullptr;
+  slot.dst = vertex.action == Action::kRecv ? somewhere(written(instance, vertex, indices, index))
+                                            : nullptr;
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
