@@ -20,12 +20,6 @@ std::uint32_t signature_of(const Instance& instance, const FlowPosition& positio
   return instance.signature + segments * 0x9e3779b9U;
 }
 
-// A segment without bytes may go to a buffer that is not there. To wires, no address means a view.
-std::byte* somewhere(std::byte* dst) noexcept {
-  static std::byte nothing;
-  return dst != nullptr ? dst : &nothing;
-}
-
 }  // namespace
 
 std::byte* Engine::locate(const Instance& instance, Place place, const Vertex& vertex,
@@ -128,8 +122,12 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   slot.busy = true;
   slot.status = {};
   const Indices indices = state.indices;
-  slot.dst = vertex.action == Action::kRecv ? somewhere(written(instance, vertex, indices, index))
-                                            : nullptr;
+  slot.dst = nullptr;
+  if (vertex.action == Action::kRecv) {
+    slot.dst = written(instance, vertex, indices, index);
+    // A segment without bytes may go to a buffer that is not there. To wires, no address is a view.
+    if (slot.dst == nullptr) slot.dst = reinterpret_cast<std::byte*>(&slot);
+  }
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
