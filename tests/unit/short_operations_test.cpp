@@ -62,7 +62,7 @@ class MailWire final : public Wire {
       posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(i));
       views_.push_back(std::move(found->second));
       mail_.segments.erase(found);
-      if (op.dst != nullptr) std::memcpy(op.dst, views_.back().data(), op.bytes);
+      if (op.dst != nullptr && op.bytes > 0) std::memcpy(op.dst, views_.back().data(), op.bytes);
       op.view = views_.back().data();
       op.complete({});
       ++events;
