@@ -212,7 +212,7 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
            .types = call.out_types,
            .blocks = near != nullptr ? near->sources.size() : members,
            .prefix = both ? "out_" : ""};
-  const bool many_out = traits.output == Extent::kCounts;
+  const bool many_out = traits.output > Extent::kOne;
   // In place the call's own count says nothing: the list has it.
   const std::size_t* of_root = traits.root_gets ? call.out_counts : call.in_counts;
   if (call.in_place && traits.rooted && of_root != nullptr) {
