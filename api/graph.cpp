@@ -34,22 +34,24 @@ void leave_graphs(esp_team& team) noexcept {
 
 namespace {
 
-// How often a member sends to another, and expects something from it.
+// How often a member sends to another, and expects something from it. `grid`: a hash of the grid
+// that it has been given; 0: none.
 struct Edges {
-  std::uint32_t sent = 0, expected = 0;
+  std::uint32_t sent = 0, expected = 0, grid = 0;
 };
 
-esp_status exchange(esp_team& team, const std::vector<Edges>& mine, std::vector<Edges>& theirs) {
+esp_status exchange(esp_team& team, Purpose purpose, const std::vector<Edges>& mine,
+                    std::vector<Edges>& theirs) {
   Call call;
   call.collective = Collective::kAlltoall;
   call.input = mine.data();
   call.output = theirs.data();
   call.count = sizeof(Edges);
-  return api::run_call(&team, call, Purpose::kGraph);
+  return api::run_call(&team, call, purpose);
 }
 
 // The largest of everybody's words.
-esp_status largest(esp_team& team, std::uint64_t& word) {
+esp_status largest(esp_team& team, Purpose purpose, std::uint64_t& word) {
   Call call;
   call.collective = Collective::kAllreduce;
   call.input = ESP_IN_PLACE;
@@ -57,31 +59,40 @@ esp_status largest(esp_team& team, std::uint64_t& word) {
   call.count = 1;
   call.type = ESP_UINT64;
   call.op = ESP_MAX;
-  return api::run_call(&team, call, Purpose::kGraph);
+  return api::run_call(&team, call, purpose);
 }
 
 // All members learn of two that disagree; of several pairs, the same. Ranks in the team.
-esp_status compare_edges(esp_team& team, const char* caller, const Neighbors& near) {
+esp_status compare_edges(esp_team& team, const char* caller, Purpose purpose, const Neighbors& near,
+                         std::uint32_t grid) {
   const auto size = static_cast<std::size_t>(team.team.size());
-  std::vector<Edges> mine(size), theirs(size);
+  std::vector<Edges> mine(size, Edges{0, 0, grid}), theirs(size);
   for (const std::int32_t to : near.destinations) {
     if (to != Neighbors::kNone) ++mine[static_cast<std::size_t>(to)].sent;
   }
   for (const std::int32_t from : near.sources) {
     if (from != Neighbors::kNone) ++mine[static_cast<std::size_t>(from)].expected;
   }
-  esp_status status = exchange(team, mine, theirs);
+  esp_status status = exchange(team, purpose, mine, theirs);
   if (status != ESP_OK) return status;
   std::uint64_t pair = 0;  // sender and receiver, behind a bit
   const auto me = static_cast<std::uint64_t>(team.team.rank);
   for (std::size_t r = 0; r < size; ++r) {
-    if (theirs[r].sent != mine[r].expected) {
+    if (theirs[r].grid != grid) {
+      pair = std::max(pair, std::uint64_t{3} << 62 | std::uint64_t{r} << 31 | me);
+    } else if (theirs[r].sent != mine[r].expected) {
       pair = std::max(pair, std::uint64_t{1} << 62 | std::uint64_t{r} << 31 | me);
     }
   }
-  status = largest(team, pair);
+  status = largest(team, purpose, pair);
   if (status != ESP_OK || pair == 0) return status;
   const std::uint64_t sender = pair >> 31 & 0x7fffffff, receiver = pair & 0x7fffffff;
+  if (pair >> 63 != 0) {
+    return api::fail(*team.job, ESP_ERR_MISMATCH,
+                     fmt::format("{}: ranks {} and {} of the team have given different extents or "
+                                 "periods",
+                                 caller, sender, receiver));
+  }
   std::string text =
       fmt::format("{}: rank {} sends to rank {} of the team", caller, sender, receiver);
   if (receiver == me) {
@@ -110,12 +121,14 @@ esp_status check_list(esp_team& team, const char* caller, const char* name,
   return ESP_OK;
 }
 
-esp_status make_graph(esp_team& team, const char* caller, Neighbors near, esp_graph** graph) {
-  esp_status status = compare_edges(team, caller, near);
+esp_status make_graph(esp_team& team, const char* caller, Purpose purpose, Neighbors near,
+                      std::uint32_t grid, esp_graph** graph) {
+  const esp_status status = compare_edges(team, caller, purpose, near, grid);
   if (status != ESP_OK) return status;
   esp_job& job = *team.job;
   api::on_owner(job, [&] {
     near.id = ++job.graph_count;
+    near.serial = ++team.graph_count;
     auto made = std::make_unique<esp_graph>();
     made->job = &job;
     made->team = &team;
@@ -170,6 +183,16 @@ Neighbors grid_around(int rank, int dimensions, const int* extents, const int* p
   return near;
 }
 
+// Never 0.
+std::uint32_t hash_of_grid(int dimensions, const int* extents, const int* periodic) noexcept {
+  std::uint64_t hash = static_cast<std::uint64_t>(dimensions) + 1;
+  for (int d = 0; d < dimensions; ++d) {
+    const auto extent = static_cast<std::uint64_t>(extents[d]);
+    hash = (hash ^ (2 * extent + (periodic[d] != 0 ? 1 : 0))) * 0x9e3779b97f4a7c15ULL;
+  }
+  return static_cast<std::uint32_t>(hash >> 32) | 1;
+}
+
 bool is_used(const esp_graph& graph) noexcept {
   if (graph.team == nullptr) return false;
   for (const espalier::Instance* i = graph.team->team.active; i != nullptr; i = i->active_next) {
@@ -196,6 +219,12 @@ esp_status esp_graph_create(esp_team* team, size_t source_count, const int* sour
       (destinations == nullptr && destination_count > 0)) {
     return api::bad_argument(job, __func__, "a list or the place for the graph is NULL");
   }
+  constexpr std::size_t kListMax = std::size_t{1} << 30;
+  if (source_count > kListMax || destination_count > kListMax) {
+    return api::bad_argument(job, __func__,
+                             fmt::format("{} sources and {} destinations (was one negative?)",
+                                         source_count, destination_count));
+  }
   Neighbors near;
   if (source_count > 0) near.sources.assign(sources, sources + source_count);
   if (destination_count > 0) {
@@ -205,7 +234,7 @@ esp_status esp_graph_create(esp_team* team, size_t source_count, const int* sour
   if (status == ESP_OK) status = check_list(*team, __func__, "destinations", near.destinations);
   if (status == ESP_OK) status = number_edges(*team, __func__, near);
   if (status != ESP_OK) return status;
-  return make_graph(*team, __func__, std::move(near), graph);
+  return make_graph(*team, __func__, Purpose::kGraph, std::move(near), 0, graph);
 }
 
 esp_status esp_grid_create(esp_team* team, int dimensions, const int* extents, const int* periodic,
@@ -222,7 +251,9 @@ esp_status esp_grid_create(esp_team* team, int dimensions, const int* extents, c
   std::int64_t members = 1;
   for (int d = 0; d < dimensions; ++d) {
     if (extents[d] < 1 || members > team->team.size()) {
-      return api::bad_argument(job, __func__, fmt::format("extents[{}] is {}", d, extents[d]));
+      return api::bad_argument(
+          job, __func__,
+          fmt::format("extents[{}] is {}, in a team of {}", d, extents[d], team->team.size()));
     }
     members *= extents[d];
   }
@@ -230,8 +261,9 @@ esp_status esp_grid_create(esp_team* team, int dimensions, const int* extents, c
     return api::bad_argument(
         job, __func__, fmt::format("a grid of {} in a team of {}", members, team->team.size()));
   }
-  return make_graph(*team, __func__, grid_around(team->team.rank, dimensions, extents, periodic),
-                    graph);
+  return make_graph(*team, __func__, Purpose::kGrid,
+                    grid_around(team->team.rank, dimensions, extents, periodic),
+                    hash_of_grid(dimensions, extents, periodic), graph);
 }
 
 esp_status esp_graph_free(esp_graph** graph) {

@@ -45,6 +45,7 @@ struct esp_team {
   void* board_memory = nullptr;  // from this rank's heap: only at the first member of a node
   std::vector<std::byte> private_board;  // of a team on several nodes for which there was no memory
   bool is_world = false;
+  std::uint32_t graph_count = 0;  // ever made on it: equal on all members
 };
 
 namespace espalier {

@@ -13,7 +13,8 @@ struct Neighbors {
   static constexpr std::int32_t kNone = -1;      // stands for one that is not there
   static constexpr std::size_t kEdgesMax = 256;  // between two
 
-  std::uint32_t id = 0;  // of the graph, in its job; no two have the same. Never 0
+  std::uint32_t id = 0;      // of the graph, in its job; no two have the same. Never 0
+  std::uint32_t serial = 0;  // among the graphs of its team: equal on all members
   std::vector<std::int32_t> sources, destinations;            // team ranks
   std::vector<std::uint8_t> source_edges, destination_edges;  // numbers
 

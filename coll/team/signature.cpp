@@ -20,6 +20,8 @@ const char* purpose_name(Purpose purpose) noexcept {
       return "esp_region_free";
     case Purpose::kGraph:
       return "esp_graph_create";
+    case Purpose::kGrid:
+      return "esp_grid_create";
     case Purpose::kPersistent:
     case Purpose::kUser:
       break;
@@ -49,12 +51,14 @@ std::string CallSignature::to_text() const {
   const char* type_text = type_name(static_cast<esp_type>(type));
   // What members send may differ.
   const bool all_know = which == Collective::kAllgatherv || which == Collective::kReduceScatter;
-  if (traits.types) return text;
+  const std::string graph = traits.neighbors ? fmt::format(" on graph {} of the team", root) : "";
+  if (traits.types) return text + graph;
   if (is_irregular(which) && !all_know) {
     text += fmt::format(" of {}", type_text);
   } else if (traits.output != Extent::kNone) {
     text += fmt::format(" of {} {}", count, type_text);
   }
+  text += graph;
   if (all_know) text += " in all";
   if (traits.rooted) text += fmt::format(" {} root {}", traits.root_gets ? "to" : "from", root);
   return text;

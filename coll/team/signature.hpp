@@ -27,6 +27,7 @@ enum class Purpose : std::uint8_t {
   kRegion,
   kRegionEnd,
   kGraph,
+  kGrid,
   kPersistent,  // Not blocking, and the user's: bound once, started again and again.
 };
 static_assert(static_cast<std::uint8_t>(Purpose::kPersistent) < kHashBit);

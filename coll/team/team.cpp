@@ -66,7 +66,7 @@ PointToPointCounter& Team::flow(int member, unsigned channel) {
 CallSignature Call::signature() const noexcept {
   CallSignature s;
   s.collective = static_cast<std::uint8_t>(collective);
-  s.root = root;
+  s.root = neighbors != nullptr ? static_cast<std::int32_t>(neighbors->serial) : root;
   s.count = count;
   s.type = static_cast<std::uint8_t>(type);
   // Operators of the user are numbered locally: all that members can compare is that each brought

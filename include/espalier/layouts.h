@@ -7,7 +7,9 @@
  *
  * `extent`: elements of `type` from the beginning of one element to that of the next; 0: as far as
  * the last block reaches. Local. ESP_ERR_ARGUMENT for elements of nothing, and of more than 2^47
- * bytes. Blocks that overlap each other can be sent, and not received (ESP_ERR_ARGUMENT). */
+ * bytes. Blocks of an element that overlap each other can be sent, and not received
+ * (ESP_ERR_ARGUMENT); that elements, or displaced blocks, do not overlap is the caller's to see to.
+ */
 #ifndef ESPALIER_LAYOUTS_H
 #define ESPALIER_LAYOUTS_H
 

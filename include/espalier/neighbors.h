@@ -6,7 +6,8 @@
  *   esp_neighbor_alltoall(grid, faces, halo, n, ESP_DOUBLE);
  *
  * An operation on a graph is one of its team, and called by all of its members in the same order as
- * the others; who has no neighbours is done at once. Work and messages are those of the neighbours.
+ * the others, on the same graph; who has no neighbours is done at once. Work and messages are those
+ * of the neighbours.
  */
 #ifndef ESPALIER_NEIGHBORS_H
 #define ESPALIER_NEIGHBORS_H
@@ -33,9 +34,10 @@ ESP_API esp_status esp_graph_create(esp_team* team, size_t source_count, const i
                                     esp_graph** graph);
 /* Collective over the team, and blocks. The members in row-major order on a grid of extents[0] x
  * extents[1] x ..., which is as large as the team; where periodic[d] is not 0 dimension d is closed
- * to a ring. Neighbours, for sources and destinations alike: in dimension 0 the lower one, then the
- * upper one, then those in dimension 1, ... What is sent to the lower neighbour comes from the
- * upper one there, also where both are one member. */
+ * to a ring. Equal on all members, else ESP_ERR_MISMATCH. At most 64 dimensions. Neighbours, for
+ * sources and destinations alike: in dimension 0 the lower one, then the upper one, then those in
+ * dimension 1, ... What is sent to the lower neighbour comes from the upper one there, also where
+ * both are one member. */
 ESP_API esp_status esp_grid_create(esp_team* team, int dimensions, const int* extents,
                                    const int* periodic, esp_graph** graph);
 /* Local. ESP_ERR_STATE while operations under way or persistent requests of this rank use it. */
@@ -56,7 +58,9 @@ ESP_API esp_status esp_neighbor_allgather(esp_graph* graph, const void* input, v
 ESP_API esp_status esp_neighbor_allgatherv(esp_graph* graph, const void* input, size_t count,
                                            void* output, const size_t* counts, const size_t* displs,
                                            esp_type type);
-/* Block i of `input` goes to destination i. In place there is nothing: ESP_ERR_ARGUMENT. */
+/* Block i of `input` goes to destination i. In place there is nothing: ESP_ERR_ARGUMENT. In the v-
+ * and w-form input and output may be one array, where no block that comes overlaps one that goes.
+ */
 ESP_API esp_status esp_neighbor_alltoall(esp_graph* graph, const void* input, void* output,
                                          size_t count, esp_type type);
 ESP_API esp_status esp_neighbor_alltoallv(esp_graph* graph, const void* input,

@@ -100,7 +100,7 @@ class Caller {
   Engine engine_{counters_, trace_, {}};
   AgreeableWire wire_;
   Team team_;
-  Neighbors near_ = {1, {0, 1, 2}, {0, 1, 2}, {0, 0, 0}, {0, 0, 0}};
+  Neighbors near_ = {1, 1, {0, 1, 2}, {0, 1, 2}, {0, 0, 0}, {0, 0, 0}};
   CombineKernel kernel_ = combine_kernel_for(best_isa(), ESP_SUM, ESP_INT32);
   std::vector<int> input_ = std::vector<int>(kMost * kMembers);
   std::vector<int> output_ = std::vector<int>(kMost * kMembers);
