@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/under_way.hpp"
+
 using espalier::Call;
 using espalier::Collective;
 using espalier::Neighbors;
@@ -107,7 +109,7 @@ esp_status compare_edges(esp_team& team, const char* caller, Purpose purpose, co
   return api::fail(*team.job, ESP_ERR_MISMATCH, std::move(text));
 }
 
-// Of the same length as `numbers`; entries of kNone are nobody's.
+// Entries of kNone are nobody's.
 esp_status check_list(esp_team& team, const char* caller, const char* name,
                       const std::vector<std::int32_t>& peers) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -193,15 +195,9 @@ std::uint32_t hash_of_grid(int dimensions, const int* extents, const int* period
   return static_cast<std::uint32_t>(hash >> 32) | 1;
 }
 
-bool is_used(const esp_graph& graph) noexcept {
-  if (graph.team == nullptr) return false;
-  for (const espalier::Instance* i = graph.team->team.active; i != nullptr; i = i->active_next) {
-    if (i->call.neighbors == &graph.near) return true;
-  }
-  for (const esp_request* r = graph.job->open_requests; r != nullptr; r = r->open_next) {
-    if (r->bound != nullptr && r->bound->call.neighbors == &graph.near) return true;
-  }
-  return false;
+bool is_used(const esp_graph& graph) {
+  return api::any_instance(
+      *graph.job, [&](const espalier::Instance& i) { return i.call.neighbors == &graph.near; });
 }
 
 constexpr int kDimensionsMax = 64;

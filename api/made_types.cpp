@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "api/api.hpp"
+#include "api/under_way.hpp"
 #include "core/pattern.hpp"
 
 using espalier::Call;
@@ -36,21 +36,16 @@ bool uses(const espalier::Instance& instance, const Pattern* pattern, esp_type t
          names(call.out_types, instance.plan->layout(espalier::Place::kOutput), type);
 }
 
-bool is_used(const esp_job& job, esp_type type) noexcept {
+bool is_used(const esp_job& job, esp_type type) {
   const Pattern* pattern = job.types.find(type);
   for (const auto& handle : job.teams) {
-    const espalier::Team& team = handle->team;
-    for (const espalier::Instance* i = team.active; i != nullptr; i = i->active_next) {
-      if (uses(*i, pattern, type)) return true;
-    }
-    for (const espalier::ShortOperation* s = team.short_operations; s != nullptr; s = s->next) {
+    const espalier::ShortOperation* s = handle->team.short_operations;
+    for (; s != nullptr; s = s->next) {
       if (s->packing != nullptr && s->packing->pattern() == pattern) return true;
     }
   }
-  for (const esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
-    if (r->bound != nullptr && uses(*r->bound, pattern, type)) return true;
-  }
-  return false;
+  return api::any_instance(job,
+                           [&](const espalier::Instance& i) { return uses(i, pattern, type); });
 }
 
 }  // namespace

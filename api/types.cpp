@@ -1,6 +1,5 @@
 // C API: types and operators. Contracts in espalier.h.
-#include "api/api.hpp"
-#include "coll/engine/instance.hpp"
+#include "api/under_way.hpp"
 #include "core/datatype.hpp"
 
 namespace api = espalier::api;
@@ -9,16 +8,8 @@ namespace {
 // Signatures have 8 bits for the operator.
 constexpr std::size_t kUserOperatorsMax = 200;
 
-bool is_used(const esp_job& job, esp_op op) noexcept {
-  for (const auto& handle : job.teams) {
-    const espalier::Instance* at_work = handle->team.active;
-    while (at_work != nullptr && at_work->call.op != op) at_work = at_work->active_next;
-    if (at_work != nullptr) return true;
-  }
-  for (const esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
-    if (r->bound != nullptr && r->bound->call.op == op) return true;
-  }
-  return false;
+bool is_used(const esp_job& job, esp_op op) {
+  return api::any_instance(job, [&](const espalier::Instance& i) { return i.call.op == op; });
 }
 
 }  // namespace

@@ -139,13 +139,6 @@ Place Builder::add_scratch(const Layout& layout) {
   return kPlaces[at];
 }
 
-Steps Builder::table(std::vector<std::int32_t> entries) {
-  const auto count = static_cast<std::int32_t>(entries.size());
-  const auto shared = std::make_shared<const std::vector<std::int32_t>>(std::move(entries));
-  plan_.tables.push_back({shared});
-  return {Steps::Kind::kTable, 0, 1, count, shared->data()};
-}
-
 Place Builder::add_ring(std::uint32_t slots) {
   return add_scratch(
       {.kind = Layout::Kind::kRing, .blocks = slots, .elements = plan_.piece_elements});

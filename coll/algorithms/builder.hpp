@@ -38,8 +38,6 @@ class Builder {
   // A scratch buffer; of a ring: `slots` segments.
   Place add_scratch(const Layout& layout);
   Place add_ring(std::uint32_t slots);
-  // These numbers, step by step.
-  Steps table(std::vector<std::int32_t> entries);
   // Index i of `vertex` needs index i - shift of `other`, the same piece `steps` steps earlier, or
   // all of them.
   void need(VertexId vertex, VertexId other, std::int32_t shift = 0);

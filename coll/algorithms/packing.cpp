@@ -46,9 +46,7 @@ void keep_present(Plan& plan, Vertex& copy, const std::vector<std::int32_t>& sou
   }
   copy.steps = static_cast<std::uint32_t>(present.size());
   if (present.size() == sources.size() || present.empty()) return;
-  const auto count = static_cast<std::int32_t>(present.size());
-  plan.tables.push_back({std::make_shared<const std::vector<std::int32_t>>(std::move(present))});
-  copy.block = {Steps::Kind::kTable, 0, 1, count, plan.tables.back().entries->data()};
+  copy.block = plan.add_table(std::move(present));
 }
 
 void insert_first(Plan& plan, Vertex vertex, Place read) {

@@ -196,7 +196,7 @@ class Tree {
       if (blocks == Place::kNone) blocks = add_blocks(builder_.request().size - 1);
       const Steps there = Steps::affine(used, 1, builder_.request().size);
       const auto steps = static_cast<std::uint32_t>(run);
-      const Steps here = builder_.table(std::move(ranks));
+      const Steps here = builder_.plan().add_table(std::move(ranks));
       if (gathers_) {
         const VertexId received = add_message(false, child.rank, blocks, used, run);
         builder_.need_all(add_copy(user, here, blocks, there, steps), received);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/assert.hpp"
 #include "core/plant.hpp"
@@ -137,6 +138,12 @@ void assert_ring(const Plan& plan, Place ring) {
 }
 
 }  // namespace
+
+Steps Plan::add_table(std::vector<std::int32_t> entries) {
+  const auto count = static_cast<std::int32_t>(entries.size());
+  tables.push_back({std::make_shared<const std::vector<std::int32_t>>(std::move(entries))});
+  return {Steps::Kind::kTable, 0, 1, count, tables.back().entries->data()};
+}
 
 std::uint64_t Plan::pieces(const Layout* bound, const Vertex& v) const noexcept {
   const Layout& of = bound[buffer_of(v.shape)];

@@ -199,6 +199,9 @@ struct Plan {
   //  - the places fit the action (a send reads a buffer, ...)
   void finish();
 
+  // Steps through these numbers.
+  Steps add_table(std::vector<std::int32_t> entries);
+
   const Layout& layout(Place place) const noexcept { return layouts[buffer_of(place)]; }
 
   // ---- with layouts and indices of one call ----

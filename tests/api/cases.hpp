@@ -1,11 +1,20 @@
 // The cases of api_tests, one function each; all are called by every rank of the job.
 #pragma once
 
+#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "tests/support/blocks.hpp"
 #include "tests/support/rank_check.hpp"
+
+// The call is refused with this status, and the text has these words.
+#define REFUSED_WITH(call, status, words)                                            \
+  do {                                                                               \
+    CHECK_STATUS(call, status, context.world, "must be refused");                    \
+    const bool says_so = std::strstr(esp_job_error(context.job), words) != nullptr;  \
+    CHECK(says_so, "\"{}\" does not say \"{}\"", esp_job_error(context.job), words); \
+  } while (false)
 
 namespace test {
 

@@ -15,12 +15,7 @@ constexpr auto kNoType = static_cast<esp_type>(ESP_TYPE_COUNT);
 constexpr std::size_t kNegative = ~std::size_t{0};
 
 // Refused as wrong arguments, with these words.
-#define REFUSED_SAYING(call, words)                                                  \
-  do {                                                                               \
-    CHECK_STATUS(call, ESP_ERR_ARGUMENT, context.world, "must be refused");          \
-    const bool says_so = std::strstr(esp_job_error(context.job), words) != nullptr;  \
-    CHECK(says_so, "\"{}\" does not say \"{}\"", esp_job_error(context.job), words); \
-  } while (false)
+#define REFUSED_SAYING(call, words) REFUSED_WITH(call, ESP_ERR_ARGUMENT, words)
 
 // What every call of a test needs, all in order.
 struct Arguments {

@@ -10,13 +10,6 @@ namespace test {
 namespace graphs_cases {
 namespace {
 
-#define REFUSED_WITH(call, status, words)                                            \
-  do {                                                                               \
-    CHECK_STATUS(call, status, context.world, "must be refused");                    \
-    const bool says_so = std::strstr(esp_job_error(context.job), words) != nullptr;  \
-    CHECK(says_so, "\"{}\" does not say \"{}\"", esp_job_error(context.job), words); \
-  } while (false)
-
 // What a graph says of its edges.
 void check_edges(esp_graph* graph, esp_team* team, const Neighborhood& n) {
   CHECK(esp_graph_team(graph) == team, "the team");

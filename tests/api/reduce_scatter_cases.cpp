@@ -25,18 +25,6 @@ void regular(const Context& context, std::size_t count, const Way& way) {
        way);
 }
 
-std::vector<std::vector<std::size_t>> unequal(const Context& context) {
-  const auto members = static_cast<std::size_t>(context.size);
-  std::vector<std::vector<std::size_t>> all(5, std::vector<std::size_t>(members, 0));
-  for (std::size_t r = 0; r < members; ++r) {
-    all[0][r] = r % 3 == 1 ? 0 : 1 + r;
-    all[1][r] = r == members - 1 ? 70'000 : r % 2;
-    all[2][r] = r == 0 ? 30'000 : 1;
-    all[3][r] = 900 + 13 * r;
-  }
-  return all;
-}
-
 void every_operator(const Context& context) {
   const auto members = static_cast<std::size_t>(context.size);
   for (int t = 0; t < ESP_TYPE_COUNT; ++t) {
@@ -51,7 +39,7 @@ void every_operator(const Context& context) {
             .irregular = false},
            {});
       if ((t + op) % 3 != 0) continue;
-      both(context, {.counts = unequal(context)[0], .type = type, .op = op}, {});
+      both(context, {.counts = unequal_counts(context.size)[0], .type = type, .op = op}, {});
     }
   }
 }
@@ -61,7 +49,7 @@ void every_form(const Context& context) {
     for (const std::size_t count : {0u, 1u, 8u, 700u, 20'000u}) {
       regular(context, count, {.form = form});
     }
-    for (const auto& counts : unequal(context)) {
+    for (const auto& counts : unequal_counts(context.size)) {
       both(context, {.counts = counts, .type = ESP_DOUBLE}, {.form = form});
     }
   }
@@ -72,7 +60,7 @@ void every_algorithm(const Context& context) {
     Way way{.form = Form::kRequest};
     way.options.algorithm = static_cast<esp_algorithm>(algorithm);
     for (const std::size_t count : {0u, 1u, 1000u, 30'000u}) regular(context, count, way);
-    for (const auto& counts : unequal(context)) {
+    for (const auto& counts : unequal_counts(context.size)) {
       both(context, {.counts = counts, .type = ESP_INT64, .op = ESP_BXOR}, way);
     }
   }
@@ -84,7 +72,8 @@ void segments(const Context& context) {
     way.options.window_send = way.options.window_recv = window;
     way.options.segment_bytes = 512;
     regular(context, 3001, way);
-    both(context, {.counts = unequal(context)[3], .type = ESP_SHORT_INT, .op = ESP_MINLOC}, way);
+    both(context,
+         {.counts = unequal_counts(context.size)[3], .type = ESP_SHORT_INT, .op = ESP_MINLOC}, way);
   }
 }
 

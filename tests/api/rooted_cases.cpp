@@ -18,25 +18,12 @@ Layout equal(const Context& context, std::size_t count) {
   return packed(std::vector<std::size_t>(static_cast<std::size_t>(context.size), count));
 }
 
-// Nothing of some; nearly all of one; nothing of anybody.
-std::vector<std::vector<std::size_t>> unequal(const Context& context) {
-  const auto members = static_cast<std::size_t>(context.size);
-  std::vector<std::vector<std::size_t>> all(5, std::vector<std::size_t>(members, 0));
-  for (std::size_t r = 0; r < members; ++r) {
-    all[0][r] = r % 3 == 1 ? 0 : 1 + r;
-    all[1][r] = r == members - 1 ? 70'000 : r % 2;
-    all[2][r] = r == 0 ? 30'000 : 1;
-    all[3][r] = 900 + 13 * r;
-  }
-  return all;
-}
-
 void every_root(const Context& context) {
   for (int root = 0; root < context.size; ++root) {
     for (const std::size_t count : {0u, 1u, 40u, 5000u}) {
       both(context, {.layout = equal(context, count), .root = root, .irregular = false}, {});
     }
-    for (const auto& counts : unequal(context)) {
+    for (const auto& counts : unequal_counts(context.size)) {
       both(context, {.layout = packed(counts), .root = root}, {});
       both(context, {.layout = scattered(counts, 3), .root = root}, {});
     }
@@ -50,7 +37,7 @@ void every_form(const Context& context) {
       both(context, {.layout = equal(context, count), .root = root, .irregular = false},
            {.form = form});
     }
-    for (const auto& counts : unequal(context)) {
+    for (const auto& counts : unequal_counts(context.size)) {
       both(context, {.layout = scattered(counts, 2), .root = root}, {.form = form});
     }
   }
@@ -68,7 +55,7 @@ void every_type(const Context& context) {
           .irregular = false},
          {});
     both(context,
-         {.layout = scattered(unequal(context)[0], 1),
+         {.layout = scattered(unequal_counts(context.size)[0], 1),
           .root_type = type,
           .type = type,
           .root = root},
@@ -84,7 +71,7 @@ void every_algorithm(const Context& context) {
       for (const std::size_t count : {0u, 1u, 1000u, 30'000u}) {
         both(context, {.layout = equal(context, count), .root = root, .irregular = false}, way);
       }
-      both(context, {.layout = scattered(unequal(context)[3], 4), .root = root}, way);
+      both(context, {.layout = scattered(unequal_counts(context.size)[3], 4), .root = root}, way);
     }
   }
 }
@@ -97,7 +84,7 @@ void segments_and_shapes(const Context& context) {
     way.options.segment_bytes = 256;
     both(context, {.layout = equal(context, 3001), .root = context.size - 1, .irregular = false},
          way);
-    both(context, {.layout = scattered(unequal(context)[3], 1), .root = 0}, way);
+    both(context, {.layout = scattered(unequal_counts(context.size)[3], 1), .root = 0}, way);
   }
   for (int shape = 0; shape < ESP_SHAPE_COUNT; ++shape) {
     Way way{.form = Form::kRequest};

@@ -25,6 +25,19 @@ inline std::vector<unsigned char> block_data(int from, int to, std::size_t bytes
   return pattern(from * 17 + to, bytes);
 }
 
+// Lengths of blocks: none of some, nearly all of one, all different, none at all.
+inline std::vector<std::vector<std::size_t>> unequal_counts(int size) {
+  const auto members = static_cast<std::size_t>(size);
+  std::vector<std::vector<std::size_t>> all(5, std::vector<std::size_t>(members, 0));
+  for (std::size_t r = 0; r < members; ++r) {
+    all[0][r] = r % 3 == 1 ? 0 : 1 + r;
+    all[1][r] = r == members - 1 ? 70'000 : r % 2;
+    all[2][r] = r == 0 ? 30'000 : 1;
+    all[3][r] = 900 + 13 * r;
+  }
+  return all;
+}
+
 // Where the blocks of all members lie, in elements.
 struct Layout {
   std::vector<std::size_t> counts;
