@@ -66,6 +66,7 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
 
 // Between the caller's elements and the run that they are packed in. Blocks with displacements
 // begin where these say; others follow each other, so that a place in the run is one in memory.
+// Always by the calling processor: a mover knows no patterns.
 void Engine::repack(const Instance& instance, const Vertex& vertex, Indices indices,
                     std::uint32_t index, std::uint64_t bytes) noexcept {
   const Plan& plan = *instance.plan;
