@@ -51,7 +51,9 @@ esp_status operate(const Rank& r, const std::string& operation, std::vector<int>
   }
   const std::size_t share = in.size() / static_cast<std::size_t>(r.size);
   if (operation == "gather") {
-    return esp_gather(r.world, in.data(), out.data(), share, ESP_INT32, 0);
+    // Longer than what goes without a grant, or members would be many rounds ahead of their root.
+    static std::vector<int> all(r.rank == 0 ? in.size() * static_cast<std::size_t>(r.size) : 0);
+    return esp_gather(r.world, in.data(), all.data(), in.size(), ESP_INT32, 0);
   }
   if (operation == "neighbors") {  // on a ring that is made at first
     static esp_graph* ring = nullptr;
