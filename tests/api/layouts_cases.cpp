@@ -53,7 +53,7 @@ std::vector<unsigned char> packed_ints(std::size_t n, auto&& f) {
   std::vector<std::int32_t> values(n * kEach);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = f(static_cast<int>(i));
   std::vector<unsigned char> bytes(values.size() * sizeof values[0]);
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (n != 0) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 std::vector<unsigned char> of_rank(int rank, int to, std::size_t n) {

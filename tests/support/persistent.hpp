@@ -124,9 +124,12 @@ class Rounds {
     std::vector<int> mine;
     expected_.clear();
     for (std::size_t r = 0; r < size_; ++r) {
-      for (std::size_t i = 0; i < length(r); ++i) {
-        if (brings_block(r)) mine.push_back(value(rank_, round, own_block(r), i));
-        if (gets_block(r)) expected_.push_back(result(round, r, i));
+      const std::size_t n = length(r), block = own_block(r);
+      if (brings_block(r)) {
+        append(n, mine, [&](std::size_t i) { return value(rank_, round, block, i); });
+      }
+      if (gets_block(r)) {
+        append(n, expected_, [&](std::size_t i) { return result(round, r, i); });
       }
     }
     const bool left_alone = (kind_ == Kind::kReduce && rank_ != 0) || kind_ == Kind::kBarrier ||
@@ -207,8 +210,14 @@ class Rounds {
   std::size_t own_block(std::size_t r) const {
     return exchanges() || scatters() || reduces_blocks() ? r : 0;
   }
+  static constexpr std::size_t kPeriod = 7;  // of all values within a block
   static int value(std::size_t of_rank, int round, std::size_t block, std::size_t i) {
-    return static_cast<int>(of_rank * 1000 + block * 100 + i % 7) + round * 10;
+    return static_cast<int>(of_rank * 1000 + block * 100 + i % kPeriod) + round * 10;
+  }
+  static void append(std::size_t n, std::vector<int>& to, auto&& value_of) {
+    for (std::size_t i = 0; i < n; ++i) {
+      to.push_back(i < kPeriod ? value_of(i) : to[to.size() - kPeriod]);
+    }
   }
   int result(int round, std::size_t r, std::size_t i) const {
     if (exchanges()) return value(r, round, rank_, i);
