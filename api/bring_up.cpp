@@ -13,6 +13,8 @@
 #include "api/setting_warnings.hpp"
 #include "bootstrap/config_from_env.hpp"
 #include "bootstrap/directory_maker.hpp"
+#include "bootstrap/find_profile.hpp"
+#include "bootstrap/make_tuning.hpp"
 #include "core/prng.hpp"
 
 #ifndef PR_SET_PTRACER
@@ -54,6 +56,7 @@ Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
   const auto* meeting = job.meeting_point ? &job.meeting_point->address() : nullptr;
   Card card = make_card(job.config, *job.nonce, meeting, job.bootstrap->node_name());
   if (job.network != nullptr) card.addresses = job.network->addresses();
+  card.profile = job.profile != nullptr ? job.profile->digest() : 0;
   auto blobs = job.bootstrap->exchange(card_bytes(card));
   if (!blobs) return blobs.error();
   if (blobs->size() != static_cast<std::size_t>(job.size)) {
@@ -181,33 +184,25 @@ Outcome make_wires(esp_job& job) {
 static_assert(static_cast<int>(FollowLevels::kOff) == static_cast<int>(LevelRule::kOff));
 
 Tuning tuning_of(const esp_job& job) {
-  Tuning tuning;
-  // Spreading a reduction over all ranks pays at once when they run at once; when they take turns,
-  // each of its two exchanges costs a round of the scheduler. Measured with esp-bench, 2 cores: at
-  // 2 ranks spread is ahead from 4 KiB on, at 4 and 8 ranks gathering is up to about 128 KiB.
-  tuning.preferred_algorithm = job.config.algorithm;
-  tuning.allreduce_gather_bytes = job.nodes.crowded() ? 131072 : 4095;
-  // Measured on the same machine at 4 and 16 ranks: broadcasts, reductions and spread allreduces of
-  // 32 KiB to 4 MiB take 5-20 % less than with 8 KiB.
-  if (job.nodes.crowded()) {
-    tuning.segment_bytes_min = 32768;
-    tuning.gather_ranks = std::max(tuning.gather_ranks, 8 * job.nodes.usable_cpus);
-  }
-  if (!job.all_have_rdma) {
-    tuning.exchange_radix = 2;
-    tuning.network_hop_bytes_min = tuning.network_bytes_max;
-  }
-  if (const std::uint64_t bytes = job.config.segment_bytes; bytes > 0) {
-    tuning.segment_bytes_min = tuning.segment_bytes_max = bytes;
-    tuning.spread_bytes_min = bytes;
-    tuning.network_bytes_min = tuning.network_hop_bytes_min = tuning.network_bytes_max = bytes;
-  }
-  tuning.past_cache_bytes = job.config.past_cache_bytes;
-  tuning.inner_levels = static_cast<FollowLevels>(job.config.levels);
-  tuning.level_shapes = job.level_shapes;
-  if (job.config.window_send > 0) tuning.window_send = job.config.window_send;
-  if (job.config.window_recv > 0) tuning.window_recv = job.config.window_recv;
+  Tuning tuning = make_tuning(job.config, job.level_shapes,
+                              {.crowded = job.nodes.crowded(),
+                               .usable_cpus = job.nodes.usable_cpus,
+                               .all_have_rdma = job.all_have_rdma,
+                               .several_nodes = job.nodes.several()});
+  tuning.profile = job.profile;
   return tuning;
+}
+
+// Members must choose alike.
+void agree_on_profile(esp_job& job) {
+  if (job.directory.head().same_profile != 0) return;
+  if (job.rank == 0) {
+    job.log.warn(
+        "no profile is used: not all ranks have read the same ({} on this one); give all "
+        "the same in TUNING, or TUNING=off",
+        job.profile != nullptr ? job.profile->name : "none");
+  }
+  job.profile.reset();
 }
 
 // What ranks of several nodes tell each other beside the flows.
@@ -395,7 +390,8 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members,
         board_in(job, memory, {team.rows(), several, board.slots}, std::uint64_t{id} << 40);
   }
   team.short_path = board.everywhere && !job.any_threaded && job.plain_config;
-  team.quick_allowed = team.short_path && !several && !job.trace.enabled();
+  ShortOperations::set_limits(team, job.engine->tuning());
+  team.quick_allowed = team.short_path && !several && !job.trace.enabled() && !job.config.explain;
   team.quick = team.quick_allowed;
   job.watch->add(team);
   job.teams.push_back(std::move(handle));
@@ -432,6 +428,9 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto level_shapes = parse_level_shapes(job->config.level_shapes);
   if (!level_shapes) return level_shapes.error();
   job->level_shapes = *level_shapes;
+  auto profile = find_profile(job->config);
+  if (!profile) return profile.error();
+  job->profile = std::move(*profile);
   auto bootstrap = open_bootstrap(options.bootstrap, job->config);
   if (bootstrap) job->bootstrap = std::move(*bootstrap);
   say_warnings_for_node(*job);
@@ -458,6 +457,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   say_differing_warnings(*job);
   fill_tables(*job);
   if (auto done = make_wires(*job); !done) return done.error();
+  agree_on_profile(*job);
   make_worker(*job);
   add_world(*job);
   if (job->threaded) {

@@ -34,12 +34,14 @@ namespace {
 // The operation's size when it may go the quick way; kLong otherwise.
 constexpr std::uint64_t kLong = ~std::uint64_t{0};
 
-std::uint64_t quick_bytes(const esp_team* team, size_t count, esp_type type) noexcept {
+std::uint64_t quick_bytes(const esp_team* team, Collective collective, size_t count,
+                          esp_type type) noexcept {
   if (team == nullptr || static_cast<unsigned>(type) >= ESP_TYPE_COUNT) return kLong;
   const esp_job& job = *team->job;
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, job.short_tables.type_bytes[type], &bytes)) return kLong;
-  return ShortPath::takes(team->team, bytes) && !job.worker->in_progress() ? bytes : kLong;
+  const bool takes = ShortPath::takes(team->team, collective, bytes);
+  return takes && !job.worker->in_progress() ? bytes : kLong;
 }
 
 // Of blocking calls; and of started ones that leave everything to choice.
@@ -96,14 +98,15 @@ espalier::CombineKernel quick_kernel(const esp_team& team, esp_op op, esp_type t
 }
 
 inline esp_status barrier(esp_team* team, Purpose purpose) {
-  if (quick_bytes(team, 0, ESP_BYTE) == kLong) return long_barrier(purpose, team);
+  if (quick_bytes(team, Collective::kBarrier, 0, ESP_BYTE) == kLong)
+    return long_barrier(purpose, team);
   team->team.enter(quick_signature(Collective::kBarrier, 0, ESP_BYTE, ESP_SUM, 0, purpose));
   return conclude_quick(*team, team->job->short_path->barrier(team->team));
 }
 
 inline esp_status allreduce(esp_team* team, const void* input, void* output, size_t count,
                             esp_type type, esp_op op, Purpose purpose) {
-  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const std::uint64_t bytes = quick_bytes(team, Collective::kAllreduce, count, type);
   const void* from = input;
   const bool quick = bytes != kLong && quick_buffers(from, output, true, bytes);
   const espalier::CombineKernel kernel = quick ? quick_kernel(*team, op, type) : nullptr;
@@ -133,7 +136,7 @@ esp_status esp_barrier(esp_team* team) {
 esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type type, int root,
                            const esp_coll_options* options, const esp_notify* notify,
                            esp_request** request) {
-  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const std::uint64_t bytes = quick_bytes(team, Collective::kBcast, count, type);
   const bool plain =
       (options == nullptr || api::leaves_all(*options)) && notify == nullptr && request != nullptr;
   if (!plain || !quick_bcast(team, buffer, bytes, root) ||
@@ -148,7 +151,7 @@ esp_status esp_bcast_start(esp_team* team, void* buffer, size_t count, esp_type 
 }
 
 esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, int root) {
-  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const std::uint64_t bytes = quick_bytes(team, Collective::kBcast, count, type);
   if (!quick_bcast(team, buffer, bytes, root)) {
     return long_bcast(Purpose::kUser, team, buffer, count, type, root);
   }
@@ -158,7 +161,7 @@ esp_status esp_bcast(esp_team* team, void* buffer, size_t count, esp_type type, 
 
 esp_status esp_reduce(esp_team* team, const void* input, void* output, size_t count, esp_type type,
                       esp_op op, int root) {
-  const std::uint64_t bytes = quick_bytes(team, count, type);
+  const std::uint64_t bytes = quick_bytes(team, Collective::kReduce, count, type);
   const void* from = input;
   const bool here = team != nullptr && team->team.rank == root;
   const bool quick = bytes != kLong &&

@@ -108,6 +108,10 @@ std::string describe(const esp_job& job) {
   add(text, "short path   {}",
       job.any_threaded ? "off: some rank has a progress thread"
                        : fmt::format("up to {} bytes", job.config.short_bytes));
+  add(text, "profile      {}",
+      job.profile == nullptr ? std::string("none: choices go by rules")
+                             : fmt::format("{}, {} rows, made {}", job.profile->name,
+                                           job.profile->rows.size(), job.profile->made));
   add(text, "arena        {} KiB per rank, segments of at most {} KiB",
       job.config.shm_arena_bytes >> 10, job.shm_wire->caps(job.rank).segment_bytes >> 10);
   add(text, "heap         {} KiB of {} KiB in use (esp_alloc)", job.heap->used() >> 10,

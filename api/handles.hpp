@@ -10,7 +10,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/one_sided.hpp"
@@ -46,6 +48,8 @@ struct esp_team {
   std::vector<std::byte> private_board;  // of a team on several nodes for which there was no memory
   bool is_world = false;
   std::uint32_t graph_count = 0;  // ever made on it: equal on all members
+  // With EXPLAIN: collectives and bytes that were explained.
+  std::set<std::pair<espalier::Collective, std::uint64_t>> explained;
 };
 
 namespace espalier {
@@ -175,6 +179,7 @@ struct esp_job {
   std::optional<espalier::shm::FileView> directory_view;  // where the node's ranks share one
   espalier::JobNodes nodes;
   espalier::LevelShapes level_shapes;
+  std::shared_ptr<const espalier::Profile> profile;  // the same on all ranks, or none
   std::optional<espalier::WireChooser> wire_chooser;
   std::vector<espalier::WireKind> peer_wires;  // by rank
   bool all_have_rdma = false;                  // and it comes before TCP: the same on all ranks

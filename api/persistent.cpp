@@ -120,8 +120,10 @@ void unbind_all(esp_team& team) noexcept {
 
 esp_status init_request(esp_team& team, const Call& call, const esp_notify* notify,
                         esp_request** request) {
-  return make_persistent(team, caller_of(call), notify, request,
-                         [&] { return team.job->engine->bind(team.team, call); });
+  return make_persistent(team, caller_of(call), notify, request, [&] {
+    if (team.job->config.explain) explain_once(team, call);
+    return team.job->engine->bind(team.team, call);
+  });
 }
 
 esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,

@@ -27,8 +27,11 @@ struct BlockingWait {
 }
 
 // On the short path or by the engine: all members choose alike.
-Result<Engine::Started> start_operation(esp_job& job, Team& team, const Call& call,
-                                        const Finish& finish) {
+Result<Engine::Started> start_operation(esp_team& handle, const Call& call, const Finish& finish) {
+  esp_job& job = *handle.job;
+  Team& team = handle.team;
+  if (job.config.explain) [[unlikely]]
+    explain_once(handle, call);
   if (ShortOperations::takes(team, call)) return job.short_operations->start(team, call, finish);
   auto started = job.engine->start(team, call, finish);
   if (!started) return named(call, started.error());
@@ -48,7 +51,7 @@ esp_status wait_for_end(esp_team& handle, const Call& call) {
       started = Engine::Started{true, team.fault};
       return;
     }
-    started = start_operation(job, team, call, Finish{BlockingWait::finish, &wait});
+    started = start_operation(handle, call, Finish{BlockingWait::finish, &wait});
   });
   if (!started) return fail(job, started.error());
   Status status = started->status;
@@ -76,7 +79,7 @@ esp_status start_reported(esp_team& handle, const Call& call, const esp_notify* 
       status = fail(job, named(call, pending.error()));
       return;
     }
-    auto started = start_operation(job, team, call, Finish{finish_request, *pending});
+    auto started = start_operation(handle, call, Finish{finish_request, *pending});
     status = conclude(job, *pending, started, request);
   });
   return status;

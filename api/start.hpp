@@ -16,6 +16,10 @@ esp_status start_call(esp_team* team, Call call, const esp_coll_options* options
 esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
                      const esp_notify* notify, esp_request** request);
 
+// With EXPLAIN: the first member says what is chosen for the call, and why; once for each
+// collective and size of a team.
+[[gnu::cold, gnu::noinline]] void explain_once(esp_team& handle, const Call& call);
+
 // After the short path, when the team has failed or callbacks have entered its next operations.
 [[gnu::cold, gnu::noinline]] esp_status conclude_slowly(esp_team& handle, bool completed) noexcept;
 

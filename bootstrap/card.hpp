@@ -29,7 +29,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 7;
+  static constexpr std::uint16_t kVersion = 8;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -49,6 +49,7 @@ struct CardFields {
   std::uint8_t unused[6] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
+  std::uint64_t profile = 0;      // digest of the one that was read; 0: none
   std::uint64_t arena_bytes = 0;  // from here to `wires`: settings that must be equal on all ranks
   std::uint64_t heap_bytes = 0;
   std::uint64_t short_bytes = 0;

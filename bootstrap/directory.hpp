@@ -31,7 +31,8 @@ class Directory {
     std::int32_t ranks = 0;
     std::uint8_t any_threaded = 0;        // some rank has a progress thread
     std::uint8_t all_have_datagrams = 0;  // every rank has an address of kUd
-    std::uint8_t unused[2] = {};
+    std::uint8_t same_profile = 0;        // all ranks have read the same, or none
+    std::uint8_t unused = 0;
   };
   struct Row {
     std::int32_t node = 0;  // numbered by their lowest ranks

@@ -21,10 +21,15 @@ std::uint64_t append(std::vector<std::byte>& block, const std::vector<Value>& va
 }  // namespace
 
 DirectoryMaker::DirectoryMaker(const Card& mine, Rank me, const Rules& rules)
-    : rules_(rules), own_name_(name_of(mine, me)), own_machine_(mine.machine), me_(me) {
+    : rules_(rules),
+      own_name_(name_of(mine, me)),
+      own_machine_(mine.machine),
+      own_profile_(mine.profile),
+      me_(me) {
   CPU_ZERO(&cpus_);
   nodes_.machine_ranks = 0;
   head_.all_have_datagrams = 1;
+  head_.same_profile = 1;
 }
 
 DirectoryMaker::Name DirectoryMaker::name_of(const Card& card, Rank rank) const {
@@ -93,6 +98,7 @@ void DirectoryMaker::add(const Card& card) {
       nodes_.largest, static_cast<std::size_t>(++members_[static_cast<std::size_t>(row.node)]));
   head_.epoch = (head_.epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
   if (card.progress_thread != 0) head_.any_threaded = 1;
+  if (card.profile != own_profile_) head_.same_profile = 0;
   if (!find_address(addresses, WireKind::kUd)) head_.all_have_datagrams = 0;
 }
 

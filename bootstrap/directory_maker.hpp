@@ -48,6 +48,7 @@ class DirectoryMaker {
   const Rules rules_;
   const Name own_name_;
   const std::uint64_t own_machine_;
+  const std::uint64_t own_profile_;
   const Rank me_;
   JobNodes nodes_;
   cpu_set_t cpus_;  // of all ranks of this machine

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 
 namespace espalier {
 

@@ -187,6 +187,14 @@ constexpr Knob kKnobs[] = {
                             "How long it yields the processor after that before it sleeps. -1: "
                             "automatic.",
                             {-1, kMinute}),
+    knob<&Config::tuning>("TUNING", "",
+                          "Profile with choices that were measured (esp-tune makes one): a file, "
+                          "or off. Empty: espalier/profile in XDG_CONFIG_HOME or ~/.config, then "
+                          "/etc/espalier/profile, if there is one. Used where all ranks have read "
+                          "the same."),
+    knob<&Config::explain>("EXPLAIN", "",
+                           "The first member of a team says on the standard error, once for each "
+                           "collective and size, what was chosen and why, and what comes next."),
     knob<&Config::algorithm>("ALGORITHM", "",
                              "Algorithm of collectives whose call does not name one, where it "
                              "exists for them."),

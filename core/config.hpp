@@ -43,6 +43,8 @@ struct Config {
   std::string topology;
   NodeRule nodes = NodeRule::kLauncher;
   std::string node_name;
+  std::string tuning;
+  bool explain = false;
   LevelRule levels = LevelRule::kAuto;
   std::string level_shapes;
   std::string wires = "shm,rc,ud,tcp";

@@ -182,6 +182,7 @@ Result<Profile> Profile::parse(std::string_view text, std::string name) {
     if (const std::string why = read_row(words, row); !why.empty()) return refuse(line, why);
     profile.rows.push_back(std::move(row));
   }
+  std::ranges::stable_sort(profile.rows, {}, &ProfileRow::collective);
   return profile;
 }
 
@@ -216,8 +217,8 @@ std::string Profile::to_text() const {
 const ProfileRow* Profile::find(const Situation& situation) const noexcept {
   const ProfileRow* best = nullptr;
   double best_distance = 0, best_width = 0;
-  for (const ProfileRow& row : rows) {
-    if (row.collective != situation.collective || row.from_bytes > situation.bytes) continue;
+  for (const ProfileRow& row : of(situation.collective)) {
+    if (row.from_bytes > situation.bytes) continue;
     if (row.network != NetworkClass::kAny && row.network != situation.network) continue;
     if (row.cores != CoreClass::kAny && row.cores != situation.cores) continue;
     const double ranks = row.ranks.distance(situation.ranks);
@@ -236,6 +237,10 @@ const ProfileRow* Profile::find(const Situation& situation) const noexcept {
     best_width = width;
   }
   return best;
+}
+
+std::span<const ProfileRow> Profile::of(Collective collective) const noexcept {
+  return std::ranges::equal_range(rows, collective, {}, &ProfileRow::collective);
 }
 
 std::uint64_t Profile::digest() const {

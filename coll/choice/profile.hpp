@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,12 +79,13 @@ class Profile {
   // The row to follow; nullptr: nothing similar was measured, similar being half to twice as many
   // ranks and nodes. Nearer ones come first, then narrower ranges, then the longest message.
   const ProfileRow* find(const Situation& situation) const noexcept;
+  std::span<const ProfileRow> of(Collective collective) const noexcept;
   // Of the text without comments: equal profiles have equal ones.
   std::uint64_t digest() const;
 
   std::string name;
-  std::string made;  // when, where, by what
-  std::vector<ProfileRow> rows;
+  std::string made;              // when, where, by what
+  std::vector<ProfileRow> rows;  // in the order of collectives; those of one as in the file
 };
 
 }  // namespace espalier

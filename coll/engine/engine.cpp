@@ -35,13 +35,8 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 
 }  // namespace
 
-Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_heads) {
-  PlanKey key = PlanKey::of(call);
-  key.among_heads = among_heads;
-  if (PlanEntry* known = team.plans.find(key)) {
-    ++counters_.plans_reused;
-    return known;
-  }
+PlanRequest Engine::request_of(const Team& team, const Call& call) {
+  const PlanKey key = PlanKey::of(call);
   PlanRequest base;
   base.collective = call.collective;
   base.rank = team.rank;
@@ -55,16 +50,37 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_hea
   base.packs_output = key.packs_output;
   base.neighbors = call.neighbors;
   base.nodes.nodes = team.layout();
+  return base;
+}
+
+Result<Plan> Engine::make(const Team& team, const Call& call, const PlanRequest& base,
+                          const Tuning& tuning) const {
+  auto request = resolve(call.options, base, tuning);
+  if (!request) return request.error();
+  request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
+  auto plan = make_plan(*request);
+  if (plan.ok() || request->reason.line == 0) return plan;
+  // A profile's row that is no plan for this call is no row for it.
+  Tuning rules = tuning;
+  rules.profile = nullptr;
+  return make(team, call, base, rules);
+}
+
+Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_heads) {
+  PlanKey key = PlanKey::of(call);
+  key.among_heads = among_heads;
+  if (PlanEntry* known = team.plans.find(key)) {
+    ++counters_.plans_reused;
+    return known;
+  }
+  PlanRequest base = request_of(team, call);
   if (among_heads) {
     base.nodes.nodes = team.heads();
     base.size = team.heads()->count();
     base.rank = team.node();
     base.root = team.nodes()->node_of(call.root);
   }
-  auto request = resolve(call.options, base, tuning_);
-  if (!request) return request.error();
-  request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
-  auto plan = make_plan(*request);
+  auto plan = make(team, call, base, tuning_);
   if (!plan) return plan.error();
   ++counters_.plans_built;
   if (log_ != nullptr && team.rank == 0) {

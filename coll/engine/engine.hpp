@@ -11,9 +11,9 @@
 
 #include <vector>
 
+#include "coll/choice/choose.hpp"
 #include "coll/engine/instance.hpp"
 #include "coll/engine/mover.hpp"
-#include "coll/plan/choose.hpp"
 #include "coll/team/team.hpp"
 #include "core/counters.hpp"
 #include "core/log.hpp"
@@ -73,6 +73,10 @@ class Engine final : public Agent {
  public:
   Engine(Counters& counters, Trace& trace, const Tuning& tuning) noexcept
       : counters_(counters), trace_(trace), tuning_(tuning) {}
+
+  const Tuning& tuning() const noexcept { return tuning_; }
+  // What a call of a team asks of choice, before anything is chosen.
+  static PlanRequest request_of(const Team& team, const Call& call);
 
   // Whether an operation was already complete when the starting call returned: then `status` is
   // its result and `finish` does not fire. Otherwise it fires once, from progress().
@@ -137,6 +141,8 @@ class Engine final : public Agent {
   }
 
  private:
+  Result<Plan> make(const Team& team, const Call& call, const PlanRequest& base,
+                    const Tuning& tuning) const;
   Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();

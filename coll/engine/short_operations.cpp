@@ -79,19 +79,20 @@ ShortOperation::ShortOperation(Team& of, const Call& what) noexcept
   }
 }
 
+void ShortOperations::set_limits(Team& team, const Tuning& tuning) {
+  for (std::size_t c = 0; c < kCollectives; ++c) {
+    PlanRequest base;
+    base.collective = static_cast<Collective>(c);
+    base.size = team.size();
+    base.nodes.nodes = team.layout();
+    team.short_end[c] = short_end(base, team.board.short_bytes(), tuning);
+  }
+}
+
 bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
   if (!team.short_path || !call.choice_is_free || call.options.segment_bytes != 0) return false;
-  const bool small = call.collective < Collective::kAllgather;
-  const bool one_node =
-      call.collective == Collective::kAllgather || call.collective == Collective::kAlltoall ||
-      call.collective == Collective::kScan || call.collective == Collective::kExscan;
-  if (!small && (!one_node || spans_nodes(team))) return false;
   if (traits_of(call.collective).reduces && call.op >= ESP_OP_BUILTIN_COUNT) return false;
-  const bool scans = call.collective == Collective::kScan || call.collective == Collective::kExscan;
-  // As on several nodes: who waits for few others gains nothing from waiting for all.
-  const bool in_slots = scans || spans_nodes(team);
-  if (in_slots && call.bytes() > Board::kNodesShortBytes) return false;
-  return put_bytes(team, call) <= team.board.short_bytes();
+  return call.bytes() < team.short_end[static_cast<std::size_t>(call.collective)];
 }
 
 Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,

@@ -68,6 +68,8 @@ class ShortOperations final : public Agent {
   ShortOperations(ShortPath& path, Engine& engine, Counters& counters) noexcept
       : path_(path), engine_(engine), counters_(counters) {}
 
+  // What is to take the short path, of a team that has its membership and its board.
+  static void set_limits(Team& team, const Tuning& tuning);
   // Is this checked call one of them? All members answer alike.
   static bool takes(const Team& team, const Call& call) noexcept;
   // As Engine::start. `signature`: what the others have to call.

@@ -32,8 +32,8 @@ class ShortPath {
       : worker_(worker), engine_(engine), doorbell_(doorbell) {}
 
   // Does a blocking call of this size take the quick way? A barrier has 0 bytes.
-  static bool takes(const Team& team, std::uint64_t bytes) noexcept {
-    return team.quick && bytes <= team.board.short_bytes();
+  static bool takes(const Team& team, Collective collective, std::uint64_t bytes) noexcept {
+    return team.quick && bytes < team.short_end[static_cast<std::size_t>(collective)];
   }
 
   // After Team::enter, where the operation itself wakes nobody: a member that waits for a slot to

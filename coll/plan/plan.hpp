@@ -310,7 +310,14 @@ struct Plan {
 // Nodes over whose heads an allreduce may be spread (NodePlan::spread).
 inline constexpr std::int32_t kSpreadNodesMax = 16;
 
-// Everything a plan depends on. No field is "auto" here: coll/plan/choose.hpp resolves options
+// Why a request is as it is, for people: a rule of choose.cpp, or a line of a profile.
+struct Reason {
+  const char* rule = "";
+  int line = 0;  // 0: no profile
+  friend bool operator==(const Reason&, const Reason&) { return true; }  // makes no other plan
+};
+
+// Everything a plan depends on. No field is "auto" here: coll/choice/choose.hpp resolves options
 // first. Equal requests give equal plans.
 struct PlanRequest {
   Collective collective = Collective::kBarrier;
@@ -332,6 +339,7 @@ struct PlanRequest {
   std::int32_t window_recv = 16;
   esp_variant variant = ESP_VARIANT_EVENT;
   Transfer transfer = {};  // of all segments
+  Reason reason = {};
   friend bool operator==(const PlanRequest&, const PlanRequest&) = default;
 };
 

@@ -139,6 +139,8 @@ struct Team {
   std::uint64_t segment_limit = 0;  // bytes, of all wires in use
   std::uint64_t inline_limit = 0;   // bytes that any wire in use sends without a completion
   bool short_path = false;          // small operations take it; off for good after a failure
+  // From so many bytes on those of a collective do not (ShortOperations::set_limits).
+  std::array<std::uint64_t, kCollectives> short_end = {};
   bool quick_allowed = false;  // blocking ones on the quick way in: all members are on this node
   bool quick = false;          // now: no short one is under way
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "coll/team/team.hpp"
 #include "core/datatype.hpp"
 #include "core/pattern.hpp"

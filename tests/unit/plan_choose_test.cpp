@@ -1,5 +1,5 @@
 // Choice of algorithm, shape, segments and windows.
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "coll/algorithms/trees.hpp"
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier::plan_check {

@@ -1,6 +1,6 @@
 // Levels of large messages: those that divide only what shares a memory controller are left out
 // (Ma's thesis, section 4.5.2).
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "coll/team/team.hpp"
 #include "tests/unit/machine_cases.hpp"
 #include "tests/unit/plan_cases.hpp"

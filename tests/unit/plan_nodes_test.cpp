@@ -6,7 +6,7 @@
 
 #include "coll/algorithms/exchange_steps.hpp"
 #include "coll/algorithms/trees.hpp"
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier::plan_check {

@@ -1,7 +1,7 @@
 // Plans as values: equal requests, size, refusals, printing, structural rules.
 #include "coll/plan/plan.hpp"
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "coll/team/watch.hpp"
 #include "core/trace.hpp"
 #include "tests/unit/news_node.hpp"

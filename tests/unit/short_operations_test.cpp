@@ -153,6 +153,7 @@ class ShortJob {
       const int rows = member.team.rows();
       if (lines.empty()) lines.resize(Board::bytes(rows, kShortBytes) / sizeof(Line) + 1);
       member.team.board = Board(lines.front().bytes, rows, kShortBytes, 0);
+      ShortOperations::set_limits(member.team, {});
     }
   }
 

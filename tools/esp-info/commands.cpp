@@ -9,23 +9,20 @@
 #include "net/verbs/verbs.hpp"
 
 namespace esp_info {
-namespace {
 
 using espalier::Config;
 using espalier::Result;
 
-// The configuration from the environment; its warnings go to the standard error.
 Result<Config> load_config() {
   Result<Config> config = espalier::config_from_env(nullptr);
   if (config.ok()) {
     for (const std::string& warning : config->warnings) {
       fmt::print(stderr, "esp-info: {}\n", warning);
     }
+    config->warnings.clear();
   }
   return config;
 }
-
-}  // namespace
 
 int fail(const std::string& text) {
   fmt::print(stderr, "esp-info: {}\n", text);

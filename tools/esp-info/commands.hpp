@@ -5,15 +5,28 @@
 #include <string>
 #include <vector>
 
+#include "core/config.hpp"
+
 namespace esp_info {
 
 int fail(const std::string& text);
+// The configuration from the environment; its warnings go to the standard error.
+espalier::Result<espalier::Config> load_config();
 
 int show_config(bool markdown);
 int show_counters();
 int show_topology();
 // RDMA devices: all ports, and which this process would take.
 int show_devices();
+// What the library would choose for a collective, without a job.
+struct ExplainRequest {
+  std::string operation;
+  std::string bytes;  // "16KiB"
+  int ranks = 2;
+  int nodes = 1;
+  std::string network = "tcp";  // between nodes
+};
+int explain(const ExplainRequest& asked);
 // Joins trace files of several ranks into one.
 int merge_traces(const std::string& output, const std::vector<std::string>& inputs);
 // The report of a job made for the occasion: of rank 0, or of every rank in turn. Collective over

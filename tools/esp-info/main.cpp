@@ -29,6 +29,25 @@ int main(int argc, char** argv) try {
                                  "Joins traces of several ranks: the first file is written")
                     ->type_name("OUT IN...")
                     ->expected(2, 1 << 20);
+  std::vector<std::string> explained;
+  esp_info::ExplainRequest asked;
+  auto* explain = commands
+                      ->add_option("--explain", explained,
+                                   "What is chosen for a collective, why, and what comes next")
+                      ->type_name("OPERATION BYTES")
+                      ->expected(2);
+  app.add_option("-n", asked.ranks, "With --explain: ranks")
+      ->needs(explain)
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--nodes", asked.nodes, "With --explain: nodes that they are on")
+      ->needs(explain)
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--network", asked.network, "With --explain: between nodes")
+      ->needs(explain)
+      ->check(CLI::IsMember({"tcp", "rdma"}))
+      ->capture_default_str();
   commands->add_flag("--every-rank", every_rank, "The report of every rank, not of rank 0 only");
   app.add_flag("--markdown", markdown, "With --config: docs/configuration.md")->needs(config_flag);
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
@@ -46,6 +65,11 @@ int main(int argc, char** argv) try {
   if (topology) return esp_info::show_topology();
   if (devices) return esp_info::show_devices();
   if (counters) return esp_info::show_counters();
+  if (explain->count() > 0) {
+    asked.operation = explained.front();
+    asked.bytes = explained.back();
+    return esp_info::explain(asked);
+  }
   if (merge->count() > 0) {
     return esp_info::merge_traces(traces.front(), {traces.begin() + 1, traces.end()});
   }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "coll/engine/mover.hpp"
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "coll/plan/plan.hpp"
 #include "core/counters.hpp"
 #include "core/trace.hpp"

@@ -3,7 +3,7 @@
 // path: setup
 #pragma once
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "net/sim/machine.hpp"
 
 namespace espalier::sim {

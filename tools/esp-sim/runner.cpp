@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 #include "tools/esp-sim/buffers.hpp"
 #include "tools/esp-sim/cluster.hpp"
 #include "tools/esp-sim/localities.hpp"

@@ -1,10 +1,11 @@
-#include "coll/plan/choose.hpp"
+#include "coll/choice/choose.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "coll/algorithms/exchange_steps.hpp"
+#include "coll/team/board.hpp"
 
 namespace espalier {
 namespace {
@@ -19,13 +20,10 @@ std::uint64_t message_bytes(const PlanRequest& request) {
   return request.elements * request.element_bytes;
 }
 
-bool exists(esp_algorithm algorithm, const PlanRequest& request) {
-  if (!has_algorithm(request.collective, algorithm)) return false;
-  const bool turns = request.collective == Collective::kAllreduce &&
-                     (algorithm == ESP_ALGORITHM_SPREAD || algorithm == ESP_ALGORITHM_RING);
-  if (turns) return request.commutative;
-  return fits_team(request.collective, algorithm, request.size);
-}
+struct Chosen {
+  esp_algorithm algorithm;
+  const char* why;
+};
 
 bool crosses_network(const PlanRequest& request) {
   return request.nodes.nodes != nullptr && request.nodes.nodes->count() > 1;
@@ -36,17 +34,18 @@ bool moves_blocks(const PlanRequest& request) {
   return request.collective == Collective::kGather || request.collective == Collective::kScatter;
 }
 
-esp_algorithm choose_over_nodes(const PlanRequest& request, const Tuning& tuning) {
+Chosen choose_over_nodes(const PlanRequest& request, const Tuning& tuning) {
   const auto members = static_cast<std::uint64_t>(request.size);
   const bool spread = exists(ESP_ALGORITHM_SPREAD, request) && request.nodes.nodes->largest == 1 &&
                       message_bytes(request) >= tuning.spread_node_bytes * members &&
                       (members > 2 || message_bytes(request) > tuning.exchange_bytes);
-  return spread ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+  if (spread) return {ESP_ALGORITHM_SPREAD, "one rank per node, each combines its share"};
+  return {ESP_ALGORITHM_TREE, "levels of the machine: between nodes, then inside them"};
 }
 
 // Of collectives without trees. What an alltoallv moves differs from member to member: it cannot
 // be chosen by.
-esp_algorithm choose_exchange_algorithm(const PlanRequest& request, const Tuning& tuning) {
+Chosen choose_exchange_algorithm(const PlanRequest& request, const Tuning& tuning) {
   switch (request.collective) {
     case Collective::kAllgather:
     case Collective::kAllgatherv: {
@@ -54,60 +53,68 @@ esp_algorithm choose_exchange_algorithm(const PlanRequest& request, const Tuning
       const std::uint64_t bytes =
           message_bytes(request) * static_cast<std::uint64_t>(blocks ? request.size : 1);
       if (!crosses_network(request) && request.size <= tuning.gather_publish_ranks)
-        return ESP_ALGORITHM_PUBLISH;
-      return bytes <= tuning.gather_rounds_bytes ? ESP_ALGORITHM_BRUCK : ESP_ALGORITHM_RING;
+        return {ESP_ALGORITHM_PUBLISH, "one node: one copy of each block for all readers"};
+      if (bytes <= tuning.gather_rounds_bytes)
+        return {ESP_ALGORITHM_BRUCK, "little in all: fewest rounds"};
+      return {ESP_ALGORITHM_RING, "much in all: each link carries each block once"};
     }
     case Collective::kAlltoall:
-      return request.size >= tuning.bruck_ranks && message_bytes(request) <= tuning.bruck_bytes
-                 ? ESP_ALGORITHM_BRUCK
-                 : ESP_ALGORITHM_ONE_FACTOR;
+      if (request.size >= tuning.bruck_ranks && message_bytes(request) <= tuning.bruck_bytes)
+        return {ESP_ALGORITHM_BRUCK, "many small blocks: fewer messages"};
+      return {ESP_ALGORITHM_ONE_FACTOR, "each pair once, in every step all ranks"};
     case Collective::kAlltoallv:
     case Collective::kAlltoallw:
-      return ESP_ALGORITHM_ONE_FACTOR;
+      return {ESP_ALGORITHM_ONE_FACTOR, "each pair once, in every step all ranks"};
     case Collective::kReduceScatterBlock:
     case Collective::kReduceScatter:
-      return ESP_ALGORITHM_SPREAD;
+      return {ESP_ALGORITHM_SPREAD, "each rank combines its block"};
     case Collective::kNeighborAllgather:
     case Collective::kNeighborAllgatherv:
-      return ESP_ALGORITHM_PUBLISH;
+      return {ESP_ALGORITHM_PUBLISH, "one copy for all neighbours"};
     case Collective::kGatherv:
     case Collective::kScatterv:
     case Collective::kNeighborAlltoall:
     case Collective::kNeighborAlltoallv:
     case Collective::kNeighborAlltoallw:
-      return ESP_ALGORITHM_LINEAR;
+      return {ESP_ALGORITHM_LINEAR, "each block straight to its rank"};
     default:
-      return message_bytes(request) <= tuning.scan_rounds_bytes ? ESP_ALGORITHM_DOUBLING
-                                                                : ESP_ALGORITHM_RING;
+      if (message_bytes(request) <= tuning.scan_rounds_bytes)
+        return {ESP_ALGORITHM_DOUBLING, "short: fewest rounds"};
+      return {ESP_ALGORITHM_RING, "long: a pipeline from rank to rank"};
   }
 }
 
-esp_algorithm choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
-                               const Tuning& tuning) {
-  if (options.algorithm != ESP_ALGORITHM_AUTO) return options.algorithm;
+Chosen choose_algorithm(const esp_coll_options& options, const PlanRequest& request,
+                        const Tuning& tuning) {
+  if (options.algorithm != ESP_ALGORITHM_AUTO) return {options.algorithm, "named by the call"};
   // Shapes and variants are properties of trees.
   const bool of_trees = options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT;
-  if (of_trees && has_algorithm(request.collective, ESP_ALGORITHM_TREE)) return ESP_ALGORITHM_TREE;
-  if (exists(tuning.preferred_algorithm, request)) return tuning.preferred_algorithm;
+  if (of_trees && has_algorithm(request.collective, ESP_ALGORITHM_TREE))
+    return {ESP_ALGORITHM_TREE, "the call names a shape or a variant, which trees have"};
+  if (exists(tuning.preferred_algorithm, request))
+    return {tuning.preferred_algorithm, "the setting ALGORITHM"};
   if (!has_algorithm(request.collective, ESP_ALGORITHM_TREE)) {
     return choose_exchange_algorithm(request, tuning);
   }
   if (moves_blocks(request)) {
-    return request.size > tuning.linear_ranks && message_bytes(request) <= tuning.rooted_tree_bytes
-               ? ESP_ALGORITHM_TREE
-               : ESP_ALGORITHM_LINEAR;
+    if (request.size > tuning.linear_ranks && message_bytes(request) <= tuning.rooted_tree_bytes)
+      return {ESP_ALGORITHM_TREE, "many small blocks: fewer messages at the root"};
+    return {ESP_ALGORITHM_LINEAR, "each block straight between its rank and the root"};
   }
   if (request.nodes.nodes != nullptr) return choose_over_nodes(request, tuning);
   switch (request.collective) {
     case Collective::kBcast:
-      return ESP_ALGORITHM_PUBLISH;
+      return {ESP_ALGORITHM_PUBLISH, "one node: one publication for all readers"};
     case Collective::kAllreduce:
       if (message_bytes(request) <= tuning.allreduce_gather_bytes) {
-        return request.size <= tuning.gather_ranks ? ESP_ALGORITHM_PUBLISH : ESP_ALGORITHM_TREE;
+        if (request.size <= tuning.gather_ranks)
+          return {ESP_ALGORITHM_PUBLISH, "little data, few ranks: one combines and publishes"};
+        return {ESP_ALGORITHM_TREE, "little data of many ranks"};
       }
-      return request.commutative ? ESP_ALGORITHM_SPREAD : ESP_ALGORITHM_TREE;
+      if (request.commutative) return {ESP_ALGORITHM_SPREAD, "each rank combines its share"};
+      return {ESP_ALGORITHM_TREE, "the operator needs the order of ranks"};
     default:
-      return ESP_ALGORITHM_TREE;
+      return {ESP_ALGORITHM_TREE, "one node: the root combines all, or a tree does"};
   }
 }
 
@@ -215,8 +222,9 @@ void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRe
   plan.spread = true;
 }
 
-void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
-                       PlanRequest& request) {
+// `all`: with what a profile adds.
+void choose_node_trees(const esp_coll_options& options, const esp_coll_options& all,
+                       const Tuning& tuning, PlanRequest& request) {
   if (!follows_nodes(options, request, tuning)) return;
   NodePlan& plan = request.nodes;
   const LevelShapes& wished = tuning.level_shapes;
@@ -230,12 +238,12 @@ void choose_node_trees(const esp_coll_options& options, const Tuning& tuning,
   }
   const std::uint64_t bytes = message_bytes(request);
   const auto nodes = static_cast<std::uint64_t>(plan.nodes->count());
-  const bool all =
+  const bool returns =
       request.collective == Collective::kAllreduce || request.collective == Collective::kBarrier;
-  const bool given = options.shape != ESP_SHAPE_AUTO;
-  if (all && !given && options.variant == ESP_VARIANT_EVENT) {
+  const bool given = all.shape != ESP_SHAPE_AUTO;
+  if (returns && !given && options.variant == ESP_VARIANT_EVENT) {
     choose_exchange(tuning, request);
-    choose_spread(options, tuning, request);
+    choose_spread(all, tuning, request);
   }
   if (given) return;
   const std::uint64_t segments = bytes / request.segment_bytes;
@@ -259,7 +267,96 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
   }
 }
 
+// From so many bytes on there is no room, or no way, for a call on the short path.
+std::uint64_t short_room(const PlanRequest& request, std::uint64_t most) {
+  const Collective collective = request.collective;
+  const bool small = collective < Collective::kAllgather;
+  const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
+  const bool inside =
+      scans || collective == Collective::kAllgather || collective == Collective::kAlltoall;
+  if (!small && (!inside || crosses_network(request))) return 0;
+  // As on several nodes: who waits for few others gains nothing from waiting for all.
+  if (scans || crosses_network(request)) most = std::min(most, Board::kNodesShortBytes);
+  if (collective == Collective::kAlltoall) most /= static_cast<std::uint64_t>(request.size);
+  return most + 1;
+}
+
+// What a profile says, where the call and the settings leave the choice to this library.
+const ProfileRow* advice(const esp_coll_options& options, const PlanRequest& request,
+                         const Tuning& tuning) {
+  const bool free = is_free(options, tuning) && options.radix == 0 && options.segment_bytes == 0 &&
+                    !exists(tuning.preferred_algorithm, request);
+  if (tuning.profile == nullptr || !free) return nullptr;
+  const ProfileRow* row = tuning.profile->find(situation_of(request, tuning));
+  const esp_algorithm algorithm = row != nullptr ? row->choice.algorithm : ESP_ALGORITHM_AUTO;
+  const bool named = algorithm != ESP_ALGORITHM_AUTO && algorithm != ESP_ALGORITHM_SHORT;
+  return named && !exists(algorithm, request) ? nullptr : row;
+}
+
+// The call's options, and what it leaves open as the row has it.
+esp_coll_options advised(const esp_coll_options& options, const ProfileRow* row) {
+  esp_coll_options all = options;
+  if (row == nullptr) return all;
+  all.algorithm =
+      row->choice.algorithm == ESP_ALGORITHM_SHORT ? ESP_ALGORITHM_AUTO : row->choice.algorithm;
+  all.shape = row->choice.shape;
+  all.radix = row->choice.radix;
+  all.segment_bytes = row->choice.segment_bytes;
+  if (all.window_send == 0 && all.window_recv == 0) all.window_send = row->choice.window_send;
+  return all;
+}
+
 }  // namespace
+
+bool exists(esp_algorithm algorithm, const PlanRequest& request) {
+  if (!has_algorithm(request.collective, algorithm)) return false;
+  const bool turns = request.collective == Collective::kAllreduce &&
+                     (algorithm == ESP_ALGORITHM_SPREAD || algorithm == ESP_ALGORITHM_RING);
+  if (turns) return request.commutative;
+  return fits_team(request.collective, algorithm, request.size);
+}
+
+Situation situation_of(const PlanRequest& request, const Tuning& tuning) {
+  Situation situation;
+  situation.collective = request.collective;
+  situation.ranks = request.size;
+  situation.nodes = crosses_network(request) ? request.nodes.nodes->count() : 1;
+  // Members know the processors of their own machine alone.
+  const bool crosses = situation.nodes > 1;
+  situation.network = crosses ? tuning.network : NetworkClass::kAny;
+  situation.cores = crosses ? CoreClass::kAny : tuning.cores;
+  situation.bytes = message_bytes(request);
+  return situation;
+}
+
+std::uint64_t short_end(const PlanRequest& base, std::uint64_t most, const Tuning& tuning) {
+  PlanRequest request = base;
+  request.element_bytes = 1;
+  const std::uint64_t room = short_room(base, most);
+  std::uint64_t ruled = room;
+  const bool own = tuning.cores == CoreClass::kOwn && !crosses_network(request);
+  if (request.collective == Collective::kAllreduce && own && tuning.short_allreduce_bytes != 0) {
+    const auto ranks = static_cast<std::uint64_t>(base.size);
+    ruled = std::min(ruled, tuning.short_allreduce_bytes / ranks + 1);
+  }
+  if (tuning.profile == nullptr) return ruled;
+  // Where a row for fewer bytes names something else, or one for these names the short path.
+  std::uint64_t measured = room;
+  bool says = false;
+  for (const ProfileRow& from : tuning.profile->of(base.collective)) {
+    if (from.from_bytes >= room) continue;
+    request.elements = from.from_bytes;
+    const ProfileRow* row = advice(ESP_COLL_OPTIONS_INIT, request, tuning);
+    if (row == nullptr) continue;
+    const esp_coll_options& choice = row->choice;
+    says = says || choice.algorithm == ESP_ALGORITHM_SHORT;
+    const bool other = choice.algorithm != ESP_ALGORITHM_SHORT &&
+                       (choice.algorithm != ESP_ALGORITHM_AUTO || choice.shape != ESP_SHAPE_AUTO ||
+                        choice.radix != 0 || choice.segment_bytes != 0);
+    if (other) measured = std::min(measured, from.from_bytes);
+  }
+  return says ? measured : std::min(ruled, measured);
+}
 
 Outcome check_options(const esp_coll_options& options) {
   if (options.struct_size < sizeof(esp_coll_options)) {
@@ -293,11 +390,15 @@ Outcome check_options(const esp_coll_options& options) {
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning) {
   if (const Outcome outcome = check_options(options); !outcome) return outcome.error();
+  const ProfileRow* const row = advice(options, base, tuning);
+  const esp_coll_options all = advised(options, row);
   PlanRequest request = base;
   request.nodes.nodes = choose_nodes(options, base, tuning);
-  request.algorithm = choose_algorithm(options, request, tuning);
-  request.shape = options.shape;
-  request.radix = options.radix;
+  const Chosen chosen = choose_algorithm(all, request, tuning);
+  request.algorithm = chosen.algorithm;
+  request.reason = {chosen.why, row != nullptr ? row->line : 0};
+  request.shape = all.shape;
+  request.radix = all.radix;
   if (request.shape == ESP_SHAPE_AUTO) {
     request.shape = base.size <= tuning.flat_ranks ? ESP_SHAPE_FLAT : ESP_SHAPE_KNOMIAL;
   }
@@ -305,9 +406,9 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
     request.radix = request.algorithm == ESP_ALGORITHM_BRUCK ? 2 : tuning.knomial_radix;
   }
   request.segment_bytes =
-      options.segment_bytes > 0 ? options.segment_bytes : choose_segment_bytes(request, tuning);
-  choose_node_trees(options, tuning, request);
-  choose_windows(options, tuning, request);
+      all.segment_bytes > 0 ? all.segment_bytes : choose_segment_bytes(request, tuning);
+  choose_node_trees(options, all, tuning, request);
+  choose_windows(all, tuning, request);
   request.variant = options.variant;
   return request;
 }

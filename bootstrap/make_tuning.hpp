@@ -1,0 +1,21 @@
+// From settings, and where ranks are, to the thresholds of choice (coll/choice/choose.hpp).
+// Values. path: setup
+#pragma once
+
+#include "coll/choice/choose.hpp"
+#include "core/config.hpp"
+
+namespace espalier {
+
+// Of the job, as this rank sees it.
+struct Surroundings {
+  bool crowded = false;  // more ranks on this machine than processors
+  int usable_cpus = 1;   // of this machine
+  bool all_have_rdma = false;
+  bool several_nodes = false;
+};
+
+Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
+                   const Surroundings& surroundings);
+
+}  // namespace espalier

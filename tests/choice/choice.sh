@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# choice.sh ESP_RUN API_TESTS ESP_INFO: profiles are found, must be the same and explain themselves.
+set -euo pipefail
+esp_run=$1
+api_tests=$2
+esp_info=$3
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+unset ESPALIER_TUNING
+export HOME=$folder
+unset XDG_CONFIG_HOME
+
+# expect EXIT_CODE PATTERN COMMAND...: checks the exit code and that the output has PATTERN.
+expect() {
+  local code=$1 pattern=$2 output actual=0
+  shift 2
+  output=$("$@" 2>&1) || actual=$?
+  if [[ $actual -ne $code ]] || ! grep -qE -- "$pattern" <<< "$output"; then
+    printf 'FAILED: %s\n  exit code %d, wanted %d, and /%s/ in:\n%s\n' "$*" "$actual" "$code" \
+      "$pattern" "$output"
+    failures=$((failures + 1))
+  fi
+}
+# job SETTING...: a job that explains its choices.
+job() {
+  env ESPALIER_EXPLAIN=1 "$@" "$esp_run" --timeout 60 -n 3 "$api_tests" bcast
+}
+
+# Rules.
+expect 0 'profile +none: choices go by rules' "$esp_info"
+expect 0 'team 0: bcast of [0-9]+ bytes by 3 ranks on one node.*: publish.*; predicted .*; next ' \
+  job
+expect 0 'team 0: bcast of 1 bytes by 3 ranks on one node.*: short: lines of shared memory' job
+expect 0 '^allreduce of 16384 bytes by 16 ranks on one node.*; predicted [0-9.]+ us; next ' \
+  "$esp_info" --explain allreduce 16KiB -n 16
+expect 0 '^bcast of 1048576 bytes by 32 ranks on 4 nodes over rdma: tree.*levels of the machine' \
+  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma
+expect 0 'alltoallv .*not predicted' "$esp_info" --explain alltoallv 1K -n 4
+expect 1 'there is no collective "bcst": barrier, bcast, ' "$esp_info" --explain bcst 1K
+expect 1 '"x" is no number of bytes' "$esp_info" --explain bcast x
+expect 1 '2 ranks cannot be on 3 nodes' "$esp_info" --explain bcast 1K --nodes 3
+expect 2 '' "$esp_info" --explain bcast
+
+# A profile that the setting names, and one that is found.
+odd=$here/odd.profile
+expect 0 'bcast of 8000 bytes .*as in .*odd.profile:9' \
+  env ESPALIER_TUNING="$odd" "$esp_info" --explain bcast 8000 -n 4
+expect 0 'bcast of [0-9]+ bytes .*tree.*as in .*odd.profile' job ESPALIER_TUNING="$odd"
+expect 0 'allreduce .*ring.*as in .*:6; measured 9.0 us; next tree, measured 10.0 us' \
+  env ESPALIER_TUNING="$odd" "$esp_info" --explain allreduce 1000 -n 4
+mkdir -p "$folder/.config/espalier"
+cp "$odd" "$folder/.config/espalier/profile"
+expect 0 'profile +.*/.config/espalier/profile, 19 rows, made by hand, for tests' "$esp_info"
+expect 0 'as in .*/.config/espalier/profile:' job
+expect 0 'profile +none' env ESPALIER_TUNING=off "$esp_info"
+
+# One rank has another.
+output=$("$esp_run" --timeout 60 -n 3 "$here/../limits/rank_setting.sh" TUNING=off \
+  "$api_tests" bcast 2>&1) || {
+  printf 'FAILED: ranks with different profiles\n%s\n' "$output"
+  exit 1
+}
+count=$(grep -c 'no profile is used: not all ranks have read the same' <<< "$output")
+[[ $count == 1 ]] || { printf 'FAILED: said %s times\n%s\n' "$count" "$output"; exit 1; }
+
+# Garbage: an error where it was asked for, a warning where it was found.
+printf 'espalier profile 1\nbcast many\n' > "$folder/.config/espalier/profile"
+expect 0 'no profile is used: .*profile:2: 2 columns, expected 14' job
+expect 1 'ESPALIER_TUNING: .*:1: it does not begin with "espalier profile 1"' \
+  env ESPALIER_TUNING="$here/choice.sh" "$esp_info"
+expect 1 'ESPALIER_TUNING: /nowhere/profile: No such file' \
+  env ESPALIER_TUNING=/nowhere/profile "$esp_info"
+((failures == 0)) || exit 1
