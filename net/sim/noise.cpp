@@ -25,6 +25,8 @@ double exponential(Prng& prng) noexcept {
   }
 }
 
+constexpr std::uint32_t kNobody = ~0U;  // whose phase is that of aligned detours
+
 Prng generator(std::uint64_t seed, std::uint32_t rank) noexcept {
   const std::uint64_t mixed = splitmix64(seed);
   std::uint64_t state = mixed ^ rank;
@@ -66,7 +68,9 @@ Noise::Noise(const NoiseSpec& spec, std::uint64_t seed, std::uint32_t rank) noex
       prng_(generator(seed, rank)),
       period_ns_(spec.share() > 0.0 ? spec.period() : 0) {
   // In [1, period]: what begins at -phase belongs to the period in which time 0 lies.
-  if (period_ns_ > 0) phase_ns_ = period_ns_ - prng_.below(period_ns_);
+  if (period_ns_ == 0) return;
+  const std::uint64_t phase = prng_.below(period_ns_);
+  phase_ns_ = period_ns_ - (spec.aligned ? generator(seed, kNobody).below(period_ns_) : phase);
 }
 
 std::uint64_t Noise::draw_length() noexcept {

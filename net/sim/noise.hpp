@@ -4,8 +4,9 @@
 // (description, seed, rank): periodic with a random phase, durations from a distribution, or a
 // recorded trace that is repeated with a random phase. The sequence is stationary: at time 0 a
 // detour may be under way (its remainder is the first one), so any stretch of time loses the same
-// share on average. `finish` is all that the simulator asks: work of w nanoseconds that starts at t
-// is done when?
+// share on average. Aligned detours begin together on all ranks, with lengths of their own: the
+// phase is the seed's. `finish` is all that the simulator asks: work of w nanoseconds that starts
+// at t is done when?
 //
 // A trace file has lines "begin_us length_us" in order of time, without overlaps; '#' begins a
 // comment. A line "period_us N" says how long the recording was; without it the end of the last
@@ -33,6 +34,7 @@ struct NoiseSpec {
   enum class Kind : std::uint8_t { kNone, kUniform, kFixed, kExponential, kTrace };
   Kind kind = Kind::kNone;
   double hertz = 0;          // detours per second and rank
+  bool aligned = false;      // they begin together
   std::uint64_t low_ns = 0;  // kUniform: [low, high]; kFixed: low; kExponential: mean is low,
                              // cut at the period
   std::uint64_t high_ns = 0;
@@ -46,7 +48,8 @@ struct NoiseSpec {
   double share() const noexcept;
 };
 
-// "none", "uniform:10hz:0-10ms", "fixed:1000hz:25us", "exponential:10hz:2.5ms", "trace:FILE".
+// "none", "uniform:10hz:0-10ms", "fixed:1000hz:25us", "exponential:10hz:2.5ms", "trace:FILE"; the
+// middle three with ":aligned" after them, too.
 // ESP_ERR_ARGUMENT with what is wrong, for a file with "FILE:LINE: ".
 Result<NoiseSpec> parse_noise(std::string_view text);
 Result<NoiseSpec> parse_noise_trace(std::string_view text, std::string_view file_name);

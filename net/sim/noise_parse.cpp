@@ -17,7 +17,8 @@ namespace espalier::sim {
 namespace {
 
 constexpr std::string_view kForms =
-    "none, uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms or trace:FILE";
+    "none, uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, each of these with "
+    ":aligned, or trace:FILE";
 constexpr double kHertzMin = 0.001, kHertzMax = 1e6;
 
 Error refuse(std::string_view text, const std::string& reason) {
@@ -149,6 +150,9 @@ Result<NoiseSpec> parse_noise(std::string_view text) {
   const std::string_view kind = next_field(rest, ':');
   if (kind == "trace") return load_trace(text, std::string(rest));
   const std::string_view hertz = next_field(rest, ':');
+  constexpr std::string_view kAligned = ":aligned";
+  spec.aligned = rest.ends_with(kAligned);
+  if (spec.aligned) rest.remove_suffix(kAligned.size());
   bool understood = false;
   if (kind == "uniform") {
     spec.kind = NoiseSpec::Kind::kUniform;
@@ -180,15 +184,17 @@ Result<NoiseSpec> parse_noise(std::string_view text) {
 
 std::string to_text(const NoiseSpec& spec) {
   const std::string low = format_duration(spec.low_ns);
+  const char* const aligned = spec.aligned ? ":aligned" : "";
   switch (spec.kind) {
     case NoiseSpec::Kind::kNone:
       break;
     case NoiseSpec::Kind::kUniform:
-      return fmt::format("uniform:{}hz:{}-{}", spec.hertz, low, format_duration(spec.high_ns));
+      return fmt::format("uniform:{}hz:{}-{}{}", spec.hertz, low, format_duration(spec.high_ns),
+                         aligned);
     case NoiseSpec::Kind::kFixed:
-      return fmt::format("fixed:{}hz:{}", spec.hertz, low);
+      return fmt::format("fixed:{}hz:{}{}", spec.hertz, low, aligned);
     case NoiseSpec::Kind::kExponential:
-      return fmt::format("exponential:{}hz:{}", spec.hertz, low);
+      return fmt::format("exponential:{}hz:{}{}", spec.hertz, low, aligned);
     case NoiseSpec::Kind::kTrace:
       return fmt::format("trace:{}", spec.file);
   }

@@ -120,6 +120,21 @@ def test_same_seed_same_noise():
     assert first[:common] != other_rank[:common]
 
 
+def test_aligned_detours_begin_together():
+    def begins(rank, wait):
+        with tempfile.TemporaryDirectory() as folder:
+            time.sleep(wait)
+            noise("--spec", "uniform:50hz:1-4ms:aligned", "--seed", 4, "--rank", rank, "--record",
+                  f"{folder}/r", "--", "sleep", "0.3")
+            epoch, detours = read_record(f"{folder}/r")
+            assert len({detour[3] for detour in detours}) > 1, "lengths are drawn"
+            # The first may be the rest of one that had begun.
+            return {(epoch + detour[2]) % 20_000_000 for detour in detours[1:]}
+
+    first, second = begins(1, 0), begins(2, 0.007)
+    assert len(first) == 1 and first == second, (first, second)
+
+
 def test_a_record_is_a_trace():
     with tempfile.TemporaryDirectory() as folder:
         noise("--spec", "uniform:100hz:1-2ms", "--record", f"{folder}/a", "--", "sleep", "0.2")

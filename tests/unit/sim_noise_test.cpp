@@ -120,6 +120,24 @@ TEST(SimNoise, IsAFunctionOfSeedAndRank) {
   }
 }
 
+// They begin together, a period apart, and last as long as each rank draws.
+TEST(SimNoise, AlignedDetoursBeginTogether) {
+  const NoiseSpec spec = must_parse_noise("uniform:10hz:1-20ms:aligned");
+  std::set<std::uint64_t> begins, lengths;
+  for (std::uint32_t rank = 0; rank < 64; ++rank) {
+    const auto detours = Noise::list(spec, 5, rank, 10 * spec.period());
+    // The first may be the rest of one that has begun before.
+    const std::size_t second = detours.at(0).begin_ns == 0 ? 1 : 0;
+    begins.insert(detours.at(second).begin_ns);
+    lengths.insert(detours.at(second).length_ns);
+    EXPECT_EQ(detours.at(second + 1).begin_ns - detours.at(second).begin_ns, spec.period());
+  }
+  EXPECT_EQ(begins.size(), 1u);
+  EXPECT_EQ(lengths.size(), 64u);
+  const auto other = Noise::list(spec, 6, 0, 10 * spec.period());
+  EXPECT_FALSE(begins.contains(other.at(other.at(0).begin_ns == 0 ? 1 : 0).begin_ns));
+}
+
 TEST(SimNoise, ATraceIsRepeatedWithAPhase) {
   const NoiseSpec spec = a_trace();
   const auto detours = Noise::list(spec, 3, 0, 10 * spec.period_ns);
@@ -186,8 +204,10 @@ TEST(SimNoise, WorkThatEndsWhereADetourBeginsIsNotDelayed) {
 }
 
 TEST(SimNoiseParse, TextReadsBack) {
-  for (const char* text : {"none", "uniform:10hz:0ns-10ms", "uniform:2.5hz:5us-10ms",
-                           "fixed:1000hz:25us", "exponential:10hz:2.5ms"}) {
+  for (const char* text :
+       {"none", "uniform:10hz:0ns-10ms", "uniform:2.5hz:5us-10ms", "fixed:1000hz:25us",
+        "exponential:10hz:2.5ms", "uniform:10hz:0ns-20ms:aligned", "fixed:10hz:5ms:aligned",
+        "exponential:10hz:2ms:aligned"}) {
     EXPECT_EQ(to_text(must_parse_noise(text)), text);
   }
   const NoiseSpec spec = must_parse_noise("uniform:10hz:2-10ms");
@@ -209,6 +229,8 @@ TEST(SimNoiseParse, SaysWhatIsWrong) {
       {"fixed:10hz", "cannot read the length \"\""},
       {"fixed:10hz:100ms", "detours of 100ms at 10hz leave no time for work"},
       {"exponential:10hz:25us:3", "cannot read the length"},
+      {"fixed:10hz:aligned", "cannot read the length"},
+      {"uniform:10hz:0-10ms:together", "cannot read the length"},
       {"trace:", "the name of a file is missing"},
       {"trace:/nonexistent/file", "cannot read the file: No such file"},
       {"trace:/", "cannot read the file: Is a directory"},

@@ -16,15 +16,18 @@ std::uint64_t Record::taken_ns() const {
   return taken;
 }
 
-End inject(Child& child, espalier::sim::Noise& noise, Record& record) {
+End inject(Child& child, espalier::sim::Noise& noise, std::uint64_t period_ns, Record& record) {
   record.epoch_ns = monotonic_ns();
+  const std::uint64_t late = period_ns != 0 ? record.epoch_ns % period_ns : 0;
   const auto ended = [&record](End end) {
     record.run_ns = monotonic_ns() - record.epoch_ns;
     return end;
   };
   while (true) {
-    const Detour detour = noise.next();
+    Detour detour = noise.next();
     const bool is_last = detour.begin_ns == espalier::kNever;
+    if (detour.begin_ns < late) continue;
+    if (!is_last) detour.begin_ns -= late;
     const std::uint64_t begin = is_last ? espalier::kNever : record.epoch_ns + detour.begin_ns;
     if (const auto end = child.await(begin)) return ended(*end);
     if (const auto end = child.stop()) return ended(*end);

@@ -33,8 +33,9 @@ struct Record {
   std::uint64_t taken_ns() const;
 };
 
-// Runs until the program ends.
-End inject(Child& child, espalier::sim::Noise& noise, Record& record);
+// Runs until the program ends. Where detours are aligned, `period_ns`, they count from the
+// machine's clock, so that those of all processes begin together; else 0.
+End inject(Child& child, espalier::sim::Noise& noise, std::uint64_t period_ns, Record& record);
 
 // The record as a trace file of the noise description (net/sim/noise.hpp), with what was planned in
 // comments, so that the simulator can repeat it.

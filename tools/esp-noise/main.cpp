@@ -102,7 +102,8 @@ int run(const Options& options) {
   hurry();
   espalier::sim::Noise noise(spec.value(), options.seed, rank);
   esp_noise::Record record;
-  const esp_noise::End end = esp_noise::inject(child.value(), noise, record);
+  const esp_noise::End end =
+      esp_noise::inject(child.value(), noise, spec->aligned ? spec->period() : 0, record);
 
   if (!path.empty()) {
     record_file << esp_noise::trace_text(
@@ -127,8 +128,10 @@ int main(int argc, char** argv) try {
       "Runs a program under operating system noise: stops it now and then, as described, each\n"
       "rank at times of its own. Ends as the program ends.",
       "esp-noise"};
-  app.add_option("--spec", options.spec,
-                 "uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, trace:FILE, none")
+  app.add_option(
+         "--spec", options.spec,
+         "uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, each with :aligned "
+         "(all begin together), trace:FILE, none")
       ->required();
   app.add_option("--seed", options.seed, "of the times and lengths")->capture_default_str();
   app.add_option("--rank", options.rank, "instead of the launcher's (PMIX_RANK or the like)")

@@ -211,7 +211,7 @@ void add_chance_options(CLI::App& app, Axes& axes) {
   const std::string group = "Chance";
   app.add_option("--noise", axes.noises,
                  "list of none, uniform:10hz:0-10ms, fixed:1000hz:25us, exponential:10hz:2.5ms, "
-                 "trace:FILE")
+                 "each with :aligned (all ranks at once), trace:FILE")
       ->delimiter(',')
       ->group(group);
   app.add_option("--noise-every", axes.noise_every, "noise on the ranks 0, k, 2k, ... only")

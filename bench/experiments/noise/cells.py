@@ -4,6 +4,8 @@ import statistics
 import subprocess
 
 NOISES = ["none", "uniform:10hz:0ns-10ms", "uniform:10hz:0ns-20ms"]
+# The same detours, which begin together on all ranks.
+ALIGNED = ["none", *(noise + ":aligned" for noise in NOISES[1:])]
 VARIANTS = ["event", "waitall", "blocking"]
 OPERATIONS = ["bcast", "reduce"]
 TREE = ["--bytes", "4M", "--segment", "64K", "--shape", "chain"]
@@ -22,7 +24,7 @@ def cell(figures, operation, variant, noise):
     return statistics.median(times), min(times), max(times)
 
 
-def slowdown(figures, operation, variant):
+def slowdown(figures, operation, variant, noises=tuple(NOISES)):
     """In percent, at 10 % noise."""
-    quiet, loud = (cell(figures, operation, variant, NOISES[i])[0] for i in (0, 2))
+    quiet, loud = (cell(figures, operation, variant, noises[i])[0] for i in (0, 2))
     return 100 * (loud / quiet - 1)

@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 
-from cells import NOISES, OPERATIONS, TREE, VARIANTS, run
+from cells import ALIGNED, NOISES, OPERATIONS, TREE, VARIANTS, run
 
 
 def host():
@@ -26,7 +26,7 @@ def rounds(settings):
         for ranks in settings.ranks:
             for operation in OPERATIONS:
                 for variant in VARIANTS:
-                    for noise in NOISES:
+                    for noise in [*NOISES, *ALIGNED[1:]]:
                         yield number, (ranks, operation, variant, noise)
 
 

@@ -3,6 +3,7 @@
 
 usage: noise.py                                    all: docs/results/noise.md, its plots, noise.json
        noise.py --only simulated                   the figures of the other half stay as they are
+       noise.py --only aligned                     of the simulated part, phases together alone
        noise.py --real-only --prefix FOLDER --out FILE
                                                    only measures: FOLDER/bin has esp-run, esp-noise
                                                    and esp-noise-loop; needs no source tree but the
@@ -22,7 +23,7 @@ import pathlib
 
 import tables
 from measured import measure
-from simulated import RESULTS, ROOT, simulate
+from simulated import RESULTS, ROOT, aligned, simulate
 
 
 def merge(figures, machine):
@@ -37,7 +38,7 @@ def arguments():
     parser.add_argument("--prefix", "--build", type=pathlib.Path, default=ROOT / "build",
                         help="has the programs in bin/")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--only", choices=["simulated", "real"])
+    what.add_argument("--only", choices=["simulated", "aligned", "real"])
     what.add_argument("--real-only", action="store_true", help="measure and write --out")
     what.add_argument("--merge", type=pathlib.Path, nargs="+", metavar="FILE")
     what.add_argument("--report", action="store_true", help="from the figures that are there")
@@ -60,9 +61,11 @@ def main():
     for path in options.merge or []:
         merge(figures, json.loads(path.read_text(encoding="utf-8")))
     fresh = not options.merge and not options.report
-    if fresh and options.only != "real":
+    if fresh and options.only == "aligned":
+        figures.update(aligned(options.prefix / "bin"))
+    if fresh and options.only in (None, "simulated"):
         figures.update(simulate(options.prefix / "bin"))
-    if fresh and options.only != "simulated":
+    if fresh and options.only in (None, "real"):
         merge(figures, measure(options))
     file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "noise.md").write_text(tables.report(figures), encoding="utf-8")

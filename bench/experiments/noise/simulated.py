@@ -5,7 +5,7 @@ import pathlib
 import re
 import tempfile
 
-from cells import NOISES, OPERATIONS, TREE, VARIANTS, run
+from cells import ALIGNED, NOISES, OPERATIONS, TREE, VARIANTS, run
 
 ROOT = (pathlib.Path(__file__).parent / ".." / ".." / "..").resolve()
 RESULTS = ROOT / "docs" / "results"
@@ -17,6 +17,8 @@ EVERY = [1024, 256, 32, 1]
 # Windows N and M; segments of a call that may come before they are expected.
 LOOKAHEAD = [(4, 8, 16), (16, 32, 16), (64, 64, 16), (64, 64, 64)]
 CALLS = 40
+# Of detours that begin together there is one for all in 100 ms: so many calls see several.
+CALLS_ALIGNED = 400
 CALLS_LOOKAHEAD = [100, 400]
 
 
@@ -40,6 +42,25 @@ def grid(programs):
                          "us": [one["makespan_ns"] / 1e3 for one in row["runs"]]} for row in rows]
             print(f"simulated: {operation} on {machine}", flush=True)
     return figures
+
+
+def aligned(programs):
+    """The same with detours that begin together; and what ideal protocols lose then."""
+    figures, floor = [], []
+    for machine, ranks in MACHINES:
+        for operation in OPERATIONS:
+            place = ["--machine", machine, "--ranks", ranks, "--op", operation]
+            rows = esp_sim(programs, *place, "--repeat", CALLS_ALIGNED, "--noise",
+                           ",".join(ALIGNED), "--variant", ",".join(VARIANTS), "--seeds", "1-2")
+            figures += [{"machine": machine, "ranks": row["ranks"], "operation": operation,
+                         "variant": row["variant"], "noise": row["noise"],
+                         "us": [one["makespan_ns"] / 1e3 for one in row["runs"]]} for row in rows]
+            text = run(programs / "esp-noise-floor", *place, "--calls", CALLS_ALIGNED, "--noise",
+                       ",".join(ALIGNED[1:]), "--seeds", "1,2")
+            floor += [{"machine": machine, "operation": operation, **json.loads(line)}
+                      for line in text.splitlines()]
+            print(f"simulated: {operation} on {machine}, phases together", flush=True)
+    return {"aligned": figures, "aligned_floors": floor}
 
 
 def few(programs):
@@ -97,4 +118,4 @@ def lookahead(programs):
 def simulate(programs):
     """All figures, by the name under which noise.json has them."""
     return {"simulated": grid(programs), "few": few(programs), "floors": floors(programs),
-            "lookahead": lookahead(programs)}
+            "lookahead": lookahead(programs), **aligned(programs)}

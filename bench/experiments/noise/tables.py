@@ -3,7 +3,7 @@
 import pathlib
 import statistics
 
-from cells import NOISES, OPERATIONS, VARIANTS, cell, slowdown
+from cells import ALIGNED, NOISES, OPERATIONS, VARIANTS, cell, slowdown
 
 # The published slowdowns of ADAPT at 10 % noise.
 PUBLISHED_AT_10 = {"bcast": 24, "reduce": 16}
@@ -14,11 +14,11 @@ def more(time, quiet):
     return f"{100 * (time / quiet - 1):.0f} %"
 
 
-def variants_table(figures, operation):
+def variants_table(figures, operation, noises=tuple(NOISES)):
     lines = ["| variant | 0 % | 5 % | 10 % | slower at 5 % | slower at 10 % |",
              "|---|---|---|---|---|---|"]
     for variant in VARIANTS:
-        cells = [cell(figures, operation, variant, noise) for noise in NOISES]
+        cells = [cell(figures, operation, variant, noise) for noise in noises]
         texts = [f"{median / 1e3:.2f} ms ({low / 1e3:.2f} to {high / 1e3:.2f})"
                  for median, low, high in cells]
         slower = [more(median, cells[0][0]) for median, _, _ in cells[1:]]
@@ -64,6 +64,28 @@ def simulated_sections(figures):
             lines += floor_lines(figures["floors"], machine, operation)
             lines += ["", verdict(some, operation, PUBLISHED_AT_10[operation]), "",
                       f"![{operation} on {machine}](noise-{machine}-{operation}.svg)"]
+    return lines
+
+
+def aligned_table(figures):
+    """Detours of ranks apart, and together, side by side."""
+    lines = ["| | variant | apart 5 % | apart 10 % | together 5 % | together 10 % |",
+             "|---|---|---|---|---|---|"]
+    for machine, ranks in sorted({(one["machine"], one["ranks"]) for one in figures["aligned"]}):
+        for operation in OPERATIONS:
+            place = f"{operation}, {ranks} ranks, {machine}"
+            for variant in VARIANTS:
+                texts = []
+                for name, noises in (("simulated", NOISES), ("aligned", ALIGNED)):
+                    some = [one for one in figures[name] if one["machine"] == machine]
+                    quiet, *loud = (cell(some, operation, variant, noise)[0] for noise in noises)
+                    texts += [more(time, quiet) for time in loud]
+                lines.append(" | ".join([f"| {place}", variant, *texts]) + " |")
+            for kind in ("apart", "together"):
+                texts = [floor_of(figures[name], machine, operation, noise, 1, kind)
+                         for name, noises in (("floors", NOISES), ("aligned_floors", ALIGNED))
+                         for noise in noises[1:]]
+                lines.append(" | ".join([f"| {place}", f"floor, calls {kind}", *texts]) + " |")
     return lines
 
 
@@ -115,15 +137,20 @@ def real_sections(machines):
                 lines += ["", f"#### {operation}, {ranks} ranks (measured)", ""]
                 lines += variants_table(some, operation)
                 lines += ["", verdict(some, operation, None)]
+                if any(one["noise"] == ALIGNED[2] for one in some):
+                    lines += ["", "Detours that begin together:", "",
+                              *variants_table(some, operation, ALIGNED)]
     return lines
 
 
 def report(figures):
     """noise.md as text."""
     text = (pathlib.Path(__file__).parent / "report.md").read_text(encoding="utf-8")
-    parts = {"SIMULATED": simulated_sections, "FEW": few_table, "LOOKAHEAD": lookahead_table,
+    parts = {"SIMULATED": simulated_sections, "ALIGNED": aligned_table, "FEW": few_table,
+             "LOOKAHEAD": lookahead_table,
              "REAL": lambda all_figures: real_sections(all_figures["real"])}
     for mark, part in parts.items():
-        lines = part(figures) if figures.get("simulated") else []
+        needed = "aligned" if mark == "ALIGNED" else "simulated"
+        lines = part(figures) if figures.get(needed) else []
         text = text.replace(f"@{mark}@", "\n".join(lines).strip() or "Not run yet.")
     return text
