@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int32_t kRanksMax = 1024;
 constexpr std::uint64_t kIndicesMax = 1 << 20;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 // A vertex of one rank.
 struct State {
@@ -40,7 +40,7 @@ class Play {
       const std::size_t first = states_.size();
       for (const Vertex& v : plan.vertices) {
         states_.push_back({&plan, &v, first, 0, {}});
-        states_.back().ended.assign(v.indices.count, kNever);
+        states_.back().ended.assign(v.indices.count, kUnknown);
       }
     }
     ports_.assign(nodes != nullptr ? static_cast<std::size_t>(nodes->count()) : 1, 0);
@@ -90,7 +90,7 @@ class Play {
     return action == Action::kRecv || action == Action::kRecvView;
   }
 
-  // When what index i needs is there; kNever: not known yet.
+  // When what index i needs is there; kUnknown: not known yet.
   double ready(std::size_t at, std::uint32_t i) {
     const State& s = states_[at];
     double ready = 0;
@@ -109,14 +109,14 @@ class Play {
     const auto arrival = arrivals_.find(flow);
     if (arrival != arrivals_.end()) return std::max(ready, arrival->second);
     waiting_[flow] = at;
-    return kNever;
+    return kUnknown;
   }
 
   void advance(std::size_t at) {
     State& s = states_[at];
     while (s.next < s.vertex->indices.count) {
       const double when = ready(at, s.next);
-      if (when == kNever) return;
+      if (when == kUnknown) return;
       turns_.push({when, at, s.next++});
     }
   }
