@@ -102,8 +102,8 @@ int run(const Options& options) {
   hurry();
   espalier::sim::Noise noise(spec.value(), options.seed, rank);
   esp_noise::Record record;
-  const esp_noise::End end =
-      esp_noise::inject(child.value(), noise, spec->aligned ? spec->period() : 0, record);
+  const esp_noise::End end = esp_noise::inject(
+      child.value(), noise, spec.value().aligned ? spec.value().period() : 0, record);
 
   if (!path.empty()) {
     record_file << esp_noise::trace_text(
