@@ -1,12 +1,14 @@
 // Allgather: every rank gets the blocks of all. Blocks may differ in length (allgatherv).
 //
 //   publish    each rank makes its block readable by all others, who read in order of owners
-//   ring       step k passes the block of k ranks before this one on to the right neighbour
+//   ring       step k passes the block of k places before this one on to the right neighbour; the
+//              members of a node are one arc of the ring (ring_order.hpp)
 //   doubling   round k exchanges all that a rank has with a partner 2^k away; 2^n ranks
 //   Bruck      round k brings the blocks of as many ranks as are there, (radix - 1) times
 //
 // In place, the own block stands where it belongs: copying it is nothing.
 #include "coll/algorithms/builder.hpp"
+#include "coll/algorithms/ring_order.hpp"
 
 namespace espalier {
 namespace {
@@ -48,6 +50,7 @@ class Allgather {
     copy.from = Steps::constant(0);
     return builder_.add(std::move(copy));
   }
+  Steps members_in_order();
   Place packed(std::int32_t first);
   void unpack(Place from, std::int32_t first, const std::vector<VertexId>& needed);
 
@@ -77,21 +80,35 @@ Result<Plan> Allgather::make_publish() {
   return builder_.finish();
 }
 
+// Members by their positions in the ring.
+Steps Allgather::members_in_order() {
+  const TeamNodes* nodes = builder_.request().nodes.nodes;
+  if (nodes == nullptr || nodes->in_order()) return Steps::affine(0, 1, size_);
+  std::vector<std::int32_t> members;
+  members.reserve(static_cast<std::size_t>(size_));
+  for (std::int32_t at = 0; at < size_; ++at) members.push_back(nodes->member_at(at));
+  return builder_.plan().add_table(std::move(members));
+}
+
 //   own block --step 0--> send to the right ... recv from the left --one step later--> send
 Result<Plan> Allgather::make_ring() {
-  const std::int32_t left = (me_ + size_ - 1) % size_;
+  const RingPlace place = ring_place(builder_.request().nodes.nodes, size_, me_);
   const VertexId own = copy_own(Place::kOutput, me_);
-  Vertex recv = vertex(Action::kRecv, left);
+  Steps backwards = members_in_order();
+  backwards.stride = -1;
+  Vertex recv = vertex(Action::kRecv, 0);
   recv.dst = Place::kOutput;
-  recv.peer = Steps::constant(left);
+  recv.peer = Steps::constant(place.left);
   recv.steps = static_cast<std::uint32_t>(size_ - 1);
-  recv.block = Steps::affine(left, -1, size_);
+  recv.block = backwards;
+  recv.block.first = (place.position + size_ - 1) % size_;
   const VertexId received = builder_.add(std::move(recv));
-  Vertex send = vertex(Action::kSend, me_);
+  Vertex send = vertex(Action::kSend, 0);
   send.src = Place::kOutput;
-  send.peer = Steps::constant((me_ + 1) % size_);
+  send.peer = Steps::constant(place.right);
   send.steps = static_cast<std::uint32_t>(size_ - 1);
-  send.block = Steps::affine(me_, -1, size_);
+  send.block = backwards;
+  send.block.first = place.position;
   const VertexId sent = builder_.add(std::move(send));
   builder_.need_all(sent, own);
   builder_.need_source(sent, received, 1);

@@ -64,6 +64,9 @@ std::uint64_t bytes_of(const Plan& plan) {
     bytes += sizeof(Operand) * v.operands.size() + sizeof(Dependency) * v.needs.size() +
              sizeof(v.feeds[0]) * v.feeds.size();
   }
+  for (const Table& table : plan.tables) {
+    bytes += sizeof(std::int32_t) * table.entries->size();
+  }
   return bytes;
 }
 

@@ -46,9 +46,8 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
       layouts_[k].elements = one.elements;
     }
   }
-  if (std::any_of(plan.vertices.begin(), plan.vertices.end(), walks_blocks)) {
-    count_pieces(plan, out);
-  }
+  const auto walk = std::find_if(plan.vertices.begin(), plan.vertices.end(), walks_blocks);
+  if (walk != plan.vertices.end()) count_pieces(plan, walk->block, out);
   indices_.resize(plan.vertices.size());
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     const Vertex& vertex = plan.vertices[v];
@@ -78,15 +77,18 @@ void Binding::bind_layout(Layout& layout, const BlockArrays& arrays) {
   layout.begins = arrays.displs != nullptr ? arrays.displs : begins;
 }
 
-void Binding::count_pieces(const Plan& plan, Layout& layout) {
+// The walks of a plan are of one order.
+void Binding::count_pieces(const Plan& plan, const Steps& walk, Layout& layout) {
   if (layout.kind != Layout::Kind::kCounts) return;
   if (pieces_before_.size() < std::size_t{layout.blocks} + 1) {
     pieces_before_.resize(std::size_t{layout.blocks} + 1);
   }
+  const std::int32_t* table = walk.kind == Steps::Kind::kTable ? walk.table : nullptr;
   std::uint32_t sum = 0;
   for (std::uint32_t b = 0; b < layout.blocks; ++b) {
     pieces_before_[b] = sum;
-    sum += plan.pieces_of(layout.length(b));
+    sum +=
+        plan.pieces_of(layout.length(table != nullptr ? static_cast<std::uint32_t>(table[b]) : b));
   }
   pieces_before_[layout.blocks] = sum;
   layout.pieces_before = pieces_before_.data();

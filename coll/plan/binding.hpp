@@ -34,7 +34,7 @@ class Binding {
 
  private:
   void bind_layout(Layout& layout, const BlockArrays& arrays);
-  void count_pieces(const Plan& plan, Layout& layout);
+  void count_pieces(const Plan& plan, const Steps& walk, Layout& layout);
 
   std::vector<Layout> layouts_;
   std::vector<Indices> indices_;

@@ -25,8 +25,8 @@ struct Layout {
   // kCounts, borrowed from the call and its instance; nullptr in a plan.
   const std::size_t* counts = nullptr;
   const std::size_t* begins = nullptr;
-  // kCounts, of flows that carry block after block: pieces of all blocks before this one;
-  // `blocks` + 1 entries. Else nullptr.
+  // kCounts, of flows that carry block after block: pieces of all blocks before this one, in the
+  // order of the vertices' table if they have one; `blocks` + 1 entries. Else nullptr.
   const std::uint32_t* pieces_before = nullptr;
 
   // kEven is balanced: the first (elements % blocks) blocks have one element more.

@@ -162,7 +162,7 @@ std::uint64_t Plan::pieces(const Layout* bound, const Vertex& v) const noexcept 
   return std::max<std::uint64_t>(1, (most + piece_elements - 1) / piece_elements);
 }
 
-// The walk goes up or down, block by block and around the end.
+// The walk goes up or down, block by block, or entry by entry of its table, and around the end.
 FlowPosition Plan::dense_position(const Layout& of, const Vertex& v, Indices n,
                                   std::uint32_t i) const noexcept {
   const std::uint32_t* before = of.pieces_before;

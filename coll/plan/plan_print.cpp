@@ -42,6 +42,7 @@ std::string describe_steps(const Steps& steps, std::uint32_t count) {
   }
   const char* how = steps.kind == Steps::Kind::kXor         ? "XOR"
                     : steps.kind == Steps::Kind::kOneFactor ? "one-factor"
+                    : steps.kind == Steps::Kind::kTable     ? "table"
                                                             : "digit";
   return fmt::format("{}, {}, ... ({} {})", steps.at(0), steps.at(1), how, steps.first);
 }

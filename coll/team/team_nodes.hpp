@@ -157,7 +157,7 @@ struct NodePlan {
   const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
   // The tree has a level over the nodes (the request's shape), one over the groups of each inner
   // level, and one over the members of each innermost group (`inside`). Else nodes have no part in
-  // the plan.
+  // the plan but that of an allgather around a ring, which is in their order.
   bool follow = false;
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;

@@ -150,27 +150,37 @@ TEST(RingOrder, MemoryAccessesOfAnAllgather) {
   }
 }
 
-// The same, of the plans: members in order, whose ring is the order of their numbers.
-TEST(RingOrder, MemoryAccessesOfThePlans) {
-  for (const Numas& of : kNumas) {
-    const Job job = in_order(of.machine);
-    ASSERT_TRUE(job.nodes.in_order());
-    PlanRequest request = plan_check::call(Collective::kAllgather, job.nodes.size(), 1);
-    request.algorithm = ESP_ALGORITHM_RING;
-    Accesses counted;
-    for (const Plan& plan : plan_check::make_plans(request)) {
-      for (const Vertex& vertex : plan.vertices) {
-        for (std::uint32_t i = 0; i < vertex.indices.count; ++i) {
-          const std::uint32_t step = vertex.indices.step(i);
-          if (vertex.action == Action::kRecv) {
-            counted.copy(job, vertex.peer.at(step), plan.rank, 1);
-          } else if (vertex.action == Action::kCombine) {
-            counted.copy(job, plan.rank, plan.rank, 1);
-          }
+Accesses accesses_of_plans(const Job& job) {
+  PlanRequest request = plan_check::call(Collective::kAllgather, job.nodes.size(), 1);
+  request.algorithm = ESP_ALGORITHM_RING;
+  request.nodes.nodes = &job.nodes;
+  Accesses counted;
+  for (const Plan& plan : plan_check::make_plans(request)) {
+    for (const Vertex& vertex : plan.vertices) {
+      for (std::uint32_t i = 0; i < vertex.indices.count; ++i) {
+        const std::uint32_t step = vertex.indices.step(i);
+        if (vertex.action == Action::kRecv) {
+          counted.copy(job, vertex.peer.at(step), plan.rank, 1);
+        } else if (vertex.action == Action::kCombine) {
+          counted.copy(job, plan.rank, plan.rank, 1);
         }
       }
     }
-    expect_formula(counted, job, of.count, of.each);
+  }
+  return counted;
+}
+
+// The same, of the plans, for any placement.
+TEST(RingOrder, MemoryAccessesOfThePlans) {
+  std::mt19937 random(3);
+  for (const Numas& of : kNumas) {
+    std::vector<Location> places = in_order(of.machine).places;
+    for (int round = 0; round < 3; ++round) {
+      const Job job = job_of(places);
+      ASSERT_EQ(job.nodes.in_order(), round == 0);
+      expect_formula(accesses_of_plans(job), job, of.count, of.each);
+      std::shuffle(places.begin(), places.end(), random);
+    }
   }
 }
 
