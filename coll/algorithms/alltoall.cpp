@@ -4,6 +4,12 @@
 //   ring        to rank me + k, from rank me - k
 //   one-factor  with one partner: a schedule of perfect matchings for any number of ranks
 //   XOR         with one partner: me ^ k; 2^n ranks
+// The variants of a direct exchange are how its steps are bound to each other (Kowalewski's sliding
+// window and batch, and one step after the other):
+//   event     as far as windows reach, each direction by itself
+//   waitall   in batches of as many steps as the send window: a batch begins when all of the one
+//             before has been sent and received
+//   blocking  the same, in batches of one step
 // In place, what a partner's block replaces is sent from a ring of scratch slots; the ring, which
 // has no partners, saves all blocks first.
 //
@@ -52,6 +58,15 @@ Vertex exchange(const Builder& builder, Action action) {
   return v;
 }
 
+void add_batches(Builder& builder, VertexId received, VertexId sent) {
+  if (!builder.controlled()) return;
+  const std::uint32_t steps = builder.blocking() ? 1 : builder.window_send();
+  for (const VertexId vertex : {received, sent}) {
+    builder.need_batches(vertex, received, steps);
+    builder.need_batches(vertex, sent, steps);
+  }
+}
+
 Result<Plan> make_direct(const PlanRequest& request) {
   Builder builder(request);
   const std::int32_t me = request.rank;
@@ -63,8 +78,8 @@ Result<Plan> make_direct(const PlanRequest& request) {
     send.peer = send.block = Steps::affine((me + 1) % size, 1, size);
   }
   if (!request.in_place) {
-    builder.add(std::move(recv));
-    builder.add(std::move(send));
+    const VertexId received = builder.add(std::move(recv));
+    add_batches(builder, received, builder.add(std::move(send)));
     builder.add(copy_own(builder));
     return builder.finish();
   }
@@ -77,8 +92,11 @@ Result<Plan> make_direct(const PlanRequest& request) {
   save.operands = {{.place = Place::kOutput}};
   send.src = send.shape = save.dst;
   const VertexId saved = builder.add(std::move(save));
-  builder.need_all(builder.add(std::move(send)), saved);
-  builder.need_all(builder.add(std::move(recv)), saved);
+  const VertexId sent = builder.add(std::move(send));
+  const VertexId received = builder.add(std::move(recv));
+  builder.need_all(sent, saved);
+  builder.need_all(received, saved);
+  add_batches(builder, received, sent);
   return builder.finish();
 }
 
@@ -105,6 +123,7 @@ Result<Plan> make_pairs_in_place(const PlanRequest& request) {
   recv.window = ESP_PLANT(38, std::min(recv.window, slots), recv.window);
   const VertexId received = builder.add(std::move(recv));
   if (ESP_PLANT(35, true, false)) builder.need(received, staged);
+  add_batches(builder, received, sent);
   return builder.finish();
 }
 

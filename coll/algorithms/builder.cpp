@@ -65,8 +65,9 @@ std::string describe_name(const PlanRequest& request) {
   if (request.size == 1) return "alone";
   if (request.algorithm == ESP_ALGORITHM_TREE) return describe_tree(request);
   const std::string name = algorithm_name(request.algorithm);
-  return request.algorithm == ESP_ALGORITHM_BRUCK ? fmt::format("{} {}", name, request.radix)
-                                                  : name;
+  if (request.algorithm == ESP_ALGORITHM_BRUCK) return fmt::format("{} {}", name, request.radix);
+  if (request.variant == ESP_VARIANT_EVENT) return name;
+  return fmt::format("{} {}", name, variant_name(request.variant));
 }
 
 // `blocks`: of what is one message. `others`: members, or neighbours on that side. An array of
@@ -117,11 +118,11 @@ Builder::Builder(const PlanRequest& request, std::uint32_t blocks, std::uint32_t
 }
 
 std::uint16_t Builder::window_send() const {
-  return controlled() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_send);
+  return one_at_a_time() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_send);
 }
 
 std::uint16_t Builder::window_recv() const {
-  return controlled() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_recv);
+  return one_at_a_time() ? std::uint16_t{1} : static_cast<std::uint16_t>(request_.window_recv);
 }
 
 VertexId Builder::add(Vertex vertex) {
@@ -158,6 +159,10 @@ void Builder::need_last(VertexId vertex, VertexId other) {
 
 void Builder::need_all(VertexId vertex, VertexId other) {
   plan_.vertices[vertex].needs.push_back({.vertex = other, .whole = true});
+}
+
+void Builder::need_batches(VertexId vertex, VertexId other, std::uint32_t steps) {
+  plan_.vertices[vertex].needs.push_back({.vertex = other, .whole = true, .batch = steps});
 }
 
 void Builder::need_source(VertexId vertex, VertexId source, std::int32_t steps) {

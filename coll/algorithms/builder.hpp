@@ -15,8 +15,8 @@ namespace espalier {
 
 using VertexId = std::uint16_t;
 
-// A plan under construction for one request. The control variants post one segment at a time,
-// whatever the request's windows say.
+// A plan under construction for one request. The control variants of trees post one segment at a
+// time, whatever the request's windows say.
 class Builder {
  public:
   // Buffers are as the collective's row says; what is one message there may be cut into several
@@ -31,6 +31,7 @@ class Builder {
   bool blocking() const { return request_.variant == ESP_VARIANT_BLOCKING; }
   bool waitall() const { return request_.variant == ESP_VARIANT_WAITALL; }
   bool controlled() const { return request_.variant != ESP_VARIANT_EVENT; }
+  bool one_at_a_time() const { return controlled() && request_.algorithm == ESP_ALGORITHM_TREE; }
   std::uint16_t window_send() const;
   std::uint16_t window_recv() const;
 
@@ -45,6 +46,8 @@ class Builder {
   // Index 0 of `vertex` needs the last index of `other`, which has one step.
   void need_last(VertexId vertex, VertexId other);
   void need_all(VertexId vertex, VertexId other);
+  // Steps of `vertex` need those of `other` in the batches of `steps` before their own.
+  void need_batches(VertexId vertex, VertexId other, std::uint32_t steps);
   // A send or publication of what `source` brings. The edge to itself keeps segments that overtake
   // others from filling the window: were all of it taken by segments that the receivers cannot
   // accept before an earlier one, that one could never be sent.
@@ -122,7 +125,7 @@ Result<Plan> make_scan(const PlanRequest& request);       // and exscan
 Result<Plan> make_gather(const PlanRequest& request);     // likewise
 Result<Plan> make_scatter(const PlanRequest& request);    // likewise
 Result<Plan> make_reduce_scatter(const PlanRequest& request);
-Result<Plan> make_neighbors(const PlanRequest& request);  // also of teams of one
+Result<Plan> make_neighbors(const PlanRequest& request);            // also of teams of one
 Result<Plan> make_allreduce_in_rounds(const PlanRequest& request);  // and around a ring
 // Of trees that follow several nodes (allreduce_nodes.cpp).
 Result<Plan> make_exchange_of_heads(const PlanRequest& request);

@@ -59,7 +59,8 @@ Chosen choose_exchange_algorithm(const PlanRequest& request, const Tuning& tunin
       return {ESP_ALGORITHM_RING, "much in all: each link carries each block once"};
     }
     case Collective::kAlltoall:
-      if (request.size >= tuning.bruck_ranks && message_bytes(request) <= tuning.bruck_bytes)
+      if (request.variant == ESP_VARIANT_EVENT && request.size >= tuning.bruck_ranks &&
+          message_bytes(request) <= tuning.bruck_bytes)
         return {ESP_ALGORITHM_BRUCK, "many small blocks: fewer messages"};
       return {ESP_ALGORITHM_ONE_FACTOR, "each pair once, in every step all ranks"};
     case Collective::kAlltoallv:
@@ -393,6 +394,7 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   const ProfileRow* const row = advice(options, base, tuning);
   const esp_coll_options all = advised(options, row);
   PlanRequest request = base;
+  request.variant = options.variant;
   request.nodes.nodes = choose_nodes(options, base, tuning);
   const Chosen chosen = choose_algorithm(all, request, tuning);
   request.algorithm = chosen.algorithm;
@@ -409,7 +411,6 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
       all.segment_bytes > 0 ? all.segment_bytes : choose_segment_bytes(request, tuning);
   choose_node_trees(options, all, tuning, request);
   choose_windows(all, tuning, request);
-  request.variant = options.variant;
   return request;
 }
 

@@ -97,7 +97,10 @@ class Play {
     for (const Dependency& need : s.vertex->needs) {
       const State& other = states_[s.first + need.vertex];
       if (need.whole) {
-        for (const double ended : other.ended) ready = std::max(ready, ended);
+        const Indices theirs = other.vertex->indices;
+        const std::uint32_t first =
+            need.batch > 0 ? s.vertex->indices.before_batch(theirs, i, need.batch) : theirs.count;
+        for (std::uint32_t k = 0; k < first; ++k) ready = std::max(ready, other.ended[k]);
         continue;
       }
       const std::int64_t k = static_cast<std::int64_t>(i) - need.distance(s.vertex->indices.inner);

@@ -391,6 +391,17 @@ void Engine::queue_last(Instance& instance, std::uint16_t vertex) noexcept {
   instance.queue[0] = vertex;
 }
 
+namespace {
+
+// The same for a dependency in batches, of a vertex that is not complete.
+std::uint64_t opened_from(const VertexState& state, const VertexState& needed,
+                          std::uint32_t batch) noexcept {
+  const std::uint64_t open = state.indices.opened(needed.indices, needed.base, batch) - state.base;
+  return open >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << open) - 1;
+}
+
+}  // namespace
+
 // Bit b: index base + b may be posted now.
 std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
                                 const VertexState& state) const noexcept {
@@ -408,7 +419,9 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
     if (ESP_PLANT(27, false, instance.call.collective == Collective::kBarrier)) continue;
     const VertexState& needed = instance.states[need.vertex];
     if (need.whole) {
-      if (ESP_PLANT(30, needed.base != needed.indices.count, false)) return 0;
+      if (ESP_PLANT(30, needed.base == needed.indices.count, true)) continue;
+      if (need.batch == 0) return 0;
+      possible &= opened_from(state, needed, need.batch);
       continue;
     }
     possible &=

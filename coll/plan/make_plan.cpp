@@ -22,6 +22,18 @@ bool uses_tree(const PlanRequest& request) {
   return request.algorithm == ESP_ALGORITHM_TREE;
 }
 
+// Direct exchanges: steps that may be bound to each other.
+bool exchanges_directly(const PlanRequest& request) {
+  switch (request.collective) {
+    case Collective::kAlltoall:
+    case Collective::kAlltoallv:
+    case Collective::kAlltoallw:
+      return request.algorithm != ESP_ALGORITHM_BRUCK;
+    default:
+      return false;
+  }
+}
+
 bool is_per_member(const PlanRequest& request) {
   const CollectiveTraits& traits = traits_of(request.collective);
   if (traits.neighbors) return false;
@@ -124,8 +136,10 @@ Outcome check_combination(const PlanRequest& r) {
                   fmt::format("{} has the event variant alone", collective_name(r.collective)));
   }
   if (uses_tree(r)) return check_shape(r);
-  if (r.variant != ESP_VARIANT_EVENT) {
-    return refuse(ESP_ERR_UNSUPPORTED, "the waitall and blocking variants exist for trees only");
+  if (r.variant != ESP_VARIANT_EVENT && !exchanges_directly(r)) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} by {} has the event variant alone", collective_name(r.collective),
+                              algorithm_name(r.algorithm)));
   }
   return check_exchange(r);
 }

@@ -24,7 +24,8 @@ bool is_buffer(Place place) {
 bool follows(const Vertex& vertex, VertexId other, std::int64_t least, std::int64_t most) {
   return std::any_of(vertex.needs.begin(), vertex.needs.end(), [&](const Dependency& need) {
     const std::int64_t distance = need.distance(vertex.indices.inner);
-    return need.vertex == other && (need.whole || (least <= distance && distance <= most));
+    const bool all = need.whole && need.batch == 0;
+    return need.vertex == other && (all || (least <= distance && distance <= most));
   });
 }
 
@@ -79,7 +80,8 @@ void assert_edges(const Plan& plan, VertexId id) {
   const Vertex& v = plan.vertices[id];
   for (const Dependency& need : v.needs) {
     ESP_ASSERT(need.vertex < plan.vertices.size());
-    const bool back = !need.whole && need.distance(v.indices.inner) > 0;
+    ESP_ASSERT(need.batch == 0 || (need.whole && need.distance(1) == 0));
+    const bool back = need.batch > 0 || (!need.whole && need.distance(v.indices.inner) > 0);
     ESP_ASSERT(back || need.vertex < id);
   }
 }

@@ -111,12 +111,14 @@ struct Operand {
 };
 
 // Index i needs index i - shift - steps * inner, inner being that of the one that needs; what is
-// outside of [0, count of vertex) needs nothing. `whole`: it needs all of them.
+// outside of [0, count of vertex) needs nothing. `whole`: it needs all of them. With `batch`, too:
+// steps come in batches of so many, and it needs those of the batches before its own.
 struct Dependency {
   std::uint16_t vertex = 0;
   std::int32_t shift = 0;
   std::int32_t steps = 0;
   bool whole = false;
+  std::uint32_t batch = 0;
 
   std::int64_t distance(std::uint32_t inner) const noexcept {
     return shift + static_cast<std::int64_t>(steps) * inner;
@@ -131,6 +133,15 @@ struct Indices {
 
   std::uint32_t step(std::uint32_t i) const noexcept { return inner == count ? 0 : i / inner; }
   std::uint32_t piece(std::uint32_t i) const noexcept { return inner == count ? i : i % inner; }
+  // Of steps in batches: so many indices of `other` are in the batches before that of index i.
+  std::uint32_t before_batch(Indices other, std::uint32_t i, std::uint32_t batch) const noexcept {
+    return std::min(other.count, step(i) / batch * batch * other.inner);
+  }
+  // The other way round: so many may start when the first `done` of `other` are complete.
+  std::uint64_t opened(Indices other, std::uint32_t done, std::uint32_t batch) const noexcept {
+    if (done == other.count) return count;
+    return (done / other.inner / batch + std::uint64_t{1}) * batch * inner;
+  }
   friend bool operator==(const Indices&, const Indices&) = default;
 };
 

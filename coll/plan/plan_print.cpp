@@ -105,8 +105,9 @@ std::string describe_indices(const Plan& plan, const Vertex& v) {
   return text + fmt::format(" window {}", v.window);
 }
 
-// "[i-2]", "[step-1]", "[all]"; nothing for the same index.
+// "[i-2]", "[step-1]", "[all]", "[batches of 4]"; nothing for the same index.
 std::string describe_need(const Vertex& v, const Dependency& need) {
+  if (need.batch > 0) return fmt::format("[batches of {}]", need.batch);
   if (need.whole) return "[all]";
   const std::int64_t distance = need.distance(v.indices.inner);
   return distance == 0 ? std::string() : fmt::format("[i{:+}]", -distance);

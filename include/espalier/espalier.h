@@ -280,7 +280,10 @@ typedef enum esp_shape {
 
 /* The three variants of the ADAPT paper (Luo et al., HPDC '18, Algorithms 1-3): the same tree and
  * segments, with more or fewer synchronisation dependencies. BLOCKING and WAITALL exist as controls
- * of experiments: their transfers are complete when the receiver has taken the segment. */
+ * of experiments: their transfers are complete when the receiver has taken the segment.
+ * Of alltoall(v, w) by RING, ONE_FACTOR or XOR: EVENT: steps overlap as far as the windows allow;
+ * WAITALL: in batches of `window_send` steps, each begun when the one before has been sent and
+ * received; BLOCKING: one step after the other. */
 typedef enum esp_variant {
   ESP_VARIANT_EVENT = 0,
   ESP_VARIANT_WAITALL,

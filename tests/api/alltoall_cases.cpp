@@ -123,6 +123,25 @@ void segments_and_radices(const Context& context) {
   }
 }
 
+// Batches of steps, and one step after the other, on both sides of the eager segments.
+void variants(const Context& context) {
+  for (const esp_variant variant : {ESP_VARIANT_WAITALL, ESP_VARIANT_BLOCKING}) {
+    for (const esp_algorithm algorithm :
+         {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR, ESP_ALGORITHM_XOR}) {
+      for (const int window : {0, 2}) {
+        Way way{.form = Form::kRequest};
+        way.options.variant = variant;
+        way.options.algorithm = algorithm;
+        way.options.window_send = window;
+        way.options.segment_bytes = 512;
+        regular(context, 3, ESP_INT32, way);
+        regular(context, 1501, ESP_DOUBLE, way);
+        irregular(context, ESP_INT16, true, way);
+      }
+    }
+  }
+}
+
 void large(const Context& context) {
   const std::size_t mib = context.size > 8 ? 1 : 4;  // where many ranks share cores
   const std::size_t share = (mib << 20) / static_cast<std::size_t>(context.size);
@@ -151,6 +170,7 @@ void alltoall(const Context& context) {
   alltoall_cases::every_form(context);
   alltoall_cases::every_algorithm(context);
   alltoall_cases::segments_and_radices(context);
+  alltoall_cases::variants(context);
   alltoall_cases::large(context);
 }
 

@@ -281,7 +281,12 @@ class Interpreter {
     for (const Dependency& need : s.vertex->needs) {
       const State& other = states_[static_cast<std::size_t>(s.first_of_rank + need.vertex)];
       if (need.whole) {
-        if (!other.complete()) return 0;
+        if (other.complete()) continue;
+        if (need.batch == 0) return 0;
+        const std::uint64_t open =
+            s.vertex->indices.opened(other.vertex->indices, other.prefix, need.batch) - s.prefix;
+        mask &= open >= 64 ? ~0ull : (1ull << open) - 1;
+        if (mask == 0) return 0;
         continue;
       }
       const std::int64_t distance = need.distance(s.vertex->indices.inner);

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "tests/unit/exchange_cases.hpp"
+#include "tests/unit/plan_hazards.hpp"
 
 namespace espalier::plan_check {
 namespace {
+
+using std::string_literals::operator""s;
 
 #ifdef ESPALIER_SANITIZED
 constexpr std::int32_t kExchangeSizeMax = 17;
@@ -133,6 +136,96 @@ TEST(ExchangePlans, OfAMillionRanks) {
   }
 }
 
+// ---- variants of direct exchanges ----
+
+bool exchanges_directly(const Case& c) {
+  const CollectiveTraits& traits = traits_of(c.collective);
+  const bool all = traits.input == traits.output && traits.input >= Extent::kPerMember;
+  return all && c.algorithm != ESP_ALGORITHM_BRUCK;
+}
+
+// Steps of several segments, windows that are narrower than a step, and wider.
+TEST(ExchangeVariants, EveryDirectExchange) {
+  for (const Case& c : kCases) {
+    if (!exchanges_directly(c)) continue;
+    for (const esp_variant variant : {ESP_VARIANT_WAITALL, ESP_VARIANT_BLOCKING}) {
+      for (const std::int32_t size : {1, 2, 4, 5, 8, 9, 16, 17}) {
+        for (const std::int32_t window : {1, 2, 5}) {
+          PlanRequest request = exchange(c.collective, c.algorithm, size);
+          if (!fits_team(c.collective, c.algorithm, size)) continue;
+          request.in_place = c.in_place;
+          request.variant = variant;
+          request.window_send = window;
+          request.window_recv = window + 1;
+          if (is_irregular(c.collective)) {
+            check_irregular(request);
+          } else {
+            check_regular(request);
+          }
+          ASSERT_FALSE(HasFailure());
+        }
+      }
+    }
+  }
+}
+
+TEST(ExchangeVariants, NoHazards) {
+  for (const Case& c : kCases) {
+    if (!exchanges_directly(c) || is_irregular(c.collective)) continue;
+    for (const esp_variant variant : {ESP_VARIANT_WAITALL, ESP_VARIANT_BLOCKING}) {
+      PlanRequest request = exchange(c.collective, c.algorithm, 4);
+      request.in_place = c.in_place;
+      request.variant = variant;
+      request.elements = 5;
+      const std::vector<Plan> plans = make_plans(request);
+      ASSERT_EQ(find_hazard(plans, std::vector<std::int64_t>(4, c.in_place ? 0 : -1)), "");
+    }
+  }
+}
+
+// A batch of steps opens when all before it are complete, whatever number of pieces each side has.
+TEST(ExchangeVariants, BatchesOpen) {
+  const Indices mine{24, 3}, other{16, 2};  // 8 steps
+  EXPECT_EQ(mine.opened(other, 0, 3), 9U);
+  EXPECT_EQ(mine.opened(other, 5, 3), 9U);
+  EXPECT_EQ(mine.opened(other, 6, 3), 18U);
+  EXPECT_EQ(mine.opened(other, 16, 3), 24U);
+  EXPECT_EQ(mine.before_batch(other, 8, 3), 0U);
+  EXPECT_EQ(mine.before_batch(other, 9, 3), 6U);
+  EXPECT_EQ(mine.before_batch(other, 23, 3), 12U);
+  for (std::uint32_t batch = 1; batch <= 9; ++batch) {
+    for (std::uint32_t i = 0; i < mine.count; ++i) {
+      for (std::uint32_t done = 0; done <= other.count; ++done) {
+        EXPECT_EQ(i < mine.opened(other, done, batch), mine.before_batch(other, i, batch) <= done);
+      }
+    }
+  }
+}
+
+// Both directions wait for both; windows are those of the request, batches as long as that of
+// sends.
+TEST(ExchangeVariants, Edges) {
+  PlanRequest request = exchange(Collective::kAlltoall, ESP_ALGORITHM_ONE_FACTOR, 8);
+  request.elements = 1;
+  // Of what is received and sent: from "window" on.
+  const auto ends = [&](esp_variant variant) {
+    request.variant = variant;
+    const std::string text = make_plans(request)[3].to_text();
+    const std::size_t recv = text.find("window", text.find("v0: recv"));
+    const std::size_t sent = text.find("window", text.find("send input"));
+    const auto line = [&](std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
+    return std::pair(line(recv), line(sent));
+  };
+  EXPECT_EQ(ends(ESP_VARIANT_EVENT), std::pair("window 3"s, "window 2"s));
+  EXPECT_EQ(ends(ESP_VARIANT_WAITALL),
+            std::pair("window 3 needs v0[batches of 2], v1[batches of 2]"s,
+                      "window 2 needs v0[batches of 2], v1[batches of 2]"s));
+  EXPECT_EQ(ends(ESP_VARIANT_BLOCKING),
+            std::pair("window 3 needs v0[batches of 1], v1[batches of 1]"s,
+                      "window 2 needs v0[batches of 1], v1[batches of 1]"s));
+  EXPECT_EQ(make_plans(request)[0].algorithm, "one-factor blocking, 8 blocks of 1 segment of 8 B");
+}
+
 TEST(ExchangePlans, Refusals) {
   const auto refusal = [](const PlanRequest& request) {
     const Result<Plan> plan = make_plan(request);
@@ -145,6 +238,9 @@ TEST(ExchangePlans, Refusals) {
   EXPECT_EQ(refusal(request), "radix 65 of Bruck's algorithm is not in 2..64");
   request.elements = std::uint64_t{1} << 60;
   EXPECT_NE(refusal(request).find("address space"), std::string::npos);
+  request = exchange(Collective::kAlltoall, ESP_ALGORITHM_BRUCK, 4);
+  request.variant = ESP_VARIANT_WAITALL;
+  EXPECT_EQ(refusal(request), "alltoall by Bruck has the event variant alone");
   request = exchange(Collective::kScan, ESP_ALGORITHM_TREE, 4);
   EXPECT_EQ(refusal(request), "scan has no tree algorithm");
 }

@@ -120,7 +120,10 @@ class Hazards {
         const std::int64_t needed = i - need.distance(v.indices.inner);
         const Moment start = times(plan, at, i).start;
         if (need.whole) {
-          order_.before(times(plan, need.vertex, count - 1).prefix, start);
+          const Indices other = plan.vertices[need.vertex].indices;
+          const std::int64_t first =
+              need.batch > 0 ? v.indices.before_batch(other, i, need.batch) : count;
+          if (first > 0) order_.before(times(plan, need.vertex, first - 1).prefix, start);
         } else if (0 <= needed && needed < count) {
           order_.before(times(plan, need.vertex, needed).end, start);
         }

@@ -178,7 +178,7 @@ TEST(Plan, RefusesWhatDoesNotExist) {
   expect_refusal(request, ESP_ERR_UNSUPPORTED, "does not commute");
   request.commutative = true;
   request.variant = ESP_VARIANT_BLOCKING;
-  expect_refusal(request, ESP_ERR_UNSUPPORTED, "variants exist for trees only");
+  expect_refusal(request, ESP_ERR_UNSUPPORTED, "allreduce by spread has the event variant alone");
   request = call(Collective::kPointToPoint, 2, 1);
   expect_refusal(request, ESP_ERR_UNSUPPORTED, "point-to-point");
 }

@@ -129,9 +129,12 @@ class RankBlock {
   }
 
   void require_index(std::size_t v, std::uint64_t label, std::uint32_t i, const Dependency& need) {
-    const std::uint32_t count = plan_.vertices[need.vertex].indices.count;
+    const espalier::Indices& other = plan_.vertices[need.vertex].indices;
+    const std::uint32_t count = other.count;
     if (need.whole) {
-      for (std::uint32_t k = 0; k < count; ++k) require(label, labels_.last(need.vertex, k));
+      const espalier::Indices& mine = plan_.vertices[v].indices;
+      const std::uint32_t first = need.batch > 0 ? mine.before_batch(other, i, need.batch) : count;
+      for (std::uint32_t k = 0; k < first; ++k) require(label, labels_.last(need.vertex, k));
       return;
     }
     const std::int64_t needed = i - need.distance(plan_.vertices[v].indices.inner);
