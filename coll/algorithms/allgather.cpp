@@ -5,19 +5,61 @@
 //              members of a node are one arc of the ring (ring_order.hpp)
 //   doubling   round k exchanges all that a rank has with a partner 2^k away; 2^n ranks
 //   Bruck      round k brings the blocks of as many ranks as are there, (radix - 1) times
+//   tree       by leaders of nodes: allgather_leaders.cpp
 //
 // In place, the own block stands where it belongs: copying it is nothing.
-#include "coll/algorithms/builder.hpp"
+#include "coll/algorithms/allgather.hpp"
+
 #include "coll/algorithms/ring_order.hpp"
 
 namespace espalier {
+
+Vertex AllgatherParts::vertex(Action action, std::int32_t first_block, std::uint32_t run) const {
+  Vertex v;
+  v.action = action;
+  const bool sends = action == Action::kSend || action == Action::kPublish;
+  v.window = sends ? builder_.window_send() : builder_.window_recv();
+  v.block = Steps::constant(first_block);
+  v.run = run;
+  v.skips_empty = true;
+  return v;
+}
+
+VertexId AllgatherParts::copy_own(Place place, std::int32_t to) {
+  Vertex copy = vertex(Action::kCombine, to);
+  copy.dst = copy.shape = place;
+  copy.operands = {{.place = Place::kInput}};
+  copy.elsewhere = true;
+  copy.from = Steps::constant(0);
+  return builder_.add(std::move(copy));
+}
+
+void AllgatherParts::unpack(Place from, const Steps& to, const std::vector<VertexId>& needed) {
+  Vertex copy = vertex(Action::kCombine, 0);
+  copy.dst = Place::kOutput;
+  copy.operands = {{.place = from}};
+  copy.elsewhere = true;
+  copy.steps = static_cast<std::uint32_t>(size_);
+  copy.block = to;
+  copy.from = Steps::affine(0, 1, size_);
+  const VertexId id = builder_.add(std::move(copy));
+  for (const VertexId other : needed) builder_.need_all(id, other);
+}
+
+Steps AllgatherParts::members_in_order(const TeamNodes* nodes) {
+  if (nodes == nullptr || nodes->in_order()) return Steps::affine(0, 1, size_);
+  std::vector<std::int32_t> members;
+  members.reserve(static_cast<std::size_t>(size_));
+  for (std::int32_t at = 0; at < size_; ++at) members.push_back(nodes->member_at(at));
+  return builder_.plan().add_table(std::move(members));
+}
+
 namespace {
 
-// What the makers share: a builder, and the own block on its way to its place.
-class Allgather {
+class Allgather : AllgatherParts {
  public:
   explicit Allgather(const PlanRequest& request)
-      : builder_(request, 1, blocks_of_a_run(request)), me_(request.rank), size_(request.size) {}
+      : AllgatherParts(request, blocks_of_a_run(request)) {}
 
   Result<Plan> make_publish();
   Result<Plan> make_ring();
@@ -31,32 +73,7 @@ class Allgather {
         request.algorithm == ESP_ALGORITHM_DOUBLING || request.algorithm == ESP_ALGORITHM_BRUCK;
     return rounds ? static_cast<std::uint32_t>(request.size) : 1;
   }
-  Vertex vertex(Action action, std::int32_t first_block, std::uint32_t run = 1) const {
-    Vertex v;
-    v.action = action;
-    const bool sends = action == Action::kSend || action == Action::kPublish;
-    v.window = sends ? builder_.window_send() : builder_.window_recv();
-    v.block = Steps::constant(first_block);
-    v.run = run;
-    v.skips_empty = true;
-    return v;
-  }
-  // The input into block `to` of `place`.
-  VertexId copy_own(Place place, std::int32_t to) {
-    Vertex copy = vertex(Action::kCombine, to);
-    copy.dst = copy.shape = place;
-    copy.operands = {{.place = Place::kInput}};
-    copy.elsewhere = true;
-    copy.from = Steps::constant(0);
-    return builder_.add(std::move(copy));
-  }
-  Steps members_in_order();
   Place packed(std::int32_t first);
-  void unpack(Place from, std::int32_t first, const std::vector<VertexId>& needed);
-
-  Builder builder_;
-  std::int32_t me_;
-  std::int32_t size_;
 };
 
 // All readers take the owners in the same order, 0 to size - 1: see Spread (allreduce.cpp).
@@ -80,21 +97,11 @@ Result<Plan> Allgather::make_publish() {
   return builder_.finish();
 }
 
-// Members by their positions in the ring.
-Steps Allgather::members_in_order() {
-  const TeamNodes* nodes = builder_.request().nodes.nodes;
-  if (nodes == nullptr || nodes->in_order()) return Steps::affine(0, 1, size_);
-  std::vector<std::int32_t> members;
-  members.reserve(static_cast<std::size_t>(size_));
-  for (std::int32_t at = 0; at < size_; ++at) members.push_back(nodes->member_at(at));
-  return builder_.plan().add_table(std::move(members));
-}
-
 //   own block --step 0--> send to the right ... recv from the left --one step later--> send
 Result<Plan> Allgather::make_ring() {
   const RingPlace place = ring_place(builder_.request().nodes.nodes, size_, me_);
   const VertexId own = copy_own(Place::kOutput, me_);
-  Steps backwards = members_in_order();
+  Steps backwards = members_in_order(builder_.request().nodes.nodes);
   backwards.stride = -1;
   Vertex recv = vertex(Action::kRecv, 0);
   recv.dst = Place::kOutput;
@@ -123,20 +130,6 @@ Place Allgather::packed(std::int32_t first) {
   return builder_.add_scratch(layout);
 }
 
-// Block k of `from` into the output's block of rank first + k. The copy begins when all needed have
-// come.
-void Allgather::unpack(Place from, std::int32_t first, const std::vector<VertexId>& needed) {
-  Vertex copy = vertex(Action::kCombine, 0);
-  copy.dst = Place::kOutput;
-  copy.operands = {{.place = from}};
-  copy.elsewhere = true;
-  copy.steps = static_cast<std::uint32_t>(size_);
-  copy.block = Steps::affine(first, 1, size_);
-  copy.from = Steps::affine(0, 1, size_);
-  const VertexId id = builder_.add(std::move(copy));
-  for (const VertexId other : needed) builder_.need_all(id, other);
-}
-
 Result<Plan> Allgather::make_doubling() {
   const bool irregular = builder_.plan().irregular;
   const Place work = irregular ? packed(0) : Place::kOutput;
@@ -158,7 +151,7 @@ Result<Plan> Allgather::make_doubling() {
     for (const VertexId other : have) builder_.need_all(sent, other);
     have.push_back(received);
   }
-  if (irregular) unpack(work, 0, have);
+  if (irregular) unpack(work, Steps::affine(0, 1, size_), have);
   return builder_.finish();
 }
 
@@ -187,13 +180,14 @@ Result<Plan> Allgather::make_bruck() {
       for (const VertexId other : before) builder_.need_all(sent, other);
     }
   }
-  unpack(work, me_, have);
+  unpack(work, Steps::affine(me_, 1, size_), have);
   return builder_.finish();
 }
 
 }  // namespace
 
 Result<Plan> make_allgather(const PlanRequest& request) {
+  if (request.algorithm == ESP_ALGORITHM_TREE) return make_allgather_by_leaders(request);
   Allgather maker(request);
   switch (request.algorithm) {
     case ESP_ALGORITHM_RING:

@@ -61,9 +61,17 @@ std::string describe_tree(const PlanRequest& request) {
   return fmt::format("tree({}) {}", shapes, variant_name(request.variant));
 }
 
+std::string describe_leaders(const PlanRequest& request) {
+  const TeamNodes* nodes = request.nodes.nodes;
+  if (nodes == nullptr || nodes->count() == 1) return "leader of one node";
+  return fmt::format("leaders of {} nodes", nodes->count());
+}
+
 std::string describe_name(const PlanRequest& request) {
   if (request.size == 1) return "alone";
-  if (request.algorithm == ESP_ALGORITHM_TREE) return describe_tree(request);
+  if (request.algorithm == ESP_ALGORITHM_TREE) {
+    return has_shapes(request.collective) ? describe_tree(request) : describe_leaders(request);
+  }
   const std::string name = algorithm_name(request.algorithm);
   if (request.algorithm == ESP_ALGORITHM_BRUCK) return fmt::format("{} {}", name, request.radix);
   if (request.variant == ESP_VARIANT_EVENT) return name;

@@ -54,9 +54,13 @@ Chosen choose_exchange_algorithm(const PlanRequest& request, const Tuning& tunin
           message_bytes(request) * static_cast<std::uint64_t>(blocks ? request.size : 1);
       if (!crosses_network(request) && request.size <= tuning.gather_publish_ranks)
         return {ESP_ALGORITHM_PUBLISH, "one node: one copy of each block for all readers"};
-      if (bytes <= tuning.gather_rounds_bytes)
-        return {ESP_ALGORITHM_BRUCK, "little in all: fewest rounds"};
-      return {ESP_ALGORITHM_RING, "much in all: each link carries each block once"};
+      if (bytes > tuning.gather_rounds_bytes)
+        return {ESP_ALGORITHM_RING, "much in all: each link carries each block once"};
+      const TeamNodes* nodes = request.nodes.nodes;
+      if (crosses_network(request) && nodes->largest > 1 &&
+          nodes->count() <= tuning.gather_leader_nodes)
+        return {ESP_ALGORITHM_TREE, "little in all, few nodes: one message of a node for another"};
+      return {ESP_ALGORITHM_BRUCK, "little in all: fewest rounds"};
     }
     case Collective::kAlltoall:
       if (request.variant == ESP_VARIANT_EVENT && request.size >= tuning.bruck_ranks &&
@@ -90,11 +94,11 @@ Chosen choose_algorithm(const esp_coll_options& options, const PlanRequest& requ
   if (options.algorithm != ESP_ALGORITHM_AUTO) return {options.algorithm, "named by the call"};
   // Shapes and variants are properties of trees.
   const bool of_trees = options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT;
-  if (of_trees && has_algorithm(request.collective, ESP_ALGORITHM_TREE))
+  if (of_trees && has_shapes(request.collective))
     return {ESP_ALGORITHM_TREE, "the call names a shape or a variant, which trees have"};
   if (exists(tuning.preferred_algorithm, request))
     return {tuning.preferred_algorithm, "the setting ALGORITHM"};
-  if (!has_algorithm(request.collective, ESP_ALGORITHM_TREE)) {
+  if (!has_shapes(request.collective)) {
     return choose_exchange_algorithm(request, tuning);
   }
   if (moves_blocks(request)) {
@@ -179,7 +183,8 @@ const TeamNodes* choose_nodes(const esp_coll_options& options, const PlanRequest
 bool follows_nodes(const esp_coll_options& options, const PlanRequest& request,
                    const Tuning& tuning) {
   const TeamNodes* nodes = request.nodes.nodes;
-  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE && is_free(options, tuning) &&
+  return nodes != nullptr && request.algorithm == ESP_ALGORITHM_TREE &&
+         has_shapes(request.collective) && is_free(options, tuning) &&
          (request.commutative || nodes->in_order());
 }
 

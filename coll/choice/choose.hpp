@@ -74,11 +74,15 @@ struct Tuning {
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.
   std::uint64_t past_cache_bytes = 8 << 20;
-  // The next seven are from models and papers: not measured here yet.
+  // The next eight are from models and papers: not measured here yet.
   // Allgather on one node: up to so many ranks each block is published, one copy for all readers.
   std::int32_t gather_publish_ranks = 64;
   // Else up to so much in all it is latency: log2(ranks) rounds, then a ring.
   std::uint64_t gather_rounds_bytes = 65536;
+  // But by leaders where some node has several members, on up to so many nodes: their ring has
+  // about as many steps as rounds would be, and each block enters a node once, not once for each of
+  // its members.
+  std::int32_t gather_leader_nodes = 8;
   // Alltoall: Bruck's rounds pay for blocks up to so many bytes from so many ranks on (Kowalewski,
   // table 7.3).
   std::int32_t bruck_ranks = 64;

@@ -132,8 +132,9 @@ std::string compare_lengths(const Instance& instance, const RecvSlot& refused, R
       fmt::format("rank {} sends {}{} bytes where rank {} expects {}", other,
                   goes_on ? "at least " : "", refused.its_bytes, me, refused.bytes);
   const auto block = static_cast<std::uint64_t>(vertex.block.at(n.step(refused.index)));
-  const std::uint64_t block_bytes =
-      instance.layouts[buffer_of(vertex.shape)].length(block, vertex.run) * plan.element_bytes;
+  const std::uint64_t block_bytes = instance.layouts[buffer_of(vertex.shape)].length(
+                                        block, vertex.run_at(n.step(refused.index))) *
+                                    plan.element_bytes;
   if (refused.bytes == block_bytes) return text;
   const std::uint64_t piece = Plan::piece(vertex, n, refused.index);
   return fmt::format("{}, from byte {} of a block of {}", text,

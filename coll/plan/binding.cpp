@@ -21,9 +21,9 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
   layouts_ = plan.layouts;
   std::size_t entries = 0;
   for (const Layout& layout : layouts_) {
-    if (layout.kind == Layout::Kind::kCounts) entries += layout.blocks;
+    if (layout.kind == Layout::Kind::kCounts) entries += 2 * std::size_t{layout.blocks};
   }
-  if (begins_.size() < entries) begins_.resize(entries);
+  if (arrays_.size() < entries) arrays_.resize(entries);
   used_ = 0;
   Layout& in = layouts_[buffer_of(Place::kInput)];
   Layout& out = layouts_[buffer_of(Place::kOutput)];
@@ -41,13 +41,13 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
   for (std::size_t k = buffer_of(Place::kScratch);
        k < std::min(layouts_.size(), buffer_of(Place::kUserInput)); ++k) {
     if (layouts_[k].kind == Layout::Kind::kCounts) {
-      bind_layout(layouts_[k], {blocks.counts, nullptr});
+      bind_layout(layouts_[k], {in_order(plan, layouts_[k], blocks.counts), nullptr});
     } else if (layouts_[k].kind == Layout::Kind::kEven) {
       layouts_[k].elements = one.elements;
     }
   }
   const auto walk = std::find_if(plan.vertices.begin(), plan.vertices.end(), walks_blocks);
-  if (walk != plan.vertices.end()) count_pieces(plan, walk->block, out);
+  if (walk != plan.vertices.end()) count_pieces(plan, *walk);
   indices_.resize(plan.vertices.size());
   for (std::size_t v = 0; v < plan.vertices.size(); ++v) {
     const Vertex& vertex = plan.vertices[v];
@@ -62,11 +62,25 @@ Outcome Binding::bind(const Plan& plan, const BlockArrays& input, const BlockArr
   return Unit{};
 }
 
+// The counts of the call as the layout has them.
+const std::size_t* Binding::in_order(const Plan& plan, const Layout& layout,
+                                     const std::size_t* counts) {
+  if (layout.order < 0) return counts;
+  const std::vector<std::int32_t>& order =
+      *plan.tables[static_cast<std::size_t>(layout.order)].entries;
+  std::size_t* own = arrays_.data() + used_;
+  used_ += layout.blocks;
+  for (std::uint32_t b = 0; b < layout.blocks; ++b) {
+    own[b] = counts[static_cast<std::size_t>(order[b])];
+  }
+  return own;
+}
+
 void Binding::bind_layout(Layout& layout, const BlockArrays& arrays) {
   if (layout.kind == Layout::Kind::kEven) layout.elements = arrays.elements;
   if (layout.kind != Layout::Kind::kCounts) return;
   layout.counts = arrays.counts;
-  std::size_t* begins = begins_.data() + used_;
+  std::size_t* begins = arrays_.data() + used_;
   used_ += layout.blocks;
   std::size_t sum = 0;
   for (std::uint32_t b = 0; b < layout.blocks; ++b) {
@@ -77,20 +91,24 @@ void Binding::bind_layout(Layout& layout, const BlockArrays& arrays) {
   layout.begins = arrays.displs != nullptr ? arrays.displs : begins;
 }
 
-// The walks of a plan are of one order.
-void Binding::count_pieces(const Plan& plan, const Steps& walk, Layout& layout) {
+// The walks of a plan are of one order and one layout.
+void Binding::count_pieces(const Plan& plan, const Vertex& walk) {
+  Layout& layout = layouts_[buffer_of(walk.shape)];
   if (layout.kind != Layout::Kind::kCounts) return;
-  if (pieces_before_.size() < std::size_t{layout.blocks} + 1) {
-    pieces_before_.resize(std::size_t{layout.blocks} + 1);
+  Steps block = walk.block, runs = walk.runs;
+  block.first = runs.first = 0;
+  block.stride = runs.stride = 1;
+  const auto entries = static_cast<std::uint32_t>(block.modulus);
+  if (pieces_before_.size() < std::size_t{entries} + 1) {
+    pieces_before_.resize(std::size_t{entries} + 1);
   }
-  const std::int32_t* table = walk.kind == Steps::Kind::kTable ? walk.table : nullptr;
   std::uint32_t sum = 0;
-  for (std::uint32_t b = 0; b < layout.blocks; ++b) {
-    pieces_before_[b] = sum;
-    sum +=
-        plan.pieces_of(layout.length(table != nullptr ? static_cast<std::uint32_t>(table[b]) : b));
+  for (std::uint32_t k = 0; k < entries; ++k) {
+    pieces_before_[k] = sum;
+    const std::uint32_t run = walk.run != 0 ? walk.run : static_cast<std::uint32_t>(runs.at(k));
+    sum += plan.pieces_of(layout.length(static_cast<std::uint64_t>(block.at(k)), run));
   }
-  pieces_before_[layout.blocks] = sum;
+  pieces_before_[entries] = sum;
   layout.pieces_before = pieces_before_.data();
 }
 

@@ -34,12 +34,13 @@ class Binding {
 
  private:
   void bind_layout(Layout& layout, const BlockArrays& arrays);
-  void count_pieces(const Plan& plan, const Steps& walk, Layout& layout);
+  const std::size_t* in_order(const Plan& plan, const Layout& layout, const std::size_t* counts);
+  void count_pieces(const Plan& plan, const Vertex& walk);
 
   std::vector<Layout> layouts_;
   std::vector<Indices> indices_;
-  std::vector<std::size_t> begins_;
-  std::size_t used_ = 0;  // of begins_
+  std::vector<std::size_t> arrays_;  // of layouts: where blocks begin, and lengths in another order
+  std::size_t used_ = 0;
   std::vector<std::uint32_t> pieces_before_;
 };
 

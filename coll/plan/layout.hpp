@@ -21,12 +21,15 @@ struct Layout {
   Kind kind = Kind::kEven;
   std::uint32_t blocks = 1;
   std::uint32_t first = 0;  // kCounts: a rotation
+  // kCounts of a scratch buffer: block b is as long as the call's block number b of this table of
+  // the plan; -1: as block b.
+  std::int16_t order = -1;
   std::uint64_t elements = 0;
   // kCounts, borrowed from the call and its instance; nullptr in a plan.
   const std::size_t* counts = nullptr;
   const std::size_t* begins = nullptr;
   // kCounts, of flows that carry block after block: pieces of all blocks before this one, in the
-  // order of the vertices' table if they have one; `blocks` + 1 entries. Else nullptr.
+  // order of the vertices' table if they have one, and at the end of all. Else nullptr.
   const std::uint32_t* pieces_before = nullptr;
 
   // kEven is balanced: the first (elements % blocks) blocks have one element more.

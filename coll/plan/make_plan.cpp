@@ -18,8 +18,9 @@ Outcome refuse(esp_status code, std::string text) {
   return error(code, std::move(text));
 }
 
+// Of a shape.
 bool uses_tree(const PlanRequest& request) {
-  return request.algorithm == ESP_ALGORITHM_TREE;
+  return request.algorithm == ESP_ALGORITHM_TREE && has_shapes(request.collective);
 }
 
 // Direct exchanges: steps that may be bound to each other.
@@ -151,7 +152,12 @@ Outcome check_extent(const PlanRequest& r) {
   const bool per_member = is_per_member(r);
   const bool halves = r.algorithm == ESP_ALGORITHM_HALVING || r.algorithm == ESP_ALGORITHM_RING;
   const bool cut = (r.algorithm == ESP_ALGORITHM_SPREAD || halves) && !per_member;
-  const std::int64_t blocks = cut || per_member ? r.size : 1;
+  const bool leads = r.algorithm == ESP_ALGORITHM_TREE && !uses_tree(r);
+  std::int64_t blocks = cut || per_member ? r.size : 1;
+  // All runs have as many pieces as the longest one.
+  if (leads && r.nodes.nodes != nullptr) {
+    blocks = std::int64_t{r.nodes.nodes->largest} * r.nodes.nodes->count();
+  }
   const std::uint64_t block_elements =
       cut ? r.elements / static_cast<std::uint64_t>(blocks) + 1 : r.elements;
   const std::uint64_t piece_elements =

@@ -150,7 +150,12 @@ Steps Plan::add_table(std::vector<std::int32_t> entries) {
 std::uint64_t Plan::pieces(const Layout* bound, const Vertex& v) const noexcept {
   const Layout& of = bound[buffer_of(v.shape)];
   std::uint64_t most = 0;
-  if (of.kind == Layout::Kind::kCounts) {
+  if (v.run == 0) {  // counted alike on all members, whatever part of the table is theirs
+    for (std::int32_t k = 0; k < v.block.modulus; ++k) {
+      most = std::max(most, of.length(static_cast<std::uint64_t>(v.block.table[k]),
+                                      static_cast<std::uint32_t>(v.runs.table[k])));
+    }
+  } else if (of.kind == Layout::Kind::kCounts) {
     // Those who pass blocks on count all of them alike.
     const bool walks = v.peer.is_constant() && v.steps > 1;
     for (std::uint32_t k = 0; k < (walks ? of.blocks : v.steps); ++k) {
@@ -168,7 +173,7 @@ std::uint64_t Plan::pieces(const Layout* bound, const Vertex& v) const noexcept 
 FlowPosition Plan::dense_position(const Layout& of, const Vertex& v, Indices n,
                                   std::uint32_t i) const noexcept {
   const std::uint32_t* before = of.pieces_before;
-  const std::uint32_t blocks = of.blocks;
+  const auto blocks = static_cast<std::uint32_t>(v.block.modulus);
   const auto first = static_cast<std::uint32_t>(v.block.first);
   // Pieces of the first `steps` blocks of the walk.
   const auto walked = [&](std::uint32_t steps) {
@@ -187,10 +192,10 @@ std::uint64_t Plan::flow_elements(const Layout* bound, const Vertex& v, Indices 
                                   std::uint32_t i) const noexcept {
   const Layout& of = bound[buffer_of(v.shape)];
   if (of.kind == Layout::Kind::kEven) return of.elements;
-  const bool is_one_flow = v.peer.is_constant();
-  if (of.kind == Layout::Kind::kUniform) return of.elements * v.run * (is_one_flow ? v.steps : 1);
-  if (is_one_flow && v.steps > 1) return of.elements;
-  return of.length(static_cast<std::uint64_t>(v.block.at(n.step(i))), v.run);
+  const std::uint64_t step =
+      of.length(static_cast<std::uint64_t>(v.block.at(n.step(i))), v.run_at(n.step(i)));
+  if (!v.peer.is_constant() || v.steps == 1) return step;
+  return of.kind == Layout::Kind::kUniform ? step * v.steps : of.elements;
 }
 
 std::uint64_t Plan::scratch_bytes(const Layout* bound) const noexcept {
@@ -207,7 +212,9 @@ void Plan::finish() {
   for (Vertex& v : vertices) {
     v.feeds.clear();
     ESP_ASSERT(1 <= v.window && v.window <= kMaxWindow);
-    ESP_ASSERT(v.steps >= 1 && v.run >= 1 && v.lane < v.lanes);
+    ESP_ASSERT(v.steps >= 1 && v.lane < v.lanes);
+    ESP_ASSERT(v.run >= 1 || (v.runs.kind == Steps::Kind::kTable && v.block.kind == v.runs.kind &&
+                              v.block.modulus == v.runs.modulus));
     if (irregular) continue;
     ESP_ASSERT(v.lane < pieces(layouts.data(), v));
     v.indices = indices(layouts.data(), v);

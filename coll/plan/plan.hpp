@@ -159,10 +159,11 @@ struct Vertex {
   Transfer transfer = {};    // of sends, publications and receives: alike on both sides
   std::uint16_t window = 1;  // indices in flight at most (N of sends, M of receives), 1..64
   std::uint32_t steps = 1;
-  std::uint32_t run = 1;              // blocks of a step, which lie one after the other
+  std::uint32_t run = 1;  // blocks of a step, which lie one after the other; 0: `runs` says it
   std::uint32_t lane = 0, lanes = 1;  // pieces lane, lane + lanes, ... of each step
   Steps peer = Steps::constant(-1);   // team rank
   Steps block;
+  Steps runs;  // run == 0: a table, as `block` is: entry for entry
   Steps from;
   Indices indices;                  // where the plan is regular; by finish()
   std::vector<std::int32_t> peers;  // kPublish
@@ -170,6 +171,10 @@ struct Vertex {
   std::vector<Dependency> needs;
   std::vector<std::uint16_t>
       feeds;  // vertices that name this one in `needs`; filled by Plan::finish()
+
+  std::uint32_t run_at(std::uint32_t step) const noexcept {
+    return run != 0 ? run : static_cast<std::uint32_t>(runs.at(step));
+  }
   friend bool operator==(const Vertex&, const Vertex&) = default;
 };
 
@@ -228,7 +233,7 @@ struct Plan {
     const Layout& of = bound[buffer_of(v.shape)];
     const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
     const std::uint64_t at = piece(v, n, i) * piece_elements;
-    const std::uint64_t all = of.length(block, v.run);
+    const std::uint64_t all = of.length(block, v.run_at(n.step(i)));
     return at < all ? std::min(piece_elements, all - at) : 0;
   }
   // In bytes from the beginning of the buffer `place`, which holds the segment in `block`.
@@ -238,7 +243,8 @@ struct Plan {
     if (of.kind == Layout::Kind::kRing) return i % of.blocks * ring_slot_bytes(of);
     const auto number = static_cast<std::uint64_t>(block.at(n.step(i)));
     const std::uint64_t at = piece(v, n, i) * piece_elements;
-    return (of.begin(number) + std::min(at, of.length(number, v.run))) * element_bytes;
+    const std::uint64_t all = of.length(number, v.run_at(n.step(i)));
+    return (of.begin(number) + std::min(at, all)) * element_bytes;
   }
   FlowPosition position(const Layout* bound, const Vertex& v, Indices n,
                         std::uint32_t i) const noexcept {
@@ -258,7 +264,7 @@ struct Plan {
     const Layout& of = bound[buffer_of(v.shape)];
     if (of.pieces_before == nullptr || v.steps == 1 || !v.peer.is_constant()) return false;
     const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
-    return n.piece(i) + 1 == pieces_of(of.length(block));
+    return n.piece(i) + 1 == pieces_of(of.length(block, v.run_at(n.step(i))));
   }
   // Elements of the flow that index i belongs to.
   std::uint64_t flow_elements(const Layout* bound, const Vertex& v, Indices n,

@@ -86,12 +86,13 @@ std::string describe_action(const Vertex& v) {
 
 std::string describe_blocks(const Vertex& v) {
   const bool several = !v.block.is_constant() && v.steps > 1;
-  std::string text = fmt::format(" block{} {}", several || v.run > 1 ? "s" : "",
+  std::string text = fmt::format(" block{} {}", several || v.run != 1 ? "s" : "",
                                  several && v.block.kind == Steps::Kind::kAffine
                                      ? fmt::format("{} by {:+}", v.block.first, v.block.stride)
                                      : describe_steps(v.block, v.steps));
   if (v.run > 1)
     text += fmt::format(" to {}", v.block.at(0) + static_cast<std::int64_t>(v.run) - 1);
+  if (v.run == 0) text += fmt::format(", runs of {}", describe_steps(v.runs, v.steps));
   if (v.elsewhere) text += fmt::format(" of block {}", describe_steps(v.from, v.steps));
   return text;
 }

@@ -80,7 +80,8 @@ void segments_and_radices(const Context& context) {
   // More segments than may be sent at once unasked, then blocks of one each.
   const Layout one_long = packed(counts_of(context.size, [](int r) { return r == 0 ? 576 : 1; }));
   for (const esp_algorithm algorithm :
-       {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK, ESP_ALGORITHM_DOUBLING}) {
+       {ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK,
+        ESP_ALGORITHM_DOUBLING}) {
     for (const auto& [sends, receives] :
          {std::pair{1, 1}, std::pair{1, 6}, std::pair{2, 2}, std::pair{8, 8}, std::pair{64, 64}}) {
       Way way{.form = Form::kCounter};
@@ -108,8 +109,8 @@ void large(const Context& context) {
   const Layout uneven = scattered(
       counts_of(context.size, [&](int r) { return r % 2 == 0 ? share + 5 : share / 7; }), 64);
   for (const esp_algorithm algorithm :
-       {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK,
-        ESP_ALGORITHM_DOUBLING}) {
+       {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_RING,
+        ESP_ALGORITHM_BRUCK, ESP_ALGORITHM_DOUBLING}) {
     Way way{.form = Form::kRequest};
     way.options.algorithm = algorithm;
     regular(context, share + 1, ESP_BYTE, way);

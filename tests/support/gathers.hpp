@@ -23,6 +23,7 @@ inline bool is_declined(Gathering what, esp_algorithm algorithm, int size) {
     case ESP_ALGORITHM_AUTO:
     case ESP_ALGORITHM_RING:
       return false;
+    case ESP_ALGORITHM_TREE:
     case ESP_ALGORITHM_PUBLISH:
       return all || prefix;
     case ESP_ALGORITHM_BRUCK:

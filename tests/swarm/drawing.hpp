@@ -42,6 +42,8 @@ void draw_pattern(Prng& prng, OpSpec& op);
 // Of exchanges, too.
 void draw_exchange_options(Prng& prng, OpSpec& op);
 std::uint64_t draw_surplus(Prng& prng, const OpSpec& op);
+// Of seeds with parts: leaders, and the variants of direct exchanges.
+void draw_newer_options(Prng& prng, OpSpec& op);
 
 // Whether the ranks have RDMA links, and what those have and suffer (networks.cpp).
 void draw_links(Scenario& scenario);

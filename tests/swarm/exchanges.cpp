@@ -15,6 +15,7 @@ esp_algorithm draw_algorithm(Prng& prng, Collective collective) {
   std::vector<esp_algorithm> all;
   for (int a = 0; a < ESP_ALGORITHM_COUNT; ++a) {
     const auto algorithm = static_cast<esp_algorithm>(a);
+    if (algorithm == ESP_ALGORITHM_TREE && !has_shapes(collective)) continue;
     if (has_algorithm(collective, algorithm)) all.push_back(algorithm);
   }
   return all[prng.below(all.size())];
@@ -104,6 +105,18 @@ void draw_exchange_options(Prng& prng, OpSpec& op) {
     op.options.radix = static_cast<int>(2 + prng.below(prng.chance(0.3) ? most : 3));
   }
   draw_windows(prng, op.options);
+}
+
+void draw_newer_options(Prng& prng, OpSpec& op) {
+  const bool has_leaders =
+      has_algorithm(op.collective, ESP_ALGORITHM_TREE) && !has_shapes(op.collective);
+  if (has_leaders && prng.chance(0.25)) op.options.algorithm = ESP_ALGORITHM_TREE;
+  const bool all = op.collective == Collective::kAlltoall ||
+                   op.collective == Collective::kAlltoallv ||
+                   op.collective == Collective::kAlltoallw;
+  if (all && prng.chance(0.3)) {
+    op.options.variant = static_cast<esp_variant>(prng.below(ESP_VARIANT_COUNT));
+  }
 }
 
 // As many elements as make no difference to the last segment, or another number.

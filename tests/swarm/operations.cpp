@@ -99,7 +99,10 @@ OpSpec vary(Prng& prng, OpSpec op) {
 OpSpec draw_any(Prng& prng, const Scenario& scenario) {
   if (draws_parts(scenario) && prng.chance(0.7)) return draw_part(prng, scenario);
   const bool exchange = draws_exchanges(scenario) && prng.chance(0.75);
-  return exchange ? draw_exchange(prng, scenario.teams) : draw_op(prng, scenario.teams);
+  if (!exchange) return draw_op(prng, scenario.teams);
+  OpSpec op = draw_exchange(prng, scenario.teams);
+  if (draws_parts(scenario)) draw_newer_options(prng, op);
+  return op;
 }
 
 }  // namespace

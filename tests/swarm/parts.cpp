@@ -87,6 +87,7 @@ void draw_part_extent(Prng& prng, OpSpec& op) {
 
 void draw_part_options(Prng& prng, OpSpec& op) {
   draw_exchange_options(prng, op);
+  draw_newer_options(prng, op);
   if (op.options.algorithm != ESP_ALGORITHM_TREE) return;
   op.options.shape = static_cast<esp_shape>(1 + prng.below(ESP_SHAPE_COUNT - 1));
   op.options.radix = static_cast<int>(2 + prng.below(4));

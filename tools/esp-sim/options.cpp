@@ -72,7 +72,7 @@ espalier::sim::NoiseSpec noise_of(const std::string& text) {
 }
 
 bool has_trees(espalier::Collective operation) {
-  return espalier::has_algorithm(operation, ESP_ALGORITHM_TREE);
+  return espalier::has_shapes(operation);
 }
 
 // "barrier, bcast, reduce and allreduce"
@@ -101,8 +101,8 @@ void leave_out_what_does_not_exist(std::vector<Scenario>& scenarios) {
 
 void choose_algorithms(std::vector<Scenario>& scenarios, const std::vector<std::string>& names) {
   for (Scenario& scenario : scenarios) {
-    const bool tree = espalier::has_algorithm(scenario.operation, ESP_ALGORITHM_TREE);
-    scenario.options.algorithm = tree ? ESP_ALGORITHM_TREE : ESP_ALGORITHM_AUTO;
+    scenario.options.algorithm =
+        has_trees(scenario.operation) ? ESP_ALGORITHM_TREE : ESP_ALGORITHM_AUTO;
   }
   if (names.empty()) return;
   multiply(scenarios, names, [](Scenario& s, const std::string& name) {
