@@ -13,7 +13,8 @@
 // In place, what a partner's block replaces is sent from a ring of scratch slots; the ring, which
 // has no partners, saves all blocks first.
 //
-// Bruck: log(ranks) rounds instead, of many blocks each (see the class).
+// Bruck: log(ranks) rounds instead, of many blocks each (see the class). Tree: by leaders of nodes
+// (alltoall_leaders.cpp).
 #include <algorithm>
 
 #include "coll/algorithms/builder.hpp"
@@ -269,6 +270,7 @@ class Bruck {
 
 Result<Plan> make_alltoall(const PlanRequest& request) {
   if (request.algorithm == ESP_ALGORITHM_BRUCK) return Bruck(request).make();
+  if (request.algorithm == ESP_ALGORITHM_TREE) return make_alltoall_by_leaders(request);
   const bool pairs = request.algorithm != ESP_ALGORITHM_RING;
   return request.in_place && pairs ? make_pairs_in_place(request) : make_direct(request);
 }

@@ -122,9 +122,10 @@ Result<Plan> make_allreduce(const PlanRequest& request);  // and barriers: no el
 Result<Plan> make_allgather(const PlanRequest& request);  // and of irregular blocks
 Result<Plan> make_allgather_by_leaders(const PlanRequest& request);
 Result<Plan> make_alltoall(const PlanRequest& request);  // likewise
-Result<Plan> make_scan(const PlanRequest& request);      // and exscan
-Result<Plan> make_gather(const PlanRequest& request);    // likewise
-Result<Plan> make_scatter(const PlanRequest& request);   // likewise
+Result<Plan> make_alltoall_by_leaders(const PlanRequest& request);
+Result<Plan> make_scan(const PlanRequest& request);     // and exscan
+Result<Plan> make_gather(const PlanRequest& request);   // likewise
+Result<Plan> make_scatter(const PlanRequest& request);  // likewise
 Result<Plan> make_reduce_scatter(const PlanRequest& request);
 Result<Plan> make_neighbors(const PlanRequest& request);            // also of teams of one
 Result<Plan> make_allreduce_in_rounds(const PlanRequest& request);  // and around a ring

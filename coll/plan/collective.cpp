@@ -34,7 +34,7 @@ constexpr CollectiveTraits kTraits[] = {
             .reduces = true),
     ESP_ROW(allgather, kOne, kPerMember, kTree | kPublish | kRing | kBruck | kDoubling),
     ESP_ROW(allgatherv, kOne, kCounts, kTree | kPublish | kRing | kBruck | kDoubling),
-    ESP_ROW(alltoall, kPerMember, kPerMember, kRing | kPairs | kBruck),
+    ESP_ROW(alltoall, kPerMember, kPerMember, kTree | kRing | kPairs | kBruck),
     ESP_ROW(alltoallv, kCounts, kCounts, kRing | kPairs),
     ESP_ROW(scan, kOne, kOne, kRing | kDoubling, .reduces = true),
     ESP_ROW(exscan, kOne, kOne, kRing | kDoubling, .reduces = true),

@@ -77,10 +77,16 @@ inline bool replaces_blocks(Collective collective) noexcept {
 inline bool has_algorithm(Collective collective, esp_algorithm algorithm) noexcept {
   return (traits_of(collective).algorithms >> algorithm & 1) != 0;
 }
-// Are its trees of a shape? Those of an allgather are leaders of nodes.
+// Are its trees of a shape? Those of allgathers and alltoalls are leaders of nodes.
 inline bool has_shapes(Collective collective) noexcept {
-  return has_algorithm(collective, ESP_ALGORITHM_TREE) && collective != Collective::kAllgather &&
-         collective != Collective::kAllgatherv;
+  switch (collective) {
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+      return false;
+    default:
+      return has_algorithm(collective, ESP_ALGORITHM_TREE);
+  }
 }
 // Some are for teams of 2^n members alone.
 inline bool fits_team(Collective collective, esp_algorithm algorithm, std::int32_t size) noexcept {

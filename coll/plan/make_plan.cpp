@@ -12,7 +12,8 @@ namespace espalier {
 namespace {
 
 constexpr std::int32_t kMaxBruckRadix = 64;
-constexpr std::int64_t kMaxWaitallDegree = 64;  // its edges grow with the square
+constexpr std::int64_t kMaxLeaderBlocks = 1 << 28;  // some buffers hold them three times
+constexpr std::int64_t kMaxWaitallDegree = 64;      // its edges grow with the square
 
 Outcome refuse(esp_status code, std::string text) {
   return error(code, std::move(text));
@@ -29,7 +30,7 @@ bool exchanges_directly(const PlanRequest& request) {
     case Collective::kAlltoall:
     case Collective::kAlltoallv:
     case Collective::kAlltoallw:
-      return request.algorithm != ESP_ALGORITHM_BRUCK;
+      return request.algorithm != ESP_ALGORITHM_BRUCK && request.algorithm != ESP_ALGORITHM_TREE;
     default:
       return false;
   }
@@ -154,9 +155,18 @@ Outcome check_extent(const PlanRequest& r) {
   const bool cut = (r.algorithm == ESP_ALGORITHM_SPREAD || halves) && !per_member;
   const bool leads = r.algorithm == ESP_ALGORITHM_TREE && !uses_tree(r);
   std::int64_t blocks = cut || per_member ? r.size : 1;
-  // All runs have as many pieces as the longest one.
-  if (leads && r.nodes.nodes != nullptr) {
-    blocks = std::int64_t{r.nodes.nodes->largest} * r.nodes.nodes->count();
+  if (leads) {
+    const std::int64_t largest = r.nodes.nodes != nullptr ? r.nodes.nodes->largest : r.size;
+    const std::int64_t nodes = r.nodes.nodes != nullptr ? r.nodes.nodes->count() : 1;
+    // All runs have as many pieces as the longest one, and so have all bundles.
+    blocks = largest * nodes;
+    if (r.collective == Collective::kAlltoall) blocks *= largest;
+    if (blocks > kMaxLeaderBlocks) {
+      return refuse(ESP_ERR_UNSUPPORTED,
+                    fmt::format("{} by leaders of nodes of up to {} members: a leader would hold "
+                                "more blocks than a plan counts",
+                                collective_name(r.collective), largest));
+    }
   }
   const std::uint64_t block_elements =
       cut ? r.elements / static_cast<std::uint64_t>(blocks) + 1 : r.elements;

@@ -253,10 +253,11 @@ struct Plan {
       if (of.pieces_before == nullptr || v.steps == 1) return {i, n.count};
       return dense_position(of, v, n, i);
     }
-    if (!irregular) return {n.piece(i), n.inner};
+    if (!irregular && v.run != 0) return {n.piece(i), n.inner};
     const Layout& of = bound[buffer_of(v.shape)];
-    const auto block = static_cast<std::uint64_t>(v.block.at(n.step(i)));
-    return {n.piece(i), std::max(1U, pieces_of(of.length(block)))};
+    const std::uint32_t step = n.step(i);
+    const auto block = static_cast<std::uint64_t>(v.block.at(step));
+    return {n.piece(i), std::max(1U, pieces_of(of.length(block, v.run_at(step))))};
   }
   // Does the flow of index i go on after indices that are skipped? Then, with a window full of
   // those, nothing else of it is posted until this one is complete.

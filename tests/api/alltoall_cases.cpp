@@ -100,7 +100,8 @@ void every_algorithm(const Context& context) {
 // fewer rounds.
 void segments_and_radices(const Context& context) {
   for (const esp_algorithm algorithm :
-       {ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR, ESP_ALGORITHM_XOR, ESP_ALGORITHM_BRUCK}) {
+       {ESP_ALGORITHM_TREE, ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR, ESP_ALGORITHM_XOR,
+        ESP_ALGORITHM_BRUCK}) {
     for (const auto& [sends, receives] :
          {std::pair{1, 1}, std::pair{1, 6}, std::pair{2, 2}, std::pair{64, 64}}) {
       Way way{.form = Form::kCounter};
@@ -149,8 +150,8 @@ void large(const Context& context) {
     return (from + to) % 2 == 0 ? share + 5 : share / 7;
   };
   for (const esp_algorithm algorithm :
-       {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR, ESP_ALGORITHM_XOR,
-        ESP_ALGORITHM_BRUCK}) {
+       {ESP_ALGORITHM_AUTO, ESP_ALGORITHM_TREE, ESP_ALGORITHM_RING, ESP_ALGORITHM_ONE_FACTOR,
+        ESP_ALGORITHM_XOR, ESP_ALGORITHM_BRUCK}) {
     Way way{.form = Form::kRequest};
     way.options.algorithm = algorithm;
     regular(context, share + 1, ESP_BYTE, way);

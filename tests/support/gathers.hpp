@@ -24,6 +24,7 @@ inline bool is_declined(Gathering what, esp_algorithm algorithm, int size) {
     case ESP_ALGORITHM_RING:
       return false;
     case ESP_ALGORITHM_TREE:
+      return prefix || what == Gathering::kAlltoallv;
     case ESP_ALGORITHM_PUBLISH:
       return all || prefix;
     case ESP_ALGORITHM_BRUCK:

@@ -152,6 +152,8 @@ inline constexpr Case kCases[] = {
     {Collective::kAlltoall, ESP_ALGORITHM_BRUCK, 2},
     {Collective::kAlltoall, ESP_ALGORITHM_BRUCK, 3, true},
     {Collective::kAlltoall, ESP_ALGORITHM_BRUCK, 7},
+    {Collective::kAlltoall, ESP_ALGORITHM_TREE},
+    {Collective::kAlltoall, ESP_ALGORITHM_TREE, 2, true},
     {Collective::kAlltoallv, ESP_ALGORITHM_RING},
     {Collective::kAlltoallv, ESP_ALGORITHM_RING, 2, true},
     {Collective::kAlltoallv, ESP_ALGORITHM_ONE_FACTOR},

@@ -42,7 +42,8 @@ void check_on(const TeamNodes& nodes, PlanRequest request) {
       if (!expect_correct(plans, request, schedule)) return;
     }
     if (request.size > 7) return;
-    EXPECT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "")
+    const std::int64_t input_at = request.in_place ? 0 : -1;
+    EXPECT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), input_at)), "")
         << describe(request);
   };
   for (const std::uint64_t elements : {0, 1, 5, 33}) {
@@ -58,10 +59,12 @@ void check_on(const TeamNodes& nodes, PlanRequest request) {
   }
 }
 
-void check_everywhere(Collective collective, esp_algorithm algorithm) {
+void check_everywhere(Collective collective, esp_algorithm algorithm, bool in_place = false) {
   for (const Team& team : kTeams) {
     for (const TeamNodes& nodes : placements(team.nodes, team.size)) {
-      check_on(nodes, exchange(collective, algorithm, team.size));
+      PlanRequest request = exchange(collective, algorithm, team.size);
+      request.in_place = in_place;
+      check_on(nodes, request);
       if (testing::Test::HasFailure()) return;
     }
   }
@@ -250,6 +253,57 @@ TEST(LeadersOfNodes, Chosen) {
   EXPECT_EQ(chosen(nullptr, 12, 8, ESP_SHAPE_CHAIN), ESP_ALGORITHM_PUBLISH);
   const std::vector<TeamNodes> many = placements(9, 18);
   EXPECT_EQ(chosen(&many[0], 18, 8), ESP_ALGORITHM_BRUCK);
+}
+
+// ---- alltoall by leaders ----
+
+TEST(AlltoallOfNodes, Correct) {
+  check_everywhere(Collective::kAlltoall, ESP_ALGORITHM_TREE);
+  check_everywhere(Collective::kAlltoall, ESP_ALGORITHM_TREE, true);
+}
+
+// One bundle from each node to each other, with all that its members have for each other; nothing
+// but what a head hands out goes to who is no head.
+TEST(AlltoallOfNodes, OneBundleBetweenTwoNodes) {
+  for (const Team& team : kTeams) {
+    for (const TeamNodes& nodes : placements(team.nodes, team.size)) {
+      std::map<std::pair<std::int32_t, std::int32_t>, std::uint64_t> elements;
+      PlanRequest request = leaders(Collective::kAlltoall, nodes, 3);
+      request.segment_bytes = 1 << 20;
+      std::size_t messages = 0;
+      for (const Plan& plan : make_plans(request)) {
+        for (const Vertex& v : plan.vertices) {
+          if (v.action != Action::kSend) continue;
+          for (std::uint32_t i = 0; i < v.indices.count; ++i) {
+            const std::int32_t peer = plan.peer(v, i);
+            if (nodes.together(plan.rank, peer)) continue;
+            const std::int32_t from = nodes.node_of(plan.rank), to = nodes.node_of(peer);
+            EXPECT_EQ(plan.rank, nodes.head(from));
+            EXPECT_EQ(peer, nodes.head(to));
+            elements[{from, to}] += plan.length_elements(v, i);
+            ++messages;
+          }
+        }
+      }
+      const auto count = static_cast<std::size_t>(nodes.count());
+      EXPECT_EQ(messages, count * (count - 1));
+      EXPECT_EQ(elements.size(), messages);
+      for (const auto& [edge, sum] : elements) {
+        const std::int64_t pairs =
+            std::int64_t{nodes.members(edge.first)} * nodes.members(edge.second);
+        EXPECT_EQ(sum, 3U * static_cast<std::uint64_t>(pairs));
+      }
+    }
+  }
+}
+
+TEST(AlltoallOfNodes, Refusals) {
+  PlanRequest request = exchange(Collective::kAlltoall, ESP_ALGORITHM_TREE, 100'000);
+  EXPECT_EQ(make_plan(request).error().text,
+            "alltoall by leaders of nodes of up to 100000 members: a leader would hold more blocks "
+            "than a plan counts");
+  request = exchange(Collective::kAlltoallv, ESP_ALGORITHM_TREE, 4);
+  EXPECT_EQ(make_plan(request).error().text, "alltoallv has no tree algorithm");
 }
 
 }  // namespace
