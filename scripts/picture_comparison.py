@@ -1,4 +1,4 @@
-"""Times of Espalier beside those of the best peer, all cells that docs/results has, as a plot."""
+"""Times of Espalier beside those of the best peer, of some operations all cells of docs/results."""
 import json
 import math
 
@@ -8,7 +8,8 @@ WIDTH, PANEL_WIDTH, PANEL_HEIGHT, GAP, LEFT = 840, 172, 150, 16, 64
 SIZES = (8, 16 << 20)  # ends of the horizontal axis, bytes
 MARKS = ((8, "8 B"), (1 << 10, "1 KiB"), (64 << 10, "64 KiB"), (4 << 20, "4 MiB"))
 
-# Operation: its name on the page, colour, dashes of its line.
+# Operation: its name on the page, colour, dashes of its line. The other operations' lines would
+# not be told apart.
 LINES = {"bcast": ("broadcast", "blue", None), "reduce": ("reduce", "orange", None),
          "allreduce": ("allreduce", "green", None), "barrier": ("barrier", "ink", None),
          "p2p-latency": ("point to point, latency", "pink", None),
@@ -26,6 +27,8 @@ def panels(results):
         for cell in json.loads((results / file).read_text())["cells"]:
             name = title.format(*(cell[key] for key in keys)).replace(" 1 ranks", " 1 rank")
             lines = found.setdefault(name, {})
+            if cell["op"] not in LINES:
+                continue
             lines.setdefault(cell["op"], []).append((cell["bytes"], cell["ratio"]))
         rows.append((heading, list(found.items())))
     return rows

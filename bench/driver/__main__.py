@@ -45,6 +45,13 @@ class Progress:
         print(("\r\x1b[K" if self._tty else "") + text, file=sys.stderr, flush=True)
 
 
+def numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list:
+    try:
+        return sorted({int(n) for n in text.split(",") if n})
+    except ValueError:
+        parser.error(f"{option} {text}: not a list of numbers")
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run.sh", description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -52,15 +59,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--smoke", action="store_true", help="seconds: does it work at all")
     parser.add_argument("--ranks", default="2,4,8,16", help="numbers of ranks, as 2,16")
     parser.add_argument("--only", default=",".join(known.ALL), help="libraries, as espalier,mpich")
+    parser.add_argument("--ops", default="", help="these operations alone, as gather,scatter")
+    parser.add_argument("--sizes", default="", help="bytes, as 8,65536")
+    parser.add_argument("--reused", action="store_true",
+                        help="a second table: buffers as OSU's, one for all calls, never rewritten")
     parser.add_argument("--minutes", type=float, help="no new round after this (11; quick: 2.5)")
     parser.add_argument("--no-resources", action="store_true", help="skip start-up and memory")
     parser.add_argument("--publish", action="store_true", help="also write docs/results/")
     args = parser.parse_args()
-    try:
-        args.ranks = sorted({int(n) for n in args.ranks.split(",")})
-    except ValueError:
-        parser.error(f"--ranks {args.ranks}: not a list of numbers")
-    if min(args.ranks) < 2:
+    args.ranks = numbers(parser, "--ranks", args.ranks)
+    args.sizes = numbers(parser, "--sizes", args.sizes)
+    args.ops = [op for op in args.ops.split(",") if op]
+    if args.publish and (args.ops or args.sizes or args.reused):
+        parser.error("--publish: of the whole comparison, without --ops, --sizes and --reused")
+    if min(args.ranks, default=0) < 2:
         parser.error("--ranks: at least 2")
     args.only = args.only.split(",")
     for name in args.only:
@@ -175,9 +187,10 @@ def summarize(comparison: Comparison, floor_launches: list, found: dict, targets
 def write(summary: dict, comparison: Comparison, build: pathlib.Path, publish: bool) -> None:
     folder = build / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    raw = {
-        f"{step.ranks} ranks": launches_of for step, launches_of in comparison.results.items()
-    }
+    raw = [
+        {"ranks": step.ranks, "buffers": step.buffers, "launches": launches_of}
+        for step, launches_of in comparison.results.items()
+    ]
     (folder / "comparison.json").write_text(json.dumps({**summary, "raw": raw}, indent=1) + "\n")
     (folder / "comparison.txt").write_text(report.render(summary, known.OURS, markdown=False))
     if publish:
@@ -196,7 +209,7 @@ def main() -> int:
         progress.say("nothing to measure: build first (./run build)")
         return 1
     cores = len(os.sched_getaffinity(0))
-    plan = make_plan(args.ranks, args.quick, args.smoke)
+    plan = make_plan(args.ranks, args.quick, args.smoke, args.ops, args.sizes, args.reused)
     targets = json.loads((ROOT / "bench" / "targets.json").read_text())
     comparison = Comparison(found, plan, cores, args.minutes * 60, progress)
     progress("floors")

@@ -8,6 +8,8 @@ where a library has no others; near launches are compared with near ones.
 import math
 import statistics
 
+from plan import BUFFERS
+
 MOVED_RATIO = 1.4
 FOREIGN_SHARE = 0.05  # of all CPU time of the machine during the launch
 STOLEN_SHARE = 0.02
@@ -157,21 +159,25 @@ def shortfall(cell: dict, ours: str) -> str:
 
 def compare(results: dict, floors: Floors, targets: dict, ours: str, cores: int) -> list:
     """Cells in plan order: one dict per (ranks, op, size)."""
-    wanted = {(c["ranks"], c["op"], c["bytes"]): c for c in targets["cells"]}
+    targets_of = {(c["ranks"], c["op"], c["bytes"]): c for c in targets["cells"]}
     cells = []
     for step, launches_of in results.items():
         present = {name: some for name, some in launches_of.items() if some}
         if not present:
             continue
         kept, tag = usable(present, targets["near_ns"])
+        # Targets and floors are for data that is not in the reader's cache.
+        rewritten = step.buffers == BUFFERS[0]
+        wanted = targets_of if rewritten else {}
         for op in step.ops:
             for size in [0] if op == "barrier" else step.sizes:
                 us = {
                     name: cell_us(launches, op, size, step.ranks > cores)
                     for name, launches in kept.items()
                 }
-                cells.append(make_cell(step.ranks, op, size, us, tag, wanted, ours))
-                cells[-1]["floor_us"] = floors.of(op, step.ranks, size, cores)
+                cell = make_cell(step.ranks, op, size, us, tag, wanted, ours)
+                floor = floors.of(op, step.ranks, size, cores) if rewritten else None
+                cells.append({**cell, "buffers": step.buffers, "floor_us": floor})
     return cells
 
 

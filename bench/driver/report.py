@@ -3,6 +3,7 @@
 import datetime
 
 import analysis
+from plan import BUFFERS
 
 
 def human_size(size: int) -> str:
@@ -30,10 +31,16 @@ def table(header: list, rows: list, markdown: bool) -> list:
 
 def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) -> list:
     lines = []
-    for ranks in sorted({cell["ranks"] for cell in cells}):
-        mine = [cell for cell in cells if cell["ranks"] == ranks]
+    for buffers, ranks in sorted(
+        {(cell["buffers"], cell["ranks"]) for cell in cells},
+        key=lambda table: (BUFFERS.index(table[0]), table[1]),
+    ):
+        mine = [cell for cell in cells if (cell["buffers"], cell["ranks"]) == (buffers, ranks)]
         tags = ", ".join(sorted({cell["distance"] for cell in mine}))
-        lines += ["", f"{'### ' if markdown else ''}{ranks} ranks, us per call (CPUs: {tags})", ""]
+        title = f"{ranks} ranks, us per call (CPUs: {tags})"
+        if buffers != BUFFERS[0]:
+            title += ", buffers reused"
+        lines += ["", f"{'### ' if markdown else ''}{title}", ""]
         shown = [name for name in libraries if any(name in cell["us"] for cell in mine)]
         header = ["operation", "size", *shown]
         header += ["best peer", "ratio", "target", "floor", "x floor", ""]
@@ -123,8 +130,9 @@ def totals_line(cells: list) -> str:
 def render(summary: dict, ours: str, markdown: bool) -> str:
     lines = header_lines(summary, markdown)
     lines += comparison_lines(summary["cells"], list(summary["libraries"]), ours, markdown)
-    lines += ["", totals_line(summary["cells"])]
-    lines += shortfall_lines(summary["cells"], ours, markdown)
+    aimed = [cell for cell in summary["cells"] if cell["buffers"] == BUFFERS[0]]
+    lines += ["", totals_line(aimed)]
+    lines += shortfall_lines(aimed, ours, markdown)
     lines += floor_lines(summary["floors"], markdown)
     lines += resource_lines(summary["resources"], markdown)
     for failure in summary["failures"]:

@@ -1,6 +1,6 @@
 // The library under test, seen by esp-bench: the few calls that are measured and nothing else.
 //
-// One class, one implementation per program: backend_espalier.cpp (public C API) or
+// One class, one implementation per program: backend_espalier*.cpp (public C API) or
 // backend_mpi.cpp (compiled by the wrapper of Open MPI or of MPICH). Which one is linked is all
 // that differs between esp-bench, esp-bench-openmpi and esp-bench-mpich. Every measured call
 // costs one direct function call on top of the library's, the same in all three.
@@ -43,11 +43,24 @@ class Backend {
   // A block of `bytes` of each rank, or for each.
   void allgather(const void* input, void* output, std::size_t bytes);
   void alltoall(const void* input, void* output, std::size_t bytes);
-  // Blocks of floats that lie and are as long as set_blocks() has said: those of the output, and
-  // of an alltoallv also those of the input. An entry for each rank.
-  void set_blocks(std::span<const std::size_t> counts, std::span<const std::size_t> displs);
+  void gather(const void* input, void* output, std::size_t bytes, int root);
+  void scatter(const void* input, void* output, std::size_t bytes, int root);
+  void reduce_scatter_block_sum(const float* input, float* output, std::size_t count);
+  // From now on blocks are of floats, sent[r] that go to rank r and received[r] that come from it,
+  // which lie at displs[r] floats. Where a buffer has one block it is that of this rank.
+  void set_blocks(std::span<const std::size_t> sent, std::span<const std::size_t> received,
+                  std::span<const std::size_t> displs);
   void allgatherv(const float* input, float* output);
   void alltoallv(const float* input, float* output);
+  void alltoallw(const float* input, float* output);
+  void gatherv(const float* input, float* output, int root);
+  void scatterv(const float* input, float* output, int root);
+  // The blocks lie one after the other.
+  void reduce_scatter_sum(const float* input, float* output);
+  // Collective. From now on neighbours are those on this periodic grid, row-major.
+  void set_grid(std::span<const int> extents);
+  void neighbor_allgather(const void* input, void* output, std::size_t bytes);
+  void neighbor_alltoall(const void* input, void* output, std::size_t bytes);
   void scan_sum(const float* input, float* output, std::size_t count);
   void exscan_sum(const float* input, float* output, std::size_t count);
   // Element-wise over all ranks, in place: for the results, never timed.

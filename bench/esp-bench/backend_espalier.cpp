@@ -1,59 +1,12 @@
-// Backend over Espalier's public C API.
-//
-// Blocking calls unless choose() asked for a particular algorithm; then the start/wait pair, which
-// is where the API takes options. path: data
+// Backend over Espalier's public C API: the job, what has no blocks, and messages.
+// path: data
+#include "esp-bench/backend_espalier.hpp"
+
 #include <cstdio>
 #include <cstdlib>
-#include <type_traits>
 #include <utility>
-#include <vector>
-
-#include "esp-bench/backend.hpp"
-#include "espalier/espalier.h"
 
 namespace espalier::bench {
-
-struct Backend::State {
-  esp_job* job = nullptr;
-  esp_team* world = nullptr;
-  bool chosen = false;
-  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
-  std::string refusal;
-  std::vector<esp_request*> requests;
-  std::vector<std::size_t> counts, displs;
-
-  // Ends the job with the library's explanation.
-  [[noreturn, gnu::cold, gnu::noinline]] void fail(esp_status status) const {
-    std::fprintf(stderr, "esp-bench: %s: %s\n", esp_status_text(status), esp_team_error(world));
-    esp_abort(job, 1, "esp-bench: a measured call failed");
-    std::abort();  // esp_abort does not return.
-  }
-  void check(esp_status status) const {
-    if (status != ESP_OK) [[unlikely]]
-      fail(status);
-  }
-  // After a ..._start with options: the library may say no to them.
-  void finish(esp_status started, esp_request* request) {
-    if (started == ESP_ERR_ARGUMENT || started == ESP_ERR_UNSUPPORTED) [[unlikely]] {
-      refusal = esp_team_error(world);
-      return;
-    }
-    check(started);
-    check(esp_request_wait(&request));
-  }
-  // `plain`, or `start` with the options that were chosen.
-  template <typename... Args>
-  using Start = esp_status (*)(esp_team*, Args..., const esp_coll_options*, const esp_notify*,
-                               esp_request**);
-  template <typename... Args>
-  void call(esp_status (*plain)(esp_team*, Args...), std::type_identity_t<Start<Args...>> start,
-            std::type_identity_t<Args>... args) {
-    if (!chosen) return check(plain(world, args...));
-    esp_request* request = nullptr;
-    const esp_status started = start(world, args..., &options, nullptr, &request);
-    finish(started, request);
-  }
-};
 
 namespace {
 
@@ -102,52 +55,30 @@ int Backend::size() const {
 }
 
 void Backend::barrier() {
-  state_->call(esp_barrier, esp_barrier_start);
+  state_->call(state_->world, esp_barrier, esp_barrier_start);
 }
 
 void Backend::bcast(void* buffer, std::size_t bytes, int root) {
-  state_->call(esp_bcast, esp_bcast_start, buffer, bytes, ESP_BYTE, root);
+  state_->call(state_->world, esp_bcast, esp_bcast_start, buffer, bytes, ESP_BYTE, root);
 }
 
 void Backend::reduce_sum(const float* input, float* output, std::size_t count, int root) {
-  state_->call(esp_reduce, esp_reduce_start, input, output, count, ESP_FLOAT, ESP_SUM, root);
+  state_->call(state_->world, esp_reduce, esp_reduce_start, input, output, count, ESP_FLOAT,
+               ESP_SUM, root);
 }
 
 void Backend::allreduce_sum(const float* input, float* output, std::size_t count) {
-  state_->call(esp_allreduce, esp_allreduce_start, input, output, count, ESP_FLOAT, ESP_SUM);
-}
-
-void Backend::allgather(const void* input, void* output, std::size_t bytes) {
-  state_->call(esp_allgather, esp_allgather_start, input, output, bytes, ESP_BYTE);
-}
-
-void Backend::alltoall(const void* input, void* output, std::size_t bytes) {
-  state_->call(esp_alltoall, esp_alltoall_start, input, output, bytes, ESP_BYTE);
-}
-
-void Backend::set_blocks(std::span<const std::size_t> counts, std::span<const std::size_t> displs) {
-  state_->counts.assign(counts.begin(), counts.end());
-  state_->displs.assign(displs.begin(), displs.end());
-}
-
-void Backend::allgatherv(const float* input, float* output) {
-  state_->call(esp_allgatherv, esp_allgatherv_start, input, output, state_->counts.data(),
-               state_->displs.data(), ESP_FLOAT);
-}
-
-void Backend::alltoallv(const float* input, float* output) {
-  const std::size_t* counts = state_->counts.data();
-  const std::size_t* displs = state_->displs.data();
-  state_->call(esp_alltoallv, esp_alltoallv_start, input, counts, displs, output, counts, displs,
-               ESP_FLOAT);
+  state_->call(state_->world, esp_allreduce, esp_allreduce_start, input, output, count, ESP_FLOAT,
+               ESP_SUM);
 }
 
 void Backend::scan_sum(const float* input, float* output, std::size_t count) {
-  state_->call(esp_scan, esp_scan_start, input, output, count, ESP_FLOAT, ESP_SUM);
+  state_->call(state_->world, esp_scan, esp_scan_start, input, output, count, ESP_FLOAT, ESP_SUM);
 }
 
 void Backend::exscan_sum(const float* input, float* output, std::size_t count) {
-  state_->call(esp_exscan, esp_exscan_start, input, output, count, ESP_FLOAT, ESP_SUM);
+  state_->call(state_->world, esp_exscan, esp_exscan_start, input, output, count, ESP_FLOAT,
+               ESP_SUM);
 }
 
 void Backend::combine(std::span<double> values, Combine how) {

@@ -13,7 +13,10 @@ struct Backend::State {
   int rank = 0;
   int size = 1;
   std::vector<MPI_Request> requests;
-  std::vector<int> counts, displs;
+  std::vector<int> sent, received;  // floats, by rank
+  std::vector<int> displs, displs_bytes;
+  std::vector<MPI_Datatype> types;
+  MPI_Comm grid = MPI_COMM_NULL;
 };
 
 namespace {
@@ -37,6 +40,7 @@ std::unique_ptr<Backend> Backend::open(std::size_t /*heap_bytes*/) {
 }
 
 Backend::~Backend() {
+  if (state_->grid != MPI_COMM_NULL) MPI_Comm_free(&state_->grid);
   MPI_Finalize();
 }
 
@@ -89,22 +93,82 @@ void Backend::alltoall(const void* input, void* output, std::size_t bytes) {
   MPI_Alltoall(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE, MPI_COMM_WORLD);
 }
 
-void Backend::set_blocks(std::span<const std::size_t> counts, std::span<const std::size_t> displs) {
-  state_->counts.assign(counts.begin(), counts.end());
+void Backend::gather(const void* input, void* output, std::size_t bytes, int root) {
+  MPI_Gather(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+void Backend::scatter(const void* input, void* output, std::size_t bytes, int root) {
+  MPI_Scatter(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE, root,
+              MPI_COMM_WORLD);
+}
+
+void Backend::reduce_scatter_block_sum(const float* input, float* output, std::size_t count) {
+  MPI_Reduce_scatter_block(input, output, to_int(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void Backend::set_blocks(std::span<const std::size_t> sent, std::span<const std::size_t> received,
+                         std::span<const std::size_t> displs) {
+  state_->sent.assign(sent.begin(), sent.end());
+  state_->received.assign(received.begin(), received.end());
   state_->displs.assign(displs.begin(), displs.end());
+  state_->displs_bytes.clear();
+  for (const std::size_t displ : displs) {
+    state_->displs_bytes.push_back(to_int(displ * sizeof(float)));
+  }
+  state_->types.assign(displs.size(), MPI_FLOAT);
 }
 
 void Backend::allgatherv(const float* input, float* output) {
-  const int own = state_->counts[static_cast<std::size_t>(state_->rank)];
-  MPI_Allgatherv(input, own, MPI_FLOAT, output, state_->counts.data(), state_->displs.data(),
+  const int own = state_->received[static_cast<std::size_t>(state_->rank)];
+  MPI_Allgatherv(input, own, MPI_FLOAT, output, state_->received.data(), state_->displs.data(),
                  MPI_FLOAT, MPI_COMM_WORLD);
 }
 
 void Backend::alltoallv(const float* input, float* output) {
-  const int* counts = state_->counts.data();
   const int* displs = state_->displs.data();
-  MPI_Alltoallv(input, counts, displs, MPI_FLOAT, output, counts, displs, MPI_FLOAT,
-                MPI_COMM_WORLD);
+  MPI_Alltoallv(input, state_->sent.data(), displs, MPI_FLOAT, output, state_->received.data(),
+                displs, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+void Backend::alltoallw(const float* input, float* output) {
+  const int* displs = state_->displs_bytes.data();
+  const MPI_Datatype* types = state_->types.data();
+  MPI_Alltoallw(input, state_->sent.data(), displs, types, output, state_->received.data(), displs,
+                types, MPI_COMM_WORLD);
+}
+
+void Backend::gatherv(const float* input, float* output, int root) {
+  const int own = state_->received[static_cast<std::size_t>(state_->rank)];
+  MPI_Gatherv(input, own, MPI_FLOAT, output, state_->received.data(), state_->displs.data(),
+              MPI_FLOAT, root, MPI_COMM_WORLD);
+}
+
+void Backend::scatterv(const float* input, float* output, int root) {
+  const int own = state_->sent[static_cast<std::size_t>(state_->rank)];
+  MPI_Scatterv(input, state_->sent.data(), state_->displs.data(), MPI_FLOAT, output, own, MPI_FLOAT,
+               root, MPI_COMM_WORLD);
+}
+
+void Backend::reduce_scatter_sum(const float* input, float* output) {
+  MPI_Reduce_scatter(input, output, state_->sent.data(), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+// No reordering, so ranks are those of MPI_COMM_WORLD.
+void Backend::set_grid(std::span<const int> extents) {
+  if (state_->grid != MPI_COMM_NULL) MPI_Comm_free(&state_->grid);
+  const std::vector<int> periodic(extents.size(), 1);
+  MPI_Cart_create(MPI_COMM_WORLD, to_int(extents.size()), extents.data(), periodic.data(), 0,
+                  &state_->grid);
+}
+
+void Backend::neighbor_allgather(const void* input, void* output, std::size_t bytes) {
+  MPI_Neighbor_allgather(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE,
+                         state_->grid);
+}
+
+void Backend::neighbor_alltoall(const void* input, void* output, std::size_t bytes) {
+  MPI_Neighbor_alltoall(input, to_int(bytes), MPI_BYTE, output, to_int(bytes), MPI_BYTE,
+                        state_->grid);
 }
 
 void Backend::scan_sum(const float* input, float* output, std::size_t count) {

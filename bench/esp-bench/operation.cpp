@@ -29,10 +29,10 @@ Pattern pattern_of(int rank, std::size_t slot, unsigned round, int block = 0) {
   return pattern;
 }
 
-Pattern sum_of_patterns(int ranks, std::size_t slot, unsigned round) {
+Pattern sum_of_patterns(int ranks, std::size_t slot, unsigned round, int block) {
   Pattern sum{};
   for (int rank = 0; rank < ranks; ++rank) {
-    const Pattern one = pattern_of(rank, slot, round);
+    const Pattern one = pattern_of(rank, slot, round, block);
     for (std::size_t i = 0; i < kPeriod; ++i) sum[i] += one[i];
   }
   return sum;
@@ -54,14 +54,6 @@ bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
   return true;
 }
 
-// Bytes of a slot of the input and of the output.
-std::size_t input_bytes(const Backend& backend, OpKind kind, std::size_t bytes) {
-  return sends_blocks(kind) ? bytes * static_cast<std::size_t>(backend.size()) : bytes;
-}
-std::size_t output_bytes(const Backend& backend, OpKind kind, std::size_t bytes) {
-  return has_blocks(kind) ? bytes * static_cast<std::size_t>(backend.size()) : bytes;
-}
-
 }  // namespace
 
 void Operation::fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot,
@@ -70,8 +62,13 @@ void Operation::fill_slot(float* data, std::size_t bytes, int rank, std::size_t 
 }
 
 bool Operation::is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
-                        unsigned round, int block) {
-  return equals(data, bytes, pattern_of(rank, slot, round, block));
+                        int block) const {
+  return equals(data, bytes, pattern_of(rank, slot, round_, block));
+}
+
+bool Operation::is_sum(const float* data, std::size_t bytes, int ranks, std::size_t slot,
+                       int block) const {
+  return equals(data, bytes, sum_of_patterns(ranks, slot, round_, block));
 }
 
 std::size_t ring_slots(std::size_t bytes, const Options& options) {
@@ -84,10 +81,14 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
     : backend_(backend),
       kind_(kind),
       bytes_(bytes),
-      slots_(kind == OpKind::kBarrier ? options.batch_max
-                                      : ring_slots(output_bytes(backend, kind, bytes), options)),
-      strides_{round_up(input_bytes(backend, kind, bytes), kLine),
-               round_up(output_bytes(backend, kind, bytes), kLine)},
+      layout_(kind, backend.rank(), backend.size(), bytes / sizeof(float)),
+      slots_(kind == OpKind::kBarrier
+                 ? options.batch_max
+                 : ring_slots(bytes * std::max(layout_.inputs(), layout_.outputs()), options)),
+      reuses_(options.reuses_buffers),
+      buffers_{round_up(bytes * layout_.inputs(), kLine),
+               round_up(bytes * layout_.outputs(), kLine)},
+      strides_{reuses_ ? 0 : buffers_[0], reuses_ ? 0 : buffers_[1]},
       root_(options.root),
       rotate_(options.rotate_root),
       from_library_(options.alloc_library),
@@ -95,17 +96,17 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
   if (kind == OpKind::kBarrier) return;
   if (has_blocks(kind)) set_blocks();
   if (!refusal_.empty()) return;
-  for (std::size_t i = 0; i < 2; ++i) rings_[i] = make_ring(strides_[i]);
+  for (std::size_t i = 0; i < 2; ++i) rings_[i] = make_ring(buffers_[i]);
   if (kind == OpKind::kBandwidth) window_.reserve(kWindow);
-  if (is_one_sided(kind)) open_one_sided(ring_bytes(strides_[0]));
+  if (is_one_sided(kind)) open_one_sided(ring_bytes(buffers_[0]));
 }
 
-std::size_t Operation::ring_bytes(std::size_t stride) const {
-  return round_up(offset_ + slots_ * stride, kPage);
+std::size_t Operation::ring_bytes(std::size_t buffer) const {
+  return round_up(offset_ + used_by(slots_) * buffer, kPage);
 }
 
-std::byte* Operation::make_ring(std::size_t stride) const {
-  const std::size_t ring = ring_bytes(stride);
+std::byte* Operation::make_ring(std::size_t buffer) const {
+  const std::size_t ring = ring_bytes(buffer);
   void* got = from_library_ ? backend_.allocate(ring) : std::aligned_alloc(kPage, ring);
   if (got == nullptr) {
     throw std::runtime_error("no memory for " + std::to_string(ring) + " bytes of buffers" +
@@ -154,16 +155,21 @@ bool Operation::takes_part() const {
 
 bool Operation::provides(std::size_t slot) const {
   if (kind_ == OpKind::kBarrier) return false;
-  return kind_ == OpKind::kBcast ? backend_.rank() == root_of(slot) : takes_part();
+  const bool root_only = kind_ == OpKind::kBcast || is_scatter(kind_);
+  return root_only ? backend_.rank() == root_of(slot) : takes_part();
 }
 
 void Operation::rewrite(std::size_t calls, unsigned round) {
-  for (std::size_t slot = 0; slot < calls; ++slot) {
+  if (reuses_ && round_ != 0) return;
+  round_ = round;
+  for (std::size_t slot = 0; slot < used_by(calls); ++slot) {
     if (is_one_sided(kind_)) {
       rewrite_one_sided(slot, round);
+    } else if (!provides(slot)) {
+      continue;
     } else if (has_blocks(kind_)) {
       rewrite_blocks(slot, round);
-    } else if (provides(slot)) {
+    } else {
       fill(input(slot), bytes_, pattern_of(backend_.rank(), slot, round));
     }
   }
@@ -232,35 +238,34 @@ void Operation::run_bandwidth(std::size_t calls) {
 }
 
 // An exscan leaves rank 0's output alone.
-bool Operation::verify_sum(std::size_t slot, unsigned round) const {
+bool Operation::verify_sum(std::size_t slot) const {
   int ranks = backend_.size();
   if (kind_ == OpKind::kReduce && backend_.rank() != root_of(slot)) ranks = 0;
   if (kind_ == OpKind::kScan) ranks = backend_.rank() + 1;
   if (kind_ == OpKind::kExscan) ranks = backend_.rank();
-  return ranks == 0 || equals(output(slot), bytes_, sum_of_patterns(ranks, slot, round));
+  return ranks == 0 || is_sum(output(slot), bytes_, ranks, slot);
 }
 
-bool Operation::verify_slot(std::size_t slot, unsigned round) const {
-  if (is_one_sided(kind_)) return verify_one_sided(slot, round);
-  if (has_blocks(kind_)) return verify_blocks(slot, round);
+bool Operation::verify_slot(std::size_t slot) const {
+  if (is_one_sided(kind_)) return verify_one_sided(slot);
+  if (has_blocks(kind_)) return verify_blocks(slot);
   switch (kind_) {
     case OpKind::kBcast:
-      return equals(input(slot), bytes_, pattern_of(root_of(slot), slot, round));
+      return is_slot(input(slot), bytes_, root_of(slot), slot);
     case OpKind::kLatency:
     case OpKind::kBandwidth: {
       const bool received = kind_ == OpKind::kLatency || backend_.rank() == 1;
-      const int sender = 1 - backend_.rank();
-      return !received || equals(output(slot), bytes_, pattern_of(sender, slot, round));
+      return !received || is_slot(output(slot), bytes_, 1 - backend_.rank(), slot);
     }
     default:
-      return verify_sum(slot, round);
+      return verify_sum(slot);
   }
 }
 
-bool Operation::verify(std::size_t calls, unsigned round) const {
+bool Operation::verify(std::size_t calls) const {
   if (kind_ == OpKind::kBarrier || (!is_one_sided(kind_) && !takes_part())) return true;
-  for (std::size_t slot = 0; slot < calls; ++slot) {
-    if (!verify_slot(slot, round)) return false;
+  for (std::size_t slot = 0; slot < used_by(calls); ++slot) {
+    if (!verify_slot(slot)) return false;
   }
   return verify_fetch_adds(calls);
 }

@@ -1,7 +1,5 @@
-// Operation: allgather and alltoall, whose messages are blocks of `bytes` each.
-//
-// Of the v-forms one block is empty: of an allgatherv that of the last rank, of an alltoallv those
-// between ranks whose sum is 0 modulo their number, one in each buffer of each rank.
+// Operation: collectives whose buffers have a block for each rank, or for each neighbour, of
+// `bytes` each (block_layout.hpp).
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -12,65 +10,104 @@ namespace espalier::bench {
 namespace {
 
 // As a new ring is.
-bool is_untouched(const float* data, std::size_t bytes) {
+bool is_untouched(const float* data, std::size_t floats) {
   const auto* begin = reinterpret_cast<const std::byte*>(data);
-  return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{0xff}; });
+  return std::all_of(begin, begin + floats * sizeof(float),
+                     [](std::byte b) { return b == std::byte{0xff}; });
 }
 
 }  // namespace
 
-bool Operation::is_empty(int from, int to) const {
-  const int ranks = backend_.size();
-  if (kind_ == OpKind::kAllgatherv) return from == ranks - 1;
-  return kind_ == OpKind::kAlltoallv && (from + to) % ranks == 0;
-}
-
 void Operation::set_blocks() {
   const auto ranks = static_cast<std::size_t>(backend_.size());
   const std::size_t floats = bytes_ / sizeof(float);
-  if (ranks * floats > std::size_t{std::numeric_limits<int>::max()}) {
-    refusal_ = "blocks of all ranks have more than 2^31 - 1 floats (MPI counts are int)";
+  // An alltoallw has displacements in bytes.
+  const std::size_t elements = ranks * (kind_ == OpKind::kAlltoallw ? bytes_ : floats);
+  if (elements > std::size_t{std::numeric_limits<int>::max()}) {
+    refusal_ = "blocks of all ranks have more than 2^31 - 1 elements (MPI counts are int)";
     return;
   }
-  std::vector<std::size_t> counts, displs;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    counts.push_back(is_empty(static_cast<int>(r), backend_.rank()) ? 0 : floats);
-    displs.push_back(r * floats);
+  std::vector<std::size_t> sent, received, displs;
+  const int me = backend_.rank();
+  for (int r = 0; r < backend_.size(); ++r) {
+    sent.push_back(layout_.between(me, r));
+    received.push_back(layout_.between(r, me));
+    displs.push_back(static_cast<std::size_t>(r) * floats);
   }
-  backend_.set_blocks(counts, displs);
+  backend_.set_blocks(sent, received, displs);
+  if (has_neighbors(kind_)) backend_.set_grid(layout_.extents());
 }
 
 void Operation::run_blocks(std::size_t calls) {
+  const auto each = [&](auto call) {
+    for (std::size_t i = 0; i < calls; ++i) call(input(i), output(i));
+  };
+  const std::size_t bytes = bytes_, count = bytes / sizeof(float);
   switch (kind_) {
     case OpKind::kAllgather:
-      for (std::size_t i = 0; i < calls; ++i) backend_.allgather(input(i), output(i), bytes_);
-      return;
+      return each([&](auto in, auto out) { backend_.allgather(in, out, bytes); });
     case OpKind::kAllgatherv:
-      for (std::size_t i = 0; i < calls; ++i) backend_.allgatherv(input(i), output(i));
-      return;
+    case OpKind::kAllgathervSkewed:
+      return each([&](auto in, auto out) { backend_.allgatherv(in, out); });
     case OpKind::kAlltoall:
-      for (std::size_t i = 0; i < calls; ++i) backend_.alltoall(input(i), output(i), bytes_);
-      return;
+      return each([&](auto in, auto out) { backend_.alltoall(in, out, bytes); });
+    case OpKind::kAlltoallv:
+    case OpKind::kAlltoallvSkewed:
+      return each([&](auto in, auto out) { backend_.alltoallv(in, out); });
+    case OpKind::kAlltoallw:
+      return each([&](auto in, auto out) { backend_.alltoallw(in, out); });
+    case OpKind::kReduceScatterBlock:
+      return each([&](auto in, auto out) { backend_.reduce_scatter_block_sum(in, out, count); });
+    case OpKind::kReduceScatter:
+      return each([&](auto in, auto out) { backend_.reduce_scatter_sum(in, out); });
+    case OpKind::kNeighborAllgather:
+      return each([&](auto in, auto out) { backend_.neighbor_allgather(in, out, bytes); });
+    case OpKind::kNeighborAlltoall:
+      return each([&](auto in, auto out) { backend_.neighbor_alltoall(in, out, bytes); });
     default:
-      for (std::size_t i = 0; i < calls; ++i) backend_.alltoallv(input(i), output(i));
+      return run_rooted_blocks(calls);
+  }
+}
+
+void Operation::run_rooted_blocks(std::size_t calls) {
+  const auto each = [&](auto call) {
+    for (std::size_t i = 0; i < calls; ++i) call(input(i), output(i), root_of(i));
+  };
+  const std::size_t bytes = bytes_;
+  switch (kind_) {
+    case OpKind::kGather:
+      return each([&](auto in, auto out, int root) { backend_.gather(in, out, bytes, root); });
+    case OpKind::kScatter:
+      return each([&](auto in, auto out, int root) { backend_.scatter(in, out, bytes, root); });
+    case OpKind::kScatterv:
+      return each([&](auto in, auto out, int root) { backend_.scatterv(in, out, root); });
+    default:
+      return each([&](auto in, auto out, int root) { backend_.gatherv(in, out, root); });
   }
 }
 
 void Operation::rewrite_blocks(std::size_t slot, unsigned round) {
-  for (int to = 0; to < (sends_blocks(kind_) ? backend_.size() : 1); ++to) {
-    float* block = input(slot) + static_cast<std::size_t>(to) * (bytes_ / sizeof(float));
-    fill_slot(block, bytes_, backend_.rank(), slot, round, to);
+  for (std::size_t i = 0; i < layout_.inputs(); ++i) {
+    float* block = input(slot) + i * (bytes_ / sizeof(float));
+    fill_slot(block, bytes_, backend_.rank(), slot, round, static_cast<int>(i));
   }
 }
 
-bool Operation::verify_blocks(std::size_t slot, unsigned round) const {
-  const int me = backend_.rank();
-  const int number = sends_blocks(kind_) ? me : 0;
-  for (int from = 0; from < backend_.size(); ++from) {
-    const float* block = output(slot) + static_cast<std::size_t>(from) * (bytes_ / sizeof(float));
-    const bool right = is_empty(from, me) ? is_untouched(block, bytes_)
-                                          : is_slot(block, bytes_, from, slot, round, number);
-    if (!right) return false;
+bool Operation::verify_block(std::size_t slot, std::size_t i) const {
+  const std::size_t floats = bytes_ / sizeof(float), got = layout_.received(i);
+  const float* block = output(slot) + i * floats;
+  if (!is_untouched(block + got, floats - got)) return false;
+  if (is_reduce_scatter(kind_)) {
+    return is_sum(block, got * sizeof(float), backend_.size(), slot, backend_.rank());
+  }
+  const BlockLayout::Origin from = layout_.origin(i, root_of(slot));
+  return is_slot(block, got * sizeof(float), from.rank, slot, from.block);
+}
+
+bool Operation::verify_blocks(std::size_t slot) const {
+  if (is_gather(kind_) && backend_.rank() != root_of(slot)) return true;
+  for (std::size_t i = 0; i < layout_.outputs(); ++i) {
+    if (!verify_block(slot, i)) return false;
   }
   return true;
 }

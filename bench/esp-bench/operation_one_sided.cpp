@@ -118,23 +118,23 @@ bool Operation::verify_fetch_adds(std::size_t calls) const {
   return true;
 }
 
-bool Operation::verify_one_sided(std::size_t slot, unsigned round) const {
+bool Operation::verify_one_sided(std::size_t slot) const {
   const int rank = backend_.rank();
   switch (kind_) {
     case OpKind::kPutLatency:
     case OpKind::kPutBandwidth:
       return rank != 1 || is_slot(reinterpret_cast<float*>(remote_->memory() + slot * strides_[0]),
-                                  bytes_, 0, slot, round);
+                                  bytes_, 0, slot);
     case OpKind::kGetLatency:
     case OpKind::kGetBandwidth:
-      return rank != 0 || is_slot(output(slot), bytes_, 1, slot, round);
+      return rank != 0 || is_slot(output(slot), bytes_, 1, slot);
     case OpKind::kFetchAddLatency:
     case OpKind::kFetchAddRate:
       return true;  // All together: see below.
     case OpKind::kMessageLatency:
-      return rank > 1 || is_slot(output(slot), bytes_, 1 - rank, slot, round);
+      return rank > 1 || is_slot(output(slot), bytes_, 1 - rank, slot);
     default:
-      return rank != 1 || is_slot(output(slot), bytes_, 0, slot, round);
+      return rank != 1 || is_slot(output(slot), bytes_, 0, slot);
   }
 }
 

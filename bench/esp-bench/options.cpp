@@ -18,34 +18,6 @@ const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},         {"floor
                                             {"memory", Mode::kMemory},   {"idle", Mode::kIdle},
                                             {"init", Mode::kInit},       {"calls", Mode::kCalls},
                                             {"sockets", Mode::kSockets}, {"peers", Mode::kPeers}};
-// Where none is named.
-const std::map<std::string, OpKind> kOps = {
-    {"barrier", OpKind::kBarrier},     {"bcast", OpKind::kBcast},
-    {"reduce", OpKind::kReduce},       {"allreduce", OpKind::kAllreduce},
-    {"p2p-latency", OpKind::kLatency}, {"p2p-bandwidth", OpKind::kBandwidth}};
-// Only where they are named.
-const std::map<std::string, OpKind> kGathers = {
-    {"allgather", OpKind::kAllgather}, {"allgatherv", OpKind::kAllgatherv},
-    {"alltoall", OpKind::kAlltoall},   {"alltoallv", OpKind::kAlltoallv},
-    {"scan", OpKind::kScan},           {"exscan", OpKind::kExscan}};
-// The same, by rank 0 on rank 1.
-const std::map<std::string, OpKind> kOneSidedOps = {{"put-latency", OpKind::kPutLatency},
-                                                    {"put-bandwidth", OpKind::kPutBandwidth},
-                                                    {"get-latency", OpKind::kGetLatency},
-                                                    {"get-bandwidth", OpKind::kGetBandwidth},
-                                                    {"fetch-add-latency", OpKind::kFetchAddLatency},
-                                                    {"fetch-add-rate", OpKind::kFetchAddRate},
-                                                    {"am-latency", OpKind::kMessageLatency},
-                                                    {"am-rate", OpKind::kMessageRate}};
-
-const std::map<std::string, OpKind>& all_ops() {
-  static const std::map<std::string, OpKind> all = [] {
-    std::map<std::string, OpKind> ops = kOps;
-    for (const auto& more : {kGathers, kOneSidedOps}) ops.insert(more.begin(), more.end());
-    return ops;
-  }();
-  return all;
-}
 // Positions are the values of esp_algorithm, esp_shape and esp_variant.
 const std::vector<std::string> kAlgorithms = {"auto",       "short", "tree",    "publish",
                                               "spread",     "ring",  "bruck",   "doubling",
@@ -112,8 +84,8 @@ void fill_for_sweep(Axes& axes, bool has_trees, bool has_others) {
   const bool fills_algorithms = axes.algorithms.empty();
   if (fills_algorithms && has_trees) axes.algorithms = {"tree"};
   if (fills_algorithms && has_others) {
-    axes.algorithms.insert(axes.algorithms.end(),
-                           {"publish", "ring", "bruck", "doubling", "one-factor", "xor"});
+    axes.algorithms.insert(axes.algorithms.end(), {"publish", "spread", "ring", "bruck", "doubling",
+                                                   "one-factor", "xor", "linear"});
   }
   if (axes.shapes.empty() && has_trees) axes.shapes = {"flat", "chain", "binary", "binomial"};
   if (axes.segments.empty()) axes.segments = {16384, 65536, 262144};
@@ -141,8 +113,8 @@ void add_choice_options(CLI::App& app, Axes& axes, bool& sweep) {
 
 void add_measurement_options(CLI::App& app, Options& options) {
   app.add_option("--bytes", options.sizes,
-                 "message sizes, as 8,64K,1M; multiples of 4; of allgather(v) and alltoall(v) the "
-                 "size of each rank's block, of which those with a v have one of 0 bytes")
+                 "message sizes, as 8,64K,1M; multiples of 4; of gathers, scatters and alltoalls "
+                 "the size of each block, of which those with a v have empty or short ones")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--budget-ms", options.budget_ms, "sampling time per row")
@@ -187,10 +159,35 @@ void check_sizes(const Options& options) {
   if (options.samples_min > options.samples_max) refuse("--samples-min exceeds --samples-max");
 }
 
-void apply_defaults(Options& options) {
-  if (options.ops.empty()) {
-    for (const auto& [name, kind] : kOps) options.ops.push_back(kind);
+void check_ops(const Options& options) {
+  for (const OpKind kind : options.ops) {
+    if (is_one_sided(kind) && !OneSided::is_there()) {
+      refuse("--op " + std::string(op_name(kind)) + ": needs the program for Espalier");
+    }
   }
+}
+
+void set_root(Options& options, const std::string& root) {
+  options.rotate_root = root == "rotate";
+  if (options.rotate_root) return;
+  char* end = nullptr;
+  options.root = static_cast<int>(std::strtol(root.c_str(), &end, 10));
+  if (root.empty() || *end != '\0' || options.root < 0) {
+    refuse("--root " + root + ": neither a rank nor `rotate`");
+  }
+}
+
+void set_buffers(Options& options, bool reuses) {
+  options.reuses_buffers = reuses;
+  if (!reuses) return;
+  if (options.mode != Mode::kOps) refuse("--buffers reused: of mode ops");
+  if (options.rotate_root) {
+    refuse("--root rotate: needs buffers that rotate, too, not --buffers reused");
+  }
+}
+
+void apply_defaults(Options& options) {
+  if (options.ops.empty()) options.ops = default_ops();
   if (options.sizes.empty()) {
     options.sizes = {8, 1 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
     if (options.smoke) options.sizes = {8, 64 << 10};
@@ -206,13 +203,6 @@ void apply_defaults(Options& options) {
 }
 
 }  // namespace
-
-const char* op_name(OpKind kind) {
-  for (const auto& [name, value] : all_ops()) {
-    if (value == kind) return name.c_str();
-  }
-  return "?";
-}
 
 std::string describe(const Choice& choice) {
   std::string text;
@@ -231,7 +221,7 @@ std::string describe(const Choice& choice) {
 Options parse_options(int argc, char** argv) {
   Options options;
   Axes axes;
-  std::string mode = "ops", root = "0", alloc = "malloc";
+  std::string mode = "ops", root = "0", alloc = "malloc", buffers = "rewritten";
   std::vector<std::string> ops;
   bool sweep = false, quiet = false;
   CLI::App app("Measures collectives and point-to-point (" + Backend::library() + ")", "esp-bench");
@@ -243,14 +233,18 @@ Options parse_options(int argc, char** argv) {
                  "ranks; peers: first and later exchanges with every rank, memory per peer")
       ->check(CLI::IsMember(kModes));
   app.add_option("--op", ops,
-                 "operations, as bcast,barrier; only if named: allgather, allgatherv, alltoall, "
-                 "alltoallv, scan, exscan, and those of one side (put, get, fetch-add, am), which "
-                 "are Espalier only")
+                 "operations, as bcast,gatherv; only if named: all but barrier, bcast, reduce, "
+                 "allreduce and p2p; those of one side (put, get, fetch-add, am) are Espalier only")
       ->delimiter(',')
       ->check(CLI::IsMember(all_ops()));
   app.add_option("--root", root, "rank, or `rotate`: another root every call");
   app.add_option("--alloc", alloc, "buffers from malloc, or from esp_alloc (`esp`)")
       ->check(CLI::IsMember({"malloc", "esp"}));
+  app.add_option("--buffers", buffers,
+                 "rewritten: they rotate, and get new data between samples; reused: one for all "
+                 "calls, written once, as in the OSU benchmarks")
+      ->check(CLI::IsMember({"rewritten", "reused"}))
+      ->capture_default_str();
   app.add_flag("--quiet", quiet, "no table");
   add_measurement_options(app, options);
   add_choice_options(app, axes, sweep);
@@ -267,29 +261,21 @@ Options parse_options(int argc, char** argv) {
   }
   options.mode = kModes.at(mode);
   for (const std::string& op : ops) options.ops.push_back(all_ops().at(op));
-  for (const OpKind kind : options.ops) {
-    if (is_one_sided(kind) && !OneSided::is_there()) {
-      refuse("--op " + std::string(op_name(kind)) + ": needs the program for Espalier");
-    }
-  }
-  options.rotate_root = root == "rotate";
-  if (!options.rotate_root) {
-    char* end = nullptr;
-    options.root = static_cast<int>(std::strtol(root.c_str(), &end, 10));
-    if (root.empty() || *end != '\0' || options.root < 0) {
-      refuse("--root " + root + ": neither a rank nor `rotate`");
-    }
-  }
+  check_ops(options);
+  set_root(options, root);
   options.alloc_library = alloc == "esp";
+  set_buffers(options, buffers == "reused");
   options.table = !quiet;
   apply_defaults(options);
-  const auto has_trees = [](OpKind kind) { return kind <= OpKind::kAllreduce; };
+  const auto has_trees = [](OpKind kind) {
+    return kind <= OpKind::kAllreduce || kind == OpKind::kGather || kind == OpKind::kScatter;
+  };
   const auto any = [&](auto which) {
     return std::any_of(options.ops.begin(), options.ops.end(), which);
   };
   if (sweep) {
     options.leaves_out_refused = axes.algorithms.empty();
-    const auto has_others = [&](OpKind kind) { return !has_trees(kind) && !is_pair(kind); };
+    const auto has_others = [](OpKind kind) { return kind > OpKind::kAllreduce && !is_pair(kind); };
     fill_for_sweep(axes, any(has_trees), any(has_others));
   }
   options.choices = product_of(axes);

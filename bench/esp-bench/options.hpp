@@ -10,55 +10,11 @@
 #include <vector>
 
 #include "esp-bench/choice.hpp"
+#include "esp-bench/op_kind.hpp"
 
 namespace espalier::bench {
 
 enum class Mode { kOps, kFloors, kMemory, kIdle, kInit, kCalls, kSockets, kPeers };
-enum class OpKind {
-  kBarrier,
-  kBcast,
-  kReduce,
-  kAllreduce,
-  kAllgather,
-  kAllgatherv,
-  kAlltoall,
-  kAlltoallv,
-  kScan,
-  kExscan,
-  kLatency,
-  kBandwidth,
-  // By rank 0 on rank 1 (operation_one_sided.cpp):
-  kPutLatency,
-  kPutBandwidth,
-  kGetLatency,
-  kGetBandwidth,
-  kFetchAddLatency,
-  kFetchAddRate,
-  kMessageLatency,
-  kMessageRate,
-};
-
-const char* op_name(OpKind kind);
-inline bool is_one_sided(OpKind kind) {
-  return kind >= OpKind::kPutLatency;
-}
-// Between ranks 0 and 1.
-inline bool is_pair(OpKind kind) {
-  return kind >= OpKind::kLatency;
-}
-// The output has a block for each rank, and the input, too.
-inline bool has_blocks(OpKind kind) {
-  return kind >= OpKind::kAllgather && kind <= OpKind::kAlltoallv;
-}
-inline bool sends_blocks(OpKind kind) {
-  return kind == OpKind::kAlltoall || kind == OpKind::kAlltoallv;
-}
-inline bool is_fetch_add(OpKind kind) {
-  return kind == OpKind::kFetchAddLatency || kind == OpKind::kFetchAddRate;
-}
-inline bool is_message(OpKind kind) {
-  return kind >= OpKind::kMessageLatency;
-}
 
 struct Options {
   Mode mode = Mode::kOps;
@@ -74,6 +30,7 @@ struct Options {
   int root = 0;
   bool rotate_root = false;
   bool alloc_library = false;       // buffers from esp_alloc
+  bool reuses_buffers = false;      // one per direction, written once
   std::size_t calls = 100;          // mode calls
   int late_rank = 0;                // mode calls: arrives after the others
   double idle_seconds = 2.0;        // mode idle

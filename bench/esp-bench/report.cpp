@@ -57,11 +57,11 @@ const char* mode_name(Mode mode) {
 void print_row(const Row& row) {
   const Summary& t = row.time_us;
   if (!row.refusal.empty()) {
-    fmt::print("{:<17} {:>8}  refused: {} [{}]\n", op_name(row.kind), human_bytes(row.bytes),
+    fmt::print("{:<20} {:>8}  refused: {} [{}]\n", op_name(row.kind), human_bytes(row.bytes),
                row.refusal, row.choice);
     return;
   }
-  fmt::print("{:<17} {:>8} {:>11.3f} {:>9.3f} {:>11.3f} {:>11.3f} {:>8.2f} {:>5}x{:<4} {}{}\n",
+  fmt::print("{:<20} {:>8} {:>11.3f} {:>9.3f} {:>11.3f} {:>11.3f} {:>8.2f} {:>5}x{:<4} {}{}\n",
              op_name(row.kind), human_bytes(row.bytes), t.median, t.mad, t.p99, t.min,
              gigabytes_per_second(row.bytes, t.median), t.samples, row.batch, row.choice,
              row.correct ? "" : "  WRONG RESULT");
@@ -75,6 +75,7 @@ nlohmann::json header_json(const Options& options, int ranks) {
           {"library", Backend::library()},
           {"mode", mode_name(options.mode)},
           {"smoke", options.smoke},
+          {"buffers", options.reuses_buffers ? "reused" : "rewritten"},
           {"ranks", ranks},
           {"compiler", __VERSION__},
           {"host",
@@ -121,7 +122,7 @@ nlohmann::json to_json(const Floor& floor) {
 void print_table(const std::vector<Row>& rows, const Circumstances& c, int ranks, bool by_time) {
   fmt::print("# {}, {} ranks, line one way {:.0f} ns before and {:.0f} ns after\n",
              Backend::library(), ranks, c.proximity_before_ns, c.proximity_after_ns);
-  fmt::print("{:<17} {:>8} {:>11} {:>9} {:>11} {:>11} {:>8} {:>10}\n", "operation", "size",
+  fmt::print("{:<20} {:>8} {:>11} {:>9} {:>11} {:>11} {:>8} {:>10}\n", "operation", "size",
              "median us", "MAD", "p99", "min", "GB/s", "samples");
   std::vector<Row> sorted = rows;
   if (by_time) {
@@ -136,16 +137,16 @@ void print_table(const std::vector<Row>& rows, const Circumstances& c, int ranks
 }
 
 void print_table(const std::vector<Floor>& floors) {
-  fmt::print("{:<17} {:>8} {:>11} {:>9} {:>11} {:>8}\n", "floor", "size", "median us", "MAD", "p99",
+  fmt::print("{:<20} {:>8} {:>11} {:>9} {:>11} {:>8}\n", "floor", "size", "median us", "MAD", "p99",
              "GB/s");
   for (const Floor& floor : floors) {
     const Summary& t = floor.time_us;
     if (t.samples == 0) {
-      fmt::print("{:<17} {:>8} not available: {}\n", floor.name, human_bytes(floor.bytes),
+      fmt::print("{:<20} {:>8} not available: {}\n", floor.name, human_bytes(floor.bytes),
                  floor.note);
       continue;
     }
-    fmt::print("{:<17} {:>8} {:>11.3f} {:>9.3f} {:>11.3f} {:>8.2f}  {}\n", floor.name,
+    fmt::print("{:<20} {:>8} {:>11.3f} {:>9.3f} {:>11.3f} {:>8.2f}  {}\n", floor.name,
                human_bytes(floor.bytes), t.median, t.mad, t.p99,
                gigabytes_per_second(floor.bytes, t.median), floor.note);
   }

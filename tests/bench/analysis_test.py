@@ -10,7 +10,7 @@ sys.path.insert(0, str(BENCH / "driver"))
 
 import analysis  # noqa: E402
 import report  # noqa: E402
-from plan import Step, make_plan  # noqa: E402
+from plan import BLOCKS, Step, make_plan  # noqa: E402
 
 
 def make_launch(us, before=30.0, after=30.0, foreign=0.0, delay=0.0, correct=True):
@@ -93,6 +93,44 @@ class Cells(unittest.TestCase):
         self.assertEqual(cell["ratio"], 0.5)
         self.assertEqual(cell["verdict"], "hit")
         self.assertIn("hit", "\n".join(report.comparison_lines([cell], ["p"], "espalier", False)))
+
+
+    def test_reused_buffers_are_a_table_without_targets_and_floors(self):
+        steps = [Step(2, ("bcast",), (8,), 1.0, 3, buffers) for buffers in ("rewritten", "reused")]
+        results = {step: {"espalier": [make_launch(us)], "p": [make_launch(2)]}
+                   for step, us in zip(steps, (1, 4))}  # fmt: skip
+        targets = {"near_ns": 80, "cells": [
+            {"ranks": 2, "op": "bcast", "bytes": 8, "peer_us": 2.0, "target_us": 1.2}]}  # fmt: skip
+        floors = make_floors(line=0.1)
+        ours, osus = analysis.compare(results, floors, targets, "espalier", 2)
+        self.assertEqual((ours["target_ratio"], osus["target_ratio"]), (0.6, None))
+        self.assertIsNone(osus["floor_us"])
+        self.assertEqual((ours["verdict"], osus["verdict"]), ("hit", "MISS"))
+        lines = report.comparison_lines([osus, ours], ["espalier", "p"], "espalier", False)
+        titles = [line for line in lines if "2 ranks" in line]
+        self.assertEqual([title.endswith("buffers reused") for title in titles], [False, True])
+
+
+class Plans(unittest.TestCase):
+    def ops(self, plan, ranks):
+        return {op for step in plan.steps if step.ranks == ranks for op in step.ops}
+
+    def test_a_full_run_measures_everything_and_a_quick_one_some_sizes(self):
+        full = make_plan([2, 4, 16], quick=False, smoke=False)
+        quick = make_plan([2, 4], quick=True, smoke=False)
+        for ranks in (2, 4):
+            self.assertLessEqual(set(BLOCKS), self.ops(full, ranks))
+        self.assertFalse(set(BLOCKS) & self.ops(full, 16))
+        self.assertLessEqual(set(BLOCKS), self.ops(quick, 2))
+        self.assertEqual({len(s.sizes) for s in quick.steps if "gather" in s.ops}, {2})
+        self.assertEqual({s.buffers for s in full.steps}, {"rewritten"})
+
+    def test_operations_and_sizes_that_are_named(self):
+        plan = make_plan([2, 8], False, False, ["gather"], [8, 64], reused=True)
+        self.assertEqual([(s.ranks, s.ops, s.sizes, s.buffers) for s in plan.steps],
+                         [(n, ("gather",), (8, 64), b)
+                          for b in ("rewritten", "reused") for n in (2, 8)])  # fmt: skip
+        self.assertIn("reused", plan.steps[-1].args())
 
 
 class Shortfalls(unittest.TestCase):

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "driver"))
 
 import backends as known  # noqa: E402
 import launch  # noqa: E402
+import plan  # noqa: E402
 
 CORES = 2  # so that two ranks are launched bound, as in a comparison
 
@@ -67,19 +68,27 @@ class Program(unittest.TestCase):
         self.assertEqual(reasons, {"esp_bcast_start: the short path has no plan",
                                    "esp_bcast_start: bcast has no ring algorithm"})
 
-    GATHERS = {"allgather", "allgatherv", "alltoall", "alltoallv", "scan", "exscan"}
+    BLOCKS = set(plan.BLOCKS)  # and scans
 
-    def test_gathers_and_scans(self):
-        ops = ["--op", ",".join(self.GATHERS), "--bytes", "4,100,20K"]
-        for ranks in (1, 2, 3):
+    def test_blocks_and_scans(self):
+        ops = ["--op", ",".join(self.BLOCKS), "--bytes", "4,100,20K"]
+        for ranks in (1, 2, 3, 4):  # of neighbours: themselves, twice one, a ring, a grid
             result = self.json(*ops, ranks=ranks)
-            self.check_rows(result, self.GATHERS)
-            self.assertEqual(len(result["rows"]), 6 * 3)
+            self.check_rows(result, self.BLOCKS)
+            self.assertEqual(len(result["rows"]), len(self.BLOCKS) * 3)
+            self.assertEqual(result["buffers"], "rewritten")
+
+    def test_buffers_that_are_reused(self):
+        ops = self.ALL_OPS | self.BLOCKS
+        result = self.json("--op", ",".join(ops), "--bytes", "100,20K", "--buffers", "reused")
+        self.check_rows(result, ops)
+        self.assertEqual(result["buffers"], "reused")
+        self.assertGreater(max(row["batch"] for row in result["rows"]), 1)
 
     def test_other_and_rotating_roots(self):
-        ops = ["--op", "bcast,reduce"]
-        self.check_rows(self.json("--root", "1", *ops), {"bcast", "reduce"})
-        self.check_rows(self.json("--root", "rotate", *ops, ranks=3), {"bcast", "reduce"})
+        ops = {"bcast", "reduce", "gather", "gatherv", "gatherv-skewed", "scatter", "scatterv"}
+        for root, ranks in (("1", 2), ("2", 3), ("rotate", 3)):
+            self.check_rows(self.json("--op", ",".join(ops), "--root", root, ranks=ranks), ops)
 
     def test_proximity_is_measured_where_there_are_two_cpus(self):
         result = self.json("--op", "barrier")
@@ -121,10 +130,12 @@ class Program(unittest.TestCase):
 
     def test_wrong_options_are_explained(self):
         self.assertIn("multiples of 4", self.refused("--bytes", "7"))
-        self.assertIn("allreduce", self.refused("--op", "gather"))
+        self.assertIn("allreduce", self.refused("--op", "gathers"))
         self.assertIn("--root", self.refused("--root", "first"))
         self.assertIn("--bogus", self.refused("--bogus"))
         self.assertIn("floors", self.refused("flors"))
+        self.assertIn("rotate", self.refused("--buffers", "reused", "--root", "rotate"))
+        self.assertIn("mode ops", self.refused("memory", "--buffers", "reused"))
         self.assertIn("--samples-min", self.refused("--samples-min", "9", "--samples-max", "3"))
 
     def test_a_rank_that_is_not_there(self):
@@ -161,11 +172,19 @@ class Program(unittest.TestCase):
             "alltoallv": {"ring", "one-factor"},
             "scan": {"ring", "doubling"},
             "exscan": {"ring", "doubling"},
+            "gather": {"tree", "linear"},
+            "gatherv-skewed": {"linear"},
+            "scatter": {"tree", "linear"},
+            "alltoallw": {"ring", "one-factor"},
+            "reduce_scatter": {"spread"},
+            "neighbor_allgather": {"publish", "linear"},
+            "neighbor_alltoall": {"linear"},
         }
         every = sorted(set().union(*algorithms.values(), {"xor"}))
         # Partners at powers of two are for teams of 2^n members.
         for ranks, more in ((3, {}), (4, {"allgather": {"doubling"}, "allgatherv": {"doubling"},
-                                          "alltoall": {"xor"}, "alltoallv": {"xor"}})):  # fmt: skip
+                                          "alltoall": {"xor"}, "alltoallv": {"xor"},
+                                          "alltoallw": {"xor"}})):  # fmt: skip
             rows = self.json("--op", ",".join(algorithms), "--bytes", "1000", "--algorithm",
                              ",".join(every), ranks=ranks)["rows"]  # fmt: skip
             for op, known_ones in algorithms.items():
@@ -179,8 +198,8 @@ class Program(unittest.TestCase):
     @unittest.skipIf(LIBRARY != known.OURS, "esp_alloc is Espalier's own")
     def test_buffers_of_the_library(self):
         self.check_rows(self.json("--alloc", "esp"), self.ALL_OPS)
-        ops = ["--op", ",".join(self.GATHERS), "--bytes", "100,20K"]
-        self.check_rows(self.json("--alloc", "esp", *ops, ranks=3), self.GATHERS)
+        ops = ["--op", ",".join(self.BLOCKS), "--bytes", "100,20K"]
+        self.check_rows(self.json("--alloc", "esp", *ops, ranks=3), self.BLOCKS)
 
     ONE_SIDED = {"put-latency", "put-bandwidth", "get-latency", "get-bandwidth",
                  "fetch-add-latency", "fetch-add-rate", "am-latency", "am-rate"}  # fmt: skip
@@ -188,7 +207,7 @@ class Program(unittest.TestCase):
     @unittest.skipIf(LIBRARY != known.OURS, "Espalier's own")
     def test_operations_of_one_side(self):
         ops = ["--op", ",".join(self.ONE_SIDED), "--bytes", "8,100,4K"]
-        for ranks, more in ((2, []), (3, ["--alloc", "esp"])):
+        for ranks, more in ((2, []), (2, ["--buffers", "reused"]), (3, ["--alloc", "esp"])):
             result = self.json(*ops, *more, ranks=ranks)
             self.check_rows(result, self.ONE_SIDED)
             self.assertEqual(len(result["rows"]), 6 * 3 + 2)
