@@ -20,7 +20,6 @@ import resources
 from plan import make_plan
 
 # A library whose calls take milliseconds (spinning ranks without a core) needs no third launch.
-SLOW_SECONDS = 15.0
 SLOW_LAUNCHES = 2
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -114,7 +113,7 @@ class Comparison:
         key = (step, backend.name)
         if kept is None or key in self._broken:
             return
-        if len(kept) >= SLOW_LAUNCHES and self._seconds[key] > SLOW_SECONDS:
+        if len(kept) >= SLOW_LAUNCHES and self._seconds[key] > step.slow_s():
             return
         self.progress(f"{label}: {step.ranks} ranks, {backend.name}")
         command = backend.command(step.ranks, self.cores, str(backend.program), step.args())

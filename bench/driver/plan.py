@@ -42,8 +42,14 @@ class Step:
 
     def limit_s(self) -> float:
         """For the slowest library seen: spinning ranks need up to 0.2 s per call."""
-        rows = len(self.ops) * len(self.sizes)
-        return 30.0 + rows * (0.02 * self.budget_ms + 0.5 * self.ranks)
+        return 30.0 + self.rows() * (0.02 * self.budget_ms + 0.5 * self.ranks)
+
+    def slow_s(self) -> float:
+        """More than this takes a library whose calls take milliseconds."""
+        return 13.0 + self.rows() * 0.002 * self.budget_ms
+
+    def rows(self) -> int:
+        return len(self.ops) * len(self.sizes)
 
 
 @dataclasses.dataclass(frozen=True)
