@@ -19,12 +19,16 @@ foreach(library espalier espalier_mpi)
   endif()
 endforeach()
 include(cmake/install_documents.cmake)
-foreach(program esp-run esp-info esp-bench esp-sim esp-noise)
+foreach(program esp-run esp-info esp-bench esp-sim esp-noise esp-tune)
   if(TARGET ${program})
     install(TARGETS ${program} COMPONENT runtime)
     espalier_install_page(${program} runtime)
   endif()
 endforeach()
+
+# What others have measured, for who wants to choose by it.
+install(DIRECTORY profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/espalier/profiles COMPONENT runtime
+  FILES_MATCHING PATTERN "*.profile")
 
 # find_package(espalier): targets espalier::espalier and espalier::mpi.
 install(EXPORT espalier_targets NAMESPACE espalier:: FILE espalierTargets.cmake
