@@ -24,7 +24,8 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME espalier)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 string(JOIN "\n" CPACK_COMPONENT_RUNTIME_DESCRIPTION
   "What programs need that were compiled with libespalier-dev: the libraries,"
-  "the launcher esp-run, and the programs esp-info, esp-sim and esp-noise.")
+  "the launcher esp-run, and the programs esp-info, esp-tune, esp-sim,"
+  "and esp-noise.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libespalier-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)

@@ -42,12 +42,14 @@ set -eux
 dpkg -i /packages/*.deb
 cd /tmp
 examples=/usr/share/doc/espalier/examples
-for program in /usr/bin/esp-run /usr/bin/esp-info /usr/bin/esp-sim /usr/bin/esp-noise; do
+for name in esp-run esp-info esp-sim esp-noise esp-tune; do
+  program=/usr/bin/$name
   ldd $program > libraries
   if grep 'not found' libraries; then exit 1; fi
   $program --help > /dev/null
-  test -s /usr/share/man/man1/${program##*/}.1
+  test -s /usr/share/man/man1/$name.1
 done
+test -s /usr/share/espalier/profiles/kowalewski-table-7.3.profile
 cc -Wall -Werror $examples/hello_c/hello.c -o hello $(pkg-config --cflags --libs espalier)
 esp-run -n 3 ./hello > said
 test "$(grep -c '^hello from rank . of 3: answer 42, sum of ranks 3$' said)" = 3
