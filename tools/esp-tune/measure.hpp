@@ -1,11 +1,11 @@
 // Measures one operation of one size on a team: which candidate is the fastest.
 //
-// Two races. In the first all candidates run; the fastest two then run against the rules again, and
-// with other segments. In each round every candidate that is still in runs once, in an order that
-// turns, so noise of the machine hits all alike. A run is: write the buffers (untimed), a barrier,
-// the clock, a batch of calls on different buffers, the clock; its value is the slowest rank's. Who
-// is twice behind after three rounds falls out, later who is by 30 %.
-// path: setup
+// Three races. In the first all candidates run; the fastest two then run against the rules again,
+// and with other segments. Who wins that has to prove it in a third, against the rules alone: the
+// best of many was lucky, too. In each round every candidate that is still in runs once, in an
+// order that turns, so noise of the machine hits all alike. A run is: write the buffers (untimed),
+// a barrier, the clock, a batch of calls on different buffers, the clock; its value is the slowest
+// rank's. Who is twice behind after three rounds falls out, later who is by 30 %. path: setup
 #pragma once
 
 #include <cstdint>

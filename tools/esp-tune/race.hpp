@@ -17,9 +17,7 @@ struct Runner {
   bool out = false;        // far behind, or refused
 
   bool ran() const { return !us.empty(); }
-  // 0 to 1 from the fastest round to the slowest; 0.5: the median. Some round was run.
-  double quantile(double share) const;
-  double median() const { return quantile(0.5); }
+  double median() const;  // some round was run
 };
 
 // Takes out who takes `factor` times as long as the fastest; never the rules.
@@ -29,8 +27,8 @@ struct Verdict {
   std::size_t chosen = 0;           // among the runners
   std::optional<std::size_t> next;  // the fastest of the others
 };
-// The rules, which are runner 0, unless another one's median is less than 95 % of theirs and noise
-// does not explain it: each median lies outside of the middle half of the other's times.
+// The rules, which are runner 0, unless another one's median is less than 95 % of theirs and it was
+// the faster one in four of five rounds: noise that lasts hits both in the same round.
 Verdict judge(const std::vector<Runner>& runners);
 
 // The named ones, fastest first.

@@ -24,6 +24,8 @@ using espalier::Situation;
 
 constexpr std::uint64_t kGrid[] = {8,     32,     128,    512,     2048,   8192,
                                    32768, 131072, 524288, 2097152, 4194304};
+// Of all blocks together: longer ones take seconds.
+constexpr std::size_t kGridBufferBytes = 16 << 20;
 constexpr int kEnd = -1;
 
 // From rank 0 to all.
@@ -261,9 +263,10 @@ std::vector<std::uint64_t> sizes_of(Collective collective, int ranks,
                                     const std::vector<std::uint64_t>& bytes) {
   if (collective == Collective::kBarrier) return {0};
   std::vector<std::uint64_t> sizes = bytes;
-  if (sizes.empty()) sizes.assign(std::begin(kGrid), std::end(kGrid));
+  if (bytes.empty()) sizes.assign(std::begin(kGrid), std::end(kGrid));
+  const std::size_t most = bytes.empty() ? kGridBufferBytes : Call::kBufferBytesMax;
   std::erase_if(sizes, [&](std::uint64_t size) {
-    return Call::buffer_bytes(collective, ranks, size) > Call::kBufferBytesMax;
+    return Call::buffer_bytes(collective, ranks, size) > most;
   });
   return sizes;
 }

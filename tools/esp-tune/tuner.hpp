@@ -10,8 +10,9 @@
 
 namespace esp_tune {
 
-// The sizes that are measured at first; `bytes` empty: powers of 4, 8 B to 4 MiB. What needs more
-// memory than Call::kBufferBytesMax is left out. A barrier has the size 0.
+// The sizes that are measured at first; `bytes` empty: powers of 4, 8 B to 4 MiB, of blocks up
+// to 16 MiB together. What needs more memory than Call::kBufferBytesMax is left out. A barrier has
+// the size 0.
 std::vector<std::uint64_t> sizes_of(espalier::Collective collective, int ranks,
                                     const std::vector<std::uint64_t>& bytes);
 // A size between the two, a power of 2 from the lower; 0: there is none.
