@@ -14,6 +14,7 @@
 
 #include "core/config.hpp"
 #include "tools/esp-tune/tuner.hpp"
+#include "tools/esp-tune/whole_file.hpp"
 
 namespace {
 
@@ -85,6 +86,7 @@ int run(const esp_tune::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  esp_tune::clean_up_when_interrupted();
   return run(esp_tune::parse_options(argc, argv, is_first()));
 } catch (const std::exception& exception) {
   return fail(exception.what(), 1);

@@ -1,23 +1,17 @@
 #include "tools/esp-tune/notebook.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "core/config_value.hpp"
-#include "core/descriptor.hpp"
 #include "core/host.hpp"
 #include "tools/esp-tune/candidates.hpp"
+#include "tools/esp-tune/whole_file.hpp"
 
 namespace esp_tune {
 namespace {
@@ -29,7 +23,6 @@ using espalier::Profile;
 using espalier::ProfileRow;
 using espalier::Result;
 using espalier::Situation;
-using espalier::Unit;
 
 constexpr std::string_view kNote = "# measured ";
 constexpr std::string_view kHeading = "#operation ";
@@ -37,45 +30,6 @@ constexpr std::string_view kMade = "made ";
 
 bool is_one(const espalier::ProfileRange& range) {
   return range.first == range.last;
-}
-
-espalier::Error system_error(const std::string& what) {
-  const int number = errno;
-  return error(ESP_ERR_SYSTEM, fmt::format("{}: {}", what, std::generic_category().message(number)),
-               -1, number);
-}
-
-// Nobody interrupts between a file's first byte and its name.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-Outcome write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error("cannot write " + path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (fsync(fd) != 0) return system_error("cannot write " + path);
-  return Unit{};
-}
-
-// Of the file that is replaced.
-mode_t mode_of(const std::string& path) {
-  struct stat found {};
-  return stat(path.c_str(), &found) == 0 ? found.st_mode & 0777 : 0644;
 }
 
 // What comes after the time.
@@ -275,24 +229,7 @@ std::string Notebook::to_text() const {
 }
 
 Outcome Notebook::save() const {
-  const fs::path folder = fs::path(path_).parent_path();
-  std::error_code failed;
-  if (!folder.empty()) fs::create_directories(folder, failed);
-  if (failed) {
-    return error(ESP_ERR_SYSTEM,
-                 fmt::format("cannot make {}: {}", folder.string(), failed.message()));
-  }
-  const SignalsHeld held;
-  std::string name = path_ + ".XXXXXX";
-  const espalier::Descriptor file(mkostemp(name.data(), O_CLOEXEC));
-  if (file.fd() < 0) return system_error("cannot write " + path_);
-  Outcome written = write_all(file.fd(), to_text(), path_);
-  if (written &&
-      (fchmod(file.fd(), mode_of(path_)) != 0 || rename(name.c_str(), path_.c_str()) != 0)) {
-    written = system_error("cannot write " + path_);
-  }
-  if (!written) unlink(name.c_str());
-  return written;
+  return write_whole_file(path_, to_text());
 }
 
 }  // namespace esp_tune

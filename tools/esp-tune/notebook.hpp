@@ -43,7 +43,7 @@ class Notebook {
   std::string summary(const espalier::Situation& situation) const;
 
   std::string to_text() const;
-  // Another file takes the place of the old one at once: whoever reads sees the one or the other.
+  // Whoever reads sees the old file or the new one.
   espalier::Outcome save() const;
   const std::string& path() const { return path_; }
 
