@@ -6,37 +6,21 @@
 // 2 wrong options, or a profile that cannot be read. path: setup
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <vector>
 
-#include "core/config.hpp"
 #include "tools/esp-tune/tuner.hpp"
 #include "tools/esp-tune/whole_file.hpp"
 
 namespace {
 
-// The rules are measured as they are without anybody's wishes, and without an older profile.
-// Teams of some ranks let the others wait.
-constexpr const char* kSettings[] = {
-    "TUNING=off",      "ALGORITHM=auto", "SHAPE=auto",    "RADIX=0",       "VARIANT=event",
-    "SEGMENT_BYTES=0", "WINDOW_SEND=0",  "WINDOW_RECV=0", "LEVEL_SHAPES=", "STALL_WARNING=0"};
-
-std::vector<const char*> settings() {
-  std::vector<const char*> known;
-  for (const char* setting : kSettings) {
-    const std::string text(setting);
-    const std::string name = text.substr(0, text.find('='));
-    const auto knobs = espalier::knobs();
-    if (std::any_of(knobs.begin(), knobs.end(), [&](const auto& k) { return k.name == name; })) {
-      known.push_back(setting);
-    }
-  }
-  known.push_back(nullptr);
-  return known;
-}
+// The rules are measured as they are without anybody's wishes and without an older profile. Teams
+// of some ranks let the others wait.
+constexpr const char* kSettings[] = {"TUNING=off",      "EXPLAIN=0",       "ALGORITHM=auto",
+                                     "SHAPE=auto",      "RADIX=0",         "VARIANT=event",
+                                     "SEGMENT_BYTES=0", "WINDOW_SEND=0",   "WINDOW_RECV=0",
+                                     "LEVEL_SHAPES=",   "STALL_WARNING=0", nullptr};
 
 // One process of a job talks about options; by the launcher's number, because there is no job yet.
 bool is_first() {
@@ -63,9 +47,8 @@ std::string misfit(int size, const esp_tune::Options& options) {
 
 int run(const esp_tune::Options& options) {
   char explanation[1024] = "";
-  const std::vector<const char*> wishes = settings();
   esp_job_options job_options = ESP_JOB_OPTIONS_INIT;
-  job_options.settings = wishes.data();
+  job_options.settings = kSettings;
   job_options.error_text = explanation;
   job_options.error_text_bytes = sizeof explanation;
   esp_job* job = nullptr;

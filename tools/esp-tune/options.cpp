@@ -129,17 +129,4 @@ Options parse_options(int argc, const char* const* argv, bool speaks) {
   return options;
 }
 
-std::string user_profile_path() {
-  const auto value_of = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  // The standard says that relative ones are to be ignored.
-  if (const std::string folder = value_of("XDG_CONFIG_HOME"); folder.starts_with('/')) {
-    return folder + "/espalier/profile";
-  }
-  const std::string home = value_of("HOME");
-  return home.empty() ? "" : home + "/.config/espalier/profile";
-}
-
 }  // namespace esp_tune

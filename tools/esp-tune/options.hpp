@@ -25,7 +25,4 @@ const std::vector<espalier::Collective>& tunable_operations();
 // after --help.
 Options parse_options(int argc, const char* const* argv, bool speaks);
 
-// $XDG_CONFIG_HOME/espalier/profile, or that below ~/.config; empty where neither is known.
-std::string user_profile_path();
-
 }  // namespace esp_tune

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "bootstrap/find_profile.hpp"
 #include "core/config_value.hpp"
 #include "core/host.hpp"
 #include "tools/esp-sim/progress.hpp"
@@ -247,8 +248,11 @@ int give_up(const std::string& text) {
 }
 
 int direct(const Stage& stage, const Options& options) {
-  const std::string path = options.output.empty() ? user_profile_path() : options.output;
-  if (path.empty()) return give_up("neither XDG_CONFIG_HOME nor HOME is set: give an --output");
+  const std::vector<std::string> places = espalier::profile_places();
+  if (options.output.empty() && places.size() == 1) {
+    return give_up("neither XDG_CONFIG_HOME nor HOME is set: give an --output");
+  }
+  const std::string& path = options.output.empty() ? places.front() : options.output;
   auto notebook = Notebook::open(path, maker());
   if (!notebook) {
     return give_up(notebook.error().text +
