@@ -62,7 +62,7 @@ class Program(unittest.TestCase):
         swept = self.json("--op", "bcast,alltoall", "--sweep", "--segment", "16K", "--bytes", "4K")
         self.check_rows(swept, {"bcast", "alltoall"})
         choices = {row["choice"].split()[0] for row in swept["rows"] if row["op"] == "alltoall"}
-        self.assertEqual(choices, {"ring", "bruck", "one-factor", "xor"})
+        self.assertEqual(choices, {"tree", "ring", "bruck", "one-factor", "xor"})
         refused = self.json("--op", "bcast", "--algorithm", "short,ring", "--started")["rows"]
         reasons = {row["refusal"] for row in refused}
         self.assertEqual(reasons, {"esp_bcast_start: the short path has no plan",
@@ -166,9 +166,9 @@ class Program(unittest.TestCase):
     @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
     def test_choices_of_gathers(self):
         algorithms = {
-            "allgather": {"publish", "ring", "bruck"},
-            "allgatherv": {"publish", "ring", "bruck"},
-            "alltoall": {"ring", "bruck", "one-factor"},
+            "allgather": {"tree", "publish", "ring", "bruck"},
+            "allgatherv": {"tree", "publish", "ring", "bruck"},
+            "alltoall": {"tree", "ring", "bruck", "one-factor"},
             "alltoallv": {"ring", "one-factor"},
             "scan": {"ring", "doubling"},
             "exscan": {"ring", "doubling"},
