@@ -67,6 +67,21 @@ TEST(Notebook, NeighboursWithTheSameChoiceAreOneRow) {
   EXPECT_EQ(notebook.changes(at(0))[0].above, 2048U);
 }
 
+TEST(Notebook, Islands) {
+  Notebook notebook = notebook_of("");
+  const auto add = [&](std::uint64_t bytes, esp_algorithm algorithm) {
+    notebook.add(at(bytes), found(algorithm));
+  };
+  add(8, ESP_ALGORITHM_RING);
+  add(16, ESP_ALGORITHM_AUTO);
+  add(32, ESP_ALGORITHM_RING);
+  add(64, ESP_ALGORITHM_AUTO);
+  add(128, ESP_ALGORITHM_RING);
+  add(256, ESP_ALGORITHM_DOUBLING);
+  EXPECT_EQ(notebook.islands(at(0)), (std::vector<std::uint64_t>{32}));
+  EXPECT_TRUE(notebook.islands(at(0, Collective::kExscan)).empty());
+}
+
 TEST(Notebook, KnowsWhatItHas) {
   Notebook notebook = notebook_of("");
   EXPECT_FALSE(notebook.has(at(8)));
@@ -74,7 +89,7 @@ TEST(Notebook, KnowsWhatItHas) {
   notebook.add(at(32), found(ESP_ALGORITHM_AUTO));
   notebook.add(at(128), found(ESP_ALGORITHM_RING));
   Notebook again = notebook_of(notebook.to_text());
-  for (const std::uint64_t bytes : {8, 32, 128}) EXPECT_TRUE(again.has(at(bytes))) << bytes;
+  for (const std::uint64_t bytes : {8U, 32U, 128U}) EXPECT_TRUE(again.has(at(bytes))) << bytes;
   EXPECT_FALSE(again.has(at(64)));
   EXPECT_FALSE(again.has(at(8, Collective::kExscan)));
   EXPECT_TRUE(again.is_left_to_rules(at(32)));

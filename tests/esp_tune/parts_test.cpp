@@ -67,7 +67,9 @@ TEST(Candidates, SegmentsWhereThereAreSeveral) {
   bruck.algorithm = ESP_ALGORITHM_BRUCK;
   EXPECT_TRUE(variations(Collective::kAlltoall, 4, 65536, bruck).empty());
   EXPECT_EQ(names(variations(Collective::kAlltoall, 4, 8, rules)),
-            (std::set<std::string>{"rules/w1", "rules/w4"}));
+            (std::set<std::string>{"rules/w1"}));
+  EXPECT_EQ(names(variations(Collective::kAlltoall, 18, 8, rules)),
+            (std::set<std::string>{"rules/w1", "rules/w4", "rules/w64"}));
 }
 
 TEST(Race, Medians) {

@@ -31,6 +31,12 @@ constexpr Tree kTrees[] = {{2, ESP_SHAPE_FLAT, 0},     {3, ESP_SHAPE_CHAIN, 0},
                            {5, ESP_SHAPE_TWO_TREE, 0}, {6, ESP_SHAPE_KNOMIAL, 4},
                            {6, ESP_SHAPE_KARY, 4}};
 
+// Partners of an alltoall at a time, from so many ranks on another number than without.
+struct Window {
+  int ranks, partners;
+};
+constexpr Window kWindows[] = {{3, 1}, {6, 4}, {18, 64}};
+
 bool has_segments(Collective collective, const esp_coll_options& options) {
   return collective != Collective::kBarrier && options.algorithm != ESP_ALGORITHM_BRUCK &&
          options.algorithm != ESP_ALGORITHM_DOUBLING;
@@ -75,13 +81,11 @@ std::vector<esp_coll_options> variations(Collective collective, int ranks, std::
     all.back().segment_bytes = segment;
     if (segment >= bytes) break;  // one segment
   }
-  // Of partners at a time.
-  if (collective == Collective::kAlltoall && best.algorithm != ESP_ALGORITHM_BRUCK) {
-    for (const int window : {1, 4, 64}) {
-      if (window > 1 && ranks <= window / 4) break;
-      all.push_back(best);
-      all.back().window_send = window;
-    }
+  const bool rounds = collective == Collective::kAlltoall && best.algorithm != ESP_ALGORITHM_BRUCK;
+  for (const Window& window : kWindows) {
+    if (!rounds || ranks < window.ranks) break;
+    all.push_back(best);
+    all.back().window_send = window.partners;
   }
   return all;
 }

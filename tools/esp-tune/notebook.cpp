@@ -192,6 +192,22 @@ std::vector<Notebook::Change> Notebook::changes(const Situation& situation) cons
   return changes;
 }
 
+std::vector<std::uint64_t> Notebook::islands(const Situation& situation) const {
+  std::vector<std::uint64_t> islands;
+  std::vector<const ProfileRow*> rows;
+  const auto series = series_.find(key_of(situation));
+  if (series == series_.end()) return islands;
+  for (const auto& [bytes, cell] : series->second.cells) {
+    if (cell.measured) rows.push_back(&cell.row);
+  }
+  for (std::size_t k = 1; k + 1 < rows.size(); ++k) {
+    const bool alone = !is_rules(rows[k]->choice) && is_rules(rows[k - 1]->choice) &&
+                       is_rules(rows[k + 1]->choice);
+    if (alone) islands.push_back(rows[k]->from_bytes);
+  }
+  return islands;
+}
+
 std::string Notebook::summary(const Situation& situation) const {
   std::string text;
   const auto series = series_.find(key_of(situation));

@@ -39,6 +39,8 @@ class Notebook {
     std::uint64_t below, above;
   };
   std::vector<Change> changes(const espalier::Situation& situation) const;
+  // Sizes with a choice of their own between two that are left to the rules.
+  std::vector<std::uint64_t> islands(const espalier::Situation& situation) const;
   // "rules, ring from 16K"
   std::string summary(const espalier::Situation& situation) const;
 

@@ -137,6 +137,7 @@ class Director {
   bool measure_cell(const Part& part, std::uint64_t bytes);
   bool measure_part(const Part& part);
   bool refine(const Part& part);
+  bool doubt(const Part& part, std::size_t first);
   bool save();
   void say(const Part& part) const;
   double left_seconds() const { return options_.minutes * 60 - (esp_time() - start_); }
@@ -202,13 +203,27 @@ bool Director::refine(const Part& part) {
   return true;
 }
 
+// What is the fastest at one size alone was noise, unless it is again.
+bool Director::doubt(const Part& part, std::size_t first) {
+  for (const std::uint64_t bytes : notebook_.islands(part.situation)) {
+    const auto now = std::any_of(done_.begin() + static_cast<std::ptrdiff_t>(first), done_.end(),
+                                 [&](const Situation& done) { return done.bytes == bytes; });
+    if (!now) continue;
+    if (!measure_cell(part, bytes)) return false;
+    done_.pop_back();  // no other cell
+  }
+  return true;
+}
+
 bool Director::measure_part(const Part& part) {
+  const std::size_t first = done_.size();
   for (const std::uint64_t bytes : part.sizes) {
     if (!measure_cell(part, bytes)) return false;
     --cells_left_;
     ++cells_done_;
   }
-  return !options_.bytes.empty() || refine(part);
+  if (options_.bytes.empty() && !refine(part)) return false;
+  return doubt(part, first);
 }
 
 int Director::run() {
