@@ -124,7 +124,8 @@ void Job::allow_windows(std::size_t op) {
   const auto allow = [&](const OpSpec& spec) {
     auto request = plan_request(scenario_, spec, 0);
     ESP_ASSERT(request.ok());
-    const bool one = request->variant != ESP_VARIANT_EVENT;
+    const bool one =
+        request->variant != ESP_VARIANT_EVENT && request->algorithm == ESP_ALGORITHM_TREE;
     audit_.allow(FlowId(static_cast<std::uint32_t>(team + 1), 0, sequence),
                  {one ? 1U : static_cast<std::uint32_t>(request->window_send),
                   one ? 1U : static_cast<std::uint32_t>(request->window_recv),
