@@ -250,7 +250,7 @@ struct Plan {
                         std::uint32_t i) const noexcept {
     if (v.peer.is_constant()) {
       const Layout& of = bound[buffer_of(v.shape)];
-      if (of.pieces_before == nullptr || v.steps == 1) return {i, n.count};
+      if (of.pieces_before == nullptr || (v.steps == 1 && v.run != 0)) return {i, n.count};
       return dense_position(of, v, n, i);
     }
     if (!irregular && v.run != 0) return {n.piece(i), n.inner};
@@ -331,7 +331,7 @@ inline constexpr std::int32_t kSpreadNodesMax = 16;
 // Why a request is as it is, for people: a rule of choose.cpp, or a line of a profile.
 struct Reason {
   const char* rule = "";
-  int line = 0;  // 0: no profile
+  int line = 0;                                                          // 0: no profile
   friend bool operator==(const Reason&, const Reason&) { return true; }  // makes no other plan
 };
 

@@ -240,8 +240,9 @@ def test_gathers():
     # Of lists an operation is run with the algorithms that it has.
     done = sim("--op", "bcast,allgather,scan", "--algorithm", "tree,ring,publish", "--ranks", 4)
     lines = [line.split()[:2] for line in done.stdout.splitlines()[2:]]
-    assert lines == [["bcast", "tree"], ["bcast", "publish"], ["allgather", "ring"],
-                     ["allgather", "publish"], ["scan", "ring"]], done.stdout
+    assert lines == [["bcast", "tree"], ["bcast", "publish"], ["allgather", "tree"],
+                     ["allgather", "ring"], ["allgather", "publish"],
+                     ["scan", "ring"]], done.stdout
     fails("alltoallv has no Bruck algorithm", "--op", "alltoallv", "--algorithm", "bruck", code=1)
     fails("of 2.n members, not of 6", "--op", "alltoall", "--algorithm", "xor", "--ranks", 6,
           code=1)

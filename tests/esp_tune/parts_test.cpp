@@ -34,7 +34,7 @@ TEST(Candidates, OfTeams) {
   EXPECT_EQ(names(first_candidates(Collective::kScan, 8)), (Names{"rules", "ring", "doubling"}));
   // XOR is for 2^n ranks.
   EXPECT_EQ(names(first_candidates(Collective::kAlltoall, 6)),
-            (Names{"rules", "ring", "one-factor", "Bruck", "Bruck/4"}));
+            (Names{"rules", "ring", "one-factor", "Bruck", "Bruck/4", "tree"}));
   EXPECT_EQ(names(first_candidates(Collective::kAlltoall, 4)).count("XOR"), 1U);
   const Names trees = names(first_candidates(Collective::kReduce, 8));
   EXPECT_EQ(trees, (Names{"rules", "tree/flat", "tree/chain", "tree/binomial", "tree/binary",

@@ -186,6 +186,21 @@ class Interpreter {
     return true;
   }
 
+  // The last segment says that it is: receives are granted in lots, and the last lot may be short.
+  void check_total(const State& s, End at) {
+    if (!s.plan->irregular) return;
+    std::uint32_t moved = 0;
+    for (std::uint32_t k = 0; k < indices_of_flow(s); ++k) {
+      if (!is_skipped(*s.plan, *s.vertex, at.base + k)) ++moved;
+    }
+    for (std::uint32_t k = 0; k < indices_of_flow(s) && moved > 0; ++k) {
+      const std::uint32_t i = at.base + k;
+      if (is_skipped(*s.plan, *s.vertex, i)) continue;
+      const std::uint32_t total = s.plan->position(*s.vertex, i).total;
+      if (total != moved) fail("{} is of {} segments, not of {}", name(s, i), moved, total);
+    }
+  }
+
   // Both sides move the same segments, under the same ordinals. Where the message has one layout on
   // all ranks they are of the same elements, too.
   void compare_ends(const State& a, End at_a, const State& b, End at_b) {
@@ -194,6 +209,7 @@ class Interpreter {
       fail("{} and {} differ in segments per peer", name(a, at_a.base), name(b, at_b.base));
       return;
     }
+    check_total(a, at_a);
     for (std::uint32_t k = 0; k < std::max(indices_of_flow(a), indices_of_flow(b)); ++k) {
       const std::uint32_t i = at_a.base + k, j = at_b.base + k;
       const bool none_a = k >= indices_of_flow(a) || is_skipped(*a.plan, *a.vertex, i);

@@ -58,7 +58,7 @@ std::vector<esp_coll_options> first_candidates(Collective collective, int ranks)
   for (int k = ESP_ALGORITHM_TREE; k < ESP_ALGORITHM_COUNT; ++k) {
     const auto algorithm = static_cast<esp_algorithm>(k);
     if (!has_algorithm(collective, algorithm) || !fits_team(collective, algorithm, ranks)) continue;
-    if (algorithm != ESP_ALGORITHM_TREE) {
+    if (algorithm != ESP_ALGORITHM_TREE || !espalier::has_shapes(collective)) {
       all.push_back(with(algorithm));
       continue;
     }
