@@ -22,6 +22,8 @@ Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
     tuning.exchange_radix = 2;
     tuning.network_hop_bytes_min = tuning.network_bytes_max;
   }
+  tuning.segments_are_set = config.segment_bytes > 0;
+  tuning.windows_are_set = config.window_send > 0 || config.window_recv > 0;
   if (const std::uint64_t bytes = config.segment_bytes; bytes > 0) {
     tuning.segment_bytes_min = tuning.segment_bytes_max = bytes;
     tuning.spread_bytes_min = bytes;

@@ -202,8 +202,9 @@ constexpr Knob kKnobs[] = {
     knob<&Config::radix>("RADIX", "", "Radix of the k-ary and k-nomial shapes. 0: automatic.",
                          {0, 1024}),
     knob<&Config::variant>("VARIANT", "",
-                           "Synchronisation of trees: event-driven, or the two controls with "
-                           "more dependencies (for experiments)."),
+                           "Synchronisation of trees, and of the steps of alltoalls: event-driven, "
+                           "or the two controls with more dependencies (for experiments). An error "
+                           "of calls whose algorithm has the first alone."),
     knob<&Config::short_bytes>("SHORT_BYTES", "bytes",
                                "Largest message for the short path within a node.", {0, 64 * kKiB}),
     knob<&Config::segment_bytes>(

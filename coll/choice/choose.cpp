@@ -95,7 +95,7 @@ Chosen choose_algorithm(const esp_coll_options& options, const PlanRequest& requ
   // Shapes and variants are properties of trees.
   const bool of_trees = options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT;
   if (of_trees && has_shapes(request.collective))
-    return {ESP_ALGORITHM_TREE, "the call names a shape or a variant, which trees have"};
+    return {ESP_ALGORITHM_TREE, "a shape or a variant is named, which trees have"};
   if (exists(tuning.preferred_algorithm, request))
     return {tuning.preferred_algorithm, "the setting ALGORITHM"};
   if (!has_shapes(request.collective)) {
@@ -300,15 +300,17 @@ const ProfileRow* advice(const esp_coll_options& options, const PlanRequest& req
 }
 
 // The call's options, and what it leaves open as the row has it.
-esp_coll_options advised(const esp_coll_options& options, const ProfileRow* row) {
+esp_coll_options advised(const esp_coll_options& options, const ProfileRow* row,
+                         const Tuning& tuning) {
   esp_coll_options all = options;
   if (row == nullptr) return all;
   all.algorithm =
       row->choice.algorithm == ESP_ALGORITHM_SHORT ? ESP_ALGORITHM_AUTO : row->choice.algorithm;
   all.shape = row->choice.shape;
   all.radix = row->choice.radix;
-  all.segment_bytes = row->choice.segment_bytes;
-  if (all.window_send == 0 && all.window_recv == 0) all.window_send = row->choice.window_send;
+  if (!tuning.segments_are_set) all.segment_bytes = row->choice.segment_bytes;
+  const bool free = all.window_send == 0 && all.window_recv == 0 && !tuning.windows_are_set;
+  if (free) all.window_send = row->choice.window_send;
   return all;
 }
 
@@ -397,7 +399,7 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
                             const Tuning& tuning) {
   if (const Outcome outcome = check_options(options); !outcome) return outcome.error();
   const ProfileRow* const row = advice(options, base, tuning);
-  const esp_coll_options all = advised(options, row);
+  const esp_coll_options all = advised(options, row, tuning);
   PlanRequest request = base;
   request.variant = options.variant;
   request.nodes.nodes = choose_nodes(options, base, tuning);

@@ -34,6 +34,8 @@ struct Tuning {
   esp_algorithm preferred_algorithm = ESP_ALGORITHM_AUTO;
   // What was measured goes before all rules below. nullptr: nothing was.
   std::shared_ptr<const Profile> profile;
+  // Settings of the job say it; rows do not.
+  bool segments_are_set = false, windows_are_set = false;
   // Where the ranks are, as rows of it say.
   NetworkClass network = NetworkClass::kAny;
   CoreClass cores = CoreClass::kAny;

@@ -54,11 +54,23 @@ const ProfileRow* row_of(const Tuning& tuning, const PlanRequest& base, int line
   return nullptr;
 }
 
-std::string measured_text(const Profile& profile, const ProfileRow& row) {
+bool names_something(const esp_coll_options& choice) {
+  return choice.algorithm != ESP_ALGORITHM_AUTO || choice.shape != ESP_SHAPE_AUTO ||
+         choice.radix != 0 || choice.segment_bytes != 0 || choice.window_send != 0;
+}
+
+// Its times are those of its first size, and of the team that was measured.
+std::string measured_text(const Profile& profile, const ProfileRow& row,
+                          const PlanRequest& request) {
   std::string text = fmt::format("as in {}:{}", profile.name, row.line);
-  if (row.us > 0) text += fmt::format("; measured {:.1f} us", row.us);
-  if (!row.next.empty())
-    text += fmt::format("; next {}, measured {:.1f} us", row.next, row.next_us);
+  if (row.choice.window_send != 0) {
+    text += fmt::format(", windows of {} and {}", request.window_send, request.window_recv);
+  }
+  if (!names_something(row.choice)) text += fmt::format(", by rule: {}", request.reason.rule);
+  if (row.us == 0) return text;
+  text += fmt::format("; measured {:.1f} us at {} bytes", row.us, row.from_bytes);
+  if (row.ranks.first == row.ranks.last) text += fmt::format(" by {} ranks", row.ranks.first);
+  if (!row.next.empty()) text += fmt::format("; next {}, {:.1f} us there", row.next, row.next_us);
   return text;
 }
 
@@ -107,10 +119,10 @@ std::string explain(const esp_coll_options& options, const PlanRequest& base, co
            fmt::format("; next {}, {}", plan->algorithm, time_text(predict(*request, costs)));
   }
   text += plan->algorithm + ", ";
-  if (const ProfileRow* row = row_of(tuning, base, request->reason.line)) {
-    return text + measured_text(*tuning.profile, *row);
-  }
-  text += fmt::format("{}; {}", request->reason.rule, time_text(predict(*request, costs)));
+  const ProfileRow* const row = row_of(tuning, base, request->reason.line);
+  text += row != nullptr ? measured_text(*tuning.profile, *row, *request) : request->reason.rule;
+  if (row != nullptr && row->us > 0) return text;
+  text += "; " + time_text(predict(*request, costs));
   const auto next = next_best(base, tuning, request->algorithm, costs);
   if (next) text += fmt::format("; next {}, predicted {:.1f} us", next->name, next->ns / 1000);
   return text;

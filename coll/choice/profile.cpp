@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -27,7 +28,10 @@ template <typename T, typename NameOf>
 std::optional<T> named(std::string_view text, int count, NameOf name_of) {
   for (int k = 0; k < count; ++k) {
     const std::string_view name = name_of(static_cast<T>(k));
-    if (parse_name(text, {&name, 1})) return static_cast<T>(k);
+    std::string plain(name);  // as settings write it: "kary"
+    std::erase(plain, '-');
+    const std::string_view names[] = {name, plain};
+    if (parse_name(text, names)) return static_cast<T>(k);
   }
   return {};
 }
@@ -107,10 +111,12 @@ std::string read_row(const std::vector<std::string_view>& words, ProfileRow& row
   const bool exists = *algorithm == ESP_ALGORITHM_AUTO || *algorithm == ESP_ALGORITHM_SHORT ||
                       has_algorithm(*collective, *algorithm);
   if (!exists) return fmt::format("{} has no algorithm {}", words[0], words[6]);
-  const auto radix = number(words[8], 1, 0), segment = number(words[9], 1, 0);
+  const auto radix = number(words[8], 1, 0);
+  const auto segment = parse_size(words[9] == "-" ? "0" : words[9]);
   const auto window = number(words[10], 1, 0);
   if (!radix || (*shape == ESP_SHAPE_KNOMIAL && *radix == 1)) return bad("radix", words[8]);
-  if (!segment) return bad("number of bytes of a segment", words[9]);
+  if (!segment || (*segment == 0 && words[9] != "-"))
+    return bad("number of bytes of a segment", words[9]);
   if (!window || *window > 64) return bad("window (1 to 64)", words[10]);
   row.choice.algorithm = *algorithm;
   row.choice.shape = *shape;
@@ -188,6 +194,11 @@ Result<Profile> Profile::parse(std::string_view text, std::string name) {
 
 Result<Profile> Profile::read(const std::string& path) {
   constexpr std::streamsize kBytesMax = 64 << 20;
+  std::error_code unknown;
+  // A FIFO would have us wait for who writes.
+  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown)) {
+    return error(ESP_ERR_CONFIG, fmt::format("{}: not a regular file", path));
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text;
   std::array<char, 1 << 16> piece;

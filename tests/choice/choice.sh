@@ -48,7 +48,7 @@ odd=$here/odd.profile
 expect 0 'bcast of 8000 bytes .*as in .*odd.profile:9' \
   env ESPALIER_TUNING="$odd" "$esp_info" --explain bcast 8000 -n 4
 expect 0 'bcast of [0-9]+ bytes .*tree.*as in .*odd.profile' job ESPALIER_TUNING="$odd"
-expect 0 'allreduce .*ring.*as in .*:6; measured 9.0 us; next tree, measured 10.0 us' \
+expect 0 'ring.*as in .*:6, windows of 3 and 6; measured 9.0 us at 64 bytes; next tree, 10.0 us' \
   env ESPALIER_TUNING="$odd" "$esp_info" --explain allreduce 1000 -n 4
 mkdir -p "$folder/.config/espalier"
 cp "$odd" "$folder/.config/espalier/profile"
@@ -70,6 +70,9 @@ printf 'espalier profile 1\nbcast many\n' > "$folder/.config/espalier/profile"
 expect 0 'no profile is used: .*profile:2: 2 columns, expected 14' job
 expect 1 'ESPALIER_TUNING: .*:1: it does not begin with "espalier profile 1"' \
   env ESPALIER_TUNING="$here/choice.sh" "$esp_info"
+mkfifo "$folder/fifo"
+expect 1 'ESPALIER_TUNING: .*/fifo: not a regular file' \
+  env ESPALIER_TUNING="$folder/fifo" timeout 20 "$esp_info"
 expect 1 'ESPALIER_TUNING: /nowhere/profile: No such file' \
   env ESPALIER_TUNING=/nowhere/profile "$esp_info"
 ((failures == 0)) || exit 1

@@ -69,6 +69,18 @@ TEST(Choice, WhatTheCallNamesStays) {
             ESP_ALGORITHM_SPREAD);
 }
 
+TEST(Choice, SettingsGoBeforeARow) {
+  Tuning tuning = with("bcast 8 1 - - 0 tree chain - 4096 5 - - -\n");
+  EXPECT_EQ(resolved(base(Collective::kBcast, 8, 1 << 20), tuning).segment_bytes, 4096U);
+  tuning.segments_are_set = tuning.windows_are_set = true;
+  tuning.segment_bytes_min = tuning.segment_bytes_max = 512;
+  tuning.window_send = 3;
+  const PlanRequest set = resolved(base(Collective::kBcast, 8, 1 << 20), tuning);
+  EXPECT_EQ(set.segment_bytes, 512U);
+  EXPECT_EQ(set.window_send, 3);
+  EXPECT_EQ(set.shape, ESP_SHAPE_CHAIN);
+}
+
 // An operator that needs the order of ranks; a team that is no power of two.
 TEST(Choice, ARowThatDoesNotFitIsNone) {
   const Tuning tuning = with(
@@ -217,9 +229,14 @@ TEST(Explain, SaysWhatWhyAndWhatComesNext) {
   const Tuning measured = with("allreduce 16 1 - own 0 ring - - - - 31.25 spread 40\n");
   text = explain(kAuto, request, measured, false);
   EXPECT_NE(text.find("ring"), std::string::npos) << text;
-  EXPECT_NE(text.find("as in there:3; measured 31.2 us; next spread, measured 40.0 us"),
+  EXPECT_NE(text.find("as in there:3; measured 31.2 us at 0 bytes by 16 ranks; next spread, 40.0 "
+                      "us there"),
             std::string::npos)
       << text;
+  const Tuning left = with("allreduce 16 1 - own 0 - - - - 7 - - -\n");
+  text = explain(kAuto, request, left, false);
+  EXPECT_NE(text.find("as in there:3, windows of 7 and "), std::string::npos) << text;
+  EXPECT_NE(text.find("; predicted "), std::string::npos) << text;
   esp_coll_options impossible = kAuto;
   impossible.algorithm = ESP_ALGORITHM_BRUCK;
   text = explain(impossible, request, rules, false);

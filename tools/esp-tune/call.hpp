@@ -1,8 +1,8 @@
 // One collective of one size on a team, with buffers of its own: what is timed.
 //
 // Buffers form a ring of slots, one for each call of a batch, which are written anew before each
-// batch as a program would. Reductions are sums of floats; what has a root has rank 0.
-// path: data
+// batch as a program would; long batches go around the ring. Reductions are sums of floats; what
+// has a root has rank 0. path: data
 #pragma once
 
 #include <cstddef>
