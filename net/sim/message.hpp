@@ -20,14 +20,10 @@ namespace espalier::sim {
 class Payload {
  public:
   static Payload* copy_of(const void* data, std::uint64_t bytes) {
-    Payload* payload = make(bytes);
+    void* memory = std::malloc(sizeof(Payload) + bytes);
+    ESP_ASSERT(memory != nullptr);
+    auto* payload = new (memory) Payload;
     if (bytes > 0) std::memcpy(payload->data(), data, bytes);
-    return payload;
-  }
-  // Memory that was the sender's and is used for something else.
-  static Payload* of_nobody(std::uint64_t bytes) {
-    Payload* payload = make(bytes);
-    std::memset(payload->data(), 0xdb, bytes);
     return payload;
   }
 
@@ -39,11 +35,6 @@ class Payload {
 
  private:
   Payload() = default;
-  static Payload* make(std::uint64_t bytes) {
-    void* memory = std::malloc(sizeof(Payload) + bytes);
-    ESP_ASSERT(memory != nullptr);
-    return new (memory) Payload;
-  }
   alignas(16) std::uint64_t holders_ = 1;  // data() is aligned as malloc's memory is
 };
 

@@ -280,10 +280,7 @@ void SimWire::fetch(Message& m, RecvOp& op) noexcept {
     world_.pull(m);
     ++counters_.cma_calls;
     counters_.cma_bytes += m.bytes;
-    // Who has taken its send back has its memory back, too: a reader may find anything there.
-    const bool gone = m.acknowledge != nullptr && m.acknowledge->chain == nullptr;
-    if (carry && m.bytes > 0 && gone) m.payload = Payload::of_nobody(m.bytes);
-    if (carry && m.bytes > 0 && view && !gone) m.payload = Payload::copy_of(m.source, m.bytes);
+    if (view && carry && m.bytes > 0) m.payload = Payload::copy_of(m.source, m.bytes);
   } else if (m.carrier == Carrier::kCopy && !view) {
     world_.copy(rank_, m, true);
     counters_.copy_out_bytes += m.bytes;
