@@ -266,6 +266,7 @@ void Engine::cancel(Team& team) noexcept {
 
 // Callbacks do not run here: this may be inside a starting call.
 void Engine::withdraw_all(Team& team) noexcept {
+  team.plans.keep_all();
   while (team.active != nullptr) {
     Instance& instance = *team.active;
     withdraw(instance);

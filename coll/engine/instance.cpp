@@ -278,11 +278,11 @@ TeamGroup& PlanEntry::group_of(std::uint16_t vertex, const Instance& instance) {
   return *groups.back().group;
 }
 
-void PlanEntry::give_back(Instance* instance) noexcept {
+void PlanEntry::give_back(Instance* instance, bool keeps) noexcept {
   ESP_ASSERT(in_use > 0);
   --in_use;
   IrregularCall* own = instance->irregular.get();
-  if (own != nullptr && own->scratch_bytes > IrregularCall::kKeptBytes) {
+  if (own != nullptr && own->scratch_bytes > IrregularCall::kKeptBytes && !keeps) {
     own->scratch.reset();
     own->scratch_bytes = 0;
   }

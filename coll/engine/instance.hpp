@@ -156,7 +156,7 @@ struct PlanEntry : ListNode {
   std::uint64_t bytes() const noexcept { return plan_bytes + instances * instance_bytes; }
   // With slots for moves that take time. nullptr: no memory.
   Instance* take(bool moves);
-  void give_back(Instance* instance) noexcept;
+  void give_back(Instance* instance, bool keeps) noexcept;  // `keeps`: all of its memory
 };
 
 std::size_t Instance::member(std::int32_t peer) const noexcept {

@@ -77,7 +77,7 @@ Instance* PlanCache::take(PlanEntry& entry, bool moves) {
 
 void PlanCache::give_back(Instance& instance) noexcept {
   PlanEntry& entry = *instance.entry;
-  entry.give_back(&instance);
+  entry.give_back(&instance, keeps_all_);
   if (ESP_PLANT(21, entry.in_use > 0, entry.linked())) return;
   lay_aside(entry);
 }
@@ -90,6 +90,7 @@ void PlanCache::lay_aside(PlanEntry& entry) noexcept {
 }
 
 void PlanCache::trim() noexcept {
+  if (keeps_all_) return;
   while (idle_plans_ > limits_.plans ||
          (idle_bytes_ > limits_.bytes && idle_plans_ > limits_.plans_least)) {
     PlanEntry& oldest = *idle_.pop_front();

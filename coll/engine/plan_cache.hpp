@@ -67,6 +67,9 @@ class PlanCache {
   // mover, the same for all of a cache. nullptr: no memory.
   Instance* take(PlanEntry& entry, bool moves = false);
   void give_back(Instance& instance) noexcept;
+  // From now on no memory is given back before the end: of a team that has failed, whose segments
+  // others may read until they learn of it (Wire::cancel).
+  void keep_all() noexcept { keeps_all_ = true; }
 
   std::size_t plans() const noexcept { return entries_.size(); }
   std::uint64_t idle_bytes() const noexcept { return idle_bytes_; }
@@ -84,6 +87,7 @@ class PlanCache {
   void trim() noexcept;
 
   Limits limits_;
+  bool keeps_all_ = false;
   std::unordered_map<PlanKey, std::unique_ptr<PlanEntry>, Hash> entries_;
   IntrusiveList<PlanEntry> idle_;  // the one used last at the end
   std::size_t idle_plans_ = 0;

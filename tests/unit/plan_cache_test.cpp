@@ -43,6 +43,20 @@ TEST(PlanCache, TheOneNotUsedForLongestGoes) {
   for (const std::uint64_t n : {1, 3, 4}) EXPECT_NE(cache.find(bcast_key(n)), nullptr) << n;
 }
 
+// Of a team that has failed: others may still read what was sent from there.
+TEST(PlanCache, WhenAllIsKeptNothingGoes) {
+  PlanCache cache;
+  cache.set_limits({.plans = 1, .plans_least = 0});
+  std::vector<Instance*> under_way;
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    under_way.push_back(cache.take(cache.add(bcast_key(n), plan_with(1 << 20))));
+    ASSERT_NE(under_way.back(), nullptr);
+  }
+  cache.keep_all();
+  for (Instance* instance : under_way) cache.give_back(*instance);
+  EXPECT_EQ(cache.plans(), 5U);
+}
+
 TEST(PlanCache, ManyShapesHoldABoundedNumberOfBytes) {
   constexpr std::uint64_t kEach = 64 << 10, kMost = 1 << 20;
   PlanCache cache;
