@@ -48,7 +48,7 @@ odd=$here/odd.profile
 expect 0 'bcast of 8000 bytes .*as in .*odd.profile:9' \
   env ESPALIER_TUNING="$odd" "$esp_info" --explain bcast 8000 -n 4
 expect 0 'bcast of [0-9]+ bytes .*tree.*as in .*odd.profile' job ESPALIER_TUNING="$odd"
-expect 0 'ring.*as in .*:6, windows of 3 and 6; measured 9.0 us at 64 bytes; next tree, 10.0 us' \
+expect 0 'ring.*as in .*:6, windows of 3 and 32; measured 9.0 us at 64 bytes; next tree, 10.0 us' \
   env ESPALIER_TUNING="$odd" "$esp_info" --explain allreduce 1000 -n 4
 mkdir -p "$folder/.config/espalier"
 cp "$odd" "$folder/.config/espalier/profile"
