@@ -7,22 +7,12 @@ esp_info=$3
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-failures=0
+# shellcheck source=tests/scripts/expect.sh
+source "${BASH_SOURCE[0]%/*}/../scripts/expect.sh"
 unset ESPALIER_TUNING
 export HOME=$folder
 unset XDG_CONFIG_HOME
 
-# expect EXIT_CODE PATTERN COMMAND...: checks the exit code and that the output has PATTERN.
-expect() {
-  local code=$1 pattern=$2 output actual=0
-  shift 2
-  output=$("$@" 2>&1) || actual=$?
-  if [[ $actual -ne $code ]] || ! grep -qE -- "$pattern" <<< "$output"; then
-    printf 'FAILED: %s\n  exit code %d, wanted %d, and /%s/ in:\n%s\n' "$*" "$actual" "$code" \
-      "$pattern" "$output"
-    failures=$((failures + 1))
-  fi
-}
 # job SETTING...: a job that explains its choices.
 job() {
   env ESPALIER_EXPLAIN=1 "$@" "$esp_run" --timeout 60 -n 3 "$api_tests" bcast

@@ -6,19 +6,8 @@ source_folder=$2
 esp_run=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-failures=0
-
-# expect EXIT_CODE PATTERN COMMAND...: checks the exit code and that the output has PATTERN.
-expect() {
-  local code=$1 pattern=$2 output actual=0
-  shift 2
-  output=$("$@" 2>&1) || actual=$?
-  if [[ $actual -ne $code ]] || ! grep -qE -- "$pattern" <<< "$output"; then
-    printf 'FAILED: %s\n  exit code %d, wanted %d, and /%s/ in:\n%s\n' "$*" "$actual" "$code" \
-      "$pattern" "$output"
-    failures=$((failures + 1))
-  fi
-}
+# shellcheck source=tests/scripts/expect.sh
+source "${BASH_SOURCE[0]%/*}/../scripts/expect.sh"
 
 expect 0 '^espalier [0-9]+\.[0-9]+\.[0-9]+$' "$program" --version
 expect 0 'cma_bytes +bytes moved' "$program" --counters

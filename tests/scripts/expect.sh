@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the tests of this folder: counts what was not as expected in `failures`.
+# Sourced by tests of programs: counts what was not as expected in `failures`.
 failures=0
 
 # expect EXIT_CODE PATTERN COMMAND...: checks the exit code and that the output has PATTERN.
