@@ -113,6 +113,11 @@ std::string explain(const esp_coll_options& options, const PlanRequest& base, co
   auto request = resolve(options, base, tuning);
   if (!request) return text + request.error().text;
   auto plan = make_plan(*request);
+  if (!plan && request->reason.line != 0) {  // Engine::make does without the row, too.
+    Tuning rules = tuning;
+    rules.profile = nullptr;
+    return explain(options, base, rules, is_short);
+  }
   if (!plan) return text + plan.error().text;
   if (is_short) {
     return text +

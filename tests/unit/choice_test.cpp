@@ -237,6 +237,9 @@ TEST(Explain, SaysWhatWhyAndWhatComesNext) {
   text = explain(kAuto, request, left, false);
   EXPECT_NE(text.find("as in there:3, windows of 7 and "), std::string::npos) << text;
   EXPECT_NE(text.find("; predicted "), std::string::npos) << text;
+  const Tuning no_plan = with("allgather 16 1 - own 0 Bruck - 65 - - - - -\n");
+  text = explain(kAuto, base(Collective::kAllgather, 16, 64), no_plan, false);
+  EXPECT_NE(text.find("own cores: publish"), std::string::npos) << text;
   esp_coll_options impossible = kAuto;
   impossible.algorithm = ESP_ALGORITHM_BRUCK;
   text = explain(impossible, request, rules, false);
