@@ -202,7 +202,7 @@ void starting(const Context& context) {
   };
   refused_by_plan(esp_scan_start(world, x, y, 1, ESP_INT32, ESP_SUM, &options, nullptr, &request),
                   "esp_scan_start: ");
-  options.algorithm = ESP_ALGORITHM_TREE;
+  options.algorithm = ESP_ALGORITHM_HALVING;
   refused_by_plan(esp_alltoall_start(world, x, y, 1, ESP_INT32, &options, nullptr, &request),
                   "esp_alltoall_start: ");
 }

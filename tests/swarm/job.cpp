@@ -274,6 +274,11 @@ void Job::finish(CallState& call, Status status) noexcept {
   }
   check_status(call, status);
   if (status.ok()) check_result(call);
+  if (node.mover && (node.mover->uses(call.input.data(), call.input.bytes()) ||
+                     node.mover->uses(call.output.data(), call.output.bytes()))) {
+    fail(fmt::format("op {} has ended at rank {}, and its memory is still in use", call.op,
+                     node.rank));
+  }
   call.spoil();
   if (node.entering || node.departed) return;
   if (scenario_.start_in_callbacks) {

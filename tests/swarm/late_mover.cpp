@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace espalier::swarm {
@@ -33,6 +34,17 @@ Posted LateMover::move(const Move& move, Completion& op) noexcept {
 
 void LateMover::cancel(Completion& op) noexcept {
   std::erase_if(open_, [&](const Late& late) { return late.op == &op; });
+}
+
+bool LateMover::uses(const std::byte* memory, std::uint64_t bytes) const noexcept {
+  const auto holds = [&](const void* at) {
+    const std::less<> before;
+    return bytes > 0 && !before(at, memory) && before(at, memory + bytes);
+  };
+  return std::any_of(open_.begin(), open_.end(), [&](const Late& late) {
+    return late.move.elements > 0 &&
+           (holds(late.move.dst) || std::any_of(late.operands.begin(), late.operands.end(), holds));
+  });
 }
 
 int LateMover::progress() noexcept {

@@ -23,6 +23,8 @@ class LateMover final : public Mover {
   // Completes what is due. Returns how many.
   int progress() noexcept;
   std::size_t open() const noexcept { return open_.size(); }
+  // Will something be written there, or read from there?
+  bool uses(const std::byte* memory, std::uint64_t bytes) const noexcept;
 
  private:
   using Operands = std::vector<const void*>;
