@@ -1,5 +1,7 @@
 #include "api/start.hpp"
 
+#include "api/quick.hpp"
+
 namespace espalier::api {
 namespace {
 
@@ -87,14 +89,19 @@ esp_status start_reported(esp_team& handle, const Call& call, const esp_notify* 
 
 }  // namespace
 
-esp_status run_call(esp_team* team, Call call, Purpose purpose) {
+esp_status run_call(esp_team* team, Call& call, Purpose purpose) {
   if (team == nullptr) return ESP_ERR_ARGUMENT;
   call.blocking = true;
   call.purpose = purpose;
+  if (goes_quick(*team, call)) return run_quick(*team, call);
   const esp_status status = check_call(*team, call, nullptr);
   if (status != ESP_OK) return status;
   if (!may_block(*team->job)) return refuse_blocking(*team->job, caller_of(call));
-  return wait_for_end(*team, call);
+  // In place, of blocks that differ in length: as quick as that, once it is checked.
+  const bool quick = team->team.quick && call.collective >= Collective::kAllgather &&
+                     !call.packs_input && !call.packs_output &&
+                     ShortOperations::takes(team->team, call);
+  return quick ? run_quick(*team, call) : wait_for_end(*team, call);
 }
 
 esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,

@@ -8,7 +8,7 @@ namespace espalier::api {
 
 // `call` holds what the caller gave, not checked; nor is `team`. Returns when this rank's part is
 // complete. AUTO options.
-esp_status run_call(esp_team* team, Call call, Purpose purpose = Purpose::kUser);
+esp_status run_call(esp_team* team, Call& call, Purpose purpose = Purpose::kUser);
 // The same, only started; `options`, `notify` and `request` as they were given.
 esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,
                       const esp_notify* notify, esp_request** request);

@@ -273,17 +273,36 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
   }
 }
 
+// Of those that move blocks: who puts a line knows how large, and so do all who look at it.
+bool has_lines(Collective collective) {
+  switch (collective) {
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+    case Collective::kScan:
+    case Collective::kExscan:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // From so many bytes on there is no room, or no way, for a call on the short path.
 std::uint64_t short_room(const PlanRequest& request, std::uint64_t most) {
   const Collective collective = request.collective;
   const bool small = collective < Collective::kAllgather;
-  const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
-  const bool inside =
-      scans || collective == Collective::kAllgather || collective == Collective::kAlltoall;
-  if (!small && (!inside || crosses_network(request))) return 0;
+  if (!small && (!has_lines(collective) || crosses_network(request))) return 0;
   // As on several nodes: who waits for few others gains nothing from waiting for all.
+  const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
   if (scans || crosses_network(request)) most = std::min(most, Board::kNodesShortBytes);
-  if (collective == Collective::kAlltoall) most /= static_cast<std::uint64_t>(request.size);
+  // A line has a block for each.
+  const bool each = collective == Collective::kAlltoall || collective == Collective::kScatter ||
+                    collective == Collective::kReduceScatterBlock;
+  if (each) most /= static_cast<std::uint64_t>(request.size);
   return most + 1;
 }
 

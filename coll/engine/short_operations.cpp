@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "coll/engine/lines.hpp"
+#include "coll/engine/short_blocks.hpp"
 
 namespace espalier {
 namespace {
@@ -13,25 +14,6 @@ using Route = ShortOperation::Route;
 
 bool spans_nodes(const Team& team) noexcept {
   return team.nodes() != nullptr;
-}
-
-// What a member puts for all.
-std::uint64_t put_bytes(const Team& team, const Call& call) noexcept {
-  const bool to_each = call.collective == Collective::kAlltoall;
-  return call.bytes() * (to_each ? static_cast<std::uint64_t>(team.size()) : 1);
-}
-
-// Who has completed it has seen lines of all members.
-bool hears_all(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::kBarrier:
-    case Collective::kAllreduce:
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
-      return true;
-    default:
-      return false;
-  }
 }
 
 Route route_across(const ShortOperation& op) noexcept {
@@ -56,14 +38,8 @@ Route route_inside(const ShortOperation& op) noexcept {
     return {is_root ? Stage::kShow : Stage::kCollect, Stage::kDone};
   }
   if (op.call.collective == Collective::kReduce && !is_root) return {Stage::kPut, Stage::kDone};
+  if (!ShortBlocks(*op.team, op.call).puts()) return {Stage::kGather, Stage::kDone};
   return {Stage::kPut, Stage::kGather, Stage::kDone};
-}
-
-// Rows of this node, in their order, to which the result of a gather belongs.
-int rows_gathered(const ShortOperation& op) noexcept {
-  if (op.call.collective == Collective::kScan) return op.team->rank + 1;
-  if (op.call.collective == Collective::kExscan) return op.team->rank;
-  return op.team->rows();
 }
 
 }  // namespace
@@ -92,7 +68,8 @@ void ShortOperations::set_limits(Team& team, const Tuning& tuning) {
 bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
   if (!team.short_path || !call.choice_is_free || call.options.segment_bytes != 0) return false;
   if (traits_of(call.collective).reduces && call.op >= ESP_OP_BUILTIN_COUNT) return false;
-  return call.bytes() < team.short_end[static_cast<std::size_t>(call.collective)];
+  const std::uint64_t end = team.short_end[static_cast<std::size_t>(call.collective)];
+  return end > 0 && ShortBlocks::measure(team, call) < end;
 }
 
 Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
@@ -190,7 +167,8 @@ int ShortOperations::awaited(const ShortOperation& op) noexcept {
     case Stage::kPut:
     case Stage::kShow: {
       const bool puts = op.stage() == Stage::kPut;
-      const std::uint64_t bytes = puts ? put_bytes(team, op.call) : op.call.bytes();
+      const ShortBlocks blocks(team, op.call);
+      const std::uint64_t bytes = puts ? blocks.bytes(team.own_row()) : op.call.bytes();
       const std::uint64_t needed = op.entered.sequence - Board::depth(bytes) + 1;
       for (int row = 0; row < team.rows(); ++row) {
         if (!team.board.is_past(row, needed)) return team.member_in(row);
@@ -230,7 +208,7 @@ void ShortOperations::complete(ShortOperation& op) noexcept {
     team.failed() ? trace.cancel(kind, subject(op)) : trace.end(kind, subject(op));
   }
   // Whoever began a blocking one had read everything before.
-  if (op.call.blocking && hears_all(op.call.collective) && !team.failed()) {
+  if (op.call.blocking && ShortPath::hears_all(op.call.collective) && !team.failed()) {
     team.safe = std::max(team.safe, op.entered.sequence);
   }
   const Finish told = op.finish;
@@ -256,7 +234,8 @@ bool ShortOperations::step(ShortOperation& op) noexcept {
   Team& team = *op.team;
   switch (op.stage()) {
     case Stage::kPut:
-      op.puts = path_.try_put(team, op.entered, op.call.input, put_bytes(team, op.call));
+      op.puts = path_.try_put(team, op.entered, op.call.input,
+                              ShortBlocks(team, op.call).bytes(team.own_row()));
       return op.puts;
     case Stage::kGather:
       return gather(op);
@@ -283,43 +262,13 @@ bool ShortOperations::collect(ShortOperation& op) noexcept {
 
 bool ShortOperations::gather(ShortOperation& op) noexcept {
   Team& team = *op.team;
-  const std::uint64_t bytes = put_bytes(team, op.call);
-  for (const int rows = rows_gathered(op); op.cursor < rows; ++op.cursor) {
+  ShortBlocks blocks(team, op.call, op.scratch != nullptr ? op.scratch->bytes.data() : nullptr);
+  for (op.cursor = std::max(op.cursor, blocks.begin()); op.cursor < blocks.end(); ++op.cursor) {
     if (op.cursor == team.own_row()) continue;
-    if (path_.look(team, op.entered, op.cursor, bytes) == nullptr) return false;
+    if (path_.look(team, op.entered, op.cursor, blocks.bytes(op.cursor)) == nullptr) return false;
   }
-  take_gathered(op);
+  path_.take(team, op.entered, blocks, op.puts ? nullptr : op.call.input);
   return true;
-}
-
-// All rows have been seen.
-void ShortOperations::take_gathered(ShortOperation& op) noexcept {
-  Team& team = *op.team;
-  const Call& call = op.call;
-  const std::uint64_t bytes = call.bytes();
-  if (bytes == 0) return;
-  auto* to =
-      op.scratch != nullptr ? op.scratch->bytes.data() : static_cast<std::byte*>(call.output);
-  LineReduction reduction(call.combiner.builtin(), to, call.count);
-  for (int row = 0; row < rows_gathered(op); ++row) {
-    Board::Slot& slot = team.board.slot(row, op.entered.sequence);
-    const void* payload = team.board.payload(slot, row, op.entered.sequence, put_bytes(team, call));
-    if (row == team.own_row() && !op.puts) payload = call.input;
-    switch (call.collective) {
-      case Collective::kAllgather:
-        copy_line(to + static_cast<std::uint64_t>(row) * bytes, payload, bytes);
-        break;
-      case Collective::kAlltoall:
-        copy_line(to + static_cast<std::uint64_t>(row) * bytes,
-                  static_cast<const std::byte*>(payload) +
-                      static_cast<std::uint64_t>(team.own_row()) * bytes,
-                  bytes);
-        break;
-      default:
-        reduction.add(payload);
-    }
-  }
-  reduction.finish();
 }
 
 // The heads' part. False: it is under way.

@@ -9,7 +9,7 @@
 //   reduce     root: put, gather; rest: put   heads: gather, cross; rest: put
 //   allreduce  put, gather                    heads: gather, cross, show; rest: put, collect
 //   barrier    as allreduce, of no bytes
-//   allgather, alltoall, scan, exscan: put, gather
+//   others     put, gather; who has no line to put, or to look at, without that (ShortBlocks)
 // clang-format on
 //
 // put: the own contribution into the own slot of the board. gather: everybody's slots of this node,
@@ -92,7 +92,6 @@ class ShortOperations final : public Agent {
   bool gather(ShortOperation& op) noexcept;
   bool collect(ShortOperation& op) noexcept;
   bool cross(ShortOperation& op) noexcept;
-  void take_gathered(ShortOperation& op) noexcept;
   static void on_crossed(void* operation, Status status) noexcept;
   void append(ShortOperation& op);
   void complete(ShortOperation& op) noexcept;

@@ -1,9 +1,11 @@
 #include "coll/engine/short_path.hpp"
 
 #include "coll/engine/lines.hpp"
+#include "coll/engine/short_blocks.hpp"
 #include "coll/engine/short_operations.hpp"
 
 namespace espalier {
+
 // Slots and pages are used again some operations later, and only when every member has entered an
 // operation after their last use, and has read that. True: now.
 bool ShortPath::find_room(Team& team, std::uint64_t sequence, std::uint64_t depth) noexcept {
@@ -203,6 +205,53 @@ bool ShortPath::allreduce(Team& team, const Reduction& what) noexcept {
   if (!combined) [[unlikely]]
     return false;
   team.safe = call.sequence;
+  return true;
+}
+
+bool ShortPath::hears_all(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::kBarrier:
+    case Collective::kAllreduce:
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+    case Collective::kAlltoall:
+    case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void ShortPath::take(Team& team, Entered call, ShortBlocks& blocks, const void* own) noexcept {
+  for (int row = blocks.begin(); row < blocks.end(); ++row) {
+    const bool is_own = row == team.own_row();
+    Board::Slot& slot = team.board.slot(row, call.sequence);
+    const bool stands = !is_own || own == nullptr;
+    blocks.take(row,
+                stands ? team.board.payload(slot, row, call.sequence, blocks.bytes(row)) : own);
+  }
+  blocks.finish();
+}
+
+bool ShortPath::exchange(Team& team, const Call& what) noexcept {
+  const Entered call(team);
+  ShortBlocks blocks(team, what);
+  const int own = team.own_row();
+  if (blocks.puts()) {
+    if (!put(team, call, what.input, blocks.bytes(own))) return false;
+  } else {
+    announce(team);
+  }
+  // From the neighbour on, so that not everybody begins with the same member's line.
+  const int begin = blocks.begin(), end = blocks.end();
+  const int first = begin <= own && own < end ? own + 1 : begin;
+  for (int i = 0; i < end - begin; ++i) {
+    const int row = first + i < end ? first + i : first + i - (end - begin);
+    if (row != own && get(team, call, row, blocks.bytes(row)) == nullptr) return false;
+  }
+  take(team, call, blocks, blocks.puts() ? nullptr : what.input);
+  if (hears_all(what.collective)) team.safe = call.sequence;
   return true;
 }
 

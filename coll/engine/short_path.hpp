@@ -17,6 +17,8 @@
 
 namespace espalier {
 
+class ShortBlocks;
+
 class ShortPath {
  public:
   // What a reduction does to bytes; made by the caller, who has checked it.
@@ -49,6 +51,13 @@ class ShortPath {
   bool reduce(Team& team, int root, const Reduction& what) noexcept;
   bool allreduce(Team& team, const Reduction& what) noexcept;
 
+  // Of those whose result is made of blocks or operands: gathers, scatters, scans and their like.
+  // `call`: checked and entered, its elements in one piece.
+  bool exchange(Team& team, const Call& call) noexcept;
+
+  // Who has completed it has seen lines of all members.
+  static bool hears_all(Collective collective) noexcept;
+
   // A started broadcast that has not been entered: whole, if its line is there, or has room.
   // False: nothing has happened.
   bool try_bcast(Team& team, int root, void* buffer, std::uint64_t bytes,
@@ -58,6 +67,8 @@ class ShortPath {
   bool try_put(Team& team, Entered call, const void* data, std::uint64_t bytes) noexcept;
   // What the member in that row has put; nullptr: nothing yet, or the team has failed.
   const std::byte* look(Team& team, Entered call, int row, std::uint64_t bytes) noexcept;
+  // All lines that it needs are there. `own`: this member's, which it has not put; nullptr: it has.
+  static void take(Team& team, Entered call, ShortBlocks& blocks, const void* own) noexcept;
   // Does a blocking operation on this team wait?
   bool waits(const Team& team) const noexcept { return waits_ == &team; }
 
