@@ -25,14 +25,16 @@ constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton
 template <>
 constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
 template <>
+constexpr std::string_view kNames<Path>[] = {"auto", "copy", "pull", "push"};
+template <>
 constexpr std::string_view kNames<LevelRule>[] = {"auto", "on", "off"};
 template <>
 constexpr std::string_view kNames<esp_algorithm>[] = {"auto",       "short", "tree",    "publish",
                                                       "spread",     "ring",  "bruck",   "doubling",
                                                       "one-factor", "xor",   "halving", "linear"};
 template <>
-constexpr std::string_view kNames<esp_shape>[] = {"auto",     "flat", "chain",   "binary",
-                                                  "binomial", "kary", "knomial", "two-tree"};
+constexpr std::string_view kNames<esp_shape>[] = {
+    "auto", "flat", "chain", "binary", "binomial", "kary", "knomial", "two-tree", "double-leader"};
 template <>
 constexpr std::string_view kNames<esp_variant>[] = {"event", "waitall", "blocking"};
 static_assert(std::size(kNames<esp_algorithm>) == ESP_ALGORITHM_COUNT);
@@ -158,7 +160,9 @@ constexpr Knob kKnobs[] = {
     knob<&Config::level_shapes>("LEVEL_SHAPES", "",
                                 "Shapes of the levels of trees that follow nodes, such as "
                                 "node:chain,board:flat,socket:binary,numa:flat,cache:flat,core:"
-                                "knomial/4; the rest is chosen."),
+                                "knomial/4; the rest is chosen. leaders:N among them: N ranks of "
+                                "each node send and receive between nodes, a part of the segments "
+                                "each."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "
@@ -210,6 +214,15 @@ constexpr Knob kKnobs[] = {
     knob<&Config::segment_bytes>(
         "SEGMENT_BYTES", "bytes",
         "Segment size of collectives, and largest one of messages. 0: automatic.", {0, kTiB}),
+    knob<&Config::transfer>(
+        "TRANSFER", "",
+        "How segments of collectives travel inside a node: copied through shared memory, read by "
+        "their receivers, or written by their senders; what is not possible is copied. auto takes "
+        "what was measured to be faster, and writes large blocks of a gather."),
+    knob<&Config::readers>("READERS", "",
+                           "How many read in one segment of another process at once, the rest one "
+                           "after the other. 0: all.",
+                           {0, 1024}),
     knob<&Config::window_send>("WINDOW_SEND", "segments",
                                "Segments in flight to each child (N). 0: automatic.", {0, 64}),
     knob<&Config::window_recv>("WINDOW_RECV", "segments",

@@ -17,6 +17,7 @@
 #include "core/kernels/isa.hpp"
 #include "core/log.hpp"
 #include "core/status.hpp"
+#include "core/transfer.hpp"
 
 namespace espalier {
 
@@ -60,6 +61,8 @@ struct Config {
   esp_variant variant = ESP_VARIANT_EVENT;
   std::uint64_t short_bytes = 16384;
   std::uint64_t segment_bytes = 0;
+  Path transfer = Path::kAny;
+  int readers = 0;
   int window_send = 0;
   int window_recv = 0;
   Isa isa = Isa::kAuto;

@@ -22,8 +22,8 @@ const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},         {"floor
 const std::vector<std::string> kAlgorithms = {"auto",       "short", "tree",    "publish",
                                               "spread",     "ring",  "bruck",   "doubling",
                                               "one-factor", "xor",   "halving", "linear"};
-const std::vector<std::string> kShapes = {"auto",     "flat", "chain",   "binary",
-                                          "binomial", "kary", "knomial", "two-tree"};
+const std::vector<std::string> kShapes = {"auto", "flat",    "chain",    "binary",       "binomial",
+                                          "kary", "knomial", "two-tree", "double-leader"};
 const std::vector<std::string> kVariants = {"event", "waitall", "blocking"};
 
 // The lists of values given for each axis of Choice; {} means {auto}.

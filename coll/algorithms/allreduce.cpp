@@ -8,8 +8,10 @@
 namespace espalier {
 namespace {
 
-// Channels of the way down; the way up uses the tree's number, 0 or 1.
-constexpr std::uint8_t kDownChannel = 2;
+// Channels of the way down; the way up uses the tree's number.
+std::uint8_t down_channel(const PlanRequest& request, std::uint8_t up) {
+  return static_cast<std::uint8_t>(up + (request.nodes.stripes > 1 ? kStripesMax : 2));
+}
 
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange_radix > 0) return make_exchange_of_heads(request);
@@ -18,7 +20,7 @@ Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {
     Lane down = up;
-    down.channel = static_cast<std::uint8_t>(up.channel + kDownChannel);
+    down.channel = down_channel(request, up.channel);
     add_broadcast(builder, down, add_reduction(builder, up));
   });
   return builder.finish();
@@ -30,7 +32,7 @@ Result<Plan> make_publish_allreduce(const PlanRequest& request) {
   flat.nodes.follow = false;
   Builder builder(flat);
   for_each_tree(builder, 0, [&](const Lane& up) {
-    add_publication(builder, 0, kDownChannel, add_reduction(builder, up).combine);
+    add_publication(builder, 0, down_channel(flat, 0), add_reduction(builder, up).combine);
   });
   return builder.finish();
 }

@@ -41,6 +41,7 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
     text += fmt::format("{} over {} {}s, ", describe_shape(shape.shape, shape.radix),
                         groups.begin.size() - 1, locality_level_name(groups.level));
   }
+  if (plan.stripes > 1) text += fmt::format("{} leaders each, ", plan.stripes);
   return text + describe_shape(plan.inside, plan.inside_radix) + " inside";
 }
 

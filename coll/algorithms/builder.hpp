@@ -93,20 +93,31 @@ void add_publish(Builder& builder, Vertex publish, std::vector<std::int32_t> rea
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
                      VertexId source = kNoVertex);
 
-// Calls `add(lane)` for each tree of the request's shape that has segments to carry.
+// Calls `add(lane)` for each tree of the request's shape, or each stripe, that has segments to
+// carry.
 template <typename Add>
 void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
   const PlanRequest& request = builder.request();
-  const std::uint32_t trees = request.shape == ESP_SHAPE_TWO_TREE ? 2 : 1;
+  const bool striped = request.nodes.follow && request.nodes.stripes > 1;
+  const std::uint32_t trees = striped ? static_cast<std::uint32_t>(request.nodes.stripes)
+                              : request.shape == ESP_SHAPE_TWO_TREE ? 2
+                                                                    : 1;
   for (std::uint32_t tree = 0; tree < trees && tree < builder.pieces(); ++tree) {
-    const TreeNode node = tree_node({.shape = request.shape,
-                                     .radix = request.radix,
-                                     .size = request.size,
-                                     .root = root,
-                                     .rank_order = !request.commutative,
-                                     .half = static_cast<int>(tree),
-                                     .nodes = request.nodes},
-                                    request.rank);
+    // A broadcast's root has enough to do for its own node. Of an allreduce each stripe has a root
+    // of its own.
+    const auto stripe = static_cast<std::int32_t>(tree);
+    const bool moves = striped && !traits_of(request.collective).rooted;
+    const TreeNode node =
+        tree_node({.shape = request.shape,
+                   .radix = request.radix,
+                   .size = request.size,
+                   .root = moves ? stripe_leader(*request.nodes.nodes, stripe, 0) : root,
+                   .rank_order = !request.commutative,
+                   .half = striped ? 0 : static_cast<int>(tree),
+                   .nodes = request.nodes,
+                   .stripe = striped ? stripe : 0,
+                   .relays = request.collective == Collective::kBcast},
+                  request.rank);
     add(Lane{.node = node,
              .channel = static_cast<std::uint8_t>(tree),
              .piece = tree,

@@ -45,9 +45,9 @@ VertexId add_combine(Builder& builder, const Lane& lane, const std::vector<Verte
 void add_scratch(Builder& builder, const Lane& lane, const Reduced& reduced) {
   const std::uint32_t slots = std::min<std::uint32_t>(builder.window_send(), lane.count);
   builder.need(reduced.combine, reduced.send, static_cast<std::int32_t>(slots));
-  // Two-tree: a rank is an inner one of only one of the trees.
-  [[maybe_unused]] const Place ring = builder.add_ring(slots);
-  ESP_ASSERT(ring == Place::kScratch);
+  const Place ring = builder.add_ring(slots);
+  builder.plan().vertices[reduced.combine].dst = ring;
+  builder.plan().vertices[reduced.send].src = ring;
 }
 
 // The dependencies of the control variants; windows of 1 give the rest.

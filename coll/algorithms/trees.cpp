@@ -22,6 +22,7 @@ Range child_range(const TreeSpec& spec, Position ranks, Position offset) {
   ESP_ASSERT(1 <= offset && offset < ranks);
   switch (spec.shape) {
     case ESP_SHAPE_FLAT:
+    case ESP_SHAPE_DOUBLE_LEADER:  // below the root
       return {offset, offset + 1};
     case ESP_SHAPE_BINARY:
     case ESP_SHAPE_KARY: {  // nearly equal parts: the lowest possible k-ary tree
@@ -50,7 +51,8 @@ Range child_range(const TreeSpec& spec, Position ranks, Position offset) {
 
 // Of the root: child_range, cut at the position of rank 0 if the tree keeps rank order.
 Range root_child_range(const TreeSpec& spec, Position offset) {
-  Range range = child_range(spec, spec.size, offset);
+  Range range = spec.shape == ESP_SHAPE_DOUBLE_LEADER ? Range{1, spec.size}
+                                                      : child_range(spec, spec.size, offset);
   const Position rank_zero = spec.size - spec.root;
   if (!spec.rank_order || rank_zero <= range.begin || range.end <= rank_zero) return range;
   if (offset < rank_zero) {
@@ -193,6 +195,7 @@ std::int64_t tree_degree_bound(const TreeSpec& spec) {
   std::int64_t children = 1;
   switch (spec.shape) {
     case ESP_SHAPE_FLAT:
+    case ESP_SHAPE_DOUBLE_LEADER:
       return others;
     case ESP_SHAPE_BINARY:
     case ESP_SHAPE_TWO_TREE:
@@ -234,6 +237,8 @@ const char* shape_name(esp_shape shape) noexcept {
       return "k-nomial";
     case ESP_SHAPE_TWO_TREE:
       return "two-tree";
+    case ESP_SHAPE_DOUBLE_LEADER:
+      return "double-leader";
     default:
       return "unknown";
   }

@@ -13,6 +13,11 @@
 //    \-- 4 -- 5               \-- 5 -- 6               .    \-- 6 -- 5      .              \-- 6 .
 //         \-- 6 -- 7               \-- 7               .         \-- 7      (inner here: odd ranks)
 //
+// double-leader: rank 0 -- 1 -- 2, 3, ... 7. Of a node whose root is its leader, the second leader
+// combines what the node has while the leader is at the network (Ma's thesis, section 5.1.3; there
+// the leader's own share goes to the second one and comes back in the sum. Here the leader adds it
+// to what comes from the second leader and from the network, which saves a copy of it).
+//
 // two-tree (Sanders, Speck, Traeff: "Two-tree algorithms for full bandwidth broadcast, reduction
 // and scan", Parallel Computing 35 (2009)): in-order binary trees over the positions 1, 2, ...;
 // inner ranks of half 0 are the even positions, of half 1 the odd ones.
@@ -38,6 +43,8 @@ struct TreeSpec {
   bool rank_order = false;  // true: combine in rank order, not in rotated rank order
   int half = 0;             // two-tree: which of the two, 0 or 1
   NodePlan nodes = {};      // followed: `shape` is over the nodes; in the order of nodes
+  std::int32_t stripe = 0;  // of nodes.stripes: which leader of each node is its head
+  bool relays = false;      // the stripe's leader on the root's node talks to others, not the root
 };
 
 struct TreeChild {
@@ -62,6 +69,9 @@ std::int64_t tree_degree_bound(const TreeSpec& spec);
 // distance). Inside: the rank's place among the members of its own node alone, whose root is the
 // node's head, whatever the root.
 TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank);
+// Of a stripe among several: the same over nodes without levels inside.
+TreeNode tree_node_of_stripe(const TreeSpec& spec, std::int32_t rank);
+std::int32_t stripe_leader(const TeamNodes& nodes, std::int32_t stripe, std::int32_t node);
 TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank);
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec);
 

@@ -104,7 +104,44 @@ TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
   return assemble(inside, rank, 1);
 }
 
+std::int32_t stripe_leader(const TeamNodes& nodes, std::int32_t stripe, std::int32_t node) {
+  const std::int32_t head = nodes.head_of(node) - nodes.begin[static_cast<std::size_t>(node)];
+  return nodes.member(node, (head + stripe) % nodes.members(node));
+}
+
+TreeNode tree_node_of_stripe(const TreeSpec& spec, std::int32_t rank) {
+  const TeamNodes& nodes = *spec.nodes.nodes;
+  const std::int32_t own = nodes.node_of(rank), first = nodes.node_of(spec.root);
+  const auto leader = [&](std::int32_t node) {
+    return node == first && !spec.relays ? spec.root : stripe_leader(nodes, spec.stripe, node);
+  };
+  TreeSpec inside = spec_of(spec, 1, nodes.members(own));
+  inside.root = nodes.place(own == first ? spec.root : leader(own));
+  TreeNode node = tree_node(inside, nodes.place(rank));
+  if (node.parent >= 0) node.parent = nodes.member(own, node.parent);
+  for (TreeChild& child : node.children) child.rank = nodes.member(own, child.rank);
+  if (rank != leader(own)) return node;
+  TreeSpec over = spec_of(spec, 0, nodes.count());
+  over.root = first;
+  const TreeNode among = tree_node(over, own);
+  if (own != first) node.parent = leader(among.parent);
+  std::vector<TreeChild> others;
+  for (const TreeChild& child : among.children) {
+    const auto begin = static_cast<std::size_t>(child.rank);
+    const std::int32_t ranks =
+        nodes.begin[begin + static_cast<std::size_t>(child.subtree_ranks)] - nodes.begin[begin];
+    others.push_back({leader(child.rank), ranks});
+  }
+  // Those of nodes before this one in the order, this node's, and those after it.
+  const auto cut = others.begin() + static_cast<std::ptrdiff_t>(among.before);
+  node.children.insert(node.children.begin(), others.begin(), cut);
+  node.children.insert(node.children.end(), cut, others.end());
+  node.before += among.before;
+  return node;
+}
+
 TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank) {
+  if (spec.nodes.stripes > 1) return tree_node_of_stripe(spec, rank);
   return assemble(spec, rank, 0);
 }
 

@@ -228,6 +228,15 @@ void choose_spread(const esp_coll_options& options, const Tuning& tuning, PlanRe
   plan.spread = true;
 }
 
+// Several leaders of each node, if the settings ask for them.
+void choose_stripes(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
+  NodePlan& plan = request.nodes;
+  const bool one_way = plan.exchange_radix > 0 || plan.spread || moves_blocks(request);
+  const bool fits = !one_way && plan.nodes->count() > 1 && plan.nodes->inner.empty() &&
+                    request.commutative && options.variant == ESP_VARIANT_EVENT;
+  if (fits) plan.stripes = std::min(tuning.level_shapes.stripes, plan.nodes->largest);
+}
+
 // `all`: with what a profile adds.
 void choose_node_trees(const esp_coll_options& options, const esp_coll_options& all,
                        const Tuning& tuning, PlanRequest& request) {
@@ -251,6 +260,7 @@ void choose_node_trees(const esp_coll_options& options, const esp_coll_options& 
     choose_exchange(tuning, request);
     choose_spread(all, tuning, request);
   }
+  choose_stripes(options, tuning, request);
   if (given) return;
   const std::uint64_t segments = bytes / request.segment_bytes;
   request.shape = !moves_blocks(request) && segments >= tuning.chain_segments_per_node * nodes
@@ -263,6 +273,12 @@ void choose_node_trees(const esp_coll_options& options, const esp_coll_options& 
 
 void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {
   request.transfer = tuning.transfer;
+  const bool many_to_one = request.collective == Collective::kGather && request.size > 2 &&
+                           !crosses_network(request) && tuning.cores == CoreClass::kOwn;
+  if (many_to_one && request.transfer.path == Path::kAny &&
+      message_bytes(request) >= tuning.push_gather_bytes) {
+    request.transfer.path = Path::kPush;
+  }
   request.window_send = options.window_send > 0 ? options.window_send : tuning.window_send;
   request.window_recv = options.window_recv > 0 ? options.window_recv : tuning.window_recv;
   if (options.window_recv == 0 && request.window_recv <= request.window_send) {

@@ -26,6 +26,7 @@ struct LevelShapes {
                                                       {ESP_SHAPE_AUTO, 2},
                                                       {ESP_SHAPE_AUTO, 2}}};  // by LocalityLevel
   LevelShape inside = {ESP_SHAPE_AUTO, 2};
+  std::int32_t stripes = 1;  // members of each node that talk to other nodes, where trees can
 };
 
 // Thresholds, with the reason for each default. Sizes are of the whole message in bytes.
@@ -72,6 +73,10 @@ struct Tuning {
   std::int32_t window_recv = 32;
   // How segments travel. The wire knows what is faster here: it has measured it.
   Transfer transfer = {};
+  // But blocks of a gather from so many bytes on are written by their senders, where each has a
+  // core: one reader would copy them one after the other (Ma's thesis, sections 3.3.3 and 3.7.3:
+  // 3.1 and 3.2 times faster on 16 and 48 cores). Not measured here: that takes more cores.
+  std::uint64_t push_gather_bytes = 65536;
   // A root's result from this size on is stored past the caches (core/datatype.hpp); never: 0. Two
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.

@@ -80,6 +80,16 @@ Outcome check_shape(const PlanRequest& r) {
                          std::any_of(r.nodes.between.begin(), r.nodes.between.end(), two_tree))) {
     return refuse(ESP_ERR_UNSUPPORTED, "a two-tree is no part of a tree over nodes");
   }
+  if (r.nodes.stripes < 1 || r.nodes.stripes > kStripesMax) {
+    return refuse(ESP_ERR_ARGUMENT,
+                  fmt::format("{} stripes are not in 1..{}", r.nodes.stripes, kStripesMax));
+  }
+  const bool blocks = is_per_member(r) || is_irregular(r.collective);
+  if (r.nodes.stripes > 1 &&
+      (blocks || !r.nodes.follow || !r.nodes.nodes->inner.empty() || !r.commutative)) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  "stripes are for trees over nodes without levels inside, and in any order");
+  }
   if (r.shape == ESP_SHAPE_AUTO || r.shape >= ESP_SHAPE_COUNT) {
     return refuse(ESP_ERR_ARGUMENT,
                   fmt::format("unknown tree shape {}", static_cast<int>(r.shape)));
@@ -187,8 +197,9 @@ Outcome check_extent(const PlanRequest& r) {
   const bool grows = uses_tree(r) || (r.algorithm == ESP_ALGORITHM_PUBLISH && !per_member);
   const std::int64_t degree = grows ? tree_degree_bound(spec) : 1;
   // Up to four phases (up and down, two trees), each with a vertex per child and a few more.
-  const std::int64_t per_child = r.shape == ESP_SHAPE_TWO_TREE ? 4 : 2;
-  std::int64_t vertices = per_child * degree + 8;
+  const std::int64_t trees = r.shape == ESP_SHAPE_TWO_TREE ? 2 : r.nodes.stripes;
+  const std::int64_t per_child = 2 * trees;
+  std::int64_t vertices = per_child * degree + 8 * trees;
   if (r.nodes.spread) {  // so much for each lane, and twice the other heads
     vertices = (vertices + 2) * r.nodes.nodes->count();
   }

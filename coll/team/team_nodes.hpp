@@ -152,6 +152,8 @@ struct LevelShape {
   friend bool operator==(const LevelShape&, const LevelShape&) = default;
 };
 
+inline constexpr std::int32_t kStripesMax = 3;  // scratch buffers of a plan
+
 // How a plan makes use of it.
 struct NodePlan {
   const TeamNodes* nodes = nullptr;  // nullptr: all members are on one node
@@ -162,6 +164,9 @@ struct NodePlan {
   esp_shape inside = ESP_SHAPE_FLAT;
   std::int32_t inside_radix = 2;
   std::array<LevelShape, kLocalityLevels> between = {};  // by LocalityLevel
+  // So many members of each node talk to other nodes, each about every n-th segment: a tree each.
+  // Where there are no inner levels; operands are not in the order of ranks. Up to kStripesMax.
+  std::int32_t stripes = 1;
   // An allreduce in which heads send each other their sums, in exchange_steps() of this radix.
   // 0: no exchange.
   std::int32_t exchange_radix = 0;

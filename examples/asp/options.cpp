@@ -18,10 +18,15 @@ const std::map<std::string, esp_algorithm> kAlgorithms = {{"auto", ESP_ALGORITHM
                                                           {"short", ESP_ALGORITHM_SHORT},
                                                           {"tree", ESP_ALGORITHM_TREE},
                                                           {"publish", ESP_ALGORITHM_PUBLISH}};
-const std::map<std::string, esp_shape> kShapes = {
-    {"auto", ESP_SHAPE_AUTO},       {"flat", ESP_SHAPE_FLAT},         {"chain", ESP_SHAPE_CHAIN},
-    {"binary", ESP_SHAPE_BINARY},   {"binomial", ESP_SHAPE_BINOMIAL}, {"kary", ESP_SHAPE_KARY},
-    {"knomial", ESP_SHAPE_KNOMIAL}, {"two-tree", ESP_SHAPE_TWO_TREE}};
+const std::map<std::string, esp_shape> kShapes = {{"auto", ESP_SHAPE_AUTO},
+                                                  {"flat", ESP_SHAPE_FLAT},
+                                                  {"chain", ESP_SHAPE_CHAIN},
+                                                  {"binary", ESP_SHAPE_BINARY},
+                                                  {"binomial", ESP_SHAPE_BINOMIAL},
+                                                  {"kary", ESP_SHAPE_KARY},
+                                                  {"knomial", ESP_SHAPE_KNOMIAL},
+                                                  {"two-tree", ESP_SHAPE_TWO_TREE},
+                                                  {"double-leader", ESP_SHAPE_DOUBLE_LEADER}};
 const std::map<std::string, esp_variant> kVariants = {{"event", ESP_VARIANT_EVENT},
                                                       {"waitall", ESP_VARIANT_WAITALL},
                                                       {"blocking", ESP_VARIANT_BLOCKING}};

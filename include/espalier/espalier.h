@@ -275,6 +275,7 @@ typedef enum esp_shape {
   ESP_SHAPE_KARY,
   ESP_SHAPE_KNOMIAL,
   ESP_SHAPE_TWO_TREE,
+  ESP_SHAPE_DOUBLE_LEADER, /* the root has one child, which has all the others (HierKNEM reduce) */
   ESP_SHAPE_COUNT
 } esp_shape;
 

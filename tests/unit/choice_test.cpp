@@ -107,6 +107,23 @@ TEST(Choice, TreesOfARowFollowNodes) {
   EXPECT_EQ(resolved(request, tuning).reason.line, 0) << "it was measured over tcp";
 }
 
+// One reader would copy all blocks, one after the other.
+TEST(Choice, LargeBlocksOfAGatherAreWrittenByTheirSenders) {
+  Tuning own;
+  own.cores = CoreClass::kOwn;
+  const auto path = [](Collective collective, std::int32_t ranks, std::uint64_t bytes,
+                       const Tuning& tuning) {
+    return resolved(base(collective, ranks, bytes), tuning).transfer.path;
+  };
+  EXPECT_EQ(path(Collective::kGather, 8, 1 << 20, own), Path::kPush);
+  EXPECT_EQ(path(Collective::kGather, 8, 4096, own), Path::kAny);
+  EXPECT_EQ(path(Collective::kGather, 2, 1 << 20, own), Path::kAny) << "one writer or one reader";
+  EXPECT_EQ(path(Collective::kGather, 8, 1 << 20, {}), Path::kAny);
+  EXPECT_EQ(path(Collective::kScatter, 8, 1 << 20, own), Path::kAny);
+  own.transfer.path = Path::kCopy;
+  EXPECT_EQ(path(Collective::kGather, 8, 1 << 20, own), Path::kCopy);
+}
+
 TEST(Choice, TheShortPathEndsWhereSomethingElseIsBetter) {
   const auto end = [](Collective collective, std::int32_t ranks, const Tuning& tuning,
                       std::uint64_t most = 16384) {

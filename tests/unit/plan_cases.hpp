@@ -17,9 +17,10 @@ struct ShapeCase {
 
 inline const std::vector<ShapeCase>& shape_cases() {
   static const std::vector<ShapeCase> cases = {
-      {ESP_SHAPE_FLAT, 2},     {ESP_SHAPE_CHAIN, 2},   {ESP_SHAPE_BINARY, 2},
-      {ESP_SHAPE_BINOMIAL, 2}, {ESP_SHAPE_KARY, 1},    {ESP_SHAPE_KARY, 3},
-      {ESP_SHAPE_KNOMIAL, 3},  {ESP_SHAPE_KNOMIAL, 8}, {ESP_SHAPE_TWO_TREE, 2},
+      {ESP_SHAPE_FLAT, 2},          {ESP_SHAPE_CHAIN, 2},   {ESP_SHAPE_BINARY, 2},
+      {ESP_SHAPE_BINOMIAL, 2},      {ESP_SHAPE_KARY, 1},    {ESP_SHAPE_KARY, 3},
+      {ESP_SHAPE_KNOMIAL, 3},       {ESP_SHAPE_KNOMIAL, 8}, {ESP_SHAPE_TWO_TREE, 2},
+      {ESP_SHAPE_DOUBLE_LEADER, 2},
   };
   return cases;
 }

@@ -28,6 +28,8 @@ Count depth(const ShapeCase& shape, Count p, int half = 0) {
       return 1;
     case ESP_SHAPE_CHAIN:
       return p - 1;
+    case ESP_SHAPE_DOUBLE_LEADER:
+      return p == 2 ? 1 : 2;
     case ESP_SHAPE_BINARY:
     case ESP_SHAPE_KARY:  // the least D with 1 + k + ... + k^D >= p
       for (Count level = 1, ranks = 1; ranks < p; ++result) ranks += level *= k;

@@ -8,6 +8,7 @@
 #include "coll/algorithms/trees.hpp"
 #include "coll/choice/choose.hpp"
 #include "tests/unit/plan_cases.hpp"
+#include "tests/unit/plan_hazards.hpp"
 
 namespace espalier::plan_check {
 namespace {
@@ -218,6 +219,25 @@ TEST(PlanNodesTest, SpreadOverHeads) {
   }
 }
 
+// 7 segments come to each node, and no leader takes more than its stripes.
+void expect_shared_out(const std::vector<Plan>& plans, const TeamNodes& nodes,
+                       std::int32_t stripes) {
+  std::vector<std::uint64_t> segments(static_cast<std::size_t>(nodes.count()));
+  for (const Plan& plan : plans) {
+    const std::int32_t node = nodes.node_of(plan.rank);
+    std::uint64_t mine = 0;
+    for (const Vertex& v : plan.vertices) {
+      if (v.action != Action::kRecv || nodes.together(plan.rank, v.peer.first)) continue;
+      mine += v.indices.count;
+    }
+    segments[static_cast<std::size_t>(node)] += mine;
+    const std::int32_t leaders = std::min(stripes, nodes.members(node));
+    EXPECT_LE(mine, 7U / static_cast<std::uint32_t>(leaders) + 1U + (stripes > leaders ? 6U : 0U));
+  }
+  EXPECT_EQ(std::count(segments.begin(), segments.end(), 0U), 1) << "the root's";
+  EXPECT_EQ(std::count(segments.begin(), segments.end(), 7U), nodes.count() - 1);
+}
+
 // One rank of each node talks to each other node, and each node is entered once.
 TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
   for (const Case& c : cases()) {
@@ -234,6 +254,39 @@ TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
     EXPECT_GT(barrier.nodes.exchange_radix, 0);
     const auto count = static_cast<std::size_t>(c.nodes.count());
     EXPECT_EQ(edges(make_plans(barrier), c.nodes).size(), count * (count - 1));
+  }
+}
+
+// Each segment enters each node once, and the leaders of a node share them out.
+TEST(PlanNodesTest, StripesOfSeveralLeaders) {
+  std::uint64_t seed = 1;
+  for (const Case& c : cases()) {
+    for (const Collective collective :
+         {Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kBarrier}) {
+      const bool rooted = traits_of(collective).rooted;
+      for (std::int32_t root = 0; root < (rooted ? c.size : 1); ++root) {
+        for (const std::int32_t stripes : {2, kStripesMax}) {
+          PlanRequest request = resolved(call(collective, c.size, 7), c.nodes);
+          request.root = root;
+          request.nodes.exchange_radix = 0;
+          request.nodes.spread = false;
+          request.nodes.stripes = stripes;
+          if (stripes == kStripesMax) request.nodes.inside = ESP_SHAPE_DOUBLE_LEADER;
+          const std::vector<Plan> plans = make_plans(request);
+          ASSERT_FALSE(plans.empty());
+          ASSERT_TRUE(publishes_only_inside(plans, c.nodes));
+          PlanRequest renamed = request;
+          renamed.root = c.nodes.position_of(root);
+          renamed.commutative = false;  // every leader combines in the order of nodes
+          const std::vector<Schedule> all = schedules(++seed, c.size);
+          ASSERT_TRUE(
+              expect_correct(in_node_order(plans, c.nodes), renamed, all[seed % all.size()]));
+          const std::vector<std::int64_t> nowhere(plans.size(), -1);
+          ASSERT_EQ(find_hazard(plans, nowhere), "");
+          if (collective == Collective::kBcast) expect_shared_out(plans, c.nodes, stripes);
+        }
+      }
+    }
   }
 }
 

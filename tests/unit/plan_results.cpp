@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "coll/algorithms/trees.hpp"
+
 namespace espalier::plan_check {
 
 bool Results::has_input(std::size_t rank) const {
@@ -68,8 +70,14 @@ std::int32_t Results::maker(std::uint64_t e) const {
   if (request_.algorithm == ESP_ALGORITHM_SPREAD) return static_cast<std::int32_t>(block);
   if (request_.algorithm == ESP_ALGORITHM_RING)
     return static_cast<std::int32_t>(block + 1) % size();
-  if (!request_.nodes.spread) return 0;
   const std::uint64_t piece = (e - of.begin(block)) / plans_[0].piece_elements;
+  if (request_.nodes.stripes > 1) {  // a leader of the first node
+    const TeamNodes& nodes = *request_.nodes.nodes;
+    const auto stripe =
+        static_cast<std::int32_t>(piece % static_cast<std::uint64_t>(request_.nodes.stripes));
+    return nodes.position_of(stripe_leader(nodes, stripe, 0));
+  }
+  if (!request_.nodes.spread) return 0;
   const auto count = static_cast<std::uint64_t>(request_.nodes.nodes->count());
   return request_.nodes.nodes->head_of(static_cast<std::int32_t>(piece % count));
 }

@@ -17,8 +17,9 @@ const std::vector<std::string>& algorithm_names() {
   return names;
 }
 const std::vector<std::string>& shape_names() {
-  static const std::vector<std::string> names = {"auto",     "flat", "chain",   "binary",
-                                                 "binomial", "kary", "knomial", "two-tree"};
+  static const std::vector<std::string> names = {"auto",    "flat",     "chain",
+                                                 "binary",  "binomial", "kary",
+                                                 "knomial", "two-tree", "double-leader"};
   return names;
 }
 const std::vector<std::string>& variant_names() {
