@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 
 #include "api/extents.hpp"
 #include "core/datatype.hpp"
+#include "core/reproducible_sum.hpp"
 
 namespace espalier::api {
 namespace {
@@ -123,7 +125,40 @@ void apply_defaults(const Config& config, esp_coll_options& options) noexcept {
   if (options.variant == ESP_VARIANT_EVENT) options.variant = config.variant;
 }
 
+// The form of a sum that must be reproducible; nullptr: there is none, or need be none.
+const ElementForm* form_of(const esp_job& job, const Call& call) noexcept {
+  const bool sums =
+      call.op == ESP_SUM_REPRODUCIBLE || (call.op == ESP_SUM && job.config.reproducible);
+  return sums ? reproducible_form(call.type) : nullptr;
+}
+
+// The same for all jobs; the job's own table is for the owner to read.
+const Pattern& plain_pattern(esp_type type) {
+  static const auto patterns = [] {
+    std::array<Pattern, ESP_TYPE_COUNT> made;
+    for (int t = 0; t < ESP_TYPE_COUNT; ++t) {
+      made[static_cast<std::size_t>(t)] = Pattern::plain(static_cast<esp_type>(t));
+    }
+    return made;
+  }();
+  return patterns[static_cast<std::size_t>(type)];
+}
+
+// All elements are brought into it before the operation, as those that lie apart are packed.
+void set_form(const esp_team& handle, Call& call, const ElementForm& form) noexcept {
+  if (call.pattern == nullptr) call.pattern = &plain_pattern(call.type);
+  call.form = &form;
+  call.element_bytes = form.bytes;
+  call.packs_input = true;
+  call.packs_output = gets_output(handle.team, call);
+  call.combiner = Combiner(form.combine, call.type);
+}
+
 esp_status bind_operator(esp_team& handle, Call& call) {
+  if (const ElementForm* form = form_of(*handle.job, call); form != nullptr) [[unlikely]] {
+    set_form(handle, call, *form);
+    return ESP_OK;
+  }
   if (call.op >= 0 && call.op < ESP_OP_BUILTIN_COUNT) [[likely]] {
     const CombineKernel kernel =
         handle.job->short_tables

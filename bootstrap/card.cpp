@@ -97,6 +97,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   card.shape = static_cast<std::uint64_t>(config.shape);
   card.variant = static_cast<std::uint64_t>(config.variant);
   card.radix = static_cast<std::uint64_t>(config.radix);
+  card.reproducible = config.reproducible ? 1 : 0;
   card.node_rule = static_cast<std::uint64_t>(config.nodes);
   card.topology = hash_description(config.topology);
   card.levels = static_cast<std::uint64_t>(config.levels);
@@ -183,6 +184,7 @@ Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank
       {"SHAPE", &Card::shape},
       {"VARIANT", &Card::variant},
       {"RADIX", &Card::radix, Kind::kAutomaticNumber},
+      {"REPRODUCIBLE", &Card::reproducible},
       {"NODES", &Card::node_rule},
       {"TOPOLOGY", &Card::topology, Kind::kHash},
       {"LEVELS", &Card::levels},

@@ -29,7 +29,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 8;
+  static constexpr std::uint16_t kVersion = 9;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -58,6 +58,7 @@ struct CardFields {
   std::uint64_t shape = 0;
   std::uint64_t variant = 0;
   std::uint64_t radix = 0;
+  std::uint64_t reproducible = 0;
   std::uint64_t node_rule = 0;
   std::uint64_t topology = 0;      // hash of what it describes
   std::uint64_t levels = 0;        //

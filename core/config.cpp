@@ -234,6 +234,11 @@ constexpr Knob kKnobs[] = {
         "Instruction set of the reduction kernels; auto takes the widest that the "
         "processor has, one that it lacks is an error (generic: the one of processors "
         "that are neither x86-64 nor AArch64). All give the same bits."),
+    knob<&Config::reproducible>(
+        "REPRODUCIBLE", "",
+        "Sums of floating-point numbers are the same bits for the same values, whatever the "
+        "number and places of ranks, algorithm and segments: every ESP_SUM is "
+        "ESP_SUM_REPRODUCIBLE, of 32 bytes an element on the way."),
     knob<&Config::past_cache_bytes>(
         "PAST_CACHE_BYTES", "bytes",
         "Results of reductions from this size on are stored past the caches. 0: never.", {0, kTiB}),

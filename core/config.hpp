@@ -66,6 +66,7 @@ struct Config {
   int window_send = 0;
   int window_recv = 0;
   Isa isa = Isa::kAuto;
+  bool reproducible = false;
   std::uint64_t past_cache_bytes = 8 << 20;
   CmaMode cma = CmaMode::kAuto;
   std::uint64_t cma_quantum_bytes = 512 << 10;

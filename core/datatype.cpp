@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/kernels/elements.hpp"
+#include "core/reproducible_sum.hpp"
 
 namespace espalier {
 namespace {
@@ -48,8 +49,19 @@ constexpr const char* kTypeNames[] = {"byte",
 static_assert(std::size(kTypeNames) == ESP_TYPE_COUNT);
 
 // In the order of the operators.
-constexpr const char* kOpNames[] = {"sum",  "prod", "min", "max",  "land",   "lor",
-                                    "lxor", "band", "bor", "bxor", "minloc", "maxloc"};
+constexpr const char* kOpNames[] = {"sum",
+                                    "prod",
+                                    "min",
+                                    "max",
+                                    "land",
+                                    "lor",
+                                    "lxor",
+                                    "band",
+                                    "bor",
+                                    "bxor",
+                                    "minloc",
+                                    "maxloc",
+                                    "sum_reproducible"};
 static_assert(std::size(kOpNames) == ESP_OP_BUILTIN_COUNT);
 
 // The caller may hand us any integer; negative ones become large.
@@ -73,7 +85,9 @@ const char* op_name(esp_op op) noexcept {
 }
 
 bool op_defined(esp_op op, esp_type type) noexcept {
-  return known(type) && op_applies(op, kTypes[type].type_class);
+  if (!known(type)) return false;
+  const bool has_form = op == ESP_SUM_REPRODUCIBLE && reproducible_form(type) != nullptr;
+  return has_form || op_applies(op, kTypes[type].type_class);
 }
 
 bool op_exact(esp_op op, esp_type type) noexcept {

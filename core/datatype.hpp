@@ -28,7 +28,7 @@ const char* type_name(esp_type type) noexcept;  // "int32", ...; "unknown" other
 const char* op_name(esp_op op) noexcept;        // "sum", ...; "user" for user-defined ones
 bool op_defined(esp_op op, esp_type type) noexcept;
 // True when any order of combining gives bit-identical results (integer sums, min, max, logicals,
-// bits; not float sums).
+// bits, reproducible sums; not other float sums).
 bool op_exact(esp_op op, esp_type type) noexcept;
 
 }  // namespace espalier

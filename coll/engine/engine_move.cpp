@@ -80,10 +80,11 @@ void Engine::repack(const Instance& instance, const Vertex& vertex, Indices indi
   const std::uint64_t begin = elements.apart ? layout.begin(block) * plan.element_bytes : 0;
   const std::uint64_t at =
       plan.offset_bytes(instance.layouts, vertex, indices, index, packed, vertex.block) - begin;
+  const ElementForm* form = instance.call.form;
   if (packs) {
-    elements.pattern->pack(run, elements.begin, at, bytes);
+    pack(*elements.pattern, form, run, elements.begin, at, bytes);
   } else {
-    elements.pattern->unpack(elements.begin, run, at, bytes);
+    unpack(*elements.pattern, form, elements.begin, run, at, bytes);
   }
   ++counters_.combines;
   counters_.combine_bytes += bytes;

@@ -32,8 +32,9 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   output_bytes_ = call.packs_output ? bytes_of(traits.output) : 0;
   memory_.reset(new (std::nothrow) std::byte[in + output_bytes_ + 1]);
   if (memory_ == nullptr) return false;
+  form_ = call.form;
   if (call.packs_input) {
-    pattern_->pack(memory_.get(), static_cast<const std::byte*>(call.input), 0, in);
+    pack(*pattern_, form_, memory_.get(), static_cast<const std::byte*>(call.input), 0, in);
     call.input = memory_.get();
   }
   if (call.packs_output) {
@@ -43,7 +44,7 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
     const bool sends_output = traits.input == Extent::kNone && team.rank == call.root;
     // The first member of an exscan gets nothing.
     const bool gets = !sends_output && (call.collective != Collective::kExscan || team.rank > 0);
-    if (sends_output) pattern_->pack(packed, user, 0, output_bytes_);
+    if (sends_output) pack(*pattern_, form_, packed, user, 0, output_bytes_);
     if (gets) user_output_ = user;
     output_ = packed;
     element_bytes_ = call.element_bytes;
@@ -53,18 +54,19 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   }
   call.packs_input = call.packs_output = false;
   call.pattern = nullptr;
+  call.form = nullptr;
   return true;
 }
 
 void ShortPacking::end() noexcept {
   if (user_output_ == nullptr) return;
-  if (displs_ == nullptr) return pattern_->unpack(user_output_, output_, 0, output_bytes_);
+  if (displs_ == nullptr) return unpack(*pattern_, form_, user_output_, output_, 0, output_bytes_);
   const std::byte* from = output_;
   for (std::size_t b = 0; b < blocks_; ++b) {
     const std::uint64_t bytes = counts_[b] * element_bytes_;
     // Where nothing comes, a displacement means nothing.
     if (bytes == 0) continue;
-    pattern_->unpack(user_output_ + displs_[b] * pattern_->extent_bytes(), from, 0, bytes);
+    unpack(*pattern_, form_, user_output_ + displs_[b] * pattern_->extent_bytes(), from, 0, bytes);
     from += bytes;
   }
 }

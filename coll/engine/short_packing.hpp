@@ -1,5 +1,6 @@
-// Small operations on elements that lie apart: they are packed before the operation begins and
-// unpacked at its end, so that the lines carry what they carry for everybody else.
+// Small operations on elements that lie apart, or travel in another form: they are packed before
+// the operation begins and unpacked at its end, so that the lines carry what they carry for
+// everybody else.
 //
 // Memory is asked for: such calls are the exception. Threads: owner. path: short
 #pragma once
@@ -28,6 +29,7 @@ class ShortPacking {
   std::size_t blocks_ = 0;
   std::uint32_t element_bytes_ = 1;
   const Pattern* pattern_ = nullptr;
+  const ElementForm* form_ = nullptr;
   std::byte* user_output_ = nullptr;  // nullptr: nothing comes
   const std::byte* output_ = nullptr;
   std::uint64_t output_bytes_ = 0;

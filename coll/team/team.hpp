@@ -22,6 +22,7 @@
 #include "coll/team/news_format.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/doorbell.hpp"
+#include "core/element_form.hpp"
 #include "core/intrusive_list.hpp"
 #include "core/pattern.hpp"
 #include "core/wire.hpp"
@@ -45,6 +46,8 @@ struct Call {
   std::uint64_t own_count = 0;
   // Whose elements lie apart: `type`, the counts and element_bytes are those of what is packed.
   const Pattern* pattern = nullptr;
+  // The form in which elements travel: what is packed is in it, and element_bytes are its own.
+  const ElementForm* form = nullptr;
   // Each block has a type of its own: elements are bytes, counts and displacements the caller's.
   const TypeTable* types = nullptr;
   const esp_type *in_types = nullptr, *out_types = nullptr;

@@ -177,7 +177,7 @@ consteval auto unsigned_like() {
 template <int op, typename T>
 consteval auto operation() {
   using U = decltype(unsigned_like<T>());
-  if constexpr (op == ESP_SUM) {
+  if constexpr (op == ESP_SUM || op == ESP_SUM_REPRODUCIBLE) {
     return Sum<U>{};
   } else if constexpr (op == ESP_PROD) {
     return Product<U>{};

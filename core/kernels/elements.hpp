@@ -61,6 +61,8 @@ template <esp_type type>
 inline constexpr TypeClass kTypeClass = std::tuple_element_t<type, ElementTypes>::kClass;
 
 // The table of MPI 4.1, section 6.9.2 (predefined reduction operations) and 6.9.4 (minloc, maxloc).
+// The reproducible sum of floating-point elements combines another form of theirs
+// (core/reproducible_sum.hpp).
 [[gnu::always_inline]] constexpr bool op_applies(esp_op op, TypeClass type_class) noexcept {
   switch (op) {
     case ESP_SUM:
@@ -78,6 +80,8 @@ inline constexpr TypeClass kTypeClass = std::tuple_element_t<type, ElementTypes>
     case ESP_BOR:
     case ESP_BXOR:
       return type_class == TypeClass::kInteger || type_class == TypeClass::kByte;
+    case ESP_SUM_REPRODUCIBLE:
+      return type_class == TypeClass::kInteger;
     case ESP_MINLOC:
     case ESP_MAXLOC:
       return type_class == TypeClass::kPair;

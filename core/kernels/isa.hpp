@@ -29,7 +29,8 @@ std::string supported_isas_text();
 // nullptr when this build or this processor does not have it. Asks the processor, which takes
 // microseconds in a virtual machine (cpuid is intercepted): not for the data path.
 const KernelTables* kernels_of(Isa isa) noexcept;
-// nullptr when the operator is not defined for the type, or the instruction set is not supported.
+// nullptr when the operator is not defined for the type, or combines another form of its elements
+// (core/element_form.hpp), or when the instruction set is not supported.
 CombineKernel combine_kernel_for(Isa isa, esp_op op, esp_type type,
                                  Store store = Store::kCached) noexcept;
 

@@ -213,6 +213,11 @@ enum {
   ESP_BXOR,
   ESP_MINLOC,
   ESP_MAXLOC,
+  /* The sum that is the same bits for the same values, whatever the number of ranks, which rank has
+   * which value, nodes, algorithm and segments; of integers ESP_SUM. Floating-point elements travel
+   * as 32 bytes each, complex ones as 64. Error and special values: docs/datatypes.md. The setting
+   * REPRODUCIBLE makes every ESP_SUM one of these. */
+  ESP_SUM_REPRODUCIBLE,
   ESP_OP_BUILTIN_COUNT
 };
 

@@ -67,5 +67,7 @@ void cpp_gathers(const Context& context);       // likewise, of gathers
 void cpp_rooted(const Context& context);        // of gathers to a root, reduce-scatters, patterns
 void cpp_graph(const Context& context);         // of graphs
 void cpp_persistent(const Context& context);    // likewise, of requests that stay
+void reproducible(const Context& context);      // sums that are the same bits in any job
+void reproducible_setting(const Context& context);  // likewise, of ordinary ones
 
 }  // namespace test

@@ -9,6 +9,8 @@ int main(int argc, char** argv) {
       {"huge", test::huge},
       {"options", test::options},
       {"operators", test::operators},
+      {"reproducible", test::reproducible},
+      {"reproducible_setting", test::reproducible_setting},
       {"nonblocking", test::nonblocking},
       {"persistent", test::persistent},
       {"cpp_persistent", test::cpp_persistent},

@@ -202,6 +202,8 @@ TEST(Cards, SettingsThatDifferAreShown) {
             "ESPALIER_SHAPE differs between rank 0 and rank 1: auto and chain");
   EXPECT_EQ(text([](Config& c) { c.levels = LevelRule::kOff; }),
             "ESPALIER_LEVELS differs between rank 0 and rank 1: auto and off");
+  EXPECT_EQ(text([](Config& c) { c.reproducible = true; }),
+            "ESPALIER_REPRODUCIBLE differs between rank 0 and rank 1: 0 and 1");
   EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
             "ESPALIER_WIRES differs between rank 0 and rank 1");
   // What a damaged card says.

@@ -126,6 +126,11 @@ T number(long x) {
     return static_cast<T>(x);
 }
 
+// Of these values every sum is the same.
+inline esp_op model_of(esp_op op) {
+  return op == ESP_SUM_REPRODUCIBLE ? static_cast<esp_op>(ESP_SUM) : op;
+}
+
 // What rank contributes at an index.
 template <typename T>
 T contribution(esp_op op, int rank, std::size_t index) {
@@ -212,7 +217,8 @@ std::vector<unsigned char> to_bytes(const T (&table)[kPeriod]) {
   return bytes;
 }
 
-inline std::vector<unsigned char> contribution_table(esp_type type, esp_op op, int rank) {
+inline std::vector<unsigned char> contribution_table(esp_type type, esp_op asked, int rank) {
+  const esp_op op = model_of(asked);
   return with_type(type, [&](auto tag) {
     using T = decltype(tag);
     T table[kPeriod];
@@ -222,7 +228,8 @@ inline std::vector<unsigned char> contribution_table(esp_type type, esp_op op, i
   });
 }
 
-inline std::vector<unsigned char> result_table(esp_type type, esp_op op, int size) {
+inline std::vector<unsigned char> result_table(esp_type type, esp_op asked, int size) {
+  const esp_op op = model_of(asked);
   return with_type(type, [&](auto tag) {
     using T = decltype(tag);
     T table[kPeriod];

@@ -211,6 +211,7 @@ T integer_operator(esp_op op, T a, T b) {
 
 template <typename T>
 T apply(esp_op op, const T& a, const T& b) {
+  if (op == ESP_SUM_REPRODUCIBLE) return apply<T>(ESP_SUM, a, b);  // of integers
   if (op == ESP_SUM || op == ESP_PROD) {
     if constexpr (!kIsPair<T>) return arithmetic(op, a, b);
   } else if (op == ESP_MIN || op == ESP_MAX) {

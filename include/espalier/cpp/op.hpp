@@ -31,6 +31,7 @@ inline constexpr Op kBitOr{ESP_BOR};
 inline constexpr Op kBitXor{ESP_BXOR};
 inline constexpr Op kMinLoc{ESP_MINLOC};
 inline constexpr Op kMaxLoc{ESP_MAXLOC};
+inline constexpr Op kSumReproducible{ESP_SUM_REPRODUCIBLE};
 
 // Whether operands may be exchanged. If not, the operator is applied in rank order.
 enum class Commutative : bool { kNo, kYes };
