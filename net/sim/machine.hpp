@@ -98,17 +98,19 @@ std::vector<std::string> shipped_machines();
 // hold its ranks; on each node ranks lie evenly over its cores (2 ranks on 2 sockets of 24 cores:
 // cores 0 and 24), as launchers bind them that give each rank an equal share.
 enum class Placement : std::uint8_t {
-  kByCore,  // fill a node before the next one
-  kByNode,  // deal ranks round the nodes
-  kRandom,  // a seeded permutation of by-core
+  kByCore,    // fill a node before the next one
+  kByNode,    // deal ranks round the nodes
+  kRandom,    // a seeded permutation of by-core
+  kBySocket,  // fill a node before the next one, but deal its ranks round the sockets
 };
-// "core", "node", "random". ESP_ERR_ARGUMENT for anything else.
+// "core", "node", "random", "socket". ESP_ERR_ARGUMENT for anything else.
 Result<Placement> parse_placement(std::string_view text);
 const char* placement_name(Placement placement) noexcept;
 
 class Map {
  public:
-  // ranks_per_node 0: as many as the node has cores. ESP_ERR_ARGUMENT if the ranks do not fit.
+  // ranks_per_node 0: as many as the node has cores. ESP_ERR_ARGUMENT if the ranks do not fit, or
+  // there are no sockets to deal them round.
   static Result<Map> create(const Machine& machine, std::uint32_t ranks,
                             std::uint32_t ranks_per_node, Placement placement, std::uint64_t seed);
 

@@ -1,8 +1,10 @@
 // Placement: which core each rank of a job sits on.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/config_value.hpp"
 #include "core/prng.hpp"
@@ -11,7 +13,27 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::array<std::string_view, 3> kPlacements = {"core", "node", "random"};
+constexpr std::array<std::string_view, 4> kPlacements = {"core", "node", "random", "socket"};
+
+// The cores that a node's ranks sit on, in their order: evenly over the node.
+std::vector<std::uint64_t> seats_of(std::uint64_t per_node, std::uint64_t node_cores) {
+  std::vector<std::uint64_t> seats;
+  for (std::uint64_t slot = 0; slot < per_node; ++slot) {
+    seats.push_back(slot * node_cores / per_node);
+  }
+  return seats;
+}
+
+// The first seat of every socket, then the second of every socket, and so on.
+void deal_round_sockets(std::vector<std::uint64_t>& seats, std::uint64_t socket_cores) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> dealt;  // turn in its socket, core
+  for (std::size_t i = 0, first = 0; i < seats.size(); ++i) {
+    if (seats[i] / socket_cores != seats[first] / socket_cores) first = i;
+    dealt.emplace_back(i - first, seats[i]);
+  }
+  std::ranges::sort(dealt);
+  for (std::size_t i = 0; i < seats.size(); ++i) seats[i] = dealt[i].second;
+}
 
 }  // namespace
 
@@ -44,13 +66,21 @@ Result<Map> Map::create(const Machine& machine, std::uint32_t ranks, std::uint32
                  fmt::format("{} ranks with {} per node need {} nodes, but {} has {}", ranks,
                              per_node, nodes_used, machine.name, nodes));
   }
+  std::vector<std::uint64_t> seats = seats_of(per_node, node_cores);
+  if (placement == Placement::kBySocket) {
+    const int socket = machine.find_level("socket");
+    if (socket < 0) {
+      return error(ESP_ERR_ARGUMENT, fmt::format("nodes of {} have no sockets", machine.name));
+    }
+    deal_round_sockets(seats, machine.cores_per_unit(static_cast<std::size_t>(socket)));
+  }
   Map map;
   map.core_.resize(ranks);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const bool dealt = placement == Placement::kByNode;
     const std::uint64_t on = dealt ? rank % nodes_used : rank / per_node;
     const std::uint64_t slot = dealt ? rank / nodes_used : rank % per_node;
-    map.core_[rank] = static_cast<std::uint32_t>(on * node_cores + slot * node_cores / per_node);
+    map.core_[rank] = static_cast<std::uint32_t>(on * node_cores + seats[slot]);
   }
   if (placement == Placement::kRandom) {
     Prng prng(seed);

@@ -243,6 +243,13 @@ def test_gathers():
     assert lines == [["bcast", "tree"], ["bcast", "publish"], ["allgather", "tree"],
                      ["allgather", "ring"], ["allgather", "publish"],
                      ["scan", "ring"]], done.stdout
+    # A ring that follows nodes takes as long for any placement; one by rank numbers does not.
+    times = []
+    for how in ("--levels", "auto"), ("--algorithm", "ring"):
+        done = sim("--op", "allgather", *how, "--machine", "parapluie", "--ranks", 48, "--bytes",
+                   "64K", "--placement", "by-core,by-node", "--csv", "-", "--quiet")
+        times += [int(row["makespan_ns"]) for row in csv.DictReader(io.StringIO(done.stdout))]
+    assert times[1] < 1.1 * times[0] and times[3] > 5 * times[2], times
     fails("alltoallv has no Bruck algorithm", "--op", "alltoallv", "--algorithm", "bruck", code=1)
     fails("of 2.n members, not of 6", "--op", "alltoall", "--algorithm", "xor", "--ranks", 6,
           code=1)

@@ -105,11 +105,12 @@ TEST(LoadMachine, ErrorsNameTheFileAsGiven) {
 }
 
 TEST(Placements, Names) {
-  for (const Placement p : {Placement::kByCore, Placement::kByNode, Placement::kRandom}) {
+  for (const Placement p :
+       {Placement::kByCore, Placement::kByNode, Placement::kRandom, Placement::kBySocket}) {
     EXPECT_EQ(parse_placement(placement_name(p)).value(), p);
   }
   EXPECT_EQ(parse_placement("nodes").error().text,
-            "there is no placement \"nodes\": write core, node or random");
+            "there is no placement \"nodes\": write core, node, random or socket");
 }
 
 TEST(MapTest, ByCoreFillsNodes) {
@@ -129,6 +130,18 @@ TEST(MapTest, ByNodeDealsRanksRound) {
   EXPECT_EQ(map.core(49), 24u + 16);
 }
 
+TEST(MapTest, BySocketDealsANodesRanksRoundItsSockets) {
+  const Machine ig = machine("ig");  // 8 sockets of 6 cores
+  const Map full = make_map(ig, 48, 0, Placement::kBySocket);
+  for (std::uint32_t r = 0; r < 48; ++r) EXPECT_EQ(full.core(r), r % 8 * 6 + r / 8);
+  // 5 ranks of each node sit on cores 0, 9, 19, 28 and 38: three of them on the first socket.
+  const Map uneven = make_map(machine("supermuc-ng"), 10, 5, Placement::kBySocket);
+  EXPECT_EQ(cores(uneven), (std::vector<std::uint64_t>{0, 28, 9, 38, 19, 48, 76, 57, 86, 67}));
+  const auto none = Map::create(machine("flat"), 4, 0, Placement::kBySocket, 1);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().text, "nodes of flat have no sockets");
+}
+
 TEST(MapTest, FewRanksPerNodeLieEvenly) {
   const Machine m = machine("supermuc-ng");
   const Map two = make_map(m, 4, 2);  // as the source ran: one rank per socket
@@ -140,7 +153,8 @@ TEST(MapTest, FewRanksPerNodeLieEvenly) {
 TEST(MapTest, EveryRankHasACoreOfItsOwn) {
   for (const char* name : {"cori", "stremi", "supermuc-ng"}) {
     const Machine m = machine(name);
-    for (const Placement placement : {Placement::kByCore, Placement::kByNode, Placement::kRandom}) {
+    for (const Placement placement :
+         {Placement::kByCore, Placement::kByNode, Placement::kRandom, Placement::kBySocket}) {
       for (const std::uint32_t per_node : {0u, 1u, 2u, 5u, 20u}) {
         const Map map = make_map(m, 31, per_node, placement);
         std::vector<std::uint64_t> used = cores(map);

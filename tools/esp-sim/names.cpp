@@ -27,7 +27,7 @@ const std::vector<std::string>& variant_names() {
   return names;
 }
 const std::vector<std::string>& placement_names() {
-  static const std::vector<std::string> names = {"by-core", "by-node", "random"};
+  static const std::vector<std::string> names = {"by-core", "by-node", "random", "by-socket"};
   return names;
 }
 const std::vector<std::string>& operation_names() {

@@ -189,8 +189,9 @@ void add_operation_options(CLI::App& app, Axes& axes) {
   list(app.add_option(
               "--levels", axes.levels,
               "trees follow nodes, boards, sockets, NUMA nodes and caches: their shape inside a "
-              "node; --shape is then that of the tree of nodes")
-           ->check(CLI::IsMember({"none", "flat", "chain", "binary", "binomial"})));
+              "node; --shape is then that of the tree of nodes; auto: as the library chooses, and "
+              "what has no trees follows nodes, too")
+           ->check(CLI::IsMember({"none", "auto", "flat", "chain", "binary", "binomial"})));
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
@@ -271,7 +272,8 @@ void check_faults(const Scenario& scenario) {
 // What would do nothing.
 void check_trees(const Scenario& scenario) {
   const bool is_shaped = scenario.options.shape != ESP_SHAPE_AUTO;
-  if ((!is_shaped && scenario.levels == ESP_SHAPE_AUTO) || has_trees(scenario.operation)) return;
+  const bool is_levelled = scenario.levels.value_or(ESP_SHAPE_AUTO) != ESP_SHAPE_AUTO;
+  if ((!is_shaped && !is_levelled) || has_trees(scenario.operation)) return;
   refuse(fmt::format("{}: {} has no trees; {} have", is_shaped ? "--shape" : "--levels",
                      collective_name(scenario.operation), operations_with_trees()));
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,8 @@ struct Scenario {
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   espalier::sim::NoiseSpec noise;
   std::uint32_t noise_every = 1;  // on every k-th rank
-  // Trees follow the machine: their shape inside a node. AUTO: they do not.
-  esp_shape levels = ESP_SHAPE_AUTO;
+  // Plans follow the machine: the shape of trees inside a node. AUTO: the library chooses.
+  std::optional<esp_shape> levels;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
 };

@@ -39,9 +39,7 @@ const std::vector<Quality>& qualities() {
       {"algorithm", "algorithm", [](S s) { return name_of(s.options.algorithm); }, nullptr},
       {"shape", "shape", [](S s) { return name_of(s.options.shape); }, nullptr},
       {"levels", "levels",
-       [](S s) {
-         return s.levels == ESP_SHAPE_AUTO ? std::string("none") : name_of(s.levels) + " levels";
-       },
+       [](S s) { return s.levels ? name_of(*s.levels) + " levels" : std::string("none"); },
        nullptr},
       {"radix", "radix", [](S s) { return number_or_auto(as_unsigned(s.options.radix)); },
        [](S s) { return as_double(as_unsigned(s.options.radix)); }},

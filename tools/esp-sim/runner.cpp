@@ -28,9 +28,10 @@ constexpr std::uint64_t kCheckedBytes = std::uint64_t{64} << 20;
 ClusterOptions cluster_options(const Machine& machine, const Map& map, const Scenario& scenario,
                                std::uint64_t seed) {
   ClusterOptions options;
-  if (scenario.levels != ESP_SHAPE_AUTO) {
+  if (scenario.levels) {
     options.localities = espalier::sim::localities_of(machine, map);
-    espalier::sim::follow_localities(options.tuning, scenario.levels);
+    const bool is_shaped = *scenario.levels != ESP_SHAPE_AUTO;
+    if (is_shaped) espalier::sim::follow_localities(options.tuning, *scenario.levels);
   }
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
