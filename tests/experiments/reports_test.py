@@ -35,4 +35,6 @@ def figures(name):
 
 check("noise", module("noise", "tables").report(figures("noise")))
 check("topology", module("topology", "topology").report(figures("topology")))
+published = module("published", "published")
+check("published", published.report(published.Figures(RESULTS / "published.json")))
 print("reports are what their figures say")
