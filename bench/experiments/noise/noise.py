@@ -11,7 +11,7 @@ usage: noise.py                                    all: docs/results/noise.md, i
        noise.py --merge FILE...                    takes such files into noise.json and the report
        noise.py --report                           writes the report again
 
-The simulated part takes some 10 minutes of processor time. The real part takes about 2 numbers of
+The simulated part takes some 20 minutes of processor time. The real part takes about 2 numbers of
 ranks x 18 cells x rounds x seconds x 3: some 14 minutes by default. --rounds, --seconds and --ranks
 say otherwise. What is compared: the same tree, the same segments, calls back to back; only the
 variant and the noise differ. See the head of the report.
@@ -62,7 +62,7 @@ def main():
         merge(figures, json.loads(path.read_text(encoding="utf-8")))
     fresh = not options.merge and not options.report
     if fresh and options.only == "aligned":
-        figures.update(aligned(options.prefix / "bin"))
+        figures.update(aligned(options.prefix / "bin", figures["simulated"]))
     if fresh and options.only in (None, "simulated"):
         figures.update(simulate(options.prefix / "bin"))
     if fresh and options.only in (None, "real"):

@@ -1,11 +1,12 @@
 """The simulated part of the noise experiment: esp-sim and esp-noise-floor on machine models."""
 
+import itertools
 import json
 import pathlib
 import re
 import tempfile
 
-from cells import ALIGNED, NOISES, OPERATIONS, TREE, VARIANTS, run
+from cells import ALIGNED, NOISES, OPERATIONS, TREE, VARIANTS, cell, run
 
 ROOT = (pathlib.Path(__file__).parent / ".." / ".." / "..").resolve()
 RESULTS = ROOT / "docs" / "results"
@@ -17,8 +18,11 @@ EVERY = [1024, 256, 32, 1]
 # Windows N and M; segments of a call that may come before they are expected.
 LOOKAHEAD = [(4, 8, 16), (16, 32, 16), (64, 64, 16), (64, 64, 64)]
 CALLS = 40
-# Of detours that begin together there is one for all in 100 ms: so many calls see several.
-CALLS_ALIGNED = 400
+# Detours that begin together: one for all in 100 ms. Calls that take so many periods less
+# as many of the longest detours (ms) meet just as many detours, whatever their phase.
+PERIODS = 1
+PERIOD_MS, LONGEST_MS = 100, dict(zip(ALIGNED, [20, 10, 20]))
+SEEDS_ALIGNED = "1"
 CALLS_LOOKAHEAD = [100, 400]
 
 
@@ -44,22 +48,42 @@ def grid(programs):
     return figures
 
 
-def aligned(programs):
-    """The same with detours that begin together; and what ideal protocols lose then."""
+def calls_aligned(figures, machine, operation, variant, noise):
+    """So many calls fill PERIODS, by the time of a call without noise."""
+    some = [one for one in figures if one["machine"] == machine]
+    quiet_ms = cell(some, operation, variant, "none")[0] / 1e3
+    return round(PERIODS * (PERIOD_MS - LONGEST_MS[noise]) / quiet_ms)
+
+
+def aligned_cell(programs, quiet, machine, ranks, operation, variant, noise, seeds=SEEDS_ALIGNED):
+    """One cell of detours that begin together; `quiet`: the figures of grid()."""
+    calls = calls_aligned(quiet, machine, operation, variant, noise)
+    row, = esp_sim(programs, "--machine", machine, "--ranks", ranks, "--op", operation, "--repeat",
+                   calls, "--noise", noise, "--variant", variant, "--seeds",
+                   "1" if noise == "none" else seeds)
+    return {"machine": machine, "ranks": ranks, "operation": operation, "variant": variant,
+            "noise": noise, "calls": calls, "us": [one["makespan_ns"] / 1e3 for one in row["runs"]]}
+
+
+def aligned_floors(programs, quiet, machine, ranks, operation, noise):
+    """What ideal protocols lose then."""
+    text = run(programs / "esp-noise-floor", "--machine", machine, "--ranks", ranks, "--op",
+               operation, "--calls", calls_aligned(quiet, machine, operation, "event", noise),
+               "--noise", noise, "--seeds", SEEDS_ALIGNED.replace("-", ","))
+    return [{"machine": machine, "operation": operation, **json.loads(line)}
+            for line in text.splitlines()]
+
+
+def aligned(programs, quiet):
+    """All variants, operations, machines, with detours that begin together."""
     figures, floor = [], []
-    for machine, ranks in MACHINES:
-        for operation in OPERATIONS:
-            place = ["--machine", machine, "--ranks", ranks, "--op", operation]
-            rows = esp_sim(programs, *place, "--repeat", CALLS_ALIGNED, "--noise",
-                           ",".join(ALIGNED), "--variant", ",".join(VARIANTS), "--seeds", "1-2")
-            figures += [{"machine": machine, "ranks": row["ranks"], "operation": operation,
-                         "variant": row["variant"], "noise": row["noise"],
-                         "us": [one["makespan_ns"] / 1e3 for one in row["runs"]]} for row in rows]
-            text = run(programs / "esp-noise-floor", *place, "--calls", CALLS_ALIGNED, "--noise",
-                       ",".join(ALIGNED[1:]), "--seeds", "1,2")
-            floor += [{"machine": machine, "operation": operation, **json.loads(line)}
-                      for line in text.splitlines()]
-            print(f"simulated: {operation} on {machine}, phases together", flush=True)
+    for (machine, ranks), operation in itertools.product(MACHINES, OPERATIONS):
+        place = (programs, quiet, machine, ranks, operation)
+        figures += [aligned_cell(*place, variant, noise)
+                    for variant, noise in itertools.product(VARIANTS, ALIGNED)]
+        for noise in ALIGNED[1:]:
+            floor += aligned_floors(*place, noise)
+        print(f"simulated: {operation} on {machine}, phases together", flush=True)
     return {"aligned": figures, "aligned_floors": floor}
 
 
@@ -117,5 +141,6 @@ def lookahead(programs):
 
 def simulate(programs):
     """All figures, by the name under which noise.json has them."""
-    return {"simulated": grid(programs), "few": few(programs), "floors": floors(programs),
-            "lookahead": lookahead(programs), **aligned(programs)}
+    figures = grid(programs)
+    return {"simulated": figures, "few": few(programs), "floors": floors(programs),
+            "lookahead": lookahead(programs), **aligned(programs, figures)}

@@ -86,7 +86,22 @@ def aligned_table(figures):
                          for name, noises in (("floors", NOISES), ("aligned_floors", ALIGNED))
                          for noise in noises[1:]]
                 lines.append(" | ".join([f"| {place}", f"floor, calls {kind}", *texts]) + " |")
-    return lines
+    return [*lines, "", aligned_verdict(figures["aligned"])]
+
+
+def aligned_verdict(figures):
+    texts = []
+    for operation in OPERATIONS:
+        slower = {}
+        for machine in sorted({one["machine"] for one in figures}):
+            some = [one for one in figures if one["machine"] == machine]
+            slower[machine] = [slowdown(some, operation, v, tuple(ALIGNED)) for v in VARIANTS]
+        every = [one for values in slower.values() for one in values]
+        event = [f"{machine} {values[0]:.0f} %" for machine, values in slower.items()]
+        texts.append(f"{operation}: event {', '.join(event)} (published: "
+                     f"{PUBLISHED_AT_10[operation]} %), all variants {min(every):.0f} to "
+                     f"{max(every):.0f} %")
+    return "Together, slower at 10 %: " + "; ".join(texts) + "."
 
 
 def few_table(figures):
