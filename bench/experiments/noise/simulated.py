@@ -19,7 +19,7 @@ EVERY = [1024, 256, 32, 1]
 LOOKAHEAD = [(4, 8, 16), (16, 32, 16), (64, 64, 16), (64, 64, 64)]
 CALLS = 40
 # Detours that begin together: one for all in 100 ms. Calls that take so many periods less
-# as many of the longest detours (ms) meet just as many detours, whatever their phase.
+# as many of the longest detours (ms) meet as many detours, where none lies at an edge of the run.
 PERIODS = 1
 PERIOD_MS, LONGEST_MS = 100, dict(zip(ALIGNED, [20, 10, 20]))
 SEEDS_ALIGNED = "1"
