@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "api/api.hpp"
 #include "api/handles.hpp"
+#include "api/membership.hpp"
 #include "api/node_memory.hpp"
 #include "api/setting_warnings.hpp"
 #include "bootstrap/config_from_env.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 // Into the directory; `mine` is this rank's.
 Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, const Card& mine,
-                   bool share) {
+                   bool share, const SwitchMap& switches) {
   DirectoryMaker::Rules rules{.share = share, .localities = job.config.levels != LevelRule::kOff};
   Machine machine;
   if (rules.localities && !job.config.topology.empty()) {
@@ -34,7 +34,9 @@ Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, 
     if (!loaded) return error(ESP_ERR_CONFIG, "ESPALIER_TOPOLOGY: " + loaded.error().text);
     machine = std::move(*loaded);
     if (machine.emulated) rules.emulated = &machine;
+    rules.adapter = numa_locality(machine, job.config.adapter_numa);
   }
+  if (!switches.empty()) rules.switches = &switches;
   DirectoryMaker maker(mine, job.rank, rules);
   for (Rank rank = 0; rank < job.size; ++rank) {
     auto card = parse_card(blobs[static_cast<std::size_t>(rank)], rank);
@@ -44,7 +46,25 @@ Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, 
   }
   job.nodes = maker.nodes();
   job.directory = maker.directory();
+  if (const auto& unnamed = maker.unnamed(); !unnamed.empty() && job.rank == 0) {
+    job.log.warn(
+        "{} does not name {} of {} nodes, the first is {}: each counts as behind a switch "
+        "of its own",
+        job.config.written_name("SWITCHES"), unnamed.size(), job.nodes.count(), unnamed.front());
+  }
   return Unit{};
+}
+
+// Of this rank; 0: nobody says where the adapter is.
+std::uint8_t distance_to_adapter(const esp_job& job) {
+  Locality adapter;
+  if (job.config.adapter_numa >= 0) {
+    adapter = numa_locality(job.config.adapter_numa);
+  } else if (job.network != nullptr) {
+    adapter = device_locality(job.network->device());
+  }
+  const bool known = adapter.numa != kUnknownLocality;
+  return known ? static_cast<std::uint8_t>(distance(current_locality(), adapter)) : 0;
 }
 
 Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
@@ -53,17 +73,24 @@ Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
                                               reinterpret_cast<std::uint64_t>(&job));
   // Under Yama (ptrace_scope 1) a process may allow its siblings to read it; elsewhere this fails.
   if (job.config.cma != CmaMode::kOff) (void)::prctl(PR_SET_PTRACER, ~0UL, 0, 0, 0);
+  auto switches = SwitchMap::load(job.config.switches);
+  if (!switches) {
+    return error(ESP_ERR_CONFIG,
+                 fmt::format("{}: {}", job.config.written_name("SWITCHES"), switches.error().text));
+  }
   const auto* meeting = job.meeting_point ? &job.meeting_point->address() : nullptr;
   Card card = make_card(job.config, *job.nonce, meeting, job.bootstrap->node_name());
   if (job.network != nullptr) card.addresses = job.network->addresses();
   card.profile = job.profile != nullptr ? job.profile->digest() : 0;
+  card.switches = switches->digest();
+  card.to_adapter = distance_to_adapter(job);
   auto blobs = job.bootstrap->exchange(card_bytes(card));
   if (!blobs) return blobs.error();
   if (blobs->size() != static_cast<std::size_t>(job.size)) {
     return error(ESP_ERR_BOOTSTRAP, fmt::format("the bootstrap returned {} cards for {} ranks",
                                                 blobs->size(), job.size));
   }
-  return read_cards(job, *blobs, card, allows(allowed, WireKind::kShm));
+  return read_cards(job, *blobs, card, allows(allowed, WireKind::kShm), *switches);
 }
 
 // The network's addresses must be known before it is known whether anybody needs it; where the
@@ -309,28 +336,11 @@ void add_world(esp_job& job) {
 
 // Members on several nodes: the network to those of others. What one of its ways can do less is
 // done by all teams, so that members with different peers cut alike.
-void span_nodes(esp_job& job, Team& team, Membership& membership) {
-  std::vector<std::int32_t> node_of;
-  for (const Rank r : membership.ranks) node_of.push_back(job.directory.node_of(r));
+void span_nodes(esp_job& job, Team& team) {
   team.network = job.network.get();
   const WireCaps caps = job.network->common_caps();
   team.segment_limit = std::min(team.segment_limit, caps.segment_bytes);
   team.inline_limit = std::min(team.inline_limit, caps.inline_bytes);
-  membership.nodes = TeamNodes::of(node_of);
-  std::vector<std::int32_t> heads(static_cast<std::size_t>(membership.nodes.count()));
-  std::iota(heads.begin(), heads.end(), 0);
-  membership.heads = TeamNodes::of(heads);
-}
-
-// Members that are bound to several sockets or the like, of whatever node.
-void find_levels(const esp_job& job, Membership& membership) {
-  std::vector<std::int32_t> node_of;
-  std::vector<MemberLocality> locality_of;
-  for (const Rank r : membership.ranks) {
-    node_of.push_back(job.directory.node_of(r));
-    locality_of.push_back(job.directory.site(r).locality);
-  }
-  membership.follow(TeamNodes::of(node_of, locality_of));
 }
 
 // Where there is no common memory, calls are kept for oneself.
@@ -377,15 +387,9 @@ esp_team& add_team(esp_job& job, std::uint32_t id, std::vector<Rank> members,
   team.wire = job.shm_wire.get();
   team.segment_limit = job.shm_wire->caps(job.rank).segment_bytes;
   team.inline_limit = job.shm_wire->caps(job.rank).inline_bytes;
-  auto membership = std::make_shared<Membership>();
-  for (const Rank r : members) {
-    if (!job.nodes.is_local(r)) continue;
-    membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
-  }
-  const bool several = membership->bells.size() < members.size();
-  membership->ranks = std::move(members);
-  if (several) span_nodes(job, team, *membership);
-  if (job.config.levels != LevelRule::kOff) find_levels(job, *membership);
+  auto membership = make_membership(job, std::move(members));
+  const bool several = !membership->nodes.empty();
+  if (several) span_nodes(job, team);
   team.set_membership(team.rank, std::move(membership));
   std::byte* memory = board.memory;
   if (memory == nullptr && several) memory = private_board(job, *handle);

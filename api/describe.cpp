@@ -43,8 +43,20 @@ std::string levels_text(const esp_job& job) {
                         locality_level_name(groups.level));
   }
   if (!job.config.topology.empty()) text += ", emulated: " + job.config.topology;
-  const char* rule = job.config.levels == LevelRule::kOn ? "on" : "auto";
-  return text + fmt::format(" (LEVELS={})", rule);
+  return text + fmt::format(" (LEVELS={})",
+                            value_text("LEVELS", static_cast<std::uint64_t>(job.config.levels)));
+}
+
+// The world's groups of nodes.
+std::string switches_text(const esp_job& job) {
+  if (job.config.switches.empty()) return "not known: no SWITCHES";
+  const TeamNodes* nodes = job.teams.front()->team.nodes();
+  if (nodes == nullptr || nodes->outer.empty()) return "SWITCHES separates no nodes";
+  std::string text;
+  for (const MemberGroups& groups : nodes->outer) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", in ", groups.begin.size() - 1);
+  }
+  return text + " groups of nodes (SWITCHES)";
 }
 
 // Which wire, and why not another.
@@ -98,6 +110,10 @@ std::string describe(const esp_job& job) {
   add(text, "directory    {} bytes for {} ranks, {}", job.directory.block().size(), job.size,
       job.directory.is_shared() ? "one for the ranks of this node" : "of this rank alone");
   add(text, "levels       {}", levels_text(job));
+  add(text, "switches     {}", switches_text(job));
+  if (const int far = job.directory.site(job.rank).network.to_adapter; far > 0) {
+    add(text, "adapter      at process distance {}", far);
+  }
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
       job.nodes.usable_cpus, job.nodes.machine_ranks,
       job.nodes.crowded() ? "gives its core away at once" : "looks for a while before it sleeps");

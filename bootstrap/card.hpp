@@ -46,7 +46,8 @@ struct CardFields {
   shm::MeetingAddress meeting;      // where it is met
   std::uint8_t progress_thread = 0;
   std::uint8_t asymmetric_fence = 0;
-  std::uint8_t unused[6] = {};
+  std::uint8_t to_adapter = 0;  // process distance from the network adapter; 0: not known
+  std::uint8_t unused[5] = {};
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
   std::uint64_t profile = 0;      // digest of the one that was read; 0: none
@@ -63,6 +64,8 @@ struct CardFields {
   std::uint64_t topology = 0;      // hash of what it describes
   std::uint64_t levels = 0;        //
   std::uint64_t level_shapes = 0;  // hash of the text
+  std::uint64_t switches = 0;      // digest of the map; 0: none
+  std::uint64_t adapter_numa = 0;  //
   std::uint64_t wires = 0;         // hash of the list
   MemberLocality locality = kBoundNowhere;
   cpu_set_t cpus = {};  // that this rank may run on

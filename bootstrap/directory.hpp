@@ -32,7 +32,7 @@ class Directory {
     std::uint8_t any_threaded = 0;        // some rank has a progress thread
     std::uint8_t all_have_datagrams = 0;  // every rank has an address of kUd
     std::uint8_t same_profile = 0;        // all ranks have read the same, or none
-    std::uint8_t unused = 0;
+    std::uint8_t has_network_places = 0;  // some rank's is known
   };
   struct Row {
     std::int32_t node = 0;  // numbered by their lowest ranks
@@ -46,6 +46,7 @@ class Directory {
     char host[64] = {};
     char node[64] = {};
     MemberLocality locality = kBoundNowhere;
+    NetworkPlace network;
   };
 
   Directory() = default;

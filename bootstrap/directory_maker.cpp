@@ -43,6 +43,7 @@ std::int32_t DirectoryMaker::node_of(const Card& card, Rank rank) {
   if (is_new) {
     nodes_.leaders.push_back(rank);
     members_.push_back(0);
+    if (rules_.switches != nullptr) switches_.push_back(switches_of(card));
   }
   if (name == own_name_) {
     nodes_.own = at->second;
@@ -58,18 +59,32 @@ std::int32_t DirectoryMaker::node_of(const Card& card, Rank rank) {
   return at->second;
 }
 
+SwitchPath DirectoryMaker::switches_of(const Card& card) {
+  auto path = rules_.switches->find(card.node);
+  if (!path) path = rules_.switches->find(card.host);
+  if (path) return *path;
+  unnamed_.emplace_back(card.node[0] != 0 ? card.node : card.host);
+  return rules_.switches->alone(static_cast<std::int32_t>(unnamed_.size()));
+}
+
 std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
   Directory::Site site;
   site.machine = card.machine;
   site.net_namespace = card.net_namespace;
   std::memcpy(site.host, card.host, sizeof site.host);
   std::memcpy(site.node, card.node, sizeof site.node);
+  site.network.to_adapter = card.to_adapter;
   if (rules_.emulated != nullptr) {
-    site.locality = member_locality(
-        locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]));
+    const Locality place =
+        locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]);
+    site.locality = member_locality(place);
+    const bool known = rules_.adapter.numa != kUnknownLocality;
+    site.network.to_adapter = known ? distance(place, rules_.adapter) : 0;
   } else if (rules_.localities) {
     site.locality = card.locality;
   }
+  if (!switches_.empty()) site.network.switches = switches_[static_cast<std::size_t>(node)];
+  if (site.network != NetworkPlace{}) head_.has_network_places = 1;
   const std::string key(reinterpret_cast<const char*>(&site), sizeof site);
   const auto [at, is_new] = known_sites_.emplace(key, static_cast<std::uint32_t>(sites_.size()));
   if (is_new) sites_.push_back(site);

@@ -25,6 +25,8 @@ class DirectoryMaker {
     bool localities = true;  // trees are to follow sockets and the like
     // Each node is to be taken for this machine: its k-th rank is on core k, modulo the cores.
     const Machine* emulated = nullptr;
+    Locality adapter = {};                // of such a machine
+    const SwitchMap* switches = nullptr;  // nullptr: not known
   };
 
   // `mine`: the card of rank `me`, which is added like the others.
@@ -35,6 +37,8 @@ class DirectoryMaker {
   // When all have been added.
   JobNodes nodes();
   Directory directory() const;
+  // Nodes that the map of switches does not name: each has a switch of its own.
+  const std::vector<std::string>& unnamed() const noexcept { return unnamed_; }
 
  private:
   // Machine, network namespace and name; a rank that shares nothing is a node of its own.
@@ -43,6 +47,7 @@ class DirectoryMaker {
   Name name_of(const Card& card, Rank rank) const;
   std::int32_t node_of(const Card& card, Rank rank);
   std::uint32_t site_of(const Card& card, std::int32_t node);
+  SwitchPath switches_of(const Card& card);
   std::uint32_t keep_addresses(std::span<const std::byte> bytes);
 
   const Rules rules_;
@@ -54,6 +59,8 @@ class DirectoryMaker {
   cpu_set_t cpus_;  // of all ranks of this machine
   std::map<Name, std::int32_t> numbers_;
   std::vector<std::int32_t> members_;  // by node
+  std::vector<SwitchPath> switches_;   // likewise, where there is a map
+  std::vector<std::string> unnamed_;
   std::vector<Directory::Row> rows_;
   std::vector<Directory::Site> sites_;
   std::unordered_map<std::string, std::uint32_t> known_sites_;

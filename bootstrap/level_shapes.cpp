@@ -7,7 +7,8 @@
 namespace espalier {
 namespace {
 
-constexpr std::string_view kLevels[] = {"node", "board", "socket", "numa", "cache", "core"};
+constexpr std::string_view kLevels[] = {"switch", "node",  "board", "socket",
+                                        "numa",   "cache", "core"};
 constexpr std::string_view kShapes[] = {"flat", "chain",   "binary",       "binomial",
                                         "kary", "knomial", "double-leader"};
 constexpr esp_shape kShapeOf[] = {ESP_SHAPE_FLAT,         ESP_SHAPE_CHAIN, ESP_SHAPE_BINARY,
@@ -17,8 +18,9 @@ constexpr int kRadixMax = 1024;
 constexpr std::string_view kLeaders = "leaders:";
 
 LevelShape& level_of(LevelShapes& shapes, std::size_t level) {
-  if (level == 0) return shapes.nodes;
-  return level <= kLocalityLevels ? shapes.between[level - 1] : shapes.inside;
+  if (level == 0) return shapes.switches;
+  if (level == 1) return shapes.nodes;
+  return level - 2 < kLocalityLevels ? shapes.between[level - 2] : shapes.inside;
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
   tuning.past_cache_bytes = config.past_cache_bytes;
   tuning.transfer.path = config.transfer;
   tuning.transfer.readers_at_once = static_cast<std::uint16_t>(config.readers);
-  tuning.inner_levels = static_cast<FollowLevels>(config.levels);
+  tuning.inner_levels = config.levels >= LevelRule::kBoard
+                            ? FollowLevels::kOn
+                            : static_cast<FollowLevels>(config.levels);
   tuning.level_shapes = level_shapes;
   if (config.window_send > 0) tuning.window_send = config.window_send;
   if (config.window_recv > 0) tuning.window_recv = config.window_recv;

@@ -80,6 +80,11 @@ std::vector<CardAddress> Network::addresses() const {
   return all;
 }
 
+std::string Network::device() const {
+  if (rdma_ != nullptr) return "class/infiniband/" + rdma_->device();
+  return tcp_ != nullptr ? "class/net/" + tcp_->interface() : "";
+}
+
 Outcome Network::connect(const Config& config, const Directory& directory,
                          const std::vector<WireKind>& wires, Clock& clock, Counters& counters) {
   directory_ = &directory;

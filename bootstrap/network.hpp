@@ -51,6 +51,8 @@ class Network final : public Messenger,
   // For the own card.
   std::vector<CardAddress> addresses() const;
   const std::vector<ClosedWire>& closed() const noexcept { return closed_; }
+  // What this rank uses, as it stands in /sys: "class/net/eth0". Empty: none.
+  std::string device() const;
   // `wires`: what was chosen for each rank; it and the directory outlive this.
   Outcome connect(const Config& config, const Directory& directory,
                   const std::vector<WireKind>& wires, Clock& clock, Counters& counters);

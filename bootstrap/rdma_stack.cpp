@@ -133,6 +133,10 @@ Outcome RdmaStack::open_connections(std::uint32_t connections) {
   return descriptors_->add(connection_port_->descriptor());
 }
 
+std::string RdmaStack::device() const {
+  return adapter_->info().device;
+}
+
 std::vector<CardAddress> RdmaStack::addresses() const {
   const rdma::PortAddress own = datagram_port_->address();
   std::vector<CardAddress> all = {{WireKind::kUd, {own.bytes.begin(), own.bytes.end()}}};

@@ -27,7 +27,8 @@ constexpr std::string_view kNames<NodeRule>[] = {"launcher", "machine"};
 template <>
 constexpr std::string_view kNames<Path>[] = {"auto", "copy", "pull", "push"};
 template <>
-constexpr std::string_view kNames<LevelRule>[] = {"auto", "on", "off"};
+constexpr std::string_view kNames<LevelRule>[] = {"auto",   "on",   "off",  "board",
+                                                  "socket", "numa", "cache"};
 template <>
 constexpr std::string_view kNames<esp_algorithm>[] = {"auto",       "short", "tree",    "publish",
                                                       "spread",     "ring",  "bruck",   "doubling",
@@ -156,13 +157,25 @@ constexpr Knob kKnobs[] = {
         "LEVELS", "",
         "Whether trees follow the boards, sockets, NUMA nodes and outer caches to which ranks are "
         "bound; auto does where a node has more than 8 ranks of a team, and above 16 KiB leaves "
-        "out what shares a memory controller. Boards are seen in TOPOLOGY only."),
-    knob<&Config::level_shapes>("LEVEL_SHAPES", "",
-                                "Shapes of the levels of trees that follow nodes, such as "
-                                "node:chain,board:flat,socket:binary,numa:flat,cache:flat,core:"
-                                "knomial/4; the rest is chosen. leaders:N among them: N ranks of "
-                                "each node send and receive between nodes, a part of the segments "
-                                "each."),
+        "out what shares a memory controller. One of them by name: that one alone, always, so "
+        "there is a leader for each (off: one for a node). Boards are seen in TOPOLOGY only."),
+    knob<&Config::level_shapes>(
+        "LEVEL_SHAPES", "",
+        "Shapes of the levels of trees that follow nodes, such as "
+        "switch:binary,node:chain,board:flat,socket:binary,numa:flat,"
+        "cache:flat,core:knomial/4; the rest is chosen. leaders:N among them: N "
+        "ranks of each node send and receive between nodes, a part of the "
+        "segments each."),
+    knob<&Config::switches>("SWITCHES", "",
+                            "Which nodes are behind which switch: the path of a map, or its text, "
+                            "with lines of the form SwitchName=leaf0 Nodes=n[0-15],n20 or "
+                            "SwitchName=pod0 Switches=leaf[0-3], as in Slurm's topology.conf. The "
+                            "same on all ranks. Empty: nothing is known of switches."),
+    knob<&Config::adapter_numa>("ADAPTER_NUMA", "",
+                                "NUMA node of the network adapter, by the kernel's number or that "
+                                "in TOPOLOGY: of equally good leaders the nearest to it is taken. "
+                                "-1: as the system says, on an emulated machine unknown.",
+                                {-1, 65535}),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

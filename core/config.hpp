@@ -24,7 +24,8 @@ namespace espalier {
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
-enum class LevelRule : std::uint8_t { kAuto, kOn, kOff };
+// From kBoard on: one level alone.
+enum class LevelRule : std::uint8_t { kAuto, kOn, kOff, kBoard, kSocket, kNuma, kCache };
 // "on", "off", or on with a file.
 struct TraceSetting {
   bool on = false;
@@ -48,6 +49,8 @@ struct Config {
   bool explain = false;
   LevelRule levels = LevelRule::kAuto;
   std::string level_shapes;
+  std::string switches;
+  int adapter_numa = -1;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;

@@ -80,7 +80,10 @@ int distance(const Locality& a, const Locality& b) noexcept {
 }
 
 int distance(const Location& a, const Location& b) noexcept {
-  return a.host.same_node(b.host) ? distance(a.place, b.place) : kDistanceOtherNode;
+  if (a.host.same_node(b.host)) return distance(a.place, b.place);
+  int apart = 0;
+  for (std::size_t k = 0; k < kSwitchLevels; ++k) apart += a.switches[k] != b.switches[k] ? 1 : 0;
+  return kDistanceOtherNode + apart;
 }
 
 Result<Machine> load_machine(std::string_view description) {
@@ -106,6 +109,13 @@ Locality common_locality(const Machine& machine, std::span<const int> cpus) {
     first = false;
   }
   return common;
+}
+
+Locality numa_locality(const Machine& machine, int numa) {
+  const auto cpu = std::find_if(machine.cpus.begin(), machine.cpus.end(),
+                                [numa](const Locality& place) { return place.numa == numa; });
+  if (cpu == machine.cpus.end()) return {};
+  return {.numa = cpu->numa, .package = cpu->package, .board = cpu->board};
 }
 
 Locality locality_of_rank(const Machine& machine, int node_rank) {

@@ -13,11 +13,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "core/host.hpp"
 #include "core/status.hpp"
+#include "core/switches.hpp"
 
 namespace espalier {
 
@@ -34,20 +34,21 @@ struct Locality {
   friend bool operator==(const Locality&, const Locality&) = default;
 };
 
-// Where a rank is, among all ranks of a job. Goes into cards as it is.
+// Where a rank is, among all ranks of a job.
 struct Location {
   HostIdentity host;
   Locality place;
+  SwitchPath switches = kSwitchesUnknown;
   friend bool operator==(const Location&, const Location&) = default;
 };
-static_assert(sizeof(Location) == 48 && std::is_trivially_copyable_v<Location>);
 
 // Process distance after Ma et al. ("Process distance-aware adaptive MPI collective
-// communications", CLUSTER 2011), extended by 7 for another node:
+// communications", CLUSTER 2011), extended from 7 on by other nodes:
 //   1 a cache is shared                        4 same socket, no memory controller shared
 //   2 same socket and memory controller        5 same board
 //   3 other socket, memory controller shared   6 other board
-// What is unknown is not shared, except the board.
+//   7 other node, behind the same switch       8, 9, ... other switch, other pod, ...
+// What is unknown is not shared, except the board and, where no map tells of switches, these.
 inline constexpr int kDistanceOtherNode = 7;
 int distance(const Location& a, const Location& b) noexcept;
 int distance(const Locality& a, const Locality& b) noexcept;
@@ -89,6 +90,13 @@ Locality common_locality(const Locality& a, const Locality& b) noexcept;
 // Where the calling thread is on this machine, from sysfs: for a bound thread a fraction of a
 // millisecond, where load_machine() takes several.
 Locality current_locality(const std::string& root = "/sys");
+// Where a NUMA node of this machine is: its number, socket and board. Nothing where it is the only
+// one, or there is none of that number.
+Locality numa_locality(int numa, const std::string& root = "/sys");
+// Of the one that a device ("class/net/eth0") is attached to.
+Locality device_locality(const std::string& device, const std::string& root = "/sys");
+// As numa_locality(), of a machine that was read.
+Locality numa_locality(const Machine& machine, int numa);
 // Of the calling thread, on this machine; on an emulated one, of the node_rank-th core (modulo the
 // number of cores).
 Locality locality_of_rank(const Machine& machine, int node_rank);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "core/config_value.hpp"
 #include "core/topology.hpp"
@@ -20,12 +21,20 @@ std::optional<std::int32_t> read_integer(const std::string& path) {
   return static_cast<std::int32_t>(*value);
 }
 
-std::optional<std::int32_t> read_first_cpu(const std::string& path) {
+// The ends of a list of CPUs, or of NUMA nodes.
+using Ends = std::pair<std::int32_t, std::int32_t>;
+std::optional<Ends> read_ends(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) return std::nullopt;
   const auto cpus = parse_cpu_list(*text);
   if (!cpus || cpus->empty()) return std::nullopt;
-  return cpus->front();
+  return Ends(cpus->front(), cpus->back());
+}
+
+std::optional<std::int32_t> read_first_cpu(const std::string& path) {
+  const auto ends = read_ends(path);
+  if (!ends) return std::nullopt;
+  return ends->first;
 }
 
 // The lowest N of the entries "nodeN" of a CPU's directory: the NUMA nodes it belongs to.
@@ -131,6 +140,21 @@ Locality current_locality(const std::string& root) {
     common = common_locality(common, read_locality(root, cpu));
   }
   return common;
+}
+
+Locality numa_locality(int numa, const std::string& root) {
+  const std::string nodes = root + "/devices/system/node";
+  const auto online = read_ends(nodes + "/online");
+  if (!online || online->first == online->second) return {};
+  const auto cpu = read_first_cpu(fmt::format("{}/node{}/cpulist", nodes, numa));
+  if (!cpu) return {};
+  const Locality place = read_locality(root, *cpu);
+  return {.numa = numa, .package = place.package, .board = place.board};
+}
+
+Locality device_locality(const std::string& device, const std::string& root) {
+  const auto numa = read_integer(fmt::format("{}/{}/device/numa_node", root, device));
+  return numa && *numa >= 0 ? numa_locality(*numa, root) : Locality{};
 }
 
 }  // namespace espalier

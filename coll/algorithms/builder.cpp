@@ -30,11 +30,17 @@ std::string describe_exchange(const NodePlan& plan) {
 std::string describe_levels(const PlanRequest& request, const std::string& outside) {
   const NodePlan& plan = request.nodes;
   std::string text;
+  for (const MemberGroups& groups : plan.nodes->outer) {
+    if (plan.switches.shape == ESP_SHAPE_AUTO || plan.exchange_radix > 0 || plan.spread) break;
+    text += fmt::format("{} over {} groups of nodes, ",
+                        describe_shape(plan.switches.shape, plan.switches.radix),
+                        groups.begin.size() - 1);
+  }
   if (plan.nodes->count() > 1) {
     const std::string how = plan.exchange_radix > 0 ? describe_exchange(plan)
                             : plan.spread           ? "spread"
                                                     : outside;
-    text = fmt::format("{} over {} nodes, ", how, plan.nodes->count());
+    text += fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
   for (const LocalityGroups& groups : plan.nodes->inner) {
     const LevelShape& shape = plan.between[static_cast<std::size_t>(groups.level)];

@@ -8,13 +8,19 @@ namespace espalier {
 
 namespace {
 
+// Levels of switches that a tree has: none where nodes have several leaders.
+std::size_t outer_levels(const NodePlan& plan) {
+  return plan.switches.shape == ESP_SHAPE_AUTO || plan.stripes > 1 ? 0 : plan.nodes->outer.size();
+}
+
 // The levels as partitions of the positions, from the outside to the inside: all in one group, the
-// nodes, the groups of each inner level, every position alone.
+// groups of each outer level, the nodes, the groups of each inner level, every position alone.
 class Partitions {
  public:
-  explicit Partitions(const TeamNodes& nodes) : nodes_(nodes), size_(nodes.size()) {}
+  explicit Partitions(const NodePlan& plan)
+      : nodes_(*plan.nodes), outer_(outer_levels(plan)), size_(nodes_.size()) {}
 
-  std::size_t depth() const { return nodes_.inner.size() + 2; }  // of the last one
+  std::size_t depth() const { return outer_ + nodes_.inner.size() + 2; }  // of the last one
   // The group that holds a position; of the end: the number of groups.
   std::int32_t group(std::size_t level, std::int32_t position) const {
     if (level == 0) return position < size_ ? 0 : 1;
@@ -35,11 +41,14 @@ class Partitions {
 
  private:
   const MemberGroups& groups(std::size_t level) const {
-    return level == 1 ? static_cast<const MemberGroups&>(nodes_) : nodes_.inner[level - 2];
+    if (level <= outer_) return nodes_.outer[level - 1];
+    if (level == outer_ + 1) return nodes_;
+    return nodes_.inner[level - outer_ - 2];
   }
   const std::vector<std::int32_t>& begins(std::size_t level) const { return groups(level).begin; }
 
   const TeamNodes& nodes_;
+  const std::size_t outer_;
   const std::int32_t size_;
 };
 
@@ -47,11 +56,14 @@ class Partitions {
 // run of groups, whatever the root.
 TreeSpec spec_of(const TreeSpec& spec, std::size_t level, std::int32_t groups) {
   const NodePlan& plan = spec.nodes;
+  const std::size_t outer = outer_levels(plan);
   LevelShape shape{plan.inside, plan.inside_radix};
-  if (level == 0) {
+  if (level < outer) {
+    shape = plan.switches;
+  } else if (level == outer) {
     shape = {spec.shape, spec.radix};
-  } else if (level <= plan.nodes->inner.size()) {
-    shape = plan.between[static_cast<std::size_t>(plan.nodes->inner[level - 1].level)];
+  } else if (level <= outer + plan.nodes->inner.size()) {
+    shape = plan.between[static_cast<std::size_t>(plan.nodes->inner[level - outer - 1].level)];
   }
   return {.shape = shape.shape, .radix = shape.radix, .size = groups, .rank_order = true};
 }
@@ -60,7 +72,7 @@ TreeSpec spec_of(const TreeSpec& spec, std::size_t level, std::int32_t groups) {
 // that of level `outermost`. The root is the head of all groups that hold it.
 TreeNode assemble(const TreeSpec& spec, std::int32_t rank, std::size_t outermost) {
   const TeamNodes& nodes = *spec.nodes.nodes;
-  const Partitions parts(nodes);
+  const Partitions parts(spec.nodes);
   const std::int32_t me = nodes.position_of(rank);
   const std::int32_t root = nodes.position_of(spec.root);
   const auto head = [&](std::size_t level, std::int32_t group) {
@@ -101,6 +113,7 @@ TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
   const TeamNodes& nodes = *spec.nodes.nodes;
   TreeSpec inside = spec;
   inside.root = nodes.head(nodes.node_of(rank));
+  inside.nodes.switches = {ESP_SHAPE_AUTO, 2};
   return assemble(inside, rank, 1);
 }
 
@@ -146,7 +159,12 @@ TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank) {
 }
 
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
-  const std::vector<std::int32_t>& most = spec.nodes.nodes->widest;
+  const TeamNodes& nodes = *spec.nodes.nodes;
+  std::vector<std::int32_t> most = nodes.widest;
+  if (outer_levels(spec.nodes) > 0) {
+    most = nodes.widest_outer;
+    most.insert(most.end(), nodes.widest.begin() + 1, nodes.widest.end());
+  }
   std::int64_t children = 0;
   for (std::size_t level = 0; level < most.size(); ++level) {
     const std::int32_t widest = most[level];

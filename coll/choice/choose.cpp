@@ -237,6 +237,16 @@ void choose_stripes(const esp_coll_options& options, const Tuning& tuning, PlanR
   if (fits) plan.stripes = std::min(tuning.level_shapes.stripes, plan.nodes->largest);
 }
 
+// Over switches as over nodes. A chain over all nodes in their order enters each switch once, too,
+// and its nodes send each segment once, where the heads of a chain of chains would do so twice.
+void choose_switch_level(const LevelShape& wished, PlanRequest& request) {
+  if (request.nodes.nodes->outer.empty() || request.nodes.stripes > 1) return;
+  request.nodes.switches = wished;
+  if (wished.shape == ESP_SHAPE_AUTO && request.shape != ESP_SHAPE_CHAIN) {
+    request.nodes.switches = {request.shape, request.radix};
+  }
+}
+
 // `all`: with what a profile adds.
 void choose_node_trees(const esp_coll_options& options, const esp_coll_options& all,
                        const Tuning& tuning, PlanRequest& request) {
@@ -261,14 +271,17 @@ void choose_node_trees(const esp_coll_options& options, const esp_coll_options& 
     choose_spread(all, tuning, request);
   }
   choose_stripes(options, tuning, request);
-  if (given) return;
-  const std::uint64_t segments = bytes / request.segment_bytes;
-  request.shape = !moves_blocks(request) && segments >= tuning.chain_segments_per_node * nodes
-                      ? ESP_SHAPE_CHAIN
-                      : ESP_SHAPE_BINOMIAL;
-  if (wished.nodes.shape == ESP_SHAPE_AUTO) return;
-  request.shape = wished.nodes.shape;
-  request.radix = wished.nodes.radix;
+  if (!given) {
+    const std::uint64_t segments = bytes / request.segment_bytes;
+    request.shape = !moves_blocks(request) && segments >= tuning.chain_segments_per_node * nodes
+                        ? ESP_SHAPE_CHAIN
+                        : ESP_SHAPE_BINOMIAL;
+    if (wished.nodes.shape != ESP_SHAPE_AUTO) {
+      request.shape = wished.nodes.shape;
+      request.radix = wished.nodes.radix;
+    }
+  }
+  choose_switch_level(wished.switches, request);
 }
 
 void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanRequest& request) {

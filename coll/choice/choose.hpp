@@ -20,6 +20,7 @@ enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff, kAlways };
 
 // AUTO: chosen.
 struct LevelShapes {
+  LevelShape switches = {ESP_SHAPE_AUTO, 2};  // as nodes, but for a chain: see NodePlan
   LevelShape nodes = {ESP_SHAPE_AUTO, 2};
   std::array<LevelShape, kLocalityLevels> between = {{{ESP_SHAPE_AUTO, 2},
                                                       {ESP_SHAPE_AUTO, 2},

@@ -8,13 +8,13 @@
 
 namespace espalier {
 
-void Membership::follow(TeamNodes made) {
+void Membership::follow(TeamNodes made, std::span<const NetworkPlace> network_of) {
   if (made.inner.empty()) return;
   localities = std::move(made);
   localities.plain = nodes.empty() ? nullptr : &nodes;
   localities.by_memory = localities.plain;
   if (localities.in_one_memory == 0 || localities.in_one_memory == localities.inner.size()) return;
-  memories = localities.without_levels_in_one_memory();
+  memories = localities.without_levels_in_one_memory(network_of);
   localities.by_memory = &memories;
 }
 

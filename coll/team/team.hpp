@@ -98,8 +98,8 @@ struct Membership {
   TeamNodes localities;      // what plans follow, where that is more than `nodes`; else empty
   TeamNodes memories;        // the same without levels in one memory, where some remain; else empty
 
-  // After `nodes`. Those without inner levels are dropped.
-  void follow(TeamNodes made);
+  // After `nodes`. Those without inner levels are dropped. `network_of`: as `made` was made with.
+  void follow(TeamNodes made, std::span<const NetworkPlace> network_of = {});
 };
 
 // What is known of a member on another node, by its answers (coll/team/team_news.hpp).
@@ -215,7 +215,7 @@ struct Team {
   std::int32_t node() const noexcept { return node_; }
   // Who talks to other nodes for one of them, in an operation with that root.
   int head_of(std::int32_t node, int root) const noexcept {
-    return nodes()->node_of(root) == node ? root : nodes()->member(node, 0);
+    return nodes()->node_of(root) == node ? root : nodes()->head(node);
   }
   const TeamNodes* heads() const noexcept {
     return membership_ != nullptr && !membership_->heads.empty() ? &membership_->heads : nullptr;

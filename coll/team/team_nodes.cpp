@@ -14,9 +14,12 @@ namespace espalier {
 namespace {
 
 using Localities = std::span<const MemberLocality>;
+using NetworkPlaces = std::span<const NetworkPlace>;
 
-// Where members are, as numbers by first appearance: node, and one more per inner level.
-using Address = std::array<std::int32_t, 1 + kLocalityLevels>;
+// Where members are, as numbers by first appearance: one per level of switches, the node, and one
+// more per inner level.
+constexpr std::size_t kNode = kSwitchLevels;
+using Address = std::array<std::int32_t, kSwitchLevels + 1 + kLocalityLevels>;
 using LevelOrder = std::array<LocalityLevel, kLocalityLevels>;  // from the outside to the inside
 
 // The first `levels` numbers of an address are a group's.
@@ -46,7 +49,7 @@ Unbound find_unbound(const std::vector<Address>& addresses, Localities locality_
   Unbound unbound;
   for (std::size_t m = 0; m < addresses.size(); ++m) {
     for (std::size_t level = 0; level < kLocalityLevels; ++level) {
-      if (locality_of[m][level] < 0) unbound[level].insert(addresses[m][0]);
+      if (locality_of[m][level] < 0) unbound[level].insert(addresses[m][kNode]);
     }
   }
   return unbound;
@@ -61,7 +64,7 @@ LevelOrder order_levels(const std::vector<Address>& addresses, Localities locali
   }
   std::array<std::set<std::pair<std::int32_t, std::int32_t>>, kLocalityLevels> groups;
   for (std::size_t m = 0; m < addresses.size(); ++m) {
-    const std::int32_t node = addresses[m][0];
+    const std::int32_t node = addresses[m][kNode];
     for (std::size_t level = 0; level < kLocalityLevels && skipped.count(node) == 0; ++level) {
       groups[level].emplace(node, locality_of[m][level]);
     }
@@ -75,18 +78,25 @@ LevelOrder order_levels(const std::vector<Address>& addresses, Localities locali
 }
 
 std::vector<Address> addresses_of(std::span<const std::int32_t> node_of, Localities locality_of,
-                                  LevelOrder& order) {
+                                  NetworkPlaces network_of, LevelOrder& order) {
   std::vector<Address> addresses(node_of.size(), Address{});
-  number(addresses, 0, [&](std::size_t m) { return node_of[m]; });
+  for (std::size_t k = 0; k < kSwitchLevels; ++k) {
+    const auto switch_of = [&](std::size_t m) { return network_of[m].switches[k]; };
+    const bool several = std::ranges::any_of(network_of, [&](const NetworkPlace& place) {
+      return place.switches[k] != network_of.front().switches[k];
+    });
+    if (several) number(addresses, k, switch_of);
+  }
+  number(addresses, kNode, [&](std::size_t m) { return node_of[m]; });
   if (locality_of.empty()) return addresses;
   const Unbound unbound = find_unbound(addresses, locality_of);
-  const auto last = std::max_element(addresses.begin(), addresses.end());
-  const auto nodes = static_cast<std::size_t>(last == addresses.end() ? 0 : (*last)[0] + 1);
-  order = order_levels(addresses, locality_of, unbound, nodes);
+  std::int32_t nodes = 0;
+  for (const Address& address : addresses) nodes = std::max(nodes, address[kNode] + 1);
+  order = order_levels(addresses, locality_of, unbound, static_cast<std::size_t>(nodes));
   for (std::size_t k = 0; k < kLocalityLevels; ++k) {
     const std::set<std::int32_t>& without = unbound[static_cast<std::size_t>(order[k])];
-    number(addresses, k + 1, [&](std::size_t m) {
-      return without.count(addresses[m][0]) > 0 ? -1 : at(locality_of[m], order[k]);
+    number(addresses, kNode + 1 + k, [&](std::size_t m) {
+      return without.count(addresses[m][kNode]) > 0 ? -1 : at(locality_of[m], order[k]);
     });
   }
   return addresses;
@@ -149,11 +159,13 @@ MemberLocality member_locality(const Locality& place) noexcept {
 }
 
 TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
-                        std::span<const MemberLocality> locality_of) {
+                        std::span<const MemberLocality> locality_of,
+                        std::span<const NetworkPlace> network_of) {
   ESP_ASSERT(locality_of.empty() || locality_of.size() == node_of.size());
+  ESP_ASSERT(network_of.empty() || network_of.size() == node_of.size());
   const auto members = static_cast<std::int32_t>(node_of.size());
   LevelOrder levels = {};
-  const std::vector<Address> addresses = addresses_of(node_of, locality_of, levels);
+  const std::vector<Address> addresses = addresses_of(node_of, locality_of, network_of, levels);
   const auto address = [&](std::int32_t member) -> const Address& {
     return addresses[static_cast<std::size_t>(member)];
   };
@@ -176,9 +188,15 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
     const auto member = static_cast<std::size_t>(at(order, position));
     return espalier::at(locality_of[member], LocalityLevel::kNuma);
   };
-  made.begin = begins(1);
+  made.begin = begins(kNode + 1);
+  for (std::size_t k = 0; k < kSwitchLevels; ++k) {
+    std::vector<std::int32_t> firsts = begins(k + 1);
+    const std::size_t outside = made.outer.empty() ? 2 : made.outer.back().begin.size();
+    if (firsts.size() <= outside || firsts.size() == made.begin.size()) continue;
+    made.outer.push_back({std::move(firsts), {}});
+  }
   for (std::size_t k = 0; k < kLocalityLevels; ++k) {
-    std::vector<std::int32_t> firsts = begins(k + 2);
+    std::vector<std::int32_t> firsts = begins(kNode + 2 + k);
     const std::vector<std::int32_t>& outer =
         made.inner.empty() ? made.begin : made.inner.back().begin;
     if (firsts.size() == outer.size() || firsts.size() == addresses.size() + 1) continue;
@@ -187,49 +205,67 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   }
   made.measure();
   made.set_order(std::move(order));
+  made.choose_heads(network_of);
   return made;
 }
 
-TeamNodes TeamNodes::without_levels_in_one_memory() const {
+TeamNodes TeamNodes::without_levels_in_one_memory(std::span<const NetworkPlace> network_of) const {
   TeamNodes made = *this;
   made.inner.erase(made.inner.end() - static_cast<std::ptrdiff_t>(in_one_memory), made.inner.end());
   made.in_one_memory = 0;
   made.by_memory = nullptr;
   made.measure();
+  made.choose_heads(network_of);
   return made;
 }
 
-// What follows from `begin` and `inner`.
+// What follows from `outer`, `begin` and `inner`.
 void TeamNodes::measure() {
   largest = largest_of(begin);
   equal_ = size() == largest * count() ? largest : 0;
   largest_group = inner.empty() ? largest : largest_of(inner.back().begin);
   widest = {count()};
-  const std::vector<std::int32_t>* outer = &begin;
+  const std::vector<std::int32_t>* outside = &begin;
   for (const LocalityGroups& groups : inner) {
-    widest.push_back(widest_of(*outer, groups.begin));
-    outer = &groups.begin;
+    widest.push_back(widest_of(*outside, groups.begin));
+    outside = &groups.begin;
   }
   widest.push_back(largest_group);
-  choose_heads();
+  widest_outer.clear();
+  const std::vector<std::int32_t> all = {0, size()};
+  outside = &all;
+  for (const MemberGroups& groups : outer) {
+    widest_outer.push_back(widest_of(*outside, groups.begin));
+    outside = &groups.begin;
+  }
+  if (!outer.empty()) widest_outer.push_back(widest_of(*outside, begin));
 }
 
 // From the inside to the outside. A group's depth is how many hops its farthest member is from its
 // head: as many as inside its deepest subgroup, or, where others are as deep, one more.
-void TeamNodes::choose_heads() {
+void TeamNodes::choose_heads(std::span<const NetworkPlace> network_of) {
+  std::vector<MemberGroups*> levels;  // from the inside to the outside
+  for (std::size_t k = inner.size(); k-- > 0;) levels.push_back(&inner[k]);
+  levels.push_back(this);
+  for (std::size_t k = outer.size(); k-- > 0;) levels.push_back(&outer[k]);
+  const auto far = [&](std::int32_t position) {
+    const auto member = static_cast<std::size_t>(member_at(position));
+    return network_of.empty() ? 0 : network_of[member].to_adapter;
+  };
   std::vector<std::int32_t> begins(static_cast<std::size_t>(size()) + 1);  // of the subgroups
   std::iota(begins.begin(), begins.end(), 0);                              // at first members
   std::vector<std::int32_t> their_heads = begins, depths(begins.size());
-  for (std::size_t level = inner.size() + 1; level-- > 0;) {
-    MemberGroups& groups = level > 0 ? static_cast<MemberGroups&>(inner[level - 1]) : *this;
+  for (MemberGroups* const level : levels) {
+    MemberGroups& groups = *level;
     std::vector<std::int32_t> found, found_depths;
     std::size_t next = 0;
     for (std::size_t g = 1; g < groups.begin.size(); ++g) {
       std::size_t deepest = next;
       bool several = false;
       while (begins[++next] < groups.begin[g]) {
-        if (depths[next] >= depths[deepest]) several = depths[next] == depths[deepest];
-        if (depths[next] > depths[deepest]) deepest = next;
+        if (depths[next] < depths[deepest]) continue;
+        several = depths[next] == depths[deepest];
+        if (!several || far(their_heads[next]) < far(their_heads[deepest])) deepest = next;
       }
       found.push_back(their_heads[deepest]);
       found_depths.push_back(depths[deepest] + (several ? 1 : 0));
@@ -268,6 +304,9 @@ std::int32_t TeamNodes::search(std::int32_t position) const noexcept {
 std::size_t TeamNodes::bytes() const noexcept {
   std::size_t entries = begin.capacity() + order_.capacity() + position_.capacity();
   entries += heads.capacity();
+  for (const MemberGroups& groups : outer) {
+    entries += groups.begin.capacity() + groups.heads.capacity();
+  }
   for (const LocalityGroups& groups : inner) {
     entries += groups.begin.capacity() + groups.heads.capacity();
   }

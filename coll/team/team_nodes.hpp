@@ -13,10 +13,14 @@
 // nodes or NUMA nodes sockets; one that crosses a level outside it is cut by that. A level that
 // separates nobody, or everybody, is left out.
 //
+// Outside of nodes there may be levels, too: those behind one switch, then those of a pod, where a
+// map says it (core/switches.hpp). These groups of nodes are neighbours in the order.
+//
 // A group has a head, who is on the way of all others of the group to the outside. It is a member
-// of the deepest subgroup, the first of several: a head's own subgroup is one hop nearer than the
-// others, so no other choice has a shorter longest way. (Ma's thesis, section 4.4.2, takes the
-// lowest rank; that is longer where subgroups are not equally deep.)
+// of the deepest subgroup: a head's own subgroup is one hop nearer than the others, so no other
+// choice has a shorter longest way. (Ma's thesis, section 4.4.2, takes the lowest rank; that is
+// longer where subgroups are not equally deep.) Of equally deep ones it is the one whose head is
+// nearest to the network adapter, then the first.
 //
 // Values, equal on all members. Threads: any (constant once made). path: setup
 #pragma once
@@ -42,6 +46,13 @@ using MemberLocality = std::array<std::int32_t, kLocalityLevels>;
 inline constexpr MemberLocality kBoundNowhere = {-1, -1, -1, -1};
 MemberLocality member_locality(const Locality& place) noexcept;
 
+// Where a member is in the network.
+struct NetworkPlace {
+  SwitchPath switches = kSwitchesUnknown;  // equal for members of a node
+  std::int32_t to_adapter = 0;  // process distance from the adapter; 0: nobody knows where that is
+  friend bool operator==(const NetworkPlace&, const NetworkPlace&) = default;
+};
+
 // Groups of members that are neighbours in TeamNodes::order.
 struct MemberGroups {
   std::vector<std::int32_t> begin;  // of each group, and the end
@@ -62,6 +73,7 @@ struct LocalityGroups : MemberGroups {
 class TeamNodes : public MemberGroups {  // of the nodes
  public:
   std::int32_t largest = 0;           // members of the largest node
+  std::vector<MemberGroups> outer;    // of nodes behind one switch, from the outside to the inside
   std::vector<LocalityGroups> inner;  // from the outside to the inside
   std::int32_t largest_group = 0;     // members of the largest innermost group
   // So many inner levels, the innermost ones, divide only what shares a memory controller: members
@@ -70,18 +82,22 @@ class TeamNodes : public MemberGroups {  // of the nodes
   // Nodes; then by level, from the outside to the inside, how many groups of the next (at the end:
   // members) are at most in one node, one group of the first inner level, ...
   std::vector<std::int32_t> widest;
+  // Likewise of the outer levels: how many groups of the first there are, how many of the next are
+  // in one of these, ..., nodes in one of the last. Empty without outer levels.
+  std::vector<std::int32_t> widest_outer;
   // The same members without inner levels; nullptr: then they are on one node. For teams with them.
   const TeamNodes* plain = nullptr;
   // The same where in_one_memory > 0: without those levels (`plain` where they are all).
   const TeamNodes* by_memory = nullptr;
 
-  // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered by their
-  // lowest members. `locality_of`: by member, or empty. A level is one for a node only if all its
-  // members are bound.
+  // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered in the
+  // order, in which nodes and groups of them go by their lowest members. `locality_of`: by member,
+  // or empty. A level is one for a node only if all its members are bound. `network_of`: likewise.
   static TeamNodes of(std::span<const std::int32_t> node_of,
-                      std::span<const MemberLocality> locality_of = {});
-  // A copy without the levels in one memory, in the same order.
-  TeamNodes without_levels_in_one_memory() const;
+                      std::span<const MemberLocality> locality_of = {},
+                      std::span<const NetworkPlace> network_of = {});
+  // A copy without the levels in one memory, in the same order. `network_of`: as it was made with.
+  TeamNodes without_levels_in_one_memory(std::span<const NetworkPlace> network_of = {}) const;
 
   bool empty() const noexcept { return begin.empty(); }
   std::int32_t size() const noexcept { return begin.empty() ? 0 : begin.back(); }
@@ -138,7 +154,7 @@ class TeamNodes : public MemberGroups {  // of the nodes
   std::int32_t search(std::int32_t position) const noexcept;
   void set_order(std::vector<std::int32_t> order);
   void measure();
-  void choose_heads();
+  void choose_heads(std::span<const NetworkPlace> network_of);
 
   Rule rule_ = Rule::kInOrder;
   std::int32_t equal_ = 0;              // members of each node; 0: they differ
@@ -147,7 +163,7 @@ class TeamNodes : public MemberGroups {  // of the nodes
 };
 
 struct LevelShape {
-  esp_shape shape = ESP_SHAPE_FLAT;  // not AUTO, not two-tree
+  esp_shape shape = ESP_SHAPE_FLAT;  // not AUTO (but where it says none), not two-tree
   std::int32_t radix = 2;
   friend bool operator==(const LevelShape&, const LevelShape&) = default;
 };
@@ -167,6 +183,9 @@ struct NodePlan {
   // So many members of each node talk to other nodes, each about every n-th segment: a tree each.
   // Where there are no inner levels; operands are not in the order of ranks. Up to kStripesMax.
   std::int32_t stripes = 1;
+  // Of a level over the groups of each outer level. AUTO: there is none, the request's shape is
+  // over all nodes in their order.
+  LevelShape switches = {ESP_SHAPE_AUTO, 2};
   // An allreduce in which heads send each other their sums, in exchange_steps() of this radix.
   // 0: no exchange.
   std::int32_t exchange_radix = 0;

@@ -466,6 +466,10 @@ std::string TcpLink::listeners_text() const {
   return all;
 }
 
+std::string TcpLink::interface() const {
+  return interfaces_.empty() ? "" : interfaces_.front().name;
+}
+
 int TcpLink::socket_of(Rank rank) const noexcept {
   const Peer* p = find(rank);
   return p != nullptr ? p->socket.fd() : -1;

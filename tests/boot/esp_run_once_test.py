@@ -100,6 +100,8 @@ def test_settings():
             ('"soon" is not allowed', [*touch, ":", "-x", "ESPALIER_TIMEOUT=soon", "true"]),
             ('ESPALIER_WIRES: "udp" is no wire', ["-x", "ESPALIER_WIRES=shm,udp", *touch]),
             ('"node:tree" is not LEVEL:SHAPE', ["-x", "ESPALIER_LEVEL_SHAPES=node:tree", *touch]),
+            ("ESPALIER_SWITCHES: node n1 is there twice",
+             ["-x", "ESPALIER_SWITCHES=SwitchName=s Nodes=n[0-1],n1", *touch]),
             ("SHAPE=knomial needs a RADIX of 2 or more",
              ["-x", "ESPALIER_SHAPE=knomial", "-x", "ESPALIER_RADIX=1", *touch])):
         expect_once(125, why, *arguments)

@@ -60,9 +60,48 @@ TEST(JobNodes, WithoutSharedMemoryEverybodyIsANode) {
   EXPECT_EQ(nodes.machine_ranks, 3);
 }
 
+// By the launcher's name, by the host's; who is not named is behind a switch of its own.
+TEST(JobNodes, BehindTheSwitchesOfAMap) {
+  std::vector<Card> cards = {card(1, "a", 0), card(2, "b", 0), card(3, "x", 0),
+                             card(4, "", 0),  card(5, "y", 0), card(1, "a", 1)};
+  std::memcpy(cards[3].host, "d.one.org", 9);
+  auto map = SwitchMap::parse("SwitchName=s0 Nodes=a,d;SwitchName=s1 Nodes=b");
+  ASSERT_TRUE(map.ok());
+  DirectoryMaker maker(cards[0], 0, {.switches = &*map});
+  for (const Card& each : cards) maker.add(each);
+  const Directory directory = maker.directory();
+  const auto switches = [&](Rank rank) { return directory.site(rank).network.switches; };
+  EXPECT_EQ(maker.unnamed(), (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(switches(0), switches(3));
+  EXPECT_EQ(switches(0), switches(5));
+  EXPECT_NE(switches(0), switches(1));
+  EXPECT_NE(switches(2), switches(4));
+  EXPECT_EQ(directory.head().has_network_places, 1);
+  EXPECT_EQ(read_cards(cards, 0).directory.head().has_network_places, 0);
+}
+
+// The distance from it is in the card, but of an emulated machine.
+TEST(JobNodes, NearTheAdapter) {
+  std::vector<Card> cards = {card(1, "a", 0), card(1, "a", 1), card(2, "b", 0), card(2, "b", 1)};
+  cards[1].to_adapter = 2;
+  const auto distances = [&](const DirectoryMaker::Rules& rules) {
+    const Directory directory = read_cards(cards, 0, rules).directory;
+    std::vector<std::int32_t> all;
+    for (Rank r = 0; r < 4; ++r) all.push_back(directory.site(r).network.to_adapter);
+    return all;
+  };
+  EXPECT_EQ(distances({}), (std::vector<std::int32_t>{0, 2, 0, 0}));
+  auto machine = load_machine("pack:2 [numa] core:1 pu:1");
+  ASSERT_TRUE(machine.ok());
+  EXPECT_EQ(distances({.emulated = &*machine, .adapter = numa_locality(*machine, 1)}),
+            (std::vector<std::int32_t>{5, 2, 5, 2}));
+  EXPECT_EQ(distances({.emulated = &*machine}), (std::vector<std::int32_t>{0, 0, 0, 0}));
+}
+
 TEST(LevelShapes, Text) {
-  auto shapes = parse_level_shapes("node:chain,board:binary,numa:KARY/3,core:flat");
+  auto shapes = parse_level_shapes("switch:flat,node:chain,board:binary,numa:KARY/3,core:flat");
   ASSERT_TRUE(shapes.ok());
+  EXPECT_EQ(shapes->switches.shape, ESP_SHAPE_FLAT);
   EXPECT_EQ(shapes->nodes, (LevelShape{ESP_SHAPE_CHAIN, 2}));
   EXPECT_EQ(shapes->between[0].shape, ESP_SHAPE_BINARY);
   EXPECT_EQ(shapes->between[1].shape, ESP_SHAPE_AUTO);
@@ -204,11 +243,19 @@ TEST(Cards, SettingsThatDifferAreShown) {
             "ESPALIER_LEVELS differs between rank 0 and rank 1: auto and off");
   EXPECT_EQ(text([](Config& c) { c.reproducible = true; }),
             "ESPALIER_REPRODUCIBLE differs between rank 0 and rank 1: 0 and 1");
+  EXPECT_EQ(text([](Config& c) { c.levels = LevelRule::kNuma; }),
+            "ESPALIER_LEVELS differs between rank 0 and rank 1: auto and numa");
+  EXPECT_EQ(text([](Config& c) { c.adapter_numa = 0; }),
+            "ESPALIER_ADAPTER_NUMA differs between rank 0 and rank 1");
   EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
             "ESPALIER_WIRES differs between rank 0 and rank 1");
   // What a damaged card says.
   const Card mine = make_card(Config(), nonce, &kMeeting, "node");
   Card damaged = mine;
+  damaged.switches = 7;
+  EXPECT_EQ(check_agreement(mine, 0, damaged, 1).error().text,
+            "ESPALIER_SWITCHES differs between rank 0 and rank 1");
+  damaged = mine;
   damaged.shape = 77;
   EXPECT_EQ(check_agreement(mine, 0, damaged, 1).error().text,
             "ESPALIER_SHAPE differs between rank 0 and rank 1: auto and 77");

@@ -46,6 +46,17 @@ TEST(Places, BoardsAreOutsideOfSockets) {
   expect_groups(localities("ig", 48), 1, {{kBoard, 2}, {kSocket, 8}});
 }
 
+// As far as they separate the nodes of the job.
+TEST(Places, GroupsAndSwitchesAroundNodes) {
+  const TeamNodes behind = localities("stampede2", 40, 1);
+  ASSERT_EQ(behind.outer.size(), 1U);
+  EXPECT_EQ(behind.outer[0].begin, (std::vector<std::int32_t>{0, 28, 40}));
+  EXPECT_TRUE(localities("stampede2", 28, 1).outer.empty());
+  EXPECT_TRUE(localities("stremi", 768).outer.empty());
+  EXPECT_EQ(localities("cori", 1000, 1, Placement::kRandom).outer[0].begin,
+            (std::vector<std::int32_t>{0, 384, 768, 1000}));
+}
+
 TEST(Places, FewerRanksPerNode) {
   expect_groups(localities("supermuc-ng", 64, 2), 32, {});  // one per socket
   expect_groups(localities("cori", 64, 8), 8, {{kSocket, 16}});

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
+#include <random>
 #include <vector>
 
 #include "coll/algorithms/trees.hpp"
@@ -34,11 +36,13 @@ inline Job job_of(std::vector<Location> places) {
   Job job{std::move(places), {}};
   std::vector<std::int32_t> node_of;
   std::vector<MemberLocality> locality_of;
+  std::vector<NetworkPlace> network_of;
   for (const Location& place : job.places) {
+    network_of.push_back({.switches = place.switches});
     node_of.push_back(static_cast<std::int32_t>(place.host.node_hash));
     locality_of.push_back(member_locality(place.place));
   }
-  job.nodes = TeamNodes::of(node_of, locality_of);
+  job.nodes = TeamNodes::of(node_of, locality_of, network_of);
   return job;
 }
 
@@ -64,10 +68,39 @@ inline Job in_order(const char* machine, std::int32_t nodes = 1) {
   return placed(machine, nodes, [](std::int32_t m) { return m; });
 }
 
+// Up to so many pods, switches, nodes, boards, sockets, ... in each group outside; 1: no such
+// level. Sockets contain NUMA nodes or NUMA nodes sockets.
+inline Job random_job(std::mt19937& random, std::int32_t members) {
+  const auto below = [&](std::int32_t end) {
+    return static_cast<std::int32_t>(random() % static_cast<unsigned>(end));
+  };
+  std::array<std::int32_t, 7> fan;  // pod, switch, node, board, two of socket and NUMA node, cache
+  for (std::int32_t& groups : fan) groups = 1 + below(2) * (1 + below(2));
+  const bool numa_outside = below(2) == 1;
+  std::vector<Location> places;
+  for (std::int32_t m = 0; m < members; ++m) {
+    std::array<std::int32_t, 7> group;  // numbered over the whole job
+    std::int32_t number = 0;
+    for (std::size_t level = 0; level < fan.size(); ++level) {
+      number = number * fan[level] + below(fan[level]);
+      group[level] = number;
+    }
+    Location place;
+    place.switches = {0, group[0], group[1]};
+    place.host.node_hash = static_cast<std::uint64_t>(group[2]);
+    place.place = {.cpu = m, .core = m, .llc = group[6], .board = group[3]};
+    place.place.package = group[numa_outside ? 5 : 4];
+    place.place.numa = group[numa_outside ? 4 : 5];
+    places.push_back(place);
+  }
+  return job_of(std::move(places));
+}
+
 // Flat on every level: the broadcast tree by recursive grouping.
 inline TreeSpec grouped_tree(const Job& job, std::int32_t root) {
   TreeSpec spec{.shape = ESP_SHAPE_FLAT, .size = job.nodes.size(), .root = root};
   spec.nodes = {.nodes = &job.nodes, .follow = true};
+  spec.nodes.switches = {ESP_SHAPE_FLAT, 2};
   return spec;
 }
 

@@ -107,4 +107,35 @@ inline bool expect_correct_under_all_schedules(const PlanRequest& request, std::
   return true;
 }
 
+// The plans as if members were numbered in the order of nodes: partial results are runs then, as
+// the checker wants them.
+inline std::vector<Plan> in_node_order(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  std::vector<Plan> renamed(plans.size());
+  const auto name = [&](std::int32_t member) {
+    return member < 0 ? member : nodes.position_of(member);
+  };
+  for (const Plan& plan : plans) {
+    Plan copy = plan;
+    copy.rank = name(plan.rank);
+    for (Vertex& vertex : copy.vertices) {
+      vertex.peer.first = name(vertex.peer.first);
+      for (std::int32_t& peer : vertex.peers) peer = name(peer);
+    }
+    renamed[static_cast<std::size_t>(copy.rank)] = std::move(copy);
+  }
+  return renamed;
+}
+
+inline bool publishes_only_inside(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  for (const Plan& plan : plans) {
+    for (const Vertex& vertex : plan.vertices) {
+      for (const std::int32_t peer : vertex.peers) {
+        EXPECT_TRUE(nodes.together(plan.rank, peer)) << plan.rank << " publishes to " << peer;
+        if (!nodes.together(plan.rank, peer)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace espalier::plan_check

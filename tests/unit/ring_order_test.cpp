@@ -62,6 +62,7 @@ void expect_arcs(const Job& job) {
     EXPECT_EQ(crossings(job, groups), count > 1 ? count : 0);
   };
   expect_crossings(job.nodes);
+  for (const MemberGroups& groups : job.nodes.outer) expect_crossings(groups);
   for (const LocalityGroups& groups : job.nodes.inner) expect_crossings(groups);
 }
 
@@ -80,6 +81,18 @@ TEST(RingOrder, ArcsUnderRandomPermutations) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+TEST(RingOrder, ArcsOnRandomMachines) {
+  std::mt19937 random(4);
+  int with_switches = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Job job = random_job(random, static_cast<std::int32_t>(1 + random() % 60));
+    expect_arcs(job);
+    if (HasFailure()) return;
+    with_switches += job.nodes.outer.size() == 2 ? 1 : 0;
+  }
+  EXPECT_GT(with_switches, 20);
 }
 
 // Slow edges, whatever the placement: as many of each distance.

@@ -209,6 +209,23 @@ TEST(Topology, SysfsOfAMachineWithTwoPackages) {
   EXPECT_EQ(m.cache_line_bytes, 128u);
   EXPECT_EQ(m.huge_page_bytes, 0u);
   EXPECT_FALSE(machine_from_sysfs(folder.path() + "/absent").ok());
+
+  // Where its devices are.
+  folder.write("class/net/eth0/device/numa_node", "1\n");
+  folder.write("class/net/eth1/device/numa_node", "-1\n");
+  folder.write("devices/system/node/node1/cpulist", "1,3\n");
+  EXPECT_EQ(device_locality("class/net/eth0", folder.path()), Locality{}) << "not told of others";
+  folder.write("devices/system/node/online", "0-1\n");
+  const Locality adapter = device_locality("class/net/eth0", folder.path());
+  EXPECT_EQ(adapter, (Locality{.numa = 1, .package = 1, .board = 0}));
+  EXPECT_EQ(distance(m.cpus.at(3), adapter), 2);
+  EXPECT_EQ(distance(m.cpus.at(2), adapter), 5);
+  for (const char* unknown : {"class/net/eth1", "class/net/lo", ""}) {
+    EXPECT_EQ(device_locality(unknown, folder.path()), Locality{}) << unknown;
+  }
+  EXPECT_EQ(numa_locality(2, folder.path()), Locality{});
+  folder.write("devices/system/node/online", "1\n");
+  EXPECT_EQ(device_locality("class/net/eth0", folder.path()), Locality{}) << "all are as near";
 }
 
 TEST(Topology, DescriptionShowsTheDistances) {

@@ -124,33 +124,6 @@ TEST(TopologyTrees, HeadIsInTheDeepestSubgroup) {
   EXPECT_EQ(depth(edges, 5, 0), 2);
 }
 
-// Up to so many boards, sockets, ... in each group outside; 1: no such level. Sockets contain NUMA
-// nodes or NUMA nodes sockets.
-Job random_job(std::mt19937& random, std::int32_t members) {
-  const auto below = [&](std::int32_t end) {
-    return static_cast<std::int32_t>(random() % static_cast<unsigned>(end));
-  };
-  std::array<std::int32_t, 5> fan;  // node, board, two of socket and NUMA node, cache
-  for (std::int32_t& groups : fan) groups = 1 + below(2) * (1 + below(2));
-  const bool numa_outside = below(2) == 1;
-  std::vector<Location> places;
-  for (std::int32_t m = 0; m < members; ++m) {
-    std::array<std::int32_t, 5> group;  // numbered over the whole job
-    std::int32_t number = 0;
-    for (std::size_t level = 0; level < fan.size(); ++level) {
-      number = number * fan[level] + below(fan[level]);
-      group[level] = number;
-    }
-    Location place;
-    place.host.node_hash = static_cast<std::uint64_t>(group[0]);
-    place.place = {.cpu = m, .core = m, .llc = group[4], .board = group[1]};
-    place.place.package = group[numa_outside ? 3 : 2];
-    place.place.numa = group[numa_outside ? 2 : 3];
-    places.push_back(place);
-  }
-  return job_of(std::move(places));
-}
-
 // Visits all trees over `size` vertices, by their codes (Pruefer's).
 template <typename Visit>
 void for_each_tree(std::int32_t size, Visit&& visit) {

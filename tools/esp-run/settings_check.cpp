@@ -9,6 +9,7 @@
 #include "bootstrap/wire_choice.hpp"
 #include "core/config.hpp"
 #include "core/said_warnings.hpp"
+#include "core/switches.hpp"
 #include "environment.hpp"
 #include "exit_codes.hpp"
 
@@ -35,6 +36,14 @@ espalier::Outcome check_texts(const espalier::Config& config) {
   }
   const auto shapes = espalier::parse_level_shapes(config.level_shapes);
   if (!shapes) return shapes.error();
+  // A file may be on the nodes only.
+  if (config.switches.find('=') != std::string::npos) {
+    const auto switches = espalier::SwitchMap::parse(config.switches);
+    if (!switches) {
+      return espalier::error(ESP_ERR_CONFIG,
+                             fmt::format("ESPALIER_SWITCHES: {}", switches.error().text));
+    }
+  }
   return espalier::Unit{};
 }
 

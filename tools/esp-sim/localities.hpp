@@ -8,8 +8,8 @@
 
 namespace espalier::sim {
 
-// The nodes of the job's whole team, and the boards, sockets, NUMA nodes and caches inside
-// them.
+// The nodes of the job's whole team, the boards, sockets, NUMA nodes and caches inside them, and
+// the levels around them: groups, switches.
 TeamNodes localities_of(const Machine& machine, const Map& map);
 
 // All trees follow the localities: those inside the nodes have `shape` on every level, that of the

@@ -1,0 +1,72 @@
+#include "api/membership.hpp"
+
+#include <numeric>
+
+namespace espalier {
+namespace {
+
+std::vector<std::int32_t> nodes_of(const esp_job& job, const Membership& membership) {
+  std::vector<std::int32_t> node_of;
+  for (const Rank r : membership.ranks) node_of.push_back(job.directory.node_of(r));
+  return node_of;
+}
+
+// By member; empty where nothing is known.
+std::vector<NetworkPlace> network_places(const esp_job& job, const Membership& membership) {
+  std::vector<NetworkPlace> places;
+  if (job.directory.head().has_network_places == 0) return places;
+  for (const Rank r : membership.ranks) places.push_back(job.directory.site(r).network);
+  return places;
+}
+
+// Nodes, and who talks to others for them.
+void find_nodes(const esp_job& job, Membership& membership) {
+  const std::vector<NetworkPlace> network_of = network_places(job, membership);
+  membership.nodes = TeamNodes::of(nodes_of(job, membership), {}, network_of);
+  std::vector<std::int32_t> heads(static_cast<std::size_t>(membership.nodes.count()));
+  std::iota(heads.begin(), heads.end(), 0);
+  std::vector<NetworkPlace> network_of_heads;
+  if (!network_of.empty()) {
+    for (const std::int32_t node : heads) {
+      const std::int32_t head = membership.nodes.head(node);
+      network_of_heads.push_back(network_of[static_cast<std::size_t>(head)]);
+    }
+  }
+  membership.heads = TeamNodes::of(heads, {}, network_of_heads);
+}
+
+// As far as LEVELS follows it.
+MemberLocality followed(LevelRule rule, const MemberLocality& place) {
+  if (rule < LevelRule::kBoard) return place;
+  const auto level = static_cast<std::size_t>(rule) - static_cast<std::size_t>(LevelRule::kBoard);
+  MemberLocality one = kBoundNowhere;
+  one[level] = place[level];
+  return one;
+}
+
+// Members that are bound to several sockets or the like, of whatever node.
+void find_levels(const esp_job& job, Membership& membership) {
+  std::vector<MemberLocality> locality_of;
+  for (const Rank r : membership.ranks) {
+    locality_of.push_back(followed(job.config.levels, job.directory.site(r).locality));
+  }
+  const std::vector<NetworkPlace> network_of = network_places(job, membership);
+  membership.follow(TeamNodes::of(nodes_of(job, membership), locality_of, network_of), network_of);
+}
+
+}  // namespace
+
+std::shared_ptr<Membership> make_membership(const esp_job& job, std::vector<Rank> members) {
+  auto membership = std::make_shared<Membership>();
+  for (const Rank r : members) {
+    if (!job.nodes.is_local(r)) continue;
+    membership->bells.push_back(&job.segment->rank_block(job.shm_wire->local(r)).bell);
+  }
+  const bool several = membership->bells.size() < members.size();
+  membership->ranks = std::move(members);
+  if (several) find_nodes(job, *membership);
+  if (job.config.levels != LevelRule::kOff) find_levels(job, *membership);
+  return membership;
+}
+
+}  // namespace espalier
