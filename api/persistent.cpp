@@ -79,9 +79,7 @@ Engine::Started begin_round(esp_request& request) {
   Instance& bound = *request.bound;
   const Finish finish = {finish_request, &request};
   const bool one_node = bound.channel == 0 && team.nodes() == nullptr;
-  // Arrays of counts may be gone.
-  if (one_node && !is_irregular(bound.call.collective) &&
-      ShortOperations::takes(team, bound.call)) {
+  if (one_node && ShortOperations::takes(team, bound.call)) {
     auto started = job.short_operations->start(team, bound.call, bound.entered, finish);
     if (started) return *started;
     // Without memory the plan would leave the others waiting on their lines.

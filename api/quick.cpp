@@ -34,11 +34,7 @@ bool goes_quick(const esp_team& handle, Call& call) noexcept {
   std::uint64_t bytes = 0;
   call.element_bytes = static_cast<std::uint32_t>(job.short_tables.type_bytes[call.type]);
   if (__builtin_mul_overflow(call.count, call.element_bytes, &bytes)) return false;
-  // Nobody knows a size of irregular ones by one count.
-  if (bytes >= team.short_end[static_cast<std::size_t>(call.collective)] ||
-      is_irregular(call.collective)) {
-    return false;
-  }
+  if (bytes >= team.short_end[static_cast<std::size_t>(call.collective)]) return false;
   if (static_cast<unsigned>(call.root) >= static_cast<unsigned>(team.size())) return false;
   if (!buffers_are_in_order(team, call, traits, bytes)) return false;
   if (!traits.reduces) return true;

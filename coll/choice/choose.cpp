@@ -302,18 +302,16 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
   }
 }
 
-// Of those that move blocks: who puts a line knows how large, and so do all who look at it.
+// Of those that move blocks, or parts: all members know how long lines are.
 bool has_lines(Collective collective) {
   switch (collective) {
     case Collective::kAllgather:
-    case Collective::kAllgatherv:
     case Collective::kAlltoall:
     case Collective::kScan:
     case Collective::kExscan:
     case Collective::kGather:
     case Collective::kScatter:
     case Collective::kReduceScatterBlock:
-    case Collective::kReduceScatter:
       return true;
     default:
       return false;

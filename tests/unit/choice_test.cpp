@@ -138,7 +138,6 @@ TEST(Choice, TheShortPathEndsWhereSomethingElseIsBetter) {
   EXPECT_EQ(end(Collective::kAlltoall, 16, own), 1025U);
   EXPECT_EQ(end(Collective::kScan, 16, own), 113U);
   EXPECT_EQ(end(Collective::kGather, 16, own), 16385U);
-  EXPECT_EQ(end(Collective::kAllgatherv, 16, own), 16385U);
   EXPECT_EQ(end(Collective::kScatter, 16, own), 1025U);
   EXPECT_EQ(end(Collective::kReduceScatterBlock, 16, own), 1025U);
   EXPECT_EQ(end(Collective::kGatherv, 16, own), 0U) << "only pairs know their lengths";

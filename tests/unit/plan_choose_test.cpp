@@ -218,7 +218,7 @@ TEST(Choose, RefusesBadOptions) {
   EXPECT_EQ(with(&esp_coll_options::radix, -1), "option radix: -1 is not in 0..2147483647");
   EXPECT_EQ(with(&esp_coll_options::window_send, 65), "option window_send: 65 is not in 0..64");
   EXPECT_EQ(with(&esp_coll_options::window_recv, -1), "option window_recv: -1 is not in 0..64");
-  EXPECT_EQ(with(&esp_coll_options::shape, ESP_SHAPE_COUNT), "option shape: 8 is not in 0..7");
+  EXPECT_EQ(with(&esp_coll_options::shape, ESP_SHAPE_COUNT), "option shape: 9 is not in 0..8");
   EXPECT_EQ(with(&esp_coll_options::algorithm, ESP_ALGORITHM_COUNT),
             "option algorithm: 12 is not in 0..11");
   EXPECT_EQ(with(&esp_coll_options::variant, ESP_VARIANT_COUNT),
