@@ -309,6 +309,7 @@ void fill_tables(esp_job& job) {
       job.short_tables.past_kernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)] =
           past[kernel_index(op, t)];
     }
+    job.short_tables.plain_patterns[static_cast<std::size_t>(type)] = Pattern::plain(t);
     // Such sums do not go the quick way; where there is no form, nor any way.
     if (job.config.reproducible && !op_exact(ESP_SUM, t)) {
       job.short_tables.kernels[ESP_SUM][static_cast<std::size_t>(type)] = nullptr;

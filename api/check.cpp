@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 
 #include "api/extents.hpp"
@@ -132,21 +131,10 @@ const ElementForm* form_of(const esp_job& job, const Call& call) noexcept {
   return sums ? reproducible_form(call.type) : nullptr;
 }
 
-// The same for all jobs; the job's own table is for the owner to read.
-const Pattern& plain_pattern(esp_type type) {
-  static const auto patterns = [] {
-    std::array<Pattern, ESP_TYPE_COUNT> made;
-    for (int t = 0; t < ESP_TYPE_COUNT; ++t) {
-      made[static_cast<std::size_t>(t)] = Pattern::plain(static_cast<esp_type>(t));
-    }
-    return made;
-  }();
-  return patterns[static_cast<std::size_t>(type)];
-}
-
 // All elements are brought into it before the operation, as those that lie apart are packed.
 void set_form(const esp_team& handle, Call& call, const ElementForm& form) noexcept {
-  if (call.pattern == nullptr) call.pattern = &plain_pattern(call.type);
+  const auto& plain = handle.job->short_tables.plain_patterns;
+  if (call.pattern == nullptr) call.pattern = &plain[static_cast<std::size_t>(call.type)];
   call.form = &form;
   call.element_bytes = form.bytes;
   call.packs_input = true;

@@ -163,6 +163,7 @@ struct esp_job {
     using Kernels =
         std::array<std::array<espalier::CombineKernel, ESP_TYPE_COUNT>, ESP_OP_BUILTIN_COUNT>;
     Kernels kernels, past_kernels;  // stored in caches, and past them
+    std::array<espalier::Pattern, ESP_TYPE_COUNT> plain_patterns;
   } short_tables = {};
   espalier::Config config;
   espalier::Log log;
