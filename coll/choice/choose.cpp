@@ -304,18 +304,7 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
 
 // Of those that move blocks, or parts: all members know how long lines are.
 bool has_lines(Collective collective) {
-  switch (collective) {
-    case Collective::kAllgather:
-    case Collective::kAlltoall:
-    case Collective::kScan:
-    case Collective::kExscan:
-    case Collective::kGather:
-    case Collective::kScatter:
-    case Collective::kReduceScatterBlock:
-      return true;
-    default:
-      return false;
-  }
+  return !is_irregular(collective) && !traits_of(collective).neighbors;
 }
 
 // From so many bytes on there is no room, or no way, for a call on the short path.
@@ -327,9 +316,8 @@ std::uint64_t short_room(const PlanRequest& request, std::uint64_t most) {
   const bool scans = collective == Collective::kScan || collective == Collective::kExscan;
   if (scans || crosses_network(request)) most = std::min(most, Board::kNodesShortBytes);
   // A line has a block for each.
-  const bool each = collective == Collective::kAlltoall || collective == Collective::kScatter ||
-                    collective == Collective::kReduceScatterBlock;
-  if (each) most /= static_cast<std::uint64_t>(request.size);
+  if (traits_of(collective).input == Extent::kPerMember)
+    most /= static_cast<std::uint64_t>(request.size);
   return most + 1;
 }
 

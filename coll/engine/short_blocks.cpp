@@ -1,15 +1,6 @@
 #include "coll/engine/short_blocks.hpp"
 
 namespace espalier {
-namespace {
-
-// A block for each member in one line.
-bool serves_each(Collective collective) noexcept {
-  return collective == Collective::kAlltoall || collective == Collective::kScatter ||
-         collective == Collective::kReduceScatterBlock;
-}
-
-}  // namespace
 
 ShortBlocks::ShortBlocks(const Team& team, const Call& call, std::byte* output) noexcept
     : to_(output != nullptr ? output : static_cast<std::byte*>(call.output)),
@@ -20,7 +11,8 @@ ShortBlocks::ShortBlocks(const Team& team, const Call& call, std::byte* output) 
       reduction_(reduces_ ? call.combiner.builtin() : nullptr, to_, call.count) {
   const auto own = static_cast<std::uint64_t>(team.own_row());
   const bool is_root = team.rank == call.root;
-  if (serves_each(call.collective)) {
+  // A block for each member in one line.
+  if (traits_of(call.collective).input == Extent::kPerMember) {
     line_bytes_ *= static_cast<std::uint64_t>(team.size());
     part_at_ = own * part_bytes_;
   }
