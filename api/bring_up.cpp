@@ -80,7 +80,10 @@ Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
   }
   const auto* meeting = job.meeting_point ? &job.meeting_point->address() : nullptr;
   Card card = make_card(job.config, *job.nonce, meeting, job.bootstrap->node_name());
-  if (job.network != nullptr) card.addresses = job.network->addresses();
+  if (job.network != nullptr) {
+    card.addresses = job.network->addresses();
+    card.port_mbits = job.network->port_mbits();
+  }
   card.profile = job.profile != nullptr ? job.profile->digest() : 0;
   card.switches = switches->digest();
   card.to_adapter = distance_to_adapter(job);
@@ -215,7 +218,9 @@ Tuning tuning_of(const esp_job& job) {
                               {.crowded = job.nodes.crowded(),
                                .usable_cpus = job.nodes.usable_cpus,
                                .all_have_rdma = job.all_have_rdma,
-                               .several_nodes = job.nodes.several()});
+                               .several_nodes = job.nodes.several(),
+                               .some_crowded = job.directory.head().some_crowded != 0,
+                               .port_mbits = job.directory.head().port_mbits});
   tuning.profile = job.profile;
   return tuning;
 }

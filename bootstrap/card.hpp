@@ -29,7 +29,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 9;
+  static constexpr std::uint16_t kVersion = 10;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -47,7 +47,8 @@ struct CardFields {
   std::uint8_t progress_thread = 0;
   std::uint8_t asymmetric_fence = 0;
   std::uint8_t to_adapter = 0;  // process distance from the network adapter; 0: not known
-  std::uint8_t unused[5] = {};
+  std::uint8_t unused = 0;
+  std::uint32_t port_mbits = 0;     // per second, of the network port; 0: not known
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
   std::uint64_t profile = 0;      // digest of the one that was read; 0: none

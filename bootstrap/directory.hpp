@@ -33,6 +33,8 @@ class Directory {
     std::uint8_t all_have_datagrams = 0;  // every rank has an address of kUd
     std::uint8_t same_profile = 0;        // all ranks have read the same, or none
     std::uint8_t has_network_places = 0;  // some rank's is known
+    std::uint32_t some_crowded = 0;       // some machine has more ranks than processors for them
+    std::uint32_t port_mbits = 0;         // of the slowest port that is known; 0: none is
   };
   struct Row {
     std::int32_t node = 0;  // numbered by their lowest ranks

@@ -20,14 +20,21 @@ std::uint64_t append(std::vector<std::byte>& block, const std::vector<Value>& va
 
 }  // namespace
 
+void DirectoryMaker::MachineShare::add(const Card& card) noexcept {
+  ++ranks;
+  CPU_OR(&cpus, &cpus, &card.cpus);
+}
+
+int DirectoryMaker::MachineShare::usable_cpus() const noexcept {
+  return std::max(1, CPU_COUNT(&cpus));
+}
+
 DirectoryMaker::DirectoryMaker(const Card& mine, Rank me, const Rules& rules)
     : rules_(rules),
       own_name_(name_of(mine, me)),
       own_machine_(mine.machine),
       own_profile_(mine.profile),
       me_(me) {
-  CPU_ZERO(&cpus_);
-  nodes_.machine_ranks = 0;
   head_.all_have_datagrams = 1;
   head_.same_profile = 1;
 }
@@ -51,10 +58,6 @@ std::int32_t DirectoryMaker::node_of(const Card& card, Rank rank) {
     nodes_.locals.push_back(rank);
     nodes_.cards.push_back(card);
     nodes_.cards.back().addresses = {};
-  }
-  if (card.machine == own_machine_) {
-    ++nodes_.machine_ranks;
-    CPU_OR(&cpus_, &cpus_, &card.cpus);
   }
   return at->second;
 }
@@ -115,11 +118,16 @@ void DirectoryMaker::add(const Card& card) {
   if (card.progress_thread != 0) head_.any_threaded = 1;
   if (card.profile != own_profile_) head_.same_profile = 0;
   if (!find_address(addresses, WireKind::kUd)) head_.all_have_datagrams = 0;
+  shares_[card.machine].add(card);
+  const bool slower = head_.port_mbits == 0 || card.port_mbits < head_.port_mbits;
+  if (card.port_mbits != 0 && slower) head_.port_mbits = card.port_mbits;
 }
 
 JobNodes DirectoryMaker::nodes() {
   nodes_.ranks = head_.ranks;
-  nodes_.usable_cpus = std::max(1, CPU_COUNT(&cpus_));
+  const MachineShare& own = shares_[own_machine_];
+  nodes_.machine_ranks = own.ranks;
+  nodes_.usable_cpus = own.usable_cpus();
   return std::move(nodes_);
 }
 
@@ -130,6 +138,8 @@ Directory DirectoryMaker::directory() const {
   block.resize(sizeof head_);
   (void)append(block, rows_);
   Directory::Head head = head_;
+  head.some_crowded = std::ranges::any_of(
+      shares_, [](const auto& of) { return of.second.ranks > of.second.usable_cpus(); });
   head.sites = append(block, sites_);
   head.addresses = append(block, addresses_);
   head.bytes = block.size();

@@ -41,6 +41,14 @@ class DirectoryMaker {
   const std::vector<std::string>& unnamed() const noexcept { return unnamed_; }
 
  private:
+  // What all ranks of a machine have of it.
+  struct MachineShare {
+    int ranks = 0;
+    cpu_set_t cpus = {};
+
+    void add(const Card& card) noexcept;
+    int usable_cpus() const noexcept;
+  };
   // Machine, network namespace and name; a rank that shares nothing is a node of its own.
   using Name = std::tuple<std::uint64_t, std::uint64_t, std::string, Rank>;
 
@@ -56,7 +64,7 @@ class DirectoryMaker {
   const std::uint64_t own_profile_;
   const Rank me_;
   JobNodes nodes_;
-  cpu_set_t cpus_;  // of all ranks of this machine
+  std::unordered_map<std::uint64_t, MachineShare> shares_;  // by machine
   std::map<Name, std::int32_t> numbers_;
   std::vector<std::int32_t> members_;  // by node
   std::vector<SwitchPath> switches_;   // likewise, where there is a map

@@ -41,6 +41,11 @@ Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
   tuning.cores = surroundings.crowded ? CoreClass::kShared : CoreClass::kOwn;
   if (surroundings.several_nodes) {
     tuning.network = surroundings.all_have_rdma ? NetworkClass::kRdma : NetworkClass::kTcp;
+    // Costs have a core for each rank; where ranks take turns the rules are those that were
+    // measured so.
+    if (!surroundings.some_crowded) {
+      tuning.costs = Costs::typical(tuning.network, CoreClass::kOwn, surroundings.port_mbits);
+    }
   }
   return tuning;
 }

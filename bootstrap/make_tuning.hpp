@@ -13,6 +13,9 @@ struct Surroundings {
   int usable_cpus = 1;   // of this machine
   bool all_have_rdma = false;
   bool several_nodes = false;
+  // Equal on all ranks.
+  bool some_crowded = false;     // some machine has more ranks than processors
+  std::uint32_t port_mbits = 0;  // per second, of the slowest port; 0: not known
 };
 
 Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "core/topology.hpp"
+
 namespace espalier {
 namespace {
 
@@ -83,6 +85,10 @@ std::vector<CardAddress> Network::addresses() const {
 std::string Network::device() const {
   if (rdma_ != nullptr) return "class/infiniband/" + rdma_->device();
   return tcp_ != nullptr ? "class/net/" + tcp_->interface() : "";
+}
+
+std::uint32_t Network::port_mbits() const {
+  return rdma_ != nullptr ? rdma_->port_mbits() : interface_mbits(device());
 }
 
 Outcome Network::connect(const Config& config, const Directory& directory,

@@ -53,6 +53,7 @@ class Network final : public Messenger,
   const std::vector<ClosedWire>& closed() const noexcept { return closed_; }
   // What this rank uses, as it stands in /sys: "class/net/eth0". Empty: none.
   std::string device() const;
+  std::uint32_t port_mbits() const;  // of its port, per second; 0: not known
   // `wires`: what was chosen for each rank; it and the directory outlive this.
   Outcome connect(const Config& config, const Directory& directory,
                   const std::vector<WireKind>& wires, Clock& clock, Counters& counters);

@@ -137,6 +137,10 @@ std::string RdmaStack::device() const {
   return adapter_->info().device;
 }
 
+std::uint32_t RdmaStack::port_mbits() const {
+  return static_cast<std::uint32_t>(adapter_->info().gbits * 1000);
+}
+
 std::vector<CardAddress> RdmaStack::addresses() const {
   const rdma::PortAddress own = datagram_port_->address();
   std::vector<CardAddress> all = {{WireKind::kUd, {own.bytes.begin(), own.bytes.end()}}};

@@ -42,7 +42,8 @@ class RdmaStack final : private rdma::AddressBook {
 
   // For the own card: kUd with the address of the datagrams, kRc if there can be connections.
   std::vector<CardAddress> addresses() const;
-  std::string device() const;  // its name
+  std::string device() const;        // its name
+  std::uint32_t port_mbits() const;  // per second; 0: not known
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
 

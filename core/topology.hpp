@@ -95,6 +95,8 @@ Locality current_locality(const std::string& root = "/sys");
 Locality numa_locality(int numa, const std::string& root = "/sys");
 // Of the one that a device ("class/net/eth0") is attached to.
 Locality device_locality(const std::string& device, const std::string& root = "/sys");
+// Megabits per second of a network interface ("class/net/eth0"). 0: it does not say.
+std::uint32_t interface_mbits(const std::string& device, const std::string& root = "/sys");
 // As numa_locality(), of a machine that was read.
 Locality numa_locality(const Machine& machine, int numa);
 // Of the calling thread, on this machine; on an emulated one, of the node_rank-th core (modulo the

@@ -157,4 +157,9 @@ Locality device_locality(const std::string& device, const std::string& root) {
   return numa && *numa >= 0 ? numa_locality(*numa, root) : Locality{};
 }
 
+std::uint32_t interface_mbits(const std::string& device, const std::string& root) {
+  const auto speed = read_integer(fmt::format("{}/{}/speed", root, device));
+  return static_cast<std::uint32_t>(std::max(0, speed.value_or(0)));
+}
+
 }  // namespace espalier

@@ -30,7 +30,7 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
   sim::ClusterOptions options;
   options.world = job.world;
   if (job.levels != ESP_SHAPE_AUTO) {
-    options.localities = sim::localities_of(*job.machine, map);
+    options.around = sim::surroundings_of(*job.machine, map);
     sim::follow_localities(options.tuning, job.levels);
   }
   sim::Cluster cluster(*job.machine, map, options);

@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "coll/choice/costs.hpp"
 #include "coll/choice/profile.hpp"
 #include "coll/plan/plan.hpp"
 
@@ -36,6 +38,10 @@ struct Tuning {
   esp_algorithm preferred_algorithm = ESP_ALGORITHM_AUTO;
   // What was measured goes before all rules below. nullptr: nothing was.
   std::shared_ptr<const Profile> profile;
+  // Over networks a choice that these estimate to be clearly faster than that of the rules below
+  // takes its place (cheapest.hpp). Nothing: nobody knows them, or where ranks share cores, for
+  // which the rules were measured.
+  std::optional<Costs> costs;
   // Settings of the job say it; rows do not.
   bool segments_are_set = false, windows_are_set = false;
   // Where the ranks are, as rows of it say.

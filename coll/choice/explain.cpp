@@ -102,7 +102,8 @@ std::optional<double> predict_short(const PlanRequest& request, const Costs& cos
 std::string explain(const esp_coll_options& options, const PlanRequest& base, const Tuning& tuning,
                     bool is_short) {
   const Situation where = situation_of(base, tuning);
-  const Costs costs = Costs::typical(where.network, where.cores);
+  const Costs costs =
+      tuning.costs && where.nodes > 1 ? *tuning.costs : Costs::typical(where.network, where.cores);
   std::string text = fmt::format("{} of {} bytes by {}: ", collective_name(base.collective),
                                  where.bytes, place_text(where));
   const bool inside = where.nodes == 1;

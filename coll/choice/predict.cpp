@@ -43,8 +43,9 @@ class Play {
         states_.back().ended.assign(v.indices.count, kUnknown);
       }
     }
-    ports_.assign(nodes != nullptr ? static_cast<std::size_t>(nodes->count()) : 1, 0);
-    const auto shared = ports_.size() * static_cast<std::size_t>(costs.cores);
+    ports_out_.assign(nodes != nullptr ? static_cast<std::size_t>(nodes->count()) : 1, 0);
+    ports_in_ = ports_out_;
+    const auto shared = ports_out_.size() * static_cast<std::size_t>(costs.cores);
     cores_.assign(costs.cores != 0 ? shared : plans.size(), 0);
   }
 
@@ -165,7 +166,9 @@ class Play {
         const bool inside = node_of(s.plan->peer(v, i)) == node_of(s.plan->rank);
         const LinkCosts& link = inside ? costs_.inside : costs_.between;
         const bool view = v.action == Action::kRecvView;
-        return now + link.message + (view ? 0 : bytes * link.copy_per_byte);
+        const bool pulls = inside && bytes > 0 && bytes >= static_cast<double>(costs_.pull_bytes);
+        return now + link.message + (pulls ? costs_.pull_message : 0) +
+               (view ? 0 : bytes * link.copy_per_byte);
       }
       default:
         return now;
@@ -181,8 +184,11 @@ class Play {
     if (copies) now += link.message + (pulled ? 0 : bytes * link.copy_per_byte);
     double arrival = now;
     if (!inside) {
-      double& port = ports_[static_cast<std::size_t>(node_of(me))];
-      arrival = port = std::max(port, now) + bytes * link.port_per_byte;
+      const double busy = std::max(link.port_message, bytes * link.port_per_byte);
+      double& out = ports_out_[static_cast<std::size_t>(node_of(me))];
+      double& in = ports_in_[static_cast<std::size_t>(node_of(peer))];
+      out = std::max(out, now) + busy;
+      arrival = in = std::max(in + busy, out);
     }
     arrival += link.latency + (costs_.cores != 0 ? costs_.turn : 0);
     const std::uint64_t flow = key(me, peer, s, i);
@@ -199,32 +205,13 @@ class Play {
   const TeamNodes* nodes_;
   const Costs& costs_;
   std::vector<State> states_;
-  std::vector<double> cores_, ports_;  // when they are free
+  std::vector<double> cores_, ports_out_, ports_in_;  // when they are free
   std::priority_queue<Turn> turns_;
   std::unordered_map<std::uint64_t, double> arrivals_;
   std::unordered_map<std::uint64_t, std::size_t> waiting_;
 };
 
 }  // namespace
-
-Costs Costs::typical(NetworkClass network, CoreClass cores) {
-  Costs costs;
-  costs.inside = {.latency = 150, .message = 60, .copy_per_byte = 0.1};
-  costs.pull_bytes = 32768;
-  costs.combine_per_byte = 0.1;
-  costs.index = 60;
-  if (network == NetworkClass::kTcp) {
-    costs.between = {
-        .latency = 10'000, .message = 3'000, .copy_per_byte = 0.15, .port_per_byte = 0.1};
-  } else {
-    costs.between = {.latency = 1'500, .message = 200, .copy_per_byte = 0, .port_per_byte = 0.08};
-  }
-  if (cores == CoreClass::kShared) {
-    costs.cores = 2;
-    costs.turn = 4'700;
-  }
-  return costs;
-}
 
 std::optional<double> predict(const PlanRequest& request, const Costs& costs) {
   if (request.size > kRanksMax || is_irregular(request.collective) ||

@@ -12,30 +12,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "coll/choice/profile.hpp"
+#include "coll/choice/costs.hpp"
 #include "coll/plan/plan.hpp"
 
 namespace espalier {
-
-// Nanoseconds.
-struct LinkCosts {
-  double latency = 0;        // from the end of a send to the beginning of its receive
-  double message = 0;        // of the processor, on either side
-  double copy_per_byte = 0;  // of the processor, on either side
-  double port_per_byte = 0;  // of the node's port
-};
-struct Costs {
-  LinkCosts inside, between;
-  std::uint64_t pull_bytes = 0;  // inside nodes, segments from here on are copied once
-  double combine_per_byte = 0;   // and operand
-  double index = 0;              // what the engine does for each
-  std::int32_t cores = 0;        // of a node, which its ranks share in turn; 0: one each
-  double turn = 0;               // added to the latency where ranks share cores
-
-  // As measured with this library on processors of 2020 to 2025, rounded; `cores` and `turn` are
-  // zero where ranks have cores of their own.
-  static Costs typical(NetworkClass network, CoreClass cores);
-};
 
 // Of all members from their common beginning to the last end, in nanoseconds. Nothing where it
 // would take long to tell, and of what differs from member to member: irregular and neighbourhood

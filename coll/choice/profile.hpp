@@ -23,14 +23,11 @@
 #include <string_view>
 #include <vector>
 
+#include "coll/choice/costs.hpp"
 #include "coll/plan/collective.hpp"
 #include "core/status.hpp"
 
 namespace espalier {
-
-// Between the nodes of a team.
-enum class NetworkClass : std::uint8_t { kAny, kTcp, kRdma };  // kAny: also where there is one node
-enum class CoreClass : std::uint8_t { kAny, kOwn, kShared };
 
 // What a choice depends on; equal on all members.
 struct Situation {

@@ -59,10 +59,11 @@ Result<Plan> Engine::make(const Team& team, const Call& call, const PlanRequest&
   if (!request) return request.error();
   request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
   auto plan = make_plan(*request);
-  if (plan.ok() || request->reason.line == 0) return plan;
-  // A profile's row that is no plan for this call is no row for it.
+  if (plan.ok() || (request->reason.line == 0 && !tuning.costs)) return plan;
+  // A profile's row that is no plan for this call is no row for it, and nor is what costs say.
   Tuning rules = tuning;
   rules.profile = nullptr;
+  rules.costs.reset();
   return make(team, call, base, rules);
 }
 

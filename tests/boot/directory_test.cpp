@@ -84,6 +84,23 @@ TEST(Directory, SaysWhatAllRanksHave) {
   EXPECT_EQ(read_cards(cards, 0).directory.head().any_threaded, 1);
 }
 
+// Plans go by these, so they are of the whole job, not of what a rank sees.
+TEST(Directory, SaysWhatChoicesGoBy) {
+  auto cards = six_cards();
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) CPU_SET(rank, &cards[rank].cpus);
+  EXPECT_EQ(read_cards(cards, 0).directory.head().some_crowded, 0U);
+  EXPECT_EQ(read_cards(cards, 0).directory.head().port_mbits, 0U) << "nobody knows";
+  cards[1].port_mbits = 100'000;
+  cards[4].port_mbits = 25'000;
+  cards[5].port_mbits = 200'000;
+  cards[5].cpus = cards[3].cpus;  // of the second machine
+  for (Rank me = 0; me < 6; ++me) {
+    const Directory directory = read_cards(cards, me).directory;
+    EXPECT_EQ(directory.head().some_crowded, 1U) << me;
+    EXPECT_EQ(directory.head().port_mbits, 25'000U) << "of the slowest";
+  }
+}
+
 TEST(Directory, PlacesAreThoseOfTheCardsOrOfAnEmulatedMachine) {
   const auto cards = six_cards();  // ranks 0, 2, 4 on one node
   const auto without = read_cards(cards, 0, {.localities = false}).directory;

@@ -89,7 +89,7 @@ sim::RunResult run(const Job& job, std::uint64_t seed) {
   options.world.noise = *sim::parse_noise(job.noise);
   options.world.faults = *sim::parse_faults(job.faults);
   if (job.levels != kNoLevels) {
-    options.localities = sim::localities_of(*machine, *map);
+    options.around = sim::surroundings_of(*machine, *map);
     sim::follow_localities(options.tuning, job.levels);
   }
   sim::Operation operation;

@@ -17,7 +17,7 @@
 namespace espalier {
 namespace {
 
-struct Table {
+struct SharedTable {
   SleeperCount sleepers;
   Bell bells[2];
   alignas(128) std::atomic<std::uint32_t> turn{0};
@@ -26,7 +26,7 @@ struct Table {
 constexpr std::uint64_t kTimeoutNs = 2'000'000'000;
 
 // Plays `rounds` rounds as side `me`; returns how often a sleep lasted until its time-out.
-int play(Table& table, std::uint32_t me, std::uint32_t rounds, bool asymmetric) {
+int play(SharedTable& table, std::uint32_t me, std::uint32_t rounds, bool asymmetric) {
   Doorbell bell(table.bells[me], table.sleepers, asymmetric);
   SteadyClock clock;
   int lost = 0;
@@ -45,7 +45,7 @@ int play(Table& table, std::uint32_t me, std::uint32_t rounds, bool asymmetric) 
 }
 
 void ping_pong(bool asymmetric, std::uint32_t rounds) {
-  test::Shared<Table> table;
+  test::Shared<SharedTable> table;
   if (asymmetric && !asymmetric_fence_register()) GTEST_SKIP() << "no membarrier here";
   test::Child child([&] {
     if (asymmetric && !asymmetric_fence_register()) return 1;

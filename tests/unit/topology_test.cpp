@@ -228,6 +228,16 @@ TEST(Topology, SysfsOfAMachineWithTwoPackages) {
   EXPECT_EQ(device_locality("class/net/eth0", folder.path()), Locality{}) << "all are as near";
 }
 
+TEST(Topology, AnInterfaceSaysHowFastItIs) {
+  const TemporaryFolder folder;
+  folder.write("class/net/eth0/speed", "25000\n");
+  folder.write("class/net/tap0/speed", "-1\n");
+  EXPECT_EQ(interface_mbits("class/net/eth0", folder.path()), 25000U);
+  for (const char* unknown : {"class/net/tap0", "class/net/lo", ""}) {
+    EXPECT_EQ(interface_mbits(unknown, folder.path()), 0U) << unknown;
+  }
+}
+
 TEST(Topology, DescriptionShowsTheDistances) {
   const std::string text = describe(machine(kZoot));
   EXPECT_NE(text.find("16 CPUs, 16 cores, 8 last-level caches, 1 NUMA nodes, 4 packages"),

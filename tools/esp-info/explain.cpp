@@ -72,6 +72,7 @@ int explain(const ExplainRequest& asked) {
   const int per_node = (asked.ranks + asked.nodes - 1) / asked.nodes;
   around.crowded = per_node > around.usable_cpus;
   around.several_nodes = asked.nodes > 1;
+  around.some_crowded = around.crowded;
   around.all_have_rdma = asked.network == "rdma";
   espalier::Tuning tuning = espalier::make_tuning(config.value(), *shapes, around);
   tuning.profile = *profile;

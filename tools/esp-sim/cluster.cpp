@@ -7,6 +7,7 @@
 #include "coll/team/watch.hpp"
 #include "net/sim/sim_wire.hpp"
 #include "tools/esp-sim/buffers.hpp"
+#include "tools/esp-sim/localities.hpp"
 
 namespace espalier::sim {
 namespace {
@@ -81,7 +82,7 @@ Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& o
     : options_(options), world_(machine, map, options.world) {
   if (!options.world.carry_data) mover_ = std::make_unique<NoMover>();
   auto membership = std::make_shared<Membership>();
-  membership->localities = std::move(options_.localities);
+  if (options_.around != nullptr) membership->localities = followed(*options_.around);
   membership->ranks.resize(map.ranks());
   for (std::uint32_t r = 0; r < map.ranks(); ++r) membership->ranks[r] = static_cast<Rank>(r);
   for (std::uint32_t r = 0; r < map.ranks(); ++r) {

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "coll/engine/mover.hpp"
 #include "coll/choice/choose.hpp"
+#include "coll/engine/mover.hpp"
 #include "coll/plan/plan.hpp"
+#include "coll/team/team.hpp"
 #include "core/counters.hpp"
 #include "core/trace.hpp"
 #include "net/sim/world.hpp"
@@ -31,7 +32,7 @@ class Buffers;
 struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
-  TeamNodes localities;  // which plans follow; empty: none
+  std::shared_ptr<const Membership> around;  // localities that plans follow; nullptr: none
 };
 
 struct RunResult {

@@ -61,8 +61,8 @@ Outcome write_goal_file(const Options& options, Machines& machines) {
     const Scenario& scenario = options.scenarios.front();
     const auto machine = machines.get(scenario.machine);
     if (!machine) return machine.error();
-    espalier::TeamNodes localities;
-    const auto request = request_of(*machine.value(), scenario, localities);
+    Around around;
+    const auto request = request_of(*machine.value(), scenario, around);
     if (!request) return request.error();
     return write_goal(request.value(), machine.value()->reduce_ns_per_byte, out,
                       {operation_of(scenario), scenario.ranks});

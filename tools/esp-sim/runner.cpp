@@ -29,9 +29,11 @@ ClusterOptions cluster_options(const Machine& machine, const Map& map, const Sce
                                std::uint64_t seed) {
   ClusterOptions options;
   if (scenario.levels) {
-    options.localities = espalier::sim::localities_of(machine, map);
+    options.around = espalier::sim::surroundings_of(machine, map);
     const bool is_shaped = *scenario.levels != ESP_SHAPE_AUTO;
     if (is_shaped) espalier::sim::follow_localities(options.tuning, *scenario.levels);
+    options.tuning.costs =
+        espalier::sim::costs_of(machine, espalier::sim::followed(*options.around));
   }
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
@@ -80,7 +82,7 @@ Operation operation_of(const Scenario& scenario) {
 }
 
 Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario& scenario,
-                                         espalier::TeamNodes& localities) {
+                                         Around& around) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, 1);
   if (!map) return map.error();
@@ -92,8 +94,9 @@ Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario&
   base.element_bytes = operation.element_bytes();
   base.elements = espalier::sim::call_count(operation, scenario.ranks);
   ClusterOptions options = cluster_options(machine, map.value(), scenario, 1);
-  localities = std::move(options.localities);
-  if (!localities.empty()) base.nodes.nodes = &localities;
+  around = options.around;
+  const bool follows = around != nullptr && !espalier::sim::followed(*around).empty();
+  if (follows) base.nodes.nodes = &espalier::sim::followed(*around);
   return espalier::resolve(scenario.options, base, options.tuning);
 }
 

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "coll/team/team.hpp"
 #include "core/status.hpp"
 #include "net/sim/world.hpp"
 #include "tools/esp-sim/operation.hpp"
@@ -46,10 +48,11 @@ espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scen
                                std::uint64_t seed, Progress& progress, Records* records);
 
 espalier::sim::Operation operation_of(const Scenario& scenario);
-// The plan of rank 0, completely chosen, from which those of all ranks follow. `localities`:
+// Where ranks lie, for plans that follow it.
+using Around = std::shared_ptr<const espalier::Membership>;
+// The plan of rank 0, completely chosen, from which those of all ranks follow. `around`:
 // filled; what is returned points there.
 espalier::Result<espalier::PlanRequest> request_of(const espalier::sim::Machine& machine,
-                                                   const Scenario& scenario,
-                                                   espalier::TeamNodes& localities);
+                                                   const Scenario& scenario, Around& around);
 
 }  // namespace esp_sim
