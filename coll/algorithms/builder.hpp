@@ -138,6 +138,7 @@ Result<Plan> make_scan(const PlanRequest& request);     // and exscan
 Result<Plan> make_gather(const PlanRequest& request);   // likewise
 Result<Plan> make_scatter(const PlanRequest& request);  // likewise
 Result<Plan> make_reduce_scatter(const PlanRequest& request);
+Result<Plan> make_reduce_scatter_by_leaders(const PlanRequest& request);
 Result<Plan> make_neighbors(const PlanRequest& request);            // also of teams of one
 Result<Plan> make_allreduce_in_rounds(const PlanRequest& request);  // and around a ring
 // Of trees that follow several nodes (allreduce_nodes.cpp).

@@ -155,6 +155,7 @@ class ReduceScatter {
 }  // namespace
 
 Result<Plan> make_reduce_scatter(const PlanRequest& request) {
+  if (request.algorithm == ESP_ALGORITHM_TREE) return make_reduce_scatter_by_leaders(request);
   return ReduceScatter(request).make();
 }
 

@@ -117,6 +117,9 @@ PlanRequest cheapest(const PlanRequest& ruled, const PlanRequest& tree, const Fr
       choice.try_algorithm(ruled, ESP_ALGORITHM_HALVING);
       if (ruled.nodes.nodes->largest == 1) choice.try_algorithm(ruled, ESP_ALGORITHM_SPREAD);
       break;
+    case Collective::kReduceScatterBlock:
+      choice.try_algorithm(ruled, ESP_ALGORITHM_TREE);
+      break;
     case Collective::kAllgather:
     case Collective::kAlltoall:
       for (const esp_algorithm algorithm : {ESP_ALGORITHM_RING, ESP_ALGORITHM_BRUCK,

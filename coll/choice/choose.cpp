@@ -243,7 +243,8 @@ bool exists(esp_algorithm algorithm, const PlanRequest& request) {
   if (!has_algorithm(request.collective, algorithm)) return false;
   const bool turns = request.collective == Collective::kAllreduce &&
                      (algorithm == ESP_ALGORITHM_SPREAD || algorithm == ESP_ALGORITHM_RING);
-  if (turns) return request.commutative;
+  const bool leads = algorithm == ESP_ALGORITHM_TREE && !has_shapes(request.collective);
+  if (turns || (leads && traits_of(request.collective).reduces)) return request.commutative;
   return fits_team(request.collective, algorithm, request.size);
 }
 

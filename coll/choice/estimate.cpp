@@ -143,6 +143,7 @@ class Estimate {
   double spread() const;
   double alltoall_pairs() const;
   double alltoall_leaders() const;
+  double reduce_scatter_leaders() const;
 
   const PlanRequest& request_;
   const TeamNodes& nodes_;
@@ -321,7 +322,27 @@ double Estimate::alltoall_leaders() const {
          2 * costs_.inside.latency + n_ * (run.written() + run.read());
 }
 
+// Of the two halves of a spread over heads the first, with runs of blocks.
+double Estimate::reduce_scatter_leaders() const {
+  const double run = q_ * bytes_, many = segments(run);
+  const Message of = message(run / many), block = message(bytes_);
+  const double inside = n_ * many * ((q_ - 1) * of.seen() + of.combined(q_));
+  const double across = (n_ - 1) * many * (2 * of.handled() + of.combined(2));
+  const double port = (n_ - 1) * many * of.port();
+  const double handed = q_ > 1 ? (q_ - 1) * block.written() + block.hop_inside() : 0;
+  const double lent = q_ > 1 ? of.lent() + costs_.inside.latency : 0;
+  return lent + std::max(inside + across, port) + of.hop() + handed;
+}
+
 std::optional<double> Estimate::exchanged() const {
+  if (request_.collective == Collective::kReduceScatterBlock) {
+    if (request_.algorithm == ESP_ALGORITHM_TREE) return reduce_scatter_leaders();
+    const Message of = message(bytes_);
+    const double far = ranks_ - q_, near = q_ - 1;
+    const double work = 2 * far * of.handled() + near * (of.lent() + of.seen());
+    // Owners wait for their senders in turn, and the port with them.
+    return work + of.combined(ranks_) + q_ * far * of.port() + of.hop();
+  }
   const bool whole = request_.collective == Collective::kAllreduce;
   const double copies = message(ranks_ * bytes_).copied();
   switch (request_.algorithm) {
@@ -371,6 +392,7 @@ std::optional<double> estimate(const PlanRequest& request, const Costs& costs) {
       return of.exchanged();
     case Collective::kAllgather:
     case Collective::kAlltoall:
+    case Collective::kReduceScatterBlock:
       return of.exchanged();
     default:
       return {};

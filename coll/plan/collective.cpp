@@ -42,7 +42,7 @@ constexpr CollectiveTraits kTraits[] = {
     ESP_ROW(gatherv, kOne, kCounts, kLinear, .rooted = true, .root_gets = true),
     ESP_ROW(scatter, kPerMember, kOne, kTree | kLinear, .rooted = true, .root_sends = true),
     ESP_ROW(scatterv, kCounts, kOne, kLinear, .rooted = true, .root_sends = true),
-    ESP_ROW(reduce_scatter_block, kPerMember, kOne, kSpread, .reduces = true),
+    ESP_ROW(reduce_scatter_block, kPerMember, kOne, kTree | kSpread, .reduces = true),
     ESP_ROW(reduce_scatter, kCounts, kOne, kSpread, .reduces = true),
     ESP_ROW(alltoallw, kCounts, kCounts, kRing | kPairs, .types = true),
     ESP_ROW(neighbor_allgather, kOne, kPerMember, kPublish | kLinear, .neighbors = true),

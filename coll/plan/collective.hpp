@@ -83,6 +83,7 @@ inline bool has_shapes(Collective collective) noexcept {
     case Collective::kAllgather:
     case Collective::kAllgatherv:
     case Collective::kAlltoall:
+    case Collective::kReduceScatterBlock:
       return false;
     default:
       return has_algorithm(collective, ESP_ALGORITHM_TREE);

@@ -133,6 +133,13 @@ Outcome check_combination(const PlanRequest& r) {
                       " algorithm combines each block in another order of ranks, which an "
                       "operator that does not commute forbids");
   }
+  const bool leads = r.algorithm == ESP_ALGORITHM_TREE && !has_shapes(r.collective);
+  if (leads && traits_of(r.collective).reduces && !r.commutative) {
+    return refuse(ESP_ERR_UNSUPPORTED,
+                  fmt::format("{} by leaders combines nodes in another order than that of ranks, "
+                              "which an operator that does not commute forbids",
+                              collective_name(r.collective)));
+  }
   if (!has_algorithm(r.collective, r.algorithm)) {
     return refuse(ESP_ERR_UNSUPPORTED,
                   fmt::format("{} has no {} algorithm", collective_name(r.collective),

@@ -300,8 +300,8 @@ typedef enum esp_variant {
 typedef enum esp_algorithm {
   ESP_ALGORITHM_AUTO = 0,
   ESP_ALGORITHM_SHORT,   /* single cache lines in shared memory; small messages within a node */
-  ESP_ALGORITHM_TREE,    /* segments pipelined through a tree of the given shape; allgather(v) and
-                          * alltoall: by one leader of each node */
+  ESP_ALGORITHM_TREE,    /* segments pipelined through a tree of the given shape; allgather(v),
+                          * alltoall, reduce_scatter_block: by one leader of each node */
   ESP_ALGORITHM_PUBLISH, /* one publication in shared memory, all others read */
   ESP_ALGORITHM_SPREAD,  /* reduce-scatter then allgather, every member reduces its part (allreduce)
                           */

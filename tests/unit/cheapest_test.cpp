@@ -33,9 +33,10 @@ struct Team {
   std::int32_t nodes, each;
 };
 constexpr Team kTeams[] = {{2, 1}, {2, 4}, {5, 3}, {8, 1}, {16, 4}, {24, 2}};
-constexpr Collective kOfCosts[] = {Collective::kBarrier,   Collective::kBcast,
-                                   Collective::kReduce,    Collective::kAllreduce,
-                                   Collective::kAllgather, Collective::kAlltoall};
+constexpr Collective kOfCosts[] = {
+    Collective::kBarrier,           Collective::kBcast,     Collective::kReduce,
+    Collective::kAllreduce,         Collective::kAllgather, Collective::kAlltoall,
+    Collective::kReduceScatterBlock};
 
 PlanRequest base(Collective collective, const TeamNodes& nodes, std::uint64_t bytes) {
   PlanRequest request;

@@ -120,7 +120,7 @@ class Interpreter {
       for (std::uint32_t b = 0; results_.has_input(r) && b < input.blocks; ++b) {
         for (std::uint64_t e = 0; e < input.length(b); ++e) {
           const std::uint64_t at = input.begin(b) + e;
-          memory.at(results_.input(r), at)->value = {plan.rank, 1, at};
+          memory.at(results_.input(r), at)->value = {results_.name(r), 1, at};
         }
       }
     }

@@ -140,6 +140,9 @@ PlanRequest leaders(Collective collective, const TeamNodes& nodes, std::uint64_t
 TEST(LeadersOfNodes, Correct) {
   check_everywhere(Collective::kAllgather, ESP_ALGORITHM_TREE);
   check_everywhere(Collective::kAllgatherv, ESP_ALGORITHM_TREE);
+  for (const bool in_place : {false, true}) {
+    check_everywhere(Collective::kReduceScatterBlock, ESP_ALGORITHM_TREE, in_place);
+  }
 }
 
 // A head that is not its node's first member: that of the deeper of two sockets.

@@ -105,6 +105,20 @@ Value Results::from_neighbor(std::size_t rank, std::uint32_t b, std::uint64_t e)
   return {};
 }
 
+namespace {
+
+bool leaders_reduce(const PlanRequest& request) {
+  return request.collective == Collective::kReduceScatterBlock &&
+         request.algorithm == ESP_ALGORITHM_TREE && request.nodes.nodes != nullptr;
+}
+
+}  // namespace
+
+std::int32_t Results::name(std::size_t rank) const {
+  const auto r = static_cast<std::int32_t>(rank);
+  return leaders_reduce(request_) ? request_.nodes.nodes->position_of(r) : r;
+}
+
 Value Results::expected(std::size_t rank, std::uint32_t b, std::uint64_t e, bool in_place) const {
   const auto r = static_cast<std::int32_t>(rank);
   const std::uint64_t at = layout(rank, output(rank)).begin(b) + e;
@@ -135,7 +149,13 @@ Value Results::expected(std::size_t rank, std::uint32_t b, std::uint64_t e, bool
     case Collective::kReduceScatterBlock:
     case Collective::kReduceScatter: {
       const bool turned = request_.commutative && size() > 16;
-      return {turned ? r : 0, size(), layout(rank, input(rank)).begin(rank) + e};
+      const std::uint64_t own = layout(rank, input(rank)).begin(rank) + e;
+      if (leaders_reduce(request_)) {  // from the first of the own node on
+        const TeamNodes& nodes = *request_.nodes.nodes;
+        return {nodes.begin[static_cast<std::size_t>(nodes.node_of(r))], size(), own};
+      }
+      if (request_.algorithm == ESP_ALGORITHM_TREE) return {0, size(), own};
+      return {turned ? r : 0, size(), own};
     }
     case Collective::kScan:
       return {0, r + 1, at};

@@ -20,6 +20,8 @@ class Results {
   bool has_output(std::size_t rank) const;
   // Is the input part of the output, where the call is in place on this rank? From element `at` on.
   bool shares_memory(std::size_t rank, std::uint64_t& at) const;
+  // A rank's number among the contributions: its own, or its position where nodes go by that.
+  std::int32_t name(std::size_t rank) const;
   // Element e of block b of a rank's output. In place: what stood there before, where it stays.
   Value expected(std::size_t rank, std::uint32_t b, std::uint64_t e, bool in_place) const;
   // Does each element of the result come to a rank in one segment, if it comes from elsewhere?
