@@ -34,7 +34,7 @@ BlockLayout::BlockLayout(OpKind kind, int rank, int ranks, std::size_t floats)
 
 std::size_t BlockLayout::inputs() const {
   if (kind_ == OpKind::kNeighborAlltoall) return neighbors_.size();
-  const bool for_each = kind_ >= OpKind::kAlltoall && kind_ <= OpKind::kReduceScatter;
+  const bool for_each = kind_ >= OpKind::kAlltoall && kind_ <= OpKind::kReduceScatterSkewed;
   return for_each ? static_cast<std::size_t>(ranks_) : 1;
 }
 
@@ -62,6 +62,8 @@ std::size_t BlockLayout::between(int from, int to) const {
     case OpKind::kGathervSkewed:
     case OpKind::kAlltoallvSkewed:
       return from == last ? floats_ : 1;
+    case OpKind::kReduceScatterSkewed:
+      return to == last ? floats_ : 1;
     default:
       return floats_;
   }

@@ -7,7 +7,7 @@
 //   reduce_scatter          the last rank's is one float shorter
 //   ...-skewed              those of the last rank are full, those of the others have one float
 // So no rank's whole work is gone for two ranks either. Blocks lie where those of the regular form
-// do, whatever their lengths.
+// do, whatever their lengths; those that a reduce_scatter takes follow one another, as it demands.
 //
 // Neighbours are those on a periodic grid, row-major, as square as the number of ranks allows: a
 // ring for a prime. In each dimension there is the lower one, then the upper one.
@@ -29,6 +29,10 @@ class BlockLayout {
   // Blocks in the buffers; 1: the rank's own.
   std::size_t inputs() const;
   std::size_t outputs() const;
+  // Floats before block `i` of the input.
+  std::size_t input_at(std::size_t i) const {
+    return kind_ == OpKind::kReduceScatterSkewed ? i : i * floats_;
+  }
   // Floats of what goes from one rank to another.
   std::size_t between(int from, int to) const;
   // Floats of block `i` of the output.

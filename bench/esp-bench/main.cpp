@@ -10,8 +10,11 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/clock.hpp"
 #include "esp-bench/floors.hpp"
 #include "esp-bench/host.hpp"
 #include "esp-bench/measure.hpp"
@@ -66,8 +69,31 @@ void leave_out_refused(std::vector<Row>& rows, std::size_t first) {
   rows.erase(std::remove_if(begin, rows.end(), is_refused), rows.end());
 }
 
+// Whether the launch has used its time, by the slowest rank's clock. The first row has any time.
+class Limit {
+ public:
+  Limit(Backend& backend, const Options& options) : backend_(backend), limit_s_(options.limit_s) {}
+
+  // Collective. Empty: there is time left.
+  std::string refusal() {
+    if (limit_s_ <= 0.0 || !std::exchange(is_begun_, true)) return {};
+    double spent_s = static_cast<double>(now_ns() - start_ns_) * 1e-9;
+    if (!is_over_) backend_.combine({&spent_s, 1}, Combine::kMax);
+    is_over_ = is_over_ || spent_s > limit_s_;
+    return is_over_ ? fmt::format("the launch had used its {:g} s (--limit-s)", limit_s_) : "";
+  }
+
+ private:
+  Backend& backend_;
+  const double limit_s_;
+  const std::int64_t start_ns_ = now_ns();
+  bool is_begun_ = false;
+  bool is_over_ = false;
+};
+
 std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine) {
   std::vector<Row> rows;
+  Limit limit(backend, options);
   for (const OpKind kind : options.ops) {
     if (is_pair(kind) && backend.size() < 2) continue;
     const std::size_t first = rows.size();
@@ -75,7 +101,9 @@ std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_
       const std::size_t bytes = is_fetch_add(kind) ? sizeof(std::uint64_t) : size;
       for (const Choice& choice : options.choices) {
         if (is_pair(kind) && choice != options.choices.front()) continue;
-        rows.push_back(measure(backend, kind, bytes, choice, options, one_machine));
+        Row row = refused_row(kind, bytes, choice, limit.refusal());
+        if (row.refusal.empty()) row = measure(backend, kind, bytes, choice, options, one_machine);
+        rows.push_back(std::move(row));
       }
       if (kind == OpKind::kBarrier || is_fetch_add(kind)) break;  // They have no size.
     }

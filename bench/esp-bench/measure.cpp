@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "esp-bench/clock.hpp"
 #include "esp-bench/host.hpp"
@@ -130,14 +131,19 @@ Combined combine_samples(Backend& backend, const std::vector<Interval>& mine, bo
 
 }  // namespace
 
-Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choice,
-            const Options& options, bool shared_clock) {
+Row refused_row(OpKind kind, std::size_t bytes, const Choice& choice, std::string why) {
   Row row;
   row.kind = kind;
   row.bytes = kind == OpKind::kBarrier ? 0 : bytes;
   row.choice = describe(choice);
+  row.refusal = std::move(why);
+  return row;
+}
+
+Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choice,
+            const Options& options, bool shared_clock) {
   Operation operation(backend, kind, bytes, options);
-  row.refusal = operation.refusal();
+  Row row = refused_row(kind, bytes, choice, operation.refusal());
   if (!row.refusal.empty()) return row;
   unsigned round = 1;
   const Plan plan = warm_up(backend, operation, choice, options, round);

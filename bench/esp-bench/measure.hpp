@@ -34,6 +34,9 @@ struct Row {
   bool correct = false;          // on all ranks
 };
 
+// A row that is not measured, and why.
+Row refused_row(OpKind kind, std::size_t bytes, const Choice& choice, std::string why);
+
 // Collective over all ranks; the row is the same on all of them.
 Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choice,
             const Options& options, bool shared_clock);

@@ -33,6 +33,7 @@ enum class OpKind {
   kScatterv,
   kReduceScatterBlock,
   kReduceScatter,
+  kReduceScatterSkewed,
   kNeighborAllgather,
   kNeighborAlltoall,
   // Between ranks 0 and 1:
@@ -74,7 +75,7 @@ inline bool is_scatter(OpKind kind) {
   return kind == OpKind::kScatter || kind == OpKind::kScatterv;
 }
 inline bool is_reduce_scatter(OpKind kind) {
-  return kind == OpKind::kReduceScatterBlock || kind == OpKind::kReduceScatter;
+  return kind >= OpKind::kReduceScatterBlock && kind <= OpKind::kReduceScatterSkewed;
 }
 inline bool is_fetch_add(OpKind kind) {
   return kind == OpKind::kFetchAddLatency || kind == OpKind::kFetchAddRate;

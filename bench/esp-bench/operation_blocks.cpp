@@ -59,6 +59,7 @@ void Operation::run_blocks(std::size_t calls) {
     case OpKind::kReduceScatterBlock:
       return each([&](auto in, auto out) { backend_.reduce_scatter_block_sum(in, out, count); });
     case OpKind::kReduceScatter:
+    case OpKind::kReduceScatterSkewed:
       return each([&](auto in, auto out) { backend_.reduce_scatter_sum(in, out); });
     case OpKind::kNeighborAllgather:
       return each([&](auto in, auto out) { backend_.neighbor_allgather(in, out, bytes); });
@@ -88,8 +89,11 @@ void Operation::run_rooted_blocks(std::size_t calls) {
 
 void Operation::rewrite_blocks(std::size_t slot, unsigned round) {
   for (std::size_t i = 0; i < layout_.inputs(); ++i) {
-    float* block = input(slot) + i * (bytes_ / sizeof(float));
-    fill_slot(block, bytes_, backend_.rank(), slot, round, static_cast<int>(i));
+    const int to = static_cast<int>(i), me = backend_.rank();
+    const std::size_t floats =
+        is_reduce_scatter(kind_) ? layout_.between(me, to) : bytes_ / sizeof(float);
+    float* block = input(slot) + layout_.input_at(i);
+    fill_slot(block, floats * sizeof(float), me, slot, round, to);
   }
 }
 

@@ -120,6 +120,9 @@ void add_measurement_options(CLI::App& app, Options& options) {
   app.add_option("--budget-ms", options.budget_ms, "sampling time per row")
       ->check(CLI::Range(1.0, 60000.0))
       ->capture_default_str();
+  app.add_option("--limit-s", options.limit_s,
+                 "no row but the first begins after that many seconds; those left out say so")
+      ->check(CLI::Range(1e-6, 86400.0));
   app.add_option("--samples-min", options.samples_min)->check(CLI::Range(1, 100000));
   app.add_option("--samples-max", options.samples_max)->check(CLI::Range(1, 100000));
   app.add_option("--batch", options.batch_max, "most calls per sample")
@@ -273,6 +276,7 @@ Options parse_options(int argc, char** argv) {
   const auto any = [&](auto which) {
     return std::any_of(options.ops.begin(), options.ops.end(), which);
   };
+  if (sweep && options.limit_s > 0.0) refuse("--limit-s: not with --sweep");
   if (sweep) {
     options.leaves_out_refused = axes.algorithms.empty();
     const auto has_others = [](OpKind kind) { return kind > OpKind::kAllreduce && !is_pair(kind); };

@@ -22,6 +22,7 @@ struct Options {
   // Bytes of a message, of each block where there are several; multiples of sizeof(float).
   std::vector<std::size_t> sizes;
   double budget_ms = 200.0;  // sampling time per row
+  double limit_s = 0.0;      // no row begins after that many seconds; 0: no limit
   std::size_t samples_min = 5;
   std::size_t samples_max = 1000;
   std::size_t batch_max = 256;

@@ -78,6 +78,18 @@ class Program(unittest.TestCase):
             self.assertEqual(len(result["rows"]), len(self.BLOCKS) * 3)
             self.assertEqual(result["buffers"], "rewritten")
 
+    def test_a_launch_ends_when_its_time_is_over(self):
+        ops = ["--op", "barrier,scan,allgather", "--bytes", "8,100"]
+        for ranks in (2, 3):
+            first, *others = self.json(*ops, "--limit-s", "0.000001", ranks=ranks)["rows"]
+            self.assertTrue(first["correct"] and not first["refusal"], first)
+            self.assertEqual([(row["op"], row["bytes"]) for row in others],
+                             [(op, size) for op in ("scan", "allgather") for size in (8, 100)])
+            for row in others:
+                self.assertIn("used its 1e-06 s", row["refusal"])
+                self.assertFalse(row["correct"])
+        self.check_rows(self.json(*ops, "--limit-s", "100"), {"barrier", "scan", "allgather"})
+
     def test_buffers_that_are_reused(self):
         ops = self.ALL_OPS | self.BLOCKS
         result = self.json("--op", ",".join(ops), "--bytes", "100,20K", "--buffers", "reused")
@@ -137,6 +149,7 @@ class Program(unittest.TestCase):
         self.assertIn("rotate", self.refused("--buffers", "reused", "--root", "rotate"))
         self.assertIn("mode ops", self.refused("memory", "--buffers", "reused"))
         self.assertIn("--samples-min", self.refused("--samples-min", "9", "--samples-max", "3"))
+        self.assertIn("--limit-s", self.refused("--limit-s", "0"))
 
     def test_a_rank_that_is_not_there(self):
         with self.assertRaisesRegex(launch.LaunchError, "not a rank of this job"):
@@ -153,6 +166,10 @@ class Program(unittest.TestCase):
         self.assertIn("Espalier", self.refused("--shape", "chain"))
         self.assertIn("Espalier", self.refused("--alloc", "esp"))
         self.assertIn("Espalier", self.refused("--op", "put-latency"))
+
+    @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
+    def test_a_sweep_has_no_limit(self):
+        self.assertIn("--sweep", self.refused("--sweep", "--limit-s", "1"))
 
     @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
     def test_choices(self):
@@ -177,6 +194,7 @@ class Program(unittest.TestCase):
             "scatter": {"tree", "linear"},
             "alltoallw": {"ring", "one-factor"},
             "reduce_scatter": {"spread"},
+            "reduce_scatter-skewed": {"spread"},
             "neighbor_allgather": {"publish", "linear"},
             "neighbor_alltoall": {"linear"},
         }
