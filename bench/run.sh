@@ -1,11 +1,25 @@
 #!/usr/bin/env bash
-# Compares Espalier with Open MPI and MPICH: see --help, and docs/performance.md for the method.
-# `run.sh nodes ...` does so over TCP between emulated nodes, `run.sh verbs ...` compares the RDMA
-# transport with perftest.
+# Compares Espalier with Open MPI and MPICH on this machine: see --help, and docs/performance.md for
+# the method. `run.sh nodes ...` does so over TCP between emulated nodes, `run.sh all` does both
+# (--publish and --smoke go to both), `run.sh verbs ...` compares the RDMA transport with perftest.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+export PYTHONDONTWRITEBYTECODE=1
+
+both() {
+  local option status=0
+  for option in "$@"; do
+    [[ $option == --publish || $option == --smoke ]] ||
+      { echo "run.sh all: what is '$option'? --publish and --smoke go to both" >&2 && exit 2; }
+  done
+  python3 "$here/driver" "$@" || status=$?
+  python3 "$here/nodes" "$@" || status=$?
+  exit "$status"
+}
+
 case ${1:-} in
-  verbs) exec env PYTHONDONTWRITEBYTECODE=1 "$here/verbs/verbs.py" "${@:2}" ;;
-  nodes) exec env PYTHONDONTWRITEBYTECODE=1 python3 "$here/nodes" "${@:2}" ;;
+  verbs) exec "$here/verbs/verbs.py" "${@:2}" ;;
+  nodes) exec python3 "$here/nodes" "${@:2}" ;;
+  all) both "${@:2}" ;;
 esac
-exec env PYTHONDONTWRITEBYTECODE=1 python3 "$here/driver" "$@"
+exec python3 "$here/driver" "$@"

@@ -27,7 +27,8 @@ def panels(results):
         for cell in json.loads((results / file).read_text())["cells"]:
             name = title.format(*(cell[key] for key in keys)).replace(" 1 ranks", " 1 rank")
             lines = found.setdefault(name, {})
-            if cell["op"] not in LINES:
+            is_drawn = cell["op"] in LINES and cell.get("buffers", "rewritten") == "rewritten"
+            if not is_drawn or cell["ratio"] is None:
                 continue
             lines.setdefault(cell["op"], []).append((cell["bytes"], cell["ratio"]))
         rows.append((heading, list(found.items())))

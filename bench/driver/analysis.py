@@ -8,7 +8,7 @@ where a library has no others; near launches are compared with near ones.
 import math
 import statistics
 
-from plan import BUFFERS
+from plan import BLOCKS, BUFFERS
 
 MOVED_RATIO = 1.4
 FOREIGN_SHARE = 0.05  # of all CPU time of the machine during the launch
@@ -127,8 +127,24 @@ class Floors:
             "bcast": line + copy,
             "reduce": line + combine,
             "allreduce": 2 * line + combine / 2 + copy / 2,
+            "scan": line + combine,
+            "exscan": line + copy,
         }
-        return alone.get(op)
+        if op in alone or ranks > 2:
+            return alone.get(op)
+        return self._of_two_with_blocks(op, line, copy, combine, self.us("copy", size))
+
+    @staticmethod
+    def _of_two_with_blocks(op: str, line, copy, combine, own):
+        """`own`: of a copy that stays with its rank. Each rank writes its own output, but a root's
+        is written by both."""
+        if op in ("allgather", "alltoall", "neighbor_allgather"):
+            return line + copy + own if own is not None else None
+        if op == "neighbor_alltoall":  # two blocks of the one other rank
+            return line + 2 * copy
+        if op.startswith("reduce_scatter"):
+            return line + combine
+        return line + copy if op in BLOCKS else None
 
 
 def verdict(ours, best_peer, target_ratio) -> str:
@@ -169,15 +185,14 @@ def compare(results: dict, floors: Floors, targets: dict, ours: str, cores: int)
         # Targets and floors are for data that is not in the reader's cache.
         rewritten = step.buffers == BUFFERS[0]
         wanted = targets_of if rewritten else {}
-        for op in step.ops:
-            for size in [0] if op == "barrier" else step.sizes:
-                us = {
-                    name: cell_us(launches, op, size, step.ranks > cores)
-                    for name, launches in kept.items()
-                }
-                cell = make_cell(step.ranks, op, size, us, tag, wanted, ours)
-                floor = floors.of(op, step.ranks, size, cores) if rewritten else None
-                cells.append({**cell, "buffers": step.buffers, "floor_us": floor})
+        for op, size in step.cells():
+            us = {
+                name: cell_us(launches, op, size, step.ranks > cores)
+                for name, launches in kept.items()
+            }
+            cell = make_cell(step.ranks, op, size, us, tag, wanted, ours)
+            floor = floors.of(op, step.ranks, size, cores) if rewritten else None
+            cells.append({**cell, "buffers": step.buffers, "floor_us": floor})
     return cells
 
 

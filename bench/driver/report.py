@@ -2,6 +2,7 @@
 
 import datetime
 
+import aims
 import analysis
 from plan import BUFFERS
 
@@ -29,7 +30,13 @@ def table(header: list, rows: list, markdown: bool) -> list:
     return ["  ".join(f"{text:>{w}}" for text, w in zip(line, widths)) for line in [header, *rows]]
 
 
-def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) -> list:
+def left_out_lines(left_out: list) -> list:
+    """Which libraries have less than was planned, and why."""
+    return [line for one in left_out
+            for line in ("", f"Left out: {one['library']}, {one['ops']}: {one['why']}.")]
+
+
+def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool, left_out=()) -> list:
     lines = []
     for buffers, ranks in sorted(
         {(cell["buffers"], cell["ranks"]) for cell in cells},
@@ -54,6 +61,9 @@ def comparison_lines(cells: list, libraries: list, ours: str, markdown: bool) ->
                 number(floor), number(time / floor if time and floor else None), cell["verdict"],
             ])  # fmt: skip
         lines += table(header, rows, markdown)
+        lines += ["", f"All: {aims.line(mine, ours, ranks, human_size)}"]
+        here = [x for x in left_out if (x["buffers"], x["ranks"]) == (buffers, ranks)]
+        lines += left_out_lines(here)
     return lines
 
 
@@ -112,14 +122,16 @@ def header_lines(summary: dict, markdown: bool) -> list:
         "",
         f"{host['cpus']} CPUs, {host['kernel']}, {summary['date']}, source {summary['source']}. "
         f"{summary['launches']} launches, {summary['dirty']} of them disturbed by other tenants"
-        f" ({summary['retried']} retried), {summary['failed']} failed.",
+        f" ({summary['retried']} retried), {summary['failed']} failed; {summary['rounds']}.",
         "Medians over launches of the median per launch. ratio = ours / best peer; hit: at or below"
-        " the target ratio; ahead: better than the best peer; x floor = ours / floor.",
+        " the target ratio; ahead: better than the best peer; x floor = ours / floor. Buffers are"
+        " rewritten before each sample, or reused for all calls, as in the OSU benchmarks.",
     ]
     if 2 * summary["dirty"] > summary["launches"]:
         lines += ["", "THE MACHINE WAS BUSY: most launches were disturbed; do not quote this."]
     bullet = "- " if markdown else ""
-    return [*lines, "", *(f"{bullet}{name}: {text}" for name, text in summary["libraries"].items())]
+    lines += ["", *(f"{bullet}{name}: {text}" for name, text in summary["libraries"].items())]
+    return lines + [f"{bullet}{text}" for text in summary["missing"]]
 
 
 def totals_line(cells: list) -> str:
@@ -129,7 +141,8 @@ def totals_line(cells: list) -> str:
 
 def render(summary: dict, ours: str, markdown: bool) -> str:
     lines = header_lines(summary, markdown)
-    lines += comparison_lines(summary["cells"], list(summary["libraries"]), ours, markdown)
+    lines += comparison_lines(summary["cells"], list(summary["libraries"]), ours, markdown,
+                              summary["left_out"])  # fmt: skip
     aimed = [cell for cell in summary["cells"] if cell["buffers"] == BUFFERS[0]]
     lines += ["", totals_line(aimed)]
     lines += shortfall_lines(aimed, ours, markdown)

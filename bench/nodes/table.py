@@ -2,7 +2,7 @@
 
 A launch's number is the median of its samples. Launches count in which the cores were near and
 stayed so; where Espalier or all others have none, all launches. Of each library's launches of a
-layout, and of one way of dealing the nodes out to the cores, the median counts; a cell is the mean
+case, and of one way of dealing the nodes out to the cores, the median counts; a cell is the mean
 over the ways of dealing.
 """
 
@@ -11,9 +11,12 @@ import json
 import pathlib
 import statistics
 
+import aims
 from analysis import distance, is_moved
 from launchers import OURS
-from report import human_size, number, table
+from least import least_us
+from plan import BUFFERS
+from report import human_size, left_out_lines, number, table
 
 LARGE = 64 << 10
 TARGET_LARGE = 1 / 1.3  # from LARGE up: at least 1.3 times faster than the best peer
@@ -42,7 +45,7 @@ def times_us(launches: list, op: str, size: int) -> dict:
     return {way: statistics.median(times) for way, times in deals.items()}
 
 
-def make_cell(layout, op: str, size: int, us: dict) -> dict:
+def make_cell(layout, op: str, size: int, us: dict, buffers: str = BUFFERS[0]) -> dict:
     """`us`: by library and way of dealing. A library that some way has no time of is compared over
     the others."""
     ours = us.get(OURS, {})
@@ -56,29 +59,31 @@ def make_cell(layout, op: str, size: int, us: dict) -> dict:
     us = {name: statistics.mean(of.values()) if of else None for name, of in us.items()}
     target = TARGET_LARGE if size >= LARGE else TARGET_SMALL
     return {
-        "nodes": layout.nodes, "per_node": layout.per_node, "op": op, "bytes": size, "us": us,
+        "nodes": layout.nodes, "per_node": layout.per_node, "buffers": buffers,
+        "op": op, "bytes": size, "us": us,
         "best_peer": best, "ratio": ratio, "target": target,
         "met": ratio is not None and ratio <= target,
     }  # fmt: skip
 
 
-def summarize(launches: dict, ops: list, sizes: list, cores: int) -> dict:
+def summarize(launches: dict, cores: int, costs: dict) -> dict:
+    """`launches`: by case and library."""
     cells = []
     libraries, distances, used = {}, {}, {}
-    for layout, of in launches.items():
+    for case, of in launches.items():
         kept = {name: some for name, some in of.items() if some}
         near = {name: [one for one in some if is_near(one)] for name, some in kept.items()}
         near = {name: some for name, some in near.items() if some}
         all_near = OURS in near and (len(near) > 1 or len(kept) == 1)
-        kept, distances[str(layout)] = (near, "near") if all_near else (kept, "not always near")
+        kept, distances[str(case)] = (near, "near") if all_near else (kept, "not always near")
         libraries |= {name: some[0]["library"] for name, some in kept.items()}
-        used[str(layout)] = {name: len(some) for name, some in kept.items()}
-        for op in ops:
-            for size in sizes:
-                us = {name: times_us(some, op, size) for name, some in kept.items()}
-                cells.append(make_cell(layout, op, size, us))
-    counts = {str(layout): {name: len(some) for name, some in of.items()}
-              for layout, of in launches.items()}  # fmt: skip
+        used[str(case)] = {name: len(some) for name, some in kept.items()}
+        for op, size in case.step.cells():
+            us = {name: times_us(some, op, size) for name, some in kept.items()}
+            cell = make_cell(case.layout, op, size, us, case.step.buffers)
+            cells.append(cell | {"floor_us": least_us(costs, cell, cores)})
+    counts = {str(case): {name: len(some) for name, some in of.items()}
+              for case, of in launches.items()}  # fmt: skip
     every = [one for of in launches.values() for some in of.values() for one in some]
     return {
         "date": datetime.date.today().isoformat(),
@@ -97,20 +102,48 @@ def _title(text: str, markdown: bool) -> list:
     return ["", f"{'## ' if markdown else ''}{text}", ""]
 
 
-def ratio_lines(cells: list, markdown: bool) -> list:
-    """One table per layout: operations down, sizes across; ours / best peer, * where it is met."""
+def ratio_rows(cells: list) -> tuple:
+    """(header, rows): operations down, sizes across; time / best peer's, ! above the aim."""
+    sizes = sorted({cell["bytes"] for cell in cells})
+    rows = []
+    for op in dict.fromkeys(cell["op"] for cell in cells):
+        of = {cell["bytes"]: cell for cell in cells if cell["op"] == op}
+        rows.append([op, *(number(of[s]["ratio"]) + ("" if of[s]["met"] else " !") if s in of
+                           else "" for s in sizes)])  # fmt: skip
+    return ["", *map(human_size, sizes)], rows
+
+
+def time_rows(cells: list) -> tuple:
+    """(header, rows): one cell a row, us per call of every library."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell["us"]))
+    rows = []
+    for cell in cells:
+        time, floor = cell["us"].get(OURS), cell["floor_us"]
+        rows.append([
+            cell["op"], human_size(cell["bytes"]),
+            *(number(cell["us"].get(name)) for name in names),
+            cell["best_peer"] or "-", number(cell["ratio"]),
+            number(floor), number(time / floor if time and floor else None),
+            "" if cell["met"] else "!",
+        ])  # fmt: skip
+    return ["operation", "size", *names, "best peer", "ratio", "floor", "x floor", ""], rows
+
+
+def cell_lines(cells: list, left_out: list, markdown: bool) -> list:
+    """A table per way of buffers and layout: times, on a page ratios alone."""
+    def key(one):
+        return BUFFERS.index(one["buffers"]), one["nodes"], one["per_node"]
+
     lines = []
-    for nodes, per_node in sorted({(c["nodes"], c["per_node"]) for c in cells}):
-        mine = [c for c in cells if (c["nodes"], c["per_node"]) == (nodes, per_node)]
-        sizes = sorted({c["bytes"] for c in mine})
-        rows = []
-        for op in dict.fromkeys(c["op"] for c in mine):
-            of = {c["bytes"]: c for c in mine if c["op"] == op}
-            shown = [number(of[s]["ratio"]) + ("" if of[s]["met"] else " !") for s in sizes]
-            rows.append([op, *shown])
-        plural = "rank" if per_node == 1 else "ranks"
-        lines += _title(f"{nodes} nodes, {per_node} {plural} each: time / best peer's", markdown)
-        lines += table(["", *map(human_size, sizes)], rows, markdown)
+    for way, nodes, per_node in sorted({key(cell) for cell in cells}):
+        mine = [cell for cell in cells if key(cell) == (way, nodes, per_node)]
+        title = f"{nodes} nodes, {per_node} {'rank' if per_node == 1 else 'ranks'} each"
+        title += ", buffers reused" if way else ""
+        title += ": time / best peer's" if markdown else ", us per call"
+        lines += _title(title, markdown)
+        lines += table(*(ratio_rows(mine) if markdown else time_rows(mine)), markdown)
+        lines += ["", f"All: {aims.line(mine, OURS, nodes * per_node, human_size)}"]
+        lines += left_out_lines([x for x in left_out if key(x) == (way, nodes, per_node)])
     return lines
 
 
@@ -139,31 +172,15 @@ def p2p_lines(costs: dict, markdown: bool) -> list:
     return _title(title, markdown) + table(["", "", *sizes], rows, markdown)
 
 
-def least_us(costs: dict, cell: dict, cores: int) -> float | None:
-    """What the cell cannot take less of, if messages cost what a plain socket's stream costs: the
-    processor time of the least transfers between nodes (a broadcast or reduction: one into, or out
-    of, every node but one; an allreduce: twice that), shared by the cores without a gap; and not
-    less than such a stream itself takes, which is one transfer."""
-    floor = costs.get("floor", {})
-    work = floor.get("work", {}).get(cell["bytes"])
-    if work is None:
-        return None
-    transfers = (cell["nodes"] - 1) * (2 if cell["op"] == "allreduce" else 1)
-    shared = transfers * work / min(cores, cell["nodes"])
-    return max(shared, floor.get("stream", {}).get(cell["bytes"], 0))
-
-
 def least_lines(summary: dict, markdown: bool) -> list:
     if not summary["costs"].get("floor", {}).get("work"):
         return []
-    cores = summary["cores"]
-    large = [cell for cell in summary["cells"] if cell["bytes"] >= LARGE]
+    large = [c for c in summary["cells"] if c["bytes"] >= LARGE and c["floor_us"] is not None]
     sizes = sorted({cell["bytes"] for cell in large})
     rows = {}
     for cell in large:
-        least = least_us(summary["costs"], cell, cores)
         times = [cell["us"].get(name) for name in (OURS, cell["best_peer"])]
-        both = (number(time / least if time and least else None) for time in times)
+        both = (number(time / cell["floor_us"] if time else None) for time in times)
         rows.setdefault((cell["nodes"], cell["per_node"], cell["op"]), {})[cell["bytes"]] = (
             " / ".join(both)
         )
@@ -205,11 +222,14 @@ def render(summary: dict, markdown: bool) -> str:
         f"{libraries}; source {summary['source']}, {summary['date']}; {host.get('cpu_model')}, "
         f"{host.get('cpus')} CPUs, {host.get('kernel')}.",
     ]
-    for layout, distance in summary["distance"].items():
-        counts = ", ".join(f"{name} {n}" for name, n in summary["used"][layout].items())
-        lines += ["", f"{layout}: cores {distance}; launches that count: {counts}."]
-    lines += ["", f"Repeated because the cores moved: {summary['repeated']} launches."]
-    lines += ratio_lines(summary["cells"], markdown)
+    lines += [f"Left out: {text}." for text in summary["missing"]]
+    header = ["launches that count", "cores", *summary["libraries"]]
+    rows = [[case, distance, *(str(summary["used"][case].get(name, "-")) for name in header[2:])]
+            for case, distance in summary["distance"].items()]  # fmt: skip
+    lines += ["", *table(header, rows, markdown), ""]
+    lines += [f"{summary['rounds']}; {summary['repeated']} launches were repeated because the cores"
+              " moved."]  # fmt: skip
+    lines += cell_lines(summary["cells"], summary["left_out"], markdown)
     lines += peer_lines(summary["cells"], markdown)
     lines += least_lines(summary, markdown)
     lines += p2p_lines(summary["costs"], markdown)

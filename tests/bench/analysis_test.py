@@ -94,7 +94,6 @@ class Cells(unittest.TestCase):
         self.assertEqual(cell["verdict"], "hit")
         self.assertIn("hit", "\n".join(report.comparison_lines([cell], ["p"], "espalier", False)))
 
-
     def test_reused_buffers_are_a_table_without_targets_and_floors(self):
         steps = [Step(2, ("bcast",), (8,), 1.0, 3, buffers) for buffers in ("rewritten", "reused")]
         results = {step: {"espalier": [make_launch(us)], "p": [make_launch(2)]}
@@ -109,28 +108,6 @@ class Cells(unittest.TestCase):
         lines = report.comparison_lines([osus, ours], ["espalier", "p"], "espalier", False)
         titles = [line for line in lines if "2 ranks" in line]
         self.assertEqual([title.endswith("buffers reused") for title in titles], [False, True])
-
-
-class Plans(unittest.TestCase):
-    def ops(self, plan, ranks):
-        return {op for step in plan.steps if step.ranks == ranks for op in step.ops}
-
-    def test_a_full_run_measures_everything_and_a_quick_one_some_sizes(self):
-        full = make_plan([2, 4, 16], quick=False, smoke=False)
-        quick = make_plan([2, 4], quick=True, smoke=False)
-        for ranks in (2, 4):
-            self.assertLessEqual(set(BLOCKS), self.ops(full, ranks))
-        self.assertFalse(set(BLOCKS) & self.ops(full, 16))
-        self.assertLessEqual(set(BLOCKS), self.ops(quick, 2))
-        self.assertEqual({len(s.sizes) for s in quick.steps if "gather" in s.ops}, {2})
-        self.assertEqual({s.buffers for s in full.steps}, {"rewritten"})
-
-    def test_operations_and_sizes_that_are_named(self):
-        plan = make_plan([2, 8], False, False, ["gather"], [8, 64], reused=True)
-        self.assertEqual([(s.ranks, s.ops, s.sizes, s.buffers) for s in plan.steps],
-                         [(n, ("gather",), (8, 64), b)
-                          for b in ("rewritten", "reused") for n in (2, 8)])  # fmt: skip
-        self.assertIn("reused", plan.steps[-1].args())
 
 
 class Shortfalls(unittest.TestCase):
@@ -163,6 +140,21 @@ class FloorFormulas(unittest.TestCase):
         floors = analysis.Floors([{"floors": [row]} for row in rows])
         self.assertEqual(floors.us("line"), 0.1)
         self.assertEqual(len(floors.all()), 1)
+
+    def test_blocks_of_two_ranks(self):
+        us = {"line": 1.0, "yield-hop": 9.0, "copy-peer": 20.0, "copy": 10.0, "add-peer": 40.0,
+              "add": 30.0}  # fmt: skip
+        rows = [{"name": name, "bytes": 0 if name in ("line", "yield-hop") else 64, "samples": 3,
+                 "median_us": time} for name, time in us.items()]  # fmt: skip
+        floors = analysis.Floors([{"floors": rows}])
+        for op, least in {"allgather": 31, "gatherv": 21, "scatter": 21, "alltoallv": 21,
+                          "neighbor_alltoall": 41, "reduce_scatter-skewed": 41, "scan": 41,
+                          "exscan": 21}.items():  # fmt: skip
+            self.assertEqual(floors.of(op, 2, 64, 2), least, op)
+        for op in BLOCKS:
+            self.assertGreater(floors.of(op, 2, 64, 2), us["copy-peer"], op)
+            self.assertIsNone(floors.of(op, 4, 64, 2), op)
+        self.assertIsNone(floors.of("put-latency", 2, 64, 2))
 
     def test_unknown_floors_are_none(self):
         self.assertIsNone(make_floors(yield_hop=1.0).of("barrier", 2, 0, 2))
