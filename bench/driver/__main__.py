@@ -10,7 +10,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import analysis
 import backends as known
@@ -19,27 +18,9 @@ import report
 import resources
 from comparison import Comparison
 from plan import BUFFERS, make_plan
+from progress import Progress
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-class Progress:
-    """One line, rewritten, on a terminal; nothing elsewhere but what say() says."""
-
-    def __init__(self):
-        self._start = time.monotonic()
-        self._tty = sys.stderr.isatty()
-
-    def seconds(self) -> float:
-        return time.monotonic() - self._start
-
-    def __call__(self, text: str) -> None:
-        if self._tty:
-            minutes, seconds = divmod(int(self.seconds()), 60)
-            print(f"\r\x1b[K[{minutes}:{seconds:02}] {text}", end="", file=sys.stderr, flush=True)
-
-    def say(self, text: str) -> None:
-        print(("\r\x1b[K" if self._tty else "") + text, file=sys.stderr, flush=True)
 
 
 def numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list:
@@ -158,6 +139,7 @@ def write(summary: dict, comparison: Comparison, build: pathlib.Path, publish: b
 
 def main() -> int:
     args = parse()
+    launch.end_when_told()
     progress = Progress()
     missing = []
 

@@ -5,12 +5,18 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 
 class LaunchError(Exception):
     """The launch failed; the text says how."""
+
+
+def end_when_told() -> None:
+    """A SIGTERM ends this program as Ctrl-C does: it takes ranks and nodes along."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def run(command: list, limit_s: float) -> tuple:

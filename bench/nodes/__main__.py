@@ -15,12 +15,14 @@ sys.path.insert(0, str(ROOT / "bench" / "driver"))
 
 import cases  # noqa: E402
 import costs  # noqa: E402
+import launch  # noqa: E402
 import launchers  # noqa: E402
 import network  # noqa: E402
 import rounds  # noqa: E402
 import table  # noqa: E402
 from launchers import Layout  # noqa: E402
 from plan import BUFFERS, KIB  # noqa: E402
+from progress import Progress  # noqa: E402
 
 SKIPPED = 77  # as the tests: it cannot be done here
 
@@ -65,10 +67,6 @@ def parse() -> argparse.Namespace:
     return args
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def source_version() -> str:
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -90,7 +88,9 @@ def write(summary: dict, raw: dict, args) -> None:
 
 def main() -> int:
     args = parse()
-    missing = []
+    launch.end_when_told()
+    progress, missing = Progress(), []
+    say = progress.say
 
     def leave_out(text: str) -> None:
         missing.append(text)
@@ -107,9 +107,11 @@ def main() -> int:
     args.sizes = cases.sizes_of(planned)
     try:
         with network.Nodes(max(layout.nodes for layout in args.layouts)) as nodes:
-            comparison = rounds.Comparison(args, planned, libraries, nodes, say)
+            comparison = rounds.Comparison(args, planned, libraries, nodes, progress)
+            progress("sockets, connections, memory, start-up")
             found = {} if args.no_costs else costs.measure(comparison, args, say)
             comparison.run()
+            progress("")
     except network.NoNodes as reason:
         say(f"SKIP: {reason}")
         return SKIPPED

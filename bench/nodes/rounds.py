@@ -16,8 +16,9 @@ NEAR_WAIT_S, MOVED_LAUNCHES = 20.0, 3  # until the cores are near; tries until t
 class Comparison:
     """Keeps every launch's JSON, per case and library."""
 
-    def __init__(self, args, cases: list, libraries: list, nodes: network.Nodes, say):
-        self.args, self.libraries, self.nodes, self.say = args, libraries, nodes, say
+    def __init__(self, args, cases: list, libraries: list, nodes: network.Nodes, progress):
+        self.args, self.libraries, self.nodes = args, libraries, nodes
+        self.progress, self.say = progress, progress.say
         self.cores = len(os.sched_getaffinity(0))
         self.launches = {
             case: {library.name: [] for library in libraries if library.suits(case.layout)}
@@ -85,6 +86,7 @@ class Comparison:
         if is_enough(case.step, kept, self._seconds.get(key, 0)):
             self._given_up.add(key)
             return
+        self.progress(f"round {number + 1} of {self.args.rounds}: {case}, {library.name}")
         command = library.command(self.nodes, case.layout, self.cores, library.program,
                                   case.step.args())  # fmt: skip
         dealt = self.nodes.deal(number, case.layout.nodes)

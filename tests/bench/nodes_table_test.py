@@ -13,6 +13,7 @@ import rounds  # noqa: E402
 import table  # noqa: E402
 from launchers import OURS, Layout  # noqa: E402
 from plan import BLOCKS, BUFFERS, COLLECTIVES  # noqa: E402
+from progress import Progress  # noqa: E402
 
 MIB = 1 << 20
 COSTS = {"floor": {"work": {MIB: 200.0}, "stream": {MIB: 90.0}}}
@@ -174,7 +175,7 @@ class Tables(unittest.TestCase):
         case = self.cases[0]
         args = type("Args", (), {"rounds": 6})
         library = type("Library", (), {"name": "p", "suits": lambda self, layout: True})()
-        one = rounds.Comparison(args, [case], [library], None, print)
+        one = rounds.Comparison(args, [case], [library], None, Progress())
         one.launches[case]["p"] = [make_launch(case, 1.0)] * 2
         one._seconds[(case, "p")] = 2 * case.step.slow_s()
         one._launch(case, library, 2)  # starts nothing
