@@ -15,16 +15,27 @@ def refusals(launches: list) -> list:
     return [row["refusal"] for one in launches for row in one["rows"] if row.get("refusal")]
 
 
-def shortage(launches: list, cells: int, rounds: int, seconds: float, failed: bool) -> str:
-    """Why a library has fewer launches or rows of a step than were planned; empty: it has them."""
-    if failed:
-        return "a launch failed" + (f" after {len(launches)} good ones" if launches else "")
+def shortage(launches: list, cells: int, rounds: int, seconds: float, failure: str) -> str:
+    """Why a library has fewer launches or rows of a step than were planned; empty: it has them.
+    `failure`: how its last launch failed."""
+    if failure:
+        return failure
     refused = refusals(launches)
     few = f"{len(launches)} of {rounds} launches: one takes {seconds:.0f} s"
     if refused:
         each = len(refused) / len(launches)
         return f"{each:.0f} of {cells} rows: {refused[0]}; {few}"
     return few if launches and len(launches) < rounds else ""
+
+
+def failure_text(error: launch.LaunchError, cells: int, kept: list) -> str:
+    """How a launch failed. What it had measured when it was ended is kept."""
+    partial = getattr(error, "partial", None)
+    if partial is None:
+        return f"{error}; {len(kept)} launches before"
+    kept.append(partial)
+    rows = sum(not row.get("refusal") for row in partial["rows"])
+    return f"{error}, with {rows} of {cells} rows; {len(kept) - 1} launches before"
 
 
 def rounds_text(whole: int, planned: int) -> str:
@@ -53,7 +64,7 @@ class Comparison:
         self.failures = []
         self.retried = 0
         self.rounds = 0  # whole ones
-        self._broken = set()  # (step, library) that failed once: not tried again
+        self._broken = {}  # (step, library) that failed once, and how: not tried again
         self._given_up = set()  # (step, library) that took too long for all rounds
         self._seconds = {}  # (step, library): of its slowest launch
 
@@ -87,8 +98,8 @@ class Comparison:
             kept.append(launch.run_json(command, step.limit_s()))
             self._seconds[key] = max(self._seconds.get(key, 0), time.monotonic() - start)
         except launch.LaunchError as error:
-            self._broken.add(key)
-            self.failures.append(f"{backend.name}, {step.ranks} ranks: {error}")
+            self._broken[key] = failure_text(error, len(step.cells()), kept)
+            self.failures.append(f"{backend.name}, {step.ranks} ranks: {self._broken[key]}")
             self.progress.say(f"failed: {self.failures[-1]}")
 
     def _retry_dirty(self) -> None:
@@ -99,7 +110,7 @@ class Comparison:
                     clean = sum(not analysis.is_dirty(one) for one in launches)
                     if not launches or clean >= self.plan.rounds:
                         continue
-                    if (step, backend.name) in self._given_up:
+                    if (step, backend.name) in self._given_up | self._broken.keys():
                         continue
                     if self.progress.seconds() > self.deadline_s:
                         return
@@ -114,7 +125,7 @@ class Comparison:
                 key = (step, name)
                 rounds = self.plan.rounds if key in self._given_up else len(launches)
                 why = shortage(launches, len(step.cells()), rounds, self._seconds.get(key, 0),
-                               key in self._broken)  # fmt: skip
+                               self._broken.get(key, ""))  # fmt: skip
                 if why:
                     found.append({"ranks": step.ranks, "buffers": step.buffers, "library": name,
                                   "ops": f"{step.ops[0]} to {step.ops[-1]}", "why": why})

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -91,7 +92,9 @@ class Limit {
   bool is_over_ = false;
 };
 
-std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine) {
+// `save` is called with all rows so far, after each.
+std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine,
+                             const std::function<void(const std::vector<Row>&)>& save) {
   std::vector<Row> rows;
   Limit limit(backend, options);
   for (const OpKind kind : options.ops) {
@@ -104,6 +107,7 @@ std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_
         Row row = refused_row(kind, bytes, choice, limit.refusal());
         if (row.refusal.empty()) row = measure(backend, kind, bytes, choice, options, one_machine);
         rows.push_back(std::move(row));
+        save(rows);
       }
       if (kind == OpKind::kBarrier || is_fetch_add(kind)) break;  // They have no size.
     }
@@ -112,13 +116,27 @@ std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_
   return rows;
 }
 
+nlohmann::json ops_json(const Options& options, int ranks, const Circumstances& seen,
+                        const std::vector<Row>& rows) {
+  nlohmann::json json = header_json(options, ranks);
+  json.update(to_json(seen));
+  json["rows"] = nlohmann::json::array();
+  for (const Row& row : rows) json["rows"].push_back(to_json(row));
+  return json;
+}
+
 int run_ops(Backend& backend, const Options& options) {
   Circumstances seen;
   seen.placement = gather_placement(backend);
   seen.one_machine = same_machine(seen.placement);
   seen.proximity_before_ns = measure_proximity(backend, seen.one_machine);
   const LoadMeter meter;
-  const std::vector<Row> rows = measure_all(backend, options, seen.one_machine);
+  // A launch that has little time may be ended from outside, in a call that takes forever.
+  const bool saves = backend.rank() == 0 && options.limit_s > 0.0 && options.json_path != "-";
+  const auto save = [&](const std::vector<Row>& done) {
+    if (saves) write_json(ops_json(options, backend.size(), seen, done), options);
+  };
+  const std::vector<Row> rows = measure_all(backend, options, seen.one_machine, save);
   seen.load = meter.read();
   backend.combine({&seen.load.own_s, 1}, Combine::kSum);
   seen.proximity_after_ns = measure_proximity(backend, seen.one_machine);
@@ -127,10 +145,8 @@ int run_ops(Backend& backend, const Options& options) {
   // Rank 0 fails for all: a launcher would end it before it has printed its table.
   if (backend.rank() != 0) return 0;
   if (options.table) print_table(rows, seen, backend.size(), options.choices.size() > 1);
-  nlohmann::json json = header_json(options, backend.size());
-  json.update(to_json(seen));
-  json["rows"] = nlohmann::json::array();
-  for (const Row& row : rows) json["rows"].push_back(to_json(row));
+  nlohmann::json json = ops_json(options, backend.size(), seen, rows);
+  json["complete"] = true;
   write_json(json, options);
   if (!correct) std::fprintf(stderr, "esp-bench: a result was wrong; see the table\n");
   return correct ? 0 : 1;

@@ -7,7 +7,7 @@ import analysis
 import launch
 import network
 import table
-from comparison import is_enough, rounds_text, shortage
+from comparison import failure_text, is_enough, rounds_text, shortage
 
 LIMIT_S, FAILURES_MAX = 60.0, 2  # of a look at the cores; of a case and library
 NEAR_WAIT_S, MOVED_LAUNCHES = 20.0, 3  # until the cores are near; tries until they have stayed so
@@ -26,7 +26,7 @@ class Comparison:
         }
         self.failures, self.repeated, self.rounds = [], 0, 0
         self._given_up = set()  # (case, library) that took too long for all rounds
-        self._seconds, self._failed = {}, {}  # of the slowest launch; how many did
+        self._seconds, self._failed = {}, {}  # of the slowest launch; how often, how the last did
 
     def run(self) -> None:
         begin = time.monotonic()
@@ -81,7 +81,7 @@ class Comparison:
 
     def _launch(self, case, library, number: int) -> None:
         kept, key = self.launches[case][library.name], (case, library.name)
-        if self._failed.get(key, 0) >= FAILURES_MAX:
+        if self._failed.get(key, (0, ""))[0] >= FAILURES_MAX:
             return
         if is_enough(case.step, kept, self._seconds.get(key, 0)):
             self._given_up.add(key)
@@ -95,10 +95,19 @@ class Comparison:
             kept.append(result | {"dealt": dealt})
             self._seconds[key] = max(self._seconds.get(key, 0), seconds)
         except launch.LaunchError as error:
-            self._failed[key] = self._failed.get(key, 0) + 1
-            self.failures.append(f"{library.name}, {case}: {error}")
+            self._note_failure(key, error, kept, dealt)
+            self.failures.append(f"{library.name}, {case}: {self._failed[key][1]}")
             self.say(f"failed: {self.failures[-1]}")
             self.nodes.clear()
+
+    def _note_failure(self, key: tuple, error, kept: list, dealt: int) -> None:
+        how = failure_text(error, len(key[0].step.cells()), kept)
+        times = self._failed.get(key, (0, ""))[0] + 1
+        if isinstance(error, launch.TimedOut) and "complete" not in (error.partial or {}):
+            times = FAILURES_MAX  # It would take as long again.
+        if kept:
+            kept[-1].setdefault("dealt", dealt)
+        self._failed[key] = (times, how)
 
     def left_out(self) -> list:
         """Per case and library that has less than was planned: what, and why."""
@@ -108,7 +117,8 @@ class Comparison:
                 key = (case, name)
                 rounds = self.args.rounds if key in self._given_up else len(launches)
                 why = shortage(launches, len(case.step.cells()), rounds,
-                               self._seconds.get(key, 0), key in self._failed)  # fmt: skip
+                               self._seconds.get(key, 0),
+                               self._failed.get(key, (0, ""))[1])  # fmt: skip
                 if why:
                     found.append({"nodes": case.layout.nodes, "per_node": case.layout.per_node,
                                   "buffers": case.step.buffers, "library": name,

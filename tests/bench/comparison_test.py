@@ -13,6 +13,7 @@ sys.path.insert(0, str(BENCH / "driver"))
 import aims  # noqa: E402
 import analysis  # noqa: E402
 import comparison  # noqa: E402
+import launch  # noqa: E402
 import report  # noqa: E402
 from plan import BLOCKS, BUFFERS, COLLECTIVES, KIB, Plan, Step, make_plan  # noqa: E402
 
@@ -58,12 +59,41 @@ class Plans(unittest.TestCase):
         self.assertEqual(step.cells(), [("barrier", 0), ("bcast", 8), ("bcast", 64)])
 
 
+class Ends(unittest.TestCase):
+    """Of a program that writes its JSON and stays."""
+
+    def setUp(self):
+        self.saved = launch.LOOK_S, launch.END_S
+        launch.LOOK_S, launch.END_S = 0.1, 0.2
+
+    def tearDown(self):
+        launch.LOOK_S, launch.END_S = self.saved
+
+    def run_one(self, text: str, stays_s: float, limit_s: float):
+        program = ("import sys, time; open(sys.argv[-1], 'w').write(sys.argv[1]); "
+                   f"time.sleep({stays_s})")  # fmt: skip
+        return launch.run_json([sys.executable, "-c", program, text], limit_s)
+
+    def test_what_is_complete_need_not_be_waited_for(self):
+        with self.assertRaisesRegex(launch.TimedOut, "when done") as ended:
+            self.run_one('{"rows": [], "complete": true}', 60, 50)
+        self.assertEqual(ended.exception.partial, {"rows": [], "complete": True})
+
+    def test_what_is_not_has_its_time(self):
+        with self.assertRaisesRegex(launch.TimedOut, "within 2 s") as ended:
+            self.run_one('{"rows": [1]}', 60, 2)
+        self.assertEqual(ended.exception.partial, {"rows": [1]})
+
+    def test_what_ends_is_returned(self):
+        self.assertEqual(self.run_one('{"rows": [2]}', 0, 50), {"rows": [2]})
+
+
 class Launching(unittest.TestCase):
     """Comparison, with launches that only say how long they took."""
 
     STEP = Step(8, ("bcast", "gather"), (8,), 1.0, 3)
 
-    def run_all(self, seconds: dict, refused=(), failing=(), rounds=5, deadline_s=1e9):
+    def run_all(self, seconds: dict, refused=(), failing=(), ended=(), rounds=5, deadline_s=1e9):
         """`seconds`: of a launch, by library."""
         clock = types.SimpleNamespace(now=0.0)
 
@@ -75,8 +105,13 @@ class Launching(unittest.TestCase):
             rows = [{"op": op, "bytes": 8, "median_us": 1.0, "run_delay_share": 0, "correct": True,
                      "refusal": "over" if name in refused and op == "gather" else ""}
                     for op in self.STEP.ops]  # fmt: skip
-            return {"rows": rows, "proximity_ns": {"before": 30, "after": 30},
-                    "host": {"cpus": 2}, "load": {"wall_s": 1, "foreign_s": 0, "stolen_s": 0}}
+            made = {"proximity_ns": {"before": 30, "after": 30}, "host": {"cpus": 2},
+                    "load": {"wall_s": 1, "foreign_s": 0, "stolen_s": 0}}
+            if name in ended:
+                error = comparison.launch.TimedOut("did not end")
+                error.partial = made | {"rows": rows[:1]}
+                raise error
+            return made | {"rows": rows}
 
         class Progress:
             def seconds(self):
@@ -122,7 +157,15 @@ class Launching(unittest.TestCase):
     def test_a_failure_is_told_and_not_repeated(self):
         one = self.run_all({"fast": 1, "broken": 1}, failing={"broken"})
         self.assertEqual(len(one.failures), 1)
-        self.assertEqual([out["why"] for out in one.left_out()], ["a launch failed"])
+        self.assertEqual([out["why"] for out in one.left_out()], ["no; 0 launches before"])
+
+    def test_what_a_launch_had_measured_is_kept_when_it_is_ended(self):
+        one = self.run_all({"fast": 1, "stuck": 1}, ended={"stuck"}, rounds=1, deadline_s=0)
+        (kept,) = one.results[self.STEP]["stuck"]
+        self.assertEqual([row["op"] for row in kept["rows"]], ["bcast"])
+        (out,) = one.left_out()
+        self.assertIn("did not end, with 1 of 2 rows", out["why"])
+        self.assertEqual(len(one.failures), 1)
 
     def test_the_first_round_is_whole_and_no_other_begins_after_the_end(self):
         one = self.run_all({"a": 10, "b": 10}, deadline_s=15)

@@ -90,6 +90,17 @@ class Program(unittest.TestCase):
                 self.assertFalse(row["correct"])
         self.check_rows(self.json(*ops, "--limit-s", "100"), {"barrier", "scan", "allgather"})
 
+    @unittest.skipIf(LIBRARY != known.OURS, "launchers of others may leave ranks behind")
+    def test_rows_are_there_when_a_launch_is_ended(self):
+        command = BACKEND.command(2, CORES, str(BACKEND.program), [
+            "--op", "bcast,scan,reduce,gather,scatter", "--bytes", "8,16,32,64,128,256,512,1K",
+            "--budget-ms", "500", "--samples-max", "100000", "--limit-s", "100"])  # fmt: skip
+        with self.assertRaises(launch.TimedOut) as ended:
+            launch.run_json(command, 8)
+        rows = ended.exception.partial["rows"]
+        self.assertTrue(0 < len(rows) < 40, rows)
+        self.assertTrue(rows[0]["correct"])
+
     def test_buffers_that_are_reused(self):
         ops = self.ALL_OPS | self.BLOCKS
         result = self.json("--op", ",".join(ops), "--bytes", "100,20K", "--buffers", "reused")
