@@ -248,6 +248,11 @@ class Program(unittest.TestCase):
                    ",".join(self.ONE_SIDED), "--bytes", "8,4K"]  # fmt: skip
         self.check_rows(launch.run_json(command, 120), self.ONE_SIDED)
 
+    def test_a_comparison_leaves_out_no_operation(self):
+        known_ones = self.refused("--op", "nothing").split("{")[1].split("}")[0].split(",")
+        self.assertEqual(set(known_ones), {*plan.COLLECTIVES, *plan.POINT_TO_POINT, *plan.BLOCKS,
+                                           *self.ONE_SIDED})  # fmt: skip
+
     @unittest.skipIf(LIBRARY != known.OURS, "Espalier's own")
     def test_messages_that_are_too_long(self):
         rows = self.json("--op", "am-latency,am-rate", "--bytes", "1M")["rows"]
