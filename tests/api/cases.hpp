@@ -52,11 +52,12 @@ void mismatch(const Context& context);          // ranks that disagree
 void rooted(const Context& context);            // gather(v) and scatter(v): each root, form, layout
 void reduce_scatter(const Context& context);    // and its blocks of one length
 void alltoallw(const Context& context);         // blocks with types of their own
-void layouts(const Context& context);     // types whose elements lie apart, in every collective
-void made_types(const Context& context);  // these types: refused, in use, freed
-void graphs(const Context& context);      // of neighbours: made, refused, freed
-void neighbors(const Context& context);   // their exchanges, on grids and at random
-void crowd(const Context& context);       // these, many at once
+void layouts(const Context& context);      // types whose elements lie apart, in every collective
+void made_types(const Context& context);   // these types: refused, in use, freed
+void graphs(const Context& context);       // of neighbours: made, refused, freed
+void neighbors(const Context& context);    // their exchanges, on grids and at random
+void crowd(const Context& context);        // gathers and the like among others
+void crowd_teams(const Context& context);  // 64 of every kind at once, on eight teams
 void rooted_arguments(const Context& context);  // wrong arguments of these
 void rooted_mismatch(const Context& context);   // ranks that disagree in these
 void unsent_rooted(const Context& context);     // a gather to which one sends nothing

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
       {"graphs", test::graphs},
       {"neighbors", test::neighbors},
       {"crowd", test::crowd},
+      {"crowd_teams", test::crowd_teams},
       {"rooted_arguments", test::rooted_arguments},
       {"rooted_mismatch", test::rooted_mismatch},
       {"unsent_rooted", test::unsent_rooted},

@@ -107,6 +107,9 @@ job_few_connections_6_ranks_6_nodes() {
 }
 job_flows_4_ranks_2_nodes() { ready_job 4 2 shm,rc,ud "$bin/api_tests" flows; }
 job_flows_ud() { job 2 2 ud "$bin/api_tests" flows; }
+# 64 operations of every kind at once, on eight teams.
+job_crowd_rc() { ready_job 4 2 shm,rc,ud "$bin/api_tests" crowd_teams; }
+job_crowd_ud() { job 4 4 ud "$bin/api_tests" crowd_teams; }
 # Nothing unexpected, windows kept, segments handed on one by one (tests/nodes).
 expected() { ESPALIER_LEVEL_SHAPES=node:chain job 6 3 "$1" "$flows" expected "" 0 4 32 2; }
 job_expected_rc() { expected shm,rc,ud; }
