@@ -1,283 +1,40 @@
 #include "tests/unit/plan_checker.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <span>
 
 #include "core/prng.hpp"
-#include "tests/unit/plan_checker_state.hpp"
-#include "tests/unit/plan_results.hpp"
+#include "tests/unit/plan_checker_run.hpp"
 
 namespace espalier::plan_check {
 namespace {
 
-class Interpreter {
+// A barrier is a reduction of nothing: it is looked at as one of an element.
+std::vector<Plan> with_an_element(const std::vector<Plan>& plans, const PlanRequest& request) {
+  if (request.collective != Collective::kBarrier) return {};
+  std::vector<Plan> copies = plans;
+  for (Plan& plan : copies) {
+    for (Layout& layout : plan.layouts) layout.elements = 1;
+  }
+  return copies;
+}
+
+class Interpreter : Run {
  public:
-  Interpreter(const std::vector<Plan>& plans, const PlanRequest& request, const Schedule& schedule)
-      : own_plans_(with_an_element(plans, request)),
-        plans_(own_plans_.empty() ? plans : own_plans_),
-        request_(request),
-        schedule_(schedule),
-        results_(plans_, request, schedule.graph),
-        random_(schedule.seed) {}
+  Interpreter(const std::vector<Plan>& of, const PlanRequest& call, const Schedule& order)
+      : Run(of, call, order), random_(order.seed) {}
 
   Report run() {
-    report_.bytes_sent.assign(plans_.size(), 0);
-    report_.bytes_received.assign(plans_.size(), 0);
-    make_states();
     make_memory();
-    wire_flows();
-    if (report_.ok()) execute();
-    if (report_.ok()) check_completion();
-    if (report_.ok()) check_result();
-    return std::move(report_);
+    pair_flows();
+    if (report.ok()) execute();
+    if (report.ok()) check_completion();
+    if (report.ok()) check_result();
+    return std::move(report);
   }
 
  private:
-  // A barrier is a reduction of nothing: it is looked at as one of an element.
-  static std::vector<Plan> with_an_element(const std::vector<Plan>& plans,
-                                           const PlanRequest& request) {
-    if (request.collective != Collective::kBarrier) return {};
-    std::vector<Plan> copies = plans;
-    for (Plan& plan : copies) {
-      for (Layout& layout : plan.layouts) layout.elements = 1;
-    }
-    return copies;
-  }
-
-  std::int32_t size() const { return static_cast<std::int32_t>(plans_.size()); }
-  const Layout& output(std::size_t rank) const {
-    return plans_[rank].layout(results_.output(rank));
-  }
-  std::uint64_t bytes(const State& s, std::uint32_t i) const {
-    if (request_.collective == Collective::kBarrier) return 0;
-    return s.plan->length_elements(*s.vertex, i) * s.plan->element_bytes;
-  }
-
-  template <typename... Arguments>
-  void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (report_.ok()) report_.error = fmt::format(format, std::forward<Arguments>(arguments)...);
-  }
-  std::string name(const State& s, std::uint32_t i) const {
-    return fmt::format("rank {} v{}[{}]", s.plan->rank, s.vertex - s.plan->vertices.data(), i);
-  }
-
-  // ---- set-up ----
-
-  void make_states() {
-    for (const Plan& plan : plans_) {
-      const auto first = static_cast<std::int32_t>(states_.size());
-      for (const Vertex& v : plan.vertices) {
-        State& s = states_.emplace_back();
-        s.plan = &plan;
-        s.vertex = &v;
-        s.first_of_rank = first;
-        if (v.action == Action::kRecvView) {
-          s.views.resize(v.indices.count);
-          s.arrived.resize(v.indices.count);
-        }
-        if (v.action == Action::kPublish) s.unread.resize(64);
-        const std::size_t peers = v.action == Action::kPublish ? v.peers.size()
-                                  : v.peer.is_constant()       ? 1
-                                                               : v.steps;
-        if (!is_local(v.action)) s.ends.resize(peers);
-      }
-    }
-  }
-
-  // Elements that a buffer may hold, gaps between blocks included.
-  static std::uint64_t cells_of(const Plan& plan, const Layout& layout) {
-    if (layout.kind == Layout::Kind::kRing) {
-      return layout.blocks * plan.ring_slot_bytes(layout) / plan.element_bytes;
-    }
-    std::uint64_t end = 0;
-    for (std::uint32_t b = 0; b < layout.blocks; ++b) {
-      end = std::max(end, layout.begin(b) + layout.length(b));
-    }
-    return end;
-  }
-
-  void make_memory() {
-    memories_.resize(plans_.size());
-    for (std::size_t r = 0; r < plans_.size(); ++r) {
-      const Plan& plan = plans_[r];
-      Memory& memory = memories_[r];
-      for (const Layout& layout : plan.layouts) {
-        memory.buffers.emplace_back(cells_of(plan, layout));
-      }
-      // The plan of an alltoall in place is another one.
-      const bool replaces = replaces_blocks(request_.collective);
-      const bool asked = request_.in_place || (schedule_.in_place && !replaces);
-      memory.in_place = results_.shares_memory(r, memory.input_at) && asked;
-      const Layout& input = plan.layout(results_.input(r));
-      if (memory.in_place) {
-        std::vector<Cell>& shared = memory.buffers[buffer_of(Place::kOutput)];
-        const std::uint64_t end = memory.input_at + cells_of(plan, input);
-        if (shared.size() < end) shared.resize(end);
-      }
-      for (std::uint32_t b = 0; results_.has_input(r) && b < input.blocks; ++b) {
-        for (std::uint64_t e = 0; e < input.length(b); ++e) {
-          const std::uint64_t at = input.begin(b) + e;
-          memory.at(results_.input(r), at)->value = {results_.name(r), 1, at};
-        }
-      }
-    }
-  }
-
-  struct Flow {
-    End from;
-    End to;
-  };
-
-  // Pairs the ends of every flow (sender, receiver, channel) and compares their segments.
-  void wire_flows() {
-    const std::size_t p = plans_.size();
-    std::size_t channels = 1;
-    for (const State& s : states_) {
-      channels = std::max<std::size_t>(channels, std::size_t{s.vertex->channel} + 1);
-    }
-    std::vector<Flow> flows(p * p * channels);
-    const auto flow = [&](std::int32_t from, std::int32_t to, std::uint8_t channel) -> Flow& {
-      return flows[(static_cast<std::size_t>(from) * p + static_cast<std::size_t>(to)) * channels +
-                   channel];
-    };
-    const auto each_end = [&](auto&& use) {
-      for (std::size_t id = 0; id < states_.size(); ++id) {
-        State& s = states_[id];
-        for (std::size_t k = 0; k < s.ends.size(); ++k) {
-          const Vertex& v = *s.vertex;
-          const bool many = v.action == Action::kPublish;
-          const auto base = many ? 0u : static_cast<std::uint32_t>(k) * v.indices.inner;
-          const std::int32_t peer = many ? v.peers[k] : s.plan->peer(v, base);
-          if (peer == s.plan->rank) continue;  // idle
-          Flow& f =
-              sends(v) ? flow(s.plan->rank, peer, v.channel) : flow(peer, s.plan->rank, v.channel);
-          use(s, s.ends[k], sends(v) ? f.from : f.to, sends(v) ? f.to : f.from,
-              End{static_cast<std::int32_t>(id), base});
-        }
-      }
-    };
-    each_end([&](State& s, End&, End& mine, End&, End self) {
-      if (mine.state >= 0) fail("{} shares its flow with another vertex", name(s, self.base));
-      mine = self;
-    });
-    each_end([&](State& s, End& other_end, End&, End& theirs, End self) {
-      other_end = theirs;
-      if (theirs.state < 0) {
-        if (!is_empty(s, self)) fail("{} has no counterpart", name(s, self.base));
-      } else {
-        compare_ends(s, self, states_[static_cast<std::size_t>(theirs.state)], theirs);
-      }
-    });
-  }
-
-  // Indices of one flow, from its end's base on.
-  static std::uint32_t indices_of_flow(const State& s) {
-    const Vertex& v = *s.vertex;
-    const bool one = v.peer.is_constant();
-    return one ? v.indices.count : v.indices.inner;
-  }
-  bool is_empty(const State& s, End at) const {
-    for (std::uint32_t k = 0; k < indices_of_flow(s); ++k) {
-      if (!is_skipped(*s.plan, *s.vertex, at.base + k)) return false;
-    }
-    return true;
-  }
-
-  // The last segment says that it is: receives are granted in lots, and the last lot may be short.
-  void check_total(const State& s, End at) {
-    if (!s.plan->irregular) return;
-    std::uint32_t moved = 0;
-    for (std::uint32_t k = 0; k < indices_of_flow(s); ++k) {
-      if (!is_skipped(*s.plan, *s.vertex, at.base + k)) ++moved;
-    }
-    for (std::uint32_t k = 0; k < indices_of_flow(s) && moved > 0; ++k) {
-      const std::uint32_t i = at.base + k;
-      if (is_skipped(*s.plan, *s.vertex, i)) continue;
-      const std::uint32_t total = s.plan->position(*s.vertex, i).total;
-      if (total != moved) fail("{} is of {} segments, not of {}", name(s, i), moved, total);
-    }
-  }
-
-  // Both sides move the same segments, under the same ordinals. Where the message has one layout on
-  // all ranks they are of the same elements, too.
-  void compare_ends(const State& a, End at_a, const State& b, End at_b) {
-    const bool skips = a.vertex->skips_empty && b.vertex->skips_empty;
-    if (!skips && indices_of_flow(a) != indices_of_flow(b)) {
-      fail("{} and {} differ in segments per peer", name(a, at_a.base), name(b, at_b.base));
-      return;
-    }
-    check_total(a, at_a);
-    for (std::uint32_t k = 0; k < std::max(indices_of_flow(a), indices_of_flow(b)); ++k) {
-      const std::uint32_t i = at_a.base + k, j = at_b.base + k;
-      const bool none_a = k >= indices_of_flow(a) || is_skipped(*a.plan, *a.vertex, i);
-      const bool none_b = k >= indices_of_flow(b) || is_skipped(*b.plan, *b.vertex, j);
-      if (none_a && none_b) continue;
-      const bool equal =
-          none_a == none_b && bytes(a, i) == bytes(b, j) &&
-          a.plan->position(*a.vertex, i).ordinal == b.plan->position(*b.vertex, j).ordinal &&
-          a.plan->position(*a.vertex, i).total == b.plan->position(*b.vertex, j).total &&
-          (!is_one_message(a, b) || element_of(a, i) == element_of(b, j));
-      if (equal) continue;
-      fail("{} and {} speak of different segments", name(a, i), name(b, j));
-      return;
-    }
-  }
-  static bool is_one_message(const State& a, const State& b) {
-    const auto is_even = [](const State& s) {
-      return s.plan->layout(s.vertex->shape).kind == Layout::Kind::kEven;
-    };
-    return is_even(a) && is_even(b);
-  }
-  // First element of the message.
-  static std::uint64_t element_of(const State& s, std::uint32_t i) {
-    const Place shape = s.vertex->shape;
-    return s.plan->offset_bytes(*s.vertex, i, shape) / s.plan->element_bytes;
-  }
-
-  // ---- memory ----
-
-  Range cells(const State& s, Place place, std::uint32_t i, bool reads) {
-    if (place == Place::kAccumulator) {
-      place = i < s.vertex->indices.inner ? Place::kInput : Place::kOutput;
-    }
-    const Plan& plan = *s.plan;
-    const std::uint64_t at =
-        reads ? plan.source_bytes(*s.vertex, i, place) : plan.offset_bytes(*s.vertex, i, place);
-    Memory& memory = memories_[static_cast<std::size_t>(plan.rank)];
-    return {memory.at(place, at / plan.element_bytes), plan.length_elements(*s.vertex, i)};
-  }
-
-  Range readable(const State& s, Place place, std::uint32_t i) {
-    const Range range = cells(s, place, i, true);
-    for (const Cell* from = range.begin; from != range.end(); ++from) {
-      if (from->writing) fail("{} reads a place that is being written", name(s, i));
-      if (from->value.length == 0) fail("{} reads before anything is there", name(s, i));
-    }
-    return range;
-  }
-
-  Values read(const State& s, Place place, std::uint32_t i) {
-    const Range range = readable(s, place, i);
-    Values values;
-    values.reserve(range.elements);
-    for (const Cell* from = range.begin; from != range.end(); ++from) {
-      values.push_back(from->value);
-    }
-    return values;
-  }
-
-  Range writable(const State& s, std::uint32_t i) {
-    const Range range = cells(s, s.vertex->dst, i, false);
-    for (const Cell* to = range.begin; to != range.end(); ++to) {
-      if (to->writing) fail("{} writes a place that is being written", name(s, i));
-      if (to->readers > 0) fail("{} overwrites a place that is being sent", name(s, i));
-    }
-    return range;
-  }
-
   // ---- execution ----
 
   // Which of the indices at..at+63 of `s` are complete; indices that do not exist count as such.
@@ -295,7 +52,7 @@ class Interpreter {
     std::uint64_t mask = ~s.started & (left >= 64 ? ~0ull : (1ull << left) - 1);
     const std::uint64_t first = mask & (~mask + 1);
     for (const Dependency& need : s.vertex->needs) {
-      const State& other = states_[static_cast<std::size_t>(s.first_of_rank + need.vertex)];
+      const State& other = states[static_cast<std::size_t>(s.first_of_rank + need.vertex)];
       if (need.whole) {
         if (other.complete()) continue;
         if (need.batch == 0) return 0;
@@ -309,11 +66,11 @@ class Interpreter {
       mask &= done_from(other, static_cast<std::int64_t>(s.prefix) - distance);
       if (mask == 0) return 0;
     }
-    return schedule_.in_order_posts ? mask & first : mask;
+    return schedule.in_order_posts ? mask & first : mask;
   }
 
   void enqueue(std::int32_t id) {
-    State& s = states_[static_cast<std::size_t>(id)];
+    State& s = states[static_cast<std::size_t>(id)];
     if (s.queued) return;
     s.queued = true;
     queue_.push_back(id);
@@ -321,12 +78,12 @@ class Interpreter {
 
   // Starts all that may start, until nothing changes.
   void settle() {
-    while (!queue_.empty() && report_.ok()) {
+    while (!queue_.empty() && report.ok()) {
       const std::int32_t id = queue_.back();
       queue_.pop_back();
-      State& s = states_[static_cast<std::size_t>(id)];
+      State& s = states[static_cast<std::size_t>(id)];
       s.queued = false;
-      while (s.in_flight < s.vertex->window && !s.complete() && report_.ok()) {
+      while (s.in_flight < s.vertex->window && !s.complete() && report.ok()) {
         const std::uint64_t mask = startable(s);
         if (mask == 0) break;
         start(id, s, s.prefix + static_cast<std::uint32_t>(std::countr_zero(mask)));
@@ -344,7 +101,7 @@ class Interpreter {
     }
     switch (v.action) {
       case Action::kCombine:
-        if (schedule_.late_moves) return begin_move(id, s, i);
+        if (schedule.late_moves) return begin_move(id, s, i);
         combine(s, i);
         complete(id, i);
         return;
@@ -359,7 +116,7 @@ class Interpreter {
         break;
       default:
         for (Cell& from : range_of(readable(s, v.src, i))) ++from.readers;
-        report_.bytes_sent[static_cast<std::size_t>(s.plan->rank)] += bytes(s, i);
+        report.bytes_sent[static_cast<std::size_t>(s.plan->rank)] += bytes(s, i);
         if (v.action == Action::kPublish)
           s.unread[i % 64] = static_cast<std::uint32_t>(v.peers.size());
     }
@@ -376,9 +133,9 @@ class Interpreter {
       const std::uint32_t j = end.base + local;
       if (!is_posted(end.state, j)) continue;
       if (sends(v)) {
-        if (many && schedule_.all_or_none) return publish(id, i);
+        if (many && schedule.all_or_none) return publish(id, i);
         begin_transfer({id, i, end.state, j, {}});
-      } else if (schedule_.all_or_none && publishes(end.state)) {
+      } else if (schedule.all_or_none && publishes(end.state)) {
         publish(end.state, j);
       } else {
         begin_transfer({end.state, j, id, i, {}});
@@ -387,16 +144,16 @@ class Interpreter {
   }
 
   bool publishes(std::int32_t id) const {
-    return states_[static_cast<std::size_t>(id)].vertex->action == Action::kPublish;
+    return states[static_cast<std::size_t>(id)].vertex->action == Action::kPublish;
   }
   bool is_posted(std::int32_t id, std::uint32_t i) const {
-    const State& s = states_[static_cast<std::size_t>(id)];
+    const State& s = states[static_cast<std::size_t>(id)];
     if (i < s.prefix || i - s.prefix >= 64) return false;
     return (s.started & ~s.done & 1ull << (i - s.prefix)) != 0;
   }
   // To all readers, if they are there.
   void publish(std::int32_t id, std::uint32_t i) {
-    const std::vector<End>& readers = states_[static_cast<std::size_t>(id)].ends;
+    const std::vector<End>& readers = states[static_cast<std::size_t>(id)].ends;
     const bool all = std::all_of(readers.begin(), readers.end(), [&](const End& reader) {
       return is_posted(reader.state, reader.base + i);
     });
@@ -407,8 +164,8 @@ class Interpreter {
   static std::span<Cell> range_of(const Range& range) { return {range.begin, range.elements}; }
 
   void begin_transfer(Transfer t) {
-    State& from = states_[static_cast<std::size_t>(t.send)];
-    State& to = states_[static_cast<std::size_t>(t.recv)];
+    State& from = states[static_cast<std::size_t>(t.send)];
+    State& to = states[static_cast<std::size_t>(t.recv)];
     const Range source = cells(from, from.vertex->src, t.send_index, true);
     t.values.reserve(source.elements);
     for (const Cell& cell : range_of(source)) {
@@ -417,8 +174,8 @@ class Interpreter {
     if (to.vertex->action == Action::kRecv) {
       for (Cell& cell : range_of(writable(to, t.recv_index))) cell.writing = true;
     }
-    const bool starved = from.plan->rank == schedule_.starved || to.plan->rank == schedule_.starved;
-    (schedule_.order == Order::kStarve && starved ? starved_ : transfers_).push_back(std::move(t));
+    const bool starved = from.plan->rank == schedule.starved || to.plan->rank == schedule.starved;
+    (schedule.order == Order::kStarve && starved ? starved_ : transfers_).push_back(std::move(t));
   }
 
   // A move under way locks what it reads and writes. Views are the mover's until it is complete.
@@ -435,7 +192,7 @@ class Interpreter {
     transfers_.push_back(std::move(t));
   }
   void end_move(const Transfer& t) {
-    State& s = states_[static_cast<std::size_t>(t.recv)];
+    State& s = states[static_cast<std::size_t>(t.recv)];
     const std::uint32_t i = t.recv_index;
     if (!copies_to_itself(s, i)) {
       lock_operands(s, i, -1);
@@ -462,9 +219,9 @@ class Interpreter {
 
   void end_transfer(Transfer& t) {
     if (t.send < 0) return end_move(t);
-    State& from = states_[static_cast<std::size_t>(t.send)];
-    State& to = states_[static_cast<std::size_t>(t.recv)];
-    report_.bytes_received[static_cast<std::size_t>(to.plan->rank)] += bytes(to, t.recv_index);
+    State& from = states[static_cast<std::size_t>(t.send)];
+    State& to = states[static_cast<std::size_t>(t.recv)];
+    report.bytes_received[static_cast<std::size_t>(to.plan->rank)] += bytes(to, t.recv_index);
     if (to.vertex->action == Action::kRecv) {
       const Range range = cells(to, to.vertex->dst, t.recv_index, false);
       for (std::uint64_t e = 0; e < range.elements; ++e) {
@@ -485,7 +242,7 @@ class Interpreter {
   }
 
   void complete(std::int32_t id, std::uint32_t i) {
-    State& s = states_[static_cast<std::size_t>(id)];
+    State& s = states[static_cast<std::size_t>(id)];
     s.done |= 1ull << (i - s.prefix);
     --s.in_flight;
     const int advance = std::countr_one(s.done);
@@ -498,7 +255,7 @@ class Interpreter {
 
   Values read_operand(const State& s, const Operand& operand, std::uint32_t i) {
     if (operand.place != Place::kView) return read(s, operand.place, i);
-    State& view = states_[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
+    State& view = states[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
     if (is_skipped(*view.plan, *view.vertex, i)) return {};
     if (!view.arrived[i]) fail("{} combines a view that is not there", name(s, i));
     if (operand.keeps) return view.views[i];
@@ -512,20 +269,13 @@ class Interpreter {
     Values sum = read_operand(s, s.vertex->operands.front(), i);
     for (std::size_t k = 1; k < s.vertex->operands.size(); ++k) {
       const Values more = read_operand(s, s.vertex->operands[k], i);
-      for (std::size_t e = 0; e < sum.size() && report_.ok(); ++e) {
+      for (std::size_t e = 0; e < sum.size() && report.ok(); ++e) {
         if (e < more.size()) add(s, i, sum[e], more[e]);
       }
     }
     const Range to = writable(s, i);
     if (sum.size() != to.elements) fail("{} combines {} elements", name(s, i), sum.size());
-    for (std::size_t e = 0; e < sum.size() && report_.ok(); ++e) to.begin[e].value = sum[e];
-  }
-
-  // What stands in its place already is not written.
-  bool copies_to_itself(const State& s, std::uint32_t i) {
-    const std::vector<Operand>& operands = s.vertex->operands;
-    if (operands.size() != 1 || operands[0].place == Place::kView) return false;
-    return cells(s, operands[0].place, i, true).begin == cells(s, s.vertex->dst, i, false).begin;
+    for (std::size_t e = 0; e < sum.size() && report.ok(); ++e) to.begin[e].value = sum[e];
   }
 
   void add(const State& s, std::uint32_t i, Value& sum, const Value& value) {
@@ -545,10 +295,10 @@ class Interpreter {
   std::uint64_t random(std::uint64_t below) { return splitmix64(random_) % below; }
 
   void execute() {
-    for (std::size_t id = 0; id < states_.size(); ++id) enqueue(static_cast<std::int32_t>(id));
+    for (std::size_t id = 0; id < states.size(); ++id) enqueue(static_cast<std::int32_t>(id));
     settle();
-    while (report_.ok() && (!transfers_.empty() || !starved_.empty())) {
-      if (schedule_.order == Order::kRounds) {
+    while (report.ok() && (!transfers_.empty() || !starved_.empty())) {
+      if (schedule.order == Order::kRounds) {
         execute_round();
       } else {
         Transfer next = take();
@@ -561,12 +311,12 @@ class Interpreter {
   Transfer take() {
     std::vector<Transfer>& from = transfers_.empty() ? starved_ : transfers_;
     std::size_t at = from.size() - 1;
-    if (schedule_.order == Order::kFifo) at = taken_;
-    if (schedule_.order == Order::kRandom || schedule_.order == Order::kStarve) {
+    if (schedule.order == Order::kFifo) at = taken_;
+    if (schedule.order == Order::kRandom || schedule.order == Order::kStarve) {
       at = static_cast<std::size_t>(random(from.size()));
     }
     Transfer t = std::move(from[at]);
-    if (schedule_.order == Order::kFifo) {
+    if (schedule.order == Order::kFifo) {
       if (++taken_ == from.size()) {
         from.clear();
         taken_ = 0;
@@ -580,7 +330,7 @@ class Interpreter {
 
   // Each vertex takes part in one transfer, low indices first; a publication is read by any number.
   void execute_round() {
-    const std::uint64_t round = ++report_.rounds;
+    const std::uint64_t round = ++report.rounds;
     std::vector<Transfer> chosen;
     std::vector<Transfer> later;
     std::stable_sort(
@@ -591,8 +341,8 @@ class Interpreter {
         chosen.push_back(std::move(t));
         continue;
       }
-      State& from = states_[static_cast<std::size_t>(t.send)];
-      State& to = states_[static_cast<std::size_t>(t.recv)];
+      State& from = states[static_cast<std::size_t>(t.send)];
+      State& to = states[static_cast<std::size_t>(t.recv)];
       const bool many = from.vertex->action == Action::kPublish;
       const bool free = to.busy_round != round && (many || from.busy_round != round);
       (free ? chosen : later).push_back(t);
@@ -604,74 +354,41 @@ class Interpreter {
     for (Transfer& t : chosen) end_transfer(t);
   }
 
-  // ---- the end ----
-
-  void check_completion() {
-    for (const State& s : states_) {
-      if (!s.complete()) fail("deadlock: {} does not complete", name(s, s.prefix));
-      if (s.held > 0) fail("{} is not released", name(s, 0));
-    }
-  }
-
-  void check_result() {
-    const CollectiveTraits& traits = traits_of(request_.collective);
-    if (size() == 1 && traits.output == Extent::kNone) return;
-    if (size() == 1 && request_.collective == Collective::kExscan) return;
-    for (std::size_t r = 0; r < plans_.size() && report_.ok(); ++r) {
-      if (!results_.has_output(r)) continue;
-      for (std::uint32_t b = 0; b < output(r).blocks; ++b) check_block(r, b);
-      check_gaps(r);
-    }
-  }
-
-  void check_block(std::size_t r, std::uint32_t b) {
-    const Layout& layout = output(r);
-    const CollectiveTraits& traits = traits_of(request_.collective);
-    const Place place = results_.output(r);
-    for (std::uint64_t e = 0; e < layout.length(b); ++e) {
-      const Cell& c = *memories_[r].at(place, layout.begin(b) + e);
-      const Value wanted = results_.expected(r, b, e, memories_[r].in_place);
-      if (!(c.value == wanted)) {
-        fail("rank {} block {} element {}: contributions {}+{} instead of {}+{}", r, b, e,
-             c.value.first, c.value.length, wanted.first, wanted.length);
-      }
-      if (!results_.arrives_once() || plans_[r].packs_output) continue;
-      const bool arrives =
-          !traits.root_gets && !results_.makes(static_cast<std::int32_t>(r), layout.begin(b) + e);
-      if (c.arrivals != (arrives && size() > 1 ? 1 : 0)) {
-        fail("rank {} block {} element {} arrived {} times", r, b, e, c.arrivals);
-      }
-    }
-  }
-
-  // What lies between blocks belongs to the user.
-  void check_gaps(std::size_t r) {
-    if (memories_[r].in_place && replaces_blocks(request_.collective)) return;  // all is given up
-    std::vector<Cell>& cells = memories_[r].buffers[buffer_of(results_.output(r))];
-    std::vector<bool> used(cells.size(), false);
-    for (std::uint32_t b = 0; b < output(r).blocks; ++b) {
-      for (std::uint64_t e = 0; e < output(r).length(b); ++e) used[output(r).begin(b) + e] = true;
-    }
-    for (std::size_t at = 0; at < cells.size(); ++at) {
-      if (!used[at] && cells[at].value.length != 0) fail("rank {}: a gap at {} is written", r, at);
-    }
-  }
-
-  const std::vector<Plan> own_plans_;  // or none
-  const std::vector<Plan>& plans_;
-  const PlanRequest& request_;
-  const Schedule& schedule_;
-  Results results_;
   std::uint64_t random_;
-  Report report_;
-  std::vector<State> states_;
-  std::vector<Memory> memories_;  // by rank
   std::vector<std::int32_t> queue_;
   std::vector<Transfer> transfers_, starved_;
   std::size_t taken_ = 0;  // kFifo: transfers before this one are done
 };
 
 }  // namespace
+
+Run::Run(const std::vector<Plan>& of, const PlanRequest& call, const Schedule& order)
+    : own_plans(with_an_element(of, call)),
+      plans(own_plans.empty() ? of : own_plans),
+      request(call),
+      schedule(order),
+      results(plans, call, order.graph) {
+  report.bytes_sent.assign(plans.size(), 0);
+  report.bytes_received.assign(plans.size(), 0);
+  for (const Plan& plan : plans) {
+    const auto first = static_cast<std::int32_t>(states.size());
+    for (const Vertex& v : plan.vertices) {
+      State& s = states.emplace_back();
+      s.plan = &plan;
+      s.vertex = &v;
+      s.first_of_rank = first;
+      if (v.action == Action::kRecvView) {
+        s.views.resize(v.indices.count);
+        s.arrived.resize(v.indices.count);
+      }
+      if (v.action == Action::kPublish) s.unread.resize(64);
+      const std::size_t peers = v.action == Action::kPublish ? v.peers.size()
+                                : v.peer.is_constant()       ? 1
+                                                             : v.steps;
+      if (!is_local(v.action)) s.ends.resize(peers);
+    }
+  }
+}
 
 Report check(const std::vector<Plan>& plans, const PlanRequest& request, const Schedule& schedule) {
   return Interpreter(plans, request, schedule).run();

@@ -1,5 +1,5 @@
 // What the checker of plans keeps: values in memory, vertices under execution, transfers under way.
-// Private to plan_checker.cpp.
+// Private to the checker (plan_checker_run.hpp) and to plan_hazards.cpp.
 #pragma once
 
 #include <cstdint>
