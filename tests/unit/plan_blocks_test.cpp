@@ -8,8 +8,8 @@
 namespace espalier::plan_check {
 namespace {
 
-bool check_all(const std::vector<Plan>& plans, const PlanRequest& request, std::uint64_t seed,
-               const std::vector<Neighbors>* graph = nullptr) {
+bool check_blocks(const std::vector<Plan>& plans, const PlanRequest& request, std::uint64_t seed,
+                  const std::vector<Neighbors>* graph = nullptr) {
   for (Schedule schedule : schedules(seed, request.size)) {
     schedule.graph = graph;
     if (!expect_correct(plans, request, schedule)) return false;
@@ -29,7 +29,7 @@ TEST(BlockPlans, EveryRootAndShape) {
           request.root = root;
           request.elements = root % 2 == 0 ? 1 : 5;
           request.in_place = collective == Collective::kScatter && root % 3 == 0;
-          ASSERT_TRUE(check_all(make_plans(request), request, 7));
+          ASSERT_TRUE(check_blocks(make_plans(request), request, 7));
         }
       }
     }
@@ -44,7 +44,7 @@ TEST(BlockPlans, IrregularRoots) {
         PlanRequest request = exchange(collective, ESP_ALGORITHM_LINEAR, size);
         request.root = root;
         const IrregularPlans made(request, {random_counts(size, random)}, true, random);
-        ASSERT_TRUE(check_all(made.plans(), request, 5));
+        ASSERT_TRUE(check_blocks(made.plans(), request, 5));
       }
     }
   }
@@ -65,7 +65,7 @@ TEST(BlockPlans, OverNodes) {
         request.nodes.nodes = &placed;
         request.nodes.follow = true;
         const std::vector<Plan> plans = make_plans(request);
-        ASSERT_TRUE(check_all(plans, request, 3));
+        ASSERT_TRUE(check_blocks(plans, request, 3));
         const std::vector<std::int64_t> nowhere(plans.size(), -1);
         ASSERT_EQ(find_hazard(plans, nowhere), "");
       }
@@ -80,7 +80,7 @@ TEST(BlockPlans, RankOrder) {
       request.commutative = false;
       request.elements = 5;
       request.in_place = in_place;
-      ASSERT_TRUE(check_all(make_plans(request), request, 9));
+      ASSERT_TRUE(check_blocks(make_plans(request), request, 9));
       if (size > 17) continue;
       const std::vector<Plan> plans = make_plans(request);
       ASSERT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), in_place ? 0 : -1)), "");
@@ -161,7 +161,7 @@ TEST(NeighborPlans, RandomGraphs) {
         PlanRequest request = exchange(collective, algorithm, size);
         request.elements = round == 0 ? 0 : round == 1 ? 1 : 40;
         const std::vector<Plan> plans = neighbor_plans(request, graph);
-        ASSERT_TRUE(check_all(plans, request, 13, &graph));
+        ASSERT_TRUE(check_blocks(plans, request, 13, &graph));
         if (size > 5) continue;
         ASSERT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "");
       }
@@ -198,7 +198,7 @@ TEST(NeighborPlans, LengthsOfTheirOwn) {
     PlanRequest request = exchange(Collective::kNeighborAlltoallv, ESP_ALGORITHM_LINEAR, size);
     const IrregularPlans made(neighbor_plans(request, graph), in, out,
                               Counts(static_cast<std::size_t>(size), 0));
-    ASSERT_TRUE(check_all(made.plans(), request, 2, &graph));
+    ASSERT_TRUE(check_blocks(made.plans(), request, 2, &graph));
   }
 }
 

@@ -257,7 +257,10 @@ class Interpreter : Run {
     if (operand.place != Place::kView) return read(s, operand.place, i);
     State& view = states[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
     if (is_skipped(*view.plan, *view.vertex, i)) return {};
-    if (!view.arrived[i]) fail("{} combines a view that is not there", name(s, i));
+    if (i >= view.count() || !view.arrived[i]) {
+      fail("{} combines a view that is not there", name(s, i));
+      return {};
+    }
     if (operand.keeps) return view.views[i];
     view.arrived[i] = false;
     --view.held;

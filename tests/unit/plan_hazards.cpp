@@ -81,16 +81,51 @@ class Hazards {
       : plans_(plans), input_at_(input_at), accesses_(plans.size()) {}
 
   std::string find() {
-    for (const Plan& plan : plans_) add_plan(plan);
-    for (const Plan& plan : plans_) add_accesses(plan);
-    if (!order_.close()) return "the order has a cycle";
+    if (!add_all()) return "the order has a cycle";
     for (const auto& of_rank : accesses_) {
       if (std::string hazard = compare(of_rank); !hazard.empty()) return hazard;
     }
     return {};
   }
 
+  bool is_implied(std::int32_t rank, std::size_t vertex, const Dependency& need) {
+    if (!add_all()) return false;
+    bool all = true;
+    each_ordered(plans_[static_cast<std::size_t>(rank)], vertex, need,
+                 [&](std::int64_t begin, std::int64_t end, std::uint32_t i) {
+                   for (std::int64_t k = begin; k < end; ++k) {
+                     all = all && is_over_before(rank, need.vertex, k, vertex, i);
+                   }
+                 });
+    return all;
+  }
+
  private:
+  // False: there is no such order.
+  bool add_all() {
+    for (const Plan& plan : plans_) add_plan(plan);
+    for (const Plan& plan : plans_) add_accesses(plan);
+    return order_.close();
+  }
+
+  // Index k of one vertex before index i of another. What is sent is over when it has been read,
+  // what is received begins when it comes.
+  bool is_over_before(std::int32_t rank, std::size_t vertex, std::int64_t k, std::size_t other,
+                      std::uint32_t i) const {
+    const Plan& plan = plans_[static_cast<std::size_t>(rank)];
+    const Moment begin = begin_of(plan, other, i);
+    const auto reads = reads_.find({rank, vertex, k});
+    if (reads == reads_.end()) return order_.is_before(times(plan, vertex, k).end, begin);
+    return std::all_of(reads->second.begin(), reads->second.end(),
+                       [&](Moment read) { return order_.is_before(read, begin); });
+  }
+
+  Moment begin_of(const Plan& plan, std::size_t vertex, std::uint32_t i) const {
+    const Vertex& v = plan.vertices[vertex];
+    if (v.action != Action::kRecv || is_skipped(plan, v, i)) return times(plan, vertex, i).start;
+    return arrivals_.at({plan.peer(v, i), plan.rank, v.channel, plan.position(v, i).ordinal}).begin;
+  }
+
   const Times& times(const Plan& plan, std::size_t vertex, std::int64_t index) const {
     return times_[static_cast<std::size_t>(plan.rank)][vertex][static_cast<std::size_t>(index)];
   }
@@ -113,20 +148,27 @@ class Hazards {
   }
 
   void add_edges(const Plan& plan, std::size_t at) {
+    for (const Dependency& need : plan.vertices[at].needs) {
+      each_ordered(plan, at, need, [&](std::int64_t begin, std::int64_t end, std::uint32_t i) {
+        const Times& last = times(plan, need.vertex, end - 1);
+        order_.before(begin + 1 == end ? last.end : last.prefix, times(plan, at, i).start);
+      });
+    }
+  }
+
+  // Each index that needs some of the needed vertex, and which: [begin, end).
+  template <typename Use>
+  void each_ordered(const Plan& plan, std::size_t at, const Dependency& need, Use&& use) {
     const Vertex& v = plan.vertices[at];
-    for (const Dependency& need : v.needs) {
-      const std::int64_t count = plan.vertices[need.vertex].indices.count;
-      for (std::uint32_t i = 0; i < v.indices.count; ++i) {
-        const std::int64_t needed = i - need.distance(v.indices.inner);
-        const Moment start = times(plan, at, i).start;
-        if (need.whole) {
-          const Indices other = plan.vertices[need.vertex].indices;
-          const std::int64_t first =
-              need.batch > 0 ? v.indices.before_batch(other, i, need.batch) : count;
-          if (first > 0) order_.before(times(plan, need.vertex, first - 1).prefix, start);
-        } else if (0 <= needed && needed < count) {
-          order_.before(times(plan, need.vertex, needed).end, start);
-        }
+    const Indices other = plan.vertices[need.vertex].indices;
+    for (std::uint32_t i = 0; i < v.indices.count; ++i) {
+      const std::int64_t needed = i - need.distance(v.indices.inner);
+      if (need.whole) {
+        const std::int64_t end =
+            need.batch > 0 ? v.indices.before_batch(other, i, need.batch) : other.count;
+        if (end > 0) use(std::int64_t{0}, end, i);
+      } else if (0 <= needed && needed < other.count) {
+        use(needed, needed + 1, i);
       }
     }
   }
@@ -175,16 +217,21 @@ class Hazards {
         return;
       }
       case Action::kRecvView:
+        note_view(plan, at, i, t, at, true);
+        return;
       case Action::kAwait:
-        return;  // the wire's memory, or none
+        return;
       case Action::kDeliver:
         note(plan, at, i, v.src, false, t.start, t.end);
         return;
       case Action::kCombine:
         if (copies_to_itself(plan, v, i)) return;
         for (const Operand& operand : v.operands) {
-          if (operand.place != Place::kView)
+          if (operand.place == Place::kView) {
+            note_view(plan, operand.vertex, i, t, at, false);
+          } else {
             note(plan, at, i, operand.place, false, t.start, t.end);
+          }
         }
         note(plan, at, i, v.dst, true, t.start, t.end);
         return;
@@ -226,6 +273,7 @@ class Hazards {
     order_.before(t.start, read);
     order_.before(read, arrival.end);
     order_.before(read, t.end);
+    reads_[{plan.rank, at, i}].push_back(read);
     note(plan, at, i, v.src, false, t.start, read);
   }
 
@@ -238,6 +286,18 @@ class Hazards {
     accesses_[static_cast<std::size_t>(plan.rank)].push_back(
         {buffer, begin, begin + bytes, writes, from, to,
          fmt::format("rank {} v{}[{}]", plan.rank, at, i)});
+  }
+
+  // Views are the wire's memory, in as many places as the vertex has in flight or held at most.
+  // Index i, of the view that is received or by a combine that reads it.
+  void note_view(const Plan& plan, std::size_t view, std::uint32_t i, const Times& t,
+                 std::size_t by, bool writes) {
+    const Vertex& v = plan.vertices[view];
+    if (is_skipped(plan, v, i)) return;
+    const std::uint64_t place = i % v.window;
+    accesses_[static_cast<std::size_t>(plan.rank)].push_back(
+        {kMaxBuffers + view, place, place + 1, writes, t.start, t.end,
+         fmt::format("rank {} v{}[{}]", plan.rank, by, i)});
   }
 
   std::string compare(const std::vector<Access>& accesses) const {
@@ -258,6 +318,8 @@ class Hazards {
   Before order_;
   std::vector<std::vector<std::vector<Times>>> times_;  // by rank, vertex, index
   std::map<Segment, Arrival> arrivals_;
+  // When the readers of a send or publication have read: by rank, vertex, index.
+  std::map<std::tuple<std::int32_t, std::size_t, std::int64_t>, std::vector<Moment>> reads_;
   std::vector<std::vector<Access>> accesses_;  // by rank
 };
 
@@ -265,6 +327,12 @@ class Hazards {
 
 std::string find_hazard(const std::vector<Plan>& plans, const std::vector<std::int64_t>& input_at) {
   return Hazards(plans, input_at).find();
+}
+
+bool is_implied(const std::vector<Plan>& plans, std::int32_t rank, std::size_t vertex,
+                const Dependency& need) {
+  const std::vector<std::int64_t> nowhere(plans.size(), -1);
+  return Hazards(plans, nowhere).is_implied(rank, vertex, need);
 }
 
 }  // namespace espalier::plan_check

@@ -18,4 +18,10 @@ namespace espalier::plan_check {
 // lies in the output, in elements, of a call in place; -1: elsewhere.
 std::string find_hazard(const std::vector<Plan>& plans, const std::vector<std::int64_t>& input_at);
 
+// Whether all else in the plans keeps apart what `need` would, as an edge of that vertex of that
+// rank: what is needed is over (read, if it is sent) before what needs it begins (arrives, if it is
+// received).
+bool is_implied(const std::vector<Plan>& plans, std::int32_t rank, std::size_t vertex,
+                const Dependency& need);
+
 }  // namespace espalier::plan_check

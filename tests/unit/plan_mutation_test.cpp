@@ -1,33 +1,12 @@
 // The checker is checked: each class of planted bug is found, and named for what it is.
 #include <functional>
 
-#include "tests/unit/plan_cases.hpp"
+#include "tests/unit/plan_mutations.hpp"
 
 namespace espalier::plan_check {
 namespace {
 
 using Mutation = std::function<void(std::vector<Plan>&)>;
-
-// What Plan::finish() does, without its assertions, which would refuse many of these plans.
-void recompute_feeds(Plan& plan) {
-  for (Vertex& v : plan.vertices) v.feeds.clear();
-  for (std::size_t id = 0; id < plan.vertices.size(); ++id) {
-    for (const Dependency& need : plan.vertices[id].needs) {
-      plan.vertices[need.vertex].feeds.push_back(static_cast<std::uint16_t>(id));
-    }
-  }
-}
-
-// The first error under any of the schedules.
-std::string first_error(const std::vector<Plan>& plans, const PlanRequest& request) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    for (const Schedule& schedule : schedules(seed, request.size)) {
-      const Report report = check(plans, request, schedule);
-      if (!report.ok()) return report.error;
-    }
-  }
-  return "no error found";
-}
 
 void expect_found(const PlanRequest& request, const Mutation& mutate, const std::string& expected) {
   std::vector<Plan> plans = make_plans(request);

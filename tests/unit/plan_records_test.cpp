@@ -8,7 +8,7 @@
 #include <map>
 
 #include "coll/algorithms/trees.hpp"
-#include "tests/unit/plan_cases.hpp"
+#include "tests/unit/plan_makers.hpp"
 
 namespace espalier::plan_check {
 namespace {
@@ -52,6 +52,18 @@ void add_plan(Digest& digest, const Plan& plan) {
     for (const Operand& operand : v.operands) digest.add(operand.place, operand.vertex);
     for (const std::uint16_t fed : v.feeds) digest.add(fed);
     for (std::uint32_t i = 0; i < v.indices.count; ++i) add_index(digest, plan, v, i);
+  }
+}
+
+// Of blocks: where they stand in the buffer whose they are, and where they are read.
+void add_places(Digest& digest, const Plan& plan) {
+  for (const Vertex& v : plan.vertices) {
+    for (std::uint32_t i = 0; i < v.indices.count; ++i) {
+      digest.add(v.shape, plan.offset_bytes(v, i, v.shape));
+      for (const Operand& operand : v.operands) {
+        if (v.elsewhere) digest.add(plan.source_bytes(v, i, operand.place));
+      }
+    }
   }
 }
 
@@ -120,6 +132,14 @@ std::map<std::string, std::uint64_t> record() {
             digest.value();
       }
     }
+  }
+  for (const MadeRequest& made : made_requests()) {
+    Digest digest;
+    for (const Plan& plan : make_plans(made.request)) {
+      add_plan(digest, plan);
+      add_places(digest, plan);
+    }
+    records[made.name] = digest.value();
   }
   return records;
 }

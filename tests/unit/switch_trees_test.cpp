@@ -8,6 +8,7 @@
 #include "core/switches.hpp"
 #include "tests/unit/machine_cases.hpp"
 #include "tests/unit/plan_cases.hpp"
+#include "tests/unit/plan_hazards.hpp"
 
 namespace espalier::machines::behind_switches {
 namespace {
@@ -203,6 +204,9 @@ TEST(SwitchTrees, PlansAreCorrectOnRandomMachines) {
         EXPECT_LE(crossed, level ? once : once + 1);
       }
       if (!job.nodes.outer.empty()) ++(level ? over_switches : chains);
+    }
+    if (size <= 12) {
+      ASSERT_EQ(plan_check::find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "");
     }
     made->root = job.nodes.position_of(base.root);
     made->commutative = false;
