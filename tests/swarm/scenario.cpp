@@ -61,6 +61,27 @@ std::vector<std::vector<Rank>> draw_teams(Prng& prng, std::uint32_t ranks) {
   return teams;
 }
 
+// By node: two pods of two switches, one node perhaps on none of the map; ranks are near the
+// adapter or not. Draws of their own, so that seeds keep what they drew before there were any.
+std::vector<SwitchPath> draw_switches(Scenario& scenario, std::uint64_t nodes) {
+  Prng prng(scenario.seed ^ 0x7377697463686573ULL);
+  std::vector<SwitchPath> paths(nodes, kSwitchesUnknown);
+  if (!prng.chance(0.5)) return paths;
+  const std::uint64_t pods = 1 + prng.below(2), leaves = 1 + prng.below(3);
+  const double unnamed = pick(prng, {0.0, 0.0, 0.2});
+  std::int32_t alone = 0;
+  for (SwitchPath& path : paths) {
+    const auto pod = static_cast<std::int32_t>(prng.below(pods));
+    const auto leaf = static_cast<std::int32_t>(prng.below(leaves));
+    path = {0, 1 + pod, 1 + pod * 8 + leaf};
+    if (prng.chance(unnamed)) path.fill(--alone);
+  }
+  constexpr esp_shape kShapes[] = {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_FLAT,
+                                   ESP_SHAPE_BINARY};
+  if (prng.chance(0.5)) scenario.tuning.level_shapes.switches = {pick(prng, kShapes), 2};
+  return paths;
+}
+
 // Nodes, and sockets and more inside them, which trees and exchanges follow. For all of them the
 // wire is the same.
 void draw_layouts(Scenario& scenario) {
@@ -72,8 +93,12 @@ void draw_layouts(Scenario& scenario) {
   // Boards have draws of their own, so that seeds keep what they drew before there were any.
   Prng board_prng(scenario.seed ^ 0x626f61726473ULL);
   const bool has_boards = board_prng.chance(0.3);
+  const std::vector<SwitchPath> switches = draw_switches(scenario, nodes);
+  Prng adapter_prng(scenario.seed ^ 0x6164617074657273ULL);
+  const std::uint64_t distances = adapter_prng.chance(0.3) ? 3 : 1;
   std::vector<std::int32_t> node_of;
   std::vector<MemberLocality> locality_of;
+  std::vector<NetworkPlace> network_of;
   for (std::uint64_t r = 0; r < scenario.ranks; ++r) {
     const std::uint64_t in_block = r * nodes / scenario.ranks;
     const auto node = prng.chance(scattered) ? prng.below(nodes) : in_block;
@@ -84,15 +109,19 @@ void draw_layouts(Scenario& scenario) {
     }
     if (has_boards) place[0] = static_cast<std::int32_t>(board_prng.below(2));
     locality_of.push_back(place);
+    const auto to_adapter = static_cast<std::int32_t>(adapter_prng.below(distances));
+    network_of.push_back({.switches = switches[node], .to_adapter = to_adapter});
   }
   for (const std::vector<Rank>& members : scenario.teams) {
     std::vector<std::int32_t> nodes_of_team;
     std::vector<MemberLocality> localities_of_team;
+    std::vector<NetworkPlace> networks_of_team;
     for (const Rank r : members) {
       nodes_of_team.push_back(node_of[static_cast<std::size_t>(r)]);
       localities_of_team.push_back(locality_of[static_cast<std::size_t>(r)]);
+      networks_of_team.push_back(network_of[static_cast<std::size_t>(r)]);
     }
-    scenario.layouts.push_back(TeamNodes::of(nodes_of_team, localities_of_team));
+    scenario.layouts.push_back(TeamNodes::of(nodes_of_team, localities_of_team, networks_of_team));
   }
   if (prng.chance(0.5)) scenario.tuning.inner_levels = FollowLevels::kAlways;
 }

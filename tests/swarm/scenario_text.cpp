@@ -93,9 +93,10 @@ std::string Scenario::describe() const {
   }
   for (std::size_t t = 0; t < teams.size(); ++t) {
     const TeamNodes* nodes = layout(t);
-    text += fmt::format("  team {}: {} members, {} nodes followed, {} levels inside\n", t,
-                        teams[t].size(), nodes != nullptr ? nodes->count() : 0,
-                        nodes != nullptr ? nodes->inner.size() : 0);
+    text += fmt::format(
+        "  team {}: {} members, {} nodes followed, {} levels inside, {} of switches\n", t,
+        teams[t].size(), nodes != nullptr ? nodes->count() : 0,
+        nodes != nullptr ? nodes->inner.size() : 0, nodes != nullptr ? nodes->outer.size() : 0);
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
     text += fmt::format("  op {} on team {}: {}{}\n", i, ops[i].team, ops[i].describe(),
