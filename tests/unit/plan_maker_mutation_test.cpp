@@ -1,5 +1,6 @@
-// The checker finds what is wrong with plans of every maker: each vertex of each member spoilt in
-// every way that applies, each edge taken out. An edge that nothing misses is implied by others.
+// The checker finds what is wrong with plans of leaders, stripes, switches, roots and scans: each
+// vertex of each member spoilt in every way that applies, each edge taken out. An edge that nothing
+// misses is implied by others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,25 +18,14 @@ struct Spoiling {
   bool (*apply)(const Plan& plan, Vertex& v);
 };
 
-// The value of the next step in place of this one's; of partners, those of another member.
-void shift(Steps& steps) {
-  if (steps.kind == Steps::Kind::kXor) {
-    steps.first ^= 1;
-  } else if (steps.kind == Steps::Kind::kOneFactor) {
-    steps.first = (steps.first + 1) % steps.modulus;
-  } else {
-    ++steps.first;
-  }
-}
-
 bool another_peer(const Plan& plan, Vertex& v) {
   if (is_local(v.action) || v.action == Action::kPublish) return false;
-  if (!v.peer.is_constant()) {
-    shift(v.peer);
-    return true;
+  if (v.peer.is_constant()) {
+    do v.peer.first = (v.peer.first + 1) % plan.size;
+    while (v.peer.first == plan.rank);
+  } else {
+    ++v.peer.first;  // that of the next step
   }
-  do v.peer.first = (v.peer.first + 1) % plan.size;
-  while (v.peer.first == plan.rank);
   return true;
 }
 bool a_reader_less(const Plan&, Vertex& v) {
@@ -55,12 +45,12 @@ bool another_piece(const Plan& plan, Vertex& v) {
   return true;
 }
 bool another_block(const Plan&, Vertex& v) {
-  shift(v.block);
+  ++v.block.first;
   return true;
 }
 bool another_source(const Plan&, Vertex& v) {
   if (!v.elsewhere) return false;
-  shift(v.from);
+  ++v.from.first;
   return true;
 }
 bool a_step_less(const Plan&, Vertex& v) {
