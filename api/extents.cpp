@@ -28,6 +28,8 @@ struct Side {
   std::uint64_t own_count = 0;  // of one block, and of each where all are alike
 
   std::uint64_t total = 0;
+  std::uint64_t longest = 0;
+  std::uint64_t hash = 0;  // of what is packed
   std::uint64_t own_bytes = 0;
   bool has_gaps = false;  // of types: some block's elements lie apart
   bool overlaps = false;
@@ -71,6 +73,7 @@ esp_status measure_counts(esp_team& handle, const Call& call, Side& side) {
     return bad(handle, call, fmt::format("{}types is NULL", prefix));
   }
   Unit unit = unit_of(call);
+  const std::uint64_t elements = call.pattern != nullptr ? call.pattern->elements() : 1;
   std::uint64_t bytes = 0;
   const auto rank = static_cast<std::size_t>(handle.team.rank);
   for (std::size_t b = 0; b < side.blocks; ++b) {
@@ -91,6 +94,8 @@ esp_status measure_counts(esp_team& handle, const Call& call, Side& side) {
       side.own_bytes = (side.displs != nullptr ? side.displs[b] : side.total) * unit.step;
     }
     side.total += count;
+    side.longest = std::max(side.longest, count);
+    side.hash = hash_length(side.hash, count * elements);
     bytes += count * unit.most;
   }
   return ESP_OK;
@@ -121,11 +126,6 @@ esp_status measure_side(esp_team& handle, const Call& call, Side& side, bool mat
   if (!matters) return ESP_OK;
   return side.extent == Extent::kCounts ? measure_counts(handle, call, side)
                                         : measure_regular(handle, call, side);
-}
-
-// What all members know: the length of everybody's block.
-bool knows_all_counts(Collective collective) noexcept {
-  return collective == Collective::kAllgatherv || collective == Collective::kReduceScatter;
 }
 
 // The root's own block, on both sides.
@@ -225,8 +225,10 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
   const bool gets = gets_output(handle.team, call), gives = gives_input(handle.team, call);
   esp_status status = measure_side(handle, call, many, many_out ? gets : gives);
   if (status != ESP_OK) return status;
-  if (knows_all_counts(call.collective)) {
+  if (all_know_lengths(call.collective)) {
     call.count = many.total;
+    call.longest = many.longest;
+    call.lengths_hash = static_cast<std::uint32_t>(many.hash >> 32);
     other.own_count = many.counts[handle.team.rank];
   }
   if (!(call.in_place && both)) {
@@ -243,6 +245,7 @@ esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {
   extents.own_bytes = out.extent == Extent::kOne ? in.own_bytes : out.own_bytes;
   if (call.pattern != nullptr) {
     call.count *= call.pattern->elements();
+    call.longest *= call.pattern->elements();
     call.own_count *= call.pattern->elements();
   }
   return choose_packing(handle, call, in, out);

@@ -97,7 +97,7 @@ esp_status run_call(esp_team* team, Call& call, Purpose purpose) {
   const esp_status status = check_call(*team, call, nullptr);
   if (status != ESP_OK) return status;
   if (!may_block(*team->job)) return refuse_blocking(*team->job, caller_of(call));
-  // In place: as quick as that, once it is checked.
+  // In place, of blocks that differ in length: as quick as that, once it is checked.
   const bool quick = team->team.quick && call.collective >= Collective::kAllgather &&
                      !call.packs_input && !call.packs_output &&
                      ShortOperations::takes(team->team, call);

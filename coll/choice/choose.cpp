@@ -160,7 +160,8 @@ void choose_windows(const esp_coll_options& options, const Tuning& tuning, PlanR
 
 // Of those that move blocks, or parts: all members know how long lines are.
 bool has_lines(Collective collective) {
-  return !is_irregular(collective) && !traits_of(collective).neighbors;
+  const bool known = !is_irregular(collective) || all_know_lengths(collective);
+  return known && !traits_of(collective).neighbors;
 }
 
 // From so many bytes on there is no room, or no way, for a call on the short path.

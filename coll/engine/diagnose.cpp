@@ -102,15 +102,20 @@ std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expec
 
 namespace {
 
-// Signatures tell how calls and numbers of segments differ, not which of the two.
-bool is_called_alike(const Instance& instance, const RecvSlot& refused) {
+// Signatures tell how calls and numbers of segments differ, not which of the two. False: the calls
+// tell more than the receive that was refused.
+bool lengths_differ(const Instance& instance, const RecvSlot& refused) {
   if (refused.its_signature == refused.signature) return true;
   const Team& team = *instance.team;
   std::uint64_t sequence = 0;
   int member = -1;
   CallSignature mine, theirs;
-  return !find_difference(team, sequence, member, mine, theirs) &&
-         team.read_call(team.member_of(instance.status.rank()), instance.sequence, theirs);
+  const int sender = team.member_of(instance.status.rank());
+  if (find_difference(team, sequence, member, mine, theirs)) {
+    return sequence == instance.sequence && member == sender &&
+           refused.its_bytes != refused.bytes && mine.differs_in_lengths(theirs);
+  }
+  return team.read_call(sender, instance.sequence, theirs);
 }
 
 // What `other` sends where the receive that failed expects something else.
@@ -146,7 +151,7 @@ std::string compare_lengths(const Instance& instance, const RecvSlot& refused, R
 std::string explain_lengths(const Instance& instance) {
   const RecvSlot* slot = instance.irregular ? instance.irregular->refused : nullptr;
   const Rank other = instance.status.rank();
-  if (slot == nullptr || other == kNoRank || !is_called_alike(instance, *slot)) return {};
+  if (slot == nullptr || other == kNoRank || !lengths_differ(instance, *slot)) return {};
   return fmt::format("{} (operation {} on team {}): the lengths of blocks differ: {}",
                      instance.call.signature().to_text(), instance.sequence, instance.team->id,
                      compare_lengths(instance, *slot, other));
@@ -168,13 +173,9 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
         "called {}",
         team.sequence, team.id, other, mine.to_text());
   }
-  const std::string text = theirs.to_text();
   return fmt::format("operation {} on team {}: rank {} called {}{} where this rank called {}",
-                     sequence, team.id, team.members[static_cast<std::size_t>(member)], text,
-                     text == ours.to_text()
-                         ? " with other options (or in another form: blocking, started, persistent)"
-                         : "",
-                     ours.to_text());
+                     sequence, team.id, team.members[static_cast<std::size_t>(member)],
+                     theirs.to_text(), theirs.difference_text(ours), ours.to_text());
 }
 
 std::vector<int> partners(const Instance& instance) {

@@ -4,12 +4,12 @@
 // of a run of rows; of each it takes one part: its block (a copy), or an operand (reductions).
 //
 //   collective              puts                needs lines of   takes of each
-//   (all)gather, scans      its block           all, or lower    all of it
+//   gather(v: all), scan    its block           all or lower     all of it
 //   alltoall                a block for each    all              the block for itself
 //   scatter                 root: as alltoall   the root         the block for itself
-//   reduce_scatter_block    an operand for each all              the operand for itself
+//   reduce_scatter(_block)  an operand for each all              the operand for itself
 //
-// Made for one call, and used at once. Threads: owner. path: short
+// Made for one call, and used at once: borrows its arrays. Threads: owner. path: short
 #pragma once
 
 #include <cstddef>
@@ -27,20 +27,25 @@ class ShortBlocks {
 
   // Does this member put a line?
   bool puts() const noexcept { return puts_; }
-  // Of each line.
-  std::uint64_t bytes() const noexcept { return line_bytes_; }
+  // What a row's member puts, if it does.
+  std::uint64_t bytes(int row) const noexcept {
+    return call_.collective == Collective::kAllgatherv ? counted(row) : line_bytes_;
+  }
   // Rows whose lines are needed, this member's among them where it has a part.
   int begin() const noexcept { return begin_; }
   int end() const noexcept { return end_; }
 
-  // In the order of rows: what stands on a line.
-  void take(const void* line) noexcept;
+  // In the order of rows; `line`: what stands there.
+  void take(int row, const void* line) noexcept;
   void finish() noexcept { reduction_.finish(); }
 
  private:
-  std::byte* to_;  // of the next block
-  std::uint64_t line_bytes_ = 0;
-  std::uint64_t part_at_ = 0;  // in each
+  std::uint64_t counted(int row) const noexcept;
+
+  const Call& call_;
+  std::byte* to_;                 // of the next block
+  std::uint64_t line_bytes_ = 0;  // of each line, where all are alike
+  std::uint64_t part_at_ = 0;     // in each
   std::uint64_t part_bytes_ = 0;
   int begin_ = 0, end_ = 0;
   bool puts_ = true, reduces_ = false;

@@ -68,8 +68,12 @@ void ShortOperations::set_limits(Team& team, const Tuning& tuning) {
 bool ShortOperations::takes(const Team& team, const Call& call) noexcept {
   if (!team.short_path || !call.choice_is_free || call.options.segment_bytes != 0) return false;
   if (traits_of(call.collective).reduces && call.op >= ESP_OP_BUILTIN_COUNT) return false;
+  // A bound one has lengths of what is packed, and the caller's arrays may be gone.
+  if (call.purpose == Purpose::kPersistent && is_irregular(call.collective)) return false;
   const std::uint64_t end = team.short_end[static_cast<std::size_t>(call.collective)];
-  return call.bytes() < end;
+  // Of a block, the longest where they differ; of an operand.
+  const bool differ = call.collective == Collective::kAllgatherv;
+  return (differ ? call.longest * call.element_bytes : call.bytes()) < end;
 }
 
 Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
@@ -168,7 +172,7 @@ int ShortOperations::awaited(const ShortOperation& op) noexcept {
     case Stage::kShow: {
       const bool puts = op.stage() == Stage::kPut;
       const ShortBlocks blocks(team, op.call);
-      const std::uint64_t bytes = puts ? blocks.bytes() : op.call.bytes();
+      const std::uint64_t bytes = puts ? blocks.bytes(team.own_row()) : op.call.bytes();
       const std::uint64_t needed = op.entered.sequence - Board::depth(bytes) + 1;
       for (int row = 0; row < team.rows(); ++row) {
         if (!team.board.is_past(row, needed)) return team.member_in(row);
@@ -234,7 +238,8 @@ bool ShortOperations::step(ShortOperation& op) noexcept {
   Team& team = *op.team;
   switch (op.stage()) {
     case Stage::kPut:
-      op.puts = path_.try_put(team, op.entered, op.call.input, ShortBlocks(team, op.call).bytes());
+      op.puts = path_.try_put(team, op.entered, op.call.input,
+                              ShortBlocks(team, op.call).bytes(team.own_row()));
       return op.puts;
     case Stage::kGather:
       return gather(op);
@@ -264,7 +269,7 @@ bool ShortOperations::gather(ShortOperation& op) noexcept {
   ShortBlocks blocks(team, op.call, op.scratch != nullptr ? op.scratch->bytes.data() : nullptr);
   for (op.cursor = std::max(op.cursor, blocks.begin()); op.cursor < blocks.end(); ++op.cursor) {
     if (op.cursor == team.own_row()) continue;
-    if (path_.look(team, op.entered, op.cursor, blocks.bytes()) == nullptr) return false;
+    if (path_.look(team, op.entered, op.cursor, blocks.bytes(op.cursor)) == nullptr) return false;
   }
   path_.take(team, op.entered, blocks, op.puts ? nullptr : op.call.input);
   return true;

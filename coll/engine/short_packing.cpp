@@ -1,25 +1,37 @@
 #include "coll/engine/short_packing.hpp"
 
 #include <new>
+#include <numeric>
 
 namespace espalier {
-namespace {
-
-std::uint64_t bytes_of(Extent extent, const Team& team, const Call& call) noexcept {
-  if (extent == Extent::kNone) return 0;
-  const auto members = static_cast<std::uint64_t>(team.size());
-  return call.bytes() * (extent == Extent::kPerMember ? members : 1);
-}
-
-}  // namespace
 
 bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   const CollectiveTraits& traits = traits_of(call.collective);
-  const std::uint64_t in = call.packs_input ? bytes_of(traits.input, team, call) : 0;
-  output_bytes_ = call.packs_output ? bytes_of(traits.output, team, call) : 0;
+  const auto members = static_cast<std::size_t>(team.size());
+  const bool in_many = traits.input == Extent::kCounts;
+  const bool irregular = is_irregular(call.collective);
+  const std::size_t* counts = in_many ? call.in_counts : call.out_counts;
+  pattern_ = call.pattern;
+  if (irregular) {
+    counts_.reset(new (std::nothrow) std::size_t[members]);
+    if (counts_ == nullptr) return false;
+    for (std::size_t r = 0; r < members; ++r) counts_[r] = counts[r] * pattern_->elements();
+    (in_many ? call.in_counts : call.out_counts) = counts_.get();
+  }
+  const auto bytes_of = [&](Extent extent) -> std::uint64_t {
+    if (extent == Extent::kNone) return 0;
+    if (extent == Extent::kPerMember) return call.bytes() * members;
+    if (!irregular) return call.bytes();
+    const std::uint64_t elements =
+        extent == Extent::kOne
+            ? counts_[static_cast<std::size_t>(team.rank)]
+            : std::accumulate(counts_.get(), counts_.get() + members, std::uint64_t{0});
+    return elements * call.element_bytes;
+  };
+  const std::uint64_t in = call.packs_input ? bytes_of(traits.input) : 0;
+  output_bytes_ = call.packs_output ? bytes_of(traits.output) : 0;
   memory_.reset(new (std::nothrow) std::byte[in + output_bytes_ + 1]);
   if (memory_ == nullptr) return false;
-  pattern_ = call.pattern;
   form_ = call.form;
   if (call.packs_input) {
     pack(*pattern_, form_, memory_.get(), static_cast<const std::byte*>(call.input), 0, in);
@@ -35,6 +47,10 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
     if (sends_output) pack(*pattern_, form_, packed, user, 0, output_bytes_);
     if (gets) user_output_ = user;
     output_ = packed;
+    element_bytes_ = call.element_bytes;
+    if (traits.output == Extent::kCounts) displs_ = call.out_displs;
+    if (displs_ != nullptr) blocks_ = members;
+    call.out_displs = nullptr;
   }
   call.packs_input = call.packs_output = false;
   call.pattern = nullptr;
@@ -43,8 +59,15 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
 }
 
 void ShortPacking::end() noexcept {
-  if (user_output_ != nullptr) {
-    unpack(*pattern_, form_, user_output_, output_, 0, output_bytes_);
+  if (user_output_ == nullptr) return;
+  if (displs_ == nullptr) return unpack(*pattern_, form_, user_output_, output_, 0, output_bytes_);
+  const std::byte* from = output_;
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    const std::uint64_t bytes = counts_[b] * element_bytes_;
+    // Where nothing comes, a displacement means nothing.
+    if (bytes == 0) continue;
+    unpack(*pattern_, form_, user_output_ + displs_[b] * pattern_->extent_bytes(), from, 0, bytes);
+    from += bytes;
   }
 }
 

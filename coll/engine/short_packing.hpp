@@ -24,6 +24,10 @@ class ShortPacking {
 
  private:
   std::unique_ptr<std::byte[]> memory_;
+  std::unique_ptr<std::size_t[]> counts_;  // of blocks that differ, packed
+  const std::size_t* displs_ = nullptr;    // of the caller's output, if it has them
+  std::size_t blocks_ = 0;
+  std::uint32_t element_bytes_ = 1;
   const Pattern* pattern_ = nullptr;
   const ElementForm* form_ = nullptr;
   std::byte* user_output_ = nullptr;  // nullptr: nothing comes

@@ -213,8 +213,10 @@ bool ShortPath::hears_all(Collective collective) noexcept {
     case Collective::kBarrier:
     case Collective::kAllreduce:
     case Collective::kAllgather:
+    case Collective::kAllgatherv:
     case Collective::kAlltoall:
     case Collective::kReduceScatterBlock:
+    case Collective::kReduceScatter:
       return true;
     default:
       return false;
@@ -226,7 +228,8 @@ void ShortPath::take(Team& team, Entered call, ShortBlocks& blocks, const void* 
     const bool is_own = row == team.own_row();
     Board::Slot& slot = team.board.slot(row, call.sequence);
     const bool stands = !is_own || own == nullptr;
-    blocks.take(stands ? team.board.payload(slot, row, call.sequence, blocks.bytes()) : own);
+    blocks.take(row,
+                stands ? team.board.payload(slot, row, call.sequence, blocks.bytes(row)) : own);
   }
   blocks.finish();
 }
@@ -236,7 +239,7 @@ bool ShortPath::exchange(Team& team, const Call& what) noexcept {
   ShortBlocks blocks(team, what);
   const int own = team.own_row();
   if (blocks.puts()) {
-    if (!put(team, call, what.input, blocks.bytes())) return false;
+    if (!put(team, call, what.input, blocks.bytes(own))) return false;
   } else {
     announce(team);
   }
@@ -245,7 +248,7 @@ bool ShortPath::exchange(Team& team, const Call& what) noexcept {
   const int first = begin <= own && own < end ? own + 1 : begin;
   for (int i = 0; i < end - begin; ++i) {
     const int row = first + i < end ? first + i : first + i - (end - begin);
-    if (row != own && get(team, call, row, blocks.bytes()) == nullptr) return false;
+    if (row != own && get(team, call, row, blocks.bytes(row)) == nullptr) return false;
   }
   take(team, call, blocks, blocks.puts() ? nullptr : what.input);
   if (hears_all(what.collective)) team.safe = call.sequence;

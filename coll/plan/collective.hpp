@@ -68,6 +68,10 @@ inline bool is_irregular(Collective collective) noexcept {
   const CollectiveTraits& traits = traits_of(collective);
   return traits.output == Extent::kCounts || traits.input == Extent::kCounts;
 }
+// Irregular, and each member gives the lengths of everybody's blocks?
+inline bool all_know_lengths(Collective collective) noexcept {
+  return collective == Collective::kAllgatherv || collective == Collective::kReduceScatter;
+}
 // Is the plan another one where the call is in place: blocks of the output are read as input, or
 // the root's stays in the input?
 inline bool replaces_blocks(Collective collective) noexcept {

@@ -50,7 +50,7 @@ std::string CallSignature::to_text() const {
   if (traits.reduces) text += fmt::format(" ({})", operator_text(op));
   const char* type_text = type_name(static_cast<esp_type>(type));
   // What members send may differ.
-  const bool all_know = which == Collective::kAllgatherv || which == Collective::kReduceScatter;
+  const bool all_know = all_know_lengths(which);
   const std::string graph = traits.neighbors ? fmt::format(" on graph {} of the team", root) : "";
   if (traits.types) return text + graph;
   if (is_irregular(which) && !all_know) {
@@ -62,6 +62,18 @@ std::string CallSignature::to_text() const {
   if (all_know) text += " in all";
   if (traits.rooted) text += fmt::format(" {} root {}", traits.root_gets ? "to" : "from", root);
   return text;
+}
+
+bool CallSignature::differs_in_lengths(const CallSignature& other) const noexcept {
+  CallSignature same = other;
+  same.root = root;
+  return same == *this && other != *this && all_know_lengths(static_cast<Collective>(collective));
+}
+
+std::string CallSignature::difference_text(const CallSignature& other) const {
+  if (to_text() != other.to_text()) return {};
+  if (differs_in_lengths(other)) return " with other lengths of blocks";
+  return " with other options (or in another form: blocking, started, persistent)";
 }
 
 }  // namespace espalier

@@ -39,6 +39,7 @@ struct CallSignature {
   std::uint8_t type = 0;
   std::uint8_t op = 0;       // user-defined ones: creation order from ESP_OP_BUILTIN_COUNT on
   std::uint8_t options = 0;  // a Purpose, or a hash of options and blocking/non-blocking form
+  // Of neighbours the graph's number; where all members know the lengths of blocks, their hash.
   std::int32_t root = 0;
   std::uint64_t count = 0;
 
@@ -52,8 +53,18 @@ struct CallSignature {
   std::uint64_t hash() const noexcept { return hash(words()); }
   // "bcast of 12 int32 from root 3", "esp_team_dup"
   std::string to_text() const;
+  // Of calls with the same text: " with other lengths of blocks"; else empty.
+  std::string difference_text(const CallSignature& other) const;
+  // Do they differ in the lengths of blocks alone, of those that all members know?
+  bool differs_in_lengths(const CallSignature& other) const noexcept;
 };
 static_assert(sizeof(CallSignature) == 16);
+
+// Hash of the lengths of blocks, one after the other, in elements of the signature's type.
+inline std::uint64_t hash_length(std::uint64_t before, std::uint64_t elements) noexcept {
+  const std::uint64_t mixed = (before ^ elements) * 0x9e3779b97f4a7c15ULL;
+  return mixed ^ mixed >> 29;
+}
 
 // The same for a point-to-point message, of which only the size can differ.
 inline std::uint32_t flow_signature(std::uint64_t bytes) noexcept {

@@ -66,7 +66,9 @@ PointToPointCounter& Team::flow(int member, unsigned channel) {
 CallSignature Call::signature() const noexcept {
   CallSignature s;
   s.collective = static_cast<std::uint8_t>(collective);
-  s.root = neighbors != nullptr ? static_cast<std::int32_t>(neighbors->serial) : root;
+  s.root = root;
+  if (neighbors != nullptr) s.root = static_cast<std::int32_t>(neighbors->serial);
+  if (all_know_lengths(collective)) s.root = static_cast<std::int32_t>(lengths_hash);
   s.count = count;
   s.type = static_cast<std::uint8_t>(type);
   // Operators of the user are numbered locally: all that members can compare is that each brought

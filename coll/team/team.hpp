@@ -44,6 +44,9 @@ struct Call {
   // Of the one block of a buffer that has no others, where blocks differ in length and not all
   // members know them.
   std::uint64_t own_count = 0;
+  // Where all members know the lengths of blocks: elements of the longest, and a hash of all.
+  std::uint64_t longest = 0;
+  std::uint32_t lengths_hash = 0;
   // Whose elements lie apart: `type`, the counts and element_bytes are those of what is packed.
   const Pattern* pattern = nullptr;
   // The form in which elements travel: what is packed is in it, and element_bytes are its own.

@@ -138,8 +138,10 @@ TEST(Choice, TheShortPathEndsWhereSomethingElseIsBetter) {
   EXPECT_EQ(end(Collective::kAlltoall, 16, own), 1025U);
   EXPECT_EQ(end(Collective::kScan, 16, own), 113U);
   EXPECT_EQ(end(Collective::kGather, 16, own), 16385U);
+  EXPECT_EQ(end(Collective::kAllgatherv, 16, own), 16385U);
   EXPECT_EQ(end(Collective::kScatter, 16, own), 1025U);
   EXPECT_EQ(end(Collective::kReduceScatterBlock, 16, own), 1025U);
+  EXPECT_EQ(end(Collective::kReduceScatter, 16, own), 16385U) << "of all blocks";
   EXPECT_EQ(end(Collective::kGatherv, 16, own), 0U) << "only pairs know their lengths";
   const Tuning tuning = with(
       "allreduce 16 1 - - 0    short  - - - - - - -\n"

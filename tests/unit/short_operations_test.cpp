@@ -96,9 +96,21 @@ std::int32_t value(std::size_t step, int rank, std::size_t i) {
   return static_cast<std::int32_t>(step * 1009 + static_cast<std::size_t>(rank) * 7919 + i);
 }
 
+// Elements of block b; irregular: of all lengths, nothing among them.
+std::size_t block_of(const Step& step, std::size_t b) {
+  return is_irregular(step.collective) ? (step.count + 2 * b) % (step.count + 1) : step.count;
+}
+// Where it begins.
+std::size_t begin_of(const Step& step, std::size_t b) {
+  std::size_t sum = 0;
+  for (std::size_t before = 0; before < b; ++before) sum += block_of(step, before);
+  return sum;
+}
+
 struct Under {  // way
   std::size_t step = 0;
   std::vector<std::int32_t> input, output;
+  std::vector<std::size_t> counts, displs;
   bool done = false;
   Status status;
   static void finish(void* context, Status status) noexcept {
@@ -194,7 +206,7 @@ class ShortJob {
     const auto own = static_cast<std::size_t>(rank);
     const auto elements = [&](Extent extent) -> std::size_t {
       if (extent == Extent::kNone) return 0;
-      return step.count * (extent == Extent::kOne ? 1 : size);
+      return extent == Extent::kOne ? block_of(step, own) : begin_of(step, size);
     };
     const std::size_t inputs =
         step.collective == Collective::kBcast ? step.count : elements(traits.input);
@@ -211,6 +223,16 @@ class ShortJob {
     call.blocking = step.blocking;
     call.output = under.output.data();
     call.input = under.input.data();
+    if (is_irregular(step.collective)) {
+      for (std::size_t b = 0; b < size; ++b) {
+        under.counts.push_back(block_of(step, b));
+        under.displs.push_back(begin_of(step, b));
+      }
+      call.count = begin_of(step, size);
+      call.longest = *std::max_element(under.counts.begin(), under.counts.end());
+      call.in_counts = call.out_counts = under.counts.data();
+      if (step.root == 0) call.out_displs = under.displs.data();
+    }
     const bool gets = !traits.root_gets || rank == step.root;
     if (step.collective == Collective::kBcast) {
       if (rank == step.root) under.output = under.input;
@@ -225,7 +247,7 @@ class ShortJob {
       call.output = under.output.data();
       auto* at = under.output.data();
       const bool gathers = traits.input == Extent::kOne && traits.output > Extent::kOne;
-      if (gathers) at += own * step.count;
+      if (gathers) at += begin_of(step, own);
       std::copy(under.input.begin(), under.input.end(), at);
       call.input = at;
     }
@@ -258,11 +280,12 @@ class ShortJob {
     const auto own = static_cast<std::size_t>(rank);
     const bool one_block = traits_of(step.collective).output == Extent::kOne;
     const std::size_t results =
-        std::min(under.output.size(), one_block ? step.count : under.output.size());
+        std::min(under.output.size(), one_block ? block_of(step, own) : under.output.size());
+    std::size_t block = 0;
     for (std::size_t i = 0; i < results; ++i) {
       std::int32_t expected = -1;
-      const std::size_t block = one_block ? 0 : i / step.count;
-      const std::size_t at = i - block * step.count;
+      while (!one_block && i >= begin_of(step, block + 1)) ++block;
+      const std::size_t at = i - (one_block ? 0 : begin_of(step, block));
       switch (step.collective) {
         case Collective::kBcast:
           expected = value(under.step, step.root, i);
@@ -277,17 +300,19 @@ class ShortJob {
           if (rank != step.root) break;
           [[fallthrough]];
         case Collective::kAllgather:
+        case Collective::kAllgatherv:
           expected = value(under.step, static_cast<int>(block), at);
           break;
         case Collective::kAlltoall:
-          expected = value(under.step, static_cast<int>(block), own * step.count + at);
+          expected = value(under.step, static_cast<int>(block), begin_of(step, own) + at);
           break;
         case Collective::kScatter:
           if (step.in_place && rank == step.root) break;
-          expected = value(under.step, step.root, own * step.count + at);
+          expected = value(under.step, step.root, begin_of(step, own) + at);
           break;
         case Collective::kReduceScatterBlock:
-          expected = sum(0, size, own * step.count + at);
+        case Collective::kReduceScatter:
+          expected = sum(0, size, begin_of(step, own) + at);
           break;
         case Collective::kScan:
           expected = sum(0, rank + 1, i);
@@ -312,17 +337,12 @@ class ShortJob {
 };
 
 std::vector<Step> script_of(std::uint64_t seed, std::size_t size, bool several, std::size_t steps) {
-  constexpr Collective kKinds[] = {Collective::kBarrier,
-                                   Collective::kBcast,
-                                   Collective::kReduce,
-                                   Collective::kAllreduce,
-                                   Collective::kAllgather,
-                                   Collective::kAlltoall,
-                                   Collective::kScan,
-                                   Collective::kExscan,
-                                   Collective::kGather,
-                                   Collective::kScatter,
-                                   Collective::kReduceScatterBlock};
+  constexpr Collective kKinds[] = {
+      Collective::kBarrier,      Collective::kBcast,      Collective::kReduce,
+      Collective::kAllreduce,    Collective::kAllgather,  Collective::kAlltoall,
+      Collective::kScan,         Collective::kExscan,     Collective::kGather,
+      Collective::kScatter,      Collective::kAllgatherv, Collective::kReduceScatterBlock,
+      Collective::kReduceScatter};
   constexpr std::size_t kCounts[] = {0, 1, 2, 28, 29, 500};
   Prng random(seed);
   std::vector<Step> script(steps);
@@ -340,7 +360,7 @@ std::vector<Step> script_of(std::uint64_t seed, std::size_t size, bool several, 
     }
     // A line holds a block for each.
     const CollectiveTraits& traits = traits_of(step.collective);
-    if (traits.input == Extent::kPerMember) {
+    if (traits.input == Extent::kPerMember || traits.input == Extent::kCounts) {
       step.count = std::min<std::size_t>(step.count, 500 / size);
     }
   }
