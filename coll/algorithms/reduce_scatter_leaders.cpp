@@ -95,6 +95,11 @@ class ReduceByLeaders {
     if (packed_ != kNoVertex) builder_.need_all(reader, packed_);
   }
 
+  // Of the caller's input.
+  VertexId last_reader(VertexId of_blocks) const {
+    return packed_ == kNoVertex ? of_blocks : packed_;
+  }
+
   void make_member() {
     Vertex send = walk(Action::kSend, input_, node_, nodes_.count());
     send.src = input_;
@@ -105,7 +110,7 @@ class ReduceByLeaders {
     recv.dst = Place::kOutput;
     recv.peer = Steps::constant(head_);
     const VertexId received = builder_.add(std::move(recv));
-    if (builder_.request().in_place) builder_.need_all(received, sent);
+    if (builder_.request().in_place) builder_.need_all(received, last_reader(sent));
   }
 
   void make_head() {
@@ -120,7 +125,8 @@ class ReduceByLeaders {
     copy.from = Steps::constant(nodes_.position_of(me_));
     const VertexId own = builder_.add(std::move(copy));
     builder_.need_all(own, sum);
-    if (builder_.request().in_place) builder_.need_all(own, inside);
+    const bool replaces = builder_.request().in_place && packed_ == kNoVertex;
+    if (replaces) builder_.need_all(own, inside);
   }
 
   // Of all runs, the own one first.

@@ -177,6 +177,8 @@ inline constexpr Case kCases[] = {
     {Collective::kScatterv, ESP_ALGORITHM_LINEAR, 2, true},
     {Collective::kReduceScatterBlock, ESP_ALGORITHM_SPREAD},
     {Collective::kReduceScatterBlock, ESP_ALGORITHM_SPREAD, 2, true},
+    {Collective::kReduceScatterBlock, ESP_ALGORITHM_TREE},
+    {Collective::kReduceScatterBlock, ESP_ALGORITHM_TREE, 2, true},
     {Collective::kReduceScatter, ESP_ALGORITHM_SPREAD},
     {Collective::kReduceScatter, ESP_ALGORITHM_SPREAD, 2, true},
     {Collective::kAlltoallw, ESP_ALGORITHM_RING},

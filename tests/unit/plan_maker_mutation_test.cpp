@@ -157,6 +157,12 @@ constexpr Spare kSpares[] = {
     {"exscan doubling alone", 1, 5},
     // A member's own block, which stands where it is copied to.
     {"alltoall tree dealt out in place", 1, 0},
+    // Views of other heads tell lengths by a run, and another node's may be as long. Who is no head
+    // gets a result that is made of what it has sent.
+    {"reduce_scatter_block tree in order", 8, 0},
+    {"reduce_scatter_block tree dealt out", 8, 0},
+    {"reduce_scatter_block tree in order in place", 8, 5},
+    {"reduce_scatter_block tree dealt out in place", 8, 0},
 };
 
 Spare spare_of(const std::string& maker) {
