@@ -160,6 +160,7 @@ class ReduceByLeaders {
     send.peer = heads;
     send.peer.first = (node_ + others) % nodes;
     send.peer.stride = -1;
+    send.skips_empty = true;  // a flow to each head, which ends with its run
     builder_.need_source(builder_.add(std::move(send)), inside, -1);
 
     const auto own = [&](Action action) {
@@ -171,6 +172,7 @@ class ReduceByLeaders {
     view.peer = heads;
     view.peer.first = (node_ + 1) % nodes;
     view.peer.stride = 1;
+    view.skips_empty = true;
     const VertexId came = builder_.add(std::move(view));
     Vertex combine = own(Action::kCombine);
     combine.dst = sums_;

@@ -118,7 +118,7 @@ PlanRequest cheapest(const PlanRequest& ruled, const PlanRequest& tree, const Fr
       if (ruled.nodes.nodes->largest == 1) choice.try_algorithm(ruled, ESP_ALGORITHM_SPREAD);
       break;
     case Collective::kReduceScatterBlock:
-      choice.try_algorithm(ruled, ESP_ALGORITHM_TREE);
+      if (ruled.nodes.nodes->largest > 1) choice.try_algorithm(ruled, ESP_ALGORITHM_TREE);
       break;
     case Collective::kAllgather:
     case Collective::kAlltoall:

@@ -104,11 +104,14 @@ std::string explain(const esp_coll_options& options, const PlanRequest& base, co
   const Situation where = situation_of(base, tuning);
   const Costs costs =
       tuning.costs && where.nodes > 1 ? *tuning.costs : Costs::typical(where.network, where.cores);
-  std::string text = fmt::format("{} of {} bytes by {}: ", collective_name(base.collective),
-                                 where.bytes, place_text(where));
   const bool inside = where.nodes == 1;
+  // Of one node the place says it.
+  const char* cores = inside ? "" : tuning.costs ? ", own cores" : ", shared cores";
+  std::string text = fmt::format("{} of {} bytes by {}{}: ", collective_name(base.collective),
+                                 where.bytes, place_text(where), cores);
   if (is_short) {
-    text += "short: lines of shared memory, no plan";
+    text += inside ? "short: lines of shared memory, no plan"
+                   : "short: lines of shared memory inside nodes, a plan between them";
     if (inside) text += "; " + time_text(predict_short(base, costs));
   }
   auto request = resolve(options, base, tuning);

@@ -73,7 +73,6 @@ class Flows {
 
   // The last segment says that it is: receives are granted in lots, and the last lot may be short.
   void check_total(const State& s, End at) {
-    if (!s.plan->irregular) return;
     std::uint32_t moved = 0;
     for (std::uint32_t k = 0; k < indices_of_flow(s); ++k) {
       if (!is_skipped(*s.plan, *s.vertex, at.base + k)) ++moved;
@@ -81,8 +80,11 @@ class Flows {
     for (std::uint32_t k = 0; k < indices_of_flow(s) && moved > 0; ++k) {
       const std::uint32_t i = at.base + k;
       if (is_skipped(*s.plan, *s.vertex, i)) continue;
-      const std::uint32_t total = s.plan->position(*s.vertex, i).total;
-      if (total != moved)
+      const FlowPosition at_wire = s.plan->position(*s.vertex, i);
+      const std::uint32_t total = at_wire.total;
+      if (at_wire.ordinal >= total)
+        run_.fail("{} is segment {} of {}", run_.name(s, i), at_wire.ordinal, total);
+      if (s.plan->irregular && total != moved)
         run_.fail("{} is of {} segments, not of {}", run_.name(s, i), moved, total);
     }
   }

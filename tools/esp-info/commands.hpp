@@ -24,6 +24,7 @@ struct ExplainRequest {
   std::string bytes;  // "16KiB"
   int ranks = 2;
   int nodes = 1;
+  int cores = 0;                // of each node; 0: as this machine
   std::string network = "tcp";  // between nodes
 };
 int explain(const ExplainRequest& asked);

@@ -68,7 +68,9 @@ int explain(const ExplainRequest& asked) {
 
   const std::vector<int> cpus = espalier::affinity_cpus();
   espalier::Surroundings around;
-  around.usable_cpus = espalier::usable_cpus(cpus.size(), espalier::cgroup_cpu_quota());
+  around.usable_cpus = asked.cores > 0
+                           ? asked.cores
+                           : espalier::usable_cpus(cpus.size(), espalier::cgroup_cpu_quota());
   const int per_node = (asked.ranks + asked.nodes - 1) / asked.nodes;
   around.crowded = per_node > around.usable_cpus;
   around.several_nodes = asked.nodes > 1;

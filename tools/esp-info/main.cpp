@@ -44,6 +44,8 @@ int main(int argc, char** argv) try {
       ->needs(explain)
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
+  auto* cores = app.add_option("--cores", asked.cores, "With --explain: processors of each node");
+  cores->needs(explain)->check(CLI::PositiveNumber);
   app.add_option("--network", asked.network, "With --explain: between nodes")
       ->needs(explain)
       ->check(CLI::IsMember({"tcp", "rdma"}))
