@@ -25,8 +25,11 @@ expect 0 'team 0: bcast of [0-9]+ bytes by 3 ranks on one node.*: publish.*; pre
 expect 0 'team 0: bcast of 1 bytes by 3 ranks on one node.*: short: lines of shared memory' job
 expect 0 '^allreduce of 16384 bytes by 16 ranks on one node.*; predicted [0-9.]+ us; next ' \
   "$esp_info" --explain allreduce 16KiB -n 16
-expect 0 '^bcast of 1048576 bytes by 32 ranks on 4 nodes over rdma: tree.*levels of the machine' \
-  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma
+bcast='bcast of 1048576 bytes by 32 ranks on 4 nodes over rdma'
+expect 0 "^$bcast, shared cores: tree.*levels of the machine" \
+  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 2
+expect 0 "^$bcast, own cores: tree.*chain over 4 nodes.*a tree over nodes that costs least" \
+  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 8
 expect 0 'alltoallv .*not predicted' "$esp_info" --explain alltoallv 1K -n 4
 expect 1 'there is no collective "bcst": barrier, bcast, ' "$esp_info" --explain bcst 1K
 expect 1 '"x" is no number of bytes' "$esp_info" --explain bcast x
