@@ -32,7 +32,7 @@ class Cheapest {
   // With the levels inside nodes as they are, and with trees of pairs there: fewer read at once.
   void try_trees(PlanRequest tree) {
     try_shapes(tree);
-    if (tree.nodes.nodes->largest <= 2) return;
+    if (!freedom_.inside || tree.nodes.nodes->largest <= 2) return;
     tree.nodes.between.fill({ESP_SHAPE_BINOMIAL, 2});
     tree.nodes.inside = ESP_SHAPE_BINOMIAL;
     tree.nodes.inside_radix = 2;

@@ -13,6 +13,7 @@ namespace espalier {
 
 struct Freedom {
   bool segments = true;  // their size, too
+  bool inside = true;    // shapes inside nodes, too
 };
 
 // `ruled`, or what is estimated (estimate.hpp) to take less than kClearly of its time: another

@@ -335,8 +335,12 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   const Chosen by_tree{ESP_ALGORITHM_TREE, ""};
   const bool has_tree = has_shapes(base.collective) && ruled.algorithm != by_tree.algorithm;
   const PlanRequest tree = has_tree ? complete(by_tree, options, all, tuning, request) : ruled;
-  return cheapest(ruled, tree, {.segments = all.segment_bytes == 0 && !tuning.segments_are_set},
-                  *tuning.costs);
+  const auto is_left = [](const LevelShape& level) { return level.shape == ESP_SHAPE_AUTO; };
+  const LevelShapes& wished = tuning.level_shapes;
+  const Freedom freedom = {
+      .segments = all.segment_bytes == 0 && !tuning.segments_are_set,
+      .inside = is_left(wished.inside) && std::ranges::all_of(wished.between, is_left)};
+  return cheapest(ruled, tree, freedom, *tuning.costs);
 }
 
 Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,

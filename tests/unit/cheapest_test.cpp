@@ -192,6 +192,12 @@ TEST(Cheapest, OnlyWhereNobodyElseChooses) {
   options = kAuto;
   options.segment_bytes = 12345;
   EXPECT_EQ(resolved(request, tuning, options).segment_bytes, 12345U);
+  Tuning inner = tuning;
+  inner.costs->pull_bytes = 1;  // and who reads beside others is slow: trees of pairs pay inside
+  inner.costs->reader_per_byte = 100;
+  EXPECT_EQ(resolved(request, inner).nodes.inside, ESP_SHAPE_BINOMIAL);
+  inner.level_shapes.inside = {ESP_SHAPE_FLAT, 2};
+  EXPECT_EQ(resolved(request, inner).nodes.inside, ESP_SHAPE_FLAT);
   set = tuning;
   set.segments_are_set = true;
   EXPECT_EQ(resolved(request, set).segment_bytes, ruled.segment_bytes);

@@ -224,10 +224,8 @@ class ShortJob {
     call.output = under.output.data();
     call.input = under.input.data();
     if (is_irregular(step.collective)) {
-      for (std::size_t b = 0; b < size; ++b) {
-        under.counts.push_back(block_of(step, b));
-        under.displs.push_back(begin_of(step, b));
-      }
+      for (std::size_t b = 0; b < size; ++b) under.counts.push_back(block_of(step, b));
+      for (std::size_t b = 0; b < size; ++b) under.displs.push_back(begin_of(step, b));
       call.count = begin_of(step, size);
       call.longest = *std::max_element(under.counts.begin(), under.counts.end());
       call.in_counts = call.out_counts = under.counts.data();
