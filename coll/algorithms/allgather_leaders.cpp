@@ -142,9 +142,8 @@ class Leaders : AllgatherParts {
 }  // namespace
 
 Result<Plan> make_allgather_by_leaders(const PlanRequest& request) {
-  if (request.nodes.nodes != nullptr) return Leaders(request, *request.nodes.nodes).make();
-  const std::vector<std::int32_t> one_node(static_cast<std::size_t>(request.size), 0);
-  return Leaders(request, TeamNodes::of(one_node)).make();
+  return make_on_nodes(request,
+                       [&](const TeamNodes& nodes) { return Leaders(request, nodes).make(); });
 }
 
 }  // namespace espalier

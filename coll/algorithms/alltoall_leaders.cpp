@@ -9,6 +9,8 @@
 // So what the runs of a bundle have for one member lies apart, and is put together before it is
 // handed out. Each block is copied three times and crosses once; between nodes go nodes - 1
 // messages of each head instead of one for each pair of members.
+#include <utility>
+
 #include "coll/algorithms/builder.hpp"
 
 namespace espalier {
@@ -80,12 +82,9 @@ class Bundles {
     copy.from = from;
     return builder_.add(std::move(copy));
   }
-  // A table with an entry for each node.
   template <typename Entry>
   Steps by_node(Entry&& entry) {
-    std::vector<std::int32_t> entries;
-    for (std::int32_t node = 0; node < nodes_.count(); ++node) entries.push_back(entry(node));
-    return builder_.plan().add_table(std::move(entries));
+    return table_by_node(builder_.plan(), nodes_, std::forward<Entry>(entry));
   }
   // A member's runs, one for each node, to or from its head: as many pieces of each, of which the
   // last ones of short runs are empty.
@@ -222,9 +221,8 @@ class Bundles {
 }  // namespace
 
 Result<Plan> make_alltoall_by_leaders(const PlanRequest& request) {
-  if (request.nodes.nodes != nullptr) return Bundles(request, *request.nodes.nodes).make();
-  const std::vector<std::int32_t> one_node(static_cast<std::size_t>(request.size), 0);
-  return Bundles(request, TeamNodes::of(one_node)).make();
+  return make_on_nodes(request,
+                       [&](const TeamNodes& nodes) { return Bundles(request, nodes).make(); });
 }
 
 }  // namespace espalier

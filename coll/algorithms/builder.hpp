@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coll/algorithms/trees.hpp"
@@ -124,6 +125,21 @@ void for_each_tree(Builder& builder, std::int32_t root, Add&& add) {
              .stride = trees,
              .count = (builder.pieces() - tree + trees - 1) / trees});
   }
+}
+
+// By leaders of nodes; a team without nodes is on one. `make(nodes)` gives the plan.
+template <typename Make>
+Result<Plan> make_on_nodes(const PlanRequest& request, Make&& make) {
+  if (request.nodes.nodes != nullptr) return make(*request.nodes.nodes);
+  const std::vector<std::int32_t> one_node(static_cast<std::size_t>(request.size), 0);
+  return make(TeamNodes::of(one_node));
+}
+// A table of a plan with an entry for each node.
+template <typename Entry>
+Steps table_by_node(Plan& plan, const TeamNodes& nodes, Entry&& entry) {
+  std::vector<std::int32_t> entries;
+  for (std::int32_t node = 0; node < nodes.count(); ++node) entries.push_back(entry(node));
+  return plan.add_table(std::move(entries));
 }
 
 // The makers. Requests are valid and size >= 2.

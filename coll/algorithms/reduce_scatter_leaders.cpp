@@ -45,12 +45,9 @@ class ReduceByLeaders {
   std::int32_t begin(std::int32_t node) const {
     return nodes_.begin[static_cast<std::size_t>(node)];
   }
-  // A table with an entry for each node.
   template <typename Entry>
   Steps by_node(Entry&& entry) {
-    std::vector<std::int32_t> entries;
-    for (std::int32_t node = 0; node < nodes_.count(); ++node) entries.push_back(entry(node));
-    return builder_.plan().add_table(std::move(entries));
+    return table_by_node(builder_.plan(), nodes_, std::forward<Entry>(entry));
   }
   Layout all_blocks() { return builder_.plan().layout(Place::kInput); }
 
@@ -211,9 +208,8 @@ class ReduceByLeaders {
 }  // namespace
 
 Result<Plan> make_reduce_scatter_by_leaders(const PlanRequest& request) {
-  if (request.nodes.nodes != nullptr) return ReduceByLeaders(request, *request.nodes.nodes).make();
-  const std::vector<std::int32_t> one_node(static_cast<std::size_t>(request.size), 0);
-  return ReduceByLeaders(request, TeamNodes::of(one_node)).make();
+  return make_on_nodes(
+      request, [&](const TeamNodes& nodes) { return ReduceByLeaders(request, nodes).make(); });
 }
 
 }  // namespace espalier
