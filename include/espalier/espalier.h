@@ -315,7 +315,7 @@ typedef enum esp_algorithm {
   ESP_ALGORITHM_COUNT
 } esp_algorithm;
 
-/* Zero means "choose for me" everywhere. Must be equal on all members. */
+/* Zero means "choose for me" everywhere. Must be equal on all members, but for `partial`. */
 typedef struct esp_coll_options {
   size_t struct_size;
   esp_algorithm algorithm;
@@ -325,10 +325,14 @@ typedef struct esp_coll_options {
   int window_send;      /* N: segments in flight per child; 1..64 */
   int window_recv;      /* M: segments granted to the parent, M > N by default; 1..64 */
   esp_variant variant;
+  const struct esp_partial* partial; /* NULL, or what this member asks for besides (partial.h) */
 } esp_coll_options;
 
-#define ESP_COLL_OPTIONS_INIT \
-  { sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT }
+#define ESP_COLL_OPTIONS_INIT                                                                    \
+  {                                                                                              \
+    sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT, \
+        NULL                                                                                     \
+  }
 
 /* How a non-blocking operation reports, other than through a request. Exactly one of the two is
  * set: `callback` (runs once on the thread that drives progress, never from inside the starting
@@ -495,6 +499,7 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #include "espalier/collectives.h" /* the functions */
 #include "espalier/layouts.h"     /* types whose elements lie apart */
 #include "espalier/neighbors.h"   /* exchanges on graphs */
+#include "espalier/partial.h"     /* work on what has landed */
 #include "espalier/persistent.h"  /* and their persistent forms */
 
 #endif /* ESPALIER_ESPALIER_H */
