@@ -149,6 +149,8 @@ Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_re
 void list_open(esp_request& request) noexcept;
 // The request's handle is gone.
 void release_request(esp_job& job, esp_request& request) noexcept;
+// It has this besides, of which a round begins with the start.
+void attach_partial(esp_request& request, Partial* partial) noexcept;
 // Starts an operation on the owner; `begin` takes the request that reports it.
 template <typename Begin>
 esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_request** request,
@@ -170,9 +172,12 @@ void unbind(esp_request& request) noexcept;
 // Those of a team that goes cannot be started any more.
 void unbind_all(esp_team& team) noexcept;
 // For *_init functions: `call` or `flow`, checked, and `notify` and `request` as they were given.
-esp_status init_request(esp_team& team, const Call& call, const esp_notify* notify,
-                        esp_request** request);
-esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
+// `partial`, or nullptr, is the request's, or released.
+esp_status init_request(esp_team& team, const Call& call, Partial* partial,
                         const esp_notify* notify, esp_request** request);
+esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
+                        Partial* partial, const esp_notify* notify, esp_request** request);
+// A round that another thread has claimed by making a partition ready.
+void start_claimed(esp_request& request) noexcept;
 
 }  // namespace espalier::api

@@ -289,6 +289,7 @@ void make_worker(esp_job& job) {
   job.worker->attach(*job.engine);
   job.worker->attach(*job.short_operations);
   job.worker->attach(job.deferred);
+  job.worker->attach(job.partials);
   job.report = std::make_unique<StateReport>(job, *job.watch);
   job.worker->set_watchdog(job.report.get());
   // A progress thread waits always. What counts are the threads that it works for.

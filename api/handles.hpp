@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/one_sided.hpp"
+#include "api/partial.hpp"
 #include "api/state_report.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/card.hpp"
@@ -99,6 +100,7 @@ struct esp_request {
   espalier::Instance* bound = nullptr;  // of a persistent one, until its team is freed
   esp_team* team = nullptr;             // that of `bound`
   esp_notify notify = {nullptr, nullptr, nullptr};
+  espalier::api::Partial* partial = nullptr;  // what was asked for besides
   espalier::Status status;
   esp_request* deferred_next = nullptr;
   // Writers: threads inside esp_request_wait; reader: the owner of the worker, in its watchdog.
@@ -107,8 +109,8 @@ struct esp_request {
   // Position in esp_job::open_requests while a handle is out.
   esp_request* open_next = nullptr;
   esp_request** open_link = nullptr;
-  // Writers: the owner of the worker (release: publishes status); who collects a round. Readers:
-  // the thread that waits.
+  // Writers: the owner of the worker (release: publishes status); who collects a round, or claims
+  // the next one (esp_ready). Readers: the thread that waits.
   std::atomic<std::uint32_t> state{kUnderWay};
 };
 
@@ -208,6 +210,7 @@ struct esp_job {
   std::unique_ptr<espalier::StateReport> report;  // with `watch`
   std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
+  espalier::api::Partials partials{*this};
   espalier::Polls polls;
   // Threads in esp_counter_wait, which write it; reader: the owner of the worker. Publishes
   // nothing.
@@ -216,6 +219,7 @@ struct esp_job {
   esp_request* open_requests =
       nullptr;  // handles that nobody has completed yet, and persistent ones
   espalier::Pool<esp_request> requests;
+  espalier::Pool<espalier::api::Partial> partial_pool;
   std::size_t resting_requests = 0;  // persistent ones of which no round is under way; the owner's
   bool has_open_operations() const noexcept { return requests.in_use() > resting_requests; }
   esp_request completed;  // the handle of every operation that was complete when it was started

@@ -178,7 +178,22 @@ esp_status bind_flow(const char* caller, esp_team* handle, Engine::Flow flow,
   const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
   if (status != ESP_OK) return status;
   flow.persistent = true;
-  return api::init_request(*handle, caller, flow, notify, request);
+  return api::init_request(*handle, caller, flow, nullptr, notify, request);
+}
+
+esp_status bind_parts(const char* caller, esp_team* handle, Engine::Flow flow, int partitions,
+                      const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  if (status != ESP_OK) return status;
+  auto partial = api::make_partial(*handle, flow, partitions);
+  if (!partial) {
+    const espalier::Error& refused = partial.error();
+    return api::fail(*handle->job, refused.status.code(),
+                     fmt::format("{}: {}", caller, refused.text));
+  }
+  flow.persistent = true;
+  return api::init_request(*handle, caller, flow, *partial, notify, request);
 }
 
 Engine::Flow sent(const void* buffer, size_t bytes, int peer, unsigned channel) noexcept {
@@ -218,6 +233,20 @@ esp_status esp_send_init(esp_team* team, const void* buffer, size_t bytes, int p
 esp_status esp_recv_init(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel,
                          const esp_notify* notify, esp_request** request) {
   return bind_flow(__func__, team, received(buffer, bytes, peer, channel), notify, request);
+}
+
+esp_status esp_partitioned_send_init(esp_team* team, const void* buffer, size_t bytes,
+                                     int partitions, int peer, unsigned channel,
+                                     const esp_notify* notify, esp_request** request) {
+  return bind_parts(__func__, team, sent(buffer, bytes, peer, channel), partitions, notify,
+                    request);
+}
+
+esp_status esp_partitioned_recv_init(esp_team* team, void* buffer, size_t bytes, int partitions,
+                                     int peer, unsigned channel, const esp_notify* notify,
+                                     esp_request** request) {
+  return bind_parts(__func__, team, received(buffer, bytes, peer, channel), partitions, notify,
+                    request);
 }
 
 }  // extern "C"

@@ -26,17 +26,13 @@ esp_status check_init(esp_job& job, const char* caller, const esp_notify* notify
 
 // `bind` gives what the request starts.
 template <typename Bind>
-esp_status make_persistent(esp_team& team, const char* caller, const esp_notify* notify,
-                           esp_request** request, Bind&& bind) {
+esp_status make_persistent(esp_team& team, const char* caller, Partial* partial,
+                           const esp_notify* notify, esp_request** request, Bind&& bind) {
   esp_job& job = *team.job;
-  const esp_status checked = check_init(job, caller, notify, request);
-  if (checked != ESP_OK) return checked;
-  esp_status status = ESP_OK;
+  esp_status status = check_init(job, caller, notify, request);
   on_owner(job, [&] {
-    if (team.team.failed()) {
-      status = fail_team(team, team.team.fault);
-      return;
-    }
+    if (status == ESP_OK && team.team.failed()) status = fail_team(team, team.team.fault);
+    if (status != ESP_OK) return;
     esp_request* made = job.requests.allocate();
     if (made == nullptr) {
       status = fail(job, ESP_ERR_NO_MEMORY, fmt::format("{}: no memory for a request", caller));
@@ -54,11 +50,13 @@ esp_status make_persistent(esp_team& team, const char* caller, const esp_notify*
     made->persistent = true;
     made->bound = *bound;
     made->team = &team;
+    attach_partial(*made, partial);
     made->state.store(esp_request::kInactive, std::memory_order_relaxed);
     ++job.resting_requests;
     list_open(*made);
     *request = made;
   });
+  if (status != ESP_OK && partial != nullptr) on_owner(job, [&] { release_partial(job, partial); });
   return status;
 }
 
@@ -78,6 +76,10 @@ Engine::Started begin_round(esp_request& request) {
   Team& team = request.team->team;
   Instance& bound = *request.bound;
   const Finish finish = {finish_request, &request};
+  if (request.partial != nullptr) {
+    api::begin_round(*request.partial);
+    if (team.failed()) return {true, team.fault};  // with the operation that was to open its input
+  }
   const bool one_node = bound.channel == 0 && team.nodes() == nullptr;
   if (one_node && ShortOperations::takes(team, bound.call)) {
     auto started = job.short_operations->start(team, bound.call, bound.entered, finish);
@@ -118,27 +120,29 @@ void unbind_all(esp_team& team) noexcept {
   }
 }
 
-esp_status init_request(esp_team& team, const Call& call, const esp_notify* notify,
-                        esp_request** request) {
-  return make_persistent(team, caller_of(call), notify, request, [&] {
+void start_claimed(esp_request& request) noexcept {
+  --request.job->resting_requests;
+  if (request.bound == nullptr) {
+    finish_request(&request, Status(ESP_ERR_ARGUMENT));  // its team has been freed
+  } else if (request.team->team.failed()) {
+    finish_request(&request, request.team->team.fault);
+  } else {
+    conclude(request, begin_round(request));
+  }
+}
+
+esp_status init_request(esp_team& team, const Call& call, Partial* partial,
+                        const esp_notify* notify, esp_request** request) {
+  return make_persistent(team, caller_of(call), partial, notify, request, [&] {
     if (team.job->config.explain) explain_once(team, call);
     return team.job->engine->bind(team.team, call);
   });
 }
 
 esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
-                        const esp_notify* notify, esp_request** request) {
-  return make_persistent(team, caller, notify, request,
+                        Partial* partial, const esp_notify* notify, esp_request** request) {
+  return make_persistent(team, caller, partial, notify, request,
                          [&] { return team.job->engine->bind_flow(team.team, flow); });
-}
-
-esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
-                     const esp_notify* notify, esp_request** request) {
-  if (request != nullptr) *request = nullptr;
-  if (team == nullptr) return ESP_ERR_ARGUMENT;
-  call.purpose = Purpose::kPersistent;
-  const esp_status status = check_call(*team, call, options);
-  return status == ESP_OK ? init_request(*team, call, notify, request) : status;
 }
 
 }  // namespace espalier::api

@@ -38,9 +38,12 @@ namespace espalier::api {
 void finish_request(void* context, Status status) noexcept {
   auto& request = *static_cast<esp_request*>(context);
   esp_job& job = *request.job;
+  if (request.partial != nullptr) [[unlikely]]
+    end_round(*request.partial, status);
   const esp_notify notify = request.notify;
   if (request.persistent) ++job.resting_requests;
   if (request.reports() && !request.persistent) {
+    release_partial(job, request.partial);
     job.requests.release(&request);
   } else {
     request.status = status;
@@ -71,7 +74,13 @@ void release_request(esp_job& job, esp_request& request) noexcept {
     *request.open_link = request.open_next;
     if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
   }
+  release_partial(job, request.partial);
   job.requests.release(&request);
+}
+
+void attach_partial(esp_request& request, Partial* partial) noexcept {
+  request.partial = partial;
+  if (partial != nullptr) partial->request = &request;
 }
 
 esp_status refuse_report(esp_job& job, const char* caller) {

@@ -66,7 +66,15 @@ esp_status wait_for_end(esp_team& handle, const Call& call) {
   return status.ok() ? ESP_OK : fail_team(handle, status);
 }
 
-esp_status start_reported(esp_team& handle, const Call& call, const esp_notify* notify,
+// Takes what is asked for besides out of the options, whose memory is the caller's.
+Result<Partial*> take_partial(esp_team& handle, Call& call, bool reports) {
+  const esp_partial* wanted = std::exchange(call.options.partial, nullptr);
+  if (wanted == nullptr) [[likely]]
+    return nullptr;
+  return make_partial(handle, call, *wanted, reports);
+}
+
+esp_status start_reported(esp_team& handle, Call& call, const esp_notify* notify,
                           esp_request** request) {
   esp_job& job = *handle.job;
   Team& team = handle.team;
@@ -76,10 +84,26 @@ esp_status start_reported(esp_team& handle, const Call& call, const esp_notify* 
       status = fail_team(handle, team.fault);
       return;
     }
+    auto partial = take_partial(handle, call, notify != nullptr);
+    if (!partial) {
+      status = fail(job, named(call, partial.error()));
+      return;
+    }
     auto pending = make_request(job, notify, request);
     if (!pending) {
+      release_partial(job, *partial);
       status = fail(job, named(call, pending.error()));
       return;
+    }
+    if (*partial != nullptr) {
+      attach_partial(**pending, *partial);
+      begin_round(**partial);
+      if (team.failed()) {  // with the operation that was to open its input
+        release_request(job, **pending);
+        if (request != nullptr) *request = nullptr;
+        status = fail_team(handle, team.fault);
+        return;
+      }
     }
     auto started = start_operation(handle, call, Finish{finish_request, *pending});
     status = conclude(job, *pending, started, request);
@@ -102,6 +126,18 @@ esp_status run_call(esp_team* team, Call& call, Purpose purpose) {
                      !call.packs_input && !call.packs_output &&
                      ShortOperations::takes(team->team, call);
   return quick ? run_quick(*team, call) : wait_for_end(*team, call);
+}
+
+esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
+                     const esp_notify* notify, esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  if (team == nullptr) return ESP_ERR_ARGUMENT;
+  call.purpose = Purpose::kPersistent;
+  const esp_status status = check_call(*team, call, options);
+  if (status != ESP_OK) return status;
+  auto partial = take_partial(*team, call, notify != nullptr);
+  if (!partial) return fail(*team->job, named(call, partial.error()));
+  return init_request(*team, call, *partial, notify, request);
 }
 
 esp_status start_call(esp_team* team, Call call, const esp_coll_options* options,

@@ -30,6 +30,8 @@ constexpr CounterInfo kTable[] = {
     {"combine_bytes", "bytes read by reductions, of all operands", &Counters::combine_bytes},
     {"past_cache_bytes", "bytes of results of reductions stored past the caches",
      &Counters::past_cache_bytes},
+    {"portions_delivered", "segments handed to consumers before their operation was complete",
+     &Counters::portions_delivered},
     {"grants", "receive credits given to peers", &Counters::grants},
     {"retries", "posts answered \"retry\" because a resource was missing", &Counters::retries},
     {"unexpected", "segments that arrived before their receive was posted", &Counters::unexpected},

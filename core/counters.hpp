@@ -49,6 +49,7 @@ struct Counters {
   Counter combines;
   Counter combine_bytes;
   Counter past_cache_bytes;
+  Counter portions_delivered;
   Counter grants;
   Counter retries;
   Counter unexpected;

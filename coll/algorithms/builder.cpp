@@ -187,7 +187,9 @@ void Builder::need_source(VertexId vertex, VertexId source, std::int32_t steps) 
 
 Result<Plan> Builder::finish() {
   plan_.algorithm = describe_algorithm(request_, plan_, pieces_);
+  if (request_.places) place_on_arrival(plan_);
   if (request_.packs_input || request_.packs_output) add_packing(plan_, request_);
+  add_partial(plan_, request_);
   plan_.finish();
   return std::move(plan_);
 }

@@ -167,6 +167,14 @@ Result<Plan> make_alone(const PlanRequest& request);
 // after all else (packing.cpp).
 void add_packing(Plan& plan, const PlanRequest& request);
 
+// Partial completion (partial.cpp). Blocks of the output come to lie one after the other as they
+// arrive, if the plan reads nothing of it and writes it block by block.
+void place_on_arrival(Plan& plan);
+// What is final in kOutput goes to kUserOutput at once, not at the end.
+void add_unpacking(Plan& plan);
+// The request's deliveries and awaits, after all else.
+void add_partial(Plan& plan, const PlanRequest& request);
+
 // The plan's `algorithm`, for people.
 std::string describe_algorithm(const PlanRequest& request, const Plan& plan, std::uint32_t pieces);
 

@@ -81,6 +81,8 @@ void add_packing(Plan& plan, const PlanRequest& request) {
   const bool sends_output = traits.input == Extent::kNone && request.rank == request.root;
   if (plan.packs_output && sends_output) {
     insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput);
+  } else if (plan.packs_output && has_data && request.delivers) {
+    add_unpacking(plan);
   } else if (plan.packs_output && has_data) {
     Vertex copy = copy_all(plan, Place::kOutput, Place::kUserOutput);
     if (request.neighbors != nullptr) keep_present(plan, copy, request.neighbors->sources);

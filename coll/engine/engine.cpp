@@ -48,6 +48,9 @@ PlanRequest Engine::request_of(const Team& team, const Call& call) {
   base.in_place = key.in_place;
   base.packs_input = key.packs_input;
   base.packs_output = key.packs_output;
+  base.awaits = key.awaits;
+  base.delivers = key.delivers;
+  base.places = key.places;
   base.neighbors = call.neighbors;
   base.nodes.nodes = team.layout();
   return base;
@@ -96,6 +99,8 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.collective = Collective::kPointToPoint;
   key.root = flow.peer * 2 + (flow.direction == Direction::kReceive ? 1 : 0);
   key.count = flow.bytes;
+  key.awaits = flow.gate.function != nullptr;
+  key.delivers = flow.consumer.function != nullptr;
   if (PlanEntry* known = team.plans.find(key)) return known;
   Plan plan;
   plan.collective = Collective::kPointToPoint;
@@ -112,8 +117,9 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
   vertex.peer = Steps::constant(flow.peer);
   plan.vertices.push_back(vertex);
+  add_flow_partial(plan, key.delivers, key.awaits);
   plan.finish();
-  ESP_ASSERT(plan.vertices[0].indices.count == parts.pieces);
+  ESP_ASSERT(plan.vertices.back().indices.count == parts.pieces);
   ++counters_.plans_built;
   return &team.plans.add(key, std::move(plan));
 }
@@ -138,6 +144,10 @@ Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
     team.plans.give_back(*instance);
     return bound.error();
   }
+  if (!expect_portions(*instance)) {
+    team.plans.give_back(*instance);
+    return no_memory();
+  }
   instance->entered = call.signature();
   if (instance->persistent) instance->entered.options ^= kPersistentBit;
   return instance;
@@ -161,8 +171,12 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.output = flow.buffer;
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
+  instance->call.gate = flow.gate;
+  instance->call.consumer = flow.consumer;
   (void)instance->bind_buffers();  // of a regular plan: nothing can fail
-  return instance;
+  if (expect_portions(*instance)) return instance;
+  team.plans.give_back(*instance);
+  return no_memory();
 }
 
 Result<Engine::Started> Engine::start(Team& team, const Call& call, const Finish& finish) {
@@ -211,6 +225,8 @@ Engine::Started Engine::launch(Instance& instance, const Finish& finish) noexcep
   instance.queued = 0;
   instance.serial = ++started_;
   instance.unfinished = 0;
+  if (instance.plan->places) [[unlikely]]
+    instance.place_nothing();
   Team& team = *instance.team;
   instance.active_prev = nullptr;
   instance.active_next = team.active;
@@ -412,7 +428,7 @@ std::uint64_t Engine::startable(const Instance& instance, const Vertex& vertex,
   if (window == 0) return 0;
   std::uint64_t possible = ~state.posted & (~std::uint64_t{0} >> (64 - window));
   if (vertex.action == Action::kAwait) [[unlikely]] {
-    possible &= instance.call.gate->open_from(state.base);
+    possible = opened(instance, vertex, state, possible);
   }
   for (const Dependency& need : vertex.needs) {
     if (possible == 0) break;

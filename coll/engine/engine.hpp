@@ -102,6 +102,8 @@ class Engine final : public Agent {
     int peer = 0;  // team rank
     unsigned channel = 0;
     bool persistent = false;
+    Gate gate = {};  // of what is sent bit by bit
+    Consumer consumer = {};
   };
   Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
 
@@ -128,8 +130,8 @@ class Engine final : public Agent {
   // Carries out copies and combinations; nullptr: the calling processor, at once. Before the first
   // operation. Who drives its progress is its owner.
   void set_mover(Mover* mover) noexcept { mover_ = mover; }
-  // Indices of the operation's gate have been opened.
-  void opened(Instance& instance) noexcept;
+  // More of the input of some operation on the team is there than before.
+  void look_at_gates(Team& team) noexcept;
   // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
   void set_log(const Log* log) noexcept { log_ = log; }
 
@@ -186,6 +188,12 @@ class Engine final : public Agent {
   static std::size_t peer_of(const Instance& instance, std::uint16_t number,
                              std::uint32_t index) noexcept;
   void release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept;
+  static bool expect_portions(const Instance& instance) noexcept;
+  static Portion portion(const Instance& instance, const Vertex& vertex, Indices indices,
+                         std::uint32_t index) noexcept;
+  [[gnu::cold]] static std::uint64_t opened(const Instance& instance, const Vertex& vertex,
+                                            const VertexState& state,
+                                            std::uint64_t possible) noexcept;
   Posted deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Posted move(Instance& instance, std::uint16_t number, std::uint32_t index,
               const Move& what) noexcept;

@@ -1,5 +1,4 @@
-// Engine: the actions in which no other rank has a part: copies and combinations, by the calling
-// processor or a mover, and what comes from outside and goes there. path: data
+// Engine: copies and combinations, by the calling processor or a mover. path: data
 #include <algorithm>
 #include <utility>
 
@@ -43,6 +42,8 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
     }
   }
   if (ESP_PLANT(9, false, k > 1)) std::swap(instance.operands[0], instance.operands[1]);
+  if (vertex.places) [[unlikely]]
+    instance.place(static_cast<std::uint32_t>(vertex.block.at(indices.step(index))));
   std::byte* dst = written(instance, vertex, indices, index);
   const bool stands_there = k == 1 && dst == instance.operands[0];
   if (mover_ != nullptr && !stands_there) [[unlikely]] {
@@ -122,34 +123,6 @@ void Engine::on_move(Completion& op, Status status) noexcept {
   if (ESP_PLANT(50, true, false)) engine.release_operands(instance, slot.vertex, slot.index);
   engine.mark(instance, slot.vertex, slot.index);
   engine.make_ready(instance);
-}
-
-Posted Engine::deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
-  if (starting_) return Posted::kRetry;
-  const Plan& plan = *instance.plan;
-  const Vertex& vertex = plan.vertices[number];
-  const Indices indices = instance.states[number].indices;
-  const Steps& block = vertex.elsewhere ? vertex.from : vertex.block;
-  Delivery delivery;
-  delivery.index = index;
-  delivery.block = static_cast<std::uint32_t>(block.at(indices.step(index)));
-  delivery.data = read(instance, vertex.src, vertex, indices, index);
-  delivery.offset = plan.piece_elements * plan.piece(vertex, indices, index) * plan.element_bytes;
-  delivery.bytes =
-      plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
-  const Consumer& consumer = instance.call.consumer;
-  return consumer.function(consumer.context, delivery) ? Posted::kDone : Posted::kRetry;
-}
-
-// The vertices look at their bits anew.
-void Engine::opened(Instance& instance) noexcept {
-  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
-  for (std::uint16_t v = 0; v < vertices; ++v) {
-    const bool waits = instance.plan->vertices[v].action == Action::kAwait &&
-                       instance.states[v].base < instance.states[v].indices.count;
-    if (waits) queue_vertex(instance, v);
-  }
-  make_ready(instance);
 }
 
 void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index) noexcept {

@@ -48,8 +48,9 @@ bool Engine::is_skipped(const Instance& instance, const Vertex& vertex, Indices 
   if (!vertex.skips_empty) return false;
   const Plan& plan = *instance.plan;
   const bool empty = plan.length_elements(instance.layouts, vertex, indices, index) == 0;
+  const std::uint32_t step = indices.step(index);
   return ESP_PLANT(31, empty, empty && vertex.action != Action::kSend) ||
-         vertex.peer.at(indices.step(index)) == plan.rank;
+         vertex.peer.at(step) == plan.rank || step < vertex.since;
 }
 
 Posted Engine::post(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
@@ -250,7 +251,7 @@ void Engine::cancel(Team& team) noexcept {
   // memory that its user has back from now on.
   bool told = team.short_operations != nullptr;
   for (const Instance* i = team.active; i != nullptr; i = i->active_next) {
-    told = told || i->channel == 0 || i->plan->vertices.front().action == Action::kSend;
+    told = told || i->channel == 0 || i->plan->vertices.back().action == Action::kSend;
   }
   if (told) {
     fail(team, Status(ESP_ERR_CANCELED), "the job was finalized");

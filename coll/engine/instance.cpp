@@ -31,7 +31,7 @@ std::size_t slots(const Vertex& v) {
 
 // Is what belongs to the plan's buffers measured by each call, or not to be kept?
 bool has_own_memory(const Plan& plan) {
-  return plan.irregular || plan.packs_input || plan.packs_output;
+  return plan.irregular || plan.packs_input || plan.packs_output || plan.places;
 }
 
 // Where the parts of an instance's block begin.
@@ -233,6 +233,41 @@ std::uint64_t Instance::own_elements() const noexcept {
   return traits.output == Extent::kOne ? call.in_counts[rank] : 0;
 }
 
+namespace {
+
+constexpr std::size_t kNowhere = ~std::size_t{0};
+
+}  // namespace
+
+// Regular blocks get lengths and places of their own, too.
+void Instance::place_on_arrival() {
+  IrregularCall& own = *irregular;
+  const Layout* from = plan->irregular ? own.binding.layouts() : plan->layouts.data();
+  own.layouts.assign(from, from + plan->layouts.size());
+  Layout& output = own.layouts[buffer_of(Place::kOutput)];
+  own.begins.resize(output.blocks);
+  if (output.kind != Layout::Kind::kCounts) {
+    own.counts.assign(output.blocks, output.elements);
+    output.elements *= output.blocks;
+    output.kind = Layout::Kind::kCounts;
+    output.counts = own.counts.data();
+  }
+  output.begins = own.begins.data();
+  layouts = own.layouts.data();
+}
+
+void Instance::place_nothing() noexcept {
+  std::fill(irregular->begins.begin(), irregular->begins.end(), kNowhere);
+  irregular->end = 0;
+}
+
+void Instance::place(std::uint32_t block) noexcept {
+  std::size_t& begin = irregular->begins[block];
+  if (begin != kNowhere) return;
+  begin = irregular->end;
+  irregular->end += layouts[buffer_of(Place::kOutput)].length(block);
+}
+
 Outcome Instance::bind_buffers() noexcept {
   // The engine writes only where the plan says kOutput or scratch.
   buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
@@ -249,6 +284,7 @@ Outcome Instance::bind_buffers() noexcept {
       states[v].indices = irregular->binding.indices(v);
     }
   }
+  if (plan->places) place_on_arrival();
   const std::uint64_t bytes = plan->scratch_bytes(layouts);
   if (irregular->scratch_bytes < bytes) {
     irregular->scratch.reset(new (std::nothrow) std::byte[bytes]);

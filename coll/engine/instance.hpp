@@ -80,6 +80,11 @@ struct IrregularCall {
   std::unique_ptr<std::byte[]> scratch;
   std::uint64_t scratch_bytes = 0;
   const RecvSlot* refused = nullptr;  // the receive that failed first, if one did
+  // Of a plan that places blocks on arrival: the layouts, with what stands in `begins`, in
+  // elements, and the end of what has come.
+  std::vector<Layout> layouts;
+  std::vector<std::size_t> begins, counts;
+  std::size_t end = 0;
 };
 
 // The caller's elements of a block. `apart`: the block has a beginning of its own; else `begin` is
@@ -127,6 +132,10 @@ struct Instance {
   std::uint64_t own_elements() const noexcept;
   UserElements user_elements(Place user, std::uint32_t block) const noexcept;
   void place_scratch(std::byte* at) noexcept;
+  // Where blocks of the output lie (Plan::places): none has come; this one comes, or has.
+  void place_on_arrival();
+  void place_nothing() noexcept;
+  void place(std::uint32_t block) noexcept;
 
   Instance* next = nullptr;  // ready or free list
   Instance* stalled_next = nullptr;

@@ -13,6 +13,9 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   key.in_place = call.in_place && !call.packs_output && replaces_blocks(call.collective);
   key.packs_input = call.packs_input;
   key.packs_output = call.packs_output;
+  key.awaits = call.gate.function != nullptr;
+  key.delivers = call.consumer.function != nullptr;
+  key.places = call.places;
   if (call.neighbors != nullptr) key.graph = call.neighbors->id;
   key.root = call.root;
   key.count = call.count;
@@ -34,7 +37,8 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
        {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
-                                 8 * key.packs_input + 16 * key.packs_output),
+                                 8 * key.packs_input + 16 * key.packs_output + 32 * key.awaits +
+                                 64 * key.delivers + 128 * key.places),
         std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
         pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {

@@ -29,6 +29,7 @@ struct PlanKey {
   bool packs_input = false, packs_output = false;
   std::uint32_t graph = 0;   // of neighbours; 0: none
   bool among_heads = false;  // of the part of a short operation between nodes
+  bool awaits = false, delivers = false, places = false;  // PlanRequest
   std::int32_t root = 0;
   std::uint64_t count = 0;
   std::uint32_t element_bytes = 1;

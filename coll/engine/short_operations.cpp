@@ -5,6 +5,7 @@
 
 #include "coll/engine/lines.hpp"
 #include "coll/engine/short_blocks.hpp"
+#include "coll/engine/short_delivery.hpp"
 
 namespace espalier {
 namespace {
@@ -81,7 +82,11 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
                                                const Finish& finish) {
   const bool combines = spans_nodes(team) && traits_of(call.collective).reduces;
   ShortOperation::Scratch* scratch = combines ? scratches_.allocate() : nullptr;
-  ShortOperation* op = combines && scratch == nullptr ? nullptr : operations_.allocate(team, call);
+  const Consumer& consumer = call.consumer;
+  const bool has_room = consumer.function == nullptr ||
+                        consumer.expect(consumer.context, static_cast<std::uint64_t>(team.size()));
+  const bool may = has_room && (!combines || scratch != nullptr);
+  ShortOperation* op = may ? operations_.allocate(team, call) : nullptr;
   if (op != nullptr && ShortPacking::is_for(call)) [[unlikely]] {
     op->packing.reset(new (std::nothrow) ShortPacking);
     if (op->packing == nullptr || !op->packing->begin(team, op->call)) {
@@ -96,10 +101,12 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
   team.enter(signature);
   op->entered = Entered(team);
   op->scratch = scratch;
+  op->closed = call.gate.function != nullptr;
   ++counters_.short_operations;
   if (engine_.trace().enabled()) engine_.trace().begin(trace_kind(call.collective), subject(*op));
   path_.announce(team);
-  const bool completed = advance(*op);
+  // No consumer is called in a start.
+  const bool completed = advance(*op) && (op->call.consumer.function == nullptr || team.failed());
   if (!completed && (!team.failed() || op->crossing)) {
     op->finish = finish;
     append(*op);
@@ -219,14 +226,32 @@ void ShortOperations::complete(ShortOperation& op) noexcept {
   const Status status = team.fault;
   if (op.scratch != nullptr) scratches_.release(op.scratch);
   if (op.packing != nullptr && !team.failed()) op.packing->end();
+  if (op.call.consumer.function != nullptr && !team.failed()) [[unlikely]]
+    deliver_all(team, op.call);
   operations_.release(&op);
   if (told.function != nullptr) told.function(told.context, status);
 }
+
+namespace {
+
+// Nothing of it is put on lines before all of the input is there.
+bool is_open(const Gate& gate) noexcept {
+  Portion all;
+  all.bytes = Portion::kAll;
+  return gate.function(gate.context, all);
+}
+
+}  // namespace
 
 // True: the operation is complete here.
 bool ShortOperations::advance(ShortOperation& op) noexcept {
   const ShortOperation* oldest = op.team->short_operations;
   if (op.call.blocking && oldest != nullptr && oldest != &op) return false;
+  if (op.closed) [[unlikely]] {
+    if (!is_open(op.call.gate)) return false;
+    op.closed = false;
+    if (op.packing != nullptr) op.packing->refresh();
+  }
   while (op.stage() != Stage::kDone) {
     if (!step(op)) return false;
     ++op.at;

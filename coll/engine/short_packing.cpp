@@ -34,8 +34,10 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   if (memory_ == nullptr) return false;
   form_ = call.form;
   if (call.packs_input) {
-    pack(*pattern_, form_, memory_.get(), static_cast<const std::byte*>(call.input), 0, in);
-    call.input = memory_.get();
+    user_input_ = static_cast<const std::byte*>(call.input);
+    input_ = memory_.get();
+    input_bytes_ = in;
+    call.input = input_;
   }
   if (call.packs_output) {
     auto* user = static_cast<std::byte*>(call.output);
@@ -44,7 +46,11 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
     const bool sends_output = traits.input == Extent::kNone && team.rank == call.root;
     // The first member of an exscan gets nothing.
     const bool gets = !sends_output && (call.collective != Collective::kExscan || team.rank > 0);
-    if (sends_output) pack(*pattern_, form_, packed, user, 0, output_bytes_);
+    if (sends_output) {
+      user_input_ = user;
+      input_ = packed;
+      input_bytes_ = output_bytes_;
+    }
     if (gets) user_output_ = user;
     output_ = packed;
     element_bytes_ = call.element_bytes;
@@ -55,7 +61,12 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   call.packs_input = call.packs_output = false;
   call.pattern = nullptr;
   call.form = nullptr;
+  refresh();
   return true;
+}
+
+void ShortPacking::refresh() noexcept {
+  if (user_input_ != nullptr) pack(*pattern_, form_, input_, user_input_, 0, input_bytes_);
 }
 
 void ShortPacking::end() noexcept {

@@ -19,6 +19,8 @@ class ShortPacking {
   // Packs, and lets `call` have buffers without gaps. False: no memory.
   bool begin(const Team& team, Call& call) noexcept;
   // What has come goes where the caller wants it.
+  // Packs the input once more, which has changed since.
+  void refresh() noexcept;
   void end() noexcept;
   const Pattern* pattern() const noexcept { return pattern_; }
 
@@ -30,6 +32,9 @@ class ShortPacking {
   std::uint32_t element_bytes_ = 1;
   const Pattern* pattern_ = nullptr;
   const ElementForm* form_ = nullptr;
+  const std::byte* user_input_ = nullptr;  // nullptr: nothing is packed
+  std::byte* input_ = nullptr;
+  std::uint64_t input_bytes_ = 0;
   std::byte* user_output_ = nullptr;  // nullptr: nothing comes
   const std::byte* output_ = nullptr;
   std::uint64_t output_bytes_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 // A flow that carries block after block to one peer numbers all their pieces.
 bool walks_blocks(const Vertex& v) {
-  return v.action != Action::kCombine && v.peer.is_constant() && (v.steps > 1 || v.run == 0);
+  return !is_local(v.action) && v.peer.is_constant() && (v.steps > 1 || v.run == 0);
 }
 
 }  // namespace

@@ -43,8 +43,6 @@ void assert_places(const Plan& plan, const Vertex& v) {
       ESP_ASSERT(v.dst == Place::kNone);
       break;
     case Action::kAwait:
-      ESP_ASSERT(v.src == Place::kNone && v.dst == Place::kNone);
-      break;
     case Action::kDeliver:
       ESP_ASSERT(is_buffer(v.src) && v.dst == Place::kNone);
       break;
@@ -57,6 +55,8 @@ void assert_places(const Plan& plan, const Vertex& v) {
   ESP_ASSERT(is_buffer(v.shape));
   ESP_ASSERT(v.action == Action::kCombine || v.operands.empty());
   ESP_ASSERT((v.action == Action::kPublish) == !v.peers.empty());
+  ESP_ASSERT(v.since == 0 || (v.since < v.steps && is_local(v.action)));
+  ESP_ASSERT(!v.places || (plan.places && v.action == Action::kCombine && v.run == 1));
   ESP_ASSERT(!v.elsewhere || (v.action != Action::kRecv && v.action != Action::kRecvView));
 }
 

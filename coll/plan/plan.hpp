@@ -68,7 +68,7 @@ enum class Action : std::uint8_t {
               // for all of them)
   kCombine,   // dst = operand 0 op operand 1 op ...; with one operand a copy. Empty segments are
               // combined too (a barrier's are) and touch no memory
-  kAwait,     // an index begins when it is opened from outside (engine/gate.hpp)
+  kAwait,     // the segment at `src` is there when the call's gate says so (engine/gate.hpp)
   kDeliver,   // hand the segment at `src` to the consumer of the call
 };
 
@@ -156,12 +156,15 @@ struct Vertex {
                              // (controls of experiments)
   bool skips_empty = false;  // no segment of no elements, and none to oneself
   bool elsewhere = false;    // what is read lies in block `from` of its buffer
+  bool places = false;       // kCombine: blocks of the output lie where the first that comes finds
+                             // room (Plan::places)
   Transfer transfer = {};    // of sends, publications and receives: alike on both sides
   std::uint16_t window = 1;  // indices in flight at most (N of sends, M of receives), 1..64
   std::uint32_t steps = 1;
   std::uint32_t run = 1;  // blocks of a step, which lie one after the other; 0: `runs` says it
   std::uint32_t lane = 0, lanes = 1;  // pieces lane, lane + lanes, ... of each step
-  Steps peer = Steps::constant(-1);   // team rank
+  std::uint32_t since = 0;  // steps before this one do nothing: what they would read is not final
+  Steps peer = Steps::constant(-1);  // team rank
   Steps block;
   Steps runs;  // run == 0: a table, as `block` is: entry for entry
   Steps from;
@@ -200,6 +203,8 @@ struct Plan {
   bool irregular = false;  // layouts of kind kCounts are bound by each call (plan/binding.hpp)
   bool reduces = false;
   bool packs_input = false, packs_output = false;  // kInput, kOutput are packed forms of the user's
+  // Blocks of the output lie in the order in which they come: each instance's layout says where.
+  bool places = false;
   std::vector<Layout> layouts = std::vector<Layout>(2);  // by buffer_of()
   std::vector<Vertex> vertices;                          // at most 65535
   std::vector<Table> tables;
@@ -347,7 +352,10 @@ struct PlanRequest {
   bool commutative = true;                         // false: combine in rank order
   bool in_place = false;                           // input and output are the same
   bool packs_input = false, packs_output = false;  // this rank's elements lie apart
-  const Neighbors* neighbors = nullptr;            // of this rank, for those that have some
+  // Of this rank alone: its input becomes ready by and by; what lands is handed to a consumer;
+  // blocks may lie in order of arrival.
+  bool awaits = false, delivers = false, places = false;
+  const Neighbors* neighbors = nullptr;  // of this rank, for those that have some
   esp_algorithm algorithm = ESP_ALGORITHM_TREE;
   esp_shape shape = ESP_SHAPE_BINOMIAL;
   std::int32_t radix = 2;
@@ -360,6 +368,10 @@ struct PlanRequest {
   Reason reason = {};
   friend bool operator==(const PlanRequest&, const PlanRequest&) = default;
 };
+
+// Of a message between two members, which is one vertex: what lands is delivered, or what is sent
+// is awaited (algorithms/partial.cpp). Before Plan::finish().
+void add_flow_partial(Plan& plan, bool delivers, bool awaits);
 
 // ESP_ERR_ARGUMENT for nonsense (root outside, windows outside 1..64, radix), ESP_ERR_UNSUPPORTED
 // for combinations that do not exist (SPREAD with a non-commutative operator, SHORT, which has no

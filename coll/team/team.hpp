@@ -57,8 +57,9 @@ struct Call {
   bool packs_input = false, packs_output = false;  // on this rank
   const Neighbors* neighbors = nullptr;            // of this rank
   bool in_place = false;                           // the input stands in the output
-  const Gate* gate = nullptr;                      // of plans with a kAwait vertex
-  Consumer consumer;                               // of plans with a kDeliver vertex
+  Gate gate;                                       // the input becomes ready by and by
+  Consumer consumer;                               // of what has landed
+  bool places = false;                             // blocks of the output in order of arrival
   esp_type type = ESP_BYTE;
   std::uint32_t element_bytes = 1;
   esp_op op = ESP_SUM;

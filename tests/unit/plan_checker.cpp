@@ -106,7 +106,10 @@ class Interpreter : Run {
         complete(id, i);
         return;
       case Action::kAwait:
+        transfers_.push_back({-1, 0, id, i, {}});  // opened when its turn comes
+        return;
       case Action::kDeliver:
+        for (Cell& cell : range_of(readable(s, v.src, i))) ++cell.deliveries;
         complete(id, i);
         return;
       case Action::kRecvView:
@@ -194,6 +197,11 @@ class Interpreter : Run {
   void end_move(const Transfer& t) {
     State& s = states[static_cast<std::size_t>(t.recv)];
     const std::uint32_t i = t.recv_index;
+    if (s.vertex->action == Action::kAwait) {
+      for (Cell& cell : range_of(cells(s, s.vertex->src, i, true))) cell.closed = false;
+      complete(t.recv, i);
+      return;
+    }
     if (!copies_to_itself(s, i)) {
       lock_operands(s, i, -1);
       for (Cell& cell : range_of(cells(s, s.vertex->dst, i, false))) cell.writing = false;

@@ -9,7 +9,8 @@
 // moves a segment only between a posted send and the posted receive that meets it (zero buffering).
 // A send locks its source until the segment has arrived, an arriving segment locks its destination;
 // a write to a locked place is an error, which finds missing dependencies and in-place hazards. In
-// place, input and output are the same memory.
+// place, input and output are the same memory. An input that is awaited opens as transfers end, in
+// any order; what was delivered may not be written again, and everything is delivered once.
 #pragma once
 
 #include <cstdint>

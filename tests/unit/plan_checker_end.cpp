@@ -20,6 +20,11 @@ void check_block(Run& run, std::size_t r, std::uint32_t b) {
       run.fail("rank {} block {} element {}: contributions {}+{} instead of {}+{}", r, b, e,
                c.value.first, c.value.length, wanted.first, wanted.length);
     }
+    const bool undefined = run.request.collective == Collective::kExscan && r == 0;
+    const bool delivers = run.request.delivers && !undefined && !(wanted == Value{});
+    if (c.deliveries != (delivers ? 1 : 0)) {
+      run.fail("rank {} block {} element {} delivered {} times", r, b, e, c.deliveries);
+    }
     if (!results.arrives_once() || run.plans[r].packs_output) continue;
     const bool arrives =
         !traits.root_gets && !results.makes(static_cast<std::int32_t>(r), layout.begin(b) + e);

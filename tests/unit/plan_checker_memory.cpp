@@ -41,7 +41,9 @@ void Run::make_memory() {
     for (std::uint32_t b = 0; results.has_input(r) && b < input.blocks; ++b) {
       for (std::uint64_t e = 0; e < input.length(b); ++e) {
         const std::uint64_t at = input.begin(b) + e;
-        memory.at(results.input(r), at)->value = {results.name(r), 1, at};
+        Cell& cell = *memory.at(results.input(r), at);
+        cell.value = {results.name(r), 1, at};
+        cell.closed = request.awaits;
       }
     }
   }
@@ -63,6 +65,7 @@ Range Run::readable(const State& s, Place place, std::uint32_t i) {
   for (const Cell* from = range.begin; from != range.end(); ++from) {
     if (from->writing) fail("{} reads a place that is being written", name(s, i));
     if (from->value.length == 0) fail("{} reads before anything is there", name(s, i));
+    if (from->closed) fail("{} reads an input that is not ready", name(s, i));
   }
   return range;
 }
@@ -82,6 +85,8 @@ Range Run::writable(const State& s, std::uint32_t i) {
   for (const Cell* to = range.begin; to != range.end(); ++to) {
     if (to->writing) fail("{} writes a place that is being written", name(s, i));
     if (to->readers > 0) fail("{} overwrites a place that is being sent", name(s, i));
+    if (to->deliveries > 0) fail("{} overwrites what was delivered", name(s, i));
+    if (to->closed) fail("{} overwrites an input that is not ready", name(s, i));
   }
   return range;
 }

@@ -25,6 +25,8 @@ struct Cell {
   std::uint32_t readers = 0;  // sends under way from it
   bool writing = false;       // a segment is arriving in it
   std::uint32_t arrivals = 0;
+  bool closed = false;  // of an input that becomes ready by and by
+  std::uint32_t deliveries = 0;
 };
 
 // The memory of a rank: buffers by buffer_of(). In place, the input is part of the output.
@@ -87,7 +89,8 @@ inline bool sends(const Vertex& v) {
 }
 
 inline bool is_skipped(const Plan& plan, const Vertex& v, std::uint32_t i) {
-  return v.skips_empty && (plan.length_elements(v, i) == 0 || plan.peer(v, i) == plan.rank);
+  return v.skips_empty && (plan.length_elements(v, i) == 0 || plan.peer(v, i) == plan.rank ||
+                           v.indices.step(i) < v.since);
 }
 
 }  // namespace espalier::plan_check
