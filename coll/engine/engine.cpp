@@ -1,7 +1,5 @@
 #include "coll/engine/engine.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -34,95 +32,6 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 }
 
 }  // namespace
-
-PlanRequest Engine::request_of(const Team& team, const Call& call) {
-  const PlanKey key = PlanKey::of(call);
-  PlanRequest base;
-  base.collective = call.collective;
-  base.rank = team.rank;
-  base.size = team.size();
-  base.root = call.root;
-  base.elements = call.count;
-  base.element_bytes = call.element_bytes;
-  base.commutative = call.combiner.commutative();
-  base.in_place = key.in_place;
-  base.packs_input = key.packs_input;
-  base.packs_output = key.packs_output;
-  base.awaits = key.awaits;
-  base.delivers = key.delivers;
-  base.places = key.places;
-  base.neighbors = call.neighbors;
-  base.nodes.nodes = team.layout();
-  return base;
-}
-
-Result<Plan> Engine::make(const Team& team, const Call& call, const PlanRequest& base,
-                          const Tuning& tuning) const {
-  auto request = resolve(call.options, base, tuning);
-  if (!request) return request.error();
-  request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
-  auto plan = make_plan(*request);
-  if (plan.ok() || (request->reason.line == 0 && !tuning.costs)) return plan;
-  // A profile's row that is no plan for this call is no row for it, and nor is what costs say.
-  Tuning rules = tuning;
-  rules.profile = nullptr;
-  rules.costs.reset();
-  return make(team, call, base, rules);
-}
-
-Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_heads) {
-  PlanKey key = PlanKey::of(call);
-  key.among_heads = among_heads;
-  if (PlanEntry* known = team.plans.find(key)) {
-    ++counters_.plans_reused;
-    return known;
-  }
-  PlanRequest base = request_of(team, call);
-  if (among_heads) {
-    base.nodes.nodes = team.heads();
-    base.size = team.heads()->count();
-    base.rank = team.node();
-    base.root = team.nodes()->node_of(call.root);
-  }
-  auto plan = make(team, call, base, tuning_);
-  if (!plan) return plan.error();
-  ++counters_.plans_built;
-  if (log_ != nullptr && team.rank == 0) {
-    log_->debug("{} of {} bytes on team {}: {}", collective_name(call.collective),
-                call.count * call.element_bytes, team.id, plan->algorithm);
-  }
-  return &team.plans.add(key, std::move(*plan));
-}
-
-Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
-  PlanKey key;
-  key.collective = Collective::kPointToPoint;
-  key.root = flow.peer * 2 + (flow.direction == Direction::kReceive ? 1 : 0);
-  key.count = flow.bytes;
-  key.awaits = flow.gate.function != nullptr;
-  key.delivers = flow.consumer.function != nullptr;
-  if (PlanEntry* known = team.plans.find(key)) return known;
-  Plan plan;
-  plan.collective = Collective::kPointToPoint;
-  plan.algorithm = "flow";
-  plan.rank = team.rank;
-  plan.size = team.size();
-  const Partition parts = partition(team, flow.peer, flow.bytes);
-  plan.piece_elements = parts.piece_elements;
-  plan.layouts[buffer_of(Place::kOutput)].elements = flow.bytes;
-  Vertex vertex;
-  const bool receive = flow.direction == Direction::kReceive;
-  vertex.action = receive ? Action::kRecv : Action::kSend;
-  (receive ? vertex.dst : vertex.src) = Place::kOutput;
-  vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
-  vertex.peer = Steps::constant(flow.peer);
-  plan.vertices.push_back(vertex);
-  add_flow_partial(plan, key.delivers, key.awaits);
-  plan.finish();
-  ESP_ASSERT(plan.vertices.back().indices.count == parts.pieces);
-  ++counters_.plans_built;
-  return &team.plans.add(key, std::move(plan));
-}
 
 // Before anything is entered: the same call may be made once more.
 Error Engine::no_memory() {

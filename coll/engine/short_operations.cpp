@@ -306,6 +306,8 @@ bool ShortOperations::cross(ShortOperation& op) noexcept {
   if (!op.crossing) {
     Call among = op.call;
     among.purpose = Purpose::kUser;  // bound for this once
+    among.gate = {};                 // It is open,
+    among.consumer = {};             // and what comes is handed out at the end.
     if (op.scratch != nullptr) {
       among.output = op.scratch->bytes.data();
       among.input = among.output;

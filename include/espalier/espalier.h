@@ -345,26 +345,6 @@ typedef struct esp_notify {
   int64_t* counter;
 } esp_notify;
 
-/* Point-to-point flows: the k-th send on (team, channel) to a peer meets the peer's k-th receive on
- * the same channel from here. No tags, no wildcards. Sizes must be equal, else the receive fails
- * with ESP_ERR_MISMATCH, and the team with it. channel < 256. Peers differ from the caller.
- *
- * esp_send may wait until the peer receives. Today it does inside a node above 1 MiB, and below
- * when there is no room left to copy the message to or the receiver is to read it in place; between
- * nodes when the network has no room for it, and over RDMA connections when the message lies in
- * registered memory and has RDMA_PULL_BYTES and more. Two ranks that first send to each other and
- * then receive may therefore wait for ever (until the configured timeout): exchange with
- * esp_send_start or esp_recv_start. */
-ESP_API esp_status esp_send(esp_team* team, const void* buffer, size_t bytes, int peer,
-                            unsigned channel);
-ESP_API esp_status esp_recv(esp_team* team, void* buffer, size_t bytes, int peer, unsigned channel);
-ESP_API esp_status esp_send_start(esp_team* team, const void* buffer, size_t bytes, int peer,
-                                  unsigned channel, const esp_notify* notify,
-                                  esp_request** request);
-ESP_API esp_status esp_recv_start(esp_team* team, void* buffer, size_t bytes, int peer,
-                                  unsigned channel, const esp_notify* notify,
-                                  esp_request** request);
-
 /* ---- regions: memory that other ranks write, read and count in ---- */
 
 /* Memory of every member of a team, made together. An operation names a region, a member (its rank
@@ -497,6 +477,7 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #endif
 
 #include "espalier/collectives.h" /* the functions */
+#include "espalier/flows.h"       /* messages between two members */
 #include "espalier/layouts.h"     /* types whose elements lie apart */
 #include "espalier/neighbors.h"   /* exchanges on graphs */
 #include "espalier/partial.h"     /* work on what has landed */

@@ -68,6 +68,9 @@ void cpp_gathers(const Context& context);       // likewise, of gathers
 void cpp_rooted(const Context& context);        // of gathers to a root, reduce-scatters, patterns
 void cpp_graph(const Context& context);         // of graphs
 void cpp_persistent(const Context& context);    // likewise, of requests that stay
+void partial(const Context& context);           // segments are handed out as they land
+void partial_ready(const Context& context);     // inputs become ready bit by bit
+void partial_chain(const Context& context);     // one operation opens another's input
 void reproducible(const Context& context);      // sums that are the same bits in any job
 void reproducible_setting(const Context& context);  // likewise, of ordinary ones
 

@@ -8,7 +8,7 @@
 
 namespace esp {
 
-// Must be equal on all members. Zero: choose for me.
+// Must be equal on all members, but for `partial`. Zero: choose for me.
 struct CollOptions {
   esp_algorithm algorithm = ESP_ALGORITHM_AUTO;
   esp_shape shape = ESP_SHAPE_AUTO;
@@ -17,6 +17,8 @@ struct CollOptions {
   int window_send = 0;            // Segments in flight per child, 1..64.
   int window_recv = 0;            // Segments granted to the parent, 1..64.
   esp_variant variant = ESP_VARIANT_EVENT;
+  // What this member asks for besides (espalier/partial.h); stays where it is until the call.
+  const esp_partial* partial = nullptr;
 
   constexpr esp_coll_options to_c() const noexcept {
     return {sizeof(esp_coll_options),
@@ -26,7 +28,8 @@ struct CollOptions {
             segment_bytes,
             window_send,
             window_recv,
-            variant};
+            variant,
+            partial};
   }
 };
 
