@@ -25,7 +25,7 @@ std::uint64_t own_elements(const Team& team, const Call& call, Extent other) noe
 std::size_t block_count(const Team& team, const Call& call, Buffer side) noexcept {
   if (call.neighbors == nullptr) return static_cast<std::size_t>(team.size());
   return side == Buffer::kInput ? call.neighbors->destinations.size()
-                              : call.neighbors->sources.size();
+                                : call.neighbors->sources.size();
 }
 
 std::uint64_t counted_bytes(const Call& call, Buffer side, std::size_t block) noexcept {

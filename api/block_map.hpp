@@ -19,6 +19,8 @@ namespace espalier::api {
 struct BlockMap {
   std::vector<std::uint64_t> begins = {0};  // of block b, and at last the end of all
   bool is_message = false;                  // the plan knows one block, whatever is counted here
+  // Where those of the plan begin, if it has others: the same bytes in more blocks.
+  std::vector<std::uint64_t> plan_begins = {};
 
   int blocks() const noexcept { return static_cast<int>(begins.size()) - 1; }
   std::uint64_t bytes() const noexcept { return begins.back(); }
@@ -26,7 +28,8 @@ struct BlockMap {
     return begins[block + 1] - begins[block];
   }
   std::uint64_t position(const Portion& portion) const noexcept {
-    return is_message ? portion.at : begins[portion.block] + portion.offset;
+    if (is_message) return portion.at;
+    return (plan_begins.empty() ? begins : plan_begins)[portion.block] + portion.offset;
   }
   // The block that the byte at this position belongs to, which is one of them.
   std::size_t find(std::uint64_t position) const noexcept {

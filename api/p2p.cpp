@@ -186,7 +186,8 @@ esp_status bind_parts(const char* caller, esp_team* handle, Engine::Flow flow, i
   if (request != nullptr) *request = nullptr;
   const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
   if (status != ESP_OK) return status;
-  auto partial = api::make_partial(*handle, flow, partitions);
+  espalier::Result<api::Partial*> partial = static_cast<api::Partial*>(nullptr);
+  api::on_owner(*handle->job, [&] { partial = api::make_partial(*handle, flow, partitions); });
   if (!partial) {
     const espalier::Error& refused = partial.error();
     return api::fail(*handle->job, refused.status.code(),

@@ -10,6 +10,7 @@
 
 #include "api/arrivals.hpp"
 #include "api/partitions.hpp"
+#include "api/separate.hpp"
 #include "coll/engine/engine.hpp"
 #include "core/doorbell.hpp"
 #include "core/worker.hpp"
@@ -23,7 +24,7 @@ struct Partial {
   std::unique_ptr<Arrivals> arrivals;      // nullptr: it does not deliver here
   std::unique_ptr<Partitions> partitions;  // nullptr: it awaits nothing here
   bool delivers = false, awaits = false;   // asked for, whatever this rank has
-  std::unique_ptr<Neighbors> edges;        // of partitions that travel by themselves
+  std::unique_ptr<Separate> separate;      // partitions are messages of their own
   esp_segment_function function = nullptr;
   void* context = nullptr;
   esp_request* after = nullptr;
@@ -60,13 +61,12 @@ class Partials final : public Agent {
   Partial** due_last_ = &due_;
 };
 
-// Of a checked call: sets its gate and consumer, and what is placed. `persistent`, `reports`: the
-// request is that, or reports by a notify. An error has been reported.
+// Of a checked call: sets its gate and consumer, and what is placed. `reports`: the request reports
+// by a notify. ESP_ERR_ARGUMENT and ESP_ERR_UNSUPPORTED say what cannot be had.
 Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& wanted,
                               bool reports);
 // Of a message between two members, of `bytes` in so many parts.
 Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitions);
-// ESP_ERR_ARGUMENT with the reason where the job cannot do what is asked for.
 void release_partial(esp_job& job, Partial* partial) noexcept;
 
 // Before a round starts.

@@ -62,6 +62,18 @@ Outcome check_placement(const Call& call, const esp_partial& wanted) {
   return Unit{};
 }
 
+Outcome check_separate(const Call& call, const esp_partial& wanted) {
+  if (!has(wanted, ESP_PARTIAL_SEPARATE)) return Unit{};
+  const bool exchanges = call.collective == Collective::kNeighborAlltoall ||
+                         call.collective == Collective::kNeighborAlltoallv;
+  if (!exchanges || call.purpose != Purpose::kPersistent) {
+    return unsupported("SEPARATE is for persistent neighbor_alltoall and neighbor_alltoallv");
+  }
+  if (!has(wanted, ESP_PARTIAL_AWAIT)) return bad("SEPARATE is for AWAIT");
+  if (has(wanted, ESP_PARTIAL_UNORDERED)) return unsupported("SEPARATE is not for UNORDERED");
+  return Unit{};
+}
+
 Outcome check_awaiting(const Call& call, const esp_partial& wanted) {
   if (!has(wanted, ESP_PARTIAL_AWAIT) || !call.in_place) return Unit{};
   const CollectiveTraits& traits = traits_of(call.collective);
@@ -103,8 +115,7 @@ void set_addresses(UserBlocks& user, const Call& call, const BlockMap& map) {
   }
 }
 
-void add_arrivals(Partial& partial, const Call& call, const esp_partial& wanted) {
-  BlockMap map = map_blocks(*partial.team, call, Buffer::kOutput, std::max(wanted.blocks, 1));
+void add_arrivals(Partial& partial, const Call& call, const esp_partial& wanted, BlockMap map) {
   if (map.blocks() == 0) return;
   UserBlocks user;
   user.sources = sources_of(*partial.team, call);
@@ -130,11 +141,11 @@ Consumer consumer_of(Partial& partial) noexcept {
 // ---- readiness ----
 
 // How many parts each block of the input has.
-Result<std::vector<int>> parts_of(const BlockMap& map, const esp_partial& wanted) {
+Result<std::vector<int>> parts_of(const BlockMap& map, const esp_partial& wanted, const int* each) {
   std::vector<int> parts(static_cast<std::size_t>(map.blocks()), std::max(wanted.partitions, 1));
   std::int64_t all = 0;
   for (std::size_t b = 0; b < parts.size(); ++b) {
-    if (wanted.block_partitions != nullptr) parts[b] = wanted.block_partitions[b];
+    if (each != nullptr) parts[b] = each[b];
     if (parts[b] < 1) return bad("each block has at least one partition");
     all += parts[b];
   }
@@ -164,15 +175,34 @@ Outcome check_leader(const Partial& partial, const esp_partial& wanted) {
   return Unit{};
 }
 
-Outcome add_partitions(Partial& partial, const Call& call, const esp_partial& wanted) {
+// `in`: of the blocks that come, for those whose partitions are messages.
+Outcome separate_parts(Partial& partial, Call& call, const esp_partial& wanted,
+                       const std::vector<int>& parts, BlockMap& out, BlockMap& in) {
+  auto coming = parts_of(in, wanted, wanted.source_partitions);
+  if (!coming) return coming.error();
+  out.plan_begins = cut(out, parts, unit_of(call)).begins;
+  in.plan_begins = cut(in, *coming, unit_of(call)).begins;
+  partial.separate = std::make_unique<Separate>();
+  if (separate(call, parts, *coming, ++partial.job->graph_count, *partial.separate)) return Unit{};
+  return bad("more than 256 messages between two");
+}
+
+Outcome add_partitions(Partial& partial, Call& call, const esp_partial& wanted, BlockMap& coming) {
   BlockMap map = map_blocks(*partial.team, call, Buffer::kInput, 1);
-  if (map.blocks() > 0) {
-    auto parts = parts_of(map, wanted);
+  const bool separates = has(wanted, ESP_PARTIAL_SEPARATE);
+  if (map.blocks() > 0 || separates) {
+    auto parts = parts_of(map, wanted, wanted.block_partitions);
     if (!parts) return parts.error();
     const std::uint64_t unit = call.types != nullptr ? 1 : unit_of(call);
     BlockMap pieces = cut(map, *parts, unit);
-    partial.partitions =
-        std::make_unique<Partitions>(std::move(map), std::move(pieces), run_of_input(call));
+    if (separates) {
+      const Outcome made = separate_parts(partial, call, wanted, *parts, map, coming);
+      if (!made) return made;
+    }
+    if (map.blocks() > 0) {
+      partial.partitions =
+          std::make_unique<Partitions>(std::move(map), std::move(pieces), run_of_input(call));
+    }
   }
   if (const Outcome sound = check_leader(partial, wanted); !sound) return sound;
   partial.after = wanted.after;
@@ -189,7 +219,11 @@ Gate gate_of(Partial& partial) noexcept {
     const Partitions& partitions = *static_cast<Partial*>(context)->partitions;
     return portion.bytes == Portion::kAll ? partitions.all_open() : partitions.is_open(portion);
   };
-  return {is_open, &partial};
+  const auto first_closed = [](void* context) noexcept {
+    const Partitions& partitions = *static_cast<Partial*>(context)->partitions;
+    return partitions.all_open() ? -1 : partitions.first_closed();
+  };
+  return {is_open, first_closed, &partial};
 }
 
 Outcome fill(Partial& partial, Call& call, const esp_partial& wanted) {
@@ -199,10 +233,12 @@ Outcome fill(Partial& partial, Call& call, const esp_partial& wanted) {
   partial.context = wanted.context;
   call.places = has(wanted, ESP_PARTIAL_UNORDERED);
   if (call.places) call.out_displs = nullptr;
-  if (partial.delivers) add_arrivals(partial, call, wanted);
+  BlockMap coming = map_blocks(*partial.team, call, Buffer::kOutput, std::max(wanted.blocks, 1));
+  const Call asked = call;
   if (partial.awaits) {
-    if (const Outcome added = add_partitions(partial, call, wanted); !added) return added;
+    if (const Outcome added = add_partitions(partial, call, wanted, coming); !added) return added;
   }
+  if (partial.delivers) add_arrivals(partial, asked, wanted, std::move(coming));
   if (partial.arrivals != nullptr) call.consumer = consumer_of(partial);
   if (partial.partitions != nullptr) call.gate = gate_of(partial);
   return Unit{};
@@ -230,7 +266,7 @@ Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& g
   }
   std::memcpy(static_cast<void*>(&wanted), &given, given.struct_size);
   for (const Outcome& sound : {check_flags(call, wanted, reports), check_placement(call, wanted),
-                               check_awaiting(call, wanted)}) {
+                               check_awaiting(call, wanted), check_separate(call, wanted)}) {
     if (!sound) return sound.error();
   }
   Partial* partial = allocate(handle);

@@ -135,7 +135,8 @@ esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
   call.purpose = Purpose::kPersistent;
   const esp_status status = check_call(*team, call, options);
   if (status != ESP_OK) return status;
-  auto partial = take_partial(*team, call, notify != nullptr);
+  Result<Partial*> partial = static_cast<Partial*>(nullptr);
+  on_owner(*team->job, [&] { partial = take_partial(*team, call, notify != nullptr); });
   if (!partial) return fail(*team->job, named(call, partial.error()));
   return init_request(*team, call, *partial, notify, request);
 }

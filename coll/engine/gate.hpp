@@ -27,7 +27,10 @@ struct Portion {
 struct Gate {
   // Is the portion there? Called on the owner, often. Acquires what those have written who say so.
   using Function = bool (*)(void* context, const Portion& portion) noexcept;
+  // For people: the first part that is not there, as the caller counts them; -1: all are.
+  using FirstClosed = int (*)(void* context) noexcept;
   Function function = nullptr;
+  FirstClosed first_closed = nullptr;
   void* context = nullptr;
 };
 

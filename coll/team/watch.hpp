@@ -111,6 +111,7 @@ class TeamWatch final : public Watchdog, public Agent {
   Blame blamed_by(const Team& team, Rank rank) const noexcept;
   Blame end_of_chain(const Team& team, Rank rank) const noexcept;
   std::vector<Rank> late(const Team& team, const Pending& what) const;
+  int first_closed(const Team& team, const Pending& what) const noexcept;
   std::vector<Blame> culprits(const Team& team, const Pending& what) const;
   bool is_silent(const Team& team, int member) const noexcept;
   const char* state_text(const Team& team, Rank rank) const noexcept;

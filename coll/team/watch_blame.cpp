@@ -26,6 +26,18 @@ std::vector<Blame> latest_of_each(std::vector<Blame> blames) {
 
 }  // namespace
 
+// The first part of this rank's own input that its caller has not made ready; -1: it waits for
+// nothing of its own.
+int TeamWatch::first_closed(const Team& team, const Pending& what) const noexcept {
+  const Call* call = what.instance != nullptr ? &what.instance->call : nullptr;
+  if (what.identity == &team.short_wait) {
+    const ShortOperation* op = ShortOperations::find(team, team.short_call);
+    call = op != nullptr ? &op->call : nullptr;
+  }
+  if (call == nullptr || call->gate.first_closed == nullptr) return -1;
+  return call->gate.first_closed(call->gate.context);
+}
+
 // Members that have not entered the operation; when all have, those that owe a segment.
 std::vector<Rank> TeamWatch::late(const Team& team, const Pending& what) const {
   std::vector<Rank> ranks;
@@ -105,6 +117,9 @@ Blame TeamWatch::end_of_chain(const Team& team, Rank rank) const noexcept {
 // Whom to name, the latest found first. A member that is stopped holds up ranks to which it owes
 // nothing directly: through others, or because it does not read what they send.
 std::vector<Blame> TeamWatch::culprits(const Team& team, const Pending& what) const {
+  if (first_closed(team, what) >= 0) {
+    return {{team.members[static_cast<std::size_t>(team.rank)], machine_ns_}};
+  }
   const auto is_stopped = [&](const Blame& blame) { return liveness_.is_stopped(blame.rank); };
   std::vector<Blame> blames, ends;
   for (const Rank rank : late(team, what)) {
@@ -136,6 +151,9 @@ std::string TeamWatch::describe(const Team& team, const Pending& what, std::uint
   std::vector<std::string> names;
   for (const Blame& blame : blames) {
     names.push_back(fmt::format("{}{}", blame.rank, state_text(team, blame.rank)));
+    if (const int closed = first_closed(team, what); closed >= 0) {
+      names.back() += fmt::format(" itself, where partition {} of the input is not ready", closed);
+    }
     if (names.size() == 16 && blames.size() > 16) {
       names.push_back(fmt::format("and {} more", blames.size() - 16));
       break;

@@ -204,6 +204,58 @@ void a_message(const Context& context, std::size_t bytes) {
   CHECK_OK(esp_request_free(&send), context.world, "");
 }
 
+// A halo of two sides, of which one is written by three threads: 3 + 1 messages, or 2.
+void a_halo(const Context& context, std::size_t n, bool separate) {
+  const int extent = context.size, periodic = 1;
+  esp_graph* ring = nullptr;
+  CHECK_OK(esp_grid_create(context.world, 1, &extent, &periodic, &ring), context.world, "");
+  std::vector<int> out(2 * n), in(2 * n, -1);
+  const int to[] = {3, 1}, from[] = {1, 3};
+  esp_partial partial = awaiting(0);
+  partial.flags |= ESP_PARTIAL_DELIVER;
+  if (separate) partial.flags |= ESP_PARTIAL_SEPARATE;
+  partial.block_partitions = to;
+  partial.source_partitions = from;
+  const esp_coll_options options = with(partial);
+  esp_request* request = nullptr;
+  CHECK_OK(esp_neighbor_alltoall_init(ring, out.data(), in.data(), n, ESP_INT32, &options, nullptr,
+                                      &request),
+           context.world, "");
+  if (request == nullptr) return;
+  const int sides[] = {(context.rank + context.size - 1) % context.size,
+                       (context.rank + 1) % context.size};
+  for (int round = 0; round < 2; ++round) {
+    const std::uint64_t sent = counter(context, "segments_sent");
+    for (std::size_t i = 0; i < 2 * n; ++i) {
+      out[i] = value(context.rank, i < n ? 0 : 1, i % n) + round;
+    }
+    for (const int p : {3, 1, 0, 2}) CHECK_OK(esp_ready(request, p), context.world, "part {}", p);
+    std::vector<int> got;
+    esp_segment segment;
+    int taken = 0;
+    while (esp_segment_take(request, &segment, &taken) == ESP_IN_PROGRESS || taken != 0) {
+      if (taken == 0) {
+        esp_progress(context.job);
+        continue;
+      }
+      got.push_back(segment.block);
+      CHECK_EQ(segment.source, sides[segment.block], "");
+      CHECK_EQ(segment.bytes, n * sizeof(int), "");
+    }
+    std::sort(got.begin(), got.end());
+    CHECK(got == std::vector<int>({0, 1}), "each side once");
+    CHECK_OK(esp_request_wait(&request), context.world, "");
+    const std::uint64_t messages = context.size == 1 ? 0 : separate ? 4 : 2;
+    CHECK_EQ(counter(context, "segments_sent") - sent, messages, "separate: {}", separate);
+    for (std::size_t i = 0; i < 2 * n; ++i) {
+      const int wanted = value(sides[i / n], i < n ? 1 : 0, i % n) + round;
+      if (in[i] != wanted) return wrong(fmt::format("{} is {}, not {}", i, in[i], wanted));
+    }
+  }
+  CHECK_OK(esp_request_free(&request), context.world, "");
+  CHECK_OK(esp_graph_free(&ring), context.world, "");
+}
+
 void refused(const Context& context) {
   int one = 1, sum = 0;
   const auto start = [&](const esp_partial& partial, const esp_notify* notify,
@@ -259,7 +311,39 @@ void partial_ready(const Context& context) {
     rounds_of_alltoall(context, n, ESP_ALGORITHM_BRUCK);
     a_message(context, n * 5);
   }
+  a_halo(context, 50, false);
+  a_halo(context, 50, true);
   refused(context);
+}
+
+// With a limit of 2 s. The last rank's input is never ready: it says which part, the others that it
+// is late.
+void partial_unready(const Context& context) {
+  const int last = context.size - 1;
+  std::vector<int> input(1000, 1), output(1000);
+  esp_partial partial = ESP_PARTIAL_INIT;
+  partial.flags = ESP_PARTIAL_AWAIT;
+  partial.partitions = 4;
+  esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+  options.partial = &partial;
+  for (const std::size_t n : {std::size_t{4}, std::size_t{1000}}) {
+    esp_team* team = nullptr;
+    CHECK_OK(esp_team_dup(context.world, &team), context.world, "");
+    esp_request* request = nullptr;
+    CHECK_OK(esp_allreduce_start(team, input.data(), output.data(), n, ESP_INT32, ESP_SUM, &options,
+                                 nullptr, &request),
+             team, "");
+    CHECK_OK(esp_ready_range(request, 0, 1), team, "");
+    if (context.rank != last) CHECK_OK(esp_ready_range(request, 2, 3), team, "");
+    CHECK_STATUS(esp_request_wait(&request), ESP_ERR_TIMEOUT, team, "");
+    const std::string text = esp_team_error(team);
+    const std::string wanted =
+        context.rank == last
+            ? fmt::format("rank {} itself, where partition 2 of the input is not ready", last)
+            : fmt::format("rank {}", last);
+    CHECK(text.find(wanted) != std::string::npos, "\"{}\" lacks \"{}\"", text, wanted);
+    CHECK_OK(esp_team_free(team), context.world, "");
+  }
 }
 
 }  // namespace test
