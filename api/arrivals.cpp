@@ -38,6 +38,10 @@ void Arrivals::land(const Portion& portion) noexcept {
   map_.for_each_part(position, portion.bytes,
                      [&](std::size_t block, std::uint64_t offset, std::uint64_t bytes) {
                        const std::uint64_t before = map_.begins[block] + offset - position;
+                       if (portion.order.at(0) >= 0) {
+                         const auto at = static_cast<std::uint32_t>(block);
+                         block = static_cast<std::size_t>(portion.order.at(at));
+                       }
                        land_part(block, offset, bytes, portion.data + before);
                      });
 }

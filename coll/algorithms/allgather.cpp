@@ -157,8 +157,12 @@ Result<Plan> Allgather::make_doubling() {
 
 // Slot k holds the block of rank me + k. With n slots filled, digit d brings slots d * n and
 // following from rank me + d * n, which has them as its slots 0 to n - 1.
+// Where the output need not be in order it is the slots.
 Result<Plan> Allgather::make_bruck() {
-  const Place work = packed(me_);
+  const bool by_slots =
+      builder_.request().places && !builder_.request().in_place && !builder_.plan().irregular;
+  const Place work = by_slots ? Place::kOutput : packed(me_);
+  if (by_slots) builder_.plan().order = Steps::affine(me_, 1, size_);
   std::vector<VertexId> have = {copy_own(work, 0)};
   const std::int32_t radix = builder_.request().radix;
   std::uint8_t channel = 0;
@@ -180,7 +184,7 @@ Result<Plan> Allgather::make_bruck() {
       for (const VertexId other : before) builder_.need_all(sent, other);
     }
   }
-  unpack(work, Steps::affine(me_, 1, size_), have);
+  if (!by_slots) unpack(work, Steps::affine(me_, 1, size_), have);
   return builder_.finish();
 }
 

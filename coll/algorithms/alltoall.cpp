@@ -139,13 +139,19 @@ Result<Plan> make_pairs_in_place(const PlanRequest& request) {
 //
 // A round's receives do not wait for the one before. What it unpacks does: the slots that a round
 // packs must have what the round before has brought.
+//
+// Where the output need not be in order, slot s is its block s: nothing is put in order, and the
+// last round, whose blocks are all final, is received in place.
 class Bruck {
  public:
   explicit Bruck(const PlanRequest& request)
       : builder_(request, 1, static_cast<std::uint32_t>(request.size)),
         me_(request.rank),
         size_(request.size),
-        radix_(request.radix) {}
+        radix_(request.radix),
+        by_slots_(request.places && !request.in_place) {
+    if (by_slots_) builder_.plan().order = Steps::affine(me_, -1, size_);
+  }
 
   Result<Plan> make() {
     for (std::int64_t weight = 1; weight < size_; weight *= radix_) {
@@ -187,7 +193,8 @@ class Bruck {
 
   // All but slot 0, which is the own block and goes to the output.
   void add_rotation() {
-    add_copy(1, Place::kOutput, Steps::constant(me_), Place::kInput, Steps::constant(me_));
+    add_copy(1, Place::kOutput, Steps::constant(by_slots_ ? 0 : me_), Place::kInput,
+             Steps::constant(me_));
     rotated_ = add_copy(size_ - 1, slots_, counting(1), Place::kInput,
                         Steps::affine((me_ + 1) % size_, 1, size_));
     filled_ = {rotated_};
@@ -217,15 +224,21 @@ class Bruck {
                       static_cast<std::int32_t>(weight), radix_};
     const VertexId pack = add_copy(count, packed_, counting(region_), slots_, slots);
     for (const VertexId before : filled_) builder_.need_all(pack, before);
-    const VertexId received =
-        add_transfer(Action::kRecv, arrived_, count, (me_ + size_ - distance) % size_);
+    const std::int64_t final = std::min(count, weight);  // no higher digit is set
+    const std::int32_t from = (me_ + size_ - distance) % size_;
+    const bool in_place = by_slots_ && final == count;
+    const VertexId received = in_place ? add_transfer(Action::kRecv, Place::kOutput, count, from)
+                                       : add_transfer(Action::kRecv, arrived_, count, from);
+    if (in_place) builder_.plan().vertices[received].block = Steps::constant(distance);
     const VertexId sent = add_transfer(Action::kSend, packed_, count, (me_ + distance) % size_);
     builder_.need_all(sent, pack);
-    // Final: no higher digit is set.
-    const std::int64_t final = std::min(count, weight);
-    const VertexId done =
-        add_copy(final, Place::kOutput, Steps::affine((me_ + size_ - distance) % size_, -1, size_),
-                 arrived_, counting(region_));
+    if (in_place) {
+      region_ += static_cast<std::int32_t>(count);
+      return kNoVertex;
+    }
+    const Steps placed =
+        by_slots_ ? Steps::affine(distance, 1, size_) : Steps::affine(from, -1, size_);
+    const VertexId done = add_copy(final, Place::kOutput, placed, arrived_, counting(region_));
     builder_.need_all(done, received);
     builder_.need_all(done, rotated_);  // in place
     region_ += static_cast<std::int32_t>(count);
@@ -258,6 +271,7 @@ class Bruck {
   std::int32_t me_;
   std::int32_t size_;
   std::int32_t radix_;
+  bool by_slots_;
   std::int32_t blocks_ = 0;  // of all messages
   std::int32_t region_ = 0;  // where the next message's begin
   Place slots_ = Place::kNone, packed_ = Place::kNone, arrived_ = Place::kNone;

@@ -90,6 +90,11 @@ void add_packing(Plan& plan, const PlanRequest& request) {
   }
   if (plan.packs_input && plan.layout(Place::kUserInput).blocks > 0) {
     insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput);
+    // In place, what is unpacked as it comes would replace what is still to be packed.
+    for (Vertex& v : plan.vertices) {
+      const bool replaces = request.delivers && v.dst == Place::kUserOutput;
+      if (replaces) v.needs.push_back({.vertex = 0, .whole = true});
+    }
   }
 }
 

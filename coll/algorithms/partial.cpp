@@ -76,7 +76,7 @@ class LastWriters {
   void note(VertexId id) {
     const Vertex& v = plan_.vertices[id];
     if (!writes(v, result_)) return;
-    ESP_ASSERT(v.shape == result_);
+    ESP_ASSERT(v.shape == result_ || (v.shape == Place::kOutput && result_ == Place::kUserOutput));
     for (std::uint32_t step = 0; step < v.steps; ++step) {
       if (is_idle(v, step)) continue;
       for_each_part(v, step, [&](std::size_t part) { last_[part] = {id, step}; });
@@ -236,7 +236,7 @@ void add_awaits(Plan& plan, Place input) {
     awaits.push_back(std::move(await));
     readers.push_back(id);
   }
-  awaits.push_back(await_all(plan, input));
+  if (plan.layout(input).blocks > 0) awaits.push_back(await_all(plan, input));
   const auto more = static_cast<VertexId>(awaits.size());
   for (Vertex& v : plan.vertices) {
     for (Dependency& need : v.needs) need.vertex += more;
@@ -266,7 +266,7 @@ bool may_place(const Plan& plan) {
 }  // namespace
 
 void place_on_arrival(Plan& plan) {
-  if (!may_place(plan)) return;
+  if (plan.order.at(0) >= 0 || !may_place(plan)) return;
   plan.places = true;
   const std::size_t count = plan.vertices.size();
   for (std::size_t id = 0; id < count; ++id) {

@@ -13,6 +13,7 @@ Portion Engine::portion(const Instance& instance, const Vertex& vertex, Indices 
   const Steps& block = vertex.elsewhere ? vertex.from : vertex.block;
   Portion portion;
   portion.index = index;
+  portion.order = plan.order;
   portion.block = static_cast<std::uint32_t>(block.at(indices.step(index)));
   portion.offset = plan.piece_elements * Plan::piece(vertex, indices, index) * plan.element_bytes;
   portion.at = plan.offset_bytes(instance.layouts, vertex, indices, index, vertex.src, block);

@@ -10,15 +10,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coll/plan/steps.hpp"
+
 namespace espalier {
 
 // Part of a block of one of the caller's buffers.
 struct Portion {
-  std::uint32_t index = 0;          // of the vertex
-  std::uint32_t block = 0;          // of the buffer; the first, where it reaches over several
-  std::uint64_t offset = 0;         // bytes, from the beginning of that block
-  std::uint64_t at = 0;             // bytes, from the beginning of the buffer's layout
-  const std::byte* data = nullptr;  // where it lies; of what is packed: where that is
+  std::uint32_t index = 0;            // of the vertex
+  std::uint32_t block = 0;            // of the buffer; the first, where it reaches over several
+  std::uint64_t offset = 0;           // bytes, from the beginning of that block
+  std::uint64_t at = 0;               // bytes, from the beginning of the buffer's layout
+  Steps order = Steps::constant(-1);  // Plan::order: `block` and `at` are positions
+  const std::byte* data = nullptr;    // where it lies; of what is packed: where that is
   std::uint64_t bytes = 0;
   // As `bytes`, of an operation without segments (ShortOperations): all of the buffer.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};

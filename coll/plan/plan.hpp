@@ -205,6 +205,8 @@ struct Plan {
   bool packs_input = false, packs_output = false;  // kInput, kOutput are packed forms of the user's
   // Blocks of the output lie in the order in which they come: each instance's layout says where.
   bool places = false;
+  // Or in this order: the caller's block that lies at each position. constant(-1): as they are.
+  Steps order = Steps::constant(-1);
   std::vector<Layout> layouts = std::vector<Layout>(2);  // by buffer_of()
   std::vector<Vertex> vertices;                          // at most 65535
   std::vector<Table> tables;

@@ -15,6 +15,8 @@ namespace {
 // A rank that has found nothing for so long looks round, as a worker's waits do.
 constexpr std::uint64_t kLookAfterNs = 20'000'000;
 constexpr std::uint32_t kRoundsMax = 128;
+// Who has refused a portion is asked again.
+constexpr std::uint64_t kAskAgainNs = 200;
 constexpr std::uint64_t kTimeoutNs = 200'000'000;
 constexpr std::uint64_t kEventsMax = 5'000'000;
 
@@ -200,9 +202,14 @@ int Job::take_turn(Node& node) {
     node.watch.look(0, now);
   }
   int events = node.mover ? node.mover->progress() : 0;
+  if (scenario_.partial()) look_at_gates(node);
   do {
     events += node.engine.progress();
   } while (!audit_.failed() && enter_calls(node));
+  const bool again = std::any_of(node.calls.begin(), node.calls.end(), [](const auto& call) {
+    return call->use.has_refused() && !call->ended;
+  });
+  if (again) stage_->schedule(node.rank, now + kAskAgainNs);
   return events;
 }
 
@@ -233,6 +240,7 @@ void Job::enter(Node& node, CallState& call) {
   const OpSpec& spec = scenario_.call(call.op, call.member);
   Team& team = *node.teams[spec.team];
   call.prepare(spec);
+  if (scenario_.partial()) begin_partial(node, call, spec);
   call.entered = true;
   if (team.failed()) return finish(call, team.fault);
   Result<Engine::Started> started{Engine::Started{}};
@@ -244,12 +252,42 @@ void Job::enter(Node& node, CallState& call) {
     flow.bytes = spec.count;
     flow.peer = sends ? spec.peer : spec.root;
     flow.channel = spec.channel;
+    flow.gate = call.use.gate();
+    flow.consumer = call.use.consumer();
     started = node.engine.start_flow(team, flow, {on_finish, &call});
   } else {
-    started = node.engine.start(team, call.make_call(spec), {on_finish, &call});
+    Call made = call.make_call(spec);
+    made.gate = call.use.gate();
+    made.consumer = call.use.consumer();
+    started = node.engine.start(team, made, {on_finish, &call});
   }
+  call.use.entered();
   if (!started) return fail(fmt::format("op {} is refused: {}", call.op, started.error().text));
   if (started->done) finish(call, started->status);
+}
+
+// Its input comes by and by: the rank has turns until all is there.
+void Job::begin_partial(Node& node, CallState& call, const OpSpec& spec) {
+  const std::uint64_t now = stage_->clock(node.rank).now_ns();
+  call.use.choose(spec, call.member);
+  call.use.begin(spec, call.member, call.input, call.output, now);
+  // What is there at once is handed out in the next turn.
+  if (call.use.delivers()) stage_->schedule(node.rank, now + kAskAgainNs);
+  if (!call.use.awaits()) return;
+  constexpr std::uint64_t kTurns = 8;
+  for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
+    stage_->schedule(node.rank, now + (call.use.open_ns() - now) * turn / kTurns);
+  }
+  settled_ns_ = std::max(settled_ns_, call.use.open_ns());
+}
+
+void Job::look_at_gates(Node& node) {
+  const std::uint64_t now = stage_->clock(node.rank).now_ns();
+  for (const auto& call : node.calls) {
+    if (!call->entered || call->ended || !call->use.awaits()) continue;
+    call->use.set_now(now);
+    node.engine.look_at_gates(*node.teams[scenario_.call(call->op, call->member).team]);
+  }
 }
 
 void Job::on_finish(void* context, Status status) noexcept {
@@ -273,7 +311,10 @@ void Job::finish(CallState& call, Status status) noexcept {
     report_.late_ns = std::max(report_.late_ns, now - settled_ns_);
   }
   check_status(call, status);
+  call.use.end();
   if (status.ok()) check_result(call);
+  const std::string complaint = call.use.complaint(status.ok());
+  if (!complaint.empty()) fail(fmt::format("op {} at rank {}: {}", call.op, node.rank, complaint));
   if (node.mover && (node.mover->uses(call.input.data(), call.input.bytes()) ||
                      node.mover->uses(call.output.data(), call.output.bytes()))) {
     fail(fmt::format("op {} has ended at rank {}, and its memory is still in use", call.op,

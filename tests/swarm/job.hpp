@@ -70,6 +70,8 @@ class Job {
   void enter(Node& node, CallState& call);
   void finish(CallState& call, Status status) noexcept;
   void depart(Node& node);
+  void begin_partial(Node& node, CallState& call, const OpSpec& spec);
+  void look_at_gates(Node& node);
   void look(Node& node);
   bool wake_waiting();
   void run_stage();

@@ -9,6 +9,7 @@
 #include "core/datatype.hpp"
 #include "tests/swarm/job.hpp"
 #include "tests/swarm/late_mover.hpp"
+#include "tests/swarm/partial.hpp"
 
 namespace espalier::swarm {
 
@@ -20,6 +21,7 @@ struct Job::CallState {
   std::int32_t member = 0;
   Buffer input, output;
   Blocks in, out;  // the arrays of an irregular call
+  PartialUse use;
   bool entered = false, ended = false;
 
   void prepare(const OpSpec& spec) {

@@ -23,6 +23,7 @@ struct Options {
   int bug = 0;
   bool exchanges = false;
   bool parts = false;
+  bool partial = false;
   bool hunt = false;
 };
 
@@ -97,6 +98,9 @@ int main(int argc, char** argv) {
   app.add_flag("--parts", options.parts,
                "Count seeds from those on that also draw blocks of roots, owners and neighbours, "
                "and elements that lie apart");
+  app.add_flag("--partial", options.partial,
+               "Count seeds from those on whose members also await their input bit by bit, or are "
+               "delivered what lands");
   app.add_option("--seeds", options.seeds, "Number of seeds")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Run for so long instead, however many seeds");
   app.add_option("--twice", options.twice, "Run every so manieth seed twice; 0: none")
@@ -106,6 +110,7 @@ int main(int argc, char** argv) {
   app.add_flag("--hunt", options.hunt, "Find the planted bugs, all or the one given");
 #endif
   CLI11_PARSE(app, argc, argv);
+  if (options.partial) options.first += espalier::swarm::kFirstPartialSeed;
   if (options.parts) options.first += espalier::swarm::kFirstPartSeed;
   if (options.exchanges) options.first += espalier::swarm::kFirstExchangeSeed;
   espalier::swarm::catch_signals();

@@ -212,6 +212,8 @@ void draw_transfer(Scenario& scenario) {
 void draw_moves(Scenario& scenario) {
   Prng prng(scenario.seed ^ 0x6d6f76657273ULL);
   if (!draws_exchanges(scenario) || prng.chance(0.5)) return;
+  // A leader of many moves all blocks of all: tens of millions of turns.
+  if (scenario.partial() && scenario.ranks > 32) return;
   LateMoves& moves = scenario.moves.emplace();
   moves.refused = pick(prng, {0.0, 0.1, 0.5});
   moves.at_once = pick(prng, {0.0, 0.0, 0.5});

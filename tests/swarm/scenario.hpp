@@ -43,6 +43,9 @@ inline constexpr std::uint64_t kFirstExchangeSeed = 1'000'000'000;
 // From here on also blocks of a root, of owners and of neighbours, and elements that lie apart
 // ("parts").
 inline constexpr std::uint64_t kFirstPartSeed = 2'000'000'000;
+// From here on the same, and some members await their input or are delivered what lands
+// ("partial"; tests/swarm/partial.hpp).
+inline constexpr std::uint64_t kFirstPartialSeed = 3'000'000'000;
 
 // One call, equal on all members; or one message from member `root` to member `peer`.
 struct OpSpec {
@@ -216,6 +219,7 @@ struct Scenario {
     const bool deviates = deviation && deviation->op == op && deviation->member == member;
     return deviates ? deviation->call : ops[op];
   }
+  bool partial() const noexcept { return seed >= kFirstPartialSeed; }
   const char* stage_name() const noexcept;
   std::string describe() const;
 };

@@ -8,6 +8,11 @@ const Layout& output_of(const Run& run, std::size_t r) {
   return run.plans[r].layout(run.results.output(r));
 }
 
+std::uint32_t user_block(const Run& run, std::size_t r, std::uint32_t position) {
+  const Steps& order = run.plans[r].order;
+  return order.at(0) < 0 ? position : static_cast<std::uint32_t>(order.at(position));
+}
+
 void check_block(Run& run, std::size_t r, std::uint32_t b) {
   const Layout& layout = output_of(run, r);
   const CollectiveTraits& traits = traits_of(run.request.collective);
@@ -15,7 +20,7 @@ void check_block(Run& run, std::size_t r, std::uint32_t b) {
   const Place place = results.output(r);
   for (std::uint64_t e = 0; e < layout.length(b); ++e) {
     const Cell& c = *run.memories[r].at(place, layout.begin(b) + e);
-    const Value wanted = results.expected(r, b, e, run.memories[r].in_place);
+    const Value wanted = results.expected(r, user_block(run, r, b), e, run.memories[r].in_place);
     if (!(c.value == wanted)) {
       run.fail("rank {} block {} element {}: contributions {}+{} instead of {}+{}", r, b, e,
                c.value.first, c.value.length, wanted.first, wanted.length);
