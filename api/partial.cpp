@@ -42,7 +42,6 @@ int Partials::run_notes() noexcept {
 
 namespace {
 
-// Callbacks may end what the request belongs to, but not the request: its round is under way.
 int hand_out(Partial& partial) noexcept {
   int events = 0;
   esp_segment segment;
@@ -52,6 +51,14 @@ int hand_out(Partial& partial) noexcept {
     ++events;
   }
   return events;
+}
+
+// The operation has ended, and nobody has been told: its team stays (Team::callers).
+void hand_out_rest(Partial& partial) noexcept {
+  std::atomic<std::uint32_t>& callers = partial.team->callers;
+  callers.fetch_add(1, std::memory_order_relaxed);
+  (void)hand_out(partial);
+  callers.fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace
@@ -120,7 +127,7 @@ void begin_round(Partial& partial) noexcept {
 
 void end_round(Partial& partial, Status status) noexcept {
   if (partial.arrivals != nullptr) {
-    if (partial.function != nullptr && status.ok()) (void)hand_out(partial);
+    if (partial.function != nullptr && status.ok()) hand_out_rest(partial);
     const std::vector<Partitions*>& followers = partial.arrivals->followers();
     while (!followers.empty()) {
       Partitions& follower = *followers.back();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coll/algorithms/builder.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 namespace {
@@ -92,7 +93,7 @@ void add_packing(Plan& plan, const PlanRequest& request) {
     insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput);
     // In place, what is unpacked as it comes would replace what is still to be packed.
     for (Vertex& v : plan.vertices) {
-      const bool replaces = request.delivers && v.dst == Place::kUserOutput;
+      const bool replaces = ESP_PLANT(83, request.delivers, false) && v.dst == Place::kUserOutput;
       if (replaces) v.needs.push_back({.vertex = 0, .whole = true});
     }
   }

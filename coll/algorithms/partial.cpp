@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "coll/algorithms/builder.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 namespace {
@@ -167,11 +168,11 @@ void add_behind_writers(Plan& plan, Place result, Make&& make) {
     if (!writes(plan.vertices[id], result)) continue;
     const std::uint32_t since = last.final_since(writer);
     if (since == plan.vertices[id].steps) continue;
-    plan.vertices.push_back(make(writer, since));
+    plan.vertices.push_back(make(writer, ESP_PLANT(81, since, 0U)));
   }
 }
 
-bool reads(const Vertex& v, Place place) {
+bool reads_from(const Vertex& v, Place place) {
   const auto is_there = [&](Place where) {
     return where == place || (place == Place::kInput && where == Place::kAccumulator);
   };
@@ -222,7 +223,7 @@ void add_awaits(Plan& plan, Place input) {
   std::vector<std::size_t> readers;
   for (std::size_t id = 0; id < plan.vertices.size(); ++id) {
     const Vertex& v = plan.vertices[id];
-    if (!reads(v, input)) continue;
+    if (!reads_from(v, input)) continue;
     Vertex await = v;
     await.action = Action::kAwait;
     await.src = input;
@@ -259,7 +260,7 @@ void add_awaits(Plan& plan, Place input) {
 // Does it only write its output, block by block? Else blocks stay where they belong.
 bool may_place(const Plan& plan) {
   return std::none_of(plan.vertices.begin(), plan.vertices.end(), [](const Vertex& v) {
-    return reads(v, Place::kOutput) || (writes(v, Place::kOutput) && v.run != 1);
+    return reads_from(v, Place::kOutput) || (writes(v, Place::kOutput) && v.run != 1);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "coll/engine/engine.hpp"
+#include "core/plant.hpp"
 
 namespace espalier {
 
@@ -32,7 +33,8 @@ std::uint64_t Engine::opened(const Instance& instance, const Vertex& vertex,
   for (std::uint64_t left = possible; left != 0; left &= left - 1) {
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
     const Portion of = portion(instance, vertex, state.indices, state.base + bit);
-    if (of.bytes == 0 || gate.function(gate.context, of)) open |= std::uint64_t{1} << bit;
+    const bool there = of.bytes == 0 || gate.function(gate.context, of);
+    if (ESP_PLANT(80, there, true)) open |= std::uint64_t{1} << bit;
   }
   return open;
 }
@@ -45,7 +47,7 @@ void Engine::look_at_gates(Team& team) noexcept {
       const VertexState& state = i->states[v];
       const bool waits =
           i->plan->vertices[v].action == Action::kAwait && state.base < state.indices.count;
-      if (waits) queue_vertex(*i, v);
+      if (ESP_PLANT(84, waits, waits && state.base == 0)) queue_vertex(*i, v);
     }
     make_ready(*i);
   }
@@ -64,7 +66,7 @@ bool Engine::expect_portions(const Instance& instance) noexcept {
 }
 
 Posted Engine::deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept {
-  if (starting_) return Posted::kRetry;
+  if (ESP_PLANT(82, starting_, false)) return Posted::kRetry;
   const Vertex& vertex = instance.plan->vertices[number];
   const Consumer& consumer = instance.call.consumer;
   const Portion landed = portion(instance, vertex, instance.states[number].indices, index);

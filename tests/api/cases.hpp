@@ -69,6 +69,7 @@ void cpp_rooted(const Context& context);        // of gathers to a root, reduce-
 void cpp_graph(const Context& context);         // of graphs
 void cpp_persistent(const Context& context);    // likewise, of requests that stay
 void partial(const Context& context);           // segments are handed out as they land
+void partial_layouts(const Context& context);   // of what does not lie in one run
 void partial_ready(const Context& context);     // inputs become ready bit by bit
 void partial_unready(const Context& context);   // and never all of them
 void partial_chain(const Context& context);     // one operation opens another's input

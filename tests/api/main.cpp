@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
       {"partial", test::partial},
       {"partial_ready", test::partial_ready},
       {"partial_chain", test::partial_chain},
+      {"partial_layouts", test::partial_layouts},
       {"partial_unready", test::partial_unready},
       {"reproducible", test::reproducible},
       {"reproducible_setting", test::reproducible_setting},

@@ -6,7 +6,7 @@ namespace {
 constexpr StageKind kShm = StageKind::kShm, kDatagrams = StageKind::kDatagrams,
                     kConnections = StageKind::kConnections, kRdma = StageKind::kRdma;
 
-constexpr bool kExchanges = true;
+constexpr std::uint64_t kExchanges = kFirstExchangeSeed, kPartial = kFirstPartialSeed;
 constexpr StageKind kAny = StageKind::kSim;
 
 constexpr Bug kBugs[] = {
@@ -98,6 +98,14 @@ constexpr Bug kBugs[] = {
      kConnections},
     {78, "half a put", "after a break a put goes on behind what had been asked for", kConnections},
     {79, "early report", "a get ends with its first part", kConnections},
+    {80, "open gate", "an input counts as ready from the start", kAny, kPartial},
+    {81, "premature delivery", "of a chain of combinations the first step is delivered", kAny,
+     kPartial},
+    {82, "inside a start", "what is there at once is delivered by the starting call", kAny,
+     kPartial},
+    {83, "missing dependency", "in place, a block is unpacked over one that is still to be packed",
+     kAny, kPartial},
+    {84, "lost wake-up", "only the beginning of an input is looked at again", kAny, kPartial},
     {75, "one peer's packets", "packets for arrivals are provided for the last connection alone",
      kConnections},
 };

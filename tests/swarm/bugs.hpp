@@ -12,7 +12,7 @@ struct Bug {
   const char* kind;
   const char* what;
   StageKind stage = StageKind::kSim;  // another than this: seeds of others cannot find it
-  bool in_exchanges = false;          // only seeds that draw them can
+  std::uint64_t before = 0;           // only seeds behind this one can
 };
 
 std::span<const Bug> planted_bugs() noexcept;

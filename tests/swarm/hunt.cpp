@@ -42,8 +42,7 @@ class SharedTrail {
 
 [[noreturn]] void follow(const Bug& bug, std::uint64_t seeds, Trail& trail) {
   planted_bug = bug.number;
-  const std::uint64_t before = bug.in_exchanges ? kFirstExchangeSeed : 0;
-  for (std::uint64_t seed = before + 1; seed <= before + seeds; ++seed) {
+  for (std::uint64_t seed = bug.before + 1; seed <= bug.before + seeds; ++seed) {
     if (bug.stage != StageKind::kSim && draw_scenario(seed).stage != bug.stage) continue;
     trail.seed = seed;
     const Report report = run_seed(seed);
