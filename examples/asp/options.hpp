@@ -13,6 +13,8 @@
 
 namespace asp {
 
+using examples::ProgressMode;
+
 enum class DistanceType { kAuto, kInt32, kInt64 };
 
 struct Options {

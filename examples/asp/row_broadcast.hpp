@@ -20,6 +20,8 @@
 
 namespace asp {
 
+using examples::ProgressBar;
+
 template <typename Distance>
 class RowBroadcast {
  public:

@@ -3,7 +3,7 @@
 // Single thread. path: data (update while hidden: one comparison of clock readings)
 #pragma once
 
-namespace asp {
+namespace examples {
 
 enum class ProgressMode { kAuto, kOn, kOff };  // kAuto: a terminal, and more than two seconds.
 
@@ -27,4 +27,4 @@ class ProgressBar {
   bool drawn_ = false;
 };
 
-}  // namespace asp
+}  // namespace examples

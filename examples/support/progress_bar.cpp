@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace asp {
+namespace examples {
 namespace {
 
 constexpr double kHiddenSeconds = 2.0;
@@ -42,4 +42,4 @@ void ProgressBar::draw(int step, double now) {
   drawn_ = true;
 }
 
-}  // namespace asp
+}  // namespace examples
