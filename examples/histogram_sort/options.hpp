@@ -1,0 +1,34 @@
+// The command line. path: setup
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "keys.hpp"
+#include "program.hpp"
+#include "progress_bar.hpp"
+
+namespace sorting {
+
+enum class Variant { kBlocking, kOffloaded };
+const char* name_of(Variant variant);
+
+struct Options {
+  std::string file;  // Empty: keys are made.
+  std::uint64_t keys = 1 << 20;
+  Recipe recipe;
+  std::string kind_name = "uniform";
+  Spread spread = Spread::kEven;
+  bool keep_sizes = false;  // Else equal parts.
+  std::vector<Variant> variants;
+  int repeat = 1;
+  std::string output;  // Empty: none.
+  bool json = false;
+  examples::ProgressMode progress = examples::ProgressMode::kAuto;
+};
+
+examples::CommandLine<Options> parse_command_line(int argc, const char* const* argv);
+
+}  // namespace sorting
