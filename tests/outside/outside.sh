@@ -99,6 +99,8 @@ step_examples() {
   done
   rm -r "$by_make"
   run "$scratch/examples/asp/asp" --synthetic 100 --self-check
+  run "$scratch/examples/heat/heat" --steps 5 --self-check
+  run "$scratch/examples/histogram_sort/histogram_sort" --keys 1000
   [[ -s $examples/data/liechtenstein.gr ]]
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs histogram_sort on several ranks, and looks at what it has written.
 
-usage: sort_test.py LAUNCHER HISTOGRAM_SORT [unittest arguments]
+usage: histogram_sort_test.py LAUNCHER HISTOGRAM_SORT [unittest arguments]
 """
 import array
 import sys
