@@ -1,11 +1,15 @@
 #include "exchange.hpp"
 
 #include <numeric>
+#include <thread>
 
 #include "merge.hpp"
+#include "session.hpp"
 
 namespace sorting {
 namespace {
+
+using examples::require;
 
 struct Counts {
   std::vector<std::size_t> sent, received;
@@ -23,6 +27,11 @@ Counts agree(esp::TeamRef world, std::size_t count, std::span<const std::size_t>
   return counts;
 }
 
+std::vector<Key> room_for(const Counts& counts) {
+  return std::vector<Key>(
+      std::accumulate(counts.received.begin(), counts.received.end(), std::size_t{0}));
+}
+
 void merge_blocks(std::span<const Key> blocks, const Counts& counts, Key* out) {
   std::vector<Run> runs;
   std::size_t begin = 0;
@@ -33,15 +42,12 @@ void merge_blocks(std::span<const Key> blocks, const Counts& counts, Key* out) {
   merge(runs, out);
 }
 
-}  // namespace
-
-Exchanged exchange(esp::TeamRef world, Variant variant, std::span<const Key> sorted,
-                   std::span<const std::size_t> cuts) {
+// All blocks, then the merge.
+Exchanged in_turn(esp::TeamRef world, Variant variant, std::span<const Key> sorted,
+                  const Counts& counts) {
   Exchanged result;
   const double begin = esp_time();
-  const Counts counts = agree(world, sorted.size(), cuts);
-  std::vector<Key> blocks(
-      std::accumulate(counts.received.begin(), counts.received.end(), std::size_t{0}));
+  std::vector<Key> blocks = room_for(counts);
   if (variant == Variant::kBlocking) {
     world.alltoallv(sorted, counts.sent, blocks, counts.received).check();
   } else {
@@ -53,6 +59,67 @@ Exchanged exchange(esp::TeamRef world, Variant variant, std::span<const Key> sor
   merge_blocks(blocks, counts, result.keys.data());
   result.exchange = landed - begin;
   result.merge = esp_time() - landed;
+  return result;
+}
+
+esp_request* start_delivery(esp::TeamRef world, const Options& options, std::span<const Key> sorted,
+                            const Counts& counts, std::vector<Key>& blocks) {
+  esp_partial partial = ESP_PARTIAL_INIT;
+  partial.flags = ESP_PARTIAL_DELIVER;
+  if (options.unordered) partial.flags |= ESP_PARTIAL_UNORDERED;
+  esp_coll_options how = ESP_COLL_OPTIONS_INIT;
+  how.partial = &partial;
+  esp_request* request = nullptr;
+  require(
+      world.get(),
+      esp_alltoallv_start(world.get(), sorted.data(), counts.sent.data(), nullptr, blocks.data(),
+                          counts.received.data(), nullptr, ESP_UINT64, &how, nullptr, &request),
+      "exchange");
+  return request;
+}
+
+// Each block when it has landed, the own one among them. What merges takes while others still come
+// costs nothing unless it holds them up, so it is the wait that gets shorter.
+Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<const Key> sorted,
+                       const Counts& counts) {
+  Exchanged result;
+  const double begin = esp_time();
+  std::vector<Key> blocks = room_for(counts);
+  GroupMerge groups(options.group);
+  esp_request* request = start_delivery(world, options, sorted, counts, blocks);
+  for (;;) {
+    esp_segment block;
+    int taken = 0;
+    const esp_status status = esp_segment_take(request, &block, &taken);
+    if (taken != 0) {
+      const double taking = esp_time();
+      groups.add({static_cast<const Key*>(block.address), block.bytes / sizeof(Key)});
+      result.overlapped += esp_time() - taking;
+    } else if (status == ESP_IN_PROGRESS) {
+      std::this_thread::yield();
+    } else {
+      break;
+    }
+  }
+  require(world.get(), esp_request_wait(&request), "exchange");
+  const double landed = esp_time();
+  result.keys.resize(blocks.size());
+  groups.finish(result.keys.data());
+  result.exchange = landed - begin - result.overlapped;
+  result.merge = esp_time() - landed + result.overlapped;
+  return result;
+}
+
+}  // namespace
+
+Exchanged exchange(esp::TeamRef world, Variant variant, const Options& options,
+                   std::span<const Key> sorted, std::span<const std::size_t> cuts) {
+  const double begin = esp_time();
+  const Counts counts = agree(world, sorted.size(), cuts);
+  const double agreed = esp_time();
+  Exchanged result = variant == Variant::kPartial ? as_they_land(world, options, sorted, counts)
+                                                  : in_turn(world, variant, sorted, counts);
+  result.exchange += agreed - begin;
   return result;
 }
 

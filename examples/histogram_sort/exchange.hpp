@@ -13,11 +13,12 @@ namespace sorting {
 
 struct Exchanged {
   std::vector<Key> keys;
-  double exchange = 0, merge = 0;  // seconds
+  // Seconds: waiting for blocks, merging, and of this what was done while others still came.
+  double exchange = 0, merge = 0, overlapped = 0;
 };
 
 // `cuts`: where the blocks for ranks 1, 2, ... begin. Collective.
-Exchanged exchange(esp::TeamRef world, Variant variant, std::span<const Key> sorted,
-                   std::span<const std::size_t> cuts);
+Exchanged exchange(esp::TeamRef world, Variant variant, const Options& options,
+                   std::span<const Key> sorted, std::span<const std::size_t> cuts);
 
 }  // namespace sorting

@@ -69,8 +69,9 @@ bool write_output(const Session& session, const Options& options, const Input& i
 
 // Collective: of each phase the longest time over all ranks.
 RunTimes longest(esp::TeamRef world, const Sorted& sorted) {
-  RunTimes times{sorted.seconds, sorted.rounds};
+  RunTimes times{sorted.seconds, sorted.overlapped, sorted.rounds};
   world.allreduce_in_place(times.seconds, esp::kMax).check();
+  world.allreduce_in_place(esp::one(times.overlapped), esp::kMax).check();
   return times;
 }
 
@@ -91,7 +92,7 @@ int run(Session& session, const Options& options) {
     const esp::Job& job = variant == Variant::kBlocking ? session.own() : session.threaded();
     std::vector<RunTimes> all;
     for (int repetition = 0; repetition < options.repeat; ++repetition) {
-      sorted = sort_keys(job.world(), variant, input.keys, input.sizes);
+      sorted = sort_keys(job.world(), variant, options, input.keys, input.sizes);
       const std::string wrong = check_sorted(job.world(), input.sum, sorted.keys, input.sizes);
       if (!wrong.empty()) {
         (void)session.any_complains(fmt::format("{}: {}", name_of(variant), wrong));

@@ -14,7 +14,8 @@ const std::map<std::string, Type> kTypes = {{"int64", Type::kInt64}, {"double", 
 const std::map<std::string, Spread> kSpreads = {
     {"even", Spread::kEven}, {"half", Spread::kHalf}, {"one", Spread::kOne}};
 const std::map<std::string, Variant> kVariants = {{"blocking", Variant::kBlocking},
-                                                  {"offloaded", Variant::kOffloaded}};
+                                                  {"offloaded", Variant::kOffloaded},
+                                                  {"partial", Variant::kPartial}};
 const std::map<std::string, bool> kSizes = {{"equal", false}, {"same", true}};
 const std::map<std::string, bool> kReports = {{"text", false}, {"json", true}};
 const std::map<std::string, examples::ProgressMode> kProgress = {
@@ -52,6 +53,11 @@ void add_options(CLI::App& app, Options& options, Names& names) {
             "keys of each rank after the sort: equal numbers, or the same as before (equal)");
   add_named(app, "--variant", names.variants, kVariants, "which to run, in this order (all)")
       ->allow_extra_args(false);
+  app.add_option("--group", options.group, "blocks that the partial variant merges at once (4)")
+      ->check(CLI::Range(std::size_t{2}, std::size_t{1} << 20))
+      ->type_name("K");
+  app.add_flag("--unordered", options.unordered,
+               "blocks of the partial variant lie in the order of their arrival");
   app.add_option("--repeat", options.repeat, "runs of each variant, of which the median counts (1)")
       ->check(CLI::Range(1, 100000))
       ->type_name("R");
@@ -92,7 +98,7 @@ examples::CommandLine<Options> parse_command_line(int argc, const char* const* a
   options.progress = kProgress.at(names.progress);
   for (const std::string& name : names.variants) options.variants.push_back(kVariants.at(name));
   if (names.variants.empty()) {
-    options.variants = {Variant::kBlocking, Variant::kOffloaded};
+    options.variants = {Variant::kBlocking, Variant::kOffloaded, Variant::kPartial};
   }
   return {options, "", 0};
 }

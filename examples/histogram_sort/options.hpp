@@ -12,7 +12,7 @@
 
 namespace sorting {
 
-enum class Variant { kBlocking, kOffloaded };
+enum class Variant { kBlocking, kOffloaded, kPartial };
 const char* name_of(Variant variant);
 
 struct Options {
@@ -23,6 +23,8 @@ struct Options {
   Spread spread = Spread::kEven;
   bool keep_sizes = false;  // Else equal parts.
   std::vector<Variant> variants;
+  std::size_t group = 4;   // Blocks that kPartial merges at once.
+  bool unordered = false;  // Where blocks lie there: in the order of their arrival.
   int repeat = 1;
   std::string output;  // Empty: none.
   bool json = false;

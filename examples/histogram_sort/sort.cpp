@@ -52,7 +52,7 @@ Cuts find_cuts(esp::TeamRef world, std::span<const Key> sorted,
 
 }  // namespace
 
-Sorted sort_keys(esp::TeamRef world, Variant variant, std::vector<Key> keys,
+Sorted sort_keys(esp::TeamRef world, Variant variant, const Options& options, std::vector<Key> keys,
                  std::span<const std::uint64_t> sizes) {
   Sorted result;
   world.barrier().check();
@@ -61,9 +61,10 @@ Sorted sort_keys(esp::TeamRef world, Variant variant, std::vector<Key> keys,
   const double sorted = esp_time();
   const Cuts cuts = find_cuts(world, keys, sizes);
   const double found = esp_time();
-  Exchanged exchanged = exchange(world, variant, keys, cuts.positions);
+  Exchanged exchanged = exchange(world, variant, options, keys, cuts.positions);
   result.seconds = {sorted - begin, found - sorted, exchanged.exchange, exchanged.merge,
                     esp_time() - begin};
+  result.overlapped = exchanged.overlapped;
   result.rounds = cuts.rounds;
   result.keys = std::move(exchanged.keys);
   return result;

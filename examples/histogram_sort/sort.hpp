@@ -2,6 +2,7 @@
 //
 //   blocking    exchanges all blocks by a blocking call, then merges them
 //   offloaded   the same by a started call, of which a thread of the library drives the progress
+//   partial     the same, but blocks are merged in groups as they land, while others still come
 //
 // Collective. path: data
 #pragma once
@@ -23,11 +24,12 @@ using Seconds = std::array<double, kPhaseCount>;
 struct Sorted {
   std::vector<Key> keys;
   Seconds seconds{};
-  int rounds = 0;  // Histograms.
+  double overlapped = 0;  // Seconds of kMerge before all blocks had landed.
+  int rounds = 0;         // Histograms.
 };
 
 // `sizes`: how many keys each rank gets; they add up to all that there are.
-Sorted sort_keys(esp::TeamRef world, Variant variant, std::vector<Key> keys,
+Sorted sort_keys(esp::TeamRef world, Variant variant, const Options& options, std::vector<Key> keys,
                  std::span<const std::uint64_t> sizes);
 
 // Collective. What is wrong with the result, equal on all ranks; "": nothing. `input`: the digest

@@ -9,7 +9,7 @@ import unittest
 
 from application import Application
 
-VARIANTS = ["blocking", "offloaded"]
+VARIANTS = ["blocking", "offloaded", "partial"]
 
 
 class Sort(Application):
@@ -19,8 +19,9 @@ class Sort(Application):
         for i, kind in enumerate(kinds):
             spread = list(ranks)[i % 3]
             with self.subTest(kind=kind, spread=spread):
+                flags = ["--type", ("int64", "double")[i % 2], "--group", 2 + i % 3]
                 runs = self.records(ranks[spread], "--keys", 5003, "--generate", kind, "--spread",
-                                    spread, "--type", ("int64", "double")[i % 2])
+                                    spread, *flags, *["--unordered"][:i % 2])
                 self.assertEqual([run["variant"] for run in runs], VARIANTS)
                 for run in runs:
                     self.assertEqual((run["keys"], run["check"]), (5003, "passed"))
@@ -50,7 +51,8 @@ class Sort(Application):
     def test_the_table(self):
         out = self.succeed(2, "--keys", 1000, "--repeat", 3, "--variant", "offloaded")
         self.assertRegex(out, r"(?m)^keys +1000 int64 \(uniform, seed 1\)$")
-        self.assertRegex(out, r"(?m)^offloaded +\d+\.\d+ ms( +\d+\.\d+ ms +\d+ %){4} +\d+$")
+        self.assertRegex(out, r"(?m)^offloaded +\d+\.\d+ ms( +\d+\.\d+ ms +\d+ %){4}"
+                              r" +0\.000 ms +\d+$")
         self.assertNotIn("blocking", out)
 
     def test_progress_bar(self):
