@@ -9,7 +9,9 @@ namespace heat {
 namespace {
 
 const std::map<std::string, Variant> kVariants = {{"funnel", Variant::kFunnel},
-                                                  {"multiple", Variant::kMultiple}};
+                                                  {"multiple", Variant::kMultiple},
+                                                  {"sync", Variant::kSync},
+                                                  {"partial", Variant::kPartial}};
 const std::map<std::string, bool> kReports = {{"text", false}, {"json", true}};
 const std::map<std::string, examples::ProgressMode> kProgress = {
     {"auto", examples::ProgressMode::kAuto},
@@ -57,6 +59,8 @@ void add_options(CLI::App& app, Options& options, Names& names) {
       ->check(CLI::IsMember(kVariants))
       ->type_name("NAME")
       ->allow_extra_args(false);
+  app.add_flag("--separate", options.separate,
+               "each thread's parts are messages of their own, also of sync and partial");
   app.add_option("--repeat", options.repeat, "runs of each variant, of which the median counts (1)")
       ->check(CLI::Range(1, 100))
       ->type_name("R");
@@ -98,7 +102,9 @@ examples::CommandLine<Options> parse_command_line(int argc, const char* const* a
   options.json = kReports.at(names.report);
   options.progress = kProgress.at(names.progress);
   for (const std::string& name : names.variants) options.variants.push_back(kVariants.at(name));
-  if (names.variants.empty()) options.variants = {Variant::kFunnel, Variant::kMultiple};
+  if (names.variants.empty()) {
+    options.variants = {Variant::kFunnel, Variant::kMultiple, Variant::kSync, Variant::kPartial};
+  }
   return {options, "", 0};
 }
 

@@ -13,7 +13,7 @@
 
 namespace heat {
 
-enum class Variant { kFunnel, kMultiple };
+enum class Variant { kFunnel, kMultiple, kSync, kPartial };
 const char* name_of(Variant variant);
 
 struct Options {
@@ -22,6 +22,7 @@ struct Options {
   int threads = 2;
   int steps = 100;
   std::vector<Variant> variants;
+  bool separate = false;  // Parts of kSync and kPartial are messages of their own.
   int repeat = 1;
   bool self_check = false;
   std::string picture;  // Empty: none.

@@ -42,9 +42,9 @@ void print_json(const Options& options, const Grid& grid, Variant variant, int r
                 const RunFacts& facts, bool checked) {
   fmt::print(R"({{"program":"heat","variant":"{}","repetition":{},"grid":[{},{}],"threads":{},)",
              name_of(variant), repetition, grid.rows, grid.columns, options.threads);
-  fmt::print(R"("rows":{},"columns":{},"steps":{},"total_s":{:.9f},"step_s":{:.9f},)",
-             options.plate.rows, options.plate.columns, options.steps, facts.seconds,
-             step_seconds(options, facts));
+  fmt::print(R"("rows":{},"columns":{},"steps":{},"separate":{},"total_s":{:.9f},"step_s":{:.9f},)",
+             options.plate.rows, options.plate.columns, options.steps, options.separate,
+             facts.seconds, step_seconds(options, facts));
   fmt::print(R"("messages_per_step":{:.3f},"check":"{}"}})"
              "\n",
              facts.messages, checked ? "passed" : "none");

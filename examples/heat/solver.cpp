@@ -21,8 +21,18 @@ std::uint64_t messages_of(const esp::Job& job) {
   return 0;
 }
 
-std::unique_ptr<Exchange> make_exchange(Variant variant, const Rank& rank) {
-  return variant == Variant::kFunnel ? make_funnel(rank) : make_multiple(rank);
+std::unique_ptr<Exchange> make_exchange(Variant variant, const Rank& rank, bool separate) {
+  switch (variant) {
+    case Variant::kFunnel:
+      return make_funnel(rank);
+    case Variant::kMultiple:
+      return make_multiple(rank);
+    case Variant::kSync:
+      return make_sync(rank, separate);
+    case Variant::kPartial:
+      return make_partial(rank, separate);
+  }
+  return nullptr;
 }
 
 // The threads of a rank.
@@ -90,7 +100,8 @@ Outcome solve(const esp::Job& job, Variant variant, const Options& options, cons
   const Rect part = part_of(options.plate, grid, static_cast<std::size_t>(world.rank()));
   Tile tile(options.plate, part);
   const Layout layout(tile, there, options.threads);
-  const auto exchange = make_exchange(variant, {world.get(), graph.get(), neighbors, tile, layout});
+  const auto exchange =
+      make_exchange(variant, {world.get(), graph.get(), neighbors, tile, layout}, options.separate);
   Workers workers(tile, layout, *exchange, progress, steps_done);
 
   Outcome outcome;
