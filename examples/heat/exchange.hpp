@@ -45,7 +45,7 @@ std::unique_ptr<Exchange> make_funnel(const Rank& rank);
 std::unique_ptr<Exchange> make_multiple(const Rank& rank);
 // One exchange of all neighbors, to which each thread gives its parts when they are ready. When all
 // of it has come, threads update their boundary cells (sync); or who finds that a part has come
-// updates the cells that it opens, while others still come, whoever's stripe they are in (partial).
+// updates the cells that it opens, while others still come, whosever stripe they are in (partial).
 // `separate`: each part is a message of its own. A thread of the library drives progress.
 std::unique_ptr<Exchange> make_sync(const Rank& rank, bool separate);
 std::unique_ptr<Exchange> make_partial(const Rank& rank, bool separate);

@@ -78,8 +78,8 @@ esp_request* start_delivery(esp::TeamRef world, const Options& options, std::spa
   return request;
 }
 
-// Each block when it has landed, the own one among them. What merges takes while others still come
-// costs nothing unless it holds them up, so it is the wait that gets shorter.
+// Each block when it has landed, the own one among them. What is merged while others still come
+// counts as merging, and the wait for them gets shorter by it.
 Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<const Key> sorted,
                        const Counts& counts) {
   Exchanged result;

@@ -27,10 +27,12 @@ class Heat(Application):
 
     def test_messages_of_an_inner_rank(self):
         """One for each neighbour, or one for each thread at two of them and two more."""
-        runs = self.records(9, "--rows", 12, "--columns", 15, "--threads", 3, "--steps", 5,
-                            "--self-check")
-        messages = {run["variant"]: run["messages_per_step"] for run in runs}
-        self.assertEqual(messages, {"funnel": 4, "multiple": 2 * 3 + 2, "sync": 4, "partial": 4})
+        for flags, few in (([], 4), (["--separate"], 2 * 3 + 2)):
+            runs = self.records(9, "--rows", 12, "--columns", 15, "--threads", 3, "--steps", 5,
+                                "--self-check", *flags)
+            messages = {run["variant"]: run["messages_per_step"] for run in runs}
+            self.assertEqual(messages, {"funnel": 4, "multiple": 2 * 3 + 2, "sync": few,
+                                        "partial": few})
 
     def test_the_table(self):
         out = self.succeed(2, "--grid", "2x1", "--rows", 8, "--columns", 8, "--steps", 3,
