@@ -26,6 +26,7 @@
 #include "espalier/cpp/blocks.hpp"
 #include "espalier/cpp/collectives.hpp"
 #include "espalier/cpp/exchanges.hpp"
+#include "espalier/cpp/future.hpp"
 #include "espalier/cpp/gathers.hpp"
 #include "espalier/cpp/graph.hpp"
 #include "espalier/cpp/job.hpp"
@@ -42,6 +43,7 @@
 #include "espalier/cpp/rooted.hpp"
 #include "espalier/cpp/team.hpp"
 #include "espalier/cpp/type.hpp"
+#include "espalier/cpp/work.hpp"
 
 #endif  // __cplusplus
 #endif  // ESPALIER_ESPALIER_HPP
