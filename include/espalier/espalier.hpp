@@ -25,6 +25,7 @@
 
 #include "espalier/cpp/blocks.hpp"
 #include "espalier/cpp/collectives.hpp"
+#include "espalier/cpp/coroutine.hpp"
 #include "espalier/cpp/decomposable.hpp"
 #include "espalier/cpp/exchanges.hpp"
 #include "espalier/cpp/future.hpp"

@@ -76,7 +76,7 @@ TEST(Future, ContinuationsRunInTheOrderOfTheChain) {
               order += 'b';
               return 3;
             })
-            .then([&](int n) { return std::string(n, 'c'); });
+            .then([&](int n) { return std::string(static_cast<std::size_t>(n), 'c'); });
     EXPECT_FALSE(started.valid());
     EXPECT_EQ(last.is_ready(), before);
     if (!before) {

@@ -135,6 +135,7 @@ class [[nodiscard]] Future {
   // For the layer's own use.
   explicit Future(detail::State<T>* state) noexcept : state_(state) {}
   detail::State<T>* release() noexcept { return std::exchange(state_, nullptr); }
+  detail::State<T>& state() const noexcept { return *state_; }
 
  private:
   Status wait_until(detail::Deadline deadline) const noexcept {

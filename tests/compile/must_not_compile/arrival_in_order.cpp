@@ -1,4 +1,4 @@
-// error: kCommutative.* evaluated to .?false
+// error: kCommutative.* evaluated to .*false
 // What depends on the order of its operands is not aggregated as they come.
 #include "espalier/espalier.hpp"
 

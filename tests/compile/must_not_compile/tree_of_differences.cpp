@@ -1,4 +1,4 @@
-// error: kAssociative.* evaluated to .?false
+// error: kAssociative.* evaluated to .*false
 // What depends on the grouping of its operands is not aggregated by a tree.
 #include "espalier/espalier.hpp"
 

@@ -43,8 +43,9 @@ class Signal {
     word().store(0, std::memory_order_release);
     word().notify_all();
   }
-  // Who waits; before anybody raises it again.
-  void lower() noexcept { word().store(1, std::memory_order_relaxed); }
+  // Who waits, where it is raised again and again. What was done before it was last raised is seen
+  // afterwards.
+  void lower() noexcept { (void)word().exchange(1, std::memory_order_acq_rel); }
 
   // ESP_OK, ESP_ERR_TIMEOUT, or ESP_ERR_STATE inside a callback. `anyone`: another thread than that
   // which drives progress may raise it, and rings no bell.
@@ -60,11 +61,7 @@ class Signal {
     return ESP_OK;
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
-
-  std::atomic_ref<std::int64_t> word() const noexcept { return std::atomic_ref(open_); }
-
+  // Without driving progress: where that is somebody else's to do.
   esp_status park(const Deadline& deadline) const noexcept {
     if (!deadline) {
       while (!raised()) word().wait(1, std::memory_order_acquire);
@@ -76,6 +73,12 @@ class Signal {
     }
     return ESP_OK;
   }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::atomic_ref<std::int64_t> word() const noexcept { return std::atomic_ref(open_); }
+
   esp_status poll(const Deadline& deadline) const noexcept {
     while (!raised()) {
       if (deadline && Clock::now() >= *deadline) return ESP_ERR_TIMEOUT;
