@@ -43,6 +43,7 @@
 #include "espalier/cpp/request.hpp"
 #include "espalier/cpp/result.hpp"
 #include "espalier/cpp/rooted.hpp"
+#include "espalier/cpp/sender.hpp"
 #include "espalier/cpp/team.hpp"
 #include "espalier/cpp/type.hpp"
 #include "espalier/cpp/work.hpp"
