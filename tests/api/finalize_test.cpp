@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "espalier/espalier.hpp"
 #include "tests/support/thread_bootstrap.hpp"
 
 namespace {
@@ -227,6 +229,44 @@ void a_chain_of_puts() {
   }
 }
 
+// Nobody waits for a receive that nobody serves: finalize ends it, and what it shares goes.
+void leave_a_future_behind(test::Meeting& meeting, int rank, esp_thread_mode mode,
+                           std::atomic<bool>& left) {
+  esp_job* job = open(meeting, rank, mode);
+  if (job == nullptr) return;
+  const esp::TeamRef world(esp_job_world(job));
+  const auto ends = std::make_shared<std::vector<esp_status>>();
+  int never = 0;
+  if (rank == 0) {
+    const auto receive = [&](esp::Notify done) {
+      return world.recv_start(esp::one(never), {.rank = 1}, std::move(done));
+    };
+    esp::launch(esp::kAsync, world, receive)
+        .then(esp::kFireAndForget, [ends, &left](esp::Status s) {
+          ends->push_back(s.code());
+          left.store(true);
+          left.notify_one();
+        });
+    CHECK_EQ(ends.use_count(), 2, "it is under way");
+  } else {
+    left.wait(false);
+  }
+  CHECK_EQ(esp_job_finalize(job), ESP_OK, "rank {}", rank);
+  if (rank != 0) return;
+  CHECK(*ends == std::vector<esp_status>{ESP_ERR_CANCELED}, "{} ends", ends->size());
+  CHECK_EQ(ends.use_count(), 1, "it is gone");
+}
+
+void forgotten_futures() {
+  for (const esp_thread_mode mode : {ESP_THREAD_OWNER, ESP_THREAD_PROGRESS}) {
+    g_case = mode == ESP_THREAD_OWNER ? "forgotten" : "forgotten, progress thread";
+    test::Meeting meeting(2);
+    std::atomic<bool> left{false};
+    std::jthread other([&] { leave_a_future_behind(meeting, 1, mode, left); });
+    leave_a_future_behind(meeting, 0, mode, left);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -234,6 +274,7 @@ int main() {
   messages_under_way();
   the_others_go_on();
   a_chain_of_puts();
+  forgotten_futures();
   fmt::print("{} checks, {} failures\n", test::g_checks.load(), test::g_failures.load());
   return test::g_failures.load() == 0 && test::g_checks.load() > 30 ? 0 : 1;
 }

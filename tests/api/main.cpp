@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
       {"unsent_by_leaver", test::unsent_by_leaver},
       {"cpp", test::cpp},
       {"cpp_gathers", test::cpp_gathers},
+      {"cpp_futures", test::cpp_futures},
   };
   return test::run_cases(cases, argc, argv);
 }
