@@ -74,6 +74,7 @@ void partial_ready(const Context& context);     // inputs become ready bit by bi
 void partial_unready(const Context& context);   // and never all of them
 void partial_chain(const Context& context);     // one operation opens another's input
 void cpp_futures(const Context& context);       // futures, coroutines, senders
+void cpp_partial(const Context& context);       // segments as they land
 void reproducible(const Context& context);      // sums that are the same bits in any job
 void reproducible_setting(const Context& context);  // likewise, of ordinary ones
 

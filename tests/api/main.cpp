@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
       {"cpp", test::cpp},
       {"cpp_gathers", test::cpp_gathers},
       {"cpp_futures", test::cpp_futures},
+      {"cpp_partial", test::cpp_partial},
   };
   return test::run_cases(cases, argc, argv);
 }

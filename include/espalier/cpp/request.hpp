@@ -35,6 +35,9 @@ class [[nodiscard]] Request {
   }
 
   bool pending() const noexcept { return handle_ != nullptr; }
+  // As the C API takes it, nullptr when empty; and whose operation it is.
+  esp_request* get() const noexcept { return handle_; }
+  const esp_team* team() const noexcept { return team_; }
   // Drives progress until the operation has ended.
   Status wait() noexcept { return explain(esp_request_wait(&handle_)); }
   // Drives progress once: in_progress(), or how the operation ended.
