@@ -4,17 +4,19 @@
 //   std::vector<double> x(1000, job.rank());
 //   if (esp::Status s = job.world().allreduce_in_place(x, esp::kSum); !s) complain(s.text());
 //
-// Header-only, no exceptions, nothing of the library's own namespace `espalier` in it. Buffers are
-// contiguous ranges (vector, array, span, C array; esp::one(x) for a single value) whose element
-// type gives the type of the call; lengths count elements.
+// Header-only, nothing of the library's own namespace `espalier` in it. Nothing is thrown, but what
+// a continuation or a task of the caller's has thrown (future.hpp). Buffers are contiguous ranges
+// (vector, array, span, C array; esp::one(x) for a single value) whose element type gives the type
+// of the call; lengths count elements.
 //
 // Two kinds of answers: Status (two words, no allocation) from everything that moves data, and
 // Result<T> (a T or an Error that owns its text) from everything that makes an object. Both are
 // [[nodiscard]].
 //
-// Ownership: Job, Team, Graph, Request, PersistentRequest, UserOp, Pattern and Memory own what they
-// name and are move-only; TeamRef is a borrowed team and is copied freely. Destroy in the reverse
-// order of creation: a Job last. Threads: as in espalier.h. path: short where the C call is
+// Ownership: Job, Team, Graph, Request, PersistentRequest, Future, Delivery, UserOp, Pattern and
+// Memory own what they name and are move-only; TeamRef is a borrowed team and is copied freely.
+// Destroy in the reverse order of creation: a Job last. Threads: as in espalier.h. path: short
+// where the C call is
 #ifndef ESPALIER_ESPALIER_HPP
 #define ESPALIER_ESPALIER_HPP
 

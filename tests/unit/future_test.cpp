@@ -41,7 +41,7 @@ esp::Future<> refused() {
   });
 }
 
-TEST(Future, EndsWithItsOperation) {
+void ends_with_its_operation() {
   Operation operation;
   esp::Future<> future = operation.start();
   EXPECT_TRUE(future.valid());
@@ -56,7 +56,7 @@ TEST(Future, EndsWithItsOperation) {
   EXPECT_EQ(future.wait().code(), ESP_ERR_STATE);
 }
 
-TEST(Future, OfWhatCannotBeStartedIsReady) {
+void of_what_cannot_be_started() {
   esp::Future<> future = refused();
   EXPECT_TRUE(future.is_ready());
   const esp::Status status = future.get();
@@ -64,7 +64,7 @@ TEST(Future, OfWhatCannotBeStartedIsReady) {
   EXPECT_STREQ(status.text(), "lengths differ");
 }
 
-TEST(Future, ContinuationsRunInTheOrderOfTheChain) {
+void in_the_order_of_the_chain() {
   for (const bool before : {true, false}) {
     Operation operation;
     std::string order;
@@ -88,7 +88,7 @@ TEST(Future, ContinuationsRunInTheOrderOfTheChain) {
   }
 }
 
-TEST(Future, AnyLengthOfChainTakesOneStackFrame) {
+void any_length_of_chain() {
   Operation operation;
   int steps = 0;
   esp::Future<> chain = operation.start();
@@ -98,7 +98,7 @@ TEST(Future, AnyLengthOfChainTakesOneStackFrame) {
   EXPECT_EQ(steps, 100'000);
 }
 
-TEST(Future, FailuresGoOnToWhoTakesThem) {
+void failures_go_on() {
   int skipped = 0;
   esp::Future<int> chain = refused().then([&] { ++skipped; }).then([&] { return ++skipped; });
   const esp::Result<int> failed = chain.get();
@@ -112,7 +112,7 @@ TEST(Future, FailuresGoOnToWhoTakesThem) {
   EXPECT_EQ(refused().then([](esp::Status s) { return s; }).get().code(), ESP_ERR_ARGUMENT);
 }
 
-TEST(Future, ThatIsReturnedIsWaitedFor) {
+void that_is_returned() {
   for (const bool inner_first : {true, false}) {
     Operation first, second;
     esp::Future<int> inner = second.start().then([] { return 5; });
@@ -127,7 +127,7 @@ TEST(Future, ThatIsReturnedIsWaitedFor) {
             ESP_ERR_STATE);
 }
 
-TEST(Future, EmptyOnesGoOnAsFailures) {
+void empty_ones() {
   esp::Future<> empty;
   EXPECT_FALSE(empty.valid());
   EXPECT_FALSE(empty.is_ready());
@@ -187,7 +187,7 @@ TEST(Future, ForgottenOnesFreeThemselvesAndReport) {
 
 // ---- executors ----
 
-TEST(Future, ContinuationsRunWhereTheExecutorSays) {
+void where_the_executor_says() {
   std::vector<std::function<void()>> queue;
   const auto later = [&](esp::Work work) { queue.emplace_back(std::move(work)); };
   Operation operation;
@@ -195,7 +195,7 @@ TEST(Future, ContinuationsRunWhereTheExecutorSays) {
   esp::Future<int> chain = operation.start().then(later, [&] { return ++calls; });
   operation.end();
   EXPECT_EQ(calls, 0);
-  ASSERT_EQ(queue.size(), 1U);
+  ASSERT_EQ(queue.size(), std::size_t{1});
   const std::function<void()> copy = queue[0];
   queue[0]();
   copy();  // the same piece
@@ -203,7 +203,7 @@ TEST(Future, ContinuationsRunWhereTheExecutorSays) {
   EXPECT_EQ(chain.get().value(), 1);
 }
 
-TEST(Future, DroppedWorkIsCancelled) {
+void dropped_work() {
   int calls = 0;
   const auto dropping = [](const esp::Work&) {};
   const auto throwing = [](const esp::Work&) { throw std::runtime_error("full"); };
@@ -220,7 +220,7 @@ TEST(Future, DroppedWorkIsCancelled) {
 // ---- threads ----
 
 // The continuation is attached while another thread ends the operation.
-TEST(Future, AttachedWhileItEnds) {
+void attached_while_it_ends() {
   constexpr int kRounds = 500;
   std::vector<Operation> operations(kRounds);
   std::vector<esp::Future<>> futures;
@@ -244,7 +244,7 @@ TEST(Future, AttachedWhileItEnds) {
 }
 
 // Waits on one thread, destructors, forgotten ones, while another thread ends them.
-TEST(Future, WaitedForWhileItEnds) {
+void waited_for_while_it_ends() {
   constexpr int kRounds = 300;
   std::vector<Operation> operations(kRounds);
   std::vector<esp::Future<>> futures;
@@ -265,7 +265,7 @@ TEST(Future, WaitedForWhileItEnds) {
 }
 
 // Work of an executor of threads, in chains of their own.
-TEST(Future, ChainsThroughThreads) {
+void chains_through_threads() {
   std::vector<std::thread> threads;
   const auto spawn = [&](esp::Work work) { threads.emplace_back(std::move(work)); };
   Operation operation;
@@ -275,6 +275,30 @@ TEST(Future, ChainsThroughThreads) {
   operation.end();
   EXPECT_EQ(chain.get().value(), 15);
   for (std::thread& one : threads) one.join();
+}
+
+TEST(Future, EndsWithItsOperation) {
+  ends_with_its_operation();
+  of_what_cannot_be_started();
+  empty_ones();
+}
+
+TEST(Future, ContinuationsFollowEachOther) {
+  in_the_order_of_the_chain();
+  any_length_of_chain();
+  failures_go_on();
+  that_is_returned();
+}
+
+TEST(Future, ContinuationsRunWhereTheExecutorSays) {
+  where_the_executor_says();
+  dropped_work();
+}
+
+TEST(Future, ThreadsEndWhatOthersWaitFor) {
+  attached_while_it_ends();
+  waited_for_while_it_ends();
+  chains_through_threads();
 }
 
 }  // namespace

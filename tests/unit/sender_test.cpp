@@ -58,7 +58,7 @@ struct Operations {
   void end(esp_status status) const { notify.callback(notify.context, status); }
 };
 
-TEST(Sender, ReceiversAreToldOnceHowItEnded) {
+void told_once() {
   const std::pair<esp_status, std::string> ends[] = {
       {ESP_OK, "value"},
       {ESP_ERR_CANCELED, "stopped"},
@@ -81,7 +81,7 @@ TEST(Sender, ReceiversAreToldOnceHowItEnded) {
   }
 }
 
-TEST(Sender, WhatCannotBeStartedHasFailed) {
+void cannot_be_started() {
   Operations operations;
   std::string told;
   auto state = operations.sender(ESP_ERR_ARGUMENT).connect(Recorder{&told});
@@ -89,7 +89,7 @@ TEST(Sender, WhatCannotBeStartedHasFailed) {
   EXPECT_EQ(told, esp_status_text(ESP_ERR_ARGUMENT));
 }
 
-TEST(Sender, AdaptorsGoAroundIt) {
+void adaptors() {
   for (const esp_status status : {ESP_OK, ESP_ERR_CANCELED}) {
     Operations operations;
     std::string told;
@@ -98,6 +98,12 @@ TEST(Sender, AdaptorsGoAroundIt) {
     operations.end(status);
     EXPECT_EQ(told, status == ESP_OK ? "value 7" : "stopped");
   }
+}
+
+TEST(Sender, ReceiversAreToldOnceHowItEnded) {
+  told_once();
+  cannot_be_started();
+  adaptors();
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ class [[nodiscard]] PersistentRequest {
     if (gone && kept_.discard != nullptr) kept_.discard(kept_.context);
   }
 
+  // As the C API takes it; nullptr when empty.
+  esp_request* get() const noexcept { return handle_; }
   // A round is under way, or has ended and was not waited for.
   bool pending() const noexcept { return pending_; }
   // ESP_ERR_STATE while one is pending (with a Notify: under way), ESP_ERR_ARGUMENT when the team
