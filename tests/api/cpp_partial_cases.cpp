@@ -129,11 +129,11 @@ void threads(esp::TeamRef world) {
     ends[who] = esp::while_some_partial(delivery, keep, drive).code();
   };
   std::vector<std::thread> helpers;
-  for (std::size_t who : {1, 2}) helpers.emplace_back(take, who, esp::Drive::kNo);
+  for (const std::size_t who : {1U, 2U}) helpers.emplace_back(take, who, esp::Drive::kNo);
   take(0, esp::Drive::kYes);
   for (std::thread& one : helpers) one.join();
   CHECK((ends == std::vector<esp_status>(3, ESP_OK)), "each learns the end");
-  for (std::size_t who : {1, 2}) {
+  for (const std::size_t who : {1U, 2U}) {
     taken[0].insert(taken[0].end(), taken[who].begin(), taken[who].end());
   }
   exchange.check(taken[0], "threads");
@@ -193,6 +193,43 @@ void aggregates(esp::TeamRef world) {
   CHECK(by_tree == expected, "by tree");
 }
 
+esp::Task<esp::Status> drained(esp::Stream<int>& stream) {
+  while (const auto segment = co_await stream.next()) {
+    CHECK(!segment->data.empty(), "block {}", segment->block);
+  }
+  co_return stream.status();
+}
+
+// Members that make different calls: everybody is told, whatever they wait by.
+void failures(const esp::Job& job) {
+  if (job.size() == 1) return;
+  const auto told = [](esp::Status status) {
+    CHECK_EQ(status.code(), ESP_ERR_MISMATCH, "{}", status.text());
+    CHECK(std::string(status.text()).find("rank") != std::string::npos, "{}", status.text());
+  };
+  for (const bool streams : {false, true}) {
+    esp::Team team = job.world().dup().value();
+    if (team.rank() == 0) {
+      Exchange exchange(team);
+      const esp::Delivery<int> delivery = exchange.deliver().value();
+      esp::Stream<int> stream(delivery);
+      told(streams ? esp::sync_wait(job, drained(stream))
+                   : esp::while_some_partial(delivery, [](const esp::Segment<int>&) {}));
+      const auto again = esp::when_any_partial(delivery);
+      CHECK(!again.ok() && again.code() == ESP_ERR_MISMATCH, "it stays so");
+    } else {
+      bool skipped = true;
+      told(esp::launch(esp::kAsync, team, [&](esp::Notify done) {
+             return team.barrier_start(std::move(done));
+           }).then([&] {
+               skipped = false;
+             }).get());
+      CHECK(skipped, "a continuation of values");
+    }
+    CHECK_S(team.free());
+  }
+}
+
 void refusals(const esp::Job& job) {
   const esp::TeamRef world = job.world();
   Exchange exchange(world);
@@ -237,6 +274,7 @@ void cpp_partial(const Context& context) {
   cpp_partial_cases::streams(job);
   cpp_partial_cases::aggregates(job.world());
   cpp_partial_cases::refusals(job);
+  cpp_partial_cases::failures(job);
 }
 
 }  // namespace test
