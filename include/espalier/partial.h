@@ -27,13 +27,15 @@
  * nearly equal parts (the first are longer by one element) in the order of the message; a root's
  * broadcast delivers them at once. Blocks without elements are not delivered. Who receives nothing
  * (a barrier's member, one that is not the root) is delivered nothing. In any order, but for what
- * algorithms say (docs/partial.md). When the operation fails, what was handed out before stays
- * true, and nothing is handed out afterwards.
+ * algorithms say (docs/partial.md). When the operation fails, what has landed before is true and
+ * may still be taken; a function is not called any more.
  *
  * Readiness. With ESP_PARTIAL_AWAIT the input is not there at the start: it is cut into partitions
  * that become ready one by one (esp_ready, or by another operation: `after`). What travels together
- * waits until all of it is ready. An operation whose partitions never become ready stays under way
- * until a limit ends it: the text says which one was not ready.
+ * waits until all of it is ready, and the operation ends when all partitions were, not before. One
+ * whose partitions never become ready ends with the job's limit: the text says which one was not.
+ * Who has no input there (a broadcast's reader) has no partitions. Not in place for exchanges and
+ * exscans (ESP_ERR_UNSUPPORTED).
  */
 #ifndef ESPALIER_PARTIAL_H
 #define ESPALIER_PARTIAL_H
@@ -70,10 +72,11 @@ enum {
   ESP_PARTIAL_UNORDERED = 4,
   /* Readiness. */
   ESP_PARTIAL_AWAIT = 8,
-  /* Of persistent exchanges with neighbours: each partition is a message of its own. Else those of
-   * a neighbour are one (unless they are longer than a segment). Both ends of each edge must say
-   * so, with the same number of partitions: this member's for edges to destination i by
-   * block_partitions[i], for those from source i by source_partitions[i]. */
+  /* With ESP_PARTIAL_AWAIT, of persistent neighbor_alltoall(v): each partition is a message of its
+   * own. Else those of a neighbour are one (unless they are longer than a segment). Both ends of
+   * each edge must say so, with the same number of partitions: this member's for edges to
+   * destination i by block_partitions[i], for those from source i by source_partitions[i]. At most
+   * 256 messages between two. */
   ESP_PARTIAL_SEPARATE = 16
 };
 
@@ -93,8 +96,10 @@ typedef struct esp_partial {
   /* ESP_PARTIAL_AWAIT: or NULL, or an operation that was started before with ESP_PARTIAL_DELIVER
    * and no function. What of the input lies where it delivers becomes ready with the delivery, all
    * else with its end; esp_ready is allowed besides. It may be one of another team of the same job,
-   * must not have been collected, and if it fails this one's team fails with the same text. Of a
-   * persistent request: the round that is under way, or was the last, when a round starts. */
+   * must not have been collected when this one starts, and if it fails this one's team fails with
+   * the same text. A persistent request takes what delivers in the round that is under way when its
+   * own round starts, or else was the last; it is freed before the one that it follows. Both of
+   * elements without gaps, the input in one run. */
   esp_request* after;
 } esp_partial;
 
@@ -123,10 +128,10 @@ ESP_API esp_status esp_ready(esp_request* request, int partition);
 ESP_API esp_status esp_ready_range(esp_request* request, int first, int last);
 
 /* A message of one persistent send and one persistent receive in `partitions` nearly equal parts,
- * which may be of another number on the other side. A send is sent partition by partition as they
- * become ready (several that are ready together may share a message); a receive delivers as with
- * ESP_PARTIAL_DELIVER and no function, a block being a partition. Else as esp_send_init and
- * esp_recv_init, with which they do not match. */
+ * which may be of another number on the other side, or none (esp_recv_init). A send travels as its
+ * partitions become ready: those that share a segment of the flow wait for each other. A receive
+ * delivers as with ESP_PARTIAL_DELIVER and no function, a block being a partition. Else as
+ * esp_send_init and esp_recv_init. */
 ESP_API esp_status esp_partitioned_send_init(esp_team* team, const void* buffer, size_t bytes,
                                              int partitions, int peer, unsigned channel,
                                              const esp_notify* notify, esp_request** request);
