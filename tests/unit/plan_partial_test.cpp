@@ -45,10 +45,10 @@ std::vector<PlanRequest> with_parts(PlanRequest request, bool may_place) {
   return all;
 }
 
-class PartialExchanges : public testing::TestWithParam<Case> {};
+class PartialExchanges : public testing::TestWithParam<plan_check::Case> {};
 
 TEST_P(PartialExchanges, AreDeliveredOnce) {
-  const Case& c = GetParam();
+  const plan_check::Case& c = GetParam();
   for (const std::int32_t size : kPartialSizes) {
     PlanRequest plain = exchange(c.collective, c.algorithm, size);
     plain.radix = c.radix;
