@@ -52,8 +52,8 @@ class Work {
 };
 
 // Anything that takes work, and runs it now or later, here or elsewhere. It is called by the thread
-// on which what comes before ends (often inside a callback): it must not block. then() takes a copy;
-// std::ref names one that stays.
+// on which what comes before ends (often inside a callback): it must not block. then() takes a
+// copy; std::ref names one that stays.
 template <typename E>
 concept Executor = std::invocable<std::remove_cvref_t<E>&, Work>;
 
