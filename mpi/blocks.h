@@ -51,15 +51,17 @@ int blocks_lay_out(VCall* v);
 Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
 
 /* All forms of one collective, as CALL_FORMS: PREPARE fills `v`. */
-#define BLOCKS_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)            \
-  int FUNCTION PARAMETERS {                                                     \
-    VCall v = {.call = {.function = __func__, .persistent = FORM}};             \
-    int code = PREPARE;                                                         \
-    if (code != MPI_SUCCESS) return code;                                       \
-    Request* request = blocks_begin(&v, handle, &code);                         \
-    if (request == NULL) return code;                                           \
-    const esp_status status = BEGIN(__VA_ARGS__, NULL, NULL, &request->handle); \
-    return call_end(&v.call, request, status, handle);                          \
+#define BLOCKS_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)                \
+  int FUNCTION PARAMETERS {                                                         \
+    VCall v = {.call = {.function = __func__, .persistent = FORM}};                 \
+    int code = PREPARE;                                                             \
+    if (code != MPI_SUCCESS) return code;                                           \
+    Request* request = blocks_begin(&v, handle, &code);                             \
+    if (request == NULL) return code;                                               \
+    Wishes wishes;                                                                  \
+    const esp_status status =                                                       \
+        BEGIN(__VA_ARGS__, call_options(request, &wishes), NULL, &request->handle); \
+    return call_end(&v.call, request, status, handle);                              \
   }
 #define BLOCKS_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)         \
   int BLOCKING PARAMETERS {                                                                 \

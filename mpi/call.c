@@ -91,8 +91,12 @@ Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* c
     return NULL;
   }
   request->persistent = call->persistent;
-  if (request->persistent) request->progress = kInactive;
-  return request;
+  if (request->persistent) atomic_init(&request->progress, kInactive);
+  const int blocks = atomic_load_explicit(&call->comm->delivered_blocks, memory_order_relaxed);
+  if (blocks == 0 || (request->taken = taken_create(blocks)) != NULL) return request;
+  *code = raise_error(call->function, call->comm, MPI_ERR_NO_MEM, "no memory");
+  request_destroy(request);
+  return NULL;
 }
 
 int call_end(const Call* call, Request* request, esp_status status, MPI_Request* handle) {

@@ -49,18 +49,30 @@ Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* c
 /* Gives the request to the program, or ends it when the library did not start the operation. */
 int call_end(const Call* call, Request* request, esp_status status, MPI_Request* handle);
 
+/* What the library is asked for besides, or NULL. */
+typedef struct Wishes {
+  esp_coll_options options;
+  esp_partial partial;
+} Wishes;
+const esp_coll_options* call_wishes(const Request* request, Wishes* room);
+static inline const esp_coll_options* call_options(const Request* request, Wishes* room) {
+  return request->taken == NULL ? NULL : call_wishes(request, room);
+}
+
 /* All forms of one collective: PREPARE fills `call` from the parameters, and the rest are the
  * arguments of esp_NAME. */
 #define CALL_AFTER(...) __VA_ARGS__,
-#define CALL_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)              \
-  int FUNCTION PARAMETERS {                                                     \
-    Call call = {.function = __func__, .persistent = FORM};                     \
-    int code = PREPARE;                                                         \
-    if (code != MPI_SUCCESS) return code;                                       \
-    Request* request = call_begin(&call, 0, handle, &code);                     \
-    if (request == NULL) return code;                                           \
-    const esp_status status = BEGIN(__VA_ARGS__, NULL, NULL, &request->handle); \
-    return call_end(&call, request, status, handle);                            \
+#define CALL_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)                  \
+  int FUNCTION PARAMETERS {                                                         \
+    Call call = {.function = __func__, .persistent = FORM};                         \
+    int code = PREPARE;                                                             \
+    if (code != MPI_SUCCESS) return code;                                           \
+    Request* request = call_begin(&call, 0, handle, &code);                         \
+    if (request == NULL) return code;                                               \
+    Wishes wishes;                                                                  \
+    const esp_status status =                                                       \
+        BEGIN(__VA_ARGS__, call_options(request, &wishes), NULL, &request->handle); \
+    return call_end(&call, request, status, handle);                                \
   }
 #define CALL_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)                  \
   int BLOCKING PARAMETERS {                                                                        \

@@ -25,6 +25,7 @@ void comm_release(Comm* comm) {
   esp_team_free(comm->team);
   errhandler_release(atomic_load(&comm->errhandler));
   free(comm->arrays);
+  free(atomic_load(&comm->inits));
   free(comm);
 }
 
@@ -52,6 +53,8 @@ int comm_create(const char* function, Comm* parent, esp_status status, esp_team*
   }
   *comm = (Comm){.team = team, .topology = topology, .name = name};
   atomic_init(&comm->references, 1);
+  atomic_init(&comm->delivered_blocks, 0);
+  atomic_init(&comm->inits, NULL);
   atomic_init(&comm->errhandler, errhandler_retain(atomic_load(&parent->errhandler)));
   *newcomm = comm;
   return MPI_SUCCESS;

@@ -21,6 +21,8 @@ static const char* class_text(int error_class) {
       return "invalid count";
     case MPI_ERR_TYPE:
       return "invalid datatype";
+    case MPI_ERR_TAG:
+      return "invalid tag";
     case MPI_ERR_COMM:
       return "invalid communicator";
     case MPI_ERR_RANK:

@@ -3,8 +3,8 @@
  * Written on the public C API alone. MPI is defined in terms of the process, so the facade has
  * state of the process; all of it is in state.c. Threads: with MPI_THREAD_MULTIPLE every function
  * may run on any thread: objects are immutable after creation except for reference counts and the
- * error handler, which are atomic, the error texts and operator bindings, which have locks, and a
- * communicator's arrays, which belong to its blocking call: MPI allows one at a time.
+ * error handler, which are atomic, the error texts, operator bindings and taken blocks, which have
+ * locks, and a communicator's arrays, which belong to its blocking call: MPI allows one at a time.
  *
  * Ownership: a communicator and an operator live until they were freed by the program *and* the
  * last request that names them has completed. path: short (collectives, request.c), setup (the
@@ -23,6 +23,7 @@ typedef struct MPI_ABI_Comm Comm;
 typedef struct MPI_ABI_Op Op;
 typedef struct MPI_ABI_Request Request;
 typedef struct MPI_ABI_Errhandler Errhandler;
+typedef struct Taken Taken;
 
 /* Who is whose neighbour on a communicator. */
 typedef struct Topology {
@@ -42,6 +43,8 @@ struct MPI_ABI_Comm {
   _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
   size_t* arrays; /* comm_arrays(), so many; NULL before the first call that wants them */
   size_t arrays_entries;
+  atomic_int delivered_blocks;  /* MPIX_Comm_set_partial */
+  _Atomic(atomic_uchar*) inits; /* partitioned.c; NULL before the first message in partitions */
 };
 
 struct MPI_ABI_Errhandler {
@@ -52,10 +55,18 @@ struct MPI_ABI_Errhandler {
 /* Once the library has reported the end, that is in `outcome`. */
 typedef enum Progress { kUnderWay, kEnded, kInactive } Progress;
 
+typedef enum Kind { kCollective, kPartitionedSend, kPartitionedReceive } Kind;
+
 struct MPI_ABI_Request {
-  esp_request* handle;
-  Progress progress;
+  esp_request* handle;        /* NULL: ended, or a message from or to nobody */
+  _Atomic(Progress) progress; /* release: others may ask for parts while one thread waits */
   int persistent;
+  Kind kind;
+  int partitions;      /* of a message */
+  int is_empty;        /* a message that waits for none of them */
+  int source, tag;     /* of the status */
+  Taken* taken;        /* NULL: it does not deliver */
+  atomic_int is_asked; /* a thread asks the library whether it has ended */
   esp_status outcome;
   Comm* comm;
   Op* op;               /* NULL: none or predefined */
@@ -148,5 +159,24 @@ void op_release(Op* op);
 /* With so many entries in `arrays`; under way. NULL when there is no memory. Retains both. */
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays);
 void request_destroy(Request* request);
+static inline int request_is_null(MPI_Request request) {
+  return request == NULL || request == MPI_REQUEST_NULL;
+}
+/* Of several threads one asks; to the others it has not. */
+int request_has_ended(Request* request);
+
+/* ---- partial.c: blocks that are handed out before the operation is complete ---- */
+
+/* For requests that deliver; a result that is one message counts as so many. NULL when there is no
+ * memory. */
+Taken* taken_create(int blocks);
+void taken_free(Taken* taken);
+/* Before a round. */
+void taken_clear(Taken* taken);
+/* Takes what has landed from the library, which forgets it with its request; drives progress once
+ * when that was not all. 1: it has ended, and nothing is left there. */
+int taken_all(Request* request);
+/* What MPIX_Parrived and MPI_Parrived say of a block. */
+int partial_arrived(const char* function, Request* request, int block, int* flag);
 
 #endif /* ESPALIER_MPI_FACADE_H */

@@ -1,6 +1,7 @@
 /* Completion: a request holds the library's request and what must outlive it.
  *
- * Collectives carry no message, so statuses are "empty" in the sense of the standard. path: short
+ * Statuses are "empty" in the sense of the standard but for messages that were received.
+ * path: short
  */
 #include <stdlib.h>
 
@@ -9,45 +10,54 @@
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays) {
   Request* request = malloc(sizeof *request + arrays * sizeof *request->arrays);
   if (request == NULL) return NULL;
-  *request = (Request){.function = function, .comm = comm, .op = op};
+  *request = (Request){
+      .function = function, .comm = comm, .op = op, .source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
   comm_retain(comm);
   if (op != NULL) op_retain(op);
   return request;
 }
 
 void request_destroy(Request* request) {
+  if (request->taken != NULL) taken_free(request->taken);
   if (request->op != NULL) op_release(request->op);
   comm_release(request->comm);
   free(request);
 }
 
-static int is_null(MPI_Request request) {
-  return request == NULL || request == MPI_REQUEST_NULL;
-}
-
 /* Null, or persistent without a round: nothing to wait for. */
 static int is_idle(MPI_Request request) {
-  return is_null(request) || request->progress == kInactive;
+  return request_is_null(request) || request->progress == kInactive;
+}
+
+static void set_progress(Request* request, Progress progress) {
+  atomic_store_explicit(&request->progress, progress, memory_order_release);
 }
 
 /* MPI_ERROR is left alone: only the functions on many requests set it. */
-static void set_empty(MPI_Status* status) {
+static void set_status(MPI_Status* status, int source, int tag) {
   if (status == MPI_STATUS_IGNORE) return;
-  status->MPI_SOURCE = MPI_ANY_SOURCE;
-  status->MPI_TAG = MPI_ANY_TAG;
+  status->MPI_SOURCE = source;
+  status->MPI_TAG = tag;
+}
+
+static void set_empty(MPI_Status* status) {
+  set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG);
+}
+
+static MPI_Status* status_at(MPI_Status* statuses, int index) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[index];
 }
 
 static void set_error(MPI_Status* statuses, int index, int code) {
-  if (statuses == MPI_STATUSES_IGNORE) return;
-  set_empty(&statuses[index]);
-  statuses[index].MPI_ERROR = code;
+  if (statuses != MPI_STATUSES_IGNORE) statuses[index].MPI_ERROR = code;
 }
 
 /* Takes a completed request, unless it is persistent, out of the program's hands and reports how it
  * ended. */
-static int finish(MPI_Request* handle) {
+static int finish(MPI_Request* handle, MPI_Status* status) {
   Request* request = *handle;
-  request->progress = kInactive;
+  set_status(status, request->source, request->tag);
+  set_progress(request, kInactive);
   if (request->persistent) {
     return raise_status(request->function, request->comm, request->outcome);
   }
@@ -57,31 +67,41 @@ static int finish(MPI_Request* handle) {
   return code;
 }
 
-static int wait_for(MPI_Request* handle) {
+static int wait_for(MPI_Request* handle, MPI_Status* status) {
+  set_empty(status);
   if (is_idle(*handle)) return MPI_SUCCESS;
   Request* request = *handle;
   if (request->progress == kUnderWay) request->outcome = esp_request_wait(&request->handle);
-  return finish(handle);
+  return finish(handle, status);
 }
 
 /* Asks the library and keeps its answer; does not take the request from the program. */
 static int is_done(Request* request) {
   if (request->progress == kEnded) return 1;
+  if (request->taken != NULL && !taken_all(request)) return 0;
   int done = 0;
   const esp_status status = esp_request_test(&request->handle, &done);
   if (!done) return 0;
   request->outcome = status;
-  request->progress = kEnded;
+  set_progress(request, kEnded);
   return 1;
 }
 
-static int test_for(MPI_Request* handle, int* done) {
+int request_has_ended(Request* request) {
+  if (atomic_exchange(&request->is_asked, 1)) return 0;
+  const int done = is_done(request);
+  atomic_store(&request->is_asked, 0);
+  return done;
+}
+
+static int test_for(MPI_Request* handle, int* done, MPI_Status* status) {
   if (is_idle(*handle)) {
+    set_empty(status);
     *done = 1;
     return MPI_SUCCESS;
   }
   *done = is_done(*handle);
-  return *done ? finish(handle) : MPI_SUCCESS;
+  return *done ? finish(handle, status) : MPI_SUCCESS;
 }
 
 static int check_array(const char* function, int count, const MPI_Request* requests,
@@ -98,22 +118,18 @@ static int check_array(const char* function, int count, const MPI_Request* reque
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   require_ready(__func__);
   if (request == NULL) return raise_error(__func__, NULL, MPI_ERR_REQUEST, "null request");
-  set_empty(status);
-  return wait_for(request);
+  return wait_for(request, status);
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const int code = check_array(__func__, 1, request, flag);
-  if (code != MPI_SUCCESS) return code;
-  const int result = test_for(request, flag);
-  if (*flag) set_empty(status);
-  return result;
+  return code == MPI_SUCCESS ? test_for(request, flag, status) : code;
 }
 
 static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
   int result = MPI_SUCCESS;
   for (int i = 0; i < count; ++i) {
-    const int one = wait_for(&requests[i]);
+    const int one = wait_for(&requests[i], status_at(statuses, i));
     set_error(statuses, i, one);
     if (one != MPI_SUCCESS) result = MPI_ERR_IN_STATUS;
   }
@@ -151,7 +167,7 @@ static int wait_any(const char* function, int count, MPI_Request requests[], int
     if (found >= 0) {
       requests[found]->handle = handles[found];
       requests[found]->outcome = outcome;
-      requests[found]->progress = kEnded;
+      set_progress(requests[found], kEnded);
     }
   }
   free(handles);
@@ -164,7 +180,8 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
   if (code != MPI_SUCCESS) return code;
   set_empty(status);
   const int waited = wait_any(__func__, count, requests, index);
-  return waited != MPI_SUCCESS || *index == MPI_UNDEFINED ? waited : finish(&requests[*index]);
+  if (waited != MPI_SUCCESS || *index == MPI_UNDEFINED) return waited;
+  return finish(&requests[*index], status);
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
@@ -176,7 +193,7 @@ int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_St
   set_empty(status);
   for (int i = 0; i < count; ++i) {
     if (is_idle(requests[i])) continue;
-    const int result = test_for(&requests[i], flag);
+    const int result = test_for(&requests[i], flag, status);
     if (*flag) {
       *index = i;
       return result;
@@ -194,7 +211,7 @@ static int take_some(int count, MPI_Request requests[], int* outcount, int indic
     if (is_idle(requests[i])) continue;
     ++open;
     if (!is_done(requests[i])) continue;
-    const int one = finish(&requests[i]);
+    const int one = finish(&requests[i], status_at(statuses, *outcount));
     set_error(statuses, *outcount, one);
     if (one != MPI_SUCCESS) result = MPI_ERR_IN_STATUS;
     indices[(*outcount)++] = i;
@@ -222,17 +239,23 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
 /* ---- persistent requests ---- */
 
 static int check_start(const char* function, MPI_Request request) {
-  if (is_null(request) || !request->persistent || request->progress != kInactive) {
-    return raise_error(function, is_null(request) ? NULL : request->comm, MPI_ERR_REQUEST,
+  const int is_null = request_is_null(request);
+  if (is_null || !request->persistent || request->progress != kInactive) {
+    return raise_error(function, is_null ? NULL : request->comm, MPI_ERR_REQUEST,
                        "not an inactive persistent request");
   }
   return MPI_SUCCESS;
 }
 
 static int start(const char* function, Request* request) {
+  if (request->handle == NULL) { /* nobody to wait for */
+    set_progress(request, kEnded);
+    return MPI_SUCCESS;
+  }
+  if (request->taken != NULL) taken_clear(request->taken);
   const esp_status status = esp_request_start(request->handle);
   if (status != ESP_OK) return raise_status(function, request->comm, status);
-  request->progress = kUnderWay;
+  set_progress(request, kUnderWay);
   return MPI_SUCCESS;
 }
 
@@ -256,7 +279,7 @@ int MPI_Request_free(MPI_Request* handle) {
   int code = check_array(__func__, 1, handle, "");
   if (code == MPI_SUCCESS) code = check_start(__func__, *handle);
   if (code != MPI_SUCCESS) return code;
-  (void)esp_request_free(&(*handle)->handle);
+  (void)esp_request_free(&(*handle)->handle); /* of NULL: nothing */
   request_destroy(*handle);
   *handle = MPI_REQUEST_NULL;
   return MPI_SUCCESS;

@@ -57,6 +57,8 @@ static void open_comm(Comm* comm, esp_team* team, const char* name) {
   comm->topology = NULL;
   comm->arrays = NULL;
   comm->arrays_entries = 0;
+  atomic_init(&comm->delivered_blocks, 0);
+  atomic_init(&comm->inits, NULL);
   atomic_init(&comm->references, 1);
   atomic_init(&comm->errhandler, MPI_ERRORS_ARE_FATAL);
 }
@@ -73,6 +75,7 @@ void state_open(esp_job* job, int thread_level, esp_team* self) {
 static void close_comm(Comm* comm) {
   errhandler_release(atomic_load(&comm->errhandler));
   free(comm->arrays);
+  free(atomic_load(&comm->inits));
 }
 
 void state_close(void) {

@@ -2,8 +2,9 @@
  *
  * A subset of MPI 3.1: initialisation, communicators, Cartesian grids and distributed graphs, all
  * collectives in their blocking and non-blocking forms, completion, operators and error handlers;
- * of MPI 4.0, persistent collectives. Everything that is declared here behaves as the standard
- * says; what is missing does not link. Derived datatypes are missing.
+ * of MPI 4.0, persistent collectives and messages in partitions (mpi_partial.h). Everything that is
+ * declared here behaves as the standard says; what is missing does not link. Derived datatypes are
+ * missing.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -139,6 +140,7 @@ enum {
   MPI_ERR_BUFFER = 1,
   MPI_ERR_COUNT = 2,
   MPI_ERR_TYPE = 3,
+  MPI_ERR_TAG = 4,
   MPI_ERR_COMM = 5,
   MPI_ERR_RANK = 6,
   MPI_ERR_REQUEST = 7,
@@ -449,7 +451,8 @@ ESP_MPI_API int MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendc
 
 ESP_MPI_API int MPI_Start(MPI_Request* request);
 ESP_MPI_API int MPI_Startall(int count, MPI_Request requests[]);
-/* Of inactive persistent requests; others here are collectives, which may not be freed. */
+/* Of inactive persistent requests: neither collectives nor messages in partitions may be freed
+ * while they are under way. */
 ESP_MPI_API int MPI_Request_free(MPI_Request* request);
 
 /* ---- completion ---- */
@@ -469,4 +472,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 #ifdef __cplusplus
 }
 #endif
+
+#include "mpi_partial.h"
+
 #endif /* ESPALIER_MPI_MPI_H */
