@@ -19,9 +19,13 @@ class Neighbors : public Exchange {
  public:
   Neighbors(const Rank& rank, bool separate) : rank_(rank) {
     const auto threads = static_cast<int>(rank.layout.threads());
-    const std::array partitions{threads, threads, 1, 1};
+    std::array<int, kEdges> partitions{};
     std::size_t cells = 0;
+    int numbers = 0;
     for (const Edge edge : kAllEdges) {
+      partitions[edge] = edge < kWest && rank.layout.has_neighbor(edge) ? threads : 1;
+      first_partition_[edge] = numbers;
+      numbers += partitions[edge];
       counts_[edge] = rank.layout.has_neighbor(edge) ? rank.layout.length(edge) : 0;
       begins_[edge] = cells;
       cells += counts_[edge];
@@ -45,11 +49,20 @@ class Neighbors : public Exchange {
   ~Neighbors() override { (void)esp_request_free(&request_); }
 
   void begin(std::size_t thread) override {
+    // The round ends when all partitions were ready, those of nobody at the border of the plate
+    // among them: they come first, from a thread without which it cannot have ended.
+    const bool thread_0_sends = counts_[kNorth] + counts_[kSouth] + counts_[kWest] > 0;
+    const std::size_t first = thread_0_sends ? 0 : rank_.layout.threads() - 1;
+    for (const Edge edge : kAllEdges) {
+      const bool empty = counts_[edge] == 0;
+      if (empty && !sent_.empty() && thread == first) make_ready(first_partition_[edge]);
+    }
     for (const Edge edge : kAllEdges) {
       const Share part = rank_.layout.part(edge, thread);
       if (part.size() == 0 || counts_[edge] == 0) continue;
       rank_.tile.pack(edge, part.begin, part.size(), &sent_[begins_[edge] + part.begin]);
-      require(rank_.team, esp_ready(request_, partition(edge, thread)), "ready");
+      const auto number = edge < kWest ? static_cast<int>(thread) : 0;
+      make_ready(first_partition_[edge] + number);
     }
   }
   void finish(std::size_t thread) override {
@@ -85,20 +98,9 @@ class Neighbors : public Exchange {
   const Rank rank_;
 
  private:
-  int partition(Edge edge, std::size_t thread) const {
-    const auto threads = rank_.layout.threads();
-    switch (edge) {
-      case kNorth:
-        return static_cast<int>(thread);
-      case kSouth:
-        return static_cast<int>(threads + thread);
-      case kWest:
-        return static_cast<int>(2 * threads);
-      default:
-        return static_cast<int>(2 * threads + 1);
-    }
-  }
+  void make_ready(int partition) { require(rank_.team, esp_ready(request_, partition), "ready"); }
 
+  std::array<int, kEdges> first_partition_{};
   std::array<std::size_t, kEdges> counts_, begins_;
   std::vector<double> sent_, received_;  // Edge after edge.
   std::atomic<std::size_t> to_come_;     // Cells of the halo that are not there yet.
