@@ -142,6 +142,7 @@ struct Polls {
   std::uint32_t turns_per_look = 8;  // how far apart they are is not known yet
   std::uint64_t looked_ns = 0;
   std::uint64_t idle_since_ns = 0;  // the last that found something; 0: just now
+  std::uint64_t moved = 0;          // segments and operations so far, as the last one saw them
   std::uint64_t watched_ns = 0;
 };
 

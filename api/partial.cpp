@@ -3,6 +3,7 @@
 #include "api/partial.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <utility>
 #include <vector>
@@ -102,6 +103,7 @@ void Partials::forget(Partial& partial) noexcept {
 
 void release_partial(esp_job& job, Partial* partial) noexcept {
   if (partial == nullptr) return;
+  while (partial->visitors.load(std::memory_order_acquire) != 0) sched_yield();
   job.partials.forget(*partial);
   if (partial->arrivals != nullptr) {
     while (!partial->arrivals->followers().empty()) {
@@ -174,6 +176,35 @@ bool claim_round(esp_request& request) noexcept {
   return now == esp_request::kUnderWay;
 }
 
+esp_status make_ready(const char* caller, esp_request* request, int first, int last) {
+  if (request == nullptr) return ESP_ERR_ARGUMENT;
+  esp_job& job = *request->job;
+  Partial* partial = request->partial;
+  if (partial == nullptr || !partial->awaits) {
+    return no_partial(*request, caller, "the request awaits nothing");
+  }
+  const int count = partial->partitions != nullptr ? partial->partitions->count() : 0;
+  if (first < 0 || last < first || last >= count) {
+    return api::bad_argument(job, caller,
+                             fmt::format("partitions {} to {} of {}", first, last, count));
+  }
+  // From the last partition on the request may be gone, but not before this thread has left.
+  partial->visitors.fetch_add(1, std::memory_order_relaxed);
+  const bool claimed = claim_round(*request);
+  int twice = -1;
+  for (int p = first; claimed && p <= last; ++p) {
+    if (!partial->partitions->ready(p)) twice = p;
+  }
+  if (claimed) job.partials.note(*partial);
+  partial->visitors.fetch_sub(1, std::memory_order_release);
+  if (!claimed) {
+    return api::fail(job, ESP_ERR_STATE, fmt::format("{}: the operation has ended", caller));
+  }
+  if (twice < 0) return ESP_OK;
+  return api::fail(job, ESP_ERR_STATE,
+                   fmt::format("{}: partition {} was ready before", caller, twice));
+}
+
 }  // namespace
 
 extern "C" {
@@ -205,32 +236,11 @@ int esp_arrived(const esp_request* request, int block) {
 }
 
 esp_status esp_ready_range(esp_request* request, int first, int last) {
-  if (request == nullptr) return ESP_ERR_ARGUMENT;
-  esp_job& job = *request->job;
-  Partial* partial = request->partial;
-  if (partial == nullptr || !partial->awaits) {
-    return no_partial(*request, __func__, "the request awaits nothing");
-  }
-  const int count = partial->partitions != nullptr ? partial->partitions->count() : 0;
-  if (first < 0 || last < first || last >= count) {
-    return api::bad_argument(job, __func__,
-                             fmt::format("partitions {} to {} of {}", first, last, count));
-  }
-  if (!claim_round(*request)) {
-    return api::fail(job, ESP_ERR_STATE, "esp_ready: the operation has ended");
-  }
-  int twice = -1;
-  for (int p = first; p <= last; ++p) {
-    if (!partial->partitions->ready(p)) twice = p;
-  }
-  job.partials.note(*partial);
-  if (twice < 0) return ESP_OK;
-  return api::fail(job, ESP_ERR_STATE,
-                   fmt::format("esp_ready: partition {} was ready before", twice));
+  return make_ready(__func__, request, first, last);
 }
 
 esp_status esp_ready(esp_request* request, int partition) {
-  return esp_ready_range(request, partition, partition);
+  return make_ready(__func__, request, partition, partition);
 }
 
 }  // extern "C"

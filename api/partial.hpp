@@ -28,6 +28,7 @@ struct Partial {
   esp_segment_function function = nullptr;
   void* context = nullptr;
   esp_request* after = nullptr;
+  bool orphaned = false;  // that has been freed
   // In Partials' lists, the owner's: segments wait for the function.
   bool due = false;
   Partial* due_next = nullptr;
@@ -35,6 +36,10 @@ struct Partial {
   // `starts`), the owner.
   std::atomic<bool> noted{false};
   Partial* note_next = nullptr;
+  // Threads inside esp_ready, whose last partition may end the operation before they have left.
+  // Writers: they (release: they read nothing of it any more). Reader: the owner, which releases
+  // it.
+  std::atomic<std::uint32_t> visitors{0};
   // A thread has claimed the round, which the owner is to start.
   std::atomic<bool> starts{false};
 };

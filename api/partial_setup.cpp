@@ -42,6 +42,10 @@ Outcome check_flags(const Call& call, const esp_partial& wanted, bool reports) {
   if (delivers && reports && wanted.function == nullptr && call.purpose != Purpose::kPersistent) {
     return bad("without a function there must be a request to take from, not a notify");
   }
+  const bool awaits = has(wanted, ESP_PARTIAL_AWAIT);
+  if (awaits && reports && wanted.after == nullptr && call.purpose != Purpose::kPersistent) {
+    return bad("without after there must be a request to make partitions ready of, not a notify");
+  }
   if (wanted.blocks < 0 || wanted.blocks > kPartsMax) return bad("blocks is out of range");
   if (wanted.partitions < 0 || wanted.partitions > kPartsMax) {
     return bad("partitions is out of range");
@@ -161,9 +165,12 @@ const std::byte* run_of_input(const Call& call) noexcept {
   return packed || apart ? nullptr : static_cast<const std::byte*>(input);
 }
 
-Outcome check_leader(const Partial& partial, const esp_partial& wanted) {
+Outcome check_leader(const Partial& partial, const Call& call, const esp_partial& wanted) {
   if (wanted.after == nullptr) return Unit{};
   const esp_request& after = *wanted.after;
+  if (call.purpose == Purpose::kPersistent && !after.persistent) {
+    return bad("a persistent request follows a persistent one");
+  }
   if (after.job != partial.job || after.partial == nullptr || !after.partial->delivers ||
       after.partial->function != nullptr) {
     return bad("after is an operation of this job that delivers, and to no function");
@@ -204,7 +211,7 @@ Outcome add_partitions(Partial& partial, Call& call, const esp_partial& wanted, 
           std::make_unique<Partitions>(std::move(map), std::move(pieces), run_of_input(call));
     }
   }
-  if (const Outcome sound = check_leader(partial, wanted); !sound) return sound;
+  if (const Outcome sound = check_leader(partial, call, wanted); !sound) return sound;
   partial.after = wanted.after;
   return Unit{};
 }
@@ -279,7 +286,10 @@ Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& g
 }
 
 Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitions) {
-  if (partitions < 1 || partitions > kPartsMax) return bad("partitions is out of range");
+  if (partitions < 1 || partitions > kPartsMax) {
+    return error(ESP_ERR_ARGUMENT,
+                 fmt::format("{} partitions are not in 1..{}", partitions, kPartsMax));
+  }
   Partial* partial = allocate(handle);
   if (partial == nullptr) return no_memory();
   BlockMap parts = map_bytes(flow.bytes, partitions);

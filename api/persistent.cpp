@@ -65,6 +65,10 @@ esp_status check_start(const char* caller, const esp_request& request) {
   esp_job& job = *request.job;
   if (!request.persistent) return bad_argument(job, caller, "the request is not persistent");
   if (request.bound == nullptr) return bad_argument(job, caller, "its team has been freed");
+  if (request.partial != nullptr && request.partial->orphaned) {
+    return fail(job, ESP_ERR_STATE,
+                fmt::format("{}: the request that opens its input has been freed", caller));
+  }
   if (!request.is_open()) return ESP_OK;
   return fail(job, ESP_ERR_STATE,
               fmt::format("{}: the round before has not been completed by a test or wait", caller));
@@ -124,6 +128,8 @@ void start_claimed(esp_request& request) noexcept {
   --request.job->resting_requests;
   if (request.bound == nullptr) {
     finish_request(&request, Status(ESP_ERR_ARGUMENT));  // its team has been freed
+  } else if (request.partial->orphaned) {
+    finish_request(&request, Status(ESP_ERR_STATE));
   } else if (request.team->team.failed()) {
     finish_request(&request, request.team->team.fault);
   } else {

@@ -65,7 +65,21 @@ bool is_awaited(const Finish& finish) noexcept {
          static_cast<const esp_request*>(finish.context)->awaited.load(std::memory_order_relaxed);
 }
 
+namespace {
+
+// What was to open the input of other requests is going.
+void leave_followers(esp_job& job, const esp_request& request) noexcept {
+  for (esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
+    if (r->partial == nullptr || r->partial->after != &request) continue;
+    r->partial->after = nullptr;
+    r->partial->orphaned = r->persistent;
+  }
+}
+
+}  // namespace
+
 void release_request(esp_job& job, esp_request& request) noexcept {
+  if (request.partial != nullptr && request.partial->delivers) leave_followers(job, request);
   if (request.persistent) {
     unbind(request);
     --job.resting_requests;
@@ -146,11 +160,27 @@ constexpr std::uint64_t kWatchNs = 20'000'000;
   }
 }
 
+namespace {
+
+// Since the last question: have segments moved, or operations begun or ended?
+bool has_moved(esp_job& job) noexcept {
+  const Counters& c = job.counters;
+  const std::uint64_t now =
+      c.segments_sent.value() + c.segments_received.value() + c.operations.value() +
+      c.short_operations.value() + c.callbacks.value() + c.portions_delivered.value() +
+      c.remote_bytes_sent.value() + c.remote_bytes_received.value() + c.messages_sent.value() +
+      c.messages_received.value() + job.requests.in_use();
+  return std::exchange(job.polls.moved, now) != now;
+}
+
+}  // namespace
+
 int poll_once(esp_job& job) noexcept {
   const int events = job.worker->progress();
-  // Late is what is waited for in a row of polls that find nothing; who has died, and what failed,
-  // is looked for all the same: of all that arrives nothing may be what is waited for.
-  if (events > 0) job.polls.idle_since_ns = 0;
+  // Late is what is waited for in a row of polls that move nothing (questions about who is late,
+  // and their answers, are events, too); who has died, and what failed, is looked for all the same:
+  // of all that arrives nothing may be what is waited for.
+  if (events > 0 && has_moved(job)) job.polls.idle_since_ns = 0;
   if (!job.has_open_operations()) {
     job.polls = {};
   } else if (++job.polls.turns >= job.polls.turns_per_look) {

@@ -204,17 +204,13 @@ void add_deliveries(Plan& plan, const PlanRequest& request) {
   add_unwritten(plan, request, result, std::move(unwritten));
 }
 
-// An operation is not complete before all of its input was ready, whoever reads it.
-Vertex await_all(const Plan& plan, Place input) {
+// An operation is not complete before all of its input was ready, whoever reads it, and what of it
+// has no elements, too: nobody needs this one, which the engine takes for all of the input.
+Vertex await_all(Place input) {
   Vertex await;
   await.action = Action::kAwait;
   await.src = await.shape = input;
   await.window = kMaxWindow;
-  await.skips_empty = true;
-  await.steps = plan.layout(input).blocks;
-  if (await.steps > 1) {
-    await.block = Steps::affine(0, 1, static_cast<std::int32_t>(await.steps));
-  }
   return await;
 }
 
@@ -237,7 +233,7 @@ void add_awaits(Plan& plan, Place input) {
     awaits.push_back(std::move(await));
     readers.push_back(id);
   }
-  if (plan.layout(input).blocks > 0) awaits.push_back(await_all(plan, input));
+  if (plan.layout(input).blocks > 0) awaits.push_back(await_all(input));
   const auto more = static_cast<VertexId>(awaits.size());
   for (Vertex& v : plan.vertices) {
     for (Dependency& need : v.needs) need.vertex += more;

@@ -25,14 +25,15 @@ Portion Engine::portion(const Instance& instance, const Vertex& vertex, Indices 
   return portion;
 }
 
-// Of these indices, those whose portion is there.
+// Of these indices, those whose portion is there. What no vertex needs is all of the input.
 std::uint64_t Engine::opened(const Instance& instance, const Vertex& vertex,
                              const VertexState& state, std::uint64_t possible) noexcept {
   const Gate& gate = instance.call.gate;
   std::uint64_t open = 0;
   for (std::uint64_t left = possible; left != 0; left &= left - 1) {
     const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
-    const Portion of = portion(instance, vertex, state.indices, state.base + bit);
+    Portion of = portion(instance, vertex, state.indices, state.base + bit);
+    if (vertex.feeds.empty()) of.bytes = Portion::kAll;
     const bool there = of.bytes == 0 || gate.function(gate.context, of);
     if (ESP_PLANT(80, there, true)) open |= std::uint64_t{1} << bit;
   }

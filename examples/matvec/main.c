@@ -129,8 +129,8 @@ int main(int argc, char** argv) {
   const long wanted = argc > 1 ? strtol(argv[1], NULL, 10) : 240;
   if (grid.side * grid.side != size || wanted < 1 || wanted > 1 << 15 || argc > 2) {
     if (me == 0) {
-      fprintf(stderr, "usage: esp-run -n N matvec [1 to %d]: N is a square, not %d\n", 1 << 15,
-              size);
+      fprintf(stderr, "usage: esp-run -n N matvec [1 to %d], where N is a square (it is %d)\n",
+              1 << 15, size);
     }
     (void)esp_job_finalize(job);
     return 2;

@@ -211,8 +211,8 @@ class Exchange {
 // Checks segments as they come: final, inside their block, each byte once.
 class Ledger {
  public:
-  Ledger(const Context& context, const Exchange& exchange, bool by_blocks, bool in_place)
-      : context_(context), exchange_(exchange), by_blocks_(by_blocks), stands_(in_place) {
+  Ledger(const Exchange& exchange, bool by_blocks, bool in_place)
+      : exchange_(exchange), by_blocks_(by_blocks), stands_(in_place) {
     for (int b = 0; b < exchange.blocks(); ++b) seen_.emplace_back(exchange.block_length(b), 0);
   }
   void note(const esp_segment& segment) {
@@ -261,7 +261,6 @@ class Ledger {
   std::size_t segments() const { return segments_; }
 
  private:
-  const Context& context_;
   const Exchange& exchange_;
   bool by_blocks_, stands_;
   std::mutex mutex_;
@@ -296,7 +295,7 @@ void take_all(const Context& context, esp_request* request, Ledger& ledger) {
 void taken_one_by_one(const Context& context, Kind kind, std::size_t count, unsigned flags) {
   Exchange exchange(context, kind, count);
   const bool unordered = (flags & ESP_PARTIAL_UNORDERED) != 0;
-  Ledger ledger(context, exchange, (flags & ESP_PARTIAL_SEGMENTS) == 0, !unordered);
+  Ledger ledger(exchange, (flags & ESP_PARTIAL_SEGMENTS) == 0, !unordered);
   const esp_partial partial = wanted(flags);
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   options.partial = &partial;
@@ -336,7 +335,7 @@ struct Called {
 
 void handed_to_a_function(const Context& context, Kind kind, std::size_t count) {
   Exchange exchange(context, kind, count);
-  Ledger ledger(context, exchange, false, true);
+  Ledger ledger(exchange, false, true);
   Called called;
   called.ledger = &ledger;
   esp_partial partial = wanted(ESP_PARTIAL_SEGMENTS);
@@ -356,7 +355,7 @@ void handed_to_a_function(const Context& context, Kind kind, std::size_t count) 
 // While one thread drives progress, all take.
 void taken_by_threads(const Context& context, Kind kind, std::size_t count) {
   Exchange exchange(context, kind, count);
-  Ledger ledger(context, exchange, false, true);
+  Ledger ledger(exchange, false, true);
   const esp_partial partial = wanted(ESP_PARTIAL_SEGMENTS);
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   options.segment_bytes = 64;

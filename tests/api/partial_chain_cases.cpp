@@ -125,6 +125,33 @@ void failures_go_on(const Context& context) {
   CHECK_OK(esp_team_free(above), context.world, "");
 }
 
+// What a persistent request follows is persistent, too, and its end is noticed.
+void leaders_that_go(const Context& context) {
+  std::vector<int> mine(400, 1), y(400, -1);
+  const esp_partial first = delivering();
+  const esp_coll_options deliver = with(first);
+  esp_request *up = nullptr, *back = nullptr;
+  CHECK_OK(esp_reduce_start(context.world, mine.data(), y.data(), y.size(), ESP_INT32, ESP_SUM, 0,
+                            &deliver, nullptr, &up),
+           context.world, "");
+  const esp_partial once = following(up);
+  const esp_coll_options after_once = with(once);
+  REFUSED_WITH(
+      esp_bcast_init(context.world, y.data(), y.size(), ESP_INT32, 0, &after_once, nullptr, &back),
+      ESP_ERR_ARGUMENT, "follows a persistent one");
+  CHECK_OK(esp_request_wait(&up), context.world, "");
+  CHECK_OK(esp_reduce_init(context.world, mine.data(), y.data(), y.size(), ESP_INT32, ESP_SUM, 0,
+                           &deliver, nullptr, &up),
+           context.world, "");
+  const esp_partial second = following(up);
+  const esp_coll_options await = with(second);
+  CHECK_OK(esp_bcast_init(context.world, y.data(), y.size(), ESP_INT32, 0, &await, nullptr, &back),
+           context.world, "");
+  CHECK_OK(esp_request_free(&up), context.world, "");
+  REFUSED_WITH(esp_request_start(back), ESP_ERR_STATE, "has been freed");
+  CHECK_OK(esp_request_free(&back), context.world, "");
+}
+
 void refused(const Context& context) {
   int in = 1, out = 0;
   esp_request *plain = nullptr, *request = nullptr;
@@ -152,6 +179,7 @@ void partial_chain(const Context& context) {
   }
   CHECK_OK(esp_team_free(down), context.world, "");
   refused(context);
+  leaders_that_go(context);
   failures_go_on(context);
 }
 

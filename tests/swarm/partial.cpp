@@ -99,7 +99,8 @@ bool PartialUse::arrives(const Portion& portion) noexcept {
 }
 
 bool PartialUse::is_open(void* self, const Portion& portion) noexcept {
-  return static_cast<PartialUse*>(self)->arrives(portion);
+  auto& use = *static_cast<PartialUse*>(self);
+  return portion.bytes == Portion::kAll ? use.now_ns_ >= use.open_ns() : use.arrives(portion);
 }
 
 bool PartialUse::consume(void* self, const Portion& portion) noexcept {
