@@ -1,5 +1,6 @@
 #include "api/arrivals.hpp"
 
+#include <bit>
 #include <new>
 
 #include "api/partitions.hpp"
@@ -20,14 +21,14 @@ bool Arrivals::reserve(std::uint64_t portions) noexcept {
   const auto blocks = static_cast<std::uint64_t>(map_.blocks());
   const std::uint64_t most = by_segments_ ? portions + blocks : blocks;
   if (capacity_ >= most) return true;
-  ring_.reset(new (std::nothrow) esp_segment[most]);
+  ring_.reset(new (std::nothrow) Entry[most]);
   capacity_ = ring_ != nullptr ? most : 0;
   return ring_ != nullptr;
 }
 
 void Arrivals::begin_round() noexcept {
   round_ = landed_.load(std::memory_order_relaxed);
-  taken_.store(round_, std::memory_order_relaxed);  // the rest was given up
+  taken_.store(round_, std::memory_order_release);  // the rest was given up
   for (std::size_t b = 0; b + 1 < map_.begins.size(); ++b) {
     left_[b].store(map_.length(b), std::memory_order_relaxed);
   }
@@ -42,7 +43,9 @@ void Arrivals::land(const Portion& portion) noexcept {
                          const auto at = static_cast<std::uint32_t>(block);
                          block = static_cast<std::size_t>(portion.order.at(at));
                        }
-                       land_part(block, offset, bytes, portion.data + before);
+                       const std::byte* data = portion.data;
+                       if (data != nullptr) data += before;  // else it is known by the block
+                       land_part(block, offset, bytes, data);
                      });
 }
 
@@ -56,7 +59,7 @@ void Arrivals::land_part(std::size_t block, std::uint64_t offset, std::uint64_t 
   left.store(rest, std::memory_order_release);
   if (!by_segments_) {
     if (rest > 0) return;
-    data -= offset;
+    if (data != nullptr) data -= offset;
     offset = 0;
     bytes = map_.length(block);
   }
@@ -70,18 +73,40 @@ void Arrivals::land_part(std::size_t block, std::uint64_t offset, std::uint64_t 
   for (Partitions* follower : followers_) follower->landed(segment.address, segment.bytes);
 }
 
+namespace {
+
+using Words = std::array<std::uint64_t, sizeof(esp_segment) / sizeof(std::uint64_t)>;
+static_assert(sizeof(Words) == sizeof(esp_segment));
+
+}  // namespace
+
 void Arrivals::append(const esp_segment& segment) noexcept {
   const std::uint64_t at = landed_.load(std::memory_order_relaxed);
-  ring_[at % capacity_] = segment;
+  const auto words = std::bit_cast<Words>(segment);
+  Entry& entry = ring_[at % capacity_];
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    entry.words[w].store(words[w], std::memory_order_release);
+  }
   landed_.store(at + 1, std::memory_order_release);
 }
 
+esp_segment Arrivals::read(std::uint64_t at) const noexcept {
+  Words words;
+  const Entry& entry = ring_[at % capacity_];
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    words[w] = entry.words[w].load(std::memory_order_acquire);
+  }
+  return std::bit_cast<esp_segment>(words);
+}
+
+// Who has read a word of a later round has seen that round begin (words are acquired), and claims
+// nothing.
 bool Arrivals::take(esp_segment& segment) noexcept {
-  std::uint64_t at = taken_.load(std::memory_order_relaxed);
+  std::uint64_t at = taken_.load(std::memory_order_acquire);
   do {
     if (at >= landed_.load(std::memory_order_acquire)) return false;
-  } while (!taken_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed));
-  segment = ring_[at % capacity_];
+    segment = read(at);
+  } while (!taken_.compare_exchange_weak(at, at + 1, std::memory_order_acq_rel));
   return true;
 }
 
@@ -94,7 +119,7 @@ void Arrivals::add_follower(Partitions& follower) {
   followers_.push_back(&follower);
   const std::uint64_t landed = landed_.load(std::memory_order_relaxed);
   for (std::uint64_t at = round_; at < landed; ++at) {
-    const esp_segment& segment = ring_[at % capacity_];
+    const esp_segment segment = read(at);
     follower.landed(segment.address, segment.bytes);
   }
 }

@@ -1,14 +1,15 @@
 // Arrivals: what a request has received and hands out, block by block or segment by segment.
 //
-// The owner appends to a ring with room for all that may be untaken; any thread takes. An entry is
-// written before `landed_` counts it, read by the one thread whose claim of `taken_` succeeds, and
-// written again a round later, when its reader has long had its copy or was never to have it: a
-// round begins only after all of the one before was taken or given up. So nothing is reclaimed
-// while somebody may look at it: the ring goes with the request.
+// The owner appends to a ring with room for all of a round; any thread takes. A taker reads an
+// entry and then claims it: if the claim of `taken_` succeeds nobody has taken it and no round has
+// begun meanwhile, so what it has read is the entry. What it has read of one that is written anew
+// it throws away: entries are atomic words. The ring goes with the request, so nothing is reclaimed
+// while somebody may look at it.
 //
 // Ownership: of a request. Threads: owner, but take() and arrived(): any. path: data
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -60,13 +61,19 @@ class Arrivals {
   void land_part(std::size_t block, std::uint64_t offset, std::uint64_t bytes,
                  const std::byte* data) noexcept;
   void append(const esp_segment& segment) noexcept;
+  esp_segment read(std::uint64_t at) const noexcept;
 
   BlockMap map_;
   UserBlocks user_;
   bool by_segments_;
   // Bytes of each block that are still to come. Writer: the owner (release: publishes the block).
   std::unique_ptr<std::atomic<std::uint64_t>[]> left_;
-  std::unique_ptr<esp_segment[]> ring_;
+  // An esp_segment. Writer: the owner, before `landed_` counts it (release: publishes that the
+  // round has begun); readers: takers.
+  struct Entry {
+    std::array<std::atomic<std::uint64_t>, sizeof(esp_segment) / sizeof(std::uint64_t)> words;
+  };
+  std::unique_ptr<Entry[]> ring_;
   std::uint64_t capacity_ = 0;
   // Segments of all rounds. Writer: the owner (release: publishes the entry); readers: takers.
   std::atomic<std::uint64_t> landed_{0};

@@ -21,7 +21,8 @@ Portion Engine::portion(const Instance& instance, const Vertex& vertex, Indices 
   portion.bytes =
       plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   portion.data = instance.buffers[buffer_of(vertex.src)];
-  if (vertex.src < Place::kUserInput) portion.data += portion.at;
+  const bool lies_there = vertex.src < Place::kUserInput && portion.data != nullptr;
+  if (lies_there) portion.data += portion.at;
   return portion;
 }
 
