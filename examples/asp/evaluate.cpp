@@ -55,11 +55,9 @@ Reference::Reference(const Graph& graph, const CheckPlan& plan)
 
 std::string Reference::compare(int row, const std::vector<std::int64_t>& distances) {
   std::vector<std::int64_t> found;
-  const std::int64_t* expected = matrix_.data() + static_cast<std::size_t>(row) * columns_;
-  if (matrix_.empty()) {
-    found = adjacency_.dijkstra(row);
-    expected = found.data();
-  }
+  if (matrix_.empty()) found = adjacency_.dijkstra(row);
+  const std::int64_t* expected =
+      matrix_.empty() ? found.data() : matrix_.data() + static_cast<std::size_t>(row) * columns_;
   for (std::size_t column = 0; column < columns_; ++column) {
     if (distances[column] != expected[column]) {
       return fmt::format("from vertex {} to vertex {}: parallel {}, serial {}", row + 1, column + 1,
