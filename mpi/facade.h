@@ -63,7 +63,7 @@ struct MPI_ABI_Request {
   int persistent;
   Kind kind;
   int partitions;      /* of a message */
-  int is_empty;        /* a message that waits for none of them */
+  int is_empty;        /* nobody is there: no partition is waited for */
   int source, tag;     /* of the status */
   Taken* taken;        /* NULL: it does not deliver */
   atomic_int is_asked; /* a thread asks the library whether it has ended */

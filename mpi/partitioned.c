@@ -71,15 +71,20 @@ static atomic_uchar* inits_of(Comm* comm, int peer, int tag, Kind kind) {
 static esp_status bind(const Call* call, Request* request, int peer, int tag) {
   atomic_uchar* inits = inits_of(call->comm, peer, tag, request->kind);
   if (inits == NULL) return ESP_ERR_NO_MEMORY;
-  const int partitions = request->partitions > 0 ? request->partitions : 1;
+  const int partitions = request->partitions;
   const unsigned channel = (unsigned)(tag * kChannels + atomic_fetch_add(inits, 1) % kChannels);
   esp_team* team = call->comm->team;
-  const esp_status status =
-      request->kind == kPartitionedSend
-          ? esp_partitioned_send_init(team, call->input, call->count, partitions, peer, channel,
-                                      NULL, &request->handle)
-          : esp_partitioned_recv_init(team, call->output, call->count, partitions, peer, channel,
-                                      NULL, &request->handle);
+  esp_status status;
+  if (request->kind == kPartitionedReceive) {
+    status =
+        esp_partitioned_recv_init(team, call->output, call->count, partitions > 0 ? partitions : 1,
+                                  peer, channel, NULL, &request->handle);
+  } else if (partitions > 0) {
+    status = esp_partitioned_send_init(team, call->input, call->count, partitions, peer, channel,
+                                       NULL, &request->handle);
+  } else { /* there is nothing to be made ready */
+    status = esp_send_init(team, call->input, call->count, peer, channel, NULL, &request->handle);
+  }
   if (status != ESP_OK) atomic_fetch_sub(inits, 1);
   return status;
 }
@@ -98,7 +103,7 @@ static int init(Call* call, Kind kind, int partitions, MPI_Count count, MPI_Data
   if (request == NULL) return code;
   request->kind = kind;
   request->partitions = partitions;
-  request->is_empty = call->count == 0 || peer == MPI_PROC_NULL;
+  request->is_empty = peer == MPI_PROC_NULL;
   if (!sends) {
     request->source = peer;
     request->tag = peer == MPI_PROC_NULL ? MPI_ANY_TAG : tag;
