@@ -77,7 +77,7 @@ class Arrivals {
   std::uint64_t capacity_ = 0;
   // Segments of all rounds. Writer: the owner (release: publishes the entry); readers: takers.
   std::atomic<std::uint64_t> landed_{0};
-  // Writers: takers, each of which claims an entry by it; publishes nothing.
+  // Writers: takers, each of which claims an entry by it; the owner, when a round begins (release).
   std::atomic<std::uint64_t> taken_{0};
   std::uint64_t round_ = 0;  // landed_ when it began
   std::vector<Partitions*> followers_;

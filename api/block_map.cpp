@@ -1,6 +1,7 @@
 #include "api/block_map.hpp"
 
 #include "api/extents.hpp"
+#include "coll/plan/has_result.hpp"
 
 namespace espalier::api {
 namespace {
@@ -53,7 +54,8 @@ BlockMap map_blocks(const Team& team, const Call& call, Buffer side, int parts) 
   const CollectiveTraits& traits = traits_of(call.collective);
   const bool in = side == Buffer::kInput;
   const bool sends_output = in && traits.input == Extent::kNone && team.rank == call.root;
-  const bool matters = in ? gives_input(team, call) : gets_output(team, call);
+  const bool matters = in ? gives_input(team, call)
+                          : has_result(call.collective, team.rank, call.root, call.in_place);
   const Extent extent = sends_output ? traits.output : in ? traits.input : traits.output;
   BlockMap map;
   if ((!matters && !sends_output) || call.collective == Collective::kBarrier) return map;

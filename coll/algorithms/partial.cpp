@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "coll/algorithms/builder.hpp"
+#include "coll/plan/has_result.hpp"
 #include "core/plant.hpp"
 
 namespace espalier {
@@ -106,17 +107,6 @@ class LastWriters {
   std::vector<Write> last_;
 };
 
-// Is there anything of this member's to be delivered?
-bool has_result(const PlanRequest& request) {
-  const CollectiveTraits& traits = traits_of(request.collective);
-  const bool is_root = request.rank == request.root;
-  if (request.collective == Collective::kBarrier) return false;
-  if (request.collective == Collective::kExscan && request.rank == 0) return false;
-  if (traits.root_gets) return is_root;
-  const bool stays = traits.root_sends && traits.input != Extent::kNone && request.in_place;
-  return !(stays && is_root);
-}
-
 // Follows `before`, index by index.
 Vertex behind(const Vertex& of, VertexId before, std::uint32_t since) {
   Vertex next = of;
@@ -195,7 +185,7 @@ Place input_of(const PlanRequest& request) {
 }
 
 void add_deliveries(Plan& plan, const PlanRequest& request) {
-  if (!has_result(request)) return;
+  if (!has_result(request.collective, request.rank, request.root, request.in_place)) return;
   const Place result = plan.packs_output ? Place::kUserOutput : Place::kOutput;
   std::vector<std::int32_t> unwritten = LastWriters(plan, result).unwritten();
   add_behind_writers(plan, result, [&](VertexId writer, std::uint32_t since) {

@@ -1,15 +1,9 @@
 #include "coll/engine/short_delivery.hpp"
 
+#include "coll/plan/has_result.hpp"
+
 namespace espalier {
 namespace {
-
-bool gets_output(const Team& team, const Call& call) noexcept {
-  const CollectiveTraits& traits = traits_of(call.collective);
-  if (call.collective == Collective::kExscan && team.rank == 0) return false;
-  if (traits.root_gets) return team.rank == call.root;
-  const bool stays = traits.root_sends && traits.input != Extent::kNone && call.in_place;
-  return traits.output != Extent::kNone && !(stays && team.rank == call.root);
-}
 
 // Of one block of regular and irregular outputs. A reduce-scatter's is a message.
 std::uint64_t block_bytes(const Team& team, const Call& call, std::size_t block) noexcept {
@@ -26,7 +20,7 @@ std::uint64_t block_bytes(const Team& team, const Call& call, std::size_t block)
 }  // namespace
 
 void deliver_all(const Team& team, const Call& call) noexcept {
-  if (!gets_output(team, call)) return;
+  if (!has_result(call.collective, team.rank, call.root, call.in_place)) return;
   const bool many = traits_of(call.collective).output != Extent::kOne;
   const auto blocks = static_cast<std::size_t>(many ? team.size() : 1);
   std::uint64_t at = 0;
