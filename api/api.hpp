@@ -1,4 +1,9 @@
 // What the files that implement the C API share: running on the owner, checking, reporting.
+//
+// In threaded mode starts are handed over: a request, and what it is to start, go to the progress
+// thread, and the caller does not wait for it. What only that thread can find (a team that has
+// failed, no memory) is the operation's end. What a thread hands over is done in its order, so what
+// it frees after a start is freed after the start.
 // Threads: any (these functions are what makes the API callable from any thread in threaded mode).
 #pragma once
 
@@ -7,39 +12,56 @@
 #include <utility>
 
 #include "api/handles.hpp"
-#include "core/futex.hpp"
+#include "core/latch.hpp"
 
 namespace espalier::api {
 
-// Runs `work` where the worker may be touched: here, or on the progress thread while this thread
-// waits.
+// Is the worker another thread's?
+inline bool hands_over(const esp_job& job) noexcept {
+  return job.threaded && !job.worker->on_thread();
+}
+
+// The queue is full: until it has room.
+[[gnu::cold, gnu::noinline]] void submit_slowly(esp_job& job, const Submission& work) noexcept;
+
+// Runs `work`, a copy of it, where the worker may be touched: here and now, or on the progress
+// thread by and by.
 template <typename Work>
-void on_owner(esp_job& job, Work&& work) {
-  if (!job.threaded || job.worker->on_thread()) {
-    work();
+void hand_over(esp_job& job, Work work) noexcept {
+  if (!hands_over(job)) return work();
+  const Submission submission(work);
+  if (!job.worker->submit(submission)) [[unlikely]]
+    submit_slowly(job, submission);
+}
+
+// Blocks until done() holds. In threaded mode done() is looked at by the calling thread, which
+// sleeps by sleep(limit in nanoseconds) until there may be news.
+template <typename Done, typename Sleep>
+void wait_until(esp_job& job, Done&& done, Sleep&& sleep) {
+  if (!job.threaded) {
+    job.worker->wait(done);
     return;
   }
-  struct Errand : Task {
-    explicit Errand(Work& w)
-        : Task([](Task& task) noexcept {
-            auto& self = static_cast<Errand&>(task);
-            self.work();
-            // The waiter may destroy the errand as soon as it sees done: wake by address only.
-            self.done.store(1, std::memory_order_release);
-            futex_wake_all(self.done);
-          }),
-          work(w) {}
-    Work& work;
-    // Writer: the progress thread (release: publishes what work did). Reader: the waiter.
-    std::atomic<std::uint32_t> done{0};
-  };
-  Errand errand(work);
-  job.worker->submit(errand);
-  if (errand.done.load(std::memory_order_acquire) != 0) return;
-  const LongWait told(job.state.get());
-  while (errand.done.load(std::memory_order_acquire) == 0) {
-    futex_wait(errand.done, 0, 100'000'000);
+  for (std::uint32_t spin = job.waiting_spins; spin > 0; --spin) {
+    if (done()) return;
+    Worker::pause();
   }
+  const LongWait told(job.state.get());
+  while (!done()) sleep(std::uint64_t{100'000'000});
+}
+
+// The same, while this thread waits for it.
+template <typename Work>
+void on_owner(esp_job& job, Work&& work) {
+  if (!hands_over(job)) return work();
+  Latch done;
+  hand_over(job, [&work, &done] {
+    work();
+    done.open();
+  });
+  wait_until(
+      job, [&done] { return done.is_open(); },
+      [&done](std::uint64_t limit_ns) { done.sleep(limit_ns); });
 }
 
 // A blocking call that touches its team after it has waited: no callback frees that meanwhile.
@@ -70,27 +92,6 @@ void wait_for_connections(esp_job& job) noexcept;
 inline void flush(esp_job& job) noexcept {
   if (!job.threaded && !job.worker->flush() && !job.worker->in_progress()) [[unlikely]] {
     wait_for_connections(job);
-  }
-}
-
-// Blocks until done() holds. In threaded mode done() is looked at by the calling thread.
-template <typename Done>
-void wait_until(esp_job& job, Done&& done, std::atomic<std::uint32_t>* word) {
-  if (!job.threaded) {
-    job.worker->wait(done);
-    return;
-  }
-  for (int spin = 0; spin < 200; ++spin) {
-    if (done()) return;
-    Worker::pause();
-  }
-  const LongWait told(job.state.get());
-  while (!done()) {
-    if (word != nullptr) {
-      futex_wait(*word, 0, 100'000'000);
-    } else {
-      sched_yield();
-    }
   }
 }
 
@@ -145,27 +146,58 @@ inline esp_status check_report(esp_job& job, const char* caller, const esp_notif
 }
 // What start functions do with `notify` and `request`, checked: a pooled request, or an error.
 Result<esp_request*> make_request(esp_job& job, const esp_notify* notify, esp_request** request);
-// In the job's list, until it is released.
+// In the job's list, until it is released; a shared one until its end.
 void list_open(esp_request& request) noexcept;
+void unlist(esp_request& request) noexcept;
+// Of the pool of all threads, for the progress thread to start something with. nullptr: no memory,
+// which has been reported.
+SharedRequest* take_shared(esp_job& job, const esp_notify* notify) noexcept;
+// On the owner: before an operation that was handed over begins, and what has come of it.
+void enter_shared(esp_request& request) noexcept;
+void conclude_shared(esp_request& request, Result<Engine::Started> started) noexcept;
 // The request's handle is gone.
 void release_request(esp_job& job, esp_request& request) noexcept;
 // It has this besides, of which a round begins with the start.
 void attach_partial(esp_request& request, Partial* partial) noexcept;
-// Starts an operation on the owner; `begin` takes the request that reports it.
-template <typename Begin>
-esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_request** request,
-                              Begin&& begin) {
-  esp_status status = ESP_OK;
-  on_owner(job, [&] {
-    auto pending = make_request(job, notify, request);
-    status = pending ? begin(*pending) : fail(job, pending.error());
-  });
-  return status;
-}
 // After the engine has answered.
 esp_status conclude(esp_job& job, esp_request* pending, Result<Engine::Started>& started,
                     esp_request** request);
 void conclude(esp_request& pending, const Engine::Started& started) noexcept;
+// Starts an operation on the owner; `begin`, which is copied, takes the request that reports it and
+// answers with Result<Engine::Started>.
+template <typename Begin>
+esp_status start_with_request(esp_job& job, const esp_notify* notify, esp_request** request,
+                              Begin begin) {
+  if (hands_over(job)) {
+    SharedRequest* handed = take_shared(job, notify);
+    if (handed == nullptr) return ESP_ERR_NO_MEMORY;
+    if (request != nullptr) *request = handed;
+    hand_over(job, [handed, begin] {
+      enter_shared(*handed);
+      conclude_shared(*handed, begin(static_cast<esp_request*>(handed)));
+    });
+    return ESP_OK;
+  }
+  auto pending = make_request(job, notify, request);
+  if (!pending) return fail(job, pending.error());
+  Result<Engine::Started> started = begin(*pending);
+  return conclude(job, *pending, started, request);
+}
+// The same on a team: `begin` is not asked where that has failed.
+template <typename Begin>
+esp_status start_on_team(esp_team& handle, const esp_notify* notify, esp_request** request,
+                         Begin begin) {
+  esp_job& job = *handle.job;
+  if (handle.team.failed_for_all()) return fail_team(handle, handle.team.fault);
+  return start_with_request(
+      job, notify, request,
+      [team = &handle, begin](esp_request* pending) -> Result<Engine::Started> {
+        if (!team->team.failed()) return begin(pending);
+        const Status fault = team->team.fault;
+        (void)fail_team(*team, fault);
+        return Engine::Started{true, fault};
+      });
+}
 
 // Persistent requests (api/persistent.cpp). On the owner: what is bound is the plan cache's again.
 void unbind(esp_request& request) noexcept;
@@ -177,7 +209,11 @@ esp_status init_request(esp_team& team, const Call& call, Partial* partial,
                         const esp_notify* notify, esp_request** request);
 esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
                         Partial* partial, const esp_notify* notify, esp_request** request);
-// A round that another thread has claimed by making a partition ready.
+// This thread begins a round of a persistent request, or there is one under way. False: what has
+// ended waits to be collected.
+enum class Claim { kMine, kUnderWay, kRefused };
+Claim claim_round(esp_request& request) noexcept;
+// The round that a thread has claimed.
 void start_claimed(esp_request& request) noexcept;
 
 }  // namespace espalier::api

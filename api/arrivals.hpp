@@ -46,6 +46,7 @@ class Arrivals {
   bool lies_apart() const noexcept { return user_.apart; }
   // For so many portions in a round. False: no memory.
   bool reserve(std::uint64_t portions) noexcept;
+  // Who starts the round, between two rounds.
   void begin_round() noexcept;
   void land(const Portion& portion) noexcept;
   bool take(esp_segment& segment) noexcept;

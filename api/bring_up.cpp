@@ -290,6 +290,7 @@ void make_worker(esp_job& job) {
   job.worker->attach(*job.short_operations);
   job.worker->attach(job.deferred);
   job.worker->attach(job.partials);
+  if (job.threaded) job.worker->attach(job.announcer);
   job.report = std::make_unique<StateReport>(job, *job.watch);
   job.worker->set_watchdog(job.report.get());
   // A progress thread waits always. What counts are the threads that it works for.
@@ -476,8 +477,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   make_worker(*job);
   add_world(*job);
   if (job->threaded) {
-    if (auto done = job->worker->enable_submission(); !done) return done.error();
-    if (auto done = job->worker->start_thread(); !done) return done.error();
+    if (auto done = start_progress_thread(*job); !done) return done.error();
   }
   job->log.debug("job {} up: rank {} of {} on {} nodes, {} ranks here, {} cpus, CMA {}",
                  job->bootstrap->job_id(), job->rank, job->size, job->nodes.count(),

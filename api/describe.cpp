@@ -117,7 +117,9 @@ std::string describe(const esp_job& job) {
   add(text, "cpus         {} for {} ranks of this machine: a waiting rank {}",
       job.nodes.usable_cpus, job.nodes.machine_ranks,
       job.nodes.crowded() ? "gives its core away at once" : "looks for a while before it sleeps");
-  add(text, "progress     {}", job.threaded ? "a thread of the library" : "the calling thread");
+  add(text, "progress     {}",
+      job.threaded ? "a thread of the library, on " + job.progress_place.text
+                   : std::string("the calling thread"));
   add(text, "doorbell     futex, {}",
       job.doorbell->asymmetric() ? "publishers pay no fence (membarrier)"
                                  : "publishers pay a fence (no membarrier on some rank)");

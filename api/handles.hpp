@@ -34,7 +34,10 @@
 #include "coll/team/watch.hpp"
 #include "core/attended_clock.hpp"
 #include "core/config.hpp"
+#include "core/event_count.hpp"
 #include "core/pool.hpp"
+#include "core/shared_pool.hpp"
+#include "core/thread_place.hpp"
 #include "core/trace.hpp"
 #include "core/trace_export.hpp"
 #include "core/worker.hpp"
@@ -86,19 +89,24 @@ struct OldBoard {
 // Ends an operation for whoever started it. Pooled.
 struct esp_request {
   // From its end until that is collected an operation has ended; between two rounds a persistent
-  // request is inactive. One that reports through `notify` need not be collected.
-  enum State : std::uint32_t { kUnderWay, kEnded, kInactive };
+  // request is inactive. One that reports through `notify` need not be collected. kSleptOn: under
+  // way, and the thread that waits for it sleeps.
+  enum State : std::uint32_t { kUnderWay, kSleptOn, kEnded, kInactive };
+  static bool is_under_way(std::uint32_t state) noexcept { return state <= kSleptOn; }
 
   bool reports() const noexcept { return notify.callback != nullptr || notify.counter != nullptr; }
   bool is_open() const noexcept {
     const std::uint32_t now = state.load(std::memory_order_relaxed);
-    return now == kUnderWay || (now == kEnded && !reports());
+    return is_under_way(now) || (now == kEnded && !reports());
   }
 
   esp_job* job = nullptr;
   bool persistent = false;
-  espalier::Instance* bound = nullptr;  // of a persistent one, until its team is freed
-  esp_team* team = nullptr;             // that of `bound`
+  bool shared = false;  // of the pool of all threads: handed over, neither persistent nor partial
+  // Of a persistent one, until its team is freed. Writer: the owner; readers: it, and threads that
+  // start a round. Publishes nothing: who frees a team sees to it that others do not use it.
+  std::atomic<espalier::Instance*> bound{nullptr};
+  esp_team* team = nullptr;  // that of `bound`
   esp_notify notify = {nullptr, nullptr, nullptr};
   espalier::api::Partial* partial = nullptr;  // what was asked for besides
   espalier::Status status;
@@ -110,9 +118,22 @@ struct esp_request {
   esp_request* open_next = nullptr;
   esp_request** open_link = nullptr;
   // Writers: the owner of the worker (release: publishes status); who collects a round, or claims
-  // the next one (esp_ready). Readers: the thread that waits.
+  // the next one (esp_ready, esp_request_start); who sleeps until the end. Readers: the thread that
+  // waits.
   std::atomic<std::uint32_t> state{kUnderWay};
 };
+
+namespace espalier::api {
+
+// A request of another thread than the owner, with what that is to start, where it does not fit
+// into a submission.
+struct SharedRequest : esp_request {
+  SharedRequest() noexcept { shared = true; }
+  // Uninitialized until a call is put there.
+  alignas(Call) std::byte call[sizeof(Call)];
+};
+
+}  // namespace espalier::api
 
 // Immutable while it lives.
 struct esp_region {
@@ -155,6 +176,18 @@ class DeferredCallbacks final : public Agent {
  private:
   esp_request* first_ = nullptr;
   esp_request** last_ = &first_;
+};
+
+// Tells threads that wait for several things at once that something has come. With a progress
+// thread.
+class Announcer final : public Agent {
+ public:
+  explicit Announcer(esp_job& job) noexcept : job_(job) {}
+  int progress() noexcept override;
+
+ private:
+  esp_job& job_;
+  std::uint64_t seen_ = 0;
 };
 
 }  // namespace espalier
@@ -211,18 +244,28 @@ struct esp_job {
   std::unique_ptr<espalier::StateReport> report;  // with `watch`
   std::unique_ptr<espalier::OneSided> one_sided;
   espalier::DeferredCallbacks deferred;
+  espalier::Announcer announcer{*this};
   espalier::api::Partials partials{*this};
   espalier::Polls polls;
   // Threads in esp_counter_wait, which write it; reader: the owner of the worker. Publishes
   // nothing.
   std::atomic<std::uint32_t> counter_waits{0};
+  // In threaded mode: some operation has ended, or a handler has run.
+  espalier::EventCount events;
+  espalier::ThreadPlace progress_place;  // of its thread
+  std::uint32_t waiting_spins = 0;       // looks of a waiting thread before it sleeps
+  std::uint64_t ends = 0;                // operations that have ended; the owner's
   bool leaving_job = false;
   esp_request* open_requests =
       nullptr;  // handles that nobody has completed yet, and persistent ones
   espalier::Pool<esp_request> requests;
+  espalier::SharedPool<espalier::api::SharedRequest> shared_requests;
+  std::size_t shared_under_way = 0;  // of those, which the owner has started; the owner's
   espalier::Pool<espalier::api::Partial> partial_pool;
   std::size_t resting_requests = 0;  // persistent ones of which no round is under way; the owner's
-  bool has_open_operations() const noexcept { return requests.in_use() > resting_requests; }
+  bool has_open_operations() const noexcept {
+    return requests.in_use() + shared_under_way > resting_requests;
+  }
   esp_request completed;  // the handle of every operation that was complete when it was started
   std::vector<std::optional<espalier::UserOperator>> user_operators;
   espalier::TypeTable types;
@@ -243,6 +286,9 @@ namespace espalier {
 Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options);
 // Collective: the reverse. The job may be deleted afterwards.
 Outcome take_down(esp_job& job);
+
+// In threaded mode, last: from then on the job is that thread's.
+Outcome start_progress_thread(esp_job& job);
 
 // Of the setting TRACE; the rank must be known.
 Outcome begin_trace(esp_job& job);

@@ -36,7 +36,8 @@ class CounterWait {
       return reached() || clock_.now_ns() > std::min(end_ns_, next_look_ns_);
     };
     if (job_.threaded) {
-      wait_until(job_, pauses, nullptr);
+      // Words of others may come down without any news.
+      wait_until(job_, pauses, [&](std::uint64_t) { job_.events.wait(pauses, kQuietNs); });
     } else {
       job_.worker->wait(pauses, wait_began_ns_);  // For the watchdog all of it is one wait.
     }
@@ -61,6 +62,7 @@ class CounterWait {
   const Status& loss() const noexcept { return loss_; }
 
  private:
+  static constexpr std::uint64_t kQuietNs = 200'000;
   static constexpr std::uint64_t kStillNs = 1'000'000'000, kLookNs = 200'000'000;
 
   int64_t now() const noexcept { return __atomic_load_n(counter_, __ATOMIC_ACQUIRE); }

@@ -40,9 +40,8 @@ esp_status check(const char* caller, esp_job* job, int rank, int id, const void*
 
 esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
                  esp_request** request) {
-  return api::start_with_request(job, notify, request, [&](esp_request* pending) {
-    auto started = job.one_sided->send(rank, message, Finish{api::finish_request, pending});
-    return api::conclude(job, pending, started, request);
+  return api::start_with_request(job, notify, request, [&job, rank, message](esp_request* pending) {
+    return job.one_sided->send(rank, message, Finish{api::finish_request, pending});
   });
 }
 

@@ -121,22 +121,14 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow, std::uint32_t look
 
 esp_status start_on_engine(esp_team& handle, const Engine::Flow& flow, const esp_notify* notify,
                            esp_request** request) {
-  esp_job& job = *handle.job;
-  esp_status status = ESP_OK;
-  api::on_owner(job, [&] {
-    if (handle.team.failed()) {
-      status = api::fail_team(handle, handle.team.fault);
-      return;
-    }
-    auto pending = api::make_request(job, notify, request);
-    if (!pending) {
-      status = api::fail(job, pending.error());
-      return;
-    }
-    auto started = job.engine->start_flow(handle.team, flow, Finish{api::finish_request, *pending});
-    status = api::conclude(job, *pending, started, request);
-  });
-  return status;
+  const Engine::Direction direction = flow.direction;
+  return api::start_on_team(handle, notify, request,
+                            [team = &handle, direction, buffer = flow.buffer, bytes = flow.bytes,
+                             peer = flow.peer, channel = flow.channel](esp_request* pending) {
+                              return team->job->engine->start_flow(
+                                  team->team, {direction, buffer, bytes, peer, channel},
+                                  Finish{api::finish_request, pending});
+                            });
 }
 
 esp_status start_flow(const char* caller, esp_team* handle, const Engine::Flow& flow,

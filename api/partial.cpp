@@ -113,13 +113,16 @@ void release_partial(esp_job& job, Partial* partial) noexcept {
   job.partial_pool.release(partial);
 }
 
-void begin_round(Partial& partial) noexcept {
+void begin_arrivals(Partial& partial) noexcept {
   if (partial.arrivals != nullptr) partial.arrivals->begin_round();
+}
+
+void begin_round(Partial& partial) noexcept {
   Partial* leader = partial.after != nullptr ? partial.after->partial : nullptr;
   if (partial.partitions == nullptr || leader == nullptr) return;
   const esp_request& before = *partial.after;
   partial.partitions->follow(*leader->arrivals);
-  if (before.state.load(std::memory_order_relaxed) == esp_request::kUnderWay) return;
+  if (esp_request::is_under_way(before.state.load(std::memory_order_relaxed))) return;
   if (before.status.ok()) {
     partial.partitions->open_all();
   } else if (!partial.team->failed()) {
@@ -161,21 +164,6 @@ esp_status no_partial(esp_request& request, const char* caller, const char* what
   return api::bad_argument(*request.job, caller, what);
 }
 
-// Of a persistent request of which no round is under way: this thread begins one. False: it has
-// ended, and is not to be begun.
-bool claim_round(esp_request& request) noexcept {
-  std::uint32_t now = request.state.load(std::memory_order_acquire);
-  if (now == esp_request::kUnderWay) return true;
-  const bool rests = now == esp_request::kInactive || request.reports();
-  if (!request.persistent || !rests) return false;
-  if (request.state.compare_exchange_strong(now, esp_request::kUnderWay,
-                                            std::memory_order_acq_rel)) {
-    request.partial->starts.store(true, std::memory_order_release);
-    return true;
-  }
-  return now == esp_request::kUnderWay;
-}
-
 esp_status make_ready(const char* caller, esp_request* request, int first, int last) {
   if (request == nullptr) return ESP_ERR_ARGUMENT;
   esp_job& job = *request->job;
@@ -190,7 +178,9 @@ esp_status make_ready(const char* caller, esp_request* request, int first, int l
   }
   // From the last partition on the request may be gone, but not before this thread has left.
   partial->visitors.fetch_add(1, std::memory_order_relaxed);
-  const bool claimed = claim_round(*request);
+  const api::Claim claim = api::claim_round(*request);
+  const bool claimed = claim != api::Claim::kRefused;
+  if (claim == api::Claim::kMine) partial->starts.store(true, std::memory_order_release);
   int twice = -1;
   for (int p = first; claimed && p <= last; ++p) {
     if (!partial->partitions->ready(p)) twice = p;
@@ -225,8 +215,22 @@ esp_status esp_segment_take(esp_request* request, esp_segment* segment, int* tak
     *taken = 1;
     return ESP_OK;
   }
-  if (state == esp_request::kUnderWay) return ESP_IN_PROGRESS;
+  if (esp_request::is_under_way(state)) return ESP_IN_PROGRESS;
   return request->status.code();
+}
+
+esp_status esp_segment_wait(esp_request* request, esp_segment* segment, int* taken) {
+  esp_status status = esp_segment_take(request, segment, taken);
+  if (status != ESP_IN_PROGRESS) return status;
+  esp_job& job = *request->job;
+  if (!api::may_block(job)) return api::refuse_blocking(job, __func__);
+  request->awaited.store(true, std::memory_order_relaxed);  // until its end
+  const auto look = [&] {
+    if (status == ESP_IN_PROGRESS) status = esp_segment_take(request, segment, taken);
+    return status != ESP_IN_PROGRESS;
+  };
+  api::wait_until(job, look, [&](std::uint64_t limit_ns) { job.events.wait(look, limit_ns); });
+  return status;
 }
 
 int esp_arrived(const esp_request* request, int block) {

@@ -28,7 +28,8 @@ struct Partial {
   esp_segment_function function = nullptr;
   void* context = nullptr;
   esp_request* after = nullptr;
-  bool orphaned = false;  // that has been freed
+  // That has been freed. Writer: the owner; readers: it, and threads that start a round.
+  std::atomic<bool> orphaned{false};
   // In Partials' lists, the owner's: segments wait for the function.
   bool due = false;
   Partial* due_next = nullptr;
@@ -74,7 +75,8 @@ Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& w
 Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitions);
 void release_partial(esp_job& job, Partial* partial) noexcept;
 
-// Before a round starts.
+// Before a round starts: whoever starts it, and then the owner.
+void begin_arrivals(Partial& partial) noexcept;
 void begin_round(Partial& partial) noexcept;
 // The round has ended, before anybody is told.
 void end_round(Partial& partial, Status status) noexcept;

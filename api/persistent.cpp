@@ -48,7 +48,7 @@ esp_status make_persistent(esp_team& team, const char* caller, Partial* partial,
     made->job = &job;
     if (notify != nullptr) made->notify = *notify;
     made->persistent = true;
-    made->bound = *bound;
+    made->bound.store(*bound, std::memory_order_relaxed);
     made->team = &team;
     attach_partial(*made, partial);
     made->state.store(esp_request::kInactive, std::memory_order_relaxed);
@@ -60,25 +60,44 @@ esp_status make_persistent(esp_team& team, const char* caller, Partial* partial,
   return status;
 }
 
-// Whether it may be started now.
-esp_status check_start(const char* caller, const esp_request& request) {
+esp_status refuse_round(const char* caller, const esp_request& request) {
+  return fail(*request.job, ESP_ERR_STATE,
+              fmt::format("{}: the round before has not been completed by a test or wait", caller));
+}
+
+// Whether there is no round of it, and it can have one. Any thread.
+esp_status check_rests(const char* caller, const esp_request& request) {
+  if (!request.persistent) {
+    return bad_argument(*request.job, caller, "the request is not persistent");
+  }
+  return request.is_open() ? refuse_round(caller, request) : ESP_OK;
+}
+
+// Whether what it needs is still there, and whole. Any thread.
+esp_status check_needs(const char* caller, const esp_request& request) {
   esp_job& job = *request.job;
-  if (!request.persistent) return bad_argument(job, caller, "the request is not persistent");
-  if (request.bound == nullptr) return bad_argument(job, caller, "its team has been freed");
-  if (request.partial != nullptr && request.partial->orphaned) {
+  if (request.bound.load(std::memory_order_relaxed) == nullptr) {
+    return bad_argument(job, caller, "its team has been freed");
+  }
+  if (request.partial != nullptr && request.partial->orphaned.load(std::memory_order_relaxed)) {
     return fail(job, ESP_ERR_STATE,
                 fmt::format("{}: the request that opens its input has been freed", caller));
   }
-  if (!request.is_open()) return ESP_OK;
-  return fail(job, ESP_ERR_STATE,
-              fmt::format("{}: the round before has not been completed by a test or wait", caller));
+  Team& team = request.team->team;
+  return team.failed_for_all() ? fail_team(*request.team, team.fault) : ESP_OK;
+}
+
+// Whether it may be started now, as far as is known.
+esp_status check_start(const char* caller, const esp_request& request) {
+  const esp_status status = check_rests(caller, request);
+  return status == ESP_OK ? check_needs(caller, request) : status;
 }
 
 // Of small ones on one node the plan is not used. On several the heads would look theirs up.
 Engine::Started begin_round(esp_request& request) {
   esp_job& job = *request.job;
   Team& team = request.team->team;
-  Instance& bound = *request.bound;
+  Instance& bound = *request.bound.load(std::memory_order_relaxed);
   const Finish finish = {finish_request, &request};
   if (request.partial != nullptr) {
     api::begin_round(*request.partial);
@@ -100,21 +119,17 @@ Engine::Started begin_round(esp_request& request) {
 esp_status start_round(const char* caller, esp_request& request) {
   const esp_status status = check_start(caller, request);
   if (status != ESP_OK) return status;
-  esp_job& job = *request.job;
-  Team& team = request.team->team;
-  if (team.failed()) return fail_team(*request.team, team.fault);
-  --job.resting_requests;
-  request.state.store(esp_request::kUnderWay, std::memory_order_relaxed);
-  conclude(request, begin_round(request));
+  if (claim_round(request) != Claim::kMine) return refuse_round(caller, request);
+  hand_over(*request.job, [&request] { start_claimed(request); });
   return ESP_OK;
 }
 
 }  // namespace
 
 void unbind(esp_request& request) noexcept {
-  if (request.bound == nullptr) return;
-  request.job->engine->give_back(*request.bound);
-  request.bound = nullptr;
+  Instance* bound = request.bound.exchange(nullptr, std::memory_order_relaxed);
+  if (bound == nullptr) return;
+  request.job->engine->give_back(*bound);
   request.team = nullptr;
 }
 
@@ -124,17 +139,28 @@ void unbind_all(esp_team& team) noexcept {
   }
 }
 
+Claim claim_round(esp_request& request) noexcept {
+  std::uint32_t now = request.state.load(std::memory_order_acquire);
+  if (esp_request::is_under_way(now)) return Claim::kUnderWay;
+  const bool rests = now == esp_request::kInactive || request.reports();
+  if (!request.persistent || !rests) return Claim::kRefused;
+  const bool mine =
+      request.state.compare_exchange_strong(now, esp_request::kUnderWay, std::memory_order_acq_rel);
+  if (mine) {
+    // At once, for threads that look at what has arrived.
+    if (request.partial != nullptr) begin_arrivals(*request.partial);
+    return Claim::kMine;
+  }
+  return esp_request::is_under_way(now) ? Claim::kUnderWay : Claim::kRefused;
+}
+
 void start_claimed(esp_request& request) noexcept {
   --request.job->resting_requests;
-  if (request.bound == nullptr) {
-    finish_request(&request, Status(ESP_ERR_ARGUMENT));  // its team has been freed
-  } else if (request.partial->orphaned) {
-    finish_request(&request, Status(ESP_ERR_STATE));
-  } else if (request.team->team.failed()) {
-    finish_request(&request, request.team->team.fault);
-  } else {
-    conclude(request, begin_round(request));
-  }
+  const esp_status status = check_needs("esp_request_start", request);
+  if (status == ESP_OK) return conclude(request, begin_round(request));
+  const bool lost =
+      request.bound.load(std::memory_order_relaxed) != nullptr && request.team->team.failed();
+  conclude(request, {true, lost ? request.team->team.fault : Status(status)});
 }
 
 esp_status init_request(esp_team& team, const Call& call, Partial* partial,
@@ -157,10 +183,7 @@ extern "C" {
 
 esp_status esp_request_start(esp_request* request) {
   if (request == nullptr) return ESP_ERR_ARGUMENT;
-  esp_status status = ESP_OK;
-  const char* caller = __func__;
-  api::on_owner(*request->job, [&] { status = api::start_round(caller, *request); });
-  return status;
+  return api::start_round(__func__, *request);
 }
 
 esp_status esp_request_start_all(esp_request** requests, size_t count) {
@@ -171,10 +194,10 @@ esp_status esp_request_start_all(esp_request** requests, size_t count) {
     if (requests[i] == nullptr) {
       return api::bad_argument(requests, count, caller, fmt::format("request {} is NULL", i));
     }
-    api::on_owner(*requests[i]->job, [&] { status = api::check_start(caller, *requests[i]); });
+    status = api::check_start(caller, *requests[i]);
   }
   for (size_t i = 0; i < count && status == ESP_OK; ++i) {
-    api::on_owner(*requests[i]->job, [&] { status = api::start_round(caller, *requests[i]); });
+    status = api::start_round(caller, *requests[i]);
   }
   return status;
 }

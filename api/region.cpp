@@ -17,6 +17,7 @@ using espalier::Counter;
 using espalier::Finish;
 using espalier::Purpose;
 using espalier::RemoteCall;
+using Started = espalier::Engine::Started;
 using espalier::net::RemoteKind;
 namespace api = espalier::api;
 
@@ -146,10 +147,9 @@ esp_status report_done(const Access& access, const esp_notify* notify, esp_reque
     }
     return ESP_OK;
   }
-  return api::start_with_request(job, notify, request, [&](esp_request* pending) {
-    do_at_hand(access);
-    job.deferred.add(*pending);
-    return ESP_OK;
+  do_at_hand(access);
+  return api::start_with_request(job, notify, request, [](esp_request*) {
+    return espalier::Result<Started>(Started{true, {}});
   });
 }
 
@@ -159,9 +159,8 @@ esp_status start(const Access& access, const esp_notify* notify, esp_request** r
   if (reports != ESP_OK) return reports;
   if (job.one_sided->is_closed()) [[unlikely]]
     return api::fail(job, ESP_ERR_CANCELED, "the job is being finalized");
-  const auto begin = [&](esp_request* pending) {
-    auto started = job.one_sided->start(access.call, Finish{api::finish_request, pending});
-    return api::conclude(job, pending, started, request);
+  const auto begin = [to = job.one_sided.get(), call = access.call](esp_request* pending) {
+    return to->start(call, Finish{api::finish_request, pending});
   };
   const esp_status status = access.at_hand() ? report_done(access, notify, request)
                                              : api::start_with_request(job, notify, request, begin);

@@ -1,9 +1,11 @@
 // C API: requests, notification, counters. Contracts in espalier.h.
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 
 #include "api/api.hpp"
+#include "core/futex.hpp"
 #include "net/link.hpp"
 
 using espalier::Result;
@@ -34,6 +36,27 @@ int DeferredCallbacks::progress() noexcept {
 }  // namespace espalier
 
 namespace espalier::api {
+namespace {
+
+void give_back(esp_job& job, esp_request& request) noexcept {
+  if (request.shared) {
+    job.shared_requests.release(static_cast<SharedRequest*>(&request));
+  } else {
+    job.requests.release(&request);
+  }
+}
+
+// From then on it may be gone, or in its next round: who sleeps is woken by address alone.
+void end_state(esp_request& request) noexcept {
+  if (!request.job->threaded) {
+    request.state.store(esp_request::kEnded, std::memory_order_release);
+  } else if (request.state.exchange(esp_request::kEnded, std::memory_order_acq_rel) ==
+             esp_request::kSleptOn) {
+    futex_wake_all(request.state);
+  }
+}
+
+}  // namespace
 
 void finish_request(void* context, Status status) noexcept {
   auto& request = *static_cast<esp_request*>(context);
@@ -41,14 +64,18 @@ void finish_request(void* context, Status status) noexcept {
   if (request.partial != nullptr) [[unlikely]]
     end_round(*request.partial, status);
   const esp_notify notify = request.notify;
+  ++job.ends;
   if (request.persistent) ++job.resting_requests;
+  if (request.shared) {
+    --job.shared_under_way;
+    unlist(request);
+  }
   if (request.reports() && !request.persistent) {
     release_partial(job, request.partial);
-    job.requests.release(&request);
+    give_back(job, request);
   } else {
     request.status = status;
-    request.state.store(esp_request::kEnded, std::memory_order_release);
-    if (job.threaded) futex_wake_all(request.state);
+    end_state(request);
   }
   // From here on the request may be gone, or in its next round.
   if (notify.callback != nullptr) {
@@ -72,7 +99,7 @@ void leave_followers(esp_job& job, const esp_request& request) noexcept {
   for (esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
     if (r->partial == nullptr || r->partial->after != &request) continue;
     r->partial->after = nullptr;
-    r->partial->orphaned = r->persistent;
+    r->partial->orphaned.store(r->persistent, std::memory_order_relaxed);
   }
 }
 
@@ -84,12 +111,9 @@ void release_request(esp_job& job, esp_request& request) noexcept {
     unbind(request);
     --job.resting_requests;
   }
-  if (request.open_link != nullptr) {
-    *request.open_link = request.open_next;
-    if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
-  }
+  unlist(request);
   release_partial(job, request.partial);
-  job.requests.release(&request);
+  give_back(job, request);
 }
 
 void attach_partial(esp_request& request, Partial* partial) noexcept {
@@ -122,6 +146,13 @@ void list_open(esp_request& request) noexcept {
   request.open_link = &job.open_requests;
   if (request.open_next != nullptr) request.open_next->open_link = &request.open_next;
   job.open_requests = &request;
+}
+
+void unlist(esp_request& request) noexcept {
+  if (request.open_link == nullptr) return;
+  *request.open_link = request.open_next;
+  if (request.open_next != nullptr) request.open_next->open_link = request.open_link;
+  request.open_link = nullptr;
 }
 
 namespace {
@@ -239,13 +270,25 @@ esp_status collect(esp_request** handle) {
   const esp_status status = request->status.code();
   if (request->persistent) {
     request->awaited.store(false, std::memory_order_relaxed);
-    request->state.store(esp_request::kInactive, std::memory_order_relaxed);
+    request->state.store(esp_request::kInactive, std::memory_order_release);
     return status;
   }
   *handle = nullptr;
   if (request == &job.completed) return ESP_OK;
-  api::on_owner(job, [&] { api::release_request(job, *request); });
+  if (request->shared) {
+    job.shared_requests.release(static_cast<api::SharedRequest*>(request));
+  } else {
+    api::hand_over(job, [request] { api::release_request(*request->job, *request); });
+  }
   return status;
+}
+
+void sleep_on(esp_request& request, std::uint64_t limit_ns) noexcept {
+  std::uint32_t now = esp_request::kUnderWay;
+  const bool sleeps = request.state.compare_exchange_strong(now, esp_request::kSleptOn,
+                                                            std::memory_order_acquire) ||
+                      now == esp_request::kSleptOn;
+  if (sleeps) espalier::futex_wait(request.state, esp_request::kSleptOn, limit_ns);
 }
 
 // The only one that is open; nullptr: there are several, of which any may end the wait.
@@ -260,6 +303,17 @@ esp_request* only_one(esp_request** requests, size_t count) noexcept {
 }
 
 constexpr size_t kNone = ~size_t{0};
+constexpr std::uint64_t kOtherJobNs = 1'000'000;
+
+bool one_job(esp_request** requests, size_t count) noexcept {
+  const esp_job* job = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_idle(requests[i])) continue;
+    if (job != nullptr && requests[i]->job != job) return false;
+    job = requests[i]->job;
+  }
+  return true;
+}
 
 // Position of one that is done.
 size_t find_done(esp_request** requests, size_t count) noexcept {
@@ -297,8 +351,11 @@ esp_status wait_for_one(esp_request** requests, size_t count, size_t& found) {
     if (esp_request* only = only_one(requests, count)) {
       only->awaited.store(true, std::memory_order_relaxed);  // until its end
     }
-    api::wait_until(
-        *job, [&] { return (found = find_done(requests, count)) != kNone; }, nullptr);
+    const auto look = [&] { return (found = find_done(requests, count)) != kNone; };
+    api::wait_until(*job, look, [&](std::uint64_t limit_ns) {
+      // Of several jobs the other threads announce nothing here.
+      job->events.wait(look, one_job(requests, count) ? limit_ns : kOtherJobNs);
+    });
   }
   api::flush(*job);
   return ESP_OK;
@@ -333,7 +390,8 @@ esp_status esp_request_wait(esp_request** request) {
     if (!api::may_block(job)) return api::fail(job, ESP_ERR_STATE, "waiting inside a callback");
     pending.awaited.store(true, std::memory_order_relaxed);  // until its end
     api::wait_until(
-        job, [&] { return is_done(pending); }, &pending.state);
+        job, [&] { return is_done(pending); },
+        [&](std::uint64_t limit_ns) { sleep_on(pending, limit_ns); });
   }
   api::flush(job);
   return collect(request);

@@ -1,6 +1,10 @@
 #include "api/start.hpp"
 
+#include <new>
+#include <optional>
+
 #include "api/quick.hpp"
+#include "core/latch.hpp"
 
 namespace espalier::api {
 namespace {
@@ -10,15 +14,11 @@ struct BlockingWait {
   static void finish(void* context, Status status) noexcept {
     auto& self = *static_cast<BlockingWait*>(context);
     self.status = status;
-    const bool wake = self.threaded;
-    // The blocked thread may return as soon as it sees done: from here on, the address alone.
-    self.done.store(1, std::memory_order_release);
-    if (wake) futex_wake_all(self.done);
+    self.done.open();
   }
-  // Writer: the owner of the worker (release: publishes status). Reader: the blocked thread.
-  std::atomic<std::uint32_t> done{0};
-  bool threaded = false;
+  Latch done;
   Status status;
+  std::optional<Error> refused;
 };
 
 // An error of the engine's, with the function that it is for.
@@ -44,26 +44,28 @@ Result<Engine::Started> start_operation(esp_team& handle, const Call& call, cons
 esp_status wait_for_end(esp_team& handle, const Call& call) {
   const Caller caller(handle);
   esp_job& job = *handle.job;
-  Team& team = handle.team;
   BlockingWait wait;
-  wait.threaded = job.threaded;
-  Result<Engine::Started> started{Engine::Started{}};
-  on_owner(job, [&] {
-    if (team.failed()) {
-      started = Engine::Started{true, team.fault};
-      return;
+  // Of threads that hand over, one wait for both: the thread that starts it and the end.
+  hand_over(job, [&handle, &call, &wait] {
+    Result<Engine::Started> started = Engine::Started{true, handle.team.fault};
+    if (!handle.team.failed()) {
+      started = start_operation(handle, call, Finish{BlockingWait::finish, &wait});
     }
-    started = start_operation(handle, call, Finish{BlockingWait::finish, &wait});
+    if (!started) {
+      wait.refused = started.error();
+      wait.done.open();
+    } else if (started->done) {
+      BlockingWait::finish(&wait, started->status);
+    }
   });
-  if (!started) return fail(job, started.error());
-  Status status = started->status;
-  if (!started->done) {
+  if (!wait.done.is_open()) {
     wait_until(
-        job, [&] { return wait.done.load(std::memory_order_acquire) != 0; }, &wait.done);
-    status = wait.status;
+        job, [&wait] { return wait.done.is_open(); },
+        [&wait](std::uint64_t limit_ns) { wait.done.sleep(limit_ns); });
   }
+  if (wait.refused.has_value()) return fail(job, *wait.refused);
   flush(job);
-  return status.ok() ? ESP_OK : fail_team(handle, status);
+  return wait.status.ok() ? ESP_OK : fail_team(handle, wait.status);
 }
 
 // Takes what is asked for besides out of the options, whose memory is the caller's.
@@ -74,6 +76,30 @@ Result<Partial*> take_partial(esp_team& handle, Call& call, bool reports) {
   return make_partial(handle, call, *wanted, reports);
 }
 
+// Handed over; the call is kept with the request.
+esp_status start_handed(esp_team& handle, const Call& call, const esp_notify* notify,
+                        esp_request** request) {
+  esp_job& job = *handle.job;
+  if (handle.team.failed_for_all()) return fail_team(handle, handle.team.fault);
+  SharedRequest* handed = take_shared(job, notify);
+  if (handed == nullptr) return ESP_ERR_NO_MEMORY;
+  ::new (static_cast<void*>(handed->call)) Call(call);
+  if (request != nullptr) *request = handed;
+  hand_over(job, [team = &handle, handed] {
+    enter_shared(*handed);
+    const Call& kept = *std::launder(reinterpret_cast<const Call*>(handed->call));
+    if (team->team.failed()) {
+      const Status fault = team->team.fault;
+      (void)fail_team(*team, fault);
+      conclude_shared(*handed, Engine::Started{true, fault});
+    } else {
+      conclude_shared(*handed, start_operation(*team, kept, Finish{finish_request, handed}));
+    }
+  });
+  return ESP_OK;
+}
+
+// What is asked for besides takes memory, and may be refused: then threads wait for the owner.
 esp_status start_reported(esp_team& handle, Call& call, const esp_notify* notify,
                           esp_request** request) {
   esp_job& job = *handle.job;
@@ -97,6 +123,7 @@ esp_status start_reported(esp_team& handle, Call& call, const esp_notify* notify
     }
     if (*partial != nullptr) {
       attach_partial(**pending, *partial);
+      begin_arrivals(**partial);
       begin_round(**partial);
       if (team.failed()) {  // with the operation that was to open its input
         release_request(job, **pending);
@@ -149,6 +176,9 @@ esp_status start_call(esp_team* team, Call call, const esp_coll_options* options
   if (status != ESP_OK) return status;
   if (!reports_once(notify, request)) [[unlikely]] {
     return refuse_report(*team->job, caller_of(call));
+  }
+  if (hands_over(*team->job) && call.options.partial == nullptr) {
+    return start_handed(*team, call, notify, request);
   }
   return start_reported(*team, call, notify, request);
 }

@@ -16,7 +16,8 @@ bool any_instance(const esp_job& job, Uses&& uses) {
     }
   }
   for (const esp_request* r = job.open_requests; r != nullptr; r = r->open_next) {
-    if (r->bound != nullptr && uses(*r->bound)) return true;
+    const Instance* bound = r->bound.load(std::memory_order_relaxed);
+    if (bound != nullptr && uses(*bound)) return true;
   }
   return false;
 }

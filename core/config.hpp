@@ -56,6 +56,7 @@ struct Config {
   double timeout = 3600.0;
   double stall_warning = 10.0;
   bool progress_thread = false;
+  std::string progress_cpus = "auto";
   double spin_us = -1.0;
   double yield_us = -1.0;
   esp_algorithm algorithm = ESP_ALGORITHM_AUTO;

@@ -74,6 +74,10 @@ constexpr CounterInfo kTable[] = {
     {"naps", "times it slept for a moment instead, its processor being owed to others",
      &Counters::naps},
     {"parks", "times the owner thread went to sleep while waiting", &Counters::parks},
+    {"submissions", "units of work that other threads handed to the progress thread",
+     &Counters::submissions},
+    {"submissions_full", "times one of them found the queue full and waited",
+     &Counters::submissions_full},
     {"wakeups_sent", "wake-up calls made for sleeping peers", &Counters::wakeups_sent},
     {"timers_fired", "timers that expired", &Counters::timers_fired},
 };

@@ -76,6 +76,8 @@ struct Counters {
   Counter yields;
   Counter naps;
   Counter parks;
+  Counter submissions;
+  Counter submissions_full;
   Counter wakeups_sent;
   Counter timers_fired;
 };

@@ -83,9 +83,12 @@ class MpscQueue final {
   }
 
   std::size_t capacity() const noexcept { return mask_ + 1; }
+  static constexpr std::size_t cell_bytes() noexcept { return sizeof(Cell); }
 
  private:
-  struct Cell {
+  // Cells of a line or more share theirs with no other.
+  static constexpr std::size_t kAlignment = sizeof(T) + sizeof(std::uint64_t) < 64 ? 8 : 128;
+  struct alignas(kAlignment) Cell {
     // Writers: the producer that claimed the cell (release publishes `value` to the consumer) and
     // then the consumer (release gives the cell, whose value has been read, to a later producer).
     // Readers: all of them.

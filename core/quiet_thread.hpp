@@ -5,10 +5,14 @@
 
 #include <pthread.h>
 
+#include <span>
+
 namespace espalier {
 
 // Signals that its own instructions raise (SIGSEGV and the like) are not blocked. 0, or the errno
-// for which there is no thread.
-int start_quiet_thread(pthread_t& thread, void* (*run)(void*), void* argument) noexcept;
+// for which there is no thread. It may run on `cpus` alone (EINVAL: on none of them), where there
+// are any; else where its maker may.
+int start_quiet_thread(pthread_t& thread, void* (*run)(void*), void* argument,
+                       std::span<const int> cpus = {}) noexcept;
 
 }  // namespace espalier

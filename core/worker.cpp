@@ -10,9 +10,13 @@
 #include "core/quiet_thread.hpp"
 
 namespace espalier {
+
+static_assert(MpscQueue<Submission>::cell_bytes() == 128);
+
 namespace {
 
-constexpr std::size_t kTaskQueueCapacity = 1024;
+// Then the wires have their turn.
+constexpr int kSubmissionsAtOnce = 64;
 
 }  // namespace
 
@@ -25,9 +29,9 @@ Worker::~Worker() {
 }
 
 Outcome Worker::enable_submission() {
-  auto queue = MpscQueue<Task*>::create(kTaskQueueCapacity);
+  auto queue = MpscQueue<Submission>::create(kSubmissions);
   if (!queue) return queue.error();
-  tasks_ = std::move(*queue);
+  submissions_ = std::move(*queue);
   return Unit{};
 }
 
@@ -44,14 +48,15 @@ int Worker::progress_once() noexcept {
   int events = 0;
   for (Wire* wire : wires_) events += wire->progress();
   for (Agent* agent : agents_) events += agent->progress();
-  if (tasks_ != nullptr) events += run_tasks();
+  if (submissions_ != nullptr) events += run_submissions();
   if (!timers_.empty()) {
     const auto fired = timers_.run_expired(clock_.now_ns());
     counters_.timers_fired += fired;
     events += static_cast<int>(fired);
   }
   in_progress_ = false;
-  // What came after the wires: of the engine, callbacks, tasks, timers. Their owner may leave now.
+  // What came after the wires: of the engine, callbacks, submissions, timers. Their owner may leave
+  // now.
   if (events > 0) {
     events_ += static_cast<std::uint64_t>(events);
     (void)flush();
@@ -129,24 +134,27 @@ void Worker::disarm() noexcept {
   if (alarm_ != nullptr) alarm_->stop();
 }
 
-int Worker::run_tasks() noexcept {
+int Worker::run_submissions() noexcept {
   int events = 0;
-  for (Task* task = nullptr; events < 64 && tasks_->try_pop(task); ++events) task->run(*task);
+  for (Submission work; events < kSubmissionsAtOnce && submissions_->try_pop(work); ++events) {
+    work.run();
+  }
+  counters_.submissions += static_cast<std::uint64_t>(events);
   return events;
 }
 
-void Worker::submit(Task& task) noexcept {
-  ESP_ASSERT(tasks_ != nullptr);
-  while (!tasks_->try_push(&task)) sched_yield();
-  doorbell_.ring_self();
-}
-
-Outcome Worker::start_thread() {
-  ESP_ASSERT(tasks_ != nullptr);
+Outcome Worker::start_thread(std::span<const int> cpus) {
+  ESP_ASSERT(submissions_ != nullptr);
   ESP_ASSERT(!thread_.has_value());
   stop_.store(false, std::memory_order_relaxed);
   pthread_t thread{};
-  const int failure = start_quiet_thread(thread, &thread_main, this);
+  const int failure = start_quiet_thread(thread, &thread_main, this, cpus);
+  if (failure == EINVAL && !cpus.empty()) {
+    return error(ESP_ERR_CONFIG,
+                 "cannot start the progress thread: there is none of its processors that this "
+                 "process may use",
+                 kNoRank, failure);
+  }
   if (failure != 0) {
     // EAGAIN: no memory for the stack, or too many threads; the rest, a sandbox that forbids it.
     return error(failure == EAGAIN ? ESP_ERR_NO_MEMORY : ESP_ERR_SYSTEM,
@@ -155,6 +163,7 @@ Outcome Worker::start_thread() {
                              std::strerror(failure)),
                  kNoRank, failure);
   }
+  (void)::pthread_setname_np(thread, "esp-progress");
   thread_ = thread;
   return Unit{};
 }
@@ -162,6 +171,10 @@ Outcome Worker::start_thread() {
 void* Worker::thread_main(void* worker) noexcept {
   Worker& self = *static_cast<Worker*>(worker);
   self.wait([&self] { return self.stop_.load(std::memory_order_acquire); });
+  self.call_back([&self] {
+    while (self.run_submissions() > 0) {
+    }
+  });
   return nullptr;
 }
 

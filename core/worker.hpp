@@ -1,7 +1,7 @@
 // Worker: the progress engine of one job. Everything that happens in a job happens in progress().
 //
 // One owner at a time drives it: the caller's thread (default), or the worker's own thread
-// (start_thread), which sleeps when there is nothing to do. Other threads hand in tasks through a
+// (start_thread), which sleeps when there is nothing to do. Other threads hand in work through a
 // bounded queue (submit). Nothing here waits for one operation except wait(), which is what
 // blocking calls are made of.
 //
@@ -19,7 +19,8 @@
 // burn what the other could use. So after a yield of 0.3 ms or more, for as long as it took (4 ms
 // at most), one that comes back at once is followed by a nap of an eighth of it, and for longer
 // while a stream of events comes. Else an absence makes a rank as late again, at most. Timers and
-// networks are heeded; tasks of other threads wait for the end of a nap. Measured: docs/tuning.md.
+// networks are heeded; what other threads submit waits for the end of a nap. Measured:
+// docs/tuning.md.
 //
 // Ownership: borrows wires, clock, doorbell, counters. path: data (progress), slow (park)
 #pragma once
@@ -30,6 +31,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/assert.hpp"
@@ -40,6 +42,7 @@
 #include "core/doorbell.hpp"
 #include "core/mpsc_queue.hpp"
 #include "core/rank_state.hpp"
+#include "core/submission.hpp"
 #include "core/timer_queue.hpp"
 #include "core/wake_source.hpp"
 #include "core/wire.hpp"
@@ -72,13 +75,6 @@ struct WaitPolicy {
   // A yield of so long has given the core to a stranger that computes: as long as a time slice, of
   // which ranks that copy megabytes take a part.
   std::uint64_t long_yield_ns = 2'000'000;
-};
-
-// A unit of work from another thread. The submitter keeps it alive until it has run.
-struct Task {
-  using Run = void (*)(Task& self) noexcept;
-  explicit Task(Run function) noexcept : run(function) {}
-  Run run;
 };
 
 class Worker {
@@ -133,12 +129,20 @@ class Worker {
   // handled, do not sleep. The next progress() disarms.
   int arm() noexcept;
 
-  // Any thread. Blocks (politely) while the queue is full. Needs enable_submission().
-  void submit(Task& task) noexcept;
+  // Any thread. The owner does it, from progress(); what one thread submits in its order. False:
+  // the queue is full. Needs enable_submission().
+  bool submit(const Submission& work) noexcept {
+    if (!submissions_->try_push(work)) return false;
+    doorbell_.ring_self();
+    return true;
+  }
+  static constexpr std::size_t kSubmissions = 1024;  // that the queue takes
 
-  // Owner, which the new thread is from then on. ESP_ERR_NO_MEMORY when there is no thread to be
-  // had, ESP_ERR_SYSTEM for other reasons; the worker is as before then.
-  Outcome start_thread();
+  // Owner, which the new thread is from then on; it may run on `cpus` alone, where there are any.
+  // ESP_ERR_NO_MEMORY when there is no thread to be had, ESP_ERR_SYSTEM for other reasons; the
+  // worker is as before then.
+  Outcome start_thread(std::span<const int> cpus = {});
+  // Does what has been submitted, then.
   void stop_thread() noexcept;
   bool on_thread() const noexcept {
     return thread_.has_value() && ::pthread_equal(::pthread_self(), *thread_) != 0;
@@ -182,7 +186,7 @@ class Worker {
   Outcome make_alarm();
   void set_alarm() noexcept;
   bool arm_sources() noexcept;
-  int run_tasks() noexcept;
+  int run_submissions() noexcept;
   void disarm() noexcept;
   int progress_once() noexcept;
   static void* thread_main(void* worker) noexcept;
@@ -197,7 +201,7 @@ class Worker {
   Watchdog* watchdog_ = nullptr;
   RankState* state_ = nullptr;
   TimerQueue timers_;
-  std::unique_ptr<MpscQueue<Task*>> tasks_;
+  std::unique_ptr<MpscQueue<Submission>> submissions_;
   std::unique_ptr<DescriptorBell> descriptor_;
   std::unique_ptr<DescriptorSet> descriptors_;  // the bell's, the sources', the alarm's
   std::unique_ptr<DescriptorAlarm> alarm_;      // for who sleeps elsewhere

@@ -238,6 +238,7 @@ void Engine::fail(Team& team, Status status, std::string text) noexcept {
     team.fault = status;
     team.short_path = team.quick = team.quick_allowed = false;
     team.fault_text = std::move(text);
+    team.faulty.store(true, std::memory_order_release);
     const Rank me = team.members[static_cast<std::size_t>(team.rank)];
     const bool first = !team.board || team.board.report(status, me);
     for (Bell* bell : team.bells) Doorbell::ring(*bell);
@@ -260,6 +261,7 @@ void Engine::cancel(Team& team) noexcept {
   if (team.fault.ok()) {
     team.fault = Status(ESP_ERR_CANCELED);
     team.fault_text = "the job was finalized";
+    team.faulty.store(true, std::memory_order_release);
   }
   team.short_path = team.quick = team.quick_allowed = false;
   withdraw_all(team);

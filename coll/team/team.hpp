@@ -159,6 +159,8 @@ struct Team {
   // The first failure is final: the members no longer agree on what they do.
   Status fault;
   std::string fault_text;
+  // Writer: the owner (release: publishes both, which stay). Readers: threads that call.
+  std::atomic<bool> faulty{false};
 
   PlanCache plans;
   std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
@@ -167,6 +169,8 @@ struct Team {
 
   int size() const noexcept { return static_cast<int>(members.size()); }
   bool failed() const noexcept { return !fault.ok(); }
+  // The same, for a thread that is not the owner: then it may read the fault and its text, too.
+  bool failed_for_all() const noexcept { return faulty.load(std::memory_order_acquire); }
   // A blocking call is under way, whether its operation has ended or not.
   bool is_in_use() const noexcept {
     return short_wait != 0 || callers.load(std::memory_order_acquire) != 0;

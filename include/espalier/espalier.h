@@ -8,7 +8,9 @@
  * Threads: unless the job was made with ESP_THREAD_PROGRESS, all calls on a job and on its teams
  * and requests come from one thread at a time (the *owner*; it may change hands through ordinary
  * synchronisation). With ESP_THREAD_PROGRESS a thread of the library owns the job and every call
- * may come from any thread.
+ * may come from any thread. Starts hand the operation over to it and do not wait, unless 1024 of
+ * them are waiting for it already; what a thread calls stays in its order. What only that thread
+ * can find (no memory; that the team fails meanwhile) is how such an operation ends.
  *
  * Buffers: a buffer named by a call belongs to the library from the call until completion (return
  * of a blocking call; callback, counter or request otherwise), then returns to the caller.

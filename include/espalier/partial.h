@@ -8,9 +8,8 @@
  *   esp_alltoallv_start(team, ..., &options, NULL, &request);
  *   esp_segment one;
  *   int taken;
- *   while (esp_segment_take(request, &one, &taken) == ESP_IN_PROGRESS || taken) {
- *     if (taken) merge(one.address, one.bytes);
- *     else esp_progress(job);
+ *   while (esp_segment_wait(request, &one, &taken) == ESP_OK && taken) {
+ *     merge(one.address, one.bytes);
  *   }
  *   esp_request_wait(&request);
  *
@@ -113,6 +112,11 @@ typedef struct esp_partial {
  * them. Without a lock or a system call; drives no progress. ESP_ERR_ARGUMENT: the request does not
  * deliver, or to a function. */
 ESP_API esp_status esp_segment_take(esp_request* request, esp_segment* segment, int* taken);
+/* The same for who has nothing else to do: returns when a segment has been taken, or there is
+ * nothing left to take. Drives progress while it waits, so without ESP_THREAD_PROGRESS it is the
+ * owner's call; with that any number of threads may wait, asleep. ESP_ERR_STATE inside callbacks.
+ */
+ESP_API esp_status esp_segment_wait(esp_request* request, esp_segment* segment, int* taken);
 /* 1: all of the block has landed, so that its bytes are there for the calling thread; 0: not yet;
  * -1: there is no such block, or the request does not deliver. Once 1, it stays 1 until the next
  * round. Any thread, as esp_segment_take. */

@@ -280,15 +280,9 @@ void take_all(const Context& context, esp_request* request, Ledger& ledger) {
   for (;;) {
     esp_segment segment;
     int taken = 0;
-    const esp_status status = esp_segment_take(request, &segment, &taken);
-    if (taken != 0) {
-      ledger.note(segment);
-    } else if (status == ESP_IN_PROGRESS) {
-      esp_progress(context.job);
-    } else {
-      CHECK_STATUS(status, ESP_OK, context.world, "at the end");
-      return;
-    }
+    CHECK_OK(esp_segment_wait(request, &segment, &taken), context.world, "");
+    if (taken == 0) return;
+    ledger.note(segment);
   }
 }
 

@@ -128,7 +128,7 @@ inline std::size_t explore_schedules(Interleaver::Options options, const Interle
 template <typename T>
 class SteppedAtomic {
  public:
-  SteppedAtomic(T value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  SteppedAtomic(T value = T{}) : value_(value) {}  // NOLINT(google-explicit-constructor)
   T load(std::memory_order order) const {
     Interleaver::step();
     return value_.load(order);

@@ -28,12 +28,10 @@ struct Fixture {
   Worker worker;
 };
 
-struct CountingTask : Task {
-  explicit CountingTask(std::atomic<int>& counter)
-      : Task([](Task& self) noexcept { ++static_cast<CountingTask&>(self).count; }),
-        count(counter) {}
-  std::atomic<int>& count;
-};
+// Adds one.
+Submission counts(std::atomic<int>& count) {
+  return Submission([&count] { ++count; });
+}
 
 double cpu_seconds(clockid_t clock) {
   timespec t{};
@@ -46,11 +44,11 @@ TEST(Worker, RunsTasksOfOtherThreadsOnItsOwner) {
   ASSERT_TRUE(f.worker.enable_submission().ok());
   std::atomic<int> count{0};
   std::vector<std::thread> threads;
-  std::vector<std::unique_ptr<CountingTask>> tasks;
-  for (int i = 0; i < 400; ++i) tasks.push_back(std::make_unique<CountingTask>(count));
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 100; ++i) f.worker.submit(*tasks[static_cast<std::size_t>(t * 100 + i)]);
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        while (!f.worker.submit(counts(count))) std::this_thread::yield();
+      }
     });
   }
   f.worker.wait([&] { return count == 400; });
@@ -62,10 +60,9 @@ TEST(Worker, SleepsUntilATaskComes) {
   Fixture f({.spins = 1, .yield_ns = 1000});
   ASSERT_TRUE(f.worker.enable_submission().ok());
   std::atomic<int> count{0};
-  CountingTask task(count);
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    f.worker.submit(task);
+    ASSERT_TRUE(f.worker.submit(counts(count)));
   });
   f.worker.wait([&] { return count == 1; });
   other.join();
@@ -243,14 +240,28 @@ TEST(Worker, ProgressThreadIsIdleWhenThereIsNothingToDo) {
   ASSERT_TRUE(f.worker.enable_submission().ok());
   ASSERT_TRUE(f.worker.start_thread().ok());
   std::atomic<int> count{0};
-  CountingTask task(count);
-  f.worker.submit(task);
+  ASSERT_TRUE(f.worker.submit(counts(count)));
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_EQ(count, 1);
   const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_LT(cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before, 0.020);
   f.worker.stop_thread();
+}
+
+// Also what was submitted last, and what that submits.
+TEST(Worker, ThreadDoesWhatWasSubmittedBeforeItStops) {
+  for (int turn = 0; turn < 50; ++turn) {
+    Fixture f;
+    ASSERT_TRUE(f.worker.enable_submission().ok());
+    ASSERT_TRUE(f.worker.start_thread().ok());
+    std::atomic<int> count{0};
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(f.worker.submit(counts(count)));
+    const Submission more([&f, &count] { EXPECT_TRUE(f.worker.submit(counts(count))); });
+    ASSERT_TRUE(f.worker.submit(more));
+    f.worker.stop_thread();
+    EXPECT_EQ(count, 101);
+  }
 }
 
 // The refusal is a value, the worker stays usable, and a later attempt succeeds.
@@ -267,8 +278,7 @@ TEST(Worker, NoThreadToBeHad) {
     f.worker.stop_thread();
   }
   std::atomic<int> count{0};
-  CountingTask task(count);
-  f.worker.submit(task);
+  ASSERT_TRUE(f.worker.submit(counts(count)));
   EXPECT_GT(f.worker.progress(), 0);
   EXPECT_EQ(count, 1);
   ASSERT_TRUE(f.worker.start_thread().ok());
@@ -286,14 +296,13 @@ TEST(Worker, DescriptorBecomesReadableWhenRung) {
   EXPECT_EQ(::poll(&waiting, 1, 0), 0);
   ASSERT_EQ(f.worker.arm(), 0);
   std::atomic<int> count{0};
-  CountingTask task(count);
-  std::thread other([&] { f.worker.submit(task); });
+  std::thread other([&] { ASSERT_TRUE(f.worker.submit(counts(count))); });
   EXPECT_EQ(::poll(&waiting, 1, 5000), 1);
   other.join();
   EXPECT_GT(f.worker.progress(), 0);
   EXPECT_EQ(count, 1);
   // Disarmed and drained: further work rings nobody.
-  f.worker.submit(task);
+  ASSERT_TRUE(f.worker.submit(counts(count)));
   EXPECT_EQ(::poll(&waiting, 1, 20), 0);
   // Armed with work waiting: handled at once instead of sleeping.
   EXPECT_GT(f.worker.arm(), 0);

@@ -53,23 +53,18 @@ struct Taken {
 };
 
 // An operation that delivers. Move-only. The destructor waits for its end. Threads: take() any,
-// until the operation is collected (by wait() or the destructor); the rest as a Request.
+// next() as it says, until the operation is collected (by wait() or the destructor); the rest as a
+// Request.
 template <Element T>
 class [[nodiscard]] Delivery {
  public:
   explicit Delivery(Request request) noexcept : request_(std::move(request)) {}
 
   // Drives nothing, never waits.
-  Taken<T> take() const noexcept {
-    esp_segment one;
-    int taken = 0;
-    const esp_status status = esp_segment_take(request_.get(), &one, &taken);
-    if (taken == 0) return {std::nullopt, Status(status)};
-    auto* first = static_cast<T*>(one.address);
-    return {
-        Segment<T>{one.source, one.block, one.offset / sizeof(T), {first, one.bytes / sizeof(T)}},
-        Status()};
-  }
+  Taken<T> take() const noexcept { return taken_by(&esp_segment_take); }
+  // Waits for one, and drives progress meanwhile: the owner's, or any thread's where a thread of
+  // the library does that. Without a segment: it has ended.
+  Taken<T> next() const noexcept { return taken_by(&esp_segment_wait); }
   // All of the block has landed. False as well when there is no such block.
   bool arrived(int block) const noexcept { return esp_arrived(request_.get(), block) == 1; }
   // Until the operation has ended; what nobody has taken is not handed out any more.
@@ -79,6 +74,17 @@ class [[nodiscard]] Delivery {
   const esp_team* team() const noexcept { return request_.team(); }
 
  private:
+  Taken<T> taken_by(esp_status (*way)(esp_request*, esp_segment*, int*)) const noexcept {
+    esp_segment one;
+    int taken = 0;
+    const esp_status status = way(request_.get(), &one, &taken);
+    if (taken == 0) return {std::nullopt, Status(status)};
+    auto* first = static_cast<T*>(one.address);
+    return {
+        Segment<T>{one.source, one.block, one.offset / sizeof(T), {first, one.bytes / sizeof(T)}},
+        Status()};
+  }
+
   Request request_;
 };
 

@@ -1,0 +1,85 @@
+// The communication thread of a job: how it begins, how threads hand over to it, and how it tells
+// them that something has come. path: setup (start), data
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+
+#include <utility>
+
+#include "api/api.hpp"
+
+namespace espalier {
+namespace {
+
+// Where this rank has a core for each of two threads, a waiting one looks so often before it
+// sleeps, which is as long as the progress thread looks before it does; else just while an answer
+// may be on its way.
+constexpr std::uint32_t kRoomySpins = 2000, kCrowdedSpins = 200;
+
+}  // namespace
+
+Outcome start_progress_thread(esp_job& job) {
+  auto place = place_beside(current_surroundings(), job.config.progress_cpus);
+  if (!place) {
+    return error(ESP_ERR_CONFIG, fmt::format("{}: {}", job.config.written_name("PROGRESS_CPUS"),
+                                             place.error().text));
+  }
+  job.progress_place = std::move(*place);
+  const bool roomy = 2 * job.nodes.machine_ranks <= job.nodes.usable_cpus;
+  job.waiting_spins = roomy ? kRoomySpins : kCrowdedSpins;
+  if (auto done = job.worker->enable_submission(); !done) return done;
+  return job.worker->start_thread(job.progress_place.cpus);
+}
+
+int Announcer::progress() noexcept {
+  const Counters& c = job_.counters;
+  const std::uint64_t now = job_.ends + c.messages_received.value() + c.portions_delivered.value();
+  if (std::exchange(seen_, now) != now) job_.events.announce();
+  return 0;
+}
+
+}  // namespace espalier
+
+namespace espalier::api {
+
+void submit_slowly(esp_job& job, const Submission& work) noexcept {
+  // The thread takes them as fast as it can. One that computes or sleeps in a callback does not.
+  constexpr int kYields = 64;
+  constexpr timespec kNap = {0, 50'000};
+  job.counters.submissions_full.add_from_any(1);
+  const LongWait told(job.state.get());
+  for (int i = 0; !job.worker->submit(work); ++i) {
+    if (i < kYields) {
+      sched_yield();
+    } else {
+      ::nanosleep(&kNap, nullptr);
+    }
+  }
+}
+
+SharedRequest* take_shared(esp_job& job, const esp_notify* notify) noexcept {
+  SharedRequest* made = job.shared_requests.allocate();
+  if (made == nullptr) {
+    (void)fail(job, ESP_ERR_NO_MEMORY, "no memory for a request");
+    return nullptr;
+  }
+  made->job = &job;
+  if (notify != nullptr) made->notify = *notify;
+  return made;
+}
+
+void enter_shared(esp_request& request) noexcept {
+  ++request.job->shared_under_way;
+  if (!request.reports()) list_open(request);
+}
+
+void conclude_shared(esp_request& request, Result<Engine::Started> started) noexcept {
+  if (!started) {
+    (void)fail(*request.job, started.error());
+    finish_request(&request, started.error().status);
+  } else if (started->done) {
+    finish_request(&request, started->status);
+  }
+}
+
+}  // namespace espalier::api
