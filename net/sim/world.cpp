@@ -170,13 +170,36 @@ void World::take_turn(Rank rank) {
   if (wire == nullptr && p.ports == 0) return;
   ESP_ASSERT(turn_of_ == kNoRank);
   turn_of_ = rank;
+  pause_beside(rank);
   int events = 0;
   do {
     events = wire != nullptr ? wire->progress() : 0;
     turn_(turn_context_, rank);
   } while (events > 0 && wire->has_arrivals());
   if (wire != nullptr) wire->charge_combines();
+  resume_beside(rank);
   turn_of_ = kNoRank;
+}
+
+void World::run_beside(Rank rank, std::uint64_t work_ns) {
+  ESP_ASSERT(turn_of_ == rank);
+  beside_.resize(processors_.size());
+  beside_[static_cast<std::size_t>(rank)] = {work_ns, kNever};
+}
+
+// What is done stays done.
+void World::pause_beside(Rank rank) noexcept {
+  if (beside_.empty()) return;
+  Beside& work = beside_[static_cast<std::size_t>(rank)];
+  if (work.since + work.left <= now_) return;
+  work.left -= now_ - work.since;
+  work.since = kNever;
+}
+
+void World::resume_beside(Rank rank) noexcept {
+  if (beside_.empty()) return;
+  Beside& work = beside_[static_cast<std::size_t>(rank)];
+  if (work.since == kNever) work.since = local_ns(rank);
 }
 
 void World::deliver(Message& m) {

@@ -111,6 +111,15 @@ class World {
   std::uint64_t charge(Rank rank, double work_ns) noexcept;
   double reduce_ns_per_byte() const noexcept { return machine_.reduce_ns_per_byte; }
 
+  // Work of the application on the same processor, from this turn's end on: it runs whenever the
+  // rank has no turn, and turns push it back. Detours do not; the next one replaces it.
+  void run_beside(Rank rank, std::uint64_t work_ns);
+  // When it is done, if the rank has no more turns before.
+  std::uint64_t beside_done_ns(Rank rank) const noexcept {
+    const Beside& work = beside_[static_cast<std::size_t>(rank)];
+    return work.since + work.left;
+  }
+
   // Called when a rank has its turn, after its wire's completions ran: the engine's progress().
   using Turn = void (*)(void* context, Rank rank);
   void set_turn(Turn turn, void* context) noexcept;
@@ -229,6 +238,10 @@ class World {
     bool crashed = false;
     std::uint16_t slowness = 1;
   };
+  // Work that is not the library's: `left` is to be done from `since` on; kNever: in a turn.
+  struct Beside {
+    std::uint64_t left = 0, since = 0;
+  };
   // A level's prices, in whole nanoseconds where they do not depend on the size.
   struct Tariff {
     Carrier carrier = Carrier::kDevice;
@@ -283,6 +296,8 @@ class World {
   void handle(const Event& event);
   void note(const Event& event) noexcept;
   void take_turn(Rank rank);
+  void pause_beside(Rank rank) noexcept;
+  void resume_beside(Rank rank) noexcept;
   void deliver(Message& m);
   void complete(PendingSend& send);
   void give_back(Message& m) noexcept;
@@ -300,6 +315,7 @@ class World {
   const NoiseSpec silence_;
   std::vector<Noise> noise_;                            // by rank, or none
   std::map<Rank, std::vector<std::uint64_t>> readers_;  // of a rank's memory: until when
+  std::vector<Beside> beside_;                          // by rank, or none
   EventQueue<Event> queue_;
   Recycler<Message> messages_;
   Recycler<PendingSend> sends_;

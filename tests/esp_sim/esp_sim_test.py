@@ -64,6 +64,87 @@ def test_bad_arguments():
         fails(f"--levels: {have}", "--op", operation, "--levels", "none,flat")
 
 
+def test_bad_applications():
+    fails("--overlap", "--overlap", "half")
+    fails('--work: "3" is neither a time', "--overlap", "none", "--work", "3")
+    fails('--work: "-1x" is neither a time', "--overlap", "none", "--work=-1x")
+    fails('--work: "nanx" is neither a time', "--overlap", "none", "--work", "nanx")
+    fails("--work: nothing is computed without --overlap", "--work", "1x")
+    fails("--consumer needs --consume RATE", "--consumer", "after")
+    fails("there is no consumer without --consumer", "--consume", "1GB/s")
+    fails("there is no consumer without --consumer", "--merge")
+    fails('--consume: "fast" is not a rate', "--consumer", "after", "--consume", "fast")
+    fails('--consume: "0GB/s" is not a rate', "--consumer", "after", "--consume", "0GB/s")
+    fails("--groups: only --consumer partial", "--consumer", "after", "--consume", "1GB/s",
+          "--groups", 2)
+    fails("--groups", "--consumer", "partial", "--consume", "1GB/s", "--groups", 0)
+    partial = ["--consumer", "partial", "--consume", "1GB/s"]
+    fails("a barrier delivers nothing", *partial, "--op", "barrier")
+    for overlap in ("none", "shared"):
+        fails("needs a core that is not the library's", *partial, "--overlap", overlap)
+    for application in (partial, ["--overlap", "thread"]):
+        fails("without --noise and --faults", *application, "--noise", "fixed:1000hz:25us")
+        fails("without --noise and --faults", *application, "--faults", "retry=0.1")
+        fails("about one call", *application, "--repeat", 2)
+        fails("about the operation alone", *application, "--explain")
+        fails("about the operation alone", *application, "--goal", "-")
+
+
+def test_overlap():
+    arguments = ["--machine", "flat", "--ranks", 33, "--bytes", "1M", "--shape", "chain",
+                 "--segment", "1M", "--csv", "-", "--quiet"]
+    text = sim(*arguments, "--overlap", "off,none,thread,shared", "--work", "1x,2x,1ms").stdout
+    assert text == sim(*arguments, "--overlap", "off,none,thread,shared", "--work",
+                       "1x,2x,1ms").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["overlap"] for row in rows] == (["off"] + ["none"] * 3 + ["thread"] * 3 +
+                                                ["shared"] * 3), rows
+    off = rows.pop(0)
+    assert (off["work"], off["operation_ns"], off["overlap_ratio"]) == ("off", "", ""), off
+    alone = int(off["makespan_ns"])
+    for row in rows:
+        took, comm, work = (int(row[name]) for name in ("makespan_ns", "operation_ns", "work_ns"))
+        assert comm == alone, row
+        assert work == {"1x": alone, "2x": 2 * alone, "1ms": 1_000_000}[row["work"]], row
+        ratio = (comm + work - took) / max(comm, work)
+        assert abs(float(row["overlap_ratio"]) - ratio) < 1e-6, row
+    none, thread, shared = (float(rows[i]["overlap_ratio"]) for i in (0, 3, 6))
+    assert 0 < none < 0.04 < 0.9 < shared < thread == 1, (none, shared, thread)
+    lines = sim(*SMALL, "--overlap", "none,thread").stdout.splitlines()
+    assert lines[0].endswith("work 1x; 1 seed"), lines
+    assert lines[1].split() == ["overlap", "median", "min", "max", "t_comm", "t_work", "r",
+                                "events", "unseed"], lines
+    assert "overlap none, work 2x" in sim(*SMALL, "--overlap", "none", "--work", "2x").stdout
+    # Where there is nothing to hide there is no ratio.
+    row = json.loads(sim("--op", "barrier", "--ranks", 1, "--overlap", "thread", "--quiet",
+                         "--json", "-").stdout)["rows"][0]
+    assert row["runs"][0]["overlap_ratio"] is None, row
+
+
+def test_consumers():
+    arguments = ["--machine", "flat", "--ranks", 16, "--op", "alltoall", "--bytes", "8K",
+                 "--algorithm", "ring,bruck", "--consumer", "off,after,partial", "--consume",
+                 "4 GB/s", "--groups", "1,4,16", "--json", "-", "--quiet"]
+    for merge in [], ["--merge"]:
+        rows = json.loads(sim(*arguments, *merge).stdout)["rows"]
+        assert [row["groups"] for row in rows] == ["off", "off", "1", "4", "16"] * 2, rows
+        for i in (0, 5):
+            alone = rows[i]["makespan_ns"]["median"]
+            after, *partial = (row["runs"][0] for row in rows[i + 1:i + 5])
+            passes = 4 if merge else 1
+            for run in after, *partial:
+                assert run["operation_ns"] == alone, run
+                assert run["work_ns"] == 16 * 8192 // 4 * passes, run
+            assert after["makespan_ns"] == alone + after["work_ns"], after
+            assert partial[2]["makespan_ns"] == after["makespan_ns"], partial
+            assert partial[1]["makespan_ns"] < after["makespan_ns"], partial
+            # Single blocks cannot be merged, and are the smallest groups of what needs no merge.
+            ones = partial[0]["makespan_ns"]
+            assert ones == after["makespan_ns"] if merge else ones < partial[1]["makespan_ns"]
+    text = sim(*SMALL, "--consumer", "partial", "--consume", "4GB/s", "--merge").stdout
+    assert "event, consumer partial, consume 4GB/s merged, 1 groups; 1 seed" in text, text
+
+
 def test_bad_files():
     with tempfile.TemporaryDirectory() as folder:
         machine = pathlib.Path(folder, "bad.machine")

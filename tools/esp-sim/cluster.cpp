@@ -60,6 +60,8 @@ struct Cluster::Node {
   bool looks = false;
   bool done = false;
   std::uint32_t calls_left = 0;
+  std::uint64_t computed_ns = 0;  // when the computation beside is over, unless on a shared core
+  std::unique_ptr<Consumption> consumption;
   Counters counters;
   SimWire wire;
   Engine engine;
@@ -106,12 +108,38 @@ void Cluster::take_turn(Node& node) {
 }
 
 void Cluster::start(Node& node) {
-  auto started = node.engine.start(node.team, buffers_->call(node.rank), {on_finish, &node});
+  Call call = buffers_->call(node.rank);
+  if (node.consumption != nullptr) call.consumer = {on_portion, nullptr, &node};
+  auto started = node.engine.start(node.team, call, {on_finish, &node});
   if (!started) {
     result_.failure = started.error().text;
     return finish(node, started.error().status);
   }
   if (started->done) finish(node, started->status);
+  start_computing(node);
+}
+
+// After the start, but on another core: there it begins with the operation.
+void Cluster::start_computing(Node& node) {
+  const Application& application = options_.application;
+  if (application.overlap == Overlap::kNone) {
+    node.computed_ns = world_.charge(node.rank, static_cast<double>(application.work_ns));
+  } else if (application.overlap == Overlap::kShared) {
+    world_.run_beside(node.rank, application.work_ns);
+  }
+}
+
+std::uint64_t Cluster::computed_ns(const Node& node) const noexcept {
+  const bool is_shared = options_.application.overlap == Overlap::kShared;
+  return is_shared ? world_.beside_done_ns(node.rank) : node.computed_ns;
+}
+
+// What was combined for it is computed first.
+bool Cluster::on_portion(void* context, const Portion& portion) noexcept {
+  auto& node = *static_cast<Node*>(context);
+  node.wire.charge_combines();
+  node.consumption->land(portion, node.cluster.world_.local_ns(node.rank));
+  return true;
 }
 
 void Cluster::on_finish(void* context, Status status) noexcept {
@@ -170,6 +198,7 @@ void Cluster::run_world() {
 Result<RunResult> Cluster::run(const Operation& operation) {
   ESP_ASSERT(left_ == 0);
   ESP_ASSERT(operation.calls > 0);
+  ESP_ASSERT(operation.calls == 1 || !options_.application.any());
   if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
     return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
   }
@@ -184,10 +213,18 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   result_.counters = counter_sums();
   left_ = world_.ranks();
   calls_left_ = std::uint64_t{left_} * operation.calls;
+  const Application& application = options_.application;
+  const bool has_core = application.overlap == Overlap::kThread;
+  const bool has_blocks = traits_of(operation.collective).output > Extent::kOne;
   for (const auto& node : nodes_) {
     node->starts = true;
     node->done = false;
     node->calls_left = operation.calls;
+    node->computed_ns = result_.started_ns + (has_core ? application.work_ns : 0);
+    if (application.consuming != Consuming::kOff) {
+      node->consumption = std::make_unique<Consumption>(
+          application, has_blocks ? operation.bytes : 0, node->computed_ns);
+    }
     world_.schedule_turn(node->rank, result_.started_ns);
   }
   const std::uint64_t events = world_.events();
@@ -206,7 +243,7 @@ RunResult Cluster::collect() {
   for (const auto& node : nodes_) {
     const std::uint64_t time = result_.completed_ns[index(node->rank)];
     if (time == kNever) continue;
-    result_.makespan_ns = std::max(result_.makespan_ns, time);
+    add_times(*node);
     if (!buffers_->right(node->rank)) ++result_.wrong;
   }
   const std::vector<std::uint64_t> before = std::exchange(result_.counters, counter_sums());
@@ -215,6 +252,23 @@ RunResult Cluster::collect() {
     if (entry.key.collective == operation_.collective) result_.algorithm = entry.plan.algorithm;
   });
   return std::move(result_);
+}
+
+void Cluster::add_times(Node& node) {
+  const std::uint64_t complete_ns = result_.completed_ns[index(node.rank)];
+  std::uint64_t end_ns = result_.started_ns + complete_ns;
+  std::uint64_t work_ns = 0;
+  if (options_.application.overlap != Overlap::kOff) {
+    end_ns = std::max(end_ns, computed_ns(node));
+    work_ns = options_.application.work_ns;
+  }
+  if (node.consumption != nullptr) {
+    end_ns = std::max(end_ns, node.consumption->finish(result_.started_ns + complete_ns));
+    work_ns += node.consumption->worked_ns();
+  }
+  result_.operation_ns = std::max(result_.operation_ns, complete_ns);
+  result_.makespan_ns = std::max(result_.makespan_ns, end_ns - result_.started_ns);
+  result_.work_ns = std::max(result_.work_ns, work_ns);
 }
 
 std::vector<std::uint64_t> Cluster::counter_sums() const {

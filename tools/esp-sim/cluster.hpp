@@ -23,6 +23,7 @@
 #include "core/counters.hpp"
 #include "core/trace.hpp"
 #include "net/sim/world.hpp"
+#include "tools/esp-sim/application.hpp"
 #include "tools/esp-sim/operation.hpp"
 
 namespace espalier::sim {
@@ -33,6 +34,7 @@ struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
   std::shared_ptr<const Membership> around;  // localities that plans follow; nullptr: none
+  Application application;                   // beside operations of one call
 };
 
 struct RunResult {
@@ -40,7 +42,9 @@ struct RunResult {
   std::string failure;                      // what it says
   std::uint64_t started_ns = 0;             // all ranks enter then
   std::vector<std::uint64_t> completed_ns;  // all calls, by rank, after the start; kNever: not
-  std::uint64_t makespan_ns = 0;            // of those that completed
+  std::uint64_t operation_ns = 0;           // until the last of those that completed
+  std::uint64_t makespan_ns = 0;            // and until the applications of those were done
+  std::uint64_t work_ns = 0;                // of the application that worked most
   std::uint32_t unfinished = 0;             // ranks, crashed ones included
   std::uint32_t wrong = 0;                  // ranks with a wrong result
   std::uint64_t events = 0;                 // of the simulation
@@ -77,6 +81,10 @@ class Cluster {
   static void on_finish(void* context, Status status) noexcept;
   void take_turn(Node& node);
   void start(Node& node);
+  void start_computing(Node& node);
+  static bool on_portion(void* node, const Portion& portion) noexcept;
+  std::uint64_t computed_ns(const Node& node) const noexcept;
+  void add_times(Node& node);
   void run_world();
   void look_for_the_dead(Node& node);
   void finish(Node& node, Status status) noexcept;

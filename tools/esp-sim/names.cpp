@@ -40,6 +40,14 @@ const std::vector<std::string>& operation_names() {
   }();
   return names;
 }
+const std::vector<std::string>& overlap_names() {
+  static const std::vector<std::string> names = {"off", "none", "thread", "shared"};
+  return names;
+}
+const std::vector<std::string>& consumer_names() {
+  static const std::vector<std::string> names = {"off", "after", "partial"};
+  return names;
+}
 
 std::string name_of(esp_algorithm value) {
   return at(algorithm_names(), value);
@@ -52,6 +60,12 @@ std::string name_of(esp_variant value) {
 }
 std::string name_of(espalier::sim::Placement value) {
   return at(placement_names(), value);
+}
+std::string name_of(espalier::sim::Overlap value) {
+  return at(overlap_names(), value);
+}
+std::string name_of(espalier::sim::Consuming value) {
+  return at(consumer_names(), value);
 }
 
 }  // namespace esp_sim

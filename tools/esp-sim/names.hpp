@@ -7,6 +7,7 @@
 
 #include "coll/plan/plan.hpp"
 #include "net/sim/machine.hpp"
+#include "tools/esp-sim/application.hpp"
 
 namespace esp_sim {
 
@@ -16,11 +17,15 @@ const std::vector<std::string>& shape_names();
 const std::vector<std::string>& variant_names();
 const std::vector<std::string>& placement_names();
 const std::vector<std::string>& operation_names();
+const std::vector<std::string>& overlap_names();
+const std::vector<std::string>& consumer_names();
 
 std::string name_of(esp_algorithm value);
 std::string name_of(esp_shape value);
 std::string name_of(esp_variant value);
 std::string name_of(espalier::sim::Placement value);
+std::string name_of(espalier::sim::Overlap value);
+std::string name_of(espalier::sim::Consuming value);
 
 inline std::uint64_t as_unsigned(int value) {
   return static_cast<std::uint64_t>(value);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/config_value.hpp"
+#include "tools/esp-sim/application_options.hpp"
 #include "tools/esp-sim/names.hpp"
 
 namespace esp_sim {
@@ -40,6 +41,7 @@ struct Axes {
   std::int32_t root = 0;
   std::uint32_t calls = 1;
   std::string faults = "none", seeds = "1";
+  ApplicationAxes application;
 };
 
 [[noreturn]] void refuse(const std::string& text) {
@@ -55,14 +57,7 @@ Enum position(const std::vector<std::string>& names, const std::string& name) {
 // Replaces every scenario by one copy per value of the axis.
 template <typename Value, typename Set>
 void multiply(std::vector<Scenario>& scenarios, const std::vector<Value>& values, Set set) {
-  std::vector<Scenario> product;
-  for (const Scenario& scenario : scenarios) {
-    for (const Value& value : values) {
-      product.push_back(scenario);
-      set(product.back(), value);
-    }
-  }
-  scenarios = std::move(product);
+  scenarios = product(scenarios, values, set);
 }
 
 espalier::sim::NoiseSpec noise_of(const std::string& text) {
@@ -146,6 +141,7 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.variants, [](Scenario& s, Text v) {
     s.options.variant = position<esp_variant>(variant_names(), v);
   });
+  if (const auto outcome = apply(axes.application, all); !outcome) refuse(outcome.error().text);
   for (Scenario& scenario : all) {
     if (scenario.operation == espalier::Collective::kBarrier) scenario.bytes = 0;
   }
@@ -310,6 +306,12 @@ void check(const Options& options) {
     }
     check_trees(scenario);
     check_faults(scenario);
+    const auto outcome = check_application(scenario);
+    if (!outcome) refuse(outcome.error().text);
+    const bool is_plan = outputs.explain || !outputs.goal.empty();
+    if (scenario.application.any() && is_plan) {
+      refuse("--explain and --goal are about the operation alone, not --overlap and --consumer");
+    }
   }
 }
 
@@ -351,6 +353,7 @@ Options parse_options(int argc, const char* const* argv) {
       "esp-sim");
   add_place_options(app, axes);
   add_operation_options(app, axes);
+  add_application_options(app, axes.application);
   add_chance_options(app, axes);
   add_output_options(app, options);
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,

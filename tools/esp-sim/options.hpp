@@ -16,8 +16,16 @@
 #include "net/sim/faults.hpp"
 #include "net/sim/machine.hpp"
 #include "net/sim/noise.hpp"
+#include "tools/esp-sim/application.hpp"
 
 namespace esp_sim {
+
+// How long ranks compute beside the operation.
+struct Computation {
+  bool is_relative = true;
+  double times = 1;      // as long as the operation alone
+  std::uint64_t ns = 0;  // else
+};
 
 // What is simulated, but for the seed.
 struct Scenario {
@@ -36,6 +44,9 @@ struct Scenario {
   std::optional<esp_shape> levels;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
+  espalier::sim::Application application;          // but how long it computes
+  Computation work;
+  std::string consume;  // the consumer's rate, as it was given
 };
 
 // A quality of a scenario: its name as a column, its text, its number where it has one.
@@ -45,6 +56,7 @@ struct Quality {
   std::string (*text)(const Scenario&);
   double (*number)(const Scenario&);  // nullptr: none
   bool is_size = false;               // bytes: powers of two
+  bool is_named = false;              // its text alone says nothing
 };
 // All of them, in the order in which people think of them.
 const std::vector<Quality>& qualities();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/config_value.hpp"
+#include "tools/esp-sim/application_options.hpp"
 #include "tools/esp-sim/names.hpp"
 #include "tools/esp-sim/options.hpp"
 
@@ -19,6 +20,18 @@ std::string number_or_auto(std::uint64_t value) {
 
 double as_double(std::uint64_t value) {
   return static_cast<double>(value);
+}
+
+// What has no meaning without another option.
+std::string work_text(S s) {
+  return s.application.overlap == espalier::sim::Overlap::kOff ? "off" : to_text(s.work);
+}
+std::string consume_text(S s) {
+  if (s.application.consuming == espalier::sim::Consuming::kOff) return "off";
+  return s.consume + (s.application.merges ? " merged" : "");
+}
+bool has_groups(S s) {
+  return s.application.consuming == espalier::sim::Consuming::kPartial;
 }
 
 }  // namespace
@@ -59,6 +72,15 @@ const std::vector<Quality>& qualities() {
        [](S s) { return as_double(s.noise_every); }},
       {"noise", "noise (% of the processor)", [](S s) { return to_text(s.noise); },
        [](S s) { return 100.0 * s.noise.share(); }},
+      {"overlap", "overlap", [](S s) { return name_of(s.application.overlap); }, nullptr, false,
+       true},
+      {"work", "work", work_text, nullptr, false, true},
+      {"consumer", "consumer", [](S s) { return name_of(s.application.consuming); }, nullptr, false,
+       true},
+      {"consume", "consume", consume_text, nullptr, false, true},
+      {"groups", "blocks of a group",
+       [](S s) { return has_groups(s) ? fmt::format("{}", s.application.group) : "off"; },
+       [](S s) { return has_groups(s) ? as_double(s.application.group) : 0; }},
   };
   return list;
 }

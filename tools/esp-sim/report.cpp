@@ -26,9 +26,11 @@ std::string common_text(const std::vector<Row>& rows) {
       continue;
     }
     const std::string value = quality.text(rows.front().scenario);
-    if (value == "auto" || value == "full" || value == "none" || value == "all") continue;
+    if (value == "auto" || value == "full" || value == "all" || value == "off") continue;
+    if (value == "none" && !quality.is_named) continue;
     const bool is_word = quality.number == nullptr;
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", value,
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ",
+                        quality.is_named ? fmt::format("{} ", quality.name) : "", value,
                         is_word ? "" : fmt::format(" {}", quality.name));
   }
   const std::uint32_t calls = rows.front().scenario.calls;
@@ -97,6 +99,57 @@ std::string quoted(const std::string& text) {
   return safe + "\"";
 }
 
+bool has_application(const Row& row) {
+  return row.scenario.application.any();
+}
+
+// Of two in the middle the faster one.
+const Run& median_run(const Row& row) {
+  std::vector<const Run*> runs;
+  for (const Run& run : row.runs) runs.push_back(&run);
+  const auto middle = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
+  std::nth_element(runs.begin(), middle, runs.end(),
+                   [](const Run* a, const Run* b) { return a->makespan_ns < b->makespan_ns; });
+  return **middle;
+}
+
+// Of the median run: three cells.
+void add_application_cells(const Row& row, std::vector<std::string>& cells) {
+  const Run& run = median_run(row);
+  if (!has_application(row)) {
+    cells.insert(cells.end(), {"-", "-", "-"});
+    return;
+  }
+  cells.push_back(esp_sim::time_text(run.operation_ns));
+  cells.push_back(esp_sim::time_text(run.work_ns));
+  const auto ratio = overlap_ratio(run);
+  cells.push_back(ratio ? fmt::format("{:.3f}", *ratio) : "-");
+}
+
+// Empty where there is no application.
+std::string application_csv(const Row& row, const Run& run) {
+  if (!has_application(row)) return ",,";
+  const auto ratio = overlap_ratio(run);
+  return fmt::format("{},{},{}", run.operation_ns, run.work_ns,
+                     ratio ? fmt::format("{:.6f}", *ratio) : "");
+}
+
+nlohmann::ordered_json json_of(const Row& row, const Run& run) {
+  nlohmann::ordered_json object = {{"seed", run.seed},
+                                   {"makespan_ns", run.makespan_ns},
+                                   {"events", run.events},
+                                   {"unseed", fmt::format("{:016x}", run.unseed)},
+                                   {"failed_ranks", run.failed_ranks},
+                                   {"first_failure", run.first_failure},
+                                   {"wall_seconds", run.wall_seconds}};
+  if (!has_application(row)) return object;
+  object["operation_ns"] = run.operation_ns;
+  object["work_ns"] = run.work_ns;
+  object["overlap_ratio"] = nullptr;
+  if (const auto ratio = overlap_ratio(run)) object["overlap_ratio"] = *ratio;
+  return object;
+}
+
 nlohmann::ordered_json json_of(const Scenario& scenario) {
   nlohmann::ordered_json object;
   for (const Quality& quality : qualities()) {
@@ -147,7 +200,10 @@ std::string to_table(const std::vector<Row>& rows) {
   Grid grid;
   std::vector<std::string> head;
   for (const Quality* axis : axes) head.push_back(axis->name);
-  for (const char* name : {"median", "min", "max", "events", "unseed"}) head.push_back(name);
+  const bool has_applications = std::any_of(rows.begin(), rows.end(), has_application);
+  for (const char* name : {"median", "min", "max"}) head.push_back(name);
+  if (has_applications) head.insert(head.end(), {"t_comm", "t_work", "r"});
+  for (const char* name : {"events", "unseed"}) head.push_back(name);
   if (has_failures) head.push_back("failed runs");
   grid.add_row(head);
   for (const Row& row : rows) {
@@ -157,6 +213,7 @@ std::string to_table(const std::vector<Row>& rows) {
     for (const std::uint64_t ns : {times.median_ns, times.min_ns, times.max_ns}) {
       cells.push_back(times.completed > 0 ? time_text(ns) : "-");
     }
+    if (has_applications) add_application_cells(row, cells);
     // Of all seeds together: what two calls of the program have to agree in.
     std::uint64_t events = 0, unseed = 0;
     for (const Run& run : row.runs) {
@@ -176,7 +233,9 @@ std::string to_table(const std::vector<Row>& rows) {
 std::string to_csv(const std::vector<Row>& rows) {
   std::string text = "simulated,";
   for (const Quality& quality : qualities()) text += fmt::format("{},", quality.name);
-  text += "noise_share,faults,calls,seed,makespan_ns,events,unseed,failed_ranks,first_failure\n";
+  text +=
+      "noise_share,faults,calls,seed,makespan_ns,events,unseed,failed_ranks,first_failure,"
+      "operation_ns,work_ns,overlap_ratio\n";
   for (const Row& row : rows) {
     for (const Run& run : row.runs) {
       text += "true,";
@@ -184,10 +243,10 @@ std::string to_csv(const std::vector<Row>& rows) {
         text += quality.is_size ? fmt::format("{},", quality.number(row.scenario))
                                 : quoted(quality.text(row.scenario)) + ",";
       }
-      text += fmt::format("{},{},{},{},{},{},{:016x},{},{}\n", row.scenario.noise.share(),
+      text += fmt::format("{},{},{},{},{},{},{:016x},{},{},{}\n", row.scenario.noise.share(),
                           quoted(to_text(row.scenario.faults)), row.scenario.calls, run.seed,
                           run.makespan_ns, run.events, run.unseed, run.failed_ranks,
-                          quoted(run.first_failure));
+                          quoted(run.first_failure), application_csv(row, run));
     }
   }
   return text;
@@ -205,15 +264,7 @@ std::string to_json(const std::vector<Row>& rows) {
       object["makespan_ns"] = {
           {"min", times.min_ns}, {"median", times.median_ns}, {"max", times.max_ns}};
     }
-    for (const Run& run : row.runs) {
-      object["runs"].push_back({{"seed", run.seed},
-                                {"makespan_ns", run.makespan_ns},
-                                {"events", run.events},
-                                {"unseed", fmt::format("{:016x}", run.unseed)},
-                                {"failed_ranks", run.failed_ranks},
-                                {"first_failure", run.first_failure},
-                                {"wall_seconds", run.wall_seconds}});
-    }
+    for (const Run& run : row.runs) object["runs"].push_back(json_of(row, run));
     document["rows"].push_back(object);
   }
   return document.dump(1) + "\n";

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "coll/choice/choose.hpp"
@@ -63,6 +65,16 @@ Result<Run> judge(const Scenario& scenario, const RunResult& result, Run run) {
   return run;
 }
 
+// How long it takes when the library has a core to itself; with the same deliveries.
+Result<std::uint64_t> operation_alone(const Machine& machine, const Map& map,
+                                      ClusterOptions options, const Scenario& scenario) {
+  options.application.overlap = espalier::sim::Overlap::kOff;
+  Cluster cluster(machine, map, options);
+  const auto result = cluster.run(operation_of(scenario));
+  if (!result) return result.error();
+  return result.value().operation_ns;
+}
+
 }  // namespace
 
 Result<const Machine*> Machines::get(const std::string& name) {
@@ -100,13 +112,33 @@ Result<espalier::PlanRequest> request_of(const Machine& machine, const Scenario&
   return espalier::resolve(scenario.options, base, options.tuning);
 }
 
+std::optional<double> overlap_ratio(const Run& run) noexcept {
+  const auto comm = static_cast<double>(run.operation_ns), work = static_cast<double>(run.work_ns);
+  const double longer = std::max(comm, work);
+  if (longer == 0) return std::nullopt;
+  return (comm + work - static_cast<double>(run.makespan_ns)) / longer;
+}
+
 Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint64_t seed,
                      Progress& progress, Records* records) {
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
   const auto begin = std::chrono::steady_clock::now();
-  Cluster cluster(machine, map.value(), cluster_options(machine, map.value(), scenario, seed));
+  auto options = cluster_options(machine, map.value(), scenario, seed);
+  options.application = scenario.application;
+  const bool overlaps = scenario.application.overlap != espalier::sim::Overlap::kOff;
+  std::uint64_t alone_ns = 0;
+  if (overlaps) {
+    const auto alone = operation_alone(machine, map.value(), options, scenario);
+    if (!alone) return alone.error();
+    alone_ns = alone.value();
+    const Computation& work = scenario.work;
+    const double relative = static_cast<double>(alone_ns) * work.times;
+    options.application.work_ns =
+        work.is_relative ? static_cast<std::uint64_t>(std::llround(relative)) : work.ns;
+  }
+  Cluster cluster(machine, map.value(), options);
   cluster.set_watch([&progress](double share, std::uint64_t events) {
     progress.show_part(share, fmt::format(", {} M events", events / 1'000'000));
   });
@@ -118,6 +150,8 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
   if (!result) return result.error();
   Run run{.seed = seed,
           .makespan_ns = result.value().makespan_ns / scenario.calls,
+          .operation_ns = overlaps ? alone_ns : result.value().operation_ns,
+          .work_ns = result.value().work_ns,
           .events = result.value().events,
           .unseed = result.value().unseed,
           .failed_ranks = 0,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace esp_sim {
 struct Run {
   std::uint64_t seed = 0;
   std::uint64_t makespan_ns = 0;  // until the last rank was done with all calls, per call
+  // With an application alone: of the operation without it, and of the rank that worked most.
+  std::uint64_t operation_ns = 0;
+  std::uint64_t work_ns = 0;
   std::uint64_t events = 0;
   std::uint64_t unseed = 0;
   std::uint32_t failed_ranks = 0;  // faults may make operations fail
@@ -46,6 +50,10 @@ struct Records {
 // `records`: filled with what happened, nullptr for nothing.
 espalier::Result<Run> simulate(const espalier::sim::Machine& machine, const Scenario& scenario,
                                std::uint64_t seed, Progress& progress, Records* records);
+
+// (t_comm + t_work - T) / max(t_comm, t_work): 1 where the shorter is hidden behind the longer, 0
+// where one comes after the other, less where they hinder each other. Nothing where both are 0.
+std::optional<double> overlap_ratio(const Run& run) noexcept;
 
 espalier::sim::Operation operation_of(const Scenario& scenario);
 // Where ranks lie, for plans that follow it.
