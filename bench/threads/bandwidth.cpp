@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "esp-bench/clock.hpp"
+#include "threads/job.hpp"
 #include "threads/measures.hpp"
 
 namespace espalier::bench {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "esp-bench/clock.hpp"
+#include "threads/job.hpp"
 #include "threads/measures.hpp"
 #include "threads/series.hpp"
 #include "threads/started.hpp"

@@ -5,8 +5,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "threads/job.hpp"
+#include "threads/latency_of.hpp"
 #include "threads/measures.hpp"
-#include "threads/ping_pong.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -85,59 +86,32 @@ class LockedLine : public Line {
   const int crowd_;
 };
 
-Row measure_cell(const Job& job, bool locked, const PingPong& cell, int threads) {
-  std::mutex lock;
-  std::vector<std::unique_ptr<Line>> owned;
-  std::vector<Line*> lines;
-  for (int i = 0; i < threads; ++i) {
-    const auto channel = static_cast<unsigned>(i);
-    if (locked) {
-      owned.push_back(std::make_unique<LockedLine>(job, lock, channel, threads));
-    } else {
-      owned.push_back(std::make_unique<PlainLine>(job, channel));
-    }
-    lines.push_back(owned.back().get());
-  }
-  PingPongResult result;
-  if (job.rank() == 0) {
-    result = ask(lines, cell);
-  } else {
-    answer(lines, cell);
-  }
-  job.barrier();
-  return {{"threads", threads},
-          {"bytes", cell.bytes},
-          {"iterations", cell.iterations},
-          {"mean_us", result.half_us.mean},
-          {"median_us", result.half_us.median},
-          {"sd_us", result.half_us.deviation},
-          {"min_us", result.half_us.min},
-          {"warm_ups", result.warm_ups},
-          {"steady", result.steady},
-          {"correct", result.correct}};
+LineMaker lines_of(const Job& job, std::mutex& lock, bool locked) {
+  return [&job, &lock, locked](int thread, int threads) -> std::unique_ptr<Line> {
+    const auto channel = static_cast<unsigned>(thread);
+    if (locked) return std::make_unique<LockedLine>(job, lock, channel, threads);
+    return std::make_unique<PlainLine>(job, channel);
+  };
 }
 
 }  // namespace
 
 void measure_latency(const Options& options, Report& report) {
-  report.note("latency", "half a round trip; steady: batches of the warm-up within 5 %");
-  for (const std::string& way : options.ways) {
-    const bool offloads = way == "offload";
+  report.note("latency", kLatencyNote);
+  for (const std::string& name : options.ways) {
+    const bool offloads = name == "offload", locks = name == "lock";
     const Job job(offloads ? Mode::kProgress : Mode::kOwner);
     if (job.size() != 2) throw std::runtime_error("latency is between two ranks: esp-run -n 2");
-    for (const std::string& form : options.forms) {
-      if (way == "lock" && form == "blocking") continue;
-      for (const int threads : options.threads) {
-        if (way == "direct" && threads != 1) continue;
-        for (const std::size_t bytes : options.bytes) {
-          const PingPong cell{bytes, options.iterations_of(bytes), form == "started"};
-          Row row = {{"way", way}, {"form", form}};
-          row.update(measure_cell(job, way == "lock", cell, threads));
-          row["crowded"] = report.is_crowded(threads + (offloads ? 1 : 0));
-          report.add("rows", row);
-        }
-      }
-    }
+    std::mutex lock;
+    LatencyWay way;
+    way.name = name;
+    way.asks = job.rank() == 0;
+    way.one_thread = name == "direct";
+    way.blocks = !locks;
+    way.more_threads = offloads ? 1 : 0;
+    way.make_line = lines_of(job, lock, locks);
+    way.barrier = [&job] { job.barrier(); };
+    measure_latency_of(way, options, report);
   }
 }
 

@@ -7,9 +7,14 @@
 // the scheduler is what is measured, which every row says (`crowded`).
 //
 // Exit codes: 0 measured, 1 a failure or a wrong result, 2 a wrong option. path: setup
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
+#include <string>
 
+#include "esp-bench/host.hpp"
+#include "threads/job.hpp"
 #include "threads/measures.hpp"
 
 namespace {
@@ -23,15 +28,23 @@ void measure(const espalier::bench::Options& options, espalier::bench::Report& r
   measure_overlap(options, report);
 }
 
+// Collective.
+espalier::bench::Setting setting_of(const espalier::bench::Job& job) {
+  const std::string version =
+      fmt::format("Espalier {}.{}.{}", ESP_VERSION_MAJOR, ESP_VERSION_MINOR, ESP_VERSION_PATCH);
+  const std::string machine = espalier::bench::read_host_info().boot_id;
+  return {version, job.rank(), job.size(), job.ranks_with(machine), job.path()};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace espalier::bench;
-  const Options options = parse_options(argc, argv);
+  const Options options = parse_options(Library::kEspalier, argc, argv);
   try {
     // Whoever has left a job for good cannot join it again (docs/launching.md): this one stays.
     const Job stays(Mode::kOwner);
-    Report report(options, stays);
+    Report report(options, setting_of(stays));
     measure(options, report);
     return report.finish();
   } catch (const std::exception& error) {

@@ -62,6 +62,7 @@ class Measure {
   }
 
   CLI::App& app() { return app_; }
+  bool is_used() const { return app_.parsed(); }
   void use() const {
     options_.measure = app_.get_name();
     for (const auto& set : defaults_) set();
@@ -77,18 +78,27 @@ class Measure {
 
 constexpr const char* kTenth = "for messages up to 4 KiB; a tenth above, of 30 and more";
 
-Measure latency(CLI::App& app, Options& options) {
+Measure latency(CLI::App& app, Options& options, Library library) {
   Measure measure(app, options, "latency",
                   "two ranks: thread i of one plays ping-pong with thread i of the other; half a "
                   "round trip");
-  measure.names("--ways", options.ways, {"direct", "lock", "offload"},
-                "direct: one thread, which drives progress; lock: the same calls under one lock, "
-                "for several threads; offload: the library's thread drives progress");
+  if (library == Library::kMpi) {
+    measure.names("--ways", options.ways, {"multiple", "single"},
+                  "MPI_THREAD_MULTIPLE; MPI_THREAD_SINGLE, for one thread. One in a launch");
+  } else {
+    measure.names("--ways", options.ways, {"direct", "lock", "offload"},
+                  "direct: one thread, which drives progress; lock: the same calls under one lock, "
+                  "for several threads; offload: the library's thread drives progress");
+  }
   measure.names("--forms", options.forms, {"blocking", "started"},
-                "blocking: esp_send, esp_recv; started: both started, then one wait for both");
+                "blocking: a send, then a receive; started: both started, then one wait for both");
   measure.numbers("--threads", options.threads, {1, 2, 4, 8}, 64, "of each rank, as 1,4");
   measure.bytes({0, 1, 16, 256, 1024, 4096, 8192, 32768}, "of a message, as 0,16,4K");
   measure.iterations(10'000, kTenth);
+  measure.app()
+      .add_option("--limit-s", options.limit_s, "a row that takes longer has fewer iterations")
+      ->check(CLI::Range(1e-6, 3600.0))
+      ->capture_default_str();
   return measure;
 }
 
@@ -153,17 +163,24 @@ bool has(const std::vector<std::string>& list, const char* name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-void check_latency(const Options& options) {
+void check_latency(const Options& options, Library library) {
+  if (library == Library::kMpi && options.ways.size() != 1) {
+    refuse("--ways: one in a launch, because MPI is initialised once");
+  }
   const bool one =
       std::find(options.threads.begin(), options.threads.end(), 1) != options.threads.end();
   const bool locked = has(options.ways, "lock") && has(options.forms, "started");
-  if (has(options.ways, "offload") || locked || (has(options.ways, "direct") && one)) return;
+  const bool alone = has(options.ways, "direct") || has(options.ways, "single");
+  if (has(options.ways, "offload") || has(options.ways, "multiple") || locked || (alone && one)) {
+    return;
+  }
   refuse(
-      "nothing to measure: `direct` is for one thread, and `lock` for the form `started`, because "
+      "nothing to measure: `direct` and `single` are for one thread, `lock` for the form "
+      "`started`, because "
       "a blocking call would keep the lock from who is to answer");
 }
 
-void check(const Options& options) {
+void check(const Options& options, Library library) {
   for (const std::size_t bytes : options.bytes) {
     const std::string text = "--bytes " + std::to_string(bytes);
     if (bytes > kLargest) refuse(text + ": at most 64 MiB");
@@ -174,33 +191,39 @@ void check(const Options& options) {
       }
     }
   }
-  if (options.measure == "latency") check_latency(options);
+  if (options.measure == "latency") check_latency(options, library);
 }
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
+Options parse_options(Library library, int argc, char** argv) {
   Options options;
   CLI::App app(
       "Calls of several threads, and the library's thread that drives progress: started by\n"
       "  esp-run -n 2 esp-threads MEASURE [options]",
       "esp-threads");
   app.require_subcommand(1);
-  const Measure measures[] = {latency(app, options), initiation(app, options), wake(app, options),
-                              bandwidth(app, options), overlap(app, options)};
+  std::vector<Measure> measures = {latency(app, options, library)};
+  if (library == Library::kEspalier) {
+    for (const auto add : {initiation, wake, bandwidth, overlap}) {
+      measures.push_back(add(app, options));
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     std::exit(app.exit(help));
   } catch (const CLI::RequiredError&) {
-    refuse("the first argument is latency, initiation, wake, bandwidth or overlap");
+    const bool is_ours = library == Library::kEspalier;
+    refuse(std::string("the first argument is latency") +
+           (is_ours ? ", initiation, wake, bandwidth or overlap" : ": all there is for MPI"));
   } catch (const CLI::ParseError& error) {
     refuse(error.what());
   }
   for (const Measure& measure : measures) {
-    if (const_cast<Measure&>(measure).app().parsed()) measure.use();
+    if (measure.is_used()) measure.use();
   }
-  check(options);
+  check(options, library);
   return options;
 }
 

@@ -12,7 +12,8 @@ struct Options {
   std::vector<std::string> ways, forms, operations;
   std::vector<std::size_t> bytes;
   std::vector<int> threads, windows;
-  int iterations = 0;  // of messages up to kFewBytes; a tenth for larger ones
+  int iterations = 0;     // of messages up to kFewBytes; a tenth for larger ones
+  double limit_s = 10.0;  // of a latency
   int sleep_ms = 20;
   int idle_ms = 1000;
   int poll_us = 10;
@@ -25,7 +26,9 @@ struct Options {
   }
 };
 
+enum class Library { kEspalier, kMpi };  // of MPI there is the latency alone
+
 // Ends the process with 0 after --help, with 2 and an explanation when an option is wrong.
-Options parse_options(int argc, char** argv);
+Options parse_options(Library library, int argc, char** argv);
 
 }  // namespace espalier::bench

@@ -150,6 +150,7 @@ class Askers {
     for (const std::vector<double>& some : samples_)
       all.insert(all.end(), some.begin(), some.end());
     PingPongResult result;
+    result.iterations = static_cast<int>(all.size() / lines_.size());
     result.half_us = describe(std::move(all));
     result.warm_ups = warm_up_.iterations();
     result.steady = warm_up_.is_steady();
@@ -158,6 +159,8 @@ class Askers {
   }
 
  private:
+  static constexpr int kPart = 50;
+
   struct Completed {
     Askers& askers;
     void operator()() noexcept { askers.end_batch(); }
@@ -166,7 +169,9 @@ class Askers {
   void end_batch() {
     const double sum = std::accumulate(means_.begin(), means_.end(), 0.0);
     warm_up_.add(sum / static_cast<double>(means_.size()));
+    ended_ = warm_up_.is_over() || is_late();
   }
+  bool is_late() const { return static_cast<double>(now_ns() - begin_ns_) * 1e-9 > cell_.limit_s; }
 
   void play(std::size_t i) {
     Player player(*lines_[i], cell_, true);
@@ -181,8 +186,13 @@ class Askers {
       batch();
       means_[i] = describe(unused).mean;
       round_.arrive_and_wait();
-    } while (!warm_up_.is_over());
-    player.ask(cell_.iterations, samples_[i]);
+    } while (!ended_);
+    // In parts, each after an order: time may be over between two.
+    for (int left = cell_.iterations; left > 0 && (left == cell_.iterations || !is_late());) {
+      const int part = std::min(left, kPart);
+      player.ask(part, samples_[i]);
+      left -= part;
+    }
     running_.fetch_sub(1, std::memory_order_relaxed);
     while (running_.load(std::memory_order_relaxed) > 0) batch();
     player.ask(0, unused);
@@ -196,7 +206,9 @@ class Askers {
   std::vector<double> means_;         // of each thread's last batch
   std::vector<std::vector<double>> samples_;
   std::vector<std::uint8_t> correct_;
-  WarmUp warm_up_;  // changed by the last thread of a round, read until the next round ends
+  const std::int64_t begin_ns_ = now_ns();
+  WarmUp warm_up_;
+  bool ended_ = false;  // the warm-up; written by a round's end, read before the next one
   std::barrier<Completed> round_;
 };
 

@@ -27,11 +27,13 @@ struct PingPong {
   std::size_t bytes = 0;
   int iterations = 0;    // of each thread
   bool started = false;  // by exchange(): a send and the receive of what answers it
+  double limit_s = 60;   // after that there are fewer iterations
 };
 
 struct PingPongResult {
-  Series half_us;    // half a round trip, of all threads; of the asking rank
-  int warm_ups = 0;  // iterations of each thread
+  Series half_us;      // half a round trip, of all threads; of the asking rank
+  int warm_ups = 0;    // iterations of each thread
+  int iterations = 0;  // measured ones, of each thread in the mean
   bool steady = false;
   bool correct = true;
 };

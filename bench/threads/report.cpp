@@ -36,30 +36,29 @@ std::string columns_of(const Row& row) {
 
 }  // namespace
 
-Report::Report(const Options& options, const Job& job)
-    : options_(options), speaks_(job.rank() == 0) {
+Report::Report(const Options& options, const Setting& setting)
+    : options_(options), speaks_(setting.rank == 0), ranks_here_(setting.ranks_on_machine) {
   const HostInfo host = read_host_info();
   processors_ = host.cpus_online;
-  ranks_here_ = job.ranks_with(host.boot_id);
   if (!speaks_) return;
-  const std::string path = job.path();
-  const bool copies = path.starts_with("shm");
+  const bool copies = setting.path.starts_with("shm");
   json_ = {{"tool", "esp-threads"},
+           {"library", setting.library},
            {"measure", options.measure},
-           {"ranks", job.size()},
+           {"ranks", setting.ranks},
            {"ranks_on_machine", ranks_here_},
            {"processors", processors_},
            {"cpu", host.cpu_model},
            {"kernel", host.kernel},
-           {"path", path},
+           {"path", setting.path},
            {"moved_by", copies ? "cores, which copy through shared memory" : "the network"}};
   if (!options.table) return;
-  fmt::print("# esp-threads {}: {} ranks, {} of them on this machine of {} processors\n",
-             options.measure, job.size(), ranks_here_, processors_);
+  fmt::print("# esp-threads {}, {}: {} ranks, {} of them on this machine of {} processors\n",
+             options.measure, setting.library, setting.ranks, ranks_here_, processors_);
   fmt::print("# {}, {}\n", host.cpu_model, host.kernel);
-  if (job.size() > 1) {
+  if (setting.ranks > 1) {
     fmt::print("# data is moved by {}: to rank {} by {}\n", json_["moved_by"].get<std::string>(),
-               job.size() - 1, path);
+               setting.ranks - 1, setting.path);
   }
   fmt::print(
       "# crowded: these ranks have more threads than there are processors, counting the "

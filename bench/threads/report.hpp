@@ -7,17 +7,24 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "threads/job.hpp"
 #include "threads/options.hpp"
 
 namespace espalier::bench {
 
 using Row = nlohmann::ordered_json;
 
+// What is measured, and between whom.
+struct Setting {
+  std::string library;
+  int rank = 0;
+  int ranks = 1;
+  int ranks_on_machine = 1;
+  std::string path;  // from rank 0 to the last
+};
+
 class Report {
  public:
-  // Collective.
-  Report(const Options& options, const Job& job);
+  Report(const Options& options, const Setting& setting);
 
   // A row of one of the lists of the JSON object.
   void add(const std::string& list, const Row& row);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "esp-bench/clock.hpp"
+#include "threads/job.hpp"
 #include "threads/measures.hpp"
 #include "threads/process_threads.hpp"
 #include "threads/series.hpp"
@@ -64,12 +65,12 @@ struct Wakes {
   }
 };
 
-constexpr int kWarmUps = 3;
+constexpr int kFirstWakes = 3;
 
 // An allreduce of a team of one: nobody else is needed.
 void wake_alone(const Job& job, esp_team* alone, int sleep_ms, int calls, Wakes& wakes,
                 bool& correct) {
-  for (int call = -kWarmUps; call < calls; ++call) {
+  for (int call = -kFirstWakes; call < calls; ++call) {
     if (sleep_ms > 0) rest(sleep_ms);
     const std::int64_t value = call;
     std::int64_t sum = ~value;
@@ -84,7 +85,7 @@ void wake_alone(const Job& job, esp_team* alone, int sleep_ms, int calls, Wakes&
 // A message to rank 1, which waits for it, and its answer; all threads but the caller sleep.
 void wake_peer(const Job& job, int sleep_ms, int calls, Wakes& wakes, bool& correct) {
   std::int64_t mine = 0, other = 0;
-  for (int call = -kWarmUps; call < calls; ++call) {
+  for (int call = -kFirstWakes; call < calls; ++call) {
     if (job.rank() == 1) {
       job.must(esp_recv(job.world(), &other, sizeof other, 0, kChannel));
       mine = other + 1;

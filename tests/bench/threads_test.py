@@ -1,9 +1,12 @@
 """Every measure of esp-threads, with few iterations: all cells are there, and wrong options are
-explained. No time is judged. Usage: threads_test.py BIN_DIR"""
+explained; and its latency over the MPI libraries that are here. No time is judged.
+Usage: threads_test.py BIN_DIR"""
 
 import itertools
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +14,8 @@ import unittest
 
 BIN = pathlib.Path(sys.argv.pop(1))
 PROGRAM, LIMIT_S = BIN / "esp-threads", 120
+OPEN_MPI = ["mpirun.openmpi", *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
+            "--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
 
 
 def launched(ranks, *args, launcher=()):
@@ -56,6 +61,14 @@ class Threads(unittest.TestCase):
             self.assertEqual(row["iterations"], 40 if row["bytes"] <= 4096 else 4)
             self.assertTrue(20 <= row["warm_ups"] <= 200, row)
             self.assertTrue(row["steady"] or row["warm_ups"] == 200, row)
+
+    def test_a_row_that_takes_long_is_cut_short(self):
+        found = self.measured("latency", "--iterations", "1000000", "--bytes", "0", "--threads",
+                              "1,2", "--limit-s", "0.00001")
+        self.check_rows(found["rows"], "median_us")
+        for row in found["rows"]:
+            self.assertLessEqual(row["iterations"], 50)
+            self.assertGreater(row["iterations"], 0)
 
     def test_initiation(self):
         found = self.measured("initiation", "--iterations", "5", "--bytes", "1,100K")
@@ -110,7 +123,8 @@ class Threads(unittest.TestCase):
         done = launched(2, "bandwidth", "--iterations", "3", "--bytes", "1", "--windows", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
         head = [line for line in done.stdout.splitlines() if line.startswith("#")]
-        self.assertRegex(head[0], r"esp-threads bandwidth: 2 ranks, 2 of them .* processors")
+        self.assertRegex(head[0], r"esp-threads bandwidth, Espalier [.0-9]+: 2 ranks, 2 of them ")
+        self.assertRegex(head[0], r"on this machine of \d+ processors$")
         self.assertRegex(done.stdout, r"\n +direct +1 +1 +2 +3 [ \d.]+ yes ")
 
     def refused(self, *args):
@@ -134,6 +148,35 @@ class Threads(unittest.TestCase):
         self.assertIn("--iterations", self.refused("overlap", "--iterations", "2"))
         self.assertIn("256 MiB", self.refused("bandwidth", "--bytes", "4M"))
         self.assertIn("--bytes", self.refused("wake", "--bytes", "8"))
+
+    def test_other_libraries(self):
+        options = ("--iterations", "3", "--bytes", "0,9", "--threads", "1,2", "--limit-s", "0.1")
+        for library, launcher in (("openmpi", OPEN_MPI), ("mpich", ["mpirun.mpich"])):
+            program = BIN / f"esp-threads-{library}"
+            for way, numbers in (("multiple", (1, 2)), ("single", (1,))):
+                if not program.exists() or shutil.which(launcher[0]) is None:
+                    continue
+                with self.subTest(library=library, way=way), tempfile.TemporaryDirectory() as kept:
+                    path = pathlib.Path(kept) / "out.json"
+                    command = [*launcher, "-n", "2", program, "latency", "--ways", way, *options,
+                               "--json", path]
+                    done = subprocess.run(command, capture_output=True, text=True, check=False)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+                    self.check_rows(rows, "median_us")
+                    self.assertEqual(cells(rows, "way", "form", "threads", "bytes"),
+                                     list(itertools.product([way], ("blocking", "started"),
+                                                            numbers, (0, 9))))
+
+    @unittest.skipIf(not (BIN / "esp-threads-mpich").exists(), "no MPICH")
+    def test_other_libraries_have_the_latency_alone(self):
+        for wrong, text in ((["overlap"], "all there is for MPI"),
+                            (["latency"], "initialised once"),
+                            (["latency", "--ways", "lock"], "multiple,single")):
+            done = subprocess.run([BIN / "esp-threads-mpich", *wrong], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
 
     def test_ranks_that_do_not_fit_are_explained(self):
         for ranks, measure, text in ((3, "latency", "two ranks"), (3, "bandwidth", "pairs"),
