@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares Espalier with Open MPI and MPICH on this machine: see --help, and docs/performance.md for
 # the method. `run.sh nodes ...` does so over TCP between emulated nodes, `run.sh all` does both
-# (--publish and --smoke go to both), `run.sh verbs ...` compares the RDMA transport with perftest.
+# (--publish and --smoke go to both), `run.sh verbs ...` compares the RDMA transport with perftest,
+# `run.sh threads ...` measures calls of several threads.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 export PYTHONDONTWRITEBYTECODE=1
@@ -18,6 +19,7 @@ both() {
 }
 
 case ${1:-} in
+  threads) exec "$here/threads/threads.py" "${@:2}" ;;
   verbs) exec "$here/verbs/verbs.py" "${@:2}" ;;
   nodes) exec python3 "$here/nodes" "${@:2}" ;;
   all) both "${@:2}" ;;

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Calls of several threads and the library's thread: every measure of esp-threads on a small set of
+cells, its latency over Open MPI and MPICH beside it where they are, and tables of it.
+
+usage: threads.py [--smoke] [--publish]     about 3 minutes
+       threads.py --json now.json --before then.json     the medians of then in brackets
+
+--publish writes docs/results/threads.md. Needs a build with -D ESPALIER_BENCH=ON.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tables
+
+ROOT = (pathlib.Path(__file__).parent / ".." / "..").resolve()
+RESULTS = ROOT / "docs" / "results" / "threads.md"
+LIMIT_S = 300  # of one launch
+MEASURES = ["latency", "initiation", "wake", "bandwidth", "overlap"]
+
+# What is measured, by options of esp-threads.
+LATENCY = ["--bytes", "0,16,1K,8K,32K", "--threads", "1,2,4,8", "--iterations", "2000"]
+CELLS = {
+    "latency": [*LATENCY, "--limit-s", "1"],
+    "initiation": ["--bytes", "1,1K,64K,1M,4M", "--iterations", "500"],
+    "wake": ["--iterations", "100"],
+    "bandwidth": ["--bytes", "1,1K,64K,1M", "--windows", "2,16,128", "--iterations", "100"],
+    "overlap": ["--bytes", "4K,64K,1M,4M", "--iterations", "100"],
+}
+PEERS = [*LATENCY, "--limit-s", "0.3"]
+SMOKE = {
+    "latency": ["--bytes", "16", "--threads", "1,2", "--iterations", "3"],
+    "initiation": ["--bytes", "1,1K", "--iterations", "3"],
+    "wake": ["--iterations", "3", "--idle-ms", "10", "--sleep-ms", "1"],
+    "bandwidth": ["--bytes", "1", "--windows", "2", "--iterations", "3"],
+    "overlap": ["--bytes", "1K", "--iterations", "3"],
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/threads/threads.py", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help="has bin/esp-threads and bin/esp-run")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=MEASURES,
+                        help="of " + ",".join(MEASURES))
+    parser.add_argument("--no-peers", action="store_true", help="Espalier alone")
+    parser.add_argument("--smoke", action="store_true", help="does it work? few iterations")
+    parser.add_argument("--json", type=pathlib.Path, help="keeps all rows")
+    parser.add_argument("--before", type=pathlib.Path, help="the --json of another version")
+    parser.add_argument("--publish", action="store_true", help=f"writes {RESULTS.name}")
+    settings = parser.parse_args()
+    unknown = [name for name in settings.only if name not in MEASURES]
+    if unknown:
+        parser.error(f"--only: what is '{unknown[0]}'? There are {', '.join(MEASURES)}")
+    for program in ("esp-run", "esp-threads"):
+        if not (settings.build / "bin" / program).exists():
+            parser.error(f"--build: no bin/{program} in {settings.build}")
+    return settings
+
+
+def launched(command):
+    """What a launch writes with --json. None, and a complaint: it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = pathlib.Path(folder) / "out.json"
+        whole = [str(part) for part in [*command, "--quiet", "--json", kept]]
+        try:
+            done = subprocess.run(whole, check=False, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            print(f"left out, did not end within {LIMIT_S} s: {' '.join(whole)}", file=sys.stderr)
+            return None
+        if done.returncode != 0:
+            print(f"left out, exit code {done.returncode}: {' '.join(whole)}\n{done.stdout}",
+                  file=sys.stderr)
+            return None
+        return json.loads(kept.read_text(encoding="utf-8"))
+
+
+def peers(build):
+    """(name, launcher and program) of each MPI that is there."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    # Threads need more than the one core that a rank is bound to else.
+    open_mpi = ["mpirun.openmpi", *root, "--bind-to", "none", "--oversubscribe", "--mca",
+                "mpi_yield_when_idle", "1", "-n", "2"]
+    for name, launcher in (("openmpi", open_mpi), ("mpich", ["mpirun.mpich", "-n", "2"])):
+        program = build / "bin" / f"esp-threads-{name}"
+        if program.exists() and shutil.which(launcher[0]) is not None:
+            yield name, [*launcher, program]
+
+
+def measure(settings):
+    """{name of a launch: what it wrote}, in the order of the launches."""
+    sets, found = (SMOKE if settings.smoke else CELLS), {}
+    run = [settings.build / "bin" / "esp-run", "--timeout", LIMIT_S, "-n"]
+    program = settings.build / "bin" / "esp-threads"
+    for name in settings.only:
+        found[name] = launched([*run, 2, program, name, *sets[name]])
+        if name == "bandwidth":
+            found["bandwidth of two pairs"] = launched([*run, 4, program, name, *sets[name]])
+        if name == "latency" and not settings.no_peers:
+            for peer, command in peers(settings.build):
+                for way in ("single", "multiple"):
+                    found[f"{name} {peer} {way}"] = launched(
+                        [*command, name, "--ways", way, *(sets[name] if settings.smoke else PEERS)])
+    return {name: result for name, result in found.items() if result is not None}
+
+
+def origin():
+    source = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], check=False,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    return {"source": source.strip() or "unknown", "date": datetime.date.today().isoformat(),
+            "kernel": platform.release(), "load": os.getloadavg()[0]}
+
+
+def main():
+    settings = arguments()
+    found = {"origin": origin(), "launches": measure(settings)}
+    before = None
+    if settings.before is not None:
+        before = json.loads(settings.before.read_text(encoding="utf-8"))
+    if settings.json is not None:
+        settings.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    text = tables.markdown(found, before)
+    if settings.publish:
+        RESULTS.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+    wanted = set(settings.only) - set(found["launches"])
+    return 1 if wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
