@@ -49,6 +49,11 @@ double Job::most(double value) const {
   return value;
 }
 
+double Job::sum(double value) const {
+  must(esp_allreduce(world(), ESP_IN_PLACE, &value, 1, ESP_DOUBLE, ESP_SUM));
+  return value;
+}
+
 int Job::ranks_with(const std::string& text) const {
   const std::uint64_t mine = std::hash<std::string>()(text);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));

@@ -38,6 +38,7 @@ class Job {
   void barrier() const { must(esp_barrier(world())); }
   void mean_over_ranks(std::vector<double>& values) const;
   double most(double value) const;
+  double sum(double value) const;
   // How many ranks have the same text.
   int ranks_with(const std::string& text) const;
   // How rank 0 reaches the last rank, in the words of esp_job_describe.

@@ -59,6 +59,10 @@ Setting setting() {
   MPI_Comm_rank(MPI_COMM_WORLD, &setting.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &setting.ranks);
   setting.path = setting.ranks == setting.ranks_on_machine ? "shm" : "a network";
+  setting.sum_over_ranks = [](double value) {
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return value;
+  };
   return setting;
 }
 

@@ -33,7 +33,9 @@ espalier::bench::Setting setting_of(const espalier::bench::Job& job) {
   const std::string version =
       fmt::format("Espalier {}.{}.{}", ESP_VERSION_MAJOR, ESP_VERSION_MINOR, ESP_VERSION_PATCH);
   const std::string machine = espalier::bench::read_host_info().boot_id;
-  return {version, job.rank(), job.size(), job.ranks_with(machine), job.path()};
+  return {version,    job.rank(),
+          job.size(), job.ranks_with(machine),
+          job.path(), [&job](double value) { return job.sum(value); }};
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "esp-bench/host.hpp"
-
 namespace espalier::bench {
 namespace {
 
@@ -37,7 +35,10 @@ std::string columns_of(const Row& row) {
 }  // namespace
 
 Report::Report(const Options& options, const Setting& setting)
-    : options_(options), speaks_(setting.rank == 0), ranks_here_(setting.ranks_on_machine) {
+    : options_(options),
+      speaks_(setting.rank == 0),
+      sum_over_ranks_(setting.sum_over_ranks),
+      ranks_here_(setting.ranks_on_machine) {
   const HostInfo host = read_host_info();
   processors_ = host.cpus_online;
   if (!speaks_) return;
@@ -90,19 +91,32 @@ void Report::print(const Row& row) {
   std::fflush(stdout);
 }
 
-int Report::finish() {
-  if (!speaks_) return 0;  // Rank 0 fails for all: a launcher would end it before it has printed.
-  json_["complete"] = true;
+void Report::write() const {
+  if (options_.json_path.empty()) return;
   if (options_.json_path == "-") {
     fmt::print("{}\n", json_.dump(1));
-  } else if (!options_.json_path.empty()) {
-    std::ofstream file(options_.json_path);
-    file << json_.dump(1) << '\n';
-    file.close();
-    if (!file) {
-      throw std::runtime_error("cannot write " + options_.json_path + ": " + std::strerror(errno));
-    }
+    return;
   }
+  std::ofstream file(options_.json_path);
+  file << json_.dump(1) << '\n';
+  file.close();
+  if (!file) {
+    throw std::runtime_error("cannot write " + options_.json_path + ": " + std::strerror(errno));
+  }
+}
+
+int Report::finish() {
+  const Load load = meter_.read();
+  const double own_s = sum_over_ranks_(load.own_s);
+  if (!speaks_) return 0;  // Rank 0 fails for all: a launcher would end it before it has printed.
+  const double others_s = std::max(0.0, load.busy_s + load.stolen_s - own_s);
+  if (options_.table) fmt::print("\n");
+  note("others", load.wall_s > 0.0 ? others_s / load.wall_s : 0.0);
+  if (options_.table) {
+    fmt::print("#   processors that others used meanwhile, in the mean, and what was stolen\n");
+  }
+  json_["complete"] = true;
+  write();
   if (!correct_) std::fprintf(stderr, "esp-threads: a result was wrong; see the table\n");
   return correct_ ? 0 : 1;
 }

@@ -13,7 +13,6 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
@@ -52,12 +51,16 @@ def arguments():
                         help="has bin/esp-threads and bin/esp-run")
     parser.add_argument("--only", type=lambda text: text.split(","), default=MEASURES,
                         help="of " + ",".join(MEASURES))
+    parser.add_argument("--rounds", type=int, default=1,
+                        help="launches of each kind, in turn; a figure is their median")
     parser.add_argument("--no-peers", action="store_true", help="Espalier alone")
     parser.add_argument("--smoke", action="store_true", help="does it work? few iterations")
     parser.add_argument("--json", type=pathlib.Path, help="keeps all rows")
     parser.add_argument("--before", type=pathlib.Path, help="the --json of another version")
     parser.add_argument("--publish", action="store_true", help=f"writes {RESULTS.name}")
     settings = parser.parse_args()
+    if settings.rounds < 1:
+        parser.error("--rounds: at least 1")
     unknown = [name for name in settings.only if name not in MEASURES]
     if unknown:
         parser.error(f"--only: what is '{unknown[0]}'? There are {', '.join(MEASURES)}")
@@ -97,33 +100,41 @@ def peers(build):
             yield name, [*launcher, program]
 
 
-def measure(settings):
-    """{name of a launch: what it wrote}, in the order of the launches."""
-    sets, found = (SMOKE if settings.smoke else CELLS), {}
+def one_round(settings):
+    """(name of a launch, what it wrote) of all launches, in their order."""
+    sets = SMOKE if settings.smoke else CELLS
     run = [settings.build / "bin" / "esp-run", "--timeout", LIMIT_S, "-n"]
     program = settings.build / "bin" / "esp-threads"
     for name in settings.only:
-        found[name] = launched([*run, 2, program, name, *sets[name]])
+        yield name, launched([*run, 2, program, name, *sets[name]])
         if name == "bandwidth":
-            found["bandwidth of two pairs"] = launched([*run, 4, program, name, *sets[name]])
+            yield "bandwidth of two pairs", launched([*run, 4, program, name, *sets[name]])
         if name == "latency" and not settings.no_peers:
             for peer, command in peers(settings.build):
                 for way in ("single", "multiple"):
-                    found[f"{name} {peer} {way}"] = launched(
+                    yield f"{name} {peer} {way}", launched(
                         [*command, name, "--ways", way, *(sets[name] if settings.smoke else PEERS)])
-    return {name: result for name, result in found.items() if result is not None}
+
+
+def measure(settings):
+    """{name of a launch: the medians of what it wrote in all rounds}"""
+    found = {}
+    for _ in range(settings.rounds):
+        for name, result in one_round(settings):
+            if result is not None:
+                found.setdefault(name, []).append(result)
+    return {name: tables.median_of(results) for name, results in found.items()}
 
 
 def origin():
     source = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], check=False,
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    return {"source": source.strip() or "unknown", "date": datetime.date.today().isoformat(),
-            "kernel": platform.release(), "load": os.getloadavg()[0]}
+    return {"source": source.strip() or "unknown", "date": datetime.date.today().isoformat()}
 
 
 def main():
     settings = arguments()
-    found = {"origin": origin(), "launches": measure(settings)}
+    found = {"origin": {**origin(), "rounds": settings.rounds}, "launches": measure(settings)}
     before = None
     if settings.before is not None:
         before = json.loads(settings.before.read_text(encoding="utf-8"))

@@ -8,13 +8,14 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)) / "threads"))
 import tables  # noqa: E402
 
-MACHINE = {"cpu": "A processor", "kernel": "Linux 6", "processors": 2, "library": "Espalier 0.1.0",
+MACHINE = {"cpu": "A processor", "kernel": "Linux 6", "processors": 2, "others": 0.25,
+           "library": "Espalier 0.1.0",
            "moved_by": "cores, which copy through shared memory"}
 
 
 def latency_row(way, form, threads, size, median, steady=True):
     return {"way": way, "form": form, "threads": threads, "bytes": size, "median_us": median,
-            "steady": steady, "crowded": threads > 1}
+            "mean_us": 2 * median, "steady": steady, "crowded": threads > 1}
 
 
 def launches():
@@ -44,15 +45,16 @@ def launches():
 
 
 def found(measured):
-    origin = {"source": "abc", "date": "2030-01-01", "kernel": "6", "load": 0.5}
+    origin = {"source": "abc", "date": "2030-01-01", "rounds": 3}
     return {"origin": origin, "launches": measured}
 
 
 class Tables(unittest.TestCase):
     def test_all_cells_are_there(self):
         text = tables.markdown(found(launches()))
-        for line in ("| direct | 1 | 0.25 | 0.50 ~ | no |", "| offload | 2 | 123 | - | yes |",
-                     "| MPICH 4.0.2, multiple | 1 | 7.00 | - | no |",
+        for line in ("| direct | 1 | 0.25 / 0.50 | 0.50 / 1.00 ~ | no |",
+                     "| offload | 2 | 123 / 247 | - | yes |",
+                     "| MPICH 4.0.2, multiple | 1 | 7.00 / 14.0 | - | no |",
                      "| owner | barrier | 2.00 | - | - |", "| owner | send | 3.00 | 30.0 | 10.0 |",
                      "| library | 0-1 | 7.00 | 1 |", "| alone | 20 ms | 40.0 | 50.0 | 1.50 |",
                      "| direct | 1 KiB | 2,000 | 2,000,000 | yes |",
@@ -66,9 +68,19 @@ class Tables(unittest.TestCase):
         del then["latency mpich multiple"], then["latency"]["rows"][2]
         then["overlap"]["rows"][1]["r"] = -1.0
         text = tables.markdown(found(now), found(then))
-        self.assertIn("| direct | 1 | 0.25 (0.75) | 0.50 (0.50) ~ | no |", text)
-        self.assertIn("| offload | 2 | 123 | - | yes |", text)
+        self.assertIn("| direct | 1 | 0.25 (0.75) / 0.50 (0.50) | 0.50 (0.50) / 1.00 (1.00) ~ | ",
+                      text)
+        self.assertIn("| offload | 2 | 123 / 247 | - | yes |", text)
         self.assertIn("| 9.00 (9.00) | -0.50 (-0.50) | 0.75 (-1.00) |", text)
+
+    def test_a_figure_is_the_median_of_the_rounds(self):
+        rounds = [launches()["latency"] for _ in range(3)]
+        for launch, us in zip(rounds, (5.0, 1.0, 2.0)):
+            launch["rows"][0]["median_us"] = us
+        rounds[1]["rows"][2]["steady"] = False
+        first, second, third = tables.median_of(rounds)["rows"]
+        self.assertEqual((first["median_us"], first["mean_us"], first["threads"]), (2.0, 0.5, 1))
+        self.assertEqual((first["steady"], second["steady"], third["steady"]), (True, False, False))
 
     def test_what_was_not_measured_is_left_out(self):
         measured = copy.deepcopy(launches())

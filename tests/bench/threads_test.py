@@ -39,6 +39,7 @@ class Threads(unittest.TestCase):
         self.assertTrue(found["complete"])
         self.assertEqual((found["measure"], found["ranks"]), (args[0], ranks))
         self.assertGreater(found["processors"], 0)
+        self.assertGreaterEqual(found["others"], 0)
         return found
 
     def check_rows(self, rows, *positive):
