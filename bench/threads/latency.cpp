@@ -53,15 +53,14 @@ class LockedLine : public Line {
   // NULL: not that way.
   void move(const void* out, void* in, std::size_t bytes) {
     esp_request* requests[2] = {};
-    {
+    esp_team* const world = job_.world();
+    if (in != nullptr) {
       const std::lock_guard hold(lock_);
-      esp_team* const world = job_.world();
-      if (in != nullptr) {
-        job_.must(esp_recv_start(world, in, bytes, peer_, channel_, nullptr, &requests[0]));
-      }
-      if (out != nullptr) {
-        job_.must(esp_send_start(world, out, bytes, peer_, channel_, nullptr, &requests[1]));
-      }
+      job_.must(esp_recv_start(world, in, bytes, peer_, channel_, nullptr, &requests[0]));
+    }
+    if (out != nullptr) {
+      const std::lock_guard hold(lock_);
+      job_.must(esp_send_start(world, out, bytes, peer_, channel_, nullptr, &requests[1]));
     }
     finish(requests);
   }
