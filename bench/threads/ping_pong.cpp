@@ -159,7 +159,7 @@ class Askers {
   }
 
  private:
-  static constexpr int kPart = 50;
+  static constexpr int kPart = 10;
 
   struct Completed {
     Askers& askers;

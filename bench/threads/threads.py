@@ -16,13 +16,15 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-
-import tables
 
 ROOT = (pathlib.Path(__file__).parent / ".." / "..").resolve()
+sys.path.insert(0, str(ROOT / "bench" / "driver"))
+
+import launch  # noqa: E402
+import tables  # noqa: E402
+
 RESULTS = ROOT / "docs" / "results" / "threads.md"
-LIMIT_S = 300  # of one launch
+LIMIT_S, PEER_LIMIT_S = 300, 60  # of one launch
 MEASURES = ["latency", "initiation", "wake", "bandwidth", "overlap"]
 
 # What is measured, by options of esp-threads.
@@ -34,7 +36,8 @@ CELLS = {
     "bandwidth": ["--bytes", "1,1K,64K,1M", "--windows", "2,16,128", "--iterations", "100"],
     "overlap": ["--bytes", "4K,64K,1M,4M", "--iterations", "100"],
 }
-PEERS = [*LATENCY, "--limit-s", "0.3"]
+# Those that spin take a time slice for each message where threads outnumber processors.
+PEERS = ["--bytes", "0,16,1K,32K", "--threads", "1,2,4", "--iterations", "2000", "--limit-s", "0.2"]
 SMOKE = {
     "latency": ["--bytes", "16", "--threads", "1,2", "--iterations", "3"],
     "initiation": ["--bytes", "1,1K", "--iterations", "3"],
@@ -70,22 +73,13 @@ def arguments():
     return settings
 
 
-def launched(command):
-    """What a launch writes with --json. None, and a complaint: it failed."""
-    with tempfile.TemporaryDirectory() as folder:
-        kept = pathlib.Path(folder) / "out.json"
-        whole = [str(part) for part in [*command, "--quiet", "--json", kept]]
-        try:
-            done = subprocess.run(whole, check=False, text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            print(f"left out, did not end within {LIMIT_S} s: {' '.join(whole)}", file=sys.stderr)
-            return None
-        if done.returncode != 0:
-            print(f"left out, exit code {done.returncode}: {' '.join(whole)}\n{done.stdout}",
-                  file=sys.stderr)
-            return None
-        return json.loads(kept.read_text(encoding="utf-8"))
+def launched(command, limit_s=LIMIT_S):
+    """What a launch writes. None, and a complaint: it failed."""
+    try:
+        return launch.run_json(command, limit_s)
+    except launch.LaunchError as failure:
+        print(f"left out, {failure}: {' '.join(map(str, command))}", file=sys.stderr)
+        return None
 
 
 def peers(build):
@@ -112,8 +106,9 @@ def one_round(settings):
         if name == "latency" and not settings.no_peers:
             for peer, command in peers(settings.build):
                 for way in ("single", "multiple"):
+                    options = sets[name] if settings.smoke else PEERS
                     yield f"{name} {peer} {way}", launched(
-                        [*command, name, "--ways", way, *(sets[name] if settings.smoke else PEERS)])
+                        [*command, name, "--ways", way, *options], PEER_LIMIT_S)
 
 
 def measure(settings):
@@ -134,6 +129,7 @@ def origin():
 
 def main():
     settings = arguments()
+    launch.end_when_told()
     found = {"origin": {**origin(), "rounds": settings.rounds}, "launches": measure(settings)}
     before = None
     if settings.before is not None:
