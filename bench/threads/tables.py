@@ -192,9 +192,9 @@ def markdown(found, before=None):
     if first is not None:
         others = ", ".join(f"{name} {launch['others']:.2f}" for name, launch in launches.items())
         lines += [f"Source {origin['source']}, {origin['date']}; {first['cpu']}, "
-                  f"{first['processors']} processors, {first['kernel']}; medians of "
-                  f"{origin['rounds']} launches. Processors that others used meanwhile: {others}.",
-                  ""]
+                  f"{first['processors']} processors, {first['kernel']}. Launches of each "
+                  f"kind: {origin['rounds']}, of whose figures these are the medians. Processors "
+                  f"that others used meanwhile: {others}.", ""]
     if before is not None:
         lines += [f"In brackets: source {before['origin']['source']}.", ""]
     if "latency" in launches:
