@@ -7,6 +7,8 @@
 // Threads: any (these functions are what makes the API callable from any thread in threaded mode).
 #pragma once
 
+#include <sched.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +36,9 @@ void hand_over(esp_job& job, Work work) noexcept {
     submit_slowly(job, submission);
 }
 
+// Looks of a waiting thread before it yields.
+constexpr std::uint32_t kWaitingSpins = 100;
+
 // Blocks until done() holds. In threaded mode done() is looked at by the calling thread, which
 // sleeps by sleep(limit in nanoseconds) until there may be news.
 template <typename Done, typename Sleep>
@@ -42,9 +47,14 @@ void wait_until(esp_job& job, Done&& done, Sleep&& sleep) {
     job.worker->wait(done);
     return;
   }
-  for (std::uint32_t spin = job.waiting_spins; spin > 0; --spin) {
+  // The thread may have been put on this core: then looking alone would keep it from running.
+  for (std::uint32_t spin = 0; spin < kWaitingSpins; ++spin) {
     if (done()) return;
     Worker::pause();
+  }
+  for (std::uint32_t turn = 0; turn < job.waiting_yields; ++turn) {
+    sched_yield();
+    if (done()) return;
   }
   const LongWait told(job.state.get());
   while (!done()) sleep(std::uint64_t{100'000'000});

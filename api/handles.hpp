@@ -253,7 +253,7 @@ struct esp_job {
   // In threaded mode: some operation has ended, or a handler has run.
   espalier::EventCount events;
   espalier::ThreadPlace progress_place;  // of its thread
-  std::uint32_t waiting_spins = 0;       // looks of a waiting thread before it sleeps
+  std::uint32_t waiting_yields = 0;      // of a waiting thread before it sleeps
   std::uint64_t ends = 0;                // operations that have ended; the owner's
   bool leaving_job = false;
   esp_request* open_requests =

@@ -11,22 +11,23 @@
 namespace espalier {
 namespace {
 
-// Where this rank has a core for each of two threads, a waiting one looks so often before it
-// sleeps, which is as long as the progress thread looks before it does; else just while an answer
-// may be on its way.
-constexpr std::uint32_t kRoomySpins = 2000, kCrowdedSpins = 200;
+// So often a waiting thread gives its core away before it sleeps: where this rank has a core for
+// each of two threads for about as long as it takes to wake the progress thread and be answered.
+constexpr std::uint32_t kRoomyYields = 250, kCrowdedYields = 4;
 
 }  // namespace
 
 Outcome start_progress_thread(esp_job& job) {
-  auto place = place_beside(current_surroundings(), job.config.progress_cpus);
+  const bool roomy = 2 * job.nodes.machine_ranks <= job.nodes.usable_cpus;
+  ThreadSurroundings here = current_surroundings();
+  here.crowded = !roomy;
+  auto place = place_beside(here, job.config.progress_cpus);
   if (!place) {
     return error(ESP_ERR_CONFIG, fmt::format("{}: {}", job.config.written_name("PROGRESS_CPUS"),
                                              place.error().text));
   }
   job.progress_place = std::move(*place);
-  const bool roomy = 2 * job.nodes.machine_ranks <= job.nodes.usable_cpus;
-  job.waiting_spins = roomy ? kRoomySpins : kCrowdedSpins;
+  job.waiting_yields = roomy ? kRoomyYields : kCrowdedYields;
   if (auto done = job.worker->enable_submission(); !done) return done;
   return job.worker->start_thread(job.progress_place.cpus);
 }

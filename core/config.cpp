@@ -199,9 +199,9 @@ constexpr Knob kKnobs[] = {
     knob<&Config::progress_cpus>(
         "PROGRESS_CPUS", "",
         "Where that thread may run. auto: the other hardware threads of the core to which the "
-        "thread is bound that makes the job, else what that may use of its NUMA node; sibling: the "
-        "other hardware threads of its core in any case; off: wherever that may run; or a list of "
-        "processors (3,8-11)."),
+        "thread is bound that makes the job, else what that may use of its NUMA node, but its "
+        "processor where there are two for each rank; sibling: the other hardware threads of its "
+        "core in any case; off: wherever that may run; or a list of processors (3,8-11)."),
     knob<&Config::spin_us>("SPIN_US", "us",
                            "How long a waiting thread spins before it yields or sleeps. -1: "
                            "automatic, from the number of ranks and cores.",

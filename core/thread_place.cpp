@@ -48,8 +48,11 @@ ThreadPlace choose(const ThreadSurroundings& caller) {
     return placed(without(core, caller.cpu), "of the core to which its caller is bound");
   }
   std::vector<int> near = common(caller.allowed, caller.numa);
-  if (near.empty()) return placed(caller.allowed, "as its caller");
-  return placed(std::move(near), "of the NUMA node of its caller");
+  if (near.empty()) near = caller.allowed;
+  if (caller.crowded) return placed(std::move(near), "of the NUMA node of its caller");
+  std::vector<int> others = without(near, caller.cpu);
+  if (others.empty()) return placed(without(caller.allowed, caller.cpu), "but its caller's");
+  return placed(std::move(others), "of the NUMA node of its caller, but the caller's own");
 }
 
 }  // namespace

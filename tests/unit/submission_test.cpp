@@ -194,12 +194,16 @@ TEST(ThreadPlace, BesideTheCaller) {
   EXPECT_EQ(placed({1, {1}, {1, 9}, node}, "auto").cpus, Cpus{1});
   // But by order.
   EXPECT_EQ(placed({1, {1}, {1, 9}, node}, "sibling").cpus, Cpus{9});
-  // Not bound: its NUMA node, as far as it may be used.
-  EXPECT_EQ(placed({2, {1, 2, 3, 4, 5}, {2, 10}, node}, "auto").cpus, (Cpus{1, 2, 3}));
+  // Not bound: its NUMA node, as far as it may be used, but its own processor, if there are enough.
+  const Cpus some = {1, 2, 3, 4, 5};
+  EXPECT_EQ(placed({2, some, {2, 10}, node}, "auto").cpus, (Cpus{1, 3}));
+  EXPECT_EQ(placed({2, some, {2, 10}, node, true}, "auto").cpus, (Cpus{1, 2, 3}));
   // To two cores of one hardware thread each.
-  EXPECT_EQ(placed({2, {2, 3}, {2}, node}, "auto").cpus, (Cpus{2, 3}));
+  EXPECT_EQ(placed({2, {2, 3}, {2}, node}, "auto").cpus, Cpus{3});
+  // To one of its node, and others elsewhere.
+  EXPECT_EQ(placed({2, {2, 4}, {2}, node}, "auto").cpus, Cpus{4});
   // Where nothing is known.
-  EXPECT_EQ(placed({2, {2, 3, 4}, {2}, {}}, "auto").cpus, (Cpus{2, 3, 4}));
+  EXPECT_EQ(placed({2, {2, 3, 4}, {2}, {}}, "auto").cpus, (Cpus{3, 4}));
   EXPECT_EQ(placed({2, {2, 3}, {2}, node}, "off").cpus, Cpus{});
   EXPECT_EQ(placed({2, {2, 3}, {2}, node}, "5,7-8").cpus, (Cpus{5, 7, 8}));
   EXPECT_NE(placed({1, {1, 9}, {1, 9}, node}, "auto").text.find("processor 9, of the core"),
