@@ -32,19 +32,21 @@ std::vector<Key> room_for(const Counts& counts) {
       std::accumulate(counts.received.begin(), counts.received.end(), std::size_t{0}));
 }
 
-void merge_blocks(std::span<const Key> blocks, const Counts& counts, Key* out) {
-  std::vector<Run> runs;
+void merge_blocks(const Options& options, std::span<const Key> blocks, const Counts& counts,
+                  Key* out) {
+  const std::size_t ranks = counts.received.size();
+  GroupMerge groups(options.group_all ? options.group : ranks, ranks);
   std::size_t begin = 0;
   for (const std::size_t count : counts.received) {
-    runs.push_back(blocks.subspan(begin, count));
+    groups.add(blocks.subspan(begin, count));
     begin += count;
   }
-  merge(runs, out);
+  groups.finish(out);
 }
 
 // All blocks, then the merge.
-Exchanged in_turn(esp::TeamRef world, Variant variant, std::span<const Key> sorted,
-                  const Counts& counts) {
+Exchanged in_turn(esp::TeamRef world, Variant variant, const Options& options,
+                  std::span<const Key> sorted, const Counts& counts) {
   Exchanged result;
   const double begin = esp_time();
   std::vector<Key> blocks = room_for(counts);
@@ -56,7 +58,7 @@ Exchanged in_turn(esp::TeamRef world, Variant variant, std::span<const Key> sort
   }
   const double landed = esp_time();
   result.keys.resize(blocks.size());
-  merge_blocks(blocks, counts, result.keys.data());
+  merge_blocks(options, blocks, counts, result.keys.data());
   result.exchange = landed - begin;
   result.merge = esp_time() - landed;
   return result;
@@ -85,7 +87,8 @@ Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<con
   Exchanged result;
   const double begin = esp_time();
   std::vector<Key> blocks = room_for(counts);
-  GroupMerge groups(options.group);
+  GroupMerge groups(options.group, counts.received.size());
+  std::size_t to_come = blocks.size();
   esp_request* request = start_delivery(world, options, sorted, counts, blocks);
   for (;;) {
     esp_segment block;
@@ -93,8 +96,12 @@ Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<con
     const esp_status status = esp_segment_take(request, &block, &taken);
     if (taken != 0) {
       const double taking = esp_time();
-      groups.add({static_cast<const Key*>(block.address), block.bytes / sizeof(Key)});
-      result.overlapped += esp_time() - taking;
+      const Run run(static_cast<const Key*>(block.address), block.bytes / sizeof(Key));
+      groups.add(run);
+      to_come -= run.size();
+      const double merging = esp_time() - taking;
+      result.merge += merging;
+      if (to_come > 0) result.overlapped += merging;
     } else if (status == ESP_IN_PROGRESS) {
       std::this_thread::yield();
     } else {
@@ -105,8 +112,8 @@ Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<con
   const double landed = esp_time();
   result.keys.resize(blocks.size());
   groups.finish(result.keys.data());
-  result.exchange = landed - begin - result.overlapped;
-  result.merge = esp_time() - landed + result.overlapped;
+  result.exchange = landed - begin - result.merge;
+  result.merge += esp_time() - landed;
   return result;
 }
 
@@ -117,8 +124,9 @@ Exchanged exchange(esp::TeamRef world, Variant variant, const Options& options,
   const double begin = esp_time();
   const Counts counts = agree(world, sorted.size(), cuts);
   const double agreed = esp_time();
-  Exchanged result = variant == Variant::kPartial ? as_they_land(world, options, sorted, counts)
-                                                  : in_turn(world, variant, sorted, counts);
+  Exchanged result = variant == Variant::kPartial
+                         ? as_they_land(world, options, sorted, counts)
+                         : in_turn(world, variant, options, sorted, counts);
   result.exchange += agreed - begin;
   return result;
 }

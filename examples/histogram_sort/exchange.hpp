@@ -13,7 +13,7 @@ namespace sorting {
 
 struct Exchanged {
   std::vector<Key> keys;
-  // Seconds: waiting for blocks, merging, and of this what was done while others still came.
+  // Seconds: waiting for blocks, merging, and of this what was done before the last one was taken.
   double exchange = 0, merge = 0, overlapped = 0;
 };
 

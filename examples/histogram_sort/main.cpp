@@ -69,7 +69,7 @@ bool write_output(const Session& session, const Options& options, const Input& i
 
 // Collective: of each phase the longest time over all ranks.
 RunTimes longest(esp::TeamRef world, const Sorted& sorted) {
-  RunTimes times{sorted.seconds, sorted.overlapped, sorted.rounds};
+  RunTimes times{sorted.seconds, sorted.overlapped, sorted.turn, sorted.rounds};
   world.allreduce_in_place(times.seconds, esp::kMax).check();
   world.allreduce_in_place(esp::one(times.overlapped), esp::kMax).check();
   return times;

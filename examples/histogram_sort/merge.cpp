@@ -47,7 +47,7 @@ void merge(std::span<const Run> runs, Key* out) {
 
 void GroupMerge::add(Run run) {
   waiting_.push_back(run);
-  if (waiting_.size() < size_) return;
+  if (waiting_.size() < size_ || size_ == runs_) return;
   std::size_t count = 0;
   for (const Run& one : waiting_) count += one.size();
   memory_.push_back(std::make_unique_for_overwrite<Key[]>(count));

@@ -54,13 +54,19 @@ void add_options(CLI::App& app, Options& options, Names& names) {
   add_named(app, "--variant", names.variants, kVariants, "which to run, in this order (all)")
       ->allow_extra_args(false);
   app.add_option("--group", options.group, "blocks that the partial variant merges at once (4)")
-      ->check(CLI::Range(std::size_t{2}, std::size_t{1} << 20))
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
       ->type_name("K");
+  app.add_flag("--group-all", options.group_all,
+               "the other variants merge in such groups, too, when all blocks are there");
   app.add_flag("--unordered", options.unordered,
                "blocks of the partial variant lie in the order of their arrival");
   app.add_option("--repeat", options.repeat, "runs of each variant, of which the median counts (1)")
       ->check(CLI::Range(1, 100000))
       ->type_name("R");
+  app.add_option("--exchanges", options.exchanges,
+                 "turns of exchange and merge in each run, of which the median counts (1)")
+      ->check(CLI::Range(1, 100000))
+      ->type_name("N");
   app.add_option("--output", options.output, "write the sorted keys")->type_name("FILE");
   add_named(app, "--report", names.report, kReports, "text, or a line of JSON for each run (text)");
   add_named(app, "--progress", names.progress, kProgress, "progress bar (auto: on a terminal)");

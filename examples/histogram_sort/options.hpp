@@ -24,8 +24,9 @@ struct Options {
   bool keep_sizes = false;  // Else equal parts.
   std::vector<Variant> variants;
   std::size_t group = 4;   // Blocks that kPartial merges at once.
+  bool group_all = false;  // The other variants, too.
   bool unordered = false;  // Where blocks lie there: in the order of their arrival.
-  int repeat = 1;
+  int repeat = 1, exchanges = 1;
   std::string output;  // Empty: none.
   bool json = false;
   examples::ProgressMode progress = examples::ProgressMode::kAuto;

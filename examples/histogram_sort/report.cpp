@@ -67,7 +67,8 @@ void print_json(const Options& options, Variant variant, int repetition,
   for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
     fmt::print(R"(,"{}_s":{:.9f})", kNames[phase], times.seconds[phase]);
   }
-  fmt::print(R"(,"overlapped_s":{:.9f})", times.overlapped);
+  fmt::print(R"(,"overlapped_s":{:.9f},"exchange_and_merge_s":{:.9f})", times.overlapped,
+             times.turn);
   fmt::print(R"(,"check":"passed"}})"
              "\n");
   std::fflush(stdout);

@@ -13,7 +13,7 @@ namespace sorting {
 // Of all ranks: of each phase the longest.
 struct RunTimes {
   Seconds seconds{};
-  double overlapped = 0;
+  double overlapped = 0, turn = 0;
   int rounds = 0;
 };
 

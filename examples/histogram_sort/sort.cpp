@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "exchange.hpp"
 #include "splitters.hpp"
@@ -50,6 +51,34 @@ Cuts find_cuts(esp::TeamRef world, std::span<const Key> sorted,
   return {cut(ties, targets, below, equal_before), search.rounds()};
 }
 
+// Turns of exchange and merge with the same keys.
+struct Turns {
+  Exchanged exchanged;  // The times of the median turn.
+  double slowest;       // Its seconds, of the rank that took longest.
+};
+
+Turns take_turns(esp::TeamRef world, Variant variant, const Options& options,
+                 std::span<const Key> sorted, std::span<const std::size_t> cuts) {
+  std::vector<Exchanged> turns;
+  std::vector<double> seconds;
+  std::vector<Key> keys;
+  for (int turn = 0; turn < options.exchanges; ++turn) {
+    world.barrier().check();
+    Exchanged one = exchange(world, variant, options, sorted, cuts);
+    seconds.push_back(one.exchange + one.merge);
+    keys = std::move(one.keys);
+    turns.push_back(std::move(one));
+  }
+  world.allreduce_in_place(seconds, esp::kMax).check();
+  std::vector<std::size_t> order(turns.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
+  std::nth_element(order.begin(), middle, order.end(),
+                   [&](std::size_t a, std::size_t b) { return seconds[a] < seconds[b]; });
+  turns[*middle].keys = std::move(keys);
+  return {std::move(turns[*middle]), seconds[*middle]};
+}
+
 }  // namespace
 
 Sorted sort_keys(esp::TeamRef world, Variant variant, const Options& options, std::vector<Key> keys,
@@ -61,10 +90,11 @@ Sorted sort_keys(esp::TeamRef world, Variant variant, const Options& options, st
   const double sorted = esp_time();
   const Cuts cuts = find_cuts(world, keys, sizes);
   const double found = esp_time();
-  Exchanged exchanged = exchange(world, variant, options, keys, cuts.positions);
+  auto [exchanged, slowest] = take_turns(world, variant, options, keys, cuts.positions);
   result.seconds = {sorted - begin, found - sorted, exchanged.exchange, exchanged.merge,
-                    esp_time() - begin};
+                    found - begin + exchanged.exchange + exchanged.merge};
   result.overlapped = exchanged.overlapped;
+  result.turn = slowest;
   result.rounds = cuts.rounds;
   result.keys = std::move(exchanged.keys);
   return result;

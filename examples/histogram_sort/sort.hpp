@@ -24,11 +24,13 @@ using Seconds = std::array<double, kPhaseCount>;
 struct Sorted {
   std::vector<Key> keys;
   Seconds seconds{};
-  double overlapped = 0;  // Seconds of kMerge before all blocks had landed.
+  double overlapped = 0;  // Seconds of kMerge before the last block was taken.
+  double turn = 0;        // Seconds of exchange and merge of the slowest rank.
   int rounds = 0;         // Histograms.
 };
 
-// `sizes`: how many keys each rank gets; they add up to all that there are.
+// `sizes`: how many keys each rank gets; they add up to all that there are. Of several turns of
+// exchange and merge the one counts that took the median time.
 Sorted sort_keys(esp::TeamRef world, Variant variant, const Options& options, std::vector<Key> keys,
                  std::span<const std::uint64_t> sizes);
 

@@ -73,8 +73,8 @@ TEST(Merge, OfAnyNumberOfRuns) {
     Keys merged(expected.size());
     merge(spans, merged.data());
     EXPECT_EQ(merged, expected) << runs;
-    for (const std::size_t size : {2U, 3U, 40U}) {
-      GroupMerge groups(size);
+    for (const std::size_t size : {1U, 2U, 3U, 16U, 40U}) {
+      GroupMerge groups(size, runs);
       for (const sorting::Run& run : spans) groups.add(run);
       std::fill(merged.begin(), merged.end(), 0);
       groups.finish(merged.data());

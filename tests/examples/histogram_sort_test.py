@@ -55,6 +55,19 @@ class Sort(Application):
                               r" +0\.000 ms +\d+$")
         self.assertNotIn("blocking", out)
 
+    def test_turns_of_exchange_and_merge(self):
+        for group in (1, 2):
+            runs = self.records(4, "--keys", 40000, "--exchanges", 5, "--group", group,
+                                "--group-all", *["--unordered"][:group - 1])
+            self.assertEqual([run["variant"] for run in runs], VARIANTS)
+            for run in runs:
+                self.assertEqual(run["check"], "passed")
+                self.assertEqual(run["overlapped_s"] > 0, run["variant"] == "partial")
+                self.assertLessEqual(run["overlapped_s"], run["merge_s"])
+                self.assertGreaterEqual(run["exchange_and_merge_s"],
+                                        max(run["exchange_s"], run["merge_s"]))
+                self.assertGreaterEqual(run["total_s"], run["exchange_s"] + run["sort_s"])
+
     def test_progress_bar(self):
         result = self.run_ranks(2, "--keys", 100, "--repeat", 2, "--progress", "on")
         self.assertRegex(result.stderr, r"\[#+ *\] +\d+ %")
@@ -71,6 +84,7 @@ class BadInput(Application):
         self.fail_with(2, "--wrong", 3, "--wrong")
         self.fail_with(2, "--variant: fast not in", 2, "--variant", "fast")
         self.fail_with(2, "--keys", 2, "--keys", -1)
+        self.fail_with(2, "--exchanges", 2, "--exchanges", 0)
         self.fail_with(2, "excludes", 2, "file", "--keys", 10)
 
     def test_help_is_printed_once(self):
