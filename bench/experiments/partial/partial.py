@@ -9,12 +9,13 @@ usage: partial.py                    all sections; those that are on file are no
        partial.py --report           writes the report again
 
 Takes about half a minute of processor time. --build has bin/esp-sim; --out: where partial.json and
-partial.md are.
+partial.md are, and applications.json of real runs (applications.py), which come into the report.
 """
 
 import argparse
 import pathlib
 
+import applications
 import exchanges
 import halos
 import merges
@@ -53,6 +54,9 @@ def report(figures):
         lines = section.tables(figures) if whole else ["Not run yet."]
         text = text.replace(f"@{name.upper()}@", "\n".join(lines))
         claims += section.claims(figures) if whole else []
+    for name in applications.SECTIONS:
+        lines = applications.tables(figures.file.parent).get(name, ["Not run yet."])
+        text = text.replace(f"@REAL_{name.upper()}@", "\n".join(lines))
     summary = table(["what", "published (measured there)", "simulated"], claims)
     return text.replace("@SUMMARY@", "\n".join(summary) if claims else "Not run yet.")
 
