@@ -4,6 +4,7 @@
 usage: applications.py                 both, about 4 minutes of two processors
        applications.py --only NAME...  of sort, heat; the other's figures stay
        applications.py --rounds N      after one more that does not count (5)
+       applications.py --minutes M     no new round of a section after this (2.5)
        applications.py --smallest      does it work at all; no results
 
 All variants in turn, round by round, so that what else happens on the machine meets all alike.
@@ -29,8 +30,9 @@ def measure(name, options):
     """A section as it is on file."""
     module = SECTIONS[name]
     rounds, others, begin = module.rounds(), Others(), time.monotonic()
-    rounds.measure(options.build, list(module.launches(options.smallest)), options.rounds)
-    section = {"machine": machine(), "others": others.used(), "rounds": options.rounds,
+    count = rounds.measure(options.build, list(module.launches(options.smallest)), options.rounds,
+                           options.minutes)
+    section = {"machine": machine(), "others": others.used(), "rounds": count,
                "columns": rounds.columns + [rounds.figures], "rows": rounds.rows()}
     print(f"measured: {name}, {len(rounds.cells)} cells, {time.monotonic() - begin:.0f} s, others "
           f"used {section['others']} processors", flush=True)
@@ -77,6 +79,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results")
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=2.5)
     parser.add_argument("--smallest", action="store_true")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

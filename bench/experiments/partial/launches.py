@@ -6,6 +6,7 @@ import pathlib
 import resource
 import statistics
 import subprocess
+import time
 
 LIMIT_S = 120  # of a launch
 OTHERS_MOST = 0.1  # processors that others may use, for figures that are not provisional
@@ -59,14 +60,19 @@ class Rounds:
         self.columns, self.figures = columns, figures
         self.cells = {}
 
-    def measure(self, build, launches, count):
-        """`launches`: functions that launch something and return {cell: figures}."""
+    def measure(self, build, launches, count, minutes):
+        """`launches`: functions that launch something and return {cell: figures}. No new round after
+        `minutes`, but two at least. Returns the rounds that count."""
+        end = time.monotonic() + 60 * minutes
         for number in range(count + 1):
+            if number > 1 and time.monotonic() > end:
+                return number - 1
             for one in launches:
                 for cell, values in one(build).items():
                     kept = self.cells.setdefault(cell, [])
                     if number > 0:
                         kept.append(values)
+        return count
 
     def rows(self):
         return [[*cell, rounds] for cell, rounds in self.cells.items()]

@@ -12,7 +12,7 @@ SIZES = [256, 1 * K, 4 * K, 16 * K, 64 * K, 256 * K, 1 * M]
 RANKS = [2, 4, 8]
 OVER_TCP = [(4, 4, bytes_) for bytes_ in (1 * K, 16 * K, 256 * K)]
 BYTES_PER_KEY = 8
-KEYS_PER_RUN, TURNS_MOST, TURNS_LEAST = 1 << 20, 201, 3
+KEYS_PER_RUN, TURNS_MOST, TURNS_LEAST = 1 << 20, 101, 3
 
 BLOCKING, OFFLOADED, ARRIVAL = "blocking", "offloaded", "partial, order of arrival"
 IN_GROUPS = "blocking, groups of 2"
