@@ -55,8 +55,8 @@ def read(file):
 
 def heading(section):
     where = section["machine"]
-    text = (f"{where['model']}, {where['processors']} processors; {section['rounds']} rounds after "
-            f"one that does not count; other programs used {section['others']:.2f} processors.")
+    text = (f"{where['model']}, {where['processors']} processors; rounds that count: "
+            f"{section['rounds']}; other programs used {section['others']:.2f} processors.")
     if section["others"] > OTHERS_MOST:
         text += " **Provisional**: the machine was not quiet."
     return text
