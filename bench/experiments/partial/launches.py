@@ -61,8 +61,8 @@ class Rounds:
         self.cells = {}
 
     def measure(self, build, launches, count, minutes):
-        """`launches`: functions that launch something and return {cell: figures}. No new round after
-        `minutes`, but the first that counts is always there. Returns how many count."""
+        """`launches`: functions that launch something and return {cell: figures}. No new round
+        after `minutes`, but the first that counts is always there. Returns how many count."""
         end = time.monotonic() + 60 * minutes
         for number in range(count + 1):
             if number > 1 and time.monotonic() > end:
