@@ -69,9 +69,8 @@ class Neighbors : public Exchange {
     while (to_come_.load(std::memory_order_acquire) > 0) {
       esp_segment segment;
       int taken = 0;
-      const esp_status status = esp_segment_take(request_, &segment, &taken);
-      if (status != ESP_IN_PROGRESS) require(rank_.team, status, "exchange of neighbors");
-      if (taken == 0) {
+      require(rank_.team, esp_segment_wait(request_, &segment, &taken), "exchange of neighbors");
+      if (taken == 0) {  // Others have the last ones in their hands.
         std::this_thread::yield();
         continue;
       }

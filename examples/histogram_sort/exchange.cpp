@@ -1,7 +1,6 @@
 #include "exchange.hpp"
 
 #include <numeric>
-#include <thread>
 
 #include "merge.hpp"
 #include "session.hpp"
@@ -90,23 +89,16 @@ Exchanged as_they_land(esp::TeamRef world, const Options& options, std::span<con
   GroupMerge groups(options.group, counts.received.size());
   std::size_t to_come = blocks.size();
   esp_request* request = start_delivery(world, options, sorted, counts, blocks);
-  for (;;) {
-    esp_segment block;
-    int taken = 0;
-    const esp_status status = esp_segment_take(request, &block, &taken);
-    if (taken != 0) {
-      const double taking = esp_time();
-      const Run run(static_cast<const Key*>(block.address), block.bytes / sizeof(Key));
-      groups.add(run);
-      to_come -= run.size();
-      const double merging = esp_time() - taking;
-      result.merge += merging;
-      if (to_come > 0) result.overlapped += merging;
-    } else if (status == ESP_IN_PROGRESS) {
-      std::this_thread::yield();
-    } else {
-      break;
-    }
+  esp_segment block;
+  int taken = 0;
+  while (esp_segment_wait(request, &block, &taken) == ESP_OK && taken != 0) {
+    const double taking = esp_time();
+    const Run run(static_cast<const Key*>(block.address), block.bytes / sizeof(Key));
+    groups.add(run);
+    to_come -= run.size();
+    const double merging = esp_time() - taking;
+    result.merge += merging;
+    if (to_come > 0) result.overlapped += merging;
   }
   require(world.get(), esp_request_wait(&request), "exchange");
   const double landed = esp_time();
