@@ -156,6 +156,12 @@ Measure overlap(CLI::App& app, Options& options) {
       .add_option("--poll-us", options.poll_us, "polled: work between two calls")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  measure.app()
+      .add_option("--computing", options.computing,
+                  "so many of the first ranks compute, whose times count, while the others wait; "
+                  "0: all")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   return measure;
 }
 

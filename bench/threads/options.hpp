@@ -17,6 +17,7 @@ struct Options {
   int sleep_ms = 20;
   int idle_ms = 1000;
   int poll_us = 10;
+  int computing = 0;      // so many of the first ranks; 0: all
   std::string json_path;  // "": none, "-": standard output
   bool table = true;
 

@@ -166,20 +166,22 @@ def bandwidth(title, launch, before):
                     *(f"{window}: messages/s" for window in windows), "crowded"], rows)]
 
 
-def overlap(launch, before):
+def overlap(title, launch, before):
     figures = Figures(launch["rows"], before.get("rows", []))
     ways, rows = figures.values("way"), []
+    all_compute = launch["rows"][0].get("computing", 0) != 1
     for name in figures.values("operation"):
         for size in figures.values("bytes"):
             of = {"operation": name, "bytes": size}
             rows.append([name, size_text(size),
                          *(figures.text("comm_us", way=way, **of) for way in ways),
                          *(figures.text("r", way=way, **of) for way in ways)])
-    return ["## Overlap", "",
+    return [f"## {title[0].upper()}{title[1:]}", "",
             "r = (t_comm + t_work - T) / max(t_comm, t_work), with work of the caller that takes "
             "about as long as the blocking operation: 1 where the shorter is hidden, 0 where "
             "nothing is, less where it takes longer than one after the other. The data is moved by "
-            f"{launch['moved_by']}.", "",
+            f"{launch['moved_by']}. {'All ranks compute' if all_compute else 'Rank 0 computes'}.",
+            "",
             *table(["operation", "bytes", *(f"{way}: t_comm, us" for way in ways),
                     *(f"{way}: r" for way in ways)], rows)]
 
@@ -203,6 +205,8 @@ def markdown(found, before=None):
         was = old.get(name, {})
         if name.startswith("bandwidth"):
             lines += bandwidth(name, launch, was)
-        elif name in ("initiation", "wake", "overlap"):
-            lines += {"initiation": initiation, "wake": wake, "overlap": overlap}[name](launch, was)
+        elif name.startswith("overlap"):
+            lines += overlap(name, launch, was)
+        elif name in ("initiation", "wake"):
+            lines += {"initiation": initiation, "wake": wake}[name](launch, was)
     return "\n".join(lines)

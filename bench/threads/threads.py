@@ -103,6 +103,9 @@ def one_round(settings):
         yield name, launched([*run, 2, program, name, *sets[name]])
         if name == "bandwidth":
             yield "bandwidth of two pairs", launched([*run, 4, program, name, *sets[name]])
+        if name == "overlap":
+            yield "overlap of one rank that computes", launched(
+                [*run, 2, program, name, "--computing", 1, *sets[name]])
         if name == "latency" and not settings.no_peers:
             for peer, command in peers(settings.build):
                 for way in ("single", "multiple"):

@@ -1,6 +1,7 @@
 #include "threads/work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "esp-bench/clock.hpp"
@@ -15,15 +16,17 @@ Work::Work() {
       c_[row][column] = 0.0F;
     }
   }
-  // The shortest of several: a stranger's time slice is not the work.
-  constexpr int kTries = 20, kUnits = 2000;
+  // The median: a stranger's time slice is not the work, but that other ranks work, too, is.
+  constexpr int kTries = 21, kUnits = 2000;
+  std::array<double, kTries> tries = {};
   run(kUnits);
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  for (double& unit_ns : tries) {
     const std::int64_t begin = now_ns();
     run(kUnits);
-    const double unit_ns = static_cast<double>(now_ns() - begin) / kUnits;
-    unit_ns_ = attempt == 0 ? unit_ns : std::min(unit_ns_, unit_ns);
+    unit_ns = static_cast<double>(now_ns() - begin) / kUnits;
   }
+  std::nth_element(tries.begin(), tries.begin() + kTries / 2, tries.end());
+  unit_ns_ = tries[kTries / 2];
 }
 
 std::int64_t Work::units_of(double us) const {

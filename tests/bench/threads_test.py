@@ -119,6 +119,16 @@ class Threads(unittest.TestCase):
             for row in found["rows"]:
                 comm, work, whole = row["comm_us"], row["work_us"], row["whole_us"]
                 self.assertAlmostEqual(row["r"], (comm + work - whole) / max(comm, work), 6)
+                self.assertAlmostEqual(row["hidden"], (comm + work - whole) / min(comm, work), 6)
+                self.assertEqual(row["computing"], 2)
+
+    def test_overlap_of_one_rank_that_computes(self):
+        found = self.measured("overlap", "--iterations", "3", "--bytes", "1K", "--computing", "1")
+        self.check_rows(found["rows"], "comm_us", "work_us", "whole_us")
+        self.assertEqual({row["computing"] for row in found["rows"]}, {1})
+        done = launched(2, "overlap", "--computing", "3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not so many ranks", done.stderr)
 
     def test_tables_are_for_people(self):
         done = launched(2, "bandwidth", "--iterations", "3", "--bytes", "1", "--windows", "2")
@@ -147,6 +157,7 @@ class Threads(unittest.TestCase):
         self.assertIn("64 MiB", self.refused("latency", "--bytes", "1G"))
         self.assertIn("of latency alone", self.refused("initiation", "--bytes", "0"))
         self.assertIn("--iterations", self.refused("overlap", "--iterations", "2"))
+        self.assertIn("--computing", self.refused("overlap", "--computing", "-1"))
         self.assertIn("256 MiB", self.refused("bandwidth", "--bytes", "4M"))
         self.assertIn("--bytes", self.refused("wake", "--bytes", "8"))
 
