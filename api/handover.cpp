@@ -29,7 +29,10 @@ Outcome start_progress_thread(esp_job& job) {
   job.progress_place = std::move(*place);
   job.waiting_yields = roomy ? kRoomyYields : kCrowdedYields;
   if (auto done = job.worker->enable_submission(); !done) return done;
-  return job.worker->start_thread(job.progress_place.cpus);
+  const Outcome started = job.worker->start_thread(job.progress_place.cpus);
+  if (started || started.error().status.code() != ESP_ERR_CONFIG) return started;
+  return error(ESP_ERR_CONFIG, fmt::format("{}={}: {}", job.config.written_name("PROGRESS_CPUS"),
+                                           job.config.progress_cpus, started.error().text));
 }
 
 int Announcer::progress() noexcept {

@@ -98,7 +98,11 @@ esp_status esp_job_check(esp_job* job) {
 
 esp_status esp_counter_wait(esp_job* job, const int64_t* counter, int64_t value,
                             double timeout_seconds) {
-  if (job == nullptr || counter == nullptr || !(timeout_seconds >= 0)) return ESP_ERR_ARGUMENT;
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (counter == nullptr) return api::bad_argument(*job, __func__, "counter is NULL");
+  if (!(timeout_seconds >= 0)) {
+    return api::bad_argument(*job, __func__, "the timeout is not a time");
+  }
   if (!api::may_block(*job)) return api::fail(*job, ESP_ERR_STATE, "waiting inside a callback");
   const double limit = timeout_seconds > 0 ? timeout_seconds : job->config.timeout;
   api::CounterWait wait(*job, counter, value, limit);

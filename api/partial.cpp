@@ -230,6 +230,8 @@ esp_status esp_segment_wait(esp_request* request, esp_segment* segment, int* tak
     return status != ESP_IN_PROGRESS;
   };
   api::wait_until(job, look, [&](std::uint64_t limit_ns) { job.events.wait(look, limit_ns); });
+  const espalier::Team& team = *request->partial->team;
+  if (status != ESP_OK && team.failed_for_all()) job.errors.set(team.fault_text);
   return status;
 }
 

@@ -407,7 +407,7 @@ void refused_places() {
   g_case = "refused places";
   for (const auto& [value, words] :
        {std::pair("near", "is not auto, off, sibling or a list of processors"),
-        std::pair("8100", "none of its processors that this process may use"),
+        std::pair("8100", "PROGRESS_CPUS=8100: cannot start the progress thread"),
         std::pair("3-", "is not auto, off, sibling or a list of processors")}) {
     test::Meeting meeting(1);
     const test::Opened refused = open_with(meeting, std::string("PROGRESS_CPUS=") + value);
