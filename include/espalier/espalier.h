@@ -114,7 +114,8 @@ ESP_API esp_status esp_job_init(const esp_job_options* options, esp_job** job);
 /* Collective. Frees the job and everything made from it. Pending operations end with
  * ESP_ERR_CANCELED. Waits for the others while they live, for TIMEOUT at most; ESP_ERR_MISMATCH
  * then tells that a member's last calls on a team were others than this rank's, which no operation
- * had noticed; the text is logged. Calls that some made and others not at all are not compared. */
+ * had noticed; the text is logged. Calls that some made and others not at all are not compared.
+ * No other thread is inside a call on the job then. */
 ESP_API esp_status esp_job_finalize(esp_job* job);
 /* Ends all processes of the job with `exit_code` as far as the bootstrap can; does not return. */
 ESP_API void esp_abort(esp_job* job, int exit_code, const char* message);
