@@ -12,15 +12,14 @@ All variants in turn, round by round, so that what else happens on the machine m
 partial.py --report puts the figures into partial.md.
 """
 
-import argparse
 import json
 import pathlib
 import time
 
 import plates
 import sorts
-from grids import ROOT
 from launches import OTHERS_MOST, Others, machine
+from told import parser_of
 
 SECTIONS = {module.SECTION: module for module in (sorts, plates)}
 FILE = "applications.json"
@@ -73,11 +72,7 @@ def tables(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results")
-    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
+    parser = parser_of(__doc__, SECTIONS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=2.5)
     parser.add_argument("--smallest", action="store_true")

@@ -3,9 +3,11 @@
 import json
 import pathlib
 import subprocess
+import sys
 
-ROOT = (pathlib.Path(__file__).parent / ".." / ".." / "..").resolve()
-K, M = 1 << 10, 1 << 20
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from told import K, M, ROOT, size, table, times  # noqa: E402, F401
+
 MACHINE = "supermuc-ng"
 RANKS = [8, 16, 32, 64, 128, 256]
 SHOWN = [8, 64, 256]  # in tables; claims are about all
@@ -70,24 +72,8 @@ class Figures:
         return dict(zip(FIGURES, found[0]))
 
 
-def size(bytes_):
-    for unit, name in ((M, "MiB"), (K, "KiB")):
-        if bytes_ >= unit and bytes_ % unit == 0:
-            return f"{bytes_ // unit} {name}"
-    return f"{bytes_} B"
-
-
-def times(ratio):
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-
-
 def time(us):
     return f"{us:.1f} us" if us < 1e3 else f"{us / 1e3:.2f} ms"
-
-
-def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head),
-            *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
 
 
 def between(values, text=times):

@@ -12,7 +12,6 @@ Takes about half a minute of processor time. --build has bin/esp-sim; --out: whe
 partial.md are, and applications.json of real runs (applications.py), which come into the report.
 """
 
-import argparse
 import pathlib
 
 import applications
@@ -20,7 +19,8 @@ import exchanges
 import halos
 import merges
 import overlaps
-from grids import ROOT, Figures, simulate, table
+from grids import Figures, simulate, table
+from told import simulation_options
 
 SECTIONS = {module.SECTION: module for module in (overlaps, merges, exchanges, halos)}
 
@@ -62,16 +62,7 @@ def report(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results")
-    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
-    parser.add_argument("--most-ranks", type=int, default=1 << 24)
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--report", action="store_true", help="from the figures that are there")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = simulation_options(__doc__, SECTIONS)
     figures = Figures(options.out / "partial.json")
     if not options.report:
         count = run(options.build / "bin" / "esp-sim", figures, options.only, options)

@@ -12,7 +12,6 @@ Takes about 6 minutes of processor time. --build has bin/esp-sim; --out: where p
 published.md are.
 """
 
-import argparse
 import pathlib
 
 import alltoall
@@ -21,7 +20,8 @@ import clusters
 import cores
 import placement
 import segments
-from runs import ROOT, Figures, simulate, table
+from runs import Figures, simulate, table
+from told import simulation_options
 
 SECTIONS = {"placement": placement, "cores": cores, "segments": segments, "clusters": clusters,
             "asp": asp, "alltoall": alltoall}
@@ -60,16 +60,7 @@ def report(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results")
-    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
-    parser.add_argument("--most-ranks", type=int, default=1 << 24)
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--report", action="store_true", help="from the figures that are there")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = simulation_options(__doc__, SECTIONS)
     figures = Figures(options.out / "published.json")
     if not options.report:
         count = run(options.build / "bin" / "esp-sim", figures, options.only, options)

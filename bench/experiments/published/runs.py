@@ -1,14 +1,16 @@
-"""What all sections share: cells of esp-sim, their figures on file, and how numbers are told."""
+"""What all sections share: cells of esp-sim, and their figures on file."""
 
 import json
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
-ROOT = (pathlib.Path(__file__).parent / ".." / ".." / "..").resolve()
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from told import K, M, ROOT, size, table, times  # noqa: E402, F401
+
 MACHINES = ROOT / "net" / "sim" / "machines"
-K, M = 1 << 10, 1 << 20
 
 # A cell is one run of esp-sim: what is simulated, and the time of a call in microseconds.
 COLUMNS = ["machine", "ranks", "ranks_per_node", "placement", "operation", "bytes", "algorithm",
@@ -86,21 +88,5 @@ class Figures:
                              encoding="utf-8")
 
 
-def size(bytes_):
-    for unit, name in ((M, "MiB"), (K, "KiB")):
-        if bytes_ >= unit and bytes_ % unit == 0:
-            return f"{bytes_ // unit} {name}"
-    return f"{bytes_} B"
-
-
 def ms(us):
     return f"{us / 1e3:.2f} ms" if us < 1e5 else f"{us / 1e3:.0f} ms"
-
-
-def times(ratio):
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head),
-            *("| " + " | ".join(map(str, row)) + " |" for row in rows)]
