@@ -60,7 +60,7 @@ void wait_until(esp_job& job, Done&& done, Sleep&& sleep) {
   while (!done()) sleep(std::uint64_t{100'000'000});
 }
 
-// The same, while this thread waits for it.
+// As hand_over(), while this thread waits for it.
 template <typename Work>
 void on_owner(esp_job& job, Work&& work) {
   if (!hands_over(job)) return work();
@@ -132,6 +132,8 @@ esp_status bad_argument(esp_request* const* requests, size_t count, std::string_
 esp_status refuse_blocking(esp_job& job, std::string_view caller);
 // fail() for a failed team.
 esp_status fail_team(esp_team& handle, Status status);
+// The same as the end of an operation that was on its way to the owner.
+Engine::Started end_at_once(esp_team& handle);
 
 // What other functions of the API do with all members of a team, which meets no call of the user's:
 // waiting for all, and sums that replace the words.
@@ -202,10 +204,7 @@ esp_status start_on_team(esp_team& handle, const esp_notify* notify, esp_request
   return start_with_request(
       job, notify, request,
       [team = &handle, begin](esp_request* pending) -> Result<Engine::Started> {
-        if (!team->team.failed()) return begin(pending);
-        const Status fault = team->team.fault;
-        (void)fail_team(*team, fault);
-        return Engine::Started{true, fault};
+        return team->team.failed() ? end_at_once(*team) : begin(pending);
       });
 }
 
@@ -219,8 +218,8 @@ esp_status init_request(esp_team& team, const Call& call, Partial* partial,
                         const esp_notify* notify, esp_request** request);
 esp_status init_request(esp_team& team, const char* caller, const Engine::Flow& flow,
                         Partial* partial, const esp_notify* notify, esp_request** request);
-// This thread begins a round of a persistent request, or there is one under way. False: what has
-// ended waits to be collected.
+// This thread begins a round of a persistent request; or there is one under way; or what has ended
+// waits to be collected.
 enum class Claim { kMine, kUnderWay, kRefused };
 Claim claim_round(esp_request& request) noexcept;
 // The round that a thread has claimed.

@@ -72,6 +72,11 @@ SharedRequest* take_shared(esp_job& job, const esp_notify* notify) noexcept {
   return made;
 }
 
+Engine::Started end_at_once(esp_team& handle) {
+  (void)fail_team(handle, handle.team.fault);
+  return {true, handle.team.fault};
+}
+
 void enter_shared(esp_request& request) noexcept {
   ++request.job->shared_under_way;
   if (!request.reports()) list_open(request);

@@ -88,13 +88,9 @@ esp_status start_handed(esp_team& handle, const Call& call, const esp_notify* no
   hand_over(job, [team = &handle, handed] {
     enter_shared(*handed);
     const Call& kept = *std::launder(reinterpret_cast<const Call*>(handed->call));
-    if (team->team.failed()) {
-      const Status fault = team->team.fault;
-      (void)fail_team(*team, fault);
-      conclude_shared(*handed, Engine::Started{true, fault});
-    } else {
-      conclude_shared(*handed, start_operation(*team, kept, Finish{finish_request, handed}));
-    }
+    const Finish finish = {finish_request, handed};
+    conclude_shared(
+        *handed, team->team.failed() ? end_at_once(*team) : start_operation(*team, kept, finish));
   });
   return ESP_OK;
 }
