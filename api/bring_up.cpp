@@ -252,16 +252,23 @@ void make_correspondence(esp_job& job) {
   job.engine->set_listener(job.news.get());
 }
 
-void make_one_sided(esp_job& job, std::uint64_t timeout_ns) {
+void make_one_sided(esp_job& job, const WatchLimits& limits) {
+  const auto note = [](void* errors, std::string text) {
+    static_cast<ErrorTexts*>(errors)->set(std::move(text));
+  };
   job.one_sided = std::make_unique<OneSided>(
       OneSided::Parts{job.nodes, job.rank, *job.segment, *job.doorbell, job.network.get(),
-                      *job.liveness, *job.worker, job.counters, job.log, timeout_ns});
-  job.one_sided->on_failure(
-      [](void* errors, std::string text) {
-        static_cast<ErrorTexts*>(errors)->set(std::move(text));
-      },
-      &job.errors);
+                      *job.liveness, *job.worker, job.counters, job.log, limits.timeout_ns});
+  job.one_sided->on_failure(note, &job.errors);
   job.worker->attach(*job.one_sided);
+  const TagLimits tag_limits = {job.config.tag_eager_bytes, job.config.tag_window_bytes,
+                                job.config.tag_unexpected_bytes};
+  job.tags = std::make_unique<TagMessages>(
+      TagMessages::Parts{*job.engine, *job.one_sided, *job.liveness, job.counters, job.log,
+                         job.rank, tag_limits, limits, *job.watch, &api::is_awaited});
+  job.tags->on_failure(note, &job.errors);
+  job.one_sided->set_own(job.tags.get());
+  job.worker->attach(*job.tags);
 }
 
 void make_worker(esp_job& job) {
@@ -284,7 +291,7 @@ void make_worker(esp_job& job) {
     job.worker->attach(static_cast<Agent&>(*job.watch));
     job.worker->attach(*job.leaving);
   }
-  make_one_sided(job, limits.timeout_ns);
+  make_one_sided(job, limits);
   if (!job.pull_probes->done()) job.worker->attach(*job.pull_probes);
   job.worker->attach(*job.engine);
   job.worker->attach(*job.short_operations);

@@ -44,6 +44,7 @@
 #include "shm/handover.hpp"
 #include "shm/heap.hpp"
 #include "shm/shm_wire.hpp"
+#include "tags/tag_messages.hpp"
 
 struct esp_team {
   esp_job* job = nullptr;
@@ -110,6 +111,8 @@ struct esp_request {
   esp_notify notify = {nullptr, nullptr, nullptr};
   espalier::api::Partial* partial = nullptr;  // what was asked for besides
   espalier::Status status;
+  // Of a receive by tag that was posted, until its end; the owner's.
+  espalier::TagMessages::Receive* receive = nullptr;
   esp_request* deferred_next = nullptr;
   // Writers: threads inside esp_request_wait; reader: the owner of the worker, in its watchdog.
   // Publishes nothing.
@@ -243,6 +246,7 @@ struct esp_job {
   std::unique_ptr<espalier::TeamWatch> watch;
   std::unique_ptr<espalier::StateReport> report;  // with `watch`
   std::unique_ptr<espalier::OneSided> one_sided;
+  std::unique_ptr<espalier::TagMessages> tags;
   espalier::DeferredCallbacks deferred;
   espalier::Announcer announcer{*this};
   espalier::api::Partials partials{*this};

@@ -38,6 +38,7 @@ bool uses(const espalier::Instance& instance, const Pattern* pattern, esp_type t
 
 bool is_used(const esp_job& job, esp_type type) {
   const Pattern* pattern = job.types.find(type);
+  if (job.tags->uses(pattern)) return true;
   for (const auto& handle : job.teams) {
     const espalier::ShortOperation* s = handle->team.short_operations;
     for (; s != nullptr; s = s->next) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace espalier {
 namespace {
@@ -24,11 +25,15 @@ struct OneSided::Letter : Completion, ListNode {
         message(text),
         finish(end) {
     open.letter = this;
+    if (text.bytes > MessageSender::kCopiedBytes) return;
+    std::memcpy(copied.data(), text.payload, text.bytes);
+    message.payload = copied.data();
   }
 
   OneSided& owner;
   const Rank to;
-  const ActiveMessage message;
+  ActiveMessage message;
+  std::array<std::byte, MessageSender::kCopiedBytes> copied;
   const Finish finish;
   OpenNode open;
   net::OutgoingFrame frame{*this};
@@ -95,10 +100,11 @@ OneSided::Queue& OneSided::queue(Rank to) noexcept {
 Status OneSided::state_of(Rank to, unsigned id) noexcept {
   if (to == parts_.me) return {};
   if (is_local(to)) {
+    if (id >= kMessageIds) return {};
     const bool refused = mailbox_.refused(parts_.nodes.locals.index_of(to), id);
     return refused ? Status(ESP_ERR_MISMATCH, to) : Status();
   }
-  if (remote_->refused(to, id)) return Status(ESP_ERR_MISMATCH, to);
+  if (id < kMessageIds && remote_->refused(to, id)) return Status(ESP_ERR_MISMATCH, to);
   return remote_->state(to);
 }
 
@@ -131,6 +137,29 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
   }
   watch(letter->open, to);
   return Started{};
+}
+
+Result<bool> OneSided::send_own(Rank to, const ActiveMessage& message, const Finish& finish) {
+  auto started = send(to, message, finish);
+  if (!started) return started.error();
+  return started->done;
+}
+
+// To ranks of this node alone.
+bool OneSided::send_own_now(Rank to, const ActiveMessage& message) noexcept {
+  const std::uint32_t local = parts_.nodes.locals.index_of(to);
+  if (local == RankMap::kNone || to == parts_.me || closed_) return false;
+  if (!busy_.empty()) [[unlikely]] {
+    const Queue* waiting = queues_.find(to);
+    if (waiting != nullptr && !waiting->letters.empty()) return false;
+  }
+  if (mailbox_.send(local, message) == Posted::kRetry) return false;
+  ++parts_.counters.messages_sent;
+  return true;
+}
+
+std::optional<ActiveMessage> OneSided::front(Rank from) noexcept {
+  return mailbox_.front(parts_.nodes.locals.index_of(from));
 }
 
 // False: its mailbox has no room.
@@ -190,6 +219,7 @@ int OneSided::progress() noexcept {
 }
 
 bool OneSided::take(Rank from, const ActiveMessage& message) noexcept {
+  if (message.id >= kMessageIds) return own_->take(from, message);
   if (closed_) {
     ++late_messages_;
     return true;

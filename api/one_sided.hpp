@@ -1,6 +1,6 @@
 // OneSided: what a rank does to others without their calling anything: active messages to all ranks
 // of the job, and puts, gets and atomics on regions of other nodes. (Those of the own node are
-// plain accesses, api/region.cpp.)
+// plain accesses, api/region.cpp.) It carries the library's own messages, too.
 //
 // Carriers move things (shm/mailbox.hpp, net/remote_access.hpp); here is what they have in common:
 // everything under way ends when its target dies or nothing has happened to it for the configured
@@ -42,7 +42,7 @@ struct RemoteCall {
   net::RemoteMemory direct;  // of the target's part; see net::RemoteOp
 };
 
-class OneSided final : public Agent, private MessageTaker {
+class OneSided final : public Agent, public MessageSender, private MessageTaker {
  public:
   struct Parts {
     const JobNodes& nodes;
@@ -66,7 +66,15 @@ class OneSided final : public Agent, private MessageTaker {
     handlers_[id] = {handler, context};
   }
   Result<Started> send(Rank to, const ActiveMessage& message, const Finish& finish);
+  // The library's own go to `taker`, which answers true.
+  void set_own(MessageTaker* taker) noexcept { own_ = taker; }
+  Result<bool> send_own(Rank to, const ActiveMessage& message, const Finish& finish) override;
+  bool send_own_now(Rank to, const ActiveMessage& message) noexcept override;
+  // Of a rank on this node: see Mailbox::front().
+  std::optional<ActiveMessage> front(Rank from) noexcept;
+  void pop(Rank from) noexcept { mailbox_.pop(parts_.nodes.locals.index_of(from)); }
   Result<Started> start(const RemoteCall& call, const Finish& finish);
+  bool is_near(Rank rank) const noexcept { return rank != parts_.me && is_local(rank); }
   // Operations and messages of this rank that are under way.
   std::size_t open() const noexcept { return letters_.in_use() + transfers_.in_use(); }
   // Of which ranks.
@@ -137,6 +145,7 @@ class OneSided final : public Agent, private MessageTaker {
   Parts parts_;
   shm::Mailbox mailbox_;
   std::unique_ptr<net::RemoteAccess> remote_;
+  MessageTaker* own_ = nullptr;
   std::array<Handler, kMessageIds> handlers_ = {};
   std::array<bool, kMessageIds> complained_ = {};
   PeerTable<Queue> queues_;

@@ -51,6 +51,7 @@ std::vector<Rank> locals_not_leaving(esp_job& job) {
 
 void StateReport::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   teams_.look(since_ns, now_ns);
+  job_.tags->look(since_ns, now_ns);
   if (job_.state == nullptr) return;
   const std::uint64_t parks = job_.counters.parks.value();
   const bool slept = std::exchange(parks_, parks) != parks;
@@ -61,6 +62,7 @@ void StateReport::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
 
 void StateReport::look_of_poller(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   teams_.look(since_ns, now_ns);
+  job_.tags->look(since_ns, now_ns);
   if (job_.state == nullptr || !job_.state->look()) return;
   job_.state->answer(text("polls", since_ns, now_ns));
 }
@@ -68,7 +70,8 @@ void StateReport::look_of_poller(std::uint64_t since_ns, std::uint64_t now_ns) n
 std::string StateReport::text(const char* how, std::uint64_t since_ns, std::uint64_t now_ns) {
   std::string text = how;
   const std::uint64_t waited_ns = elapsed_ns(since_ns, now_ns);
-  const std::vector<TeamWait> waits = teams_.waits(since_ns, now_ns);
+  std::vector<TeamWait> waits = teams_.waits(since_ns, now_ns);
+  for (TeamWait& wait : job_.tags->waits(now_ns)) waits.push_back(std::move(wait));
   for (std::size_t i = 0; i < std::min(waits.size(), kLinesMost); ++i) {
     add_line(text, waits[i].waited_ns, waits[i].text, waits[i].awaited);
   }

@@ -182,6 +182,7 @@ Outcome take_down(esp_job& job) {
     job.engine->cancel(handle->team);
   }
   job.worker->call_back([&] {
+    job.tags->close();
     job.one_sided->close();
     while (job.engine->progress() + job.short_operations->progress() + job.deferred.progress() >
            0) {

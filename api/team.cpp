@@ -296,7 +296,7 @@ esp_status esp_team_free(esp_team* team) {
     return api::fail(job, ESP_ERR_STATE, "esp_team_free: the world team belongs to the job");
   esp_status status = ESP_OK;
   api::on_owner(job, [&] {
-    if (team->team.active != nullptr || team->team.is_in_use()) {
+    if (team->team.active != nullptr || team->team.is_in_use() || team->team.tagged > 0) {
       status = api::fail(job, ESP_ERR_STATE, "esp_team_free: operations are under way");
       return;
     }
@@ -308,6 +308,7 @@ esp_status esp_team_free(esp_team* team) {
     api::unbind_all(*team);
     api::leave_graphs(*team);
     job.watch->remove(team->team);
+    job.tags->forget(team->team);
     job.shm_wire->forget_team(team->team.id);
     if (team->team.nodes() != nullptr) job.network->forget_team(team->team.id);
     // Tells the owner of the board that this member is done with it.

@@ -32,4 +32,12 @@ struct Completion {
       nullptr;  // Intrusive link; owned by whichever queue holds the pending operation.
 };
 
+// How an operation tells its end: called once, from progress() (or at once by a start that may
+// complete immediately, see Engine::start).
+struct Finish {
+  using Function = void (*)(void* context, Status status) noexcept;
+  Function function = nullptr;
+  void* context = nullptr;
+};
+
 }  // namespace espalier

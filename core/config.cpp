@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/active_message.hpp"
 #include "core/assert.hpp"
 #include "core/config_value.hpp"
 
@@ -281,6 +282,19 @@ constexpr Knob kKnobs[] = {
                               "Address range of each rank for esp_alloc; memory is taken when it "
                               "is touched.",
                               {0, kTiB}),
+    knob<&Config::tag_eager_bytes>("TAG_EAGER_BYTES", "bytes",
+                                   "Messages matched by tag of up to this size are sent without "
+                                   "waiting for their receive.",
+                                   {0, kMessageBytes}),
+    knob<&Config::tag_window_bytes>("TAG_WINDOW_BYTES", "bytes",
+                                    "Of those, what may wait for receives at one receiver, from "
+                                    "each sender; what is more waits at the sender.",
+                                    {0, kTiB}),
+    knob<&Config::tag_unexpected_bytes>("TAG_UNEXPECTED_BYTES", "bytes",
+                                        "When more of them wait at this rank, of all senders, the "
+                                        "senders' windows are opened again only after receives "
+                                        "have taken some.",
+                                        {0, kTiB}),
     knob<&Config::device>(
         "DEVICE", "",
         "RDMA devices to use, as name[:port],...; empty: the nearest of the fastest."),

@@ -77,6 +77,9 @@ struct Config {
   std::uint64_t cma_threshold_bytes = 0;
   std::uint64_t shm_arena_bytes = 0;
   std::uint64_t heap_bytes = 1 << 30;
+  std::uint64_t tag_eager_bytes = 8 << 10;
+  std::uint64_t tag_window_bytes = 1 << 20;
+  std::uint64_t tag_unexpected_bytes = 64 << 20;
   std::string device;
   int gid_index = -1;
   std::uint64_t rdma_mtu_bytes = 0;

@@ -52,6 +52,17 @@ constexpr CounterInfo kTable[] = {
      &Counters::messages_received},
     {"messages_refused", "active messages that came for ids without a function",
      &Counters::messages_refused},
+    {"tags_eager", "messages matched by tag that were sent at once", &Counters::tags_eager},
+    {"tags_announced", "messages matched by tag that told of themselves and waited",
+     &Counters::tags_announced},
+    {"tags_unexpected",
+     "messages matched by tag, or their announcements, that came before their "
+     "receive",
+     &Counters::tags_unexpected},
+    {"tags_window_full",
+     "small messages that waited because their receiver had not taken others "
+     "(TAG_WINDOW_BYTES)",
+     &Counters::tags_window_full},
     {"connections", "TCP connections made with other ranks, by either side",
      &Counters::connections},
     {"queue_pairs", "ends of RDMA connections made with other ranks, those made again too",

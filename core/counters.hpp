@@ -63,6 +63,10 @@ struct Counters {
   Counter messages_sent;
   Counter messages_received;
   Counter messages_refused;
+  Counter tags_eager;
+  Counter tags_announced;
+  Counter tags_unexpected;
+  Counter tags_window_full;
   Counter connections;
   Counter queue_pairs;
   Counter registrations;

@@ -54,6 +54,11 @@ class IntrusiveList {
     return next == &root_ ? nullptr : static_cast<T*>(next);
   }
 
+  const T* after(const T& node) const noexcept {
+    const ListNode* next = static_cast<const ListNode&>(node).next_;
+    return next == &root_ ? nullptr : static_cast<const T*>(next);
+  }
+
   void push_back(T& node) noexcept { insert_before(root_, node); }
   void push_front(T& node) noexcept { insert_before(*root_.next_, node); }
   T* pop_front() noexcept {

@@ -24,6 +24,7 @@ const char* esp_status_text(esp_status status) {
       "canceled",
       "internal error",
       "the connection to a member broke",
+      "the message is longer than its receive",
   };
   static_assert(std::size(kTexts) == ESP_STATUS_COUNT);
   return status >= 0 && status < ESP_STATUS_COUNT ? kTexts[status] : "unknown status";

@@ -53,6 +53,7 @@ Uses uses_of(FrameKind kind) noexcept {
     case FrameKind::kGoodbye:
       return {};
     case FrameKind::kMessage:
+      return {.flow = true, .ordinal = true, .total = true, .bytes = true};
     case FrameKind::kPut:
       return {.flow = true, .ordinal = true, .bytes = true};
     case FrameKind::kRefused:
@@ -96,7 +97,8 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
     case FrameKind::kControl:
       return h.bytes > kControlBytes ? "bytes" : nullptr;
     case FrameKind::kMessage:
-      if (h.ordinal >= kMessageIds) return "ordinal";
+      if (h.ordinal >= kOwnMessagesEnd) return "ordinal";
+      if (h.total > (h.ordinal < kMessageIds ? 0 : kContextMax)) return "total";
       return h.bytes > kMessageBytes ? "bytes" : nullptr;
     case FrameKind::kRefused:
       return h.ordinal >= kMessageIds ? "ordinal" : nullptr;

@@ -24,7 +24,7 @@ enum class FrameKind : std::uint8_t {
   kControl,      // payload: a message of the layers above, at most kControlBytes
   kGoodbye,      // a link's own: nothing more comes. Never reaches the sink
   // Of remote access (net/remote_access.hpp). An answer answers the oldest open request.
-  kMessage,  // flow: argument, ordinal: id; payload: an active message
+  kMessage,  // flow: argument, ordinal: id, total: context; payload: an active message
   kRefused,  // ordinal: id of messages that nobody takes
   kPut,      // ordinal: region, flow: offset; payload: what goes there
   kGet,      // ordinal: region, flow: offset, total: how much

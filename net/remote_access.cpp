@@ -265,6 +265,7 @@ Posted RemoteAccess::send(Rank to, const ActiveMessage& message, OutgoingFrame& 
   frame.header.kind = FrameKind::kMessage;
   frame.header.ordinal = message.id;
   frame.header.flow = message.argument;
+  frame.header.total = message.context;
   frame.header.bytes = message.bytes;
   frame.payload = message.payload;
   return wire(to).post_frame(to, frame);

@@ -131,7 +131,9 @@ void RemoteAccess::end_frame(FrameWire& by, Rank from, const FrameHeader& header
 
 void RemoteAccess::end_message(Peer& p, const FrameHeader& header,
                                const std::byte* payload) noexcept {
-  if (taker_.take(p.rank, {header.ordinal, header.flow, payload, header.bytes})) return;
+  if (taker_.take(p.rank, {header.ordinal, header.flow, payload, header.bytes, header.total})) {
+    return;
+  }
   const std::uint64_t bit = std::uint64_t{1} << header.ordinal;
   if ((p.refused_here & bit) != 0) return;
   p.refused_here |= bit;

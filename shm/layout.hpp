@@ -97,11 +97,11 @@ struct PairBlock {
 
 // Active messages from one sender to one receiver (shm/mailbox.hpp).
 struct MailRing {
-  alignas(128) std::atomic<std::uint64_t> tail;     // by the sender: bytes written; publishes them
-  std::atomic<std::uint32_t> waits;                 // by the sender: it needs room
+  alignas(128) std::atomic<std::uint32_t> waits;    // by the sender: it needs room
   alignas(128) std::atomic<std::uint64_t> head;     // by the receiver: bytes taken; frees them
   alignas(128) std::atomic<std::uint64_t> refused;  // by the receiver: ids that it does not take
-  alignas(128) std::byte bytes[kMailRingBytes];     // by the sender
+  std::atomic<std::uint32_t> hot;                   // by the receiver: it looks at the ring itself
+  alignas(128) std::byte bytes[kMailRingBytes];     // by the sender: records
 };
 
 struct RankBlock {

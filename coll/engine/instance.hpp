@@ -59,14 +59,6 @@ struct VertexState {
   bool stalled = false;  // a post answered kRetry
 };
 
-// How an operation tells its end: called once, from progress() (or at once by a start that may
-// complete immediately, see Engine::start).
-struct Finish {
-  using Function = void (*)(void* context, Status status) noexcept;
-  Function function = nullptr;
-  void* context = nullptr;
-};
-
 // What a call has of its own where its plan is irregular, or packs. All grow to the largest call,
 // and are kept; of scratch memory so much.
 struct IrregularCall {

@@ -59,7 +59,7 @@ bool Team::has_answered(int member) const noexcept {
 PointToPointCounter& Team::flow(int member, unsigned channel) {
   if (flows.empty()) flows.resize(members.size());
   auto& table = flows[static_cast<std::size_t>(member)];
-  if (table == nullptr) table = std::make_unique<std::array<PointToPointCounter, 256>>();
+  if (table == nullptr) table = std::make_unique<std::array<PointToPointCounter, kFlowChannels>>();
   return (*table)[channel];
 }
 

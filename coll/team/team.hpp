@@ -88,6 +88,9 @@ constexpr std::uint8_t hash_options(const esp_coll_options& options, bool commut
   return static_cast<std::uint8_t>(static_cast<std::uint8_t>(o >> 56) | kHashBit);
 }
 
+// Of flows between two members: 256 of the user's, and that of messages matched by tag.
+inline constexpr unsigned kTagChannel = 256, kFlowChannels = 257;
+
 struct PointToPointCounter {
   std::uint64_t sent = 0, received = 0;
 };
@@ -163,7 +166,12 @@ struct Team {
   std::atomic<bool> faulty{false};
 
   PlanCache plans;
-  std::vector<std::unique_ptr<std::array<PointToPointCounter, 256>>> flows;  // per member, lazily
+  // Per member, lazily.
+  std::vector<std::unique_ptr<std::array<PointToPointCounter, kFlowChannels>>> flows;
+  // Of messages matched by tag (tags/): what is under way, and the members of senders that were met
+  // whose ranks in the job are others than in the team.
+  std::uint64_t tagged = 0;
+  std::map<Rank, int> tag_sources;
   std::vector<std::byte> user_scratch;
   std::map<int, RemoteMember> remote;  // members of other nodes that were asked or have told
 
@@ -249,7 +257,7 @@ struct Team {
   void withdraw_blame() noexcept;
   // Has the member answered a question since this rank has first asked about its last operation?
   bool has_answered(int member) const noexcept;
-  PointToPointCounter& flow(int member, unsigned channel);
+  PointToPointCounter& flow(int member, unsigned channel);  // of kFlowChannels
 
   void set_membership(int own, std::shared_ptr<const Membership> shared) noexcept {
     rank = own;

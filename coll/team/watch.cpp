@@ -288,6 +288,11 @@ bool TeamWatch::is_leaving(const Team& team, int member) const noexcept {
   return known != team.remote.end() && known->second.leaving;
 }
 
+bool TeamWatch::asks_whether_leaving(Team& team, int member) noexcept {
+  if (team.is_remote(member)) news_->ask(team, member);
+  return is_leaving(team, member);
+}
+
 bool TeamWatch::goes(const Team& team, int member) const noexcept {
   return has_freed(team, member) || is_leaving(team, member);
 }

@@ -51,6 +51,9 @@ class TeamWatch final : public Watchdog, public Agent {
     if (team.nodes() != nullptr) news_->remove(team);
   }
   void look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept override;
+  // For who waits for a message of this member beside the engine, in a look: one on another node is
+  // asked, and what it has said is what is known.
+  bool asks_whether_leaving(Team& team, int member) noexcept;
   // What is under way in a wait that began at `since_ns`: of each team the oldest collective, or
   // else all messages.
   std::vector<TeamWait> waits(std::uint64_t since_ns, std::uint64_t now_ns) const;

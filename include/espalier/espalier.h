@@ -63,7 +63,8 @@ typedef enum esp_status {
   ESP_ERR_INTERNAL = 14,  /* a bug of the library: please report */
   ESP_ERR_NETWORK =
       15, /* the connection to the rank that the text names broke, or what came was not ours */
-  ESP_STATUS_COUNT = 16
+  ESP_ERR_TRUNCATED = 16, /* a message is longer than its receive, which has what fits */
+  ESP_STATUS_COUNT = 17
 } esp_status;
 
 /* A constant English sentence for a status, never NULL. */
@@ -485,5 +486,6 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #include "espalier/neighbors.h"   /* exchanges on graphs */
 #include "espalier/partial.h"     /* work on what has landed */
 #include "espalier/persistent.h"  /* and their persistent forms */
+#include "espalier/tags.h"        /* messages that are matched by tag */
 
 #endif /* ESPALIER_ESPALIER_H */

@@ -16,7 +16,7 @@ import sys
 from cpp import code_only, functions
 
 # All folders that hold sources, and those that make up the two libraries.
-LIBRARY = ("include", "core", "shm", "net", "coll", "bootstrap", "api", "mpi")
+LIBRARY = ("include", "core", "shm", "net", "coll", "tags", "bootstrap", "api", "mpi")
 FOLDERS = LIBRARY + ("tools", "examples", "tests", "bench")
 SOURCES = {".c", ".cpp", ".h", ".hpp"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in", ".txt", ""}
@@ -28,8 +28,9 @@ MAY_INCLUDE = {
     "net": {"include", "core", "net"},
     "shm": {"include", "core", "shm"},
     "coll": {"include", "core", "coll"},
+    "tags": {"include", "core", "coll", "tags"},
     "bootstrap": {"include", "core", "net", "shm", "coll", "bootstrap"},
-    "api": {"include", "core", "net", "shm", "coll", "bootstrap", "api"},
+    "api": {"include", "core", "net", "shm", "coll", "tags", "bootstrap", "api"},
     "mpi": {"include", "mpi"},
     "examples": {"include", "examples"},
 }

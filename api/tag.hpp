@@ -1,0 +1,28 @@
+// What the files of messages matched by tag share: their arguments, checked.
+#pragma once
+
+#include "api/api.hpp"
+
+namespace espalier::api {
+
+// `peer`: who it goes to, or comes from. Small enough to be handed over.
+struct TagCall {
+  esp_team* team = nullptr;
+  void* buffer = nullptr;
+  std::size_t count = 0;
+  esp_type type = ESP_BYTE;
+  int peer = 0;
+  std::uint64_t tag = 0, mask = ESP_TAG_EXACT;
+  esp_tag_info* info = nullptr;
+};
+
+// What does not depend on the owner: team, buffer and peer. ESP_ANY_SOURCE is one for receives.
+esp_status check_tag_call(const char* caller, const TagCall& call, bool receives);
+// On the owner: where the elements lie. An error: there is no such type, or it cannot be received.
+Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives);
+
+inline TagReceiving tag_receiving(const TagCall& call, const TagBlock& block) noexcept {
+  return {call.team->team, call.peer, call.tag, call.mask, block, call.info};
+}
+
+}  // namespace espalier::api
