@@ -278,23 +278,18 @@ constexpr Knob kKnobs[] = {
                                    "Shared memory of each rank for segments on their way, at least "
                                    "64 KiB; 0 for a size that suits the number of ranks.",
                                    {0, kTiB}),
-    knob<&Config::heap_bytes>("HEAP_BYTES", "bytes",
-                              "Address range of each rank for esp_alloc; memory is taken when it "
-                              "is touched.",
-                              {0, kTiB}),
+    knob<&Config::heap_bytes>(
+        "HEAP_BYTES", "bytes",
+        "Address range of each rank for esp_alloc; memory is taken when touched.", {0, kTiB}),
     knob<&Config::tag_eager_bytes>("TAG_EAGER_BYTES", "bytes",
-                                   "Messages matched by tag of up to this size are sent without "
-                                   "waiting for their receive.",
+                                   "Messages matched by tag of up to this size await no receive.",
                                    {0, kMessageBytes}),
-    knob<&Config::tag_window_bytes>("TAG_WINDOW_BYTES", "bytes",
-                                    "Of those, what may wait for receives at one receiver, from "
-                                    "each sender; what is more waits at the sender.",
-                                    {0, kTiB}),
-    knob<&Config::tag_unexpected_bytes>("TAG_UNEXPECTED_BYTES", "bytes",
-                                        "When more of them wait at this rank, of all senders, the "
-                                        "senders' windows are opened again only after receives "
-                                        "have taken some.",
-                                        {0, kTiB}),
+    knob<&Config::tag_window_bytes>(
+        "TAG_WINDOW_BYTES", "bytes",
+        "What of them may wait at one receiver; more waits at its sender.", {0, kTiB}),
+    knob<&Config::tag_unexpected_bytes>(
+        "TAG_UNEXPECTED_BYTES", "bytes",
+        "When more waits at a rank, senders' windows for it do not open again.", {0, kTiB}),
     knob<&Config::device>(
         "DEVICE", "",
         "RDMA devices to use, as name[:port],...; empty: the nearest of the fastest."),
@@ -302,10 +297,9 @@ constexpr Knob kKnobs[] = {
                              "GID of the RDMA port. -1: for RoCE the first of version 2, those of "
                              "IPv4 addresses before others.",
                              {-1, 255}),
-    knob<&Config::rdma_mtu_bytes>("RDMA_MTU", "bytes",
-                                  "Largest RDMA packet, rounded down to 256, 512, ..., 4096. 0: "
-                                  "what the link has.",
-                                  {0, 4 * kKiB}),
+    knob<&Config::rdma_mtu_bytes>(
+        "RDMA_MTU", "bytes",
+        "Largest RDMA packet, down to 256, 512, ..., 4096. 0: what the link has.", {0, 4 * kKiB}),
     knob<&Config::service_level>("SERVICE_LEVEL", "", "InfiniBand service level.", {0, 15}),
     knob<&Config::traffic_class>("TRAFFIC_CLASS", "",
                                  "Traffic class of RDMA packets; on RoCE the DSCP in its upper "
