@@ -130,7 +130,7 @@ Result<OneSided::Started> OneSided::send(Rank to, const ActiveMessage& message,
     enqueue(*letter);
   } else {
     ++parts_.counters.messages_sent;
-    if (remote_->send(to, message, letter->frame) == Posted::kDone) {
+    if (remote_->send(to, letter->message, letter->frame) == Posted::kDone) {
       letters_.release(letter);
       return Started{true, {}};
     }

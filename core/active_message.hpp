@@ -21,7 +21,7 @@ enum OwnMessage : unsigned {
   kTagTaken,
   kOwnMessagesEnd
 };
-inline constexpr std::uint64_t kMessageBytes = 16 << 10;  // of a payload, at most
+inline constexpr std::uint64_t kMessageBytes = 32 << 10;  // of a payload, at most
 inline constexpr std::uint32_t kContextMax = (1U << 24) - 1;
 
 struct ActiveMessage {

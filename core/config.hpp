@@ -77,7 +77,7 @@ struct Config {
   std::uint64_t cma_threshold_bytes = 0;
   std::uint64_t shm_arena_bytes = 0;
   std::uint64_t heap_bytes = 1 << 30;
-  std::uint64_t tag_eager_bytes = 8 << 10;
+  std::uint64_t tag_eager_bytes = 32 << 10;
   std::uint64_t tag_window_bytes = 1 << 20;
   std::uint64_t tag_unexpected_bytes = 64 << 20;
   std::string device;

@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kRingCells = 64;
 inline constexpr std::uint32_t kTickets = 256;
 inline constexpr std::uint32_t kLandings = 16;
 inline constexpr std::uint32_t kRankWords = kMaxLocalRanks / 64;
-inline constexpr std::uint64_t kMailRingBytes = 64 << 10;
+inline constexpr std::uint64_t kMailRingBytes = 128 << 10;
 // In Cell::ticket: the send is synchronous, its receive answers kTaken.
 inline constexpr std::uint16_t kSynchronous = 0x8000;
 

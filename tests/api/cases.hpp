@@ -40,6 +40,7 @@ void teams(const Context& context);             // dup, split, include, again an
 void flows(const Context& context);             // send and receive
 void regions(const Context& context);           // put, get, atomics
 void messages(const Context& context);          // active messages
+void tags(const Context& context);              // messages matched by tag
 void events(const Context& context);            // a descriptor to sleep on
 void completions(const Context& context);       // callbacks and barriers, whatever is started
 void allgather(const Context& context);         // and allgatherv: each algorithm, form and layout

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       {"regions", test::regions},
       {"completions", test::completions},
       {"messages", test::messages},
+      {"tags", test::tags},
       {"events", test::events},
       {"allgather", test::allgather},
       {"alltoall", test::alltoall},
