@@ -2,8 +2,8 @@
  * checked, and the arrays that the library takes instead.
  *
  * MPI counts by ints, in elements of types that may differ from rank to rank; the library takes
- * arrays of size_t and is asked to move bytes, but where each block names its type. Those of a
- * blocking call stand with the communicator, those of a call that starts with its request.
+ * arrays of size_t, and is asked to move bytes, or elements of a type that both sides are of. Those
+ * of a blocking call stand with the communicator, those of a call that starts with its request.
  * path: short
  */
 #ifndef ESPALIER_MPI_BLOCKS_H
@@ -15,20 +15,27 @@
 typedef struct Side {
   size_t blocks;
   const int* counts;
-  const int* displs;               /* in `unit` bytes */
+  const int* displs;               /* in extents of the type, or in bytes if blocks have types */
   const MPI_Aint* byte_displs;     /* in place of these */
-  const MPI_Datatype* block_types; /* of each block, or NULL: the library moves bytes */
-  size_t unit;                     /* bytes of an element; 1: counts stay as they are */
+  const MPI_Datatype* block_types; /* of each block, or NULL */
+  const Datatype* type;            /* else: of all blocks */
+  int is_staged;
+  /* How the library is told: counts and displacements in these, from so far behind the buffer. */
+  size_t count_unit, displ_unit;
+  ptrdiff_t shift;
   /* What the library is told, once that is laid out. */
   size_t* to_counts;
   size_t* to_displs;
   esp_type* to_types;
 } Side;
 
+/* Of a direction that is one block, the call has the data. */
 typedef struct VCall {
   Call call;
   Side in;
   Side out;
+  int keeps;        /* of blocks that come, the operation may leave some alone */
+  size_t own_count; /* elements of the own block, where it is in place and is asked for */
 } VCall;
 
 static inline Side side_of_arrays(const int* counts, const int* displs) {
@@ -44,6 +51,8 @@ int blocks_receive(VCall* v, void* buffer, MPI_Datatype datatype, Side side);
 int blocks_own(const VCall* v, Extent sent, Extent received);
 Extent blocks_extent(const Side* side, int block);
 
+/* How the elements go to the library, as call_fit(). */
+int blocks_fit(VCall* v);
 /* Writes the library's arrays. Where a side begins is its lowest block: displacements may be
  * negative in MPI alone. */
 int blocks_lay_out(VCall* v);
@@ -55,6 +64,8 @@ Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
   int FUNCTION PARAMETERS {                                                         \
     VCall v = {.call = {.function = __func__, .persistent = FORM}};                 \
     int code = PREPARE;                                                             \
+    if (code == MPI_SUCCESS && v.call.is_fold) return fold_start(&v.call, handle);  \
+    if (code == MPI_SUCCESS) code = blocks_fit(&v);                                 \
     if (code != MPI_SUCCESS) return code;                                           \
     Request* request = blocks_begin(&v, handle, &code);                             \
     if (request == NULL) return code;                                               \
@@ -67,9 +78,12 @@ Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
   int BLOCKING PARAMETERS {                                                                 \
     VCall v = {.call = {.function = __func__}};                                             \
     int code = PREPARE;                                                                     \
+    if (code == MPI_SUCCESS && v.call.is_fold) return fold_call(&v.call);                   \
+    if (code == MPI_SUCCESS) code = blocks_fit(&v);                                         \
     if (code == MPI_SUCCESS) code = blocks_lay_out(&v);                                     \
     if (code != MPI_SUCCESS) return code;                                                   \
-    return raise_status(__func__, v.call.comm, esp_##NAME(__VA_ARGS__));                    \
+    (void)call_pack(&v.call);                                                               \
+    return call_done(&v.call, esp_##NAME(__VA_ARGS__));                                     \
   }                                                                                         \
   BLOCKS_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, \
               PREPARE, __VA_ARGS__)                                                         \

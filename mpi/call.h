@@ -8,7 +8,23 @@
 #ifndef ESPALIER_MPI_CALL_H
 #define ESPALIER_MPI_CALL_H
 
-#include "mpi/facade.h"
+#include "mpi/stage.h"
+
+/* Blocks of one side, all alike. */
+typedef struct Data {
+  const Datatype* type; /* NULL: there are none, or they are in place */
+  size_t count, bytes;  /* of a block */
+  size_t blocks;
+  When when; /* they are staged if they must be; 0: by the side that they are on */
+} Data;
+
+/* What a reduction is whose type the library does not combine (fold.c). */
+typedef struct FoldPlan {
+  enum { kFoldToRoot, kFoldToAll, kFoldBlocks } kind;
+  int root;
+  size_t contributions; /* that this rank combines; 0: it gets nothing */
+  const int* counts;    /* of the blocks; NULL: all alike */
+} FoldPlan;
 
 typedef struct Call {
   const char* function;
@@ -20,28 +36,65 @@ typedef struct Call {
   esp_op op;
   Op* user_op; /* NULL for predefined operators */
   int persistent;
+  Data in, out;
+  Stage* stage; /* NULL: there is nothing to be packed, nor a type to be kept */
+  FoldPlan fold;
+  int is_fold;
 } Call;
 
 int call_comm(Call* call, MPI_Comm handle);
-int call_data(Call* call, int count, MPI_Datatype datatype);
-/* The same for data that is only moved, which the library takes as bytes: the types of the two
- * sides and of the ranks may be different handles for the same bytes. */
-int call_block(Call* call, int count, MPI_Datatype datatype);
+/* The blocks of a side. What is moved goes as bytes, of which `call` has the number: the types of
+ * the two sides and of the ranks may be different handles for the same bytes. */
+int call_data(Call* call, Data* side, MPI_Count count, MPI_Datatype datatype);
 /* The same and its buffer, for calls whose sides are checked one by one. */
-int call_one(Call* call, const void* buffer, int count, MPI_Datatype datatype);
+int call_one(Call* call, Data* side, const void* buffer, MPI_Count count, MPI_Datatype datatype);
 int call_root(Call* call, int root);
-/* After call_data(). */
-int call_op(Call* call, MPI_Op handle, MPI_Datatype datatype);
-/* After call_data() or call_block(). `receives`: this rank gets the result, so that both buffers
- * count. */
+/* After both sides. `receives`: this rank gets the result, so that both buffers count. */
 int call_buffers(Call* call, const void* sendbuf, void* recvbuf, int receives);
+/* Is the buffer of a side null? MPI_BOTTOM may be one, where a type has addresses. */
+static inline int call_is_null(const Data* side, const void* buffer) {
+  return side->type != NULL && side->bytes > 0 && displaced(buffer, side->type->true_lb) == NULL;
+}
 
 /* Raises that a block sent is not one received. Each side: its count, and that in bytes. */
 typedef struct Extent {
-  int count;
+  MPI_Count count;
   size_t bytes;
 } Extent;
 int call_truncates(const Call* call, const char* what, Extent sent, Extent received);
+
+/* When all was checked: how the elements go to the library. Dense ones as bytes from where they
+ * begin; those of a type that the library has, too, as its elements; others are staged. */
+int call_fit(Call* call);
+/* Does one direction go as bytes of the program's memory? */
+static inline int call_is_plain(const Data* side) {
+  return side->type == NULL || side->bytes == 0 ||
+         datatype_is_piece(side->type, side->blocks <= 1 ? side->count : SIZE_MAX);
+}
+/* The one type of the library that both sides are of. Keeps it. 0: there is none. */
+int call_layout(const Data* in, const Data* out, esp_type* layout);
+/* Raises that there is no memory, and ends the stage. */
+int call_no_memory(Call* call);
+
+/* Around a blocking call of the library. */
+static inline int call_pack(const Call* call) {
+  if (call->stage != NULL) stage_begin(call->stage);
+  return MPI_SUCCESS;
+}
+int call_staged_done(const Call* call, esp_status status);
+static inline int call_done(const Call* call, esp_status status) {
+  if (call->stage != NULL) return call_staged_done(call, status);
+  return raise_status(call->function, call->comm, status);
+}
+
+/* ---- fold.c: reductions of types that the library does not combine ---- */
+
+/* The operator on the type of call->in: call->count is elements afterwards. Where the library does
+ * not combine the type the call is a fold, for which `plan` says how. */
+int call_op(Call* call, MPI_Op handle, FoldPlan plan);
+/* Runs a call that is a fold, or makes its request. */
+int fold_call(Call* call);
+int fold_start(Call* call, MPI_Request* handle);
 
 /* A request for the call with room for so many counts and displacements, or NULL after raising (the
  * code is in *code). */
@@ -66,6 +119,8 @@ static inline const esp_coll_options* call_options(const Request* request, Wishe
   int FUNCTION PARAMETERS {                                                         \
     Call call = {.function = __func__, .persistent = FORM};                         \
     int code = PREPARE;                                                             \
+    if (code == MPI_SUCCESS && call.is_fold) return fold_start(&call, handle);      \
+    if (code == MPI_SUCCESS) code = call_fit(&call);                                \
     if (code != MPI_SUCCESS) return code;                                           \
     Request* request = call_begin(&call, 0, handle, &code);                         \
     if (request == NULL) return code;                                               \
@@ -77,9 +132,12 @@ static inline const esp_coll_options* call_options(const Request* request, Wishe
 #define CALL_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)                  \
   int BLOCKING PARAMETERS {                                                                        \
     Call call = {.function = __func__};                                                            \
-    const int code = PREPARE;                                                                      \
+    int code = PREPARE;                                                                            \
+    if (code == MPI_SUCCESS && call.is_fold) return fold_call(&call);                              \
+    if (code == MPI_SUCCESS) code = call_fit(&call);                                               \
+    if (code == MPI_SUCCESS) code = call_pack(&call);                                              \
     if (code != MPI_SUCCESS) return code;                                                          \
-    return raise_status(__func__, call.comm, esp_##NAME(__VA_ARGS__));                             \
+    return call_done(&call, esp_##NAME(__VA_ARGS__));                                              \
   }                                                                                                \
   CALL_FORM(STARTED, (CALL_AFTER PARAMETERS MPI_Request * handle), 0, esp_##NAME##_start, PREPARE, \
             __VA_ARGS__)                                                                           \

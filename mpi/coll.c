@@ -4,11 +4,14 @@
 static int prepare_bcast(Call* call, void* buffer, int count, MPI_Datatype datatype, int root,
                          MPI_Comm comm) {
   int code = call_comm(call, comm);
-  if (code == MPI_SUCCESS) code = call_data(call, count, datatype);
+  if (code == MPI_SUCCESS) code = call_data(call, &call->out, count, datatype);
   if (code == MPI_SUCCESS) code = call_root(call, root);
-  if (code == MPI_SUCCESS && count > 0 && (buffer == NULL || buffer == MPI_IN_PLACE)) {
+  if (code != MPI_SUCCESS) return code;
+  if (call_is_null(&call->out, buffer) || (call->count > 0 && buffer == MPI_IN_PLACE)) {
     code = raise_error(call->function, call->comm, MPI_ERR_BUFFER, "null buffer");
   }
+  call->out.blocks = 1;
+  call->out.when = esp_team_rank(call->comm->team) == root ? kBefore : kAfter;
   call->output = buffer;
   return code;
 }

@@ -3,14 +3,19 @@
 
 /* MPI_Allgather and MPI_Alltoall alike. In place, the send arguments do not count. */
 static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                   void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+                   void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                   int sends_to_each) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = call_comm(call, comm);
-  if (code == MPI_SUCCESS && !in_place) code = call_block(call, sendcount, sendtype);
+  if (code == MPI_SUCCESS && !in_place) code = call_data(call, &call->in, sendcount, sendtype);
   const size_t sent_bytes = call->count;
-  if (code == MPI_SUCCESS) code = call_block(call, recvcount, recvtype);
+  if (code == MPI_SUCCESS) code = call_data(call, &call->out, recvcount, recvtype);
   if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
-  if (code == MPI_SUCCESS && !in_place && sent_bytes != call->count) {
+  if (code != MPI_SUCCESS) return code;
+  call->out.blocks = (size_t)esp_team_size(call->comm->team);
+  call->in.blocks = sends_to_each ? call->out.blocks : 1;
+  call->out.when = in_place ? kBoth : kAfter;
+  if (!in_place && sent_bytes != call->count) {
     code = call_truncates(call, "a block that is sent has another size than one that is received",
                           (Extent){sendcount, sent_bytes}, (Extent){recvcount, call->count});
   }
@@ -22,9 +27,9 @@ static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype 
    MPI_Datatype recvtype, MPI_Comm comm)
 
 CALL_FORMS(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, allgather, PARAMETERS_OF_BLOCKS,
-           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, 0),
            call.comm->team, call.input, call.output, call.count, call.type)
 
 CALL_FORMS(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, alltoall, PARAMETERS_OF_BLOCKS,
-           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+           prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, 1),
            call.comm->team, call.input, call.output, call.count, call.type)

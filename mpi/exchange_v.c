@@ -16,7 +16,8 @@ static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = call_comm(&v->call, comm);
   if (code != MPI_SUCCESS) return code;
-  if (!in_place) code = call_one(&v->call, sendbuf, sendcount, sendtype);
+  v->call.in.blocks = 1;
+  if (!in_place) code = call_one(&v->call, &v->call.in, sendbuf, sendcount, sendtype);
   v->call.input = in_place ? ESP_IN_PLACE : sendbuf;
   if (code == MPI_SUCCESS) {
     Side out = side_of_arrays(recvcounts, displs);
@@ -47,7 +48,7 @@ BLOCKS_FORMS(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, allgatherv,
              prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                 recvtype, comm),
              v.call.comm->team, v.call.input, v.call.output, v.out.to_counts, v.out.to_displs,
-             ESP_BYTE)
+             v.call.type)
 
 BLOCKS_FORMS(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, alltoallv,
              (const void* sendbuf, const int sendcounts[], const int sdispls[],
@@ -56,7 +57,7 @@ BLOCKS_FORMS(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, alltoallv,
              prepare_sides(&v, sendbuf, side_of_arrays(sendcounts, sdispls), sendtype, recvbuf,
                            side_of_arrays(recvcounts, rdispls), recvtype, comm),
              v.call.comm->team, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
-             v.out.to_counts, v.out.to_displs, ESP_BYTE)
+             v.out.to_counts, v.out.to_displs, v.call.type)
 
 static Side side_of_types(const int* counts, const int* displs, const MPI_Datatype* types) {
   return (Side){.counts = counts, .displs = displs, .block_types = types};

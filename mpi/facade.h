@@ -20,10 +20,12 @@
 #include "espalier/mpi/mpi.h"
 
 typedef struct MPI_ABI_Comm Comm;
+typedef struct MPI_ABI_Datatype Datatype;
 typedef struct MPI_ABI_Op Op;
 typedef struct MPI_ABI_Request Request;
 typedef struct MPI_ABI_Errhandler Errhandler;
 typedef struct Taken Taken;
+typedef struct Stage Stage;
 
 /* Who is whose neighbour on a communicator. */
 typedef struct Topology {
@@ -70,6 +72,7 @@ struct MPI_ABI_Request {
   esp_status outcome;
   Comm* comm;
   Op* op;               /* NULL: none or predefined */
+  Stage* stage;         /* stage.h: what is packed and unpacked, and types in use; or NULL */
   const char* function; /* that started it, for messages */
   size_t arrays[];      /* counts and displacements that the library reads until the end */
 };
@@ -83,6 +86,12 @@ Phase state_phase(void);
 esp_job* state_job(void);
 Comm* state_world(void);
 Comm* state_self(void);
+/* The table of the predefined datatypes, those made by MPI_Type_create_f90_..., and the lock that
+ * these, names and types of the library have in common. */
+Datatype* state_types(void);
+Datatype** state_kinds(void);
+void state_lock_types(void);
+void state_unlock_types(void);
 int state_thread_level(void);
 int state_is_main_thread(void);
 /* Both take over what they are given. */
@@ -140,17 +149,53 @@ esp_status topology_graph(esp_team* team, Edges sources, Edges destinations, int
 esp_status topology_copy(const Topology* from, esp_team* team, Topology** topology);
 void topology_free(Topology* topology);
 
-/* ---- types.c ---- */
+/* ---- types.c, type_layout.c: datatype.h has the rest ---- */
 
-/* 0 for a handle that is no datatype. */
-int type_of(MPI_Datatype datatype, esp_type* type);
 /* Predefined operators only: 0 for others. */
 int builtin_op_of(MPI_Op handle, esp_op* op);
+/* Is a predefined operator defined for a datatype? Not for derived ones. */
+int type_combines(const Datatype* type, esp_op op);
+
+/* The elements of a buffer as the library can take them, in one of three forms:
+ * kPayloadBytes: `bytes` bytes at `base` (`type` is ESP_BYTE, `count` the bytes);
+ * kPayloadLayout: `count` elements of the library's type `type` at `base`, in all of `bytes` bytes;
+ * kPayloadPacked: the library has no such type: pack and unpack `bytes` bytes by type_pack() and
+ * type_unpack() of datatype.h, at once or part by part; `base` is the program's buffer.
+ * Who goes on using the datatype after the call holds a reference (datatype_retain()), because the
+ * program may free it, and so keeps the library's type. */
+typedef enum PayloadForm { kPayloadBytes, kPayloadLayout, kPayloadPacked } PayloadForm;
+typedef struct Payload {
+  PayloadForm form;
+  const Datatype* datatype;
+  void* base;
+  esp_type type;
+  size_t count;
+  size_t bytes;
+} Payload;
+/* MPI_SUCCESS, or the class of what is wrong with an argument and its text: MPI_ERR_COUNT,
+ * MPI_ERR_TYPE (null, or not committed), MPI_ERR_BUFFER. */
+int type_payload(MPI_Datatype datatype, const void* buffer, MPI_Count count, Payload* payload,
+                 const char** problem);
+
+/* ---- status.c ---- */
+
+/* MPI_internal of a status: the first two hold the bytes received, as one number, the third whether
+ * the operation was cancelled. */
+static inline void status_set_bytes(MPI_Status* status, uint64_t bytes) {
+  status->MPI_internal[0] = (int)(uint32_t)bytes;
+  status->MPI_internal[1] = (int)(uint32_t)(bytes >> 32);
+}
+static inline uint64_t status_bytes(const MPI_Status* status) {
+  return (uint32_t)status->MPI_internal[0] | (uint64_t)(uint32_t)status->MPI_internal[1] << 32;
+}
 
 /* ---- op.c ---- */
 
-/* The library's operator for a user's operator on a datatype, made on first use. */
+/* The library's operator for a user's operator on a datatype that the library combines, made on
+ * first use. */
 esp_status op_bind(Op* op, MPI_Datatype datatype, esp_op* bound);
+/* A user's operator on elements of any type. */
+void op_apply(const Op* op, const void* in, void* inout, size_t count, const Datatype* type);
 void op_retain(Op* op);
 void op_release(Op* op);
 

@@ -26,17 +26,25 @@ static int no_place(const Call* call, const void* sendbuf, const void* recvbuf) 
 /* MPI_Neighbor_allgather and MPI_Neighbor_alltoall: all blocks of all ranks are alike. A rank
  * without neighbours says how they are by what it would send. */
 static int prepare_equal(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                         int sends_to_each) {
   int code = prepare_graph(call, comm);
   if (code == MPI_SUCCESS) code = no_place(call, sendbuf, recvbuf);
   if (code != MPI_SUCCESS) return code;
   const int sends = destinations(call) > 0, receives = sources(call) > 0;
   call->input = sends ? sendbuf : ""; /* which is not read; the library wants one */
   call->output = recvbuf;
-  if (!sends && !receives) return call_block(call, sendcount, sendtype);
-  if (sends) code = call_one(call, sendbuf, sendcount, sendtype);
+  call->in.blocks = sends_to_each ? destinations(call) : 1;
+  call->out.blocks = sources(call);
+  call->out.when = kBoth; /* what comes from nobody is left alone */
+  if (!sends && !receives) {
+    Data side;
+    return call_data(call, &side, sendcount, sendtype);
+  }
+  if (sends) code = call_one(call, &call->in, sendbuf, sendcount, sendtype);
   const Extent sent = {sendcount, call->count};
-  if (code == MPI_SUCCESS && receives) code = call_one(call, recvbuf, recvcount, recvtype);
+  if (code == MPI_SUCCESS && receives)
+    code = call_one(call, &call->out, recvbuf, recvcount, recvtype);
   if (code != MPI_SUCCESS || !sends || !receives || sent.bytes == call->count) return code;
   return call_truncates(call, "a block that is sent has another size than one that is received",
                         sent, (Extent){recvcount, call->count});
@@ -49,7 +57,9 @@ static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_
   int code = prepare_graph(call, comm);
   if (code == MPI_SUCCESS) code = no_place(call, sendbuf, recvbuf);
   if (code != MPI_SUCCESS) return code;
-  if (destinations(call) > 0) code = call_one(call, sendbuf, sendcount, sendtype);
+  call->in.blocks = 1;
+  v->keeps = 1;
+  if (destinations(call) > 0) code = call_one(call, &call->in, sendbuf, sendcount, sendtype);
   if (code != MPI_SUCCESS) return code;
   call->input = sendbuf;
   Side out = side_of_arrays(recvcounts, displs);
@@ -64,6 +74,7 @@ static int prepare_sides(VCall* v, const void* sendbuf, Side in, MPI_Datatype se
   int code = prepare_graph(call, comm);
   if (code == MPI_SUCCESS) code = no_place(call, sendbuf, recvbuf);
   if (code != MPI_SUCCESS) return code;
+  v->keeps = 1;
   in.blocks = destinations(call);
   out.blocks = sources(call);
   code = blocks_send(v, sendbuf, sendtype, in);
@@ -77,13 +88,15 @@ static int prepare_sides(VCall* v, const void* sendbuf, Side in, MPI_Datatype se
 
 CALL_FORMS(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, MPI_Neighbor_allgather_init,
            neighbor_allgather, PARAMETERS_OF_BLOCKS,
-           prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           call.comm->topology->graph, call.input, call.output, call.count, ESP_BYTE)
+           prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                         0),
+           call.comm->topology->graph, call.input, call.output, call.count, call.type)
 
 CALL_FORMS(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall_init,
            neighbor_alltoall, PARAMETERS_OF_BLOCKS,
-           prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           call.comm->topology->graph, call.input, call.output, call.count, ESP_BYTE)
+           prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                         1),
+           call.comm->topology->graph, call.input, call.output, call.count, call.type)
 
 BLOCKS_FORMS(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv_init,
              neighbor_allgatherv,
@@ -92,7 +105,7 @@ BLOCKS_FORMS(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPI_Neighbor_all
              prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                 recvtype, comm),
              GRAPH_OF_CALL, v.call.input, v.call.count, v.call.output, v.out.to_counts,
-             v.out.to_displs, ESP_BYTE)
+             v.out.to_displs, v.call.type)
 
 BLOCKS_FORMS(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv_init,
              neighbor_alltoallv,
@@ -102,7 +115,7 @@ BLOCKS_FORMS(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPI_Neighbor_allto
              prepare_sides(&v, sendbuf, side_of_arrays(sendcounts, sdispls), sendtype, recvbuf,
                            side_of_arrays(recvcounts, rdispls), recvtype, comm),
              GRAPH_OF_CALL, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
-             v.out.to_counts, v.out.to_displs, ESP_BYTE)
+             v.out.to_counts, v.out.to_displs, v.call.type)
 
 /* The one function here whose displacements are of type MPI_Aint. */
 static Side side_of_types(const int* counts, const MPI_Aint* displs, const MPI_Datatype* types) {

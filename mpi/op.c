@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "mpi/facade.h"
+#include "mpi/datatype.h"
 
 typedef struct Binding {
-  MPI_User_function* function;
+  const Op* of;
   MPI_Datatype datatype;
   esp_op op;
   struct Binding* next;
@@ -19,26 +19,40 @@ typedef struct Binding {
 
 struct MPI_ABI_Op {
   MPI_User_function* function;
+  MPI_User_function_c* large_function; /* in its place */
   int commutative;
   atomic_int references; /* the program's handle and every pending request */
   pthread_mutex_t lock;  /* guards the list */
   Binding* bindings;
 };
 
-static void trampoline(const void* in, void* inout, size_t count, esp_type type, void* context) {
-  const Binding* binding = context;
-  const size_t element_bytes = esp_type_size(type);
-  const char* from = in;
-  char* to = inout;
+/* `stride`: bytes from one element to the next. */
+static void apply(const Op* op, const void* in, void* inout, size_t count, ptrdiff_t stride,
+                  MPI_Datatype datatype) {
+  void* from = (void*)(uintptr_t)in;
+  if (op->large_function != NULL) {
+    MPI_Count length = (MPI_Count)count;
+    op->large_function(from, inout, &length, &datatype);
+    return;
+  }
   while (count > 0) {
-    int length = count < INT_MAX ? (int)count : INT_MAX;
-    MPI_Datatype datatype = binding->datatype;
-    binding->function((void*)(uintptr_t)from, to, &length, &datatype);
     const size_t done = count < INT_MAX ? count : INT_MAX;
-    from += done * element_bytes;
-    to += done * element_bytes;
+    int length = (int)done;
+    MPI_Datatype named = datatype; /* which the function may change */
+    op->function(from, inout, &length, &named);
+    from = displaced(from, (ptrdiff_t)done * stride);
+    inout = displaced(inout, (ptrdiff_t)done * stride);
     count -= done;
   }
+}
+
+static void trampoline(const void* in, void* inout, size_t count, esp_type type, void* context) {
+  const Binding* binding = context;
+  apply(binding->of, in, inout, count, (ptrdiff_t)esp_type_size(type), binding->datatype);
+}
+
+void op_apply(const Op* op, const void* in, void* inout, size_t count, const Datatype* type) {
+  apply(op, in, inout, count, datatype_extent(type), datatype_handle(type));
 }
 
 static Binding* find(const Op* op, MPI_Datatype datatype) {
@@ -50,7 +64,7 @@ static Binding* find(const Op* op, MPI_Datatype datatype) {
 static esp_status bind_locked(Op* op, MPI_Datatype datatype) {
   Binding* binding = malloc(sizeof *binding);
   if (binding == NULL) return ESP_ERR_NO_MEMORY;
-  binding->function = op->function;
+  binding->of = op;
   binding->datatype = datatype;
   const esp_status status =
       esp_op_create(state_job(), trampoline, binding, op->commutative, &binding->op);
@@ -88,20 +102,30 @@ void op_release(Op* op) {
   free(op);
 }
 
-int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* handle) {
-  require_ready(__func__);
-  if (function == NULL || handle == NULL) {
-    return raise_error(__func__, NULL, MPI_ERR_ARG, "null function or handle");
+static int create(const char* caller, MPI_User_function* function,
+                  MPI_User_function_c* large_function, int commute, MPI_Op* handle) {
+  require_ready(caller);
+  if ((function == NULL && large_function == NULL) || handle == NULL) {
+    return raise_error(caller, NULL, MPI_ERR_ARG, "null function or handle");
   }
   Op* op = malloc(sizeof *op);
-  if (op == NULL) return raise_error(__func__, NULL, MPI_ERR_NO_MEM, "no memory");
+  if (op == NULL) return raise_error(caller, NULL, MPI_ERR_NO_MEM, "no memory");
   op->function = function;
+  op->large_function = large_function;
   op->commutative = commute != 0;
   op->bindings = NULL;
   atomic_init(&op->references, 1);
   pthread_mutex_init(&op->lock, NULL);
   *handle = op;
   return MPI_SUCCESS;
+}
+
+int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* handle) {
+  return create(__func__, function, NULL, commute, handle);
+}
+
+int MPI_Op_create_c(MPI_User_function_c* function, int commute, MPI_Op* handle) {
+  return create(__func__, NULL, function, commute, handle);
 }
 
 int MPI_Op_free(MPI_Op* handle) {

@@ -17,20 +17,28 @@ enum { kTags = 64, kChannels = 4, kDirections = 2 };
 
 static int check_data(Call* call, const void* buffer, int partitions, MPI_Count count,
                       MPI_Datatype datatype) {
-  const int code = call_data(call, 0, datatype);
+  Data element;
+  const int code = call_data(call, &element, 1, datatype);
   if (code != MPI_SUCCESS) return code;
   if (partitions < 0) {
     return raise_error(call->function, call->comm, MPI_ERR_ARG, "negative number of partitions");
   }
   if (count < 0) return raise_error(call->function, call->comm, MPI_ERR_COUNT, "negative count");
-  const size_t element = esp_type_size(call->type), most = SIZE_MAX / 2 / element;
-  if (count > 0 && (size_t)partitions > most / (size_t)count) {
+  if (!datatype_is_dense(element.type)) {
+    return raise_error(call->function, call->comm, MPI_ERR_UNSUPPORTED_OPERATION,
+                       "messages in partitions of elements with gaps are not supported yet");
+  }
+  size_t bytes;
+  if (__builtin_mul_overflow((size_t)partitions, (size_t)count, &bytes) ||
+      __builtin_mul_overflow(bytes, element.bytes, &bytes) || bytes > PTRDIFF_MAX) {
     return raise_error(call->function, call->comm, MPI_ERR_COUNT, "the message is too long");
   }
-  call->count = (size_t)partitions * (size_t)count * element;
-  if (call->count > 0 && buffer == NULL) {
+  call->count = bytes;
+  if (bytes > 0 && call_is_null(&element, buffer)) {
     return raise_error(call->function, call->comm, MPI_ERR_BUFFER, "null buffer");
   }
+  call->input = displaced(call->input, element.type->true_lb);
+  call->output = displaced(call->output, element.type->true_lb);
   return MPI_SUCCESS;
 }
 

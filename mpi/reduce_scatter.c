@@ -6,10 +6,12 @@
 static int prepare_equal(Call* call, const void* sendbuf, void* recvbuf, int recvcount,
                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   int code = call_comm(call, comm);
-  if (code == MPI_SUCCESS) code = call_data(call, recvcount, datatype);
+  if (code == MPI_SUCCESS) code = call_data(call, &call->in, recvcount, datatype);
+  call->out = call->in;
   if (code == MPI_SUCCESS) code = call_buffers(call, sendbuf, recvbuf, 1);
-  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
-  return code;
+  if (code != MPI_SUCCESS) return code;
+  const size_t all = (size_t)esp_team_size(call->comm->team);
+  return call_op(call, op, (FoldPlan){.kind = kFoldBlocks, .contributions = all});
 }
 
 /* The counts are elements here as there, and there are no displacements. */
@@ -19,11 +21,11 @@ static int prepare_counts(VCall* v, const int* recvcounts, MPI_Datatype datatype
   if (recvcounts == NULL)
     return raise_error(call->function, call->comm, MPI_ERR_ARG, "null counts");
   for (int r = 0; r < size; ++r) {
-    const int code = call_data(call, recvcounts[r], datatype);
+    const int code = call_data(call, &call->in, recvcounts[r], datatype);
     if (code != MPI_SUCCESS) return code;
-    *total += call->count;
+    *total += call->in.count;
   }
-  v->out = (Side){.blocks = (size_t)size, .counts = recvcounts, .unit = 1};
+  v->out = (Side){.blocks = (size_t)size, .counts = recvcounts, .count_unit = 1, .displ_unit = 1};
   return MPI_SUCCESS;
 }
 
@@ -36,10 +38,15 @@ static int prepare_unequal(VCall* v, const void* sendbuf, void* recvbuf, const i
   if (code == MPI_SUCCESS) code = prepare_counts(v, recvcounts, datatype, &total);
   if (code != MPI_SUCCESS) return code;
   const int receives = recvcounts[esp_team_rank(call->comm->team)] > 0;
-  call->count = total;
-  code = call_buffers(call, sendbuf, recvbuf, receives || sendbuf == MPI_IN_PLACE);
-  if (code == MPI_SUCCESS) code = call_op(call, op, datatype);
-  return code;
+  code = call_data(call, &call->in, (MPI_Count)total, datatype);
+  call->out = call->in;
+  if (code == MPI_SUCCESS) {
+    code = call_buffers(call, sendbuf, recvbuf, receives || sendbuf == MPI_IN_PLACE);
+  }
+  if (code != MPI_SUCCESS) return code;
+  const size_t all = receives ? (size_t)esp_team_size(call->comm->team) : 0;
+  return call_op(call, op,
+                 (FoldPlan){.kind = kFoldBlocks, .contributions = all, .counts = recvcounts});
 }
 
 CALL_FORMS(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init,

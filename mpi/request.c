@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "mpi/facade.h"
+#include "mpi/stage.h"
 
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays) {
   Request* request = malloc(sizeof *request + arrays * sizeof *request->arrays);
@@ -19,6 +19,7 @@ Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays)
 
 void request_destroy(Request* request) {
   if (request->taken != NULL) taken_free(request->taken);
+  if (request->stage != NULL) stage_free(request->stage);
   if (request->op != NULL) op_release(request->op);
   comm_release(request->comm);
   free(request);
@@ -38,6 +39,8 @@ static void set_status(MPI_Status* status, int source, int tag) {
   if (status == MPI_STATUS_IGNORE) return;
   status->MPI_SOURCE = source;
   status->MPI_TAG = tag;
+  status_set_bytes(status, 0);
+  status->MPI_internal[2] = 0;
 }
 
 static void set_empty(MPI_Status* status) {
@@ -56,6 +59,7 @@ static void set_error(MPI_Status* statuses, int index, int code) {
  * ended. */
 static int finish(MPI_Request* handle, MPI_Status* status) {
   Request* request = *handle;
+  if (request->stage != NULL && request->outcome == ESP_OK) stage_end(request->stage);
   set_status(status, request->source, request->tag);
   set_progress(request, kInactive);
   if (request->persistent) {
@@ -253,6 +257,7 @@ static int start(const char* function, Request* request) {
     return MPI_SUCCESS;
   }
   if (request->taken != NULL) taken_clear(request->taken);
+  if (request->stage != NULL) stage_begin(request->stage);
   const esp_status status = esp_request_start(request->handle);
   if (status != ESP_OK) return raise_status(function, request->comm, status);
   set_progress(request, kUnderWay);

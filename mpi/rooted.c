@@ -24,12 +24,17 @@ static int prepare_blocks_of_root(Call* call, int gathers, const void* own_buffe
                                   const void* buffer, int count, MPI_Datatype datatype) {
   const int in_place = own_buffer == MPI_IN_PLACE;
   const Extent own = {own_count, call->count};
-  const int code = call_one(call, buffer, count, datatype);
+  Data* all = gathers ? &call->out : &call->in;
+  const Data* one = gathers ? &call->in : &call->out;
+  const int code = call_one(call, all, buffer, count, datatype);
+  all->blocks = (size_t)esp_team_size(call->comm->team);
+  if (gathers && in_place) all->when = kBoth;
   if (code != MPI_SUCCESS) return code;
   const char* problem = NULL;
   if (buffer == MPI_IN_PLACE) {
     problem = gathers ? "MPI_IN_PLACE as receive buffer" : "MPI_IN_PLACE as send buffer";
-  } else if (call->count > 0 && buffer == own_buffer) {
+  } else if (call->count > 0 && !in_place &&
+             displaced(buffer, all->type->true_lb) == displaced(own_buffer, one->type->true_lb)) {
     problem = "send and receive buffer are the same; use MPI_IN_PLACE";
   }
   if (problem != NULL) return raise_error(call->function, call->comm, MPI_ERR_BUFFER, problem);
@@ -44,7 +49,9 @@ static int prepare_gather(Call* call, const void* sendbuf, int sendcount, MPI_Da
                           MPI_Comm comm) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = prepare_root(call, sendbuf, root, comm);
-  if (code == MPI_SUCCESS && !in_place) code = call_one(call, sendbuf, sendcount, sendtype);
+  if (code == MPI_SUCCESS && !in_place)
+    code = call_one(call, &call->in, sendbuf, sendcount, sendtype);
+  call->in.blocks = 1;
   call->input = in_place ? ESP_IN_PLACE : sendbuf;
   call->output = recvbuf;
   if (code != MPI_SUCCESS || !is_root(call, root)) return code;
@@ -56,7 +63,9 @@ static int prepare_scatter(Call* call, const void* sendbuf, int sendcount, MPI_D
                            MPI_Comm comm) {
   const int in_place = recvbuf == MPI_IN_PLACE;
   int code = prepare_root(call, recvbuf, root, comm);
-  if (code == MPI_SUCCESS && !in_place) code = call_one(call, recvbuf, recvcount, recvtype);
+  if (code == MPI_SUCCESS && !in_place)
+    code = call_one(call, &call->out, recvbuf, recvcount, recvtype);
+  call->out.blocks = 1;
   call->input = sendbuf;
   call->output = in_place ? (void*)(uintptr_t)ESP_IN_PLACE : recvbuf;
   if (code != MPI_SUCCESS || !is_root(call, root)) return code;
@@ -70,12 +79,12 @@ static int prepare_scatter(Call* call, const void* sendbuf, int sendcount, MPI_D
 CALL_FORMS(MPI_Gather, MPI_Igather, MPI_Gather_init, gather, PARAMETERS_WITH_ROOT,
            prepare_gather(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                           comm),
-           call.comm->team, call.input, call.output, call.count, ESP_BYTE, root)
+           call.comm->team, call.input, call.output, call.count, call.type, root)
 
 CALL_FORMS(MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, scatter, PARAMETERS_WITH_ROOT,
            prepare_scatter(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                            comm),
-           call.comm->team, call.input, call.output, call.count, ESP_BYTE, root)
+           call.comm->team, call.input, call.output, call.count, call.type, root)
 
 /* ---- blocks of many sizes ---- */
 
@@ -90,7 +99,10 @@ static int prepare_gatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Dat
                            MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = prepare_root(&v->call, sendbuf, root, comm);
-  if (code == MPI_SUCCESS && !in_place) code = call_one(&v->call, sendbuf, sendcount, sendtype);
+  v->call.in.blocks = 1;
+  if (code == MPI_SUCCESS && !in_place) {
+    code = call_one(&v->call, &v->call.in, sendbuf, sendcount, sendtype);
+  }
   v->call.input = in_place ? ESP_IN_PLACE : sendbuf;
   if (code != MPI_SUCCESS || !is_root(&v->call, root)) return code;
   code = blocks_receive(v, recvbuf, recvtype, side_of_root(v, recvcounts, displs));
@@ -98,6 +110,7 @@ static int prepare_gatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Dat
   const Extent received = blocks_extent(&v->out, root);
   if (!in_place) return blocks_own(v, (Extent){sendcount, v->call.count}, received);
   v->call.count = received.bytes;
+  v->own_count = (size_t)received.count;
   return MPI_SUCCESS;
 }
 
@@ -106,7 +119,10 @@ static int prepare_scatterv(VCall* v, const void* sendbuf, const int* sendcounts
                             MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = recvbuf == MPI_IN_PLACE;
   int code = prepare_root(&v->call, recvbuf, root, comm);
-  if (code == MPI_SUCCESS && !in_place) code = call_one(&v->call, recvbuf, recvcount, recvtype);
+  v->call.out.blocks = 1;
+  if (code == MPI_SUCCESS && !in_place) {
+    code = call_one(&v->call, &v->call.out, recvbuf, recvcount, recvtype);
+  }
   v->call.output = in_place ? (void*)(uintptr_t)ESP_IN_PLACE : recvbuf;
   if (code != MPI_SUCCESS || !is_root(&v->call, root)) return code;
   code = blocks_send(v, sendbuf, sendtype, side_of_root(v, sendcounts, displs));
@@ -114,6 +130,7 @@ static int prepare_scatterv(VCall* v, const void* sendbuf, const int* sendcounts
   const Extent sent = blocks_extent(&v->in, root);
   if (!in_place) return blocks_own(v, sent, (Extent){recvcount, v->call.count});
   v->call.count = sent.bytes;
+  v->own_count = (size_t)sent.count;
   return MPI_SUCCESS;
 }
 
@@ -124,7 +141,7 @@ BLOCKS_FORMS(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, gatherv,
              prepare_gatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                              recvtype, root, comm),
              v.call.comm->team, v.call.input, v.call.count, v.call.output, v.out.to_counts,
-             v.out.to_displs, ESP_BYTE, root)
+             v.out.to_displs, v.call.type, root)
 
 BLOCKS_FORMS(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, scatterv,
              (const void* sendbuf, const int sendcounts[], const int displs[],
@@ -133,4 +150,4 @@ BLOCKS_FORMS(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, scatterv,
              prepare_scatterv(&v, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                               recvtype, root, comm),
              v.call.comm->team, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
-             v.call.count, ESP_BYTE, root)
+             v.call.count, v.call.type, root)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/facade.h"
+#include "mpi/datatype.h"
 
 /* A code is class + 128 * slot, slot 1..kTexts; slot 0 carries no text. All codes stay below
  * MPI_ERR_LASTCODE. */
@@ -23,7 +23,10 @@ static struct {
   pthread_t main_thread;
   Comm world;
   Comm self;
-} state;
+  pthread_mutex_t types_lock;
+  Datatype types[kDatatypes];
+  Datatype* kinds; /* made by MPI_Type_create_f90_... */
+} state = {.types_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
   pthread_mutex_t lock;
@@ -43,6 +46,18 @@ Comm* state_world(void) {
 }
 Comm* state_self(void) {
   return &state.self;
+}
+Datatype* state_types(void) {
+  return state.types;
+}
+Datatype** state_kinds(void) {
+  return &state.kinds;
+}
+void state_lock_types(void) {
+  pthread_mutex_lock(&state.types_lock);
+}
+void state_unlock_types(void) {
+  pthread_mutex_unlock(&state.types_lock);
 }
 int state_thread_level(void) {
   return state.thread_level;
@@ -67,6 +82,7 @@ void state_open(esp_job* job, int thread_level, esp_team* self) {
   state.job = job;
   state.thread_level = thread_level;
   state.main_thread = pthread_self();
+  if (!types_open(state.types)) esp_abort(job, EXIT_FAILURE, "no memory for the datatypes");
   open_comm(&state.world, esp_job_world(job), "MPI_COMM_WORLD");
   open_comm(&state.self, self, "MPI_COMM_SELF");
   atomic_store_explicit(&state.phase, kReady, memory_order_release);
@@ -83,6 +99,12 @@ void state_close(void) {
   close_comm(&state.self);
   atomic_store_explicit(&state.phase, kFinalized, memory_order_release);
   state.job = NULL;
+  while (state.kinds != NULL) {
+    Datatype* kind = state.kinds;
+    state.kinds = kind->next_kind;
+    datatype_release(kind);
+  }
+  types_close(state.types);
 }
 
 int state_keep_error(int error_class, const char* text) {

@@ -6,9 +6,10 @@ wrapper=$1 library=$2
 
 help=$("$wrapper" --help)
 grep --quiet -- '--show:compile' <<< "$help" || { echo "the options are missing: $help"; exit 1; }
-listed=$(grep --only-matching --extended-regexp '\bMPIX?_[A-Z][a-z]+[a-z_]*\b' <<< "$help" | sort)
+listed=$(grep --only-matching --extended-regexp '\bMPIX?_[A-Z][a-z]+[a-z0-9_]*\b' <<< "$help" |
+  sort)
 exported=$(nm --dynamic --defined-only --format=posix "$library" |
-  sed -n 's/^\(MPIX\?_[A-Za-z_]*\).*/\1/p' | sort)
+  sed -n 's/^\(MPIX\?_[A-Za-z0-9_]*\).*/\1/p' | sort)
 diff <(printf '%s\n' "$listed") <(printf '%s\n' "$exported") ||
   { echo "not what $library exports"; exit 1; }
 echo "$(wc --lines <<< "$listed") functions"

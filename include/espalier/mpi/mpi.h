@@ -2,9 +2,9 @@
  *
  * A subset of MPI 3.1: initialisation, communicators, Cartesian grids and distributed graphs, all
  * collectives in their blocking and non-blocking forms, completion, operators and error handlers;
- * of MPI 4.0, persistent collectives and messages in partitions (mpi_partial.h). Everything that is
- * declared here behaves as the standard says; what is missing does not link. Derived datatypes are
- * missing.
+ * of MPI 4.0, persistent collectives and messages in partitions (mpi_partial.h); of MPI 4.1,
+ * datatypes and statuses (mpi_types.h). Everything that is declared here behaves as the standard
+ * says; what is missing does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -64,50 +64,6 @@ typedef struct MPI_ABI_Op* MPI_Op;
 
 typedef struct MPI_ABI_Datatype* MPI_Datatype;
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0x200)
-#define MPI_AINT ((MPI_Datatype)0x201)
-#define MPI_COUNT ((MPI_Datatype)0x202)
-#define MPI_OFFSET ((MPI_Datatype)0x203)
-#define MPI_PACKED ((MPI_Datatype)0x207)
-#define MPI_SHORT ((MPI_Datatype)0x208)
-#define MPI_INT ((MPI_Datatype)0x209)
-#define MPI_LONG ((MPI_Datatype)0x20a)
-#define MPI_LONG_LONG ((MPI_Datatype)0x20b)
-#define MPI_LONG_LONG_INT MPI_LONG_LONG
-#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x20c)
-#define MPI_UNSIGNED ((MPI_Datatype)0x20d)
-#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x20e)
-#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x20f)
-#define MPI_FLOAT ((MPI_Datatype)0x210)
-#define MPI_C_FLOAT_COMPLEX ((MPI_Datatype)0x212)
-#define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
-#define MPI_CXX_FLOAT_COMPLEX ((MPI_Datatype)0x213)
-#define MPI_DOUBLE ((MPI_Datatype)0x214)
-#define MPI_C_DOUBLE_COMPLEX ((MPI_Datatype)0x216)
-#define MPI_CXX_DOUBLE_COMPLEX ((MPI_Datatype)0x217)
-#define MPI_LONG_DOUBLE ((MPI_Datatype)0x220)
-#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x224)
-#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x225)
-#define MPI_FLOAT_INT ((MPI_Datatype)0x228)
-#define MPI_DOUBLE_INT ((MPI_Datatype)0x229)
-#define MPI_LONG_INT ((MPI_Datatype)0x22a)
-#define MPI_2INT ((MPI_Datatype)0x22b)
-#define MPI_SHORT_INT ((MPI_Datatype)0x22c)
-#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x22d)
-#define MPI_C_BOOL ((MPI_Datatype)0x238)
-#define MPI_CXX_BOOL ((MPI_Datatype)0x239)
-#define MPI_WCHAR ((MPI_Datatype)0x23c)
-#define MPI_INT8_T ((MPI_Datatype)0x240)
-#define MPI_UINT8_T ((MPI_Datatype)0x241)
-#define MPI_CHAR ((MPI_Datatype)0x243)
-#define MPI_SIGNED_CHAR ((MPI_Datatype)0x244)
-#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x245)
-#define MPI_BYTE ((MPI_Datatype)0x247)
-#define MPI_INT16_T ((MPI_Datatype)0x248)
-#define MPI_UINT16_T ((MPI_Datatype)0x249)
-#define MPI_INT32_T ((MPI_Datatype)0x250)
-#define MPI_UINT32_T ((MPI_Datatype)0x251)
-#define MPI_INT64_T ((MPI_Datatype)0x258)
-#define MPI_UINT64_T ((MPI_Datatype)0x259)
 
 /* ---- constants ---- */
 
@@ -235,9 +191,8 @@ ESP_MPI_API int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int* so
                                          int* destweights);
 ESP_MPI_API int MPI_Topo_test(MPI_Comm comm, int* status);
 
-/* ---- types and operators ---- */
+/* ---- operators: datatypes are in mpi_types.h ---- */
 
-ESP_MPI_API int MPI_Type_size(MPI_Datatype datatype, int* size);
 ESP_MPI_API int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* op);
 ESP_MPI_API int MPI_Op_free(MPI_Op* op);
 ESP_MPI_API int MPI_Op_commutative(MPI_Op op, int* commute);
@@ -474,5 +429,6 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 #endif
 
 #include "mpi_partial.h"
+#include "mpi_types.h"
 
 #endif /* ESPALIER_MPI_MPI_H */

@@ -1,0 +1,46 @@
+/* Staging. path: data */
+#include "mpi/stage.h"
+
+#include <stdlib.h>
+
+Stage* stage_create(size_t moves) {
+  return calloc(1, sizeof(Stage) + moves * sizeof(Move));
+}
+
+size_t stage_add(Stage* stage, const Datatype* type, void* at, size_t count, When when) {
+  Move* move = &stage->move[stage->moves++];
+  datatype_retain(type);
+  *move = (Move){type, at, count, stage->bytes, when == kNever ? 0 : count * type->size, when};
+  stage->bytes += move->bytes;
+  return move->packed;
+}
+
+int stage_allocate(Stage* stage) {
+  if (stage->bytes > PTRDIFF_MAX) return 0;
+  stage->memory = malloc(stage->bytes + 1);
+  return stage->memory != NULL;
+}
+
+void stage_begin(Stage* stage) {
+  for (size_t i = 0; i < stage->moves; ++i) {
+    const Move* move = &stage->move[i];
+    if ((move->when & kBefore) == 0) continue;
+    type_pack(move->type, move->at, move->count, 0, move->bytes, stage->memory + move->packed);
+  }
+}
+
+void stage_end(Stage* stage) {
+  for (size_t i = 0; i < stage->moves; ++i) {
+    const Move* move = &stage->move[i];
+    if ((move->when & kAfter) == 0) continue;
+    type_unpack(move->type, move->at, move->count, 0, move->bytes, stage->memory + move->packed);
+  }
+  if (stage->fold.op != NULL) fold_end(stage);
+}
+
+void stage_free(Stage* stage) {
+  for (size_t i = 0; i < stage->moves; ++i) datatype_release(stage->move[i].type);
+  free(stage->fold.room);
+  free(stage->memory);
+  free(stage);
+}
