@@ -87,6 +87,18 @@ int MPI_Cart_sub(MPI_Comm handle, const int remain_dims[], MPI_Comm* newcomm) {
   return made;
 }
 
+/* Ranks keep their places. */
+int MPI_Cart_map(MPI_Comm handle, int ndims, const int dims[], const int periods[], int* newrank) {
+  Comm* comm;
+  int cells = 0;
+  int code = comm_check(__func__, handle, newrank, &comm);
+  if (code == MPI_SUCCESS) code = check_grid(__func__, comm, ndims, dims, periods, &cells);
+  if (code != MPI_SUCCESS) return code;
+  const int rank = esp_team_rank(comm->team);
+  *newrank = rank < cells ? rank : MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
 /* ---- asking ---- */
 
 int MPI_Cartdim_get(MPI_Comm handle, int* ndims) {

@@ -15,6 +15,19 @@ MPI_Comm comm_handle(Comm* comm) {
   return comm == state_self() ? MPI_COMM_SELF : comm;
 }
 
+void comm_open(Comm* comm, esp_team* team, Topology* topology, Errhandler* handler,
+               const char* name) {
+  *comm = (Comm){.team = team, .topology = topology, .name = name};
+  atomic_init(&comm->references, 1);
+  atomic_init(&comm->errhandler, handler);
+}
+
+void comm_close(Comm* comm) {
+  errhandler_release(atomic_load(&comm->errhandler));
+  free(comm->arrays);
+  free(atomic_load(&comm->inits));
+}
+
 void comm_retain(Comm* comm) {
   atomic_fetch_add_explicit(&comm->references, 1, memory_order_relaxed);
 }
@@ -23,9 +36,7 @@ void comm_release(Comm* comm) {
   if (atomic_fetch_sub_explicit(&comm->references, 1, memory_order_acq_rel) != 1) return;
   topology_free(comm->topology);
   esp_team_free(comm->team);
-  errhandler_release(atomic_load(&comm->errhandler));
-  free(comm->arrays);
-  free(atomic_load(&comm->inits));
+  comm_close(comm);
   free(comm);
 }
 
@@ -51,11 +62,7 @@ int comm_create(const char* function, Comm* parent, esp_status status, esp_team*
     if (team != NULL) esp_team_free(team);
     return code;
   }
-  *comm = (Comm){.team = team, .topology = topology, .name = name};
-  atomic_init(&comm->references, 1);
-  atomic_init(&comm->delivered_blocks, 0);
-  atomic_init(&comm->inits, NULL);
-  atomic_init(&comm->errhandler, errhandler_retain(atomic_load(&parent->errhandler)));
+  comm_open(comm, team, topology, errhandler_retain(atomic_load(&parent->errhandler)), name);
   *newcomm = comm;
   return MPI_SUCCESS;
 }
@@ -82,15 +89,12 @@ int MPI_Comm_size(MPI_Comm handle, int* size) {
   return code;
 }
 
-int MPI_Comm_dup(MPI_Comm handle, MPI_Comm* newcomm) {
+/* There are no intercommunicators. */
+int MPI_Comm_test_inter(MPI_Comm handle, int* flag) {
   Comm* comm;
-  const int code = comm_check(__func__, handle, newcomm, &comm);
-  if (code != MPI_SUCCESS) return code;
-  esp_team* team = NULL;
-  Topology* topology = NULL;
-  esp_status status = esp_team_dup(comm->team, &team);
-  if (status == ESP_OK) status = topology_copy(comm->topology, team, &topology);
-  return comm_create(__func__, comm, status, team, topology, "a duplicated communicator", newcomm);
+  const int code = comm_check(__func__, handle, flag, &comm);
+  if (code == MPI_SUCCESS) *flag = 0;
+  return code;
 }
 
 int MPI_Comm_split(MPI_Comm handle, int color, int key, MPI_Comm* newcomm) {
@@ -112,11 +116,13 @@ int MPI_Comm_free(MPI_Comm* handle) {
     require_ready(__func__);
     return raise_error(__func__, NULL, MPI_ERR_ARG, "null handle");
   }
-  const int code = comm_check(__func__, *handle, handle, &comm);
+  int code = comm_check(__func__, *handle, handle, &comm);
   if (code != MPI_SUCCESS) return code;
   if (comm == state_world() || comm == state_self()) {
     return raise_error(__func__, comm, MPI_ERR_COMM, "a predefined communicator cannot be freed");
   }
+  code = comm_delete_attributes(__func__, comm);
+  if (code != MPI_SUCCESS) return code;
   comm_release(comm);
   *handle = MPI_COMM_NULL;
   return MPI_SUCCESS;

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mpi/facade.h"
+#include "mpi/info.h"
 
 /* Ends the process: there is no communicator yet whose handler could be asked. */
 static _Noreturn void fail_init(const char* function, const char* text) {
@@ -14,7 +14,7 @@ static _Noreturn void fail_init(const char* function, const char* text) {
   exit(EXIT_FAILURE);
 }
 
-static void initialise(const char* function, int required) {
+static void initialise(const char* function, int required, int argc, char** argv) {
   if (state_phase() != kBeforeInit) {
     fail_init(function, state_phase() == kReady ? "called twice" : "called after MPI_Finalize");
   }
@@ -38,23 +38,21 @@ static void initialise(const char* function, int required) {
   const int provided =
       required == MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
   state_open(job, required < provided ? required : provided, self);
+  /* Without memory some keys are missing. */
+  (void)info_fill_env(state_info_env(), argc, argv);
 }
 
 int MPI_Init(int* argc, char*** argv) {
-  (void)argc;
-  (void)argv;
-  initialise(__func__, MPI_THREAD_SINGLE);
+  initialise(__func__, MPI_THREAD_SINGLE, argc != NULL ? *argc : 0, argv != NULL ? *argv : NULL);
   return MPI_SUCCESS;
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  (void)argc;
-  (void)argv;
   if (provided == NULL) fail_init(__func__, "null result");
   if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE) {
     fail_init(__func__, "not a thread level");
   }
-  initialise(__func__, required);
+  initialise(__func__, required, argc != NULL ? *argc : 0, argv != NULL ? *argv : NULL);
   *provided = state_thread_level();
   return MPI_SUCCESS;
 }
@@ -62,10 +60,13 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 int MPI_Finalize(void) {
   require_ready(__func__);
   esp_job* job = state_job();
+  /* Functions of the program may still use everything. */
+  const int of_self = comm_delete_attributes(__func__, state_self());
+  const int of_world = comm_delete_attributes(__func__, state_world());
   const esp_status status = esp_job_finalize(job);
   state_close();
   if (status != ESP_OK) fail_init(__func__, esp_status_text(status));
-  return MPI_SUCCESS;
+  return of_self != MPI_SUCCESS ? of_self : of_world;
 }
 
 int MPI_Initialized(int* flag) {
@@ -118,6 +119,11 @@ int MPI_Get_version(int* version, int* subversion) {
 int MPI_Get_library_version(char* version, int* resultlen) {
   *resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "Espalier %d.%d.%d",
                         ESP_VERSION_MAJOR, ESP_VERSION_MINOR, ESP_VERSION_PATCH);
+  return MPI_SUCCESS;
+}
+
+int MPI_Pcontrol(const int level, ...) {
+  (void)level;
   return MPI_SUCCESS;
 }
 

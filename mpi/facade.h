@@ -2,9 +2,11 @@
  *
  * Written on the public C API alone. MPI is defined in terms of the process, so the facade has
  * state of the process; all of it is in state.c. Threads: with MPI_THREAD_MULTIPLE every function
- * may run on any thread: objects are immutable after creation except for reference counts and the
- * error handler, which are atomic, the error texts, operator bindings and taken blocks, which have
- * locks, and a communicator's arrays, which belong to its blocking call: MPI allows one at a time.
+ * may run on any thread: objects are immutable after creation except for reference counts, the
+ * error handler and hints, which are atomic, the error texts, operator bindings, info objects and
+ * taken blocks, which have locks, names and attributes, which have the process's (state_lock), and
+ * a communicator's arrays, which belong to its blocking call: MPI allows one at a time. No lock is
+ * held while a function of the program runs.
  *
  * Ownership: a communicator and an operator live until they were freed by the program *and* the
  * last request that names them has completed. path: short (collectives, request.c), setup (the
@@ -24,23 +26,35 @@ typedef struct MPI_ABI_Datatype Datatype;
 typedef struct MPI_ABI_Op Op;
 typedef struct MPI_ABI_Request Request;
 typedef struct MPI_ABI_Errhandler Errhandler;
+typedef struct MPI_ABI_Group Group;
+typedef struct MPI_ABI_Info Info;
 typedef struct Taken Taken;
 typedef struct Stage Stage;
 
 /* Who is whose neighbour on a communicator. */
 typedef struct Topology {
-  int kind; /* MPI_CART, MPI_DIST_GRAPH */
-  esp_graph* graph;
-  int dims;      /* of a grid */
-  int weighted;  /* of a graph */
-  int numbers[]; /* Of a grid: the extents, whether each dimension is periodic, this rank's
-                  * coordinates. Of a weighted graph: weights of sources, then of destinations. */
+  int kind;         /* MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH */
+  esp_graph* graph; /* NULL: of MPI_GRAPH, not symmetric, so that nothing can be exchanged on it */
+  int dims;         /* of a grid; of MPI_GRAPH the nodes */
+  int edges;        /* of MPI_GRAPH, all */
+  int weighted;     /* of MPI_DIST_GRAPH */
+  int numbers[];    /* Of a grid: the extents, whether each dimension is periodic, this rank's
+                     * coordinates. Of MPI_GRAPH: where the edges of each node end, then all edges. Of
+                     * a weighted graph: weights of sources, then of destinations. */
 } Topology;
+
+/* What a program hangs on an object (attributes.h); all zeros: nothing. */
+typedef struct Attributes {
+  struct Attribute* newest;
+} Attributes;
 
 struct MPI_ABI_Comm {
   esp_team* team;
-  Topology* topology;                 /* NULL: none */
-  const char* name;                   /* for messages, static storage */
+  Topology* topology;              /* NULL: none */
+  const char* name;                /* for messages, static storage */
+  char label[MPI_MAX_OBJECT_NAME]; /* by the program; empty: none */
+  Attributes attributes;
+  atomic_uint hints;                  /* comm_info.c */
   atomic_int references;              /* the program's handle and every pending request */
   _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
   size_t* arrays; /* comm_arrays(), so many; NULL before the first call that wants them */
@@ -77,6 +91,17 @@ struct MPI_ABI_Request {
   size_t arrays[];      /* counts and displacements that the library reads until the end */
 };
 
+/* A class or code of the program's own. */
+typedef struct OwnCode {
+  int error_class; /* 0: the number is not given; its own number: it is a class */
+  char* text;      /* NULL: none */
+} OwnCode;
+enum { kOwnCodes = 512 };
+typedef struct OwnCodes {
+  int last_used; /* what MPI_LASTUSEDCODE points to */
+  OwnCode of[kOwnCodes];
+} OwnCodes;
+
 /* ---- state.c: the process-wide state ---- */
 
 typedef enum Phase { kBeforeInit, kReady, kFinalized } Phase;
@@ -94,9 +119,16 @@ void state_lock_types(void);
 void state_unlock_types(void);
 int state_thread_level(void);
 int state_is_main_thread(void);
+const int* state_universe_size(void); /* of the job */
 /* Both take over what they are given. */
 void state_open(esp_job* job, int thread_level, esp_team* self);
 void state_close(void);
+/* Guards what programs make that belongs to no communicator, and attributes and names. */
+void state_lock(void);
+void state_unlock(void);
+OwnCodes* state_own_codes(void);
+struct Keyvals* state_keyvals(void); /* attributes.c */
+Info* state_info_env(void);          /* MPI_INFO_ENV, filled by MPI_Init */
 /* Keeps a text for MPI_Error_string and returns the code that leads to it: the last 63 survive. */
 int state_keep_error(int error_class, const char* text);
 /* 0 when the code carries no text of its own or a newer one has taken its place. */
@@ -104,13 +136,28 @@ int state_find_error(int code, char* text, size_t bytes);
 
 /* ---- error.c ---- */
 
-/* Reports an error on a communicator (NULL: on none, MPI_COMM_WORLD's handler counts) and returns
+/* Reports an error on a communicator (NULL: on none, MPI_COMM_SELF's handler counts) and returns
  * the code for the caller, or does not return, as the error handler says. */
 int raise_error(const char* function, Comm* comm, int error_class, const char* text);
+/* The same for a code that a function of the program has returned. */
+int raise_code(const char* function, Comm* comm, int code);
 /* The same for a status of the library. ESP_OK gives MPI_SUCCESS. */
 int raise_status(const char* function, Comm* comm, esp_status status);
 /* MPI_SUCCESS between MPI_Init and MPI_Finalize; otherwise the process ends with a message. */
 void require_ready(const char* function);
+/* A class of the standard. */
+int error_is_class(int code);
+/* Of any code, into MPI_MAX_ERROR_STRING bytes; 0 when it is none. */
+int error_text(int code, char* text);
+
+/* ---- error_codes.c: the program's own ---- */
+
+/* -1 when there is no such code. */
+int error_codes_class(int code);
+int error_codes_text(int code, char* text);
+
+/* ---- errhandler.c ---- */
+
 Errhandler* errhandler_retain(Errhandler* handler);
 void errhandler_release(Errhandler* handler);
 
@@ -120,6 +167,11 @@ void errhandler_release(Errhandler* handler);
 Comm* comm_of(MPI_Comm handle);
 /* The handle the program knows the communicator by. */
 MPI_Comm comm_handle(Comm* comm);
+/* Fills a communicator that has one reference, and takes over what it is given. */
+void comm_open(Comm* comm, esp_team* team, Topology* topology, Errhandler* handler,
+               const char* name);
+/* Lets go of what comm_open() took and of what has gathered since, but not of team and topology. */
+void comm_close(Comm* comm);
 void comm_retain(Comm* comm);
 void comm_release(Comm* comm);
 /* Room for the counts and displacements of a blocking call, kept for the next. NULL when there is
@@ -133,6 +185,18 @@ int comm_check(const char* function, MPI_Comm handle, const void* result, Comm**
 int comm_create(const char* function, Comm* parent, esp_status status, esp_team* team,
                 Topology* topology, const char* name, MPI_Comm* newcomm);
 
+/* ---- comm_attributes.c ---- */
+
+int comm_copy_attributes(const char* function, Comm* from, Comm* to);
+int comm_delete_attributes(const char* function, Comm* comm);
+
+/* ---- comm_info.c ---- */
+
+/* The program's name for it, into MPI_MAX_OBJECT_NAME bytes; empty: none. */
+void comm_name(Comm* comm, char* name);
+/* What an info object changes of hints. */
+int comm_read_hints(const char* function, Comm* comm, MPI_Info info, unsigned* hints);
+
 /* ---- topology.c: collective, and block ---- */
 
 esp_status topology_grid(esp_team* team, int dims, const int* extents, const int* periodic,
@@ -144,6 +208,9 @@ typedef struct Edges {
   const int* weights;
 } Edges;
 esp_status topology_graph(esp_team* team, Edges sources, Edges destinations, int weighted,
+                          Topology** topology);
+/* Of all `nodes`: node i has the edges up to index[i]. */
+esp_status topology_nodes(esp_team* team, int nodes, const int* index, const int* edges,
                           Topology** topology);
 /* The same among the members of another team. NULL for NULL. */
 esp_status topology_copy(const Topology* from, esp_team* team, Topology** topology);

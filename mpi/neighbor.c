@@ -12,9 +12,12 @@ static size_t destinations(const Call* call) {
 
 static int prepare_graph(Call* call, MPI_Comm comm) {
   const int code = call_comm(call, comm);
-  if (code != MPI_SUCCESS || call->comm->topology != NULL) return code;
-  return raise_error(call->function, call->comm, MPI_ERR_TOPOLOGY,
-                     "the communicator has no topology");
+  if (code != MPI_SUCCESS) return code;
+  const Topology* topology = call->comm->topology;
+  if (topology != NULL && topology->graph != NULL) return MPI_SUCCESS;
+  return raise_error(
+      call->function, call->comm, MPI_ERR_TOPOLOGY,
+      topology == NULL ? "the communicator has no topology" : "the graph is not symmetric");
 }
 
 static int no_place(const Call* call, const void* sendbuf, const void* recvbuf) {

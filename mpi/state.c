@@ -1,15 +1,18 @@
 /* The only mutable globals of the project: MPI is defined in terms of the process.
  *
  * Written by MPI_Init and MPI_Finalize, which the standard confines to one thread at a time, with
- * one exception: the error texts, which have a lock. `phase` is atomic because MPI_Initialized and
- * MPI_Finalized may be called from any thread at any time. path: short (the getters)
+ * exceptions that have locks: the error texts, and what programs make. `phase` is atomic because
+ * MPI_Initialized and MPI_Finalized may be called from any thread at any time. path: short (the
+ * getters)
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/attributes.h"
 #include "mpi/datatype.h"
+#include "mpi/info.h"
 
 /* A code is class + 128 * slot, slot 1..kTexts; slot 0 carries no text. All codes stay below
  * MPI_ERR_LASTCODE. */
@@ -20,6 +23,7 @@ static struct {
   _Atomic(Phase) phase;
   esp_job* job;
   int thread_level;
+  int universe_size;
   pthread_t main_thread;
   Comm world;
   Comm self;
@@ -27,6 +31,15 @@ static struct {
   Datatype types[kDatatypes];
   Datatype* kinds; /* made by MPI_Type_create_f90_... */
 } state = {.types_lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct {
+  pthread_mutex_t lock;
+  OwnCodes codes;
+  Keyvals keyvals;
+  Info info_env;
+} program = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .codes = {.last_used = MPI_ERR_LASTCODE},
+             .info_env = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static struct {
   pthread_mutex_t lock;
@@ -66,16 +79,24 @@ int state_is_main_thread(void) {
   return pthread_equal(pthread_self(), state.main_thread) != 0;
 }
 
-static void open_comm(Comm* comm, esp_team* team, const char* name) {
-  comm->team = team;
-  comm->name = name;
-  comm->topology = NULL;
-  comm->arrays = NULL;
-  comm->arrays_entries = 0;
-  atomic_init(&comm->delivered_blocks, 0);
-  atomic_init(&comm->inits, NULL);
-  atomic_init(&comm->references, 1);
-  atomic_init(&comm->errhandler, MPI_ERRORS_ARE_FATAL);
+const int* state_universe_size(void) {
+  return &state.universe_size;
+}
+
+void state_lock(void) {
+  pthread_mutex_lock(&program.lock);
+}
+void state_unlock(void) {
+  pthread_mutex_unlock(&program.lock);
+}
+OwnCodes* state_own_codes(void) {
+  return &program.codes;
+}
+Keyvals* state_keyvals(void) {
+  return &program.keyvals;
+}
+Info* state_info_env(void) {
+  return &program.info_env;
 }
 
 void state_open(esp_job* job, int thread_level, esp_team* self) {
@@ -83,20 +104,15 @@ void state_open(esp_job* job, int thread_level, esp_team* self) {
   state.thread_level = thread_level;
   state.main_thread = pthread_self();
   if (!types_open(state.types)) esp_abort(job, EXIT_FAILURE, "no memory for the datatypes");
-  open_comm(&state.world, esp_job_world(job), "MPI_COMM_WORLD");
-  open_comm(&state.self, self, "MPI_COMM_SELF");
+  state.universe_size = esp_job_size(job);
+  comm_open(&state.world, esp_job_world(job), NULL, MPI_ERRORS_ARE_FATAL, "MPI_COMM_WORLD");
+  comm_open(&state.self, self, NULL, MPI_ERRORS_ARE_FATAL, "MPI_COMM_SELF");
   atomic_store_explicit(&state.phase, kReady, memory_order_release);
 }
 
-static void close_comm(Comm* comm) {
-  errhandler_release(atomic_load(&comm->errhandler));
-  free(comm->arrays);
-  free(atomic_load(&comm->inits));
-}
-
 void state_close(void) {
-  close_comm(&state.world);
-  close_comm(&state.self);
+  comm_close(&state.world);
+  comm_close(&state.self);
   atomic_store_explicit(&state.phase, kFinalized, memory_order_release);
   state.job = NULL;
   while (state.kinds != NULL) {

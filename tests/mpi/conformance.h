@@ -36,6 +36,13 @@ static inline int class_of(int code) {
 }
 #define CHECK_CLASS(call, expected) check_at(__LINE__, class_of(call) == (expected), #call)
 
+/* Errors come back, also those that are of no communicator: before MPI 4.0 these go to
+ * MPI_COMM_WORLD. */
+static inline void return_errors(void) {
+  CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+}
+
 /* Ends MPI; 0 when nothing failed on any rank. */
 static inline int conclude(void) {
   int all = 0;

@@ -328,7 +328,7 @@ int main(int argc, char** argv) {
   many_at_once();
   on_parts_of_the_world();
   if (argc < 2 || strcmp(argv[1], "--no-argument-checks") != 0) {
-    CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    return_errors();
     errors_of_blocks();
     errors_of_arrays();
   }

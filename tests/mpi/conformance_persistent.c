@@ -276,7 +276,7 @@ static void in_place(void) {
 static void errors(void) {
   MPI_Request request = MPI_REQUEST_NULL, once;
   int x = rank;
-  CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  return_errors();
   CHECK_CLASS(MPI_Start(&request), MPI_ERR_REQUEST);
   CHECK_CLASS(MPI_Request_free(&request), MPI_ERR_REQUEST);
   CHECK_CLASS(MPI_Bcast_init(&x, 1, MPI_INT, size, MPI_COMM_WORLD, MPI_INFO_NULL, &request),

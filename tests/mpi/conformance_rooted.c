@@ -242,7 +242,7 @@ int main(int argc, char** argv) {
   types_of_blocks();
   many_at_once();
   if (argc < 2 || strcmp(argv[1], "--no-argument-checks") != 0) {
-    CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    return_errors();
     errors();
   }
   return conclude();

@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
   scans_of_pairs();
   on_a_part_of_the_world();
   if (argc < 2 || strcmp(argv[1], "--no-argument-checks") != 0) {
-    CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    return_errors();
     errors();
   }
   return conclude();

@@ -18,7 +18,7 @@ expect before_init "MPI_Comm_rank: called before MPI_Init" "$program" before_ini
 expect init_twice "MPI_Init: called twice" "$program" init_twice
 expect after_finalize "MPI_Barrier: called after MPI_Finalize" "$program" after_finalize
 expect root "MPI_Bcast on MPI_COMM_WORLD: root is not a rank" "$program" root
-expect null_comm "MPI_Barrier on MPI_COMM_WORLD: null communicator" "$program" null_comm
+expect null_comm "rank 0: MPI_Barrier: null communicator" "$program" null_comm
 # Whichever is first ends the job.
 expect root_of_two "rank [01]: MPI_Bcast on MPI_COMM_WORLD: root is not a rank" \
   "$esp_run" -n 2 "$program" root

@@ -298,7 +298,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size > 64 || provided != MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 2);
-  CHECK_OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  return_errors();
   CHECK_OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
   CHECK_OK(MPIX_Comm_set_partial(comm, kMessageBlocks));
   Reader* const readers[] = {poll_blocks, take_blocks};

@@ -35,6 +35,10 @@ typedef struct MPI_ABI_Comm* MPI_Comm;
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
 
+typedef struct MPI_ABI_Group* MPI_Group;
+#define MPI_GROUP_NULL ((MPI_Group)0x108)
+#define MPI_GROUP_EMPTY ((MPI_Group)0x109)
+
 typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
 #define MPI_ERRHANDLER_NULL ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x141)
@@ -42,7 +46,8 @@ typedef struct MPI_ABI_Errhandler* MPI_Errhandler;
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 
 typedef struct MPI_ABI_Info* MPI_Info;
-#define MPI_INFO_NULL ((MPI_Info)0x130) /* there are no others here */
+#define MPI_INFO_NULL ((MPI_Info)0x130)
+#define MPI_INFO_ENV ((MPI_Info)0x131)
 
 typedef struct MPI_ABI_Request* MPI_Request;
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)
@@ -69,53 +74,10 @@ typedef struct MPI_ABI_Datatype* MPI_Datatype;
 
 #define MPI_BOTTOM ((void*)0)
 #define MPI_IN_PLACE ((void*)1)
-#define MPI_UNWEIGHTED ((int*)10)
-#define MPI_WEIGHTS_EMPTY ((int*)11)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 
-#define MPI_MAX_PROCESSOR_NAME 256
-#define MPI_MAX_ERROR_STRING 512
-#define MPI_MAX_LIBRARY_VERSION_STRING 8192
-
 enum { MPI_ANY_SOURCE = -1, MPI_ANY_TAG = -2, MPI_PROC_NULL = -3, MPI_UNDEFINED = -32766 };
-
-enum { MPI_CART = 211, MPI_GRAPH = 212, MPI_DIST_GRAPH = 213 };
-
-enum {
-  MPI_THREAD_SINGLE = 0,
-  MPI_THREAD_FUNNELED = 1024,
-  MPI_THREAD_SERIALIZED = 2048,
-  MPI_THREAD_MULTIPLE = 4096
-};
-
-/* Error classes that this library can return. Functions return codes: MPI_Error_class gives the
- * class of a code, MPI_Error_string its text, which names the rank and the cause. */
-enum {
-  MPI_SUCCESS = 0,
-  MPI_ERR_BUFFER = 1,
-  MPI_ERR_COUNT = 2,
-  MPI_ERR_TYPE = 3,
-  MPI_ERR_TAG = 4,
-  MPI_ERR_COMM = 5,
-  MPI_ERR_RANK = 6,
-  MPI_ERR_REQUEST = 7,
-  MPI_ERR_ROOT = 8,
-  MPI_ERR_OP = 10,
-  MPI_ERR_TOPOLOGY = 11,
-  MPI_ERR_DIMS = 12,
-  MPI_ERR_ARG = 13,
-  MPI_ERR_UNKNOWN = 14,
-  MPI_ERR_TRUNCATE = 15,
-  MPI_ERR_OTHER = 16,
-  MPI_ERR_INTERN = 17,
-  MPI_ERR_PENDING = 18,
-  MPI_ERR_IN_STATUS = 19,
-  MPI_ERR_NO_MEM = 39,
-  MPI_ERR_UNSUPPORTED_OPERATION = 55,
-  MPI_ERR_PROC_ABORTED = 58,
-  MPI_ERR_LASTCODE = 0x3fff
-};
 
 typedef struct MPI_Status {
   int MPI_SOURCE;
@@ -125,71 +87,6 @@ typedef struct MPI_Status {
 } MPI_Status;
 
 typedef void(MPI_User_function)(void* invec, void* inoutvec, int* len, MPI_Datatype* datatype);
-typedef void(MPI_Comm_errhandler_function)(MPI_Comm* comm, int* error_code, ...);
-
-/* ---- environment ---- */
-
-ESP_MPI_API int MPI_Init(int* argc, char*** argv);
-ESP_MPI_API int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
-ESP_MPI_API int MPI_Finalize(void);
-ESP_MPI_API int MPI_Initialized(int* flag);
-ESP_MPI_API int MPI_Finalized(int* flag);
-ESP_MPI_API int MPI_Query_thread(int* provided);
-ESP_MPI_API int MPI_Is_thread_main(int* flag);
-ESP_MPI_API int MPI_Abort(MPI_Comm comm, int errorcode);
-ESP_MPI_API int MPI_Get_processor_name(char* name, int* resultlen);
-ESP_MPI_API int MPI_Get_version(int* version, int* subversion);
-ESP_MPI_API int MPI_Get_library_version(char* version, int* resultlen);
-ESP_MPI_API double MPI_Wtime(void);
-ESP_MPI_API double MPI_Wtick(void);
-
-/* ---- errors ---- */
-
-ESP_MPI_API int MPI_Error_string(int errorcode, char* string, int* resultlen);
-ESP_MPI_API int MPI_Error_class(int errorcode, int* errorclass);
-ESP_MPI_API int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* function,
-                                           MPI_Errhandler* errhandler);
-ESP_MPI_API int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler);
-ESP_MPI_API int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler);
-ESP_MPI_API int MPI_Errhandler_free(MPI_Errhandler* errhandler);
-/* Removed in MPI 3.0, still met in the wild. */
-ESP_MPI_API int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler);
-ESP_MPI_API int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler);
-
-/* ---- communicators ---- */
-
-ESP_MPI_API int MPI_Comm_rank(MPI_Comm comm, int* rank);
-ESP_MPI_API int MPI_Comm_size(MPI_Comm comm, int* size);
-ESP_MPI_API int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
-ESP_MPI_API int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm);
-ESP_MPI_API int MPI_Comm_free(MPI_Comm* comm);
-
-/* ---- topologies ---- */
-
-/* Ranks keep their order, whatever `reorder` says. The grid is row-major; of neighbours in a
- * dimension the lower one comes first. What is sent to the lower neighbour comes from the upper one
- * there, also in periodic dimensions of one or two, as MPI 4.0 says. */
-ESP_MPI_API int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[],
-                                int reorder, MPI_Comm* newcomm);
-ESP_MPI_API int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm);
-ESP_MPI_API int MPI_Cartdim_get(MPI_Comm comm, int* ndims);
-ESP_MPI_API int MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]);
-ESP_MPI_API int MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank);
-ESP_MPI_API int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]);
-ESP_MPI_API int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source,
-                               int* rank_dest);
-ESP_MPI_API int MPI_Dims_create(int nnodes, int ndims, int dims[]);
-/* Pointers and not arrays, because MPI_UNWEIGHTED is none. */
-ESP_MPI_API int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int* sources,
-                                               const int* sourceweights, int outdegree,
-                                               const int* destinations, const int* destweights,
-                                               MPI_Info info, int reorder, MPI_Comm* newcomm);
-ESP_MPI_API int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree,
-                                               int* weighted);
-ESP_MPI_API int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int* sources,
-                                         int* sourceweights, int maxoutdegree, int* destinations,
-                                         int* destweights);
-ESP_MPI_API int MPI_Topo_test(MPI_Comm comm, int* status);
 
 /* ---- operators: datatypes are in mpi_types.h ---- */
 
@@ -428,6 +325,8 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 }
 #endif
 
+#include "mpi_comm.h"
+#include "mpi_env.h"
 #include "mpi_partial.h"
 #include "mpi_types.h"
 
