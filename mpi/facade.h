@@ -39,8 +39,8 @@ typedef struct Topology {
   int edges;        /* of MPI_GRAPH, all */
   int weighted;     /* of MPI_DIST_GRAPH */
   int numbers[];    /* Of a grid: the extents, whether each dimension is periodic, this rank's
-                     * coordinates. Of MPI_GRAPH: where the edges of each node end, then all edges. Of
-                     * a weighted graph: weights of sources, then of destinations. */
+                     * coordinates. Of MPI_GRAPH: where the edges of each node end, then all
+                     * edges. Of a weighted graph: weights of sources, then of destinations. */
 } Topology;
 
 /* What a program hangs on an object (attributes.h); all zeros: nothing. */

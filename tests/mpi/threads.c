@@ -8,6 +8,23 @@ enum { kThreads = 3, kTurns = 100, kMostRanks = 64 };
 
 static int rank, size;
 
+/* Keys are of the process, attributes of all threads' MPI_COMM_WORLD. */
+static long hang_attributes(int turn) {
+  int key = MPI_KEYVAL_INVALID, flag = 0, code = 0;
+  void* value = NULL;
+  long failures = 0;
+  failures += MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  failures += MPI_Comm_set_attr(MPI_COMM_WORLD, key, &turn);
+  failures += MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag);
+  failures += !flag || value != &turn;
+  failures += MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+  failures += MPI_Comm_free_keyval(&key);
+  failures += MPI_Add_error_code(MPI_ERR_IO, &code);
+  failures += MPI_Add_error_string(code, "of a thread");
+  failures += MPI_Remove_error_code(code);
+  return failures;
+}
+
 static void* work(void* argument) {
   MPI_Comm comm = *(MPI_Comm*)argument;
   int counts[kMostRanks], displs[kMostRanks], all[kMostRanks];
@@ -21,6 +38,7 @@ static void* work(void* argument) {
     failures += sum != size * (size - 1) / 2 + turn * size;
     failures += cast != turn;
     failures += MPI_Barrier(comm) != MPI_SUCCESS;
+    failures += hang_attributes(turn);
     for (int r = 0; r < size; ++r) counts[r] = 1, displs[r] = size - 1 - r;
     failures += MPI_Allgatherv(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm) != MPI_SUCCESS;
     failures += all[0] != size - 1 + turn || all[size - 1] != turn;
