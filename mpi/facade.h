@@ -128,7 +128,8 @@ void state_lock(void);
 void state_unlock(void);
 OwnCodes* state_own_codes(void);
 struct Keyvals* state_keyvals(void); /* attributes.c */
-Info* state_info_env(void);          /* MPI_INFO_ENV, filled by MPI_Init */
+Attributes* state_type_attributes(MPI_Datatype predefined);
+Info* state_info_env(void); /* MPI_INFO_ENV, filled by MPI_Init */
 /* Keeps a text for MPI_Error_string and returns the code that leads to it: the last 63 survive. */
 int state_keep_error(int error_class, const char* text);
 /* 0 when the code carries no text of its own or a newer one has taken its place. */

@@ -160,6 +160,34 @@ static void freed_early(void) {
   CHECK(calls.deletions == 2 && calls.order[0] == 5 && calls.order[1] == 105);
 }
 
+/* ---- of datatypes ---- */
+
+static int delete_of_type(MPI_Datatype type, int key, void* value, void* extra) {
+  Calls* calls = extra;
+  (void)key;
+  calls->order[calls->deletions++ % 16] = type == MPI_DOUBLE ? (int)(intptr_t)value : -1;
+  return MPI_SUCCESS;
+}
+
+static void of_datatypes(void) {
+  Calls calls = {0};
+  int key, flag = -1;
+  void* value = NULL;
+  CHECK_OK(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_of_type, &key, &calls));
+  CHECK_OK(MPI_Type_set_attr(MPI_DOUBLE, key, (void*)(intptr_t)5));
+  CHECK_OK(MPI_Type_set_attr(MPI_DOUBLE, key, (void*)(intptr_t)6));
+  CHECK_OK(MPI_Type_get_attr(MPI_DOUBLE, key, &value, &flag));
+  CHECK(flag && value == (void*)(intptr_t)6 && calls.deletions == 1 && calls.order[0] == 5);
+  CHECK_OK(MPI_Type_get_attr(MPI_INT, key, &value, &flag));
+  CHECK(!flag);
+  CHECK_OK(MPI_Type_delete_attr(MPI_DOUBLE, key));
+  CHECK(calls.deletions == 2 && calls.order[1] == 6);
+  CHECK_OK(MPI_Type_get_attr(MPI_DOUBLE, key, &value, &flag));
+  CHECK(!flag);
+  CHECK_OK(MPI_Type_free_keyval(&key));
+  CHECK(key == MPI_KEYVAL_INVALID);
+}
+
 /* ---- by the old names ---- */
 
 static void old_names(void) {
@@ -233,6 +261,13 @@ static void errors(void) {
     CHECK_CLASS(MPI_Comm_delete_attr(world, MPI_TAG_UB), MPI_ERR_KEYVAL);
     CHECK_CLASS(MPI_Comm_get_attr(world, key, NULL, &flag), MPI_ERR_ARG);
     CHECK_CLASS(MPI_Comm_create_keyval(NULL, NULL, NULL, NULL), MPI_ERR_ARG);
+    int of_types;
+    CHECK_OK(MPI_Type_create_keyval(MPI_TYPE_DUP_FN, MPI_TYPE_NULL_DELETE_FN, &of_types, NULL));
+    CHECK_CLASS(MPI_Comm_set_attr(world, of_types, NULL), MPI_ERR_KEYVAL);
+    CHECK_CLASS(MPI_Type_set_attr(MPI_INT, key, NULL), MPI_ERR_KEYVAL);
+    CHECK_CLASS(MPI_Type_set_attr(MPI_DATATYPE_NULL, of_types, NULL), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Comm_free_keyval(&of_types), MPI_ERR_KEYVAL);
+    CHECK_OK(MPI_Type_free_keyval(&of_types));
     const int gone = key;
     CHECK_OK(MPI_Comm_free_keyval(&key));
     CHECK_CLASS(MPI_Comm_set_attr(world, gone, NULL), MPI_ERR_KEYVAL);
@@ -272,6 +307,7 @@ int main(int argc, char** argv) {
   set_and_get();
   copied();
   freed_early();
+  of_datatypes();
   old_names();
   if (argc < 2 || strcmp(argv[1], "--no-argument-checks") != 0) {
     return_errors();

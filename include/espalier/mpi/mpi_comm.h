@@ -112,6 +112,16 @@ typedef int(MPI_Type_delete_attr_function)(MPI_Datatype datatype, int type_keyva
 #define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function*)1)
 #define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function*)0)
 
+/* Those of predefined datatypes stay until they are deleted. */
+ESP_MPI_API int MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
+                                       MPI_Type_delete_attr_function* type_delete_attr_fn,
+                                       int* type_keyval, void* extra_state);
+ESP_MPI_API int MPI_Type_free_keyval(int* type_keyval);
+ESP_MPI_API int MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val);
+ESP_MPI_API int MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val,
+                                  int* flag);
+ESP_MPI_API int MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval);
+
 /* ---- attributes by the names of MPI 1 ---- */
 
 typedef MPI_Comm_copy_attr_function MPI_Copy_function;
