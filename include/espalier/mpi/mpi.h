@@ -1,10 +1,10 @@
 /* mpi.h: the usual MPI names over Espalier, for programs in C and C++ (link libespalier_mpi).
  *
- * A subset of MPI 3.1: initialisation, communicators, Cartesian grids and distributed graphs, all
- * collectives in their blocking and non-blocking forms, completion, operators and error handlers;
- * of MPI 4.0, persistent collectives and messages in partitions (mpi_partial.h); of MPI 4.1,
- * datatypes and statuses (mpi_types.h). Everything that is declared here behaves as the standard
- * says; what is missing does not link.
+ * A subset of MPI 4.1: initialisation, errors and hints (mpi_env.h), groups, communicators,
+ * attributes and topologies (mpi_comm.h), datatypes and statuses (mpi_types.h), messages
+ * (mpi_messages.h), all collectives in their blocking, non-blocking and persistent forms,
+ * completion, operators, and messages in partitions (mpi_partial.h). Everything that is declared
+ * here behaves as the standard says; what is missing does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
