@@ -1,6 +1,5 @@
 /* MPI_Alloc_mem: memory of the library while there is room, which other ranks of the node read in
  * place, else of the system. What stands before it says where it came from. path: setup */
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "mpi/info.h"
@@ -10,7 +9,10 @@ typedef struct Block {
   int is_of_library;
 } Block;
 
-enum { kLine = 64 }; /* what esp_alloc aligns to */
+enum {
+  kLine = 64,       /* what esp_alloc aligns to */
+  kAddressBits = 47 /* no process has more */
+};
 
 /* 0: the hint is no power of two. */
 static size_t alignment_of(MPI_Info handle) {
@@ -28,7 +30,7 @@ static size_t alignment_of(MPI_Info handle) {
 
 /* The block's note lies in the line before what the program gets. */
 static void* allocate(size_t bytes, size_t alignment) {
-  if (bytes > SIZE_MAX / 2) return NULL;
+  if (bytes >> kAddressBits != 0) return NULL;
   const size_t all = (bytes + 2 * alignment - 1) / alignment * alignment;
   Block block = {NULL, 1};
   if (alignment == kLine) block.start = esp_alloc(state_job(), all);
