@@ -18,6 +18,9 @@ expect before_init "MPI_Comm_rank: called before MPI_Init" "$program" before_ini
 expect init_twice "MPI_Init: called twice" "$program" init_twice
 expect after_finalize "MPI_Barrier: called after MPI_Finalize" "$program" after_finalize
 expect root "MPI_Bcast on MPI_COMM_WORLD: root is not a rank" "$program" root
+expect name "rank 0: MPI_Bcast on the ocean: root is not a rank" "$program" name
+expect call "MPI_Comm_call_errhandler on MPI_COMM_SELF: input or output failed" "$program" call
+expect info "^MPI_Info_set: null info object" "$program" info
 expect null_comm "rank 0: MPI_Barrier: null communicator" "$program" null_comm
 # Whichever is first ends the job.
 expect root_of_two "rank [01]: MPI_Bcast on MPI_COMM_WORLD: root is not a rank" \
