@@ -1,5 +1,6 @@
 #include "tags/keyed_queues.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace espalier {
@@ -7,11 +8,14 @@ namespace {
 
 constexpr std::size_t kFirstChains = 64;
 
+// Every bit of a key counts in the lowest of the hash: tags, and teams, may differ in their upper
+// bits alone.
 std::uint64_t hash_of(const TagKey& key) noexcept {
   std::uint64_t h = key.tag * 0x9e3779b97f4a7c15ULL;
-  h ^= (std::uint64_t{key.team} << 32 | static_cast<std::uint32_t>(key.source)) *
-       0xc2b2ae3d27d4eb4fULL;
-  return h ^ h >> 29;
+  h ^= h >> 32;
+  h += key.team * 0x165667b19e3779f9ULL + static_cast<std::uint32_t>(key.source);
+  h *= 0xc2b2ae3d27d4eb4fULL;
+  return h ^ h >> 32;
 }
 
 }  // namespace
@@ -88,6 +92,16 @@ KeyedQueues::Node* KeyedQueues::any() const noexcept {
     if (queue != nullptr) return queue->entries.front();
   }
   return nullptr;
+}
+
+std::size_t KeyedQueues::longest_chain() const noexcept {
+  std::size_t longest = 0;
+  for (const Queue* queue : chains_) {
+    std::size_t length = 0;
+    for (; queue != nullptr; queue = queue->next) ++length;
+    longest = std::max(longest, length);
+  }
+  return longest;
 }
 
 }  // namespace espalier

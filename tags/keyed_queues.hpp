@@ -44,6 +44,8 @@ class KeyedQueues {
   Node* any() const noexcept;
   bool empty() const noexcept { return pool_.in_use() == 0; }
   std::size_t queues() const noexcept { return pool_.in_use(); }
+  // Queues that a search may walk along. path: slow
+  std::size_t longest_chain() const noexcept;
 
  private:
   struct Queue {
