@@ -148,6 +148,15 @@ void Mailbox::pop(std::uint32_t from) noexcept {
   p.used = true;
   if (!p.hot) [[unlikely]]
     heat(from);
+  tell_of_room(from);
+}
+
+// A sender that waits for room says so before it goes to sleep and looks once more.
+void Mailbox::tell_of_room(std::uint32_t from) noexcept {
+  if (!doorbell_.someone_sleeps()) [[likely]]
+    return;
+  if (peers_[from].in->waits.load(std::memory_order_relaxed) == 0) return;
+  if (Doorbell::ring(segment_.rank_block(from).bell)) ++counters_.wakeups_sent;
 }
 
 int Mailbox::progress() noexcept {
@@ -185,10 +194,7 @@ int Mailbox::drain(std::uint32_t from) noexcept {
   }
   p.used = p.used || events > 0;
   if (events == kBudget) left_[from / 64] |= std::uint64_t{1} << from % 64;
-  // A sender that waits for room says so before it goes to sleep and looks once more.
-  if (doorbell_.someone_sleeps() && p.in->waits.load(std::memory_order_relaxed) != 0) {
-    if (Doorbell::ring(segment_.rank_block(from).bell)) ++counters_.wakeups_sent;
-  }
+  tell_of_room(from);
   return events;
 }
 

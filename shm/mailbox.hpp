@@ -69,6 +69,7 @@ class Mailbox {
   int drain(std::uint32_t from) noexcept;
   void take(std::uint32_t from, const ActiveMessage& message) noexcept;
   void free_record(Peer& peer, std::uint64_t bytes) noexcept;
+  void tell_of_room(std::uint32_t from) noexcept;
   void heat(std::uint32_t from) noexcept;
   void cool_one() noexcept;
   void wake(std::uint32_t local) noexcept;
