@@ -169,6 +169,7 @@ class TagMessages final : public Agent, public MessageTaker {
   void drop(TagArrival& message) noexcept;
   void discard(UnexpectedMessage& message, bool tells) noexcept;
   void count_taken(Rank from, std::uint64_t bytes) noexcept;
+  void tell_taken(Rank from, Peer& peer) noexcept;
   Receive* make_receive(const TagReceiving& receiving, const Finish& finish) noexcept;
   void answer_probes(const TagArrival& message) noexcept;
   Status ending(const TagBlock& block, const TagKey& key, std::uint64_t bytes) noexcept;

@@ -195,13 +195,21 @@ void TagMessages::drop(TagArrival& message) noexcept {
   message.~TagArrival();
   std::free(&message);
   if (announced) return;
+  const bool too_much = unexpected_bytes_ > parts_.limits.unexpected_bytes;
   unexpected_bytes_ -= bytes + kTagOverhead;
   count_taken(from, bytes);
+  // Those that were not told meanwhile may have no window left for a message that would tell them.
+  if (!too_much || unexpected_bytes_ > parts_.limits.unexpected_bytes) return;
+  peers_.for_each([this](Rank rank, Peer& p) { tell_taken(rank, p); });
 }
 
 void TagMessages::count_taken(Rank from, std::uint64_t bytes) noexcept {
   Peer& p = peer(from);
   p.taken += bytes + kTagOverhead;
+  tell_taken(from, p);
+}
+
+void TagMessages::tell_taken(Rank from, Peer& p) noexcept {
   if (closed_ || p.taken < parts_.limits.window_bytes / 2 ||
       unexpected_bytes_ > parts_.limits.unexpected_bytes) [[likely]] {
     return;
@@ -246,7 +254,9 @@ TagMessages::Started TagMessages::begin_move(Receive& receive, const TagKey& key
 TagMessages::Started TagMessages::move_to_self(Receive& receive, std::uint64_t bytes,
                                                std::uint64_t name) noexcept {
   Send* send = named(name);
-  if (send == nullptr) return {true, Status(ESP_ERR_CANCELED)};
+  if (send == nullptr) {
+    return {true, receive.team.failed() ? receive.team.fault : Status(ESP_ERR_CANCELED)};
+  }
   const auto* from = static_cast<const std::byte*>(send->block.memory);
   Status status;
   if (bytes > 0 && send->block.pattern != nullptr) {
