@@ -187,6 +187,7 @@ class TagMessages final : public Agent, public MessageTaker {
   Status verdict(Operation& operation, std::uint64_t since_ns, std::uint64_t now_ns) noexcept;
   Status loss_of(Operation& operation) noexcept;
   Status lateness(Operation& operation, std::uint64_t since_ns, std::uint64_t now_ns) noexcept;
+  const Operation* first_in_vain(const IntrusiveList<Operation>& operations) const noexcept;
   void look_at(IntrusiveList<Operation>& operations, std::uint64_t since_ns,
                std::uint64_t now_ns) noexcept;
   void explain(const Operation& operation, Status status) noexcept;

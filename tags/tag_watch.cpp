@@ -102,12 +102,30 @@ Status TagMessages::verdict(Operation& operation, std::uint64_t since_ns,
   return lost.ok() ? lateness(operation, since_ns, now_ns) : lost;
 }
 
+// Another member has given the team up, and no flow of this rank asks about that.
+const TagMessages::Operation* TagMessages::first_in_vain(
+    const IntrusiveList<Operation>& operations) const noexcept {
+  const Operation* o = operations.front();
+  for (; o != nullptr; o = operations.after(*o)) {
+    const Team& team = o->team;
+    if (!o->moves && !team.failed() && team.board && !team.board.reported().ok()) break;
+  }
+  return o;
+}
+
 void TagMessages::look(std::uint64_t since_ns, std::uint64_t now_ns) noexcept {
   any_awaited_ = !probes_.empty();
   for (Operation* o = open_.front(); o != nullptr && !any_awaited_; o = open_.after(*o)) {
     any_awaited_ = parts_.awaited(o->finish);
   }
   if (!any_awaited_) warned_ = false;
+  for (auto* list : {&open_, &probes_}) {
+    while (const Operation* in_vain = first_in_vain(*list)) {
+      const Status told = as_told(in_vain->team.board.reported());
+      parts_.engine.fail(in_vain->team, told,
+                         fmt::format("{}; {}", describe(*in_vain), explain_report(told)));
+    }
+  }
   look_at(open_, since_ns, now_ns);
   look_at(probes_, since_ns, now_ns);
   (void)progress();
