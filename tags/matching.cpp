@@ -1,5 +1,7 @@
 #include "tags/matching.hpp"
 
+#include "core/plant.hpp"
+
 namespace espalier {
 namespace {
 
@@ -36,7 +38,8 @@ PostedReceive* Matching::take_receive(const TagKey& key) noexcept {
   PostedReceive* found = receive_of(posted_.front(key));
   if (wildcards_ > 0) {
     PostedReceive* wild = receive_of(posted_.front({key.team, kNoRank, 0}));
-    const std::uint64_t before = found != nullptr ? found->number : ~std::uint64_t{0};
+    const std::uint64_t before =
+        ESP_PLANT(85, found != nullptr, false) ? found->number : ~std::uint64_t{0};
     while (wild != nullptr && wild->number < before && !wild->pattern.fits(key)) {
       wild = receive_of(posted_.after(*wild));
     }

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "core/plant.hpp"
 #include "tags/tag_state.hpp"
 
 namespace espalier {
@@ -30,7 +31,7 @@ TagPattern TagMessages::pattern_of(const TagReceiving& receiving) const noexcept
 // answer at once.
 int TagMessages::member(Team& team, Rank rank) noexcept {
   const auto at = static_cast<std::size_t>(rank);
-  if (at < team.members.size() && team.members[at] == rank) [[likely]]
+  if (at < team.members.size() && ESP_PLANT(90, team.members[at] == rank, true)) [[likely]]
     return rank;
   const auto known = team.tag_sources.find(rank);
   if (known != team.tag_sources.end()) return known->second;
@@ -199,7 +200,7 @@ void TagMessages::drop(TagArrival& message) noexcept {
   unexpected_bytes_ -= bytes + kTagOverhead;
   count_taken(from, bytes);
   // Those that were not told meanwhile may have no window left for a message that would tell them.
-  if (!too_much || unexpected_bytes_ > parts_.limits.unexpected_bytes) return;
+  if (ESP_PLANT(95, !too_much, true) || unexpected_bytes_ > parts_.limits.unexpected_bytes) return;
   peers_.for_each([this](Rank rank, Peer& p) { tell_taken(rank, p); });
 }
 
@@ -210,7 +211,7 @@ void TagMessages::count_taken(Rank from, std::uint64_t bytes) noexcept {
 }
 
 void TagMessages::tell_taken(Rank from, Peer& p) noexcept {
-  if (closed_ || p.taken < parts_.limits.window_bytes / 2 ||
+  if (ESP_PLANT(86, closed_, true) || p.taken < parts_.limits.window_bytes / 2 ||
       unexpected_bytes_ > parts_.limits.unexpected_bytes) [[likely]] {
     return;
   }
@@ -240,7 +241,7 @@ TagMessages::Started TagMessages::begin_move(Receive& receive, const TagKey& key
   std::byte* memory = fits > 0 ? tag_packed(receive.block, fits, receive.packed) : nullptr;
   if (fits > 0 && memory == nullptr) failure = Status(ESP_ERR_NO_MEMORY);
   if (fits == 0 || !failure.ok()) {
-    tell_ready(key.source, 0, name);
+    tell_ready(key.source, 0, ESP_PLANT(91, name, 0));
     return {true, failure};
   }
   auto started = parts_.engine.start_flow(
@@ -321,7 +322,7 @@ Result<TagMessages::Started> TagMessages::probe(const TagReceiving& asked, const
 void TagMessages::answer_probes(const TagArrival& message) noexcept {
   for (Operation* o = probes_.front(); o != nullptr;) {
     Operation* next = probes_.after(*o);
-    if (static_cast<Receive*>(o)->pattern.fits(message.key)) {
+    if (ESP_PLANT(94, static_cast<Receive*>(o)->pattern.fits(message.key), false)) {
       set_ended(*o, {});
     }
     o = next;

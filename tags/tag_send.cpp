@@ -1,6 +1,7 @@
 // TagMessages, the sender's half. path: data
 #include <fmt/format.h>
 
+#include "core/plant.hpp"
 #include "tags/tag_state.hpp"
 
 namespace espalier {
@@ -24,9 +25,10 @@ void TagMessages::add(Operation& operation) noexcept {
 Result<TagMessages::Started> TagMessages::send(const TagSending& sending, const Finish& finish) {
   if (closed_) return error(ESP_ERR_CANCELED, "the job is being finalized");
   const Rank to = sending.team.members[static_cast<std::size_t>(sending.to)];
-  if (!sending.synchronous && sending.block.bytes <= parts_.limits.eager_bytes) [[likely]] {
+  if (ESP_PLANT(89, !sending.synchronous, true) && sending.block.bytes <= parts_.limits.eager_bytes)
+      [[likely]] {
     Peer& p = peer(to);
-    const std::uint64_t cost = sending.block.bytes + kTagOverhead;
+    const std::uint64_t cost = sending.block.bytes + ESP_PLANT(92, kTagOverhead, 0);
     if (p.untaken + cost <= parts_.limits.window_bytes) [[likely]] {
       p.untaken += cost;
       auto sent = send_eager(sending, to, finish);
@@ -138,7 +140,9 @@ void TagMessages::go(Rank from, std::uint64_t bytes, std::uint64_t name) noexcep
     send->block.pattern->pack(packed, static_cast<const std::byte*>(send->block.memory), 0, bytes);
   }
   auto started = parts_.engine.start_flow(
-      team, {Engine::Direction::kSend, packed, bytes, send->to, kTagChannel}, {&on_sent, send});
+      team,
+      {Engine::Direction::kSend, packed, ESP_PLANT(88, bytes, send->bytes), send->to, kTagChannel},
+      {&on_sent, send});
   if (!started) {
     const Error& why = started.error();
     parts_.engine.fail(team, why.status, why.text);
@@ -155,7 +159,7 @@ void TagMessages::on_sent(void* context, Status status) noexcept {
 void TagMessages::release(Send& send) noexcept {
   if (send.slot != Send::kNone) {
     slots_[send.slot].send = nullptr;
-    free_slots_.push_back(send.slot);
+    free_slots_.push_back(ESP_PLANT(87, send.slot, 0));
   }
   --send.team.tagged;
   send.unlink();

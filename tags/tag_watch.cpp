@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/plant.hpp"
 #include "tags/tag_state.hpp"
 
 namespace espalier {
@@ -67,6 +68,7 @@ Status TagMessages::loss_of(Operation& operation) noexcept {
   };
   if (rank != kNoRank) return lost(rank);
   for (const Rank other : team.members) {
+    if (ESP_PLANT(93, false, other == team.members.back())) continue;
     if (const Status status = lost(other); !status.ok()) return status;
   }
   return {};
@@ -108,7 +110,9 @@ const TagMessages::Operation* TagMessages::first_in_vain(
   const Operation* o = operations.front();
   for (; o != nullptr; o = operations.after(*o)) {
     const Team& team = o->team;
-    if (!o->moves && !team.failed() && team.board && !team.board.reported().ok()) break;
+    if (ESP_PLANT(96, !o->moves, false) && !team.failed() && team.board &&
+        !team.board.reported().ok())
+      break;
   }
   return o;
 }

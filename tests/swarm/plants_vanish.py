@@ -3,7 +3,8 @@
 
 Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is preprocessed as the
 library's compiler does it, and again with each ESP_PLANT(number, normal, buggy) replaced by hand by
-(normal). What comes out must be the same program, word for word. The numbers are those of bugs.cpp.
+(normal). What comes out must be the same program, word for word. The numbers are those of
+bugs.cpp and tag_bugs.cpp.
 """
 import json
 import pathlib
@@ -12,7 +13,8 @@ import shlex
 import subprocess
 import sys
 
-FOLDERS = ("core", "shm", "net", "coll", "bootstrap")
+FOLDERS = ("core", "shm", "net", "coll", "bootstrap", "tags")
+LISTS = ("bugs.cpp", "tag_bugs.cpp")
 PLANT = "ESP_PLANT("
 INCLUDE = '#include "core/plant.hpp"'
 
@@ -83,7 +85,7 @@ def main():
     source = pathlib.Path(sys.argv[1]).resolve()
     database = json.loads((pathlib.Path(sys.argv[2]) / "compile_commands.json").read_text())
     library = dict(compiled(database))
-    bugs = (source / "tests/swarm/bugs.cpp").read_text()
+    bugs = "".join((source / "tests/swarm" / name).read_text() for name in LISTS)
     described = set(re.findall(r"^ *\{(\d+), ", bugs, re.MULTILINE))
     checked, planted = 0, []
     for folder in FOLDERS:
@@ -102,7 +104,7 @@ def main():
             checked += 1
             planted += re.findall(re.escape(PLANT) + r"\s*(\d+)", text)
     for number in sorted(described.symmetric_difference(planted)):
-        print(f"bug {number} is {'not planted' if number in described else 'not in bugs.cpp'}")
+        print(f"bug {number} is {'not planted' if number in described else 'not in the lists'}")
     print(f"{len(planted)} plants in {checked} files leave no trace")
     return 0 if planted and described == set(planted) else 1
 
