@@ -134,7 +134,8 @@ void TagMessages::go(Rank from, std::uint64_t bytes, std::uint64_t name) noexcep
   if (bytes == 0) return end(*send, {});
   std::byte* packed = tag_packed(send->block, bytes, send->packed);
   if (packed == nullptr) {
-    return parts_.engine.fail(team, Status(ESP_ERR_NO_MEMORY), "no memory to pack a message");
+    parts_.engine.fail(team, Status(ESP_ERR_NO_MEMORY), "no memory to pack a message");
+    return end(*send, ESP_ERR_NO_MEMORY);
   }
   if (send->block.pattern != nullptr) {
     send->block.pattern->pack(packed, static_cast<const std::byte*>(send->block.memory), 0, bytes);

@@ -29,6 +29,12 @@ int TagMessages::progress() noexcept {
 
 void TagMessages::end(Operation& operation, Status status) noexcept {
   if (operation.sends) {
+    // Its receiver may find it yet and expect a flow, for which the next message would be taken.
+    const bool late = status.code() == ESP_ERR_TIMEOUT && operation.rank != parts_.me;
+    if (late && !operation.team.failed()) {
+      parts_.engine.fail(operation.team, status,
+                         fmt::format("{} is waited for since too long", describe(operation)));
+    }
     end(static_cast<Send&>(operation), status);
   } else {
     end(static_cast<Receive&>(operation), status);
