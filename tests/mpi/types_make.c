@@ -72,11 +72,13 @@ static void check_model(Model* m) {
   CHECK(bytes == model_size(m));
   model_bounds(m, &low, &high);
   CHECK_OK(MPI_Type_get_true_extent(m->type, &lb, &extent));
-  CHECK(m->entries == 0 || (lb == low && extent == high - low));
+  /* MPICH counts blocks of no elements, Open MPI mistakes what overlaps itself. */
+  CHECK(!kOurs || m->entries == 0 || (lb == low && extent == high - low));
+  if (!kOurs && model_overlaps(m, 3)) return;
   CHECK_OK(MPI_Type_commit(&m->type));
   compare(m, 1);
   compare(m, 3);
-  /* Elements of the signature, and whole ones. */
+  if (!kOurs) return; /* others set elements of predefined types alone */
   MPI_Status status;
   const int some = m->entries > 0 ? (int)random_below(2 * m->entries) : 0;
   int found = -1;
@@ -226,6 +228,10 @@ static void addresses(void) {
   CHECK_OK(MPI_Type_commit(&absolute));
   for (int i = 0; i < 4; ++i) here[i] = 10 + i;
   int there[2] = {0, 0}, at = 0;
+  if (kMpich) { /* which takes MPI_BOTTOM for a null buffer */
+    CHECK_OK(MPI_Type_free(&absolute));
+    return;
+  }
   CHECK_OK(MPI_Pack(MPI_BOTTOM, 1, absolute, there, 8, &at, MPI_COMM_SELF));
   CHECK(there[0] == 12 && there[1] == 10);
   CHECK_OK(MPI_Type_free(&absolute));
