@@ -71,6 +71,7 @@ struct MPI_ABI_Datatype {
   Run* runs;
   Contents* contents;  /* NULL: predefined */
   Datatype* next_kind; /* type_fortran.c */
+  Attributes attributes;
   /* Of the predefined ones. */
   esp_type type; /* that the library combines, if it has one */
   int is_known;  /* it has */
@@ -113,6 +114,11 @@ void datatype_retain(const Datatype* type);
 void datatype_release(const Datatype* type);
 /* Raises what is wrong with an argument: NULL and the code, else the datatype. */
 Datatype* datatype_check(const char* function, MPI_Datatype handle, const void* result, int* code);
+
+/* ---- type_attributes.c: raise what a function of the program fails with ---- */
+
+int datatype_copy_attributes(const char* function, Datatype* from, Datatype* to);
+int datatype_delete_attributes(const char* function, Datatype* type);
 
 /* ---- type_flatten.c ---- */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "mpi/info.h"
+#include "mpi/message.h"
 
 /* Ends the process: there is no communicator yet whose handler could be asked. */
 static _Noreturn void fail_init(const char* function, const char* text) {
@@ -63,6 +64,8 @@ int MPI_Finalize(void) {
   /* Functions of the program may still use everything. */
   const int of_self = comm_delete_attributes(__func__, state_self());
   const int of_world = comm_delete_attributes(__func__, state_world());
+  buffered_flush();
+  requests_await_abandoned();
   const esp_status status = esp_job_finalize(job);
   state_close();
   if (status != ESP_OK) fail_init(__func__, esp_status_text(status));

@@ -86,6 +86,8 @@ static int class_of_status(esp_status status) {
       return MPI_ERR_ARG;
     case ESP_ERR_TYPE:
       return MPI_ERR_TYPE;
+    case ESP_ERR_TRUNCATED:
+      return MPI_ERR_TRUNCATE;
     case ESP_ERR_PEER_DIED:
       return MPI_ERR_PROC_ABORTED;
     case ESP_ERR_NO_MEMORY:

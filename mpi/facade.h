@@ -68,19 +68,43 @@ struct MPI_ABI_Errhandler {
   atomic_int references;
 };
 
+/* The elements of a buffer as the library can take them, in one of three forms:
+ * kPayloadBytes: `bytes` bytes at `base` (`type` is ESP_BYTE, `count` the bytes);
+ * kPayloadLayout: `count` elements of the library's type `type` at `base`, in all of `bytes` bytes;
+ * kPayloadPacked: the library has no such type: pack and unpack `bytes` bytes by type_pack() and
+ * type_unpack() of datatype.h, at once or part by part; `base` is the program's buffer.
+ * Who goes on using the datatype after the call holds a reference (datatype_retain()), because the
+ * program may free it, and so keeps the library's type. */
+typedef enum PayloadForm { kPayloadBytes, kPayloadLayout, kPayloadPacked } PayloadForm;
+typedef struct Payload {
+  PayloadForm form;
+  const Datatype* datatype;
+  void* base;
+  esp_type type;
+  size_t count;
+  size_t bytes;
+} Payload;
+
 /* Once the library has reported the end, that is in `outcome`. */
 typedef enum Progress { kUnderWay, kEnded, kInactive } Progress;
 
-typedef enum Kind { kCollective, kPartitionedSend, kPartitionedReceive } Kind;
+typedef enum Kind { kCollective, kPartitionedSend, kPartitionedReceive, kMessage } Kind;
 
 struct MPI_ABI_Request {
   esp_request* handle;        /* NULL: ended, or a message from or to nobody */
   _Atomic(Progress) progress; /* release: others may ask for parts while one thread waits */
   int persistent;
   Kind kind;
-  int partitions;      /* of a message */
-  int is_empty;        /* nobody is there: no partition is waited for */
-  int source, tag;     /* of the status */
+  int partitions;  /* of a message */
+  int is_empty;    /* nobody is there: no partition is waited for */
+  int source, tag; /* of the status */
+  /* Of a message (message.h): its mode, whom it goes to or comes from, where it is, what came. */
+  int mode, peer, peer_tag;
+  int is_canceled; /* the program has asked for it */
+  int is_unpacked;
+  struct MPI_ABI_Request* next_abandoned;
+  Payload payload;
+  esp_tag_info info;
   Taken* taken;        /* NULL: it does not deliver */
   atomic_int is_asked; /* a thread asks the library whether it has ended */
   esp_status outcome;
@@ -128,8 +152,7 @@ void state_lock(void);
 void state_unlock(void);
 OwnCodes* state_own_codes(void);
 struct Keyvals* state_keyvals(void); /* attributes.c */
-Attributes* state_type_attributes(MPI_Datatype predefined);
-Info* state_info_env(void); /* MPI_INFO_ENV, filled by MPI_Init */
+Info* state_info_env(void);          /* MPI_INFO_ENV, filled by MPI_Init */
 /* Keeps a text for MPI_Error_string and returns the code that leads to it: the last 63 survive. */
 int state_keep_error(int error_class, const char* text);
 /* 0 when the code carries no text of its own or a newer one has taken its place. */
@@ -224,22 +247,6 @@ int builtin_op_of(MPI_Op handle, esp_op* op);
 /* Is a predefined operator defined for a datatype? Not for derived ones. */
 int type_combines(const Datatype* type, esp_op op);
 
-/* The elements of a buffer as the library can take them, in one of three forms:
- * kPayloadBytes: `bytes` bytes at `base` (`type` is ESP_BYTE, `count` the bytes);
- * kPayloadLayout: `count` elements of the library's type `type` at `base`, in all of `bytes` bytes;
- * kPayloadPacked: the library has no such type: pack and unpack `bytes` bytes by type_pack() and
- * type_unpack() of datatype.h, at once or part by part; `base` is the program's buffer.
- * Who goes on using the datatype after the call holds a reference (datatype_retain()), because the
- * program may free it, and so keeps the library's type. */
-typedef enum PayloadForm { kPayloadBytes, kPayloadLayout, kPayloadPacked } PayloadForm;
-typedef struct Payload {
-  PayloadForm form;
-  const Datatype* datatype;
-  void* base;
-  esp_type type;
-  size_t count;
-  size_t bytes;
-} Payload;
 /* MPI_SUCCESS, or the class of what is wrong with an argument and its text: MPI_ERR_COUNT,
  * MPI_ERR_TYPE (null, or not committed), MPI_ERR_BUFFER. */
 int type_payload(MPI_Datatype datatype, const void* buffer, MPI_Count count, Payload* payload,
@@ -267,7 +274,7 @@ void op_apply(const Op* op, const void* in, void* inout, size_t count, const Dat
 void op_retain(Op* op);
 void op_release(Op* op);
 
-/* ---- request.c ---- */
+/* ---- request.c, abandoned.c ---- */
 
 /* With so many entries in `arrays`; under way. NULL when there is no memory. Retains both. */
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays);
@@ -275,6 +282,12 @@ void request_destroy(Request* request);
 static inline int request_is_null(MPI_Request request) {
   return request == NULL || request == MPI_REQUEST_NULL;
 }
+/* What has ended is in the program's memory, then. */
+void request_unpack(Request* request);
+/* Takes over one that is under way and that the program has no use for any more. */
+void request_abandon(Request* request);
+/* Until all of these have ended. */
+void requests_await_abandoned(void);
 /* Of several threads one asks; to the others it has not. */
 int request_has_ended(Request* request);
 

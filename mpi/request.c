@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "mpi/stage.h"
+#include "mpi/message.h"
 
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays) {
   Request* request = malloc(sizeof *request + arrays * sizeof *request->arrays);
@@ -25,6 +25,12 @@ void request_destroy(Request* request) {
   free(request);
 }
 
+void request_unpack(Request* request) {
+  if (request->stage == NULL || request->is_unpacked) return;
+  request->is_unpacked = 1;
+  if (request->outcome == ESP_OK) stage_end(request->stage);
+}
+
 /* Null, or persistent without a round: nothing to wait for. */
 static int is_idle(MPI_Request request) {
   return request_is_null(request) || request->progress == kInactive;
@@ -35,16 +41,32 @@ static void set_progress(Request* request, Progress progress) {
 }
 
 /* MPI_ERROR is left alone: only the functions on many requests set it. */
-static void set_status(MPI_Status* status, int source, int tag) {
+void status_set(MPI_Status* status, int source, int tag, uint64_t bytes) {
   if (status == MPI_STATUS_IGNORE) return;
   status->MPI_SOURCE = source;
   status->MPI_TAG = tag;
-  status_set_bytes(status, 0);
+  status_set_bytes(status, bytes);
   status->MPI_internal[2] = 0;
 }
 
 static void set_empty(MPI_Status* status) {
-  set_status(status, MPI_ANY_SOURCE, MPI_ANY_TAG);
+  status_set(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+}
+
+/* Of one that has ended. */
+static void set_outcome(MPI_Status* status, const Request* request) {
+  if (status == MPI_STATUS_IGNORE) return;
+  if (request->kind != kMessage || request->mode != kReceives) {
+    status_set(status, request->source, request->tag, 0);
+    return;
+  }
+  status_set_info(status, &request->info);
+  status->MPI_internal[2] = request->is_canceled && request->outcome == ESP_ERR_CANCELED;
+}
+
+/* One that was cancelled has ended well. */
+static esp_status end_of(const Request* request) {
+  return request->is_canceled && request->outcome == ESP_ERR_CANCELED ? ESP_OK : request->outcome;
 }
 
 static MPI_Status* status_at(MPI_Status* statuses, int index) {
@@ -59,14 +81,12 @@ static void set_error(MPI_Status* statuses, int index, int code) {
  * ended. */
 static int finish(MPI_Request* handle, MPI_Status* status) {
   Request* request = *handle;
-  if (request->stage != NULL && request->outcome == ESP_OK) stage_end(request->stage);
-  set_status(status, request->source, request->tag);
+  request_unpack(request);
+  set_outcome(status, request);
   set_progress(request, kInactive);
-  if (request->persistent) {
-    return raise_status(request->function, request->comm, request->outcome);
-  }
+  if (request->persistent) return raise_status(request->function, request->comm, end_of(request));
   *handle = MPI_REQUEST_NULL;
-  const int code = raise_status(request->function, request->comm, request->outcome);
+  const int code = raise_status(request->function, request->comm, end_of(request));
   request_destroy(request);
   return code;
 }
@@ -240,6 +260,18 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
   return code == MPI_SUCCESS ? take_some(incount, requests, outcount, indices, statuses) : code;
 }
 
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  const int code = check_array(__func__, 1, &request, flag);
+  if (code != MPI_SUCCESS) return code;
+  set_empty(status);
+  *flag = is_idle(request) || is_done(request);
+  if (*flag && !is_idle(request)) {
+    request_unpack(request);
+    set_outcome(status, request);
+  }
+  return MPI_SUCCESS;
+}
+
 /* ---- persistent requests ---- */
 
 static int check_start(const char* function, MPI_Request request) {
@@ -252,11 +284,14 @@ static int check_start(const char* function, MPI_Request request) {
 }
 
 static int start(const char* function, Request* request) {
+  if (request->kind == kMessage)
+    return raise_status(function, request->comm, message_start(request));
   if (request->handle == NULL) { /* nobody to wait for */
     set_progress(request, kEnded);
     return MPI_SUCCESS;
   }
   if (request->taken != NULL) taken_clear(request->taken);
+  request->is_unpacked = 0;
   if (request->stage != NULL) stage_begin(request->stage);
   const esp_status status = esp_request_start(request->handle);
   if (status != ESP_OK) return raise_status(function, request->comm, status);
@@ -279,13 +314,24 @@ int MPI_Startall(int count, MPI_Request requests[]) {
   return code;
 }
 
-/* Of collectives, active requests are not to be freed. */
+/* An active one of a message goes on without its handle; of collectives none is to be freed. */
 int MPI_Request_free(MPI_Request* handle) {
   int code = check_array(__func__, 1, handle, "");
-  if (code == MPI_SUCCESS) code = check_start(__func__, *handle);
   if (code != MPI_SUCCESS) return code;
-  (void)esp_request_free(&(*handle)->handle); /* of NULL: nothing */
-  request_destroy(*handle);
+  Request* request = *handle;
+  if (!request_is_null(request) && request->kind == kMessage) {
+    *handle = MPI_REQUEST_NULL;
+    if (request->progress == kUnderWay) {
+      request_abandon(request);
+    } else {
+      request_destroy(request);
+    }
+    return MPI_SUCCESS;
+  }
+  code = check_start(__func__, request);
+  if (code != MPI_SUCCESS) return code;
+  (void)esp_request_free(&request->handle); /* of NULL: nothing */
+  request_destroy(request);
   *handle = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }

@@ -17,7 +17,7 @@
 
 /* A code is class + 128 * slot, slot 1..kTexts; slot 0 carries no text. All codes stay below
  * MPI_ERR_LASTCODE. */
-enum { kClassBits = 7, kTexts = 63, kTypes = 256 };
+enum { kClassBits = 7, kTexts = 63 };
 _Static_assert((((kTexts + 1) << kClassBits) - 1) <= MPI_ERR_LASTCODE, "codes within the bound");
 
 static struct {
@@ -37,7 +37,6 @@ static struct {
   pthread_mutex_t lock;
   OwnCodes codes;
   Keyvals keyvals;
-  Attributes of_types[kTypes]; /* predefined ones, by the handle's low byte */
   Info info_env;
 } program = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .codes = {.last_used = MPI_ERR_LASTCODE},
@@ -96,9 +95,6 @@ OwnCodes* state_own_codes(void) {
 }
 Keyvals* state_keyvals(void) {
   return &program.keyvals;
-}
-Attributes* state_type_attributes(MPI_Datatype predefined) {
-  return &program.of_types[(uintptr_t)predefined % kTypes];
 }
 Info* state_info_env(void) {
   return &program.info_env;

@@ -1,17 +1,25 @@
 /* Attributes of datatypes. path: setup */
 #include "mpi/attributes.h"
+#include "mpi/datatype.h"
 
-/* NULL: no datatype. */
-static Attributes* attributes_of(MPI_Datatype datatype) {
-  esp_type type;
-  return type_of(datatype, &type) ? state_type_attributes(datatype) : NULL;
+static Holder holder_of(Datatype* type) {
+  return (Holder){kOfTypes, datatype_handle(type), &type->attributes};
 }
 
 static int find_holder(const char* function, MPI_Datatype datatype, Holder* holder) {
   require_ready(function);
-  *holder = (Holder){kOfTypes, datatype, attributes_of(datatype)};
-  if (holder->attributes != NULL) return MPI_SUCCESS;
-  return raise_error(function, NULL, MPI_ERR_TYPE, "not a datatype");
+  Datatype* type = datatype_of(datatype);
+  if (type == NULL) return raise_error(function, NULL, MPI_ERR_TYPE, "not a datatype");
+  *holder = holder_of(type);
+  return MPI_SUCCESS;
+}
+
+int datatype_copy_attributes(const char* function, Datatype* from, Datatype* to) {
+  return attributes_copy_all(function, NULL, holder_of(from), holder_of(to));
+}
+
+int datatype_delete_attributes(const char* function, Datatype* type) {
+  return attributes_delete_all(function, NULL, holder_of(type));
 }
 
 int MPI_Type_create_keyval(MPI_Type_copy_attr_function* copy, MPI_Type_delete_attr_function* gone,

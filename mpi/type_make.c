@@ -193,10 +193,13 @@ static int make_one(const Recipe* r, int is_resized, MPI_Count lb, MPI_Count ext
 
 int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const Recipe r = {__func__, MPI_COMBINER_DUP, .oldtype = oldtype, .newtype = newtype};
-  const int code = make_one(&r, 0, 0, 0);
-  if (code == MPI_SUCCESS) {
-    atomic_store(&(*newtype)->is_committed, atomic_load(&datatype_of(oldtype)->is_committed));
-  }
+  int code = make_one(&r, 0, 0, 0);
+  if (code != MPI_SUCCESS) return code;
+  atomic_store(&(*newtype)->is_committed, atomic_load(&datatype_of(oldtype)->is_committed));
+  code = datatype_copy_attributes(__func__, datatype_of(oldtype), *newtype);
+  if (code == MPI_SUCCESS) return code;
+  datatype_release(*newtype);
+  *newtype = MPI_DATATYPE_NULL;
   return code;
 }
 

@@ -19,6 +19,8 @@ int MPI_Type_free(MPI_Datatype* handle) {
   if (type->is_permanent) {
     return raise_error(__func__, NULL, MPI_ERR_TYPE, "a predefined datatype cannot be freed");
   }
+  code = datatype_delete_attributes(__func__, type);
+  if (code != MPI_SUCCESS) return code;
   datatype_release(type);
   *handle = MPI_DATATYPE_NULL;
   return MPI_SUCCESS;
