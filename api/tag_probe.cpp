@@ -67,8 +67,9 @@ esp_status start_claimed_receive(const char* caller, esp_tag_message** message, 
   esp_team& team = *what.call.team;
   esp_status status = api::check_tag_call(caller, what.call, true);
   if (status == ESP_OK) status = api::check_report(*team.job, caller, notify, request);
+  if (status == ESP_ERR_ARGUMENT) return status;
+  *message = nullptr;  // Of a team that has failed it goes with the job.
   if (status != ESP_OK) return status;
-  *message = nullptr;
   return api::start_with_request(
       *team.job, notify, request, [what](esp_request* pending) -> Result<Engine::Started> {
         esp_job& job = *what.call.team->job;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -22,14 +24,15 @@ std::uint64_t hash_of(const TagKey& key) noexcept {
 
 KeyedQueues::KeyedQueues()
     : pool_({.objects_per_slab = 64, .objects_max = std::numeric_limits<std::size_t>::max()}),
-      chains_(kFirstChains) {}
+      chains_(std::make_unique<Queue*[]>(kFirstChains)),
+      chain_count_(kFirstChains) {}
 
 KeyedQueues::~KeyedQueues() {
   ESP_ASSERT(empty());
 }
 
 KeyedQueues::Queue*& KeyedQueues::chain(const TagKey& key) const noexcept {
-  return chains_[hash_of(key) & (chains_.size() - 1)];
+  return chains_[hash_of(key) & (chain_count_ - 1)];
 }
 
 KeyedQueues::Queue* KeyedQueues::find(const TagKey& key) const noexcept {
@@ -38,11 +41,14 @@ KeyedQueues::Queue* KeyedQueues::find(const TagKey& key) const noexcept {
   return queue;
 }
 
+// Without memory the chains grow longer instead.
 void KeyedQueues::grow() noexcept {
-  const std::vector<Queue*> old = std::move(chains_);
-  chains_ = std::vector<Queue*>(2 * old.size());
-  for (Queue* queue : old) {
-    while (queue != nullptr) {
+  std::unique_ptr<Queue*[]> more(new (std::nothrow) Queue* [2 * chain_count_] {});
+  if (more == nullptr) return;
+  const std::unique_ptr<Queue*[]> old = std::exchange(chains_, std::move(more));
+  const std::size_t old_count = std::exchange(chain_count_, 2 * chain_count_);
+  for (std::size_t i = 0; i < old_count; ++i) {
+    for (Queue* queue = old[i]; queue != nullptr;) {
       Queue* next = queue->next;
       Queue*& first = chain(queue->key);
       queue->next = first;
@@ -55,7 +61,7 @@ void KeyedQueues::grow() noexcept {
 bool KeyedQueues::push_back(const TagKey& key, Node& node) noexcept {
   Queue* queue = find(key);
   if (queue == nullptr) {
-    if (pool_.in_use() == chains_.size()) grow();
+    if (pool_.in_use() >= chain_count_) grow();
     queue = pool_.allocate(key);
     if (queue == nullptr) return false;
     Queue*& first = chain(key);
@@ -88,15 +94,16 @@ KeyedQueues::Node* KeyedQueues::after(Node& node) const noexcept {
 }
 
 KeyedQueues::Node* KeyedQueues::any() const noexcept {
-  for (Queue* queue : chains_) {
-    if (queue != nullptr) return queue->entries.front();
+  for (std::size_t i = 0; i < chain_count_; ++i) {
+    if (chains_[i] != nullptr) return chains_[i]->entries.front();
   }
   return nullptr;
 }
 
 std::size_t KeyedQueues::longest_chain() const noexcept {
   std::size_t longest = 0;
-  for (const Queue* queue : chains_) {
+  for (std::size_t i = 0; i < chain_count_; ++i) {
+    const Queue* queue = chains_[i];
     std::size_t length = 0;
     for (; queue != nullptr; queue = queue->next) ++length;
     longest = std::max(longest, length);

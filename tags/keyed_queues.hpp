@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "core/intrusive_list.hpp"
 #include "core/pool.hpp"
@@ -60,7 +60,8 @@ class KeyedQueues {
   void grow() noexcept;
 
   Pool<Queue> pool_;
-  mutable std::vector<Queue*> chains_;  // a power of two
+  std::unique_ptr<Queue*[]> chains_;
+  std::size_t chain_count_ = 0;  // a power of two
 };
 
 }  // namespace espalier

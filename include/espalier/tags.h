@@ -21,7 +21,8 @@
  *
  * A receive from a member that has died, or from any when a member has, ends with
  * ESP_ERR_PEER_DIED, one that is waited for and whose source has gone to finalize with
- * ESP_ERR_MISMATCH; the team stays whole in both cases. On a team that has failed all of them end.
+ * ESP_ERR_MISMATCH; the team stays whole in both cases. A send that waits for its receive longer
+ * than TIMEOUT fails the team. On a team that has failed all of them end.
  */
 #ifndef ESPALIER_TAGS_H
 #define ESPALIER_TAGS_H

@@ -162,7 +162,7 @@ TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
   const auto all = samples();
   const FrameHeader message = all[7], refused = all[8], put = all[9], get = all[10],
                     atomic = all[11], answer = all[12], freed = all[13];
-  expect_refused(with(message, 16, std::uint32_t{kMessageIds}), "ordinal");
+  expect_refused(with(message, 16, std::uint32_t{kOwnMessagesEnd}), "ordinal");
   expect_refused(with(message, 24, std::uint32_t{kMessageBytes + 1}), "bytes");
   expect_refused(with(refused, 16, std::uint32_t{kMessageIds}), "ordinal");
   expect_refused(with(put, 24, std::uint32_t{0}), "bytes");
@@ -185,6 +185,9 @@ TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
   for (const FrameHeader& header : {refused, get}) {
     expect_refused(with(header, 24, std::uint32_t{1}), "bytes");
   }
+  FrameHeader own = message;
+  own.ordinal = kTagEager;
+  expect_refused(with(own, 20, kContextMax + 1), "total");
   expect_refused(with(answer, 8, std::uint64_t{1}), "flow");
   expect_refused(with(answer, 16, std::uint32_t{1}), "ordinal");
 }
