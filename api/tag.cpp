@@ -116,7 +116,7 @@ esp_status run_send(const char* caller, const TagCall& call, bool synchronous) {
   const api::Caller under_way(*call.team);
   esp_request* request = nullptr;
   const esp_status started = start_send(caller, call, synchronous, nullptr, &request);
-  return started == ESP_OK ? esp_request_wait(&request) : started;
+  return started == ESP_OK ? api::tag_ended(*call.team, esp_request_wait(&request)) : started;
 }
 
 esp_status start_receive(const char* caller, const TagCall& call, const esp_notify* notify,
@@ -164,7 +164,7 @@ esp_status run_receive(const char* caller, const TagCall& call) {
   const api::Caller under_way(*call.team);
   esp_request* request = nullptr;
   const esp_status started = start_receive(caller, call, nullptr, &request);
-  return started == ESP_OK ? esp_request_wait(&request) : started;
+  return started == ESP_OK ? api::tag_ended(*call.team, esp_request_wait(&request)) : started;
 }
 
 TagCall outgoing(esp_team* team, const void* buffer, size_t count, esp_type type, int dest,

@@ -21,6 +21,11 @@ esp_status check_tag_call(const char* caller, const TagCall& call, bool receives
 // On the owner: where the elements lie. An error: there is no such type, or it cannot be received.
 Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives);
 
+// How a blocking call ends whose operation has: of a team that has failed with that one's text.
+inline esp_status tag_ended(esp_team& team, esp_status status) {
+  return status != ESP_OK && team.team.failed_for_all() ? fail_team(team, Status(status)) : status;
+}
+
 inline TagReceiving tag_receiving(const TagCall& call, const TagBlock& block) noexcept {
   return {call.team->team, call.peer, call.tag, call.mask, block, call.info};
 }

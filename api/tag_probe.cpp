@@ -117,7 +117,7 @@ esp_status esp_tag_probe(esp_team* team, int source, uint64_t tag, uint64_t mask
                                               Finish{api::finish_request, pending});
         });
     const esp_status ended = started == ESP_OK ? esp_request_wait(&request) : started;
-    if (ended != ESP_OK) return ended;
+    if (ended != ESP_OK) return api::tag_ended(*team, ended);
   }
 }
 
@@ -139,7 +139,7 @@ esp_status esp_tag_message_recv(esp_tag_message** message, void* buffer, size_t 
   const api::Caller under_way(*what.call.team);
   esp_request* request = nullptr;
   const esp_status started = start_claimed_receive(__func__, message, what, nullptr, &request);
-  return started == ESP_OK ? esp_request_wait(&request) : started;
+  return started == ESP_OK ? api::tag_ended(*what.call.team, esp_request_wait(&request)) : started;
 }
 
 esp_status esp_tag_cancel(esp_request* request) {

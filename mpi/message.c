@@ -71,7 +71,7 @@ Request* message_request(const Message* message, int persistent, int* code) {
   }
   request->kind = kMessage;
   request->persistent = persistent;
-  request->mode = message->mode;
+  request->mode = (int)message->mode;
   request->peer = message->peer;
   request->peer_tag = message->tag;
   if (persistent) atomic_init(&request->progress, kInactive);

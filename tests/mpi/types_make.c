@@ -241,7 +241,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  return_errors();
   random_state = 77 + (unsigned long long)rank;
   for (int i = 0; i < 150; ++i) made_at_random(1 + i % 4);
   bounds();
