@@ -25,7 +25,7 @@ struct OneSided::Letter : Completion, ListNode {
         message(text),
         finish(end) {
     open.letter = this;
-    if (text.bytes > MessageSender::kCopiedBytes) return;
+    if (text.bytes == 0 || text.bytes > MessageSender::kCopiedBytes) return;
     std::memcpy(copied.data(), text.payload, text.bytes);
     message.payload = copied.data();
   }

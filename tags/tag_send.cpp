@@ -140,10 +140,11 @@ void TagMessages::go(Rank from, std::uint64_t bytes, std::uint64_t name) noexcep
   if (send->block.pattern != nullptr) {
     send->block.pattern->pack(packed, static_cast<const std::byte*>(send->block.memory), 0, bytes);
   }
-  auto started = parts_.engine.start_flow(
-      team,
-      {Engine::Direction::kSend, packed, ESP_PLANT(88, bytes, send->bytes), send->to, kTagChannel},
-      {&on_sent, send});
+  auto started =
+      parts_.engine.start_flow(team,
+                               {Engine::Direction::kSend, packed,
+                                ESP_PLANT(88, bytes, bytes / 2 + 1), send->to, kTagChannel},
+                               {&on_sent, send});
   if (!started) {
     const Error& why = started.error();
     parts_.engine.fail(team, why.status, why.text);

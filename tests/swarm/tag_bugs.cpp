@@ -7,7 +7,7 @@ constexpr TagBug kTagBugs[] = {
     {85, "wrong order", "receives with wildcards count before exact ones, whenever posted"},
     {86, "lost credit", "who takes a message does not tell its sender"},
     {87, "wrong resource", "a send that ends gives the first slot back, not its own"},
-    {88, "wrong length", "a flow is as long as the message, not as its receive"},
+    {88, "wrong length", "a flow is shorter than what its receiver is ready for"},
     {89, "early completion", "synchronous sends are sent at once"},
     {90, "wrong number", "members are named by their ranks in the job"},
     {91, "wrong answer", "who receives nothing of a message names another to its sender"},
