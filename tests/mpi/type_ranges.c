@@ -52,7 +52,7 @@ static void payloads(void) {
   Payload payload;
   const char* problem = NULL;
   MPI_Datatype column, reversed;
-  int numbers[16];
+  int numbers[16] = {0};
   CHECK(type_payload(MPI_INT, numbers, 5, &payload, &problem) == MPI_SUCCESS);
   CHECK(payload.form == kPayloadBytes && payload.base == numbers && payload.bytes == 20);
   MPI_Type_vector(4, 1, 4, MPI_INT, &column);

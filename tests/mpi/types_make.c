@@ -216,7 +216,7 @@ static void arrays(void) {
 }
 
 static void addresses(void) {
-  int here[4];
+  int here[4] = {0};
   MPI_Aint first, third;
   CHECK_OK(MPI_Get_address(&here[0], &first));
   CHECK_OK(MPI_Get_address(&here[2], &third));
