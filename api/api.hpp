@@ -39,6 +39,21 @@ void hand_over(esp_job& job, Work work) noexcept {
 // Looks of a waiting thread before it yields.
 constexpr std::uint32_t kWaitingSpins = 100;
 
+// A thread of threaded mode that has something else to drive while it waits.
+template <typename Done, typename Sleep>
+void idle_until(esp_job& job, Done& done, Sleep& sleep) {
+  const std::uint64_t begin_ns = job.steady_clock.now_ns();
+  while (!done()) {
+    const std::uint64_t idle_ns = job.steady_clock.now_ns() - begin_ns;
+    if (job.idle()) continue;
+    if (idle_ns < IdleWork::kPatienceNs) {
+      sched_yield();
+    } else {
+      sleep(IdleWork::sleep_ns(idle_ns));
+    }
+  }
+}
+
 // Blocks until done() holds. In threaded mode done() is looked at by the calling thread, which
 // sleeps by sleep(limit in nanoseconds) until there may be news.
 template <typename Done, typename Sleep>
@@ -57,6 +72,7 @@ void wait_until(esp_job& job, Done&& done, Sleep&& sleep) {
     if (done()) return;
   }
   const LongWait told(job.state.get());
+  if (job.idle) return idle_until(job, done, sleep);
   while (!done()) sleep(std::uint64_t{100'000'000});
 }
 

@@ -251,6 +251,7 @@ struct esp_job {
   espalier::Announcer announcer{*this};
   espalier::api::Partials partials{*this};
   espalier::Polls polls;
+  espalier::IdleWork idle;  // in threaded mode of those who wait, else the worker's
   // Threads in esp_counter_wait, which write it; reader: the owner of the worker. Publishes
   // nothing.
   std::atomic<std::uint32_t> counter_waits{0};

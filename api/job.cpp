@@ -149,6 +149,14 @@ int esp_progress(esp_job* job) {
   return api::poll_once(*job);
 }
 
+esp_status esp_job_set_idle(esp_job* job, esp_idle_function function, void* context) {
+  if (job == nullptr) return ESP_ERR_ARGUMENT;
+  if (!api::may_block(*job)) return api::refuse_blocking(*job, __func__);
+  job->idle = {function, context};
+  if (!job->threaded) job->worker->set_idle(job->idle);
+  return ESP_OK;
+}
+
 int esp_job_fd(esp_job* job) {
   return job != nullptr ? descriptor(*job, __func__) : -1;
 }

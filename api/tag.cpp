@@ -70,7 +70,7 @@ Result<Engine::Started> send_tagged(const TagCall& call, bool synchronous, const
   Result<TagBlock> block = api::tag_block(*call.team->job, call, false);
   if (!block) return block.error();
   return call.team->job->tags->send(
-      TagSending{call.team->team, call.peer, call.tag, *block, synchronous}, finish);
+      TagSending{call.team->team, call.peer, call.tag, *block, synchronous, call.aside}, finish);
 }
 
 Result<Engine::Started> receive_tagged(const TagCall& call, esp_request& pending) {
@@ -88,7 +88,7 @@ bool sent_at_once(const TagCall& call) {
   const std::uint64_t bytes = call.count * size;
   if (size == 0 || bytes > job.tags->limits().eager_bytes) return false;
   const TagBlock block = {call.buffer, bytes, nullptr};
-  return job.tags->send_now({call.team->team, call.peer, call.tag, block, false});
+  return job.tags->send_now({call.team->team, call.peer, call.tag, block, false, call.aside});
 }
 
 esp_status start_send(const char* caller, const TagCall& call, bool synchronous,
@@ -173,6 +173,18 @@ TagCall outgoing(esp_team* team, const void* buffer, size_t count, esp_type type
 }
 
 }  // namespace
+
+esp_status api::send_aside(const char* caller, const TagCall& call) {
+  TagCall own = call;
+  own.aside = true;
+  return run_send(caller, own, false);
+}
+
+esp_status api::receive_aside(const char* caller, const TagCall& call) {
+  TagCall own = call;
+  own.aside = true;
+  return run_receive(caller, own);
+}
 
 extern "C" {
 

@@ -14,6 +14,7 @@ struct TagCall {
   int peer = 0;
   std::uint64_t tag = 0, mask = ESP_TAG_EXACT;
   esp_tag_info* info = nullptr;
+  bool aside = false;  // TagSending::aside
 };
 
 // What does not depend on the owner: team, buffer and peer. ESP_ANY_SOURCE is one for receives.
@@ -21,13 +22,17 @@ esp_status check_tag_call(const char* caller, const TagCall& call, bool receives
 // On the owner: where the elements lie. An error: there is no such type, or it cannot be received.
 Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives);
 
+// Blocking; of a message of the library's own.
+esp_status send_aside(const char* caller, const TagCall& call);
+esp_status receive_aside(const char* caller, const TagCall& call);
+
 // How a blocking call ends whose operation has: of a team that has failed with that one's text.
 inline esp_status tag_ended(esp_team& team, esp_status status) {
   return status != ESP_OK && team.team.failed_for_all() ? fail_team(team, Status(status)) : status;
 }
 
 inline TagReceiving tag_receiving(const TagCall& call, const TagBlock& block) noexcept {
-  return {call.team->team, call.peer, call.tag, call.mask, block, call.info};
+  return {call.team->team, call.peer, call.tag, call.mask, block, call.info, call.aside};
 }
 
 }  // namespace espalier::api

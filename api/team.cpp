@@ -1,10 +1,9 @@
 // C API: teams. Contracts in espalier.h.
 //
-// Making teams is communication on the parent: one allreduce tells everybody what everybody wants
-// (a vector with a place for each member, zero elsewhere, summed), a second one where the boards of
-// the new teams lie, and whether all members could take the number. All members then compute the
-// same teams. Who has got through the second one knows that the others have got through the first.
-// path: setup
+// Making teams is communication of those who meet (meeting.hpp): one sum tells everybody what
+// everybody wants (a vector with a place for each, zero elsewhere), a second one where the boards
+// of the new teams lie, and whether all could take the number. All then compute the same teams. Who
+// has got through the second one knows that the others have got through the first. path: setup
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +11,13 @@
 #include <unordered_map>
 
 #include "api/graph.hpp"
+#include "api/meeting.hpp"
 
 using espalier::Board;
 using espalier::Purpose;
 using espalier::Rank;
 using espalier::Team;
+using espalier::api::Meeting;
 namespace api = espalier::api;
 
 namespace {
@@ -43,15 +44,31 @@ std::uint32_t offer_id(esp_job& job, const Wish& mine, std::uint32_t lead) {
   return id;
 }
 
-esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, Agreement& agreed) {
-  const auto n = static_cast<std::size_t>(parent.team.size());
+std::uint64_t hash_of(std::span<const int> ranks) {
+  std::uint64_t hash = ranks.size();
+  for (const int rank : ranks) {
+    hash ^= static_cast<std::uint64_t>(rank);
+    hash = espalier::splitmix64(hash);
+  }
+  return hash;
+}
+
+esp_status agree(const Meeting& meeting, const Wish& mine, Agreement& agreed) {
+  const std::size_t n = meeting.size();
   std::vector<std::uint64_t> words(n * kWishWords, 0);
-  std::uint64_t* own = &words[static_cast<std::size_t>(parent.team.rank) * kWishWords];
+  std::uint64_t* own = &words[meeting.place() * kWishWords];
   own[0] = static_cast<std::uint64_t>(mine.color) + 1;
   own[1] = static_cast<std::uint64_t>(mine.key) + (std::uint64_t{1} << 32);
-  own[2] = offer_id(*parent.job, mine, 0);
-  const esp_status status = api::sum_words(parent, words, purpose);
+  own[2] = offer_id(*meeting.parent.job, mine, 0);
+  const std::uint64_t list = hash_of(meeting.listed);
+  words.push_back(list);
+  const esp_status status = meeting.sum(words);
   if (status != ESP_OK) return status;
+  if (words.back() != n * list) {
+    return api::fail(
+        *meeting.parent.job, ESP_ERR_MISMATCH,
+        fmt::format("esp_team_create: members name different lists for tag {}", meeting.tag));
+  }
   std::vector<std::pair<std::uint64_t, int>> by_key;
   for (std::size_t m = 0; m < n; ++m) {
     const std::uint64_t* w = &words[m * kWishWords];
@@ -61,9 +78,9 @@ esp_status agree(esp_team& parent, Purpose purpose, const Wish& mine, Agreement&
   std::stable_sort(by_key.begin(), by_key.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [key, member] : by_key) {
-    const auto color =
-        static_cast<std::int64_t>(words[static_cast<std::size_t>(member) * kWishWords]) - 1;
-    if (color >= 0) agreed.groups[color].push_back(member);
+    const auto i = static_cast<std::size_t>(member);
+    const auto color = static_cast<std::int64_t>(words[i * kWishWords]) - 1;
+    if (color >= 0) agreed.groups[color].push_back(meeting.member(i));
   }
   return ESP_OK;
 }
@@ -127,19 +144,19 @@ esp_status refuse_number(esp_job& job) {
 }
 
 // Another number, as often as a member refuses it (`refused`: of how many members the last one).
-esp_status agree_again(esp_team& parent, Purpose purpose, const Wish& mine, std::uint64_t refused,
+esp_status agree_again(const Meeting& meeting, const Wish& mine, std::uint64_t refused,
                        std::uint32_t& id) {
-  esp_job& job = *parent.job;
+  esp_job& job = *meeting.parent.job;
   for (unsigned attempt = 1; refused != 0; ++attempt) {
-    std::vector<std::uint64_t> offers(static_cast<std::size_t>(parent.team.size()), 0);
-    offers[static_cast<std::size_t>(parent.team.rank)] =
-        offer_id(job, mine, espalier::TeamIds::lead(parent.team.id, attempt));
-    esp_status status = api::sum_words(parent, offers, purpose);
+    std::vector<std::uint64_t> offers(meeting.size(), 0);
+    offers[meeting.place()] =
+        offer_id(job, mine, espalier::TeamIds::lead(meeting.parent.team.id, attempt));
+    esp_status status = meeting.sum(offers);
     if (status != ESP_OK) return status;
     id = static_cast<std::uint32_t>(*std::max_element(offers.begin(), offers.end()));
     if (id > espalier::TeamIds::kLast) return refuse_number(job);
     std::vector<std::uint64_t> answer = {claim(job, mine, id)};
-    status = api::sum_words(parent, answer, purpose);
+    status = meeting.sum(answer);
     if (status != ESP_OK) return status;
     refused = answer.front();
   }
@@ -150,20 +167,20 @@ esp_status agree_again(esp_team& parent, Purpose purpose, const Wish& mine, std:
 constexpr std::uint64_t kIsThere = 1, kHasSlots = 2;
 
 // Where the boards are. One more word counts the members that refuse the number.
-esp_status place_boards(esp_team& parent, Purpose purpose, const std::vector<BoardPlace>& places,
+esp_status place_boards(const Meeting& meeting, const std::vector<BoardPlace>& places,
                         void*& own_memory, std::vector<std::uint64_t>& boards,
                         std::uint64_t& refused) {
-  esp_job& job = *parent.job;
+  esp_job& job = *meeting.parent.job;
   boards.assign(places.size() + 1, 0);
   boards.back() = refused;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i].giver != parent.team.rank) continue;
+    if (places[i].giver != meeting.parent.team.rank) continue;
     bool slots = false;
     own_memory = give_board(job, places[i], slots);
     if (own_memory == nullptr) continue;
     boards[i] = job.segment->offset_of(own_memory) | kIsThere | (slots ? kHasSlots : 0);
   }
-  const esp_status status = api::sum_words(parent, boards, purpose);
+  const esp_status status = meeting.sum(boards);
   refused = boards.back();
   boards.pop_back();
   return status;
@@ -183,19 +200,20 @@ espalier::TeamBoard board_of(const esp_job& job, const std::vector<BoardPlace>& 
   return board;
 }
 
-esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, esp_team** made) {
+esp_status make_teams(const Meeting& meeting, const Wish& mine, esp_team** made) {
+  esp_team& parent = meeting.parent;
   const api::Caller caller(parent);
   esp_job& job = *parent.job;
   Agreement agreed;
-  esp_status status = agree(parent, purpose, mine, agreed);
+  esp_status status = agree(meeting, mine, agreed);
   if (status != ESP_OK || agreed.groups.empty()) return status;
   if (agreed.id > espalier::TeamIds::kLast) return refuse_number(job);
   void* own_memory = nullptr;
   std::vector<std::uint64_t> boards;
   std::uint64_t refused = claim(job, mine, agreed.id);
   const std::vector<BoardPlace> places = board_places(parent, agreed.groups);
-  status = place_boards(parent, purpose, places, own_memory, boards, refused);
-  if (status == ESP_OK) status = agree_again(parent, purpose, mine, refused, agreed.id);
+  status = place_boards(meeting, places, own_memory, boards, refused);
+  if (status == ESP_OK) status = agree_again(meeting, mine, refused, agreed.id);
   // Others may know the board and use it though this member fails: the memory stays theirs.
   if (status != ESP_OK) return status;
   const auto own = agreed.groups.find(mine.color);
@@ -211,6 +229,30 @@ esp_status make_teams(esp_team& parent, Purpose purpose, const Wish& mine, esp_t
     *made = &team;
   });
   return ESP_OK;
+}
+
+esp_status check_list(const esp_team& parent, const char* caller, const int* ranks, int count) {
+  esp_job& job = *parent.job;
+  if (count < 0 || (ranks == nullptr && count > 0)) {
+    return api::fail(job, ESP_ERR_ARGUMENT, fmt::format("{}: no list", caller));
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(parent.team.size()), false);
+  for (int i = 0; i < count; ++i) {
+    if (ranks[i] < 0 || ranks[i] >= parent.team.size() ||
+        seen[static_cast<std::size_t>(ranks[i])]) {
+      return api::fail(job, ESP_ERR_ARGUMENT,
+                       fmt::format("{}: rank {} at position {} is outside the team of {} or listed "
+                                   "twice",
+                                   caller, ranks[i], i, parent.team.size()));
+    }
+    seen[static_cast<std::size_t>(ranks[i])] = true;
+  }
+  return ESP_OK;
+}
+
+Wish listed_wish(const esp_team& parent, const int* ranks, int count) {
+  const int* found = std::find(ranks, ranks + count, parent.team.rank);
+  return found != ranks + count ? Wish{0, found - ranks} : Wish{};
 }
 
 }  // namespace
@@ -252,7 +294,7 @@ esp_status esp_team_dup(esp_team* parent, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
   if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
-  return make_teams(*parent, Purpose::kTeamDup, {0, parent->team.rank}, team);
+  return make_teams({*parent, Purpose::kTeamDup, {}}, {0, parent->team.rank}, team);
 }
 
 esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team) {
@@ -263,30 +305,33 @@ esp_status esp_team_split(esp_team* parent, int color, int key, esp_team** team)
     return api::fail(*parent->job, ESP_ERR_ARGUMENT,
                      fmt::format("esp_team_split: color {}", color));
   }
-  return make_teams(*parent, Purpose::kTeamSplit, {color, key}, team);
+  return make_teams({*parent, Purpose::kTeamSplit, {}}, {color, key}, team);
 }
 
 esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team) {
   if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
   *team = nullptr;
   if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
-  if (count < 0 || (ranks == nullptr && count > 0)) {
-    return api::fail(*parent->job, ESP_ERR_ARGUMENT, "esp_team_include: no list");
+  const esp_status status = check_list(*parent, __func__, ranks, count);
+  if (status != ESP_OK) return status;
+  return make_teams({*parent, Purpose::kTeamInclude, {}}, listed_wish(*parent, ranks, count), team);
+}
+
+esp_status esp_team_create(esp_team* parent, const int* ranks, int count, uint64_t tag,
+                           esp_team** team) {
+  if (parent == nullptr || team == nullptr) return ESP_ERR_ARGUMENT;
+  *team = nullptr;
+  if (!api::may_block(*parent->job)) return api::refuse_blocking(*parent->job, __func__);
+  const esp_status status = check_list(*parent, __func__, ranks, count);
+  if (status != ESP_OK) return status;
+  const Wish wish = listed_wish(*parent, ranks, count);
+  if (wish.color == ESP_NO_TEAM) {
+    return api::fail(
+        *parent->job, ESP_ERR_ARGUMENT,
+        fmt::format("esp_team_create: rank {} calls and is not listed", parent->team.rank));
   }
-  std::vector<bool> seen(static_cast<std::size_t>(parent->team.size()), false);
-  Wish wish;
-  for (int i = 0; i < count; ++i) {
-    if (ranks[i] < 0 || ranks[i] >= parent->team.size() ||
-        seen[static_cast<std::size_t>(ranks[i])]) {
-      return api::fail(*parent->job, ESP_ERR_ARGUMENT,
-                       fmt::format("esp_team_include: rank {} at position {} is outside the team "
-                                   "of {} or listed twice",
-                                   ranks[i], i, parent->team.size()));
-    }
-    seen[static_cast<std::size_t>(ranks[i])] = true;
-    if (ranks[i] == parent->team.rank) wish = {0, i};
-  }
-  return make_teams(*parent, Purpose::kTeamInclude, wish, team);
+  const std::span<const int> listed(ranks, static_cast<std::size_t>(count));
+  return make_teams({*parent, Purpose::kUser, listed, tag}, wish, team);
 }
 
 esp_status esp_team_free(esp_team* team) {

@@ -19,6 +19,9 @@ enum OwnMessage : unsigned {
   kTagAnnounced,
   kTagReady,
   kTagTaken,
+  // Met by receives of the library's own alone, which makes teams with them.
+  kAsideEager,
+  kAsideAnnounced,
   kOwnMessagesEnd
 };
 inline constexpr std::uint64_t kMessageBytes = 32 << 10;  // of a payload, at most

@@ -40,6 +40,7 @@
 #include "core/descriptor_alarm.hpp"
 #include "core/descriptor_set.hpp"
 #include "core/doorbell.hpp"
+#include "core/idle_work.hpp"
 #include "core/mpsc_queue.hpp"
 #include "core/rank_state.hpp"
 #include "core/submission.hpp"
@@ -89,6 +90,8 @@ class Worker {
   void attach(Agent& agent) { agents_.push_back(&agent); }
   void attach(WakeSource& source) { sources_.push_back(&source); }
   void set_watchdog(Watchdog* watchdog) noexcept { watchdog_ = watchdog; }
+  // Owner, outside progress(). What its waits do besides.
+  void set_idle(const IdleWork& work) noexcept { idle_ = work; }
   // Where long waits are written down, for the launcher.
   void set_state(RankState* state) noexcept { state_ = state; }
   Outcome enable_submission();
@@ -180,7 +183,8 @@ class Worker {
   void yield(std::uint64_t now_ns) noexcept;
   void nap(std::uint64_t now_ns) noexcept;
   std::uint64_t next_deadline_ns() const noexcept;
-  void park(Look done, void* context, std::uint64_t now_ns) noexcept;
+  bool do_idle_work() noexcept;
+  void park(Look done, void* context, std::uint64_t now_ns, std::uint64_t idle_ns) noexcept;
   void park_on_descriptors(Look done, void* context, std::uint64_t timeout_ns) noexcept;
   Outcome make_descriptor();
   Outcome make_alarm();
@@ -200,6 +204,7 @@ class Worker {
   std::vector<WakeSource*> sources_;
   Watchdog* watchdog_ = nullptr;
   RankState* state_ = nullptr;
+  IdleWork idle_;
   TimerQueue timers_;
   std::unique_ptr<MpscQueue<Submission>> submissions_;
   std::unique_ptr<DescriptorBell> descriptor_;

@@ -41,8 +41,11 @@ void Worker::wait_slow(Look done, void* context, std::uint64_t since_ns) noexcep
   std::uint64_t watched = begin;
   std::uint32_t busy_rounds = 0;
   while (!done(context)) {
-    const bool busy = progress() > 0;
+    bool busy = progress() > 0;
     if (done(context)) return;
+    if (idle_ && (!busy || busy_rounds % IdleWork::kBusyRounds == 0)) {
+      busy = do_idle_work() || busy;
+    }
     if (busy) {
       idle_since = 0;  // Read the clock again only when there is nothing to do, or seldom.
       if (++busy_rounds % kBusyRounds != 0) continue;
@@ -58,14 +61,23 @@ void Worker::wait_slow(Look done, void* context, std::uint64_t since_ns) noexcep
     } else if (now >= yields_again_ns_ && now - idle_since < patience_ns()) {
       yield(now);
     } else {
-      park(done, context, now);
+      park(done, context, now, now - idle_since);
     }
   }
 }
 
 // How long a wait without arrivals lasts before it sleeps.
 std::uint64_t Worker::patience_ns() const noexcept {
-  return shared_ ? policy_.shared_yield_ns : policy_.spin_ns + policy_.yield_ns;
+  const std::uint64_t patience =
+      shared_ ? policy_.shared_yield_ns : policy_.spin_ns + policy_.yield_ns;
+  return idle_ ? std::max(patience, IdleWork::kPatienceNs) : patience;
+}
+
+// Like a callback: it may not wait here for anything.
+bool Worker::do_idle_work() noexcept {
+  bool found = false;
+  call_back([&] { found = idle_(); });
+  return found;
 }
 
 void Worker::yield(std::uint64_t now_ns) noexcept {
@@ -120,10 +132,11 @@ std::uint64_t Worker::next_deadline_ns() const noexcept {
   return next;
 }
 
-void Worker::park(Look done, void* context, std::uint64_t now_ns) noexcept {
+void Worker::park(Look done, void* context, std::uint64_t now_ns, std::uint64_t idle_ns) noexcept {
   std::uint64_t timeout = kParkNs;
   const std::uint64_t deadline = next_deadline_ns();
   if (deadline != kNever) timeout = deadline > now_ns ? std::min(timeout, deadline - now_ns) : 0;
+  if (idle_) timeout = std::min(timeout, IdleWork::sleep_ns(idle_ns));
   ++counters_.parks;
   if (!sources_.empty()) return park_on_descriptors(done, context, timeout);
   doorbell_.sleep([&] { return done(context) || progress() > 0 || done(context); }, timeout);

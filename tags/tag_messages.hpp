@@ -53,6 +53,7 @@ struct TagSending {
   std::uint64_t tag = 0;
   TagBlock block;
   bool synchronous = false;
+  bool aside = false;  // of the library's own: only such receives meet it
 };
 
 struct TagReceiving {
@@ -61,6 +62,7 @@ struct TagReceiving {
   std::uint64_t tag = 0, mask = 0;
   TagBlock block;
   esp_tag_info* info = nullptr;
+  bool aside = false;
 };
 
 // A message, or its announcement, that no receive has met yet; its bytes follow it.

@@ -15,7 +15,7 @@ Status TagMessages::ending(const TagBlock& block, const TagKey& key, std::uint64
   if (note_ != nullptr) {
     note_(note_context_, fmt::format("a message of {} bytes from rank {} with tag {} on team {} is "
                                      "longer than its receive of {} bytes",
-                                     bytes, key.source, key.tag, key.team, block.bytes));
+                                     bytes, key.source, key.tag, key.team & ~kAside, block.bytes));
   }
   return Status(ESP_ERR_TRUNCATED, key.source);
 }
@@ -23,7 +23,8 @@ Status TagMessages::ending(const TagBlock& block, const TagKey& key, std::uint64
 TagPattern TagMessages::pattern_of(const TagReceiving& receiving) const noexcept {
   const Team& team = receiving.team;
   const bool any = receiving.source == ESP_ANY_SOURCE;
-  return {team.id, any ? kNoRank : team.members[static_cast<std::size_t>(receiving.source)],
+  return {tag_team(team, receiving.aside),
+          any ? kNoRank : team.members[static_cast<std::size_t>(receiving.source)],
           receiving.tag & receiving.mask, receiving.mask};
 }
 
@@ -97,7 +98,7 @@ Result<TagMessages::Started> TagMessages::receive(TagArrival& claimed,
 bool TagMessages::accept(const TagReceiving& receiving, Rank from, const ActiveMessage& message,
                          Status& status) noexcept {
   const Team& team = receiving.team;
-  if (message.id != kTagEager || message.context != team.id ||
+  if (message.id != (receiving.aside ? kAsideEager : kTagEager) || message.context != team.id ||
       ((message.argument ^ receiving.tag) & receiving.mask) != 0) {
     return false;
   }
@@ -118,6 +119,8 @@ bool TagMessages::take(Rank from, const ActiveMessage& message) noexcept {
   switch (message.id) {
     case kTagEager:
     case kTagAnnounced:
+    case kAsideEager:
+    case kAsideAnnounced:
       arrive(from, message);
       break;
     case kTagReady:
@@ -139,9 +142,10 @@ void TagMessages::arrive(Rank from, const ActiveMessage& message) noexcept {
     ++late_;
     return;
   }
-  const TagKey key = {message.context, from, message.argument};
+  const std::uint32_t aside = message.id >= kAsideEager ? kAside : 0;
+  const TagKey key = {message.context | aside, from, message.argument};
   TagAnnouncement announced = {message.bytes, 0};
-  if (message.id == kTagAnnounced) {
+  if (is_announced(message)) {
     if (message.bytes != sizeof announced) {
       parts_.log.error("rank {} announced a message by {} bytes", from, message.bytes);
       return;
@@ -152,7 +156,7 @@ void TagMessages::arrive(Rank from, const ActiveMessage& message) noexcept {
   PostedReceive* met = matching_.take_receive(key);
   if (met == nullptr) return keep(key, message, announced.bytes, announced.name);
   auto& receive = static_cast<Receive&>(*met);
-  if (message.id == kTagAnnounced) {
+  if (is_announced(message)) {
     const Started started = begin_move(receive, key, announced.bytes, announced.name);
     if (started.done) end(receive, started.status);
     return;
@@ -169,7 +173,7 @@ void TagMessages::arrive(Rank from, const ActiveMessage& message) noexcept {
 void TagMessages::keep(const TagKey& key, const ActiveMessage& message, std::uint64_t bytes,
                        std::uint64_t name) noexcept {
   ++parts_.counters.tags_unexpected;
-  const bool announced = message.id == kTagAnnounced;
+  const bool announced = is_announced(message);
   const std::uint64_t here = announced ? 0 : bytes;
   void* room = std::malloc(sizeof(TagArrival) + here);
   TagArrival* made = room != nullptr ? ::new (room) TagArrival(key, bytes) : nullptr;

@@ -46,7 +46,8 @@ bool TagMessages::send_now(const TagSending& sending) noexcept {
   Peer& p = peer(to);
   const std::uint64_t cost = block.bytes + kTagOverhead;
   if (closed_ || p.untaken + cost > parts_.limits.window_bytes) return false;
-  const ActiveMessage message{kTagEager, sending.tag, block.memory, block.bytes, sending.team.id};
+  const ActiveMessage message{sending.aside ? kAsideEager : kTagEager, sending.tag, block.memory,
+                              block.bytes, sending.team.id};
   if (!parts_.sender.send_own_now(to, message)) return false;
   p.untaken += cost;
   ++parts_.counters.tags_eager;
@@ -57,7 +58,8 @@ Result<TagMessages::Started> TagMessages::send_eager(const TagSending& sending, 
                                                      const Finish& finish) {
   ++parts_.counters.tags_eager;
   const TagBlock& block = sending.block;
-  ActiveMessage message{kTagEager, sending.tag, block.memory, block.bytes, sending.team.id};
+  ActiveMessage message{sending.aside ? kAsideEager : kTagEager, sending.tag, block.memory,
+                        block.bytes, sending.team.id};
   if (block.pattern == nullptr || block.bytes == 0) [[likely]] {
     Result<bool> sent = parts_.sender.send_own(to, message, finish);
     if (!sent) return sent.error();
@@ -104,9 +106,11 @@ Result<TagMessages::Started> TagMessages::announce(const TagSending& sending, Ra
   const TagAnnouncement announcement = {send->bytes,
                                         std::uint64_t{send->slot} << kNameUseBits |
                                             (slots_[send->slot].uses & ((1U << kNameUseBits) - 1))};
-  Result<bool> told = parts_.sender.send_own(
-      to, {kTagAnnounced, sending.tag, &announcement, sizeof announcement, sending.team.id},
-      {&tag_ignore, nullptr});
+  Result<bool> told =
+      parts_.sender.send_own(to,
+                             {sending.aside ? kAsideAnnounced : kTagAnnounced, sending.tag,
+                              &announcement, sizeof announcement, sending.team.id},
+                             {&tag_ignore, nullptr});
   if (told) return Started{};
   release(*send);
   return told.error();

@@ -22,6 +22,15 @@ static_assert(sizeof(TagAnnouncement) <= MessageSender::kCopiedBytes);
 inline constexpr unsigned kNameUseBits = 16, kTagBytesBits = 48;
 inline constexpr std::uint64_t kTagBytesMax = (std::uint64_t{1} << kTagBytesBits) - 1;
 
+// Of a key or pattern: its team is a number besides.
+inline constexpr std::uint32_t kAside = 1U << 31;
+inline std::uint32_t tag_team(const Team& team, bool aside) noexcept {
+  return team.id | (aside ? kAside : 0);
+}
+inline bool is_announced(const ActiveMessage& message) noexcept {
+  return message.id == kTagAnnounced || message.id == kAsideAnnounced;
+}
+
 struct TagMessages::Peer {
   std::uint64_t untaken = 0;  // of this rank's eager messages to it, as far as it has said
   std::uint64_t taken = 0;    // of its messages to this rank, which has not said so

@@ -203,7 +203,7 @@ bool TagMessages::uses(const Pattern* pattern) const noexcept {
 void TagMessages::discard(UnexpectedMessage& message, bool tells) noexcept {
   if (tells) {
     parts_.log.warn("a message from rank {} with tag {} on team {} was never received",
-                    message.key.source, message.key.tag, message.key.team);
+                    message.key.source, message.key.tag, message.key.team & ~kAside);
   }
   auto& gone = static_cast<TagArrival&>(message);
   claim(gone);
@@ -213,8 +213,10 @@ void TagMessages::discard(UnexpectedMessage& message, bool tells) noexcept {
 void TagMessages::forget(Team& team) noexcept {
   ESP_ASSERT(team.tagged == 0);
   bool first = true;
-  while (UnexpectedMessage* one = matching_.any_of(team.id)) {
-    discard(*one, std::exchange(first, false));
+  for (const bool aside : {false, true}) {
+    while (UnexpectedMessage* one = matching_.any_of(tag_team(team, aside))) {
+      discard(*one, std::exchange(first, false));
+    }
   }
 }
 

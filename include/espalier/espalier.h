@@ -136,25 +136,6 @@ ESP_API const char* esp_job_error(const esp_job* job);
  * handled. Does nothing (0) inside callbacks and with ESP_THREAD_PROGRESS. */
 ESP_API int esp_progress(esp_job* job);
 
-/* For a runtime that sleeps in an event loop of its own: a descriptor that becomes readable when
- * the job has something to do, -1 on failure (esp_job_error). It belongs to the job; only wait for
- * it. Owner mode only. */
-ESP_API int esp_job_fd(esp_job* job);
-/* Before each sleep: arms the descriptor and looks once more. Returns the number of events handled;
- * 0 means that the caller may sleep until the descriptor is readable, and then calls esp_progress,
- * which disarms it. Sleep at most 0.1 s at a time while operations are under way: death and
- * lateness of other ranks ring no bell. Negative on failure, and inside callbacks. */
-ESP_API int esp_job_arm(esp_job* job);
-
-/* Local, for a loop of one's own that waits for what others do without an operation of this rank,
- * as for active messages: ESP_OK, or how a rank of the job was lost, of several the lowest, which
- * esp_job_error names. ESP_ERR_PEER_DIED: it ended, or was given up for its silence;
- * ESP_ERR_NETWORK: it cannot be reached any more. One that has left by esp_job_finalize is not
- * lost. Says what this rank knows: progress brings the news, of ranks on other nodes only about
- * those that it has exchanged something with, unless the launcher tells of deaths. Looks at every
- * rank, with a system call for each of this node: a few times a second is often enough. */
-ESP_API esp_status esp_job_check(esp_job* job);
-
 /* Monotonic seconds. */
 ESP_API double esp_time(void);
 
@@ -265,6 +246,12 @@ ESP_API esp_status esp_team_split(esp_team* parent, int color, int key, esp_team
 /* Members listed (ranks in the parent, in the new order, the same list on every member) form a
  * team; the others get NULL. */
 ESP_API esp_status esp_team_include(esp_team* parent, const int* ranks, int count, esp_team** team);
+/* The same by those who are listed alone, which need not know the calls of the others: at least one
+ * member, and the caller. Calls of different threads, or for lists that overlap, at the same time
+ * differ in `tag`; which messages of the user's are under way does not matter. ESP_ERR_MISMATCH:
+ * lists differ; the tag is not to be used again then. */
+ESP_API esp_status esp_team_create(esp_team* parent, const int* ranks, int count, uint64_t tag,
+                                   esp_team** team);
 /* Local after all operations on the team have completed. The world team cannot be freed, nor one
  * that has regions or operations under way (ESP_ERR_STATE). Its inactive persistent requests stay
  * until they are freed, but cannot be started any more. */
@@ -481,6 +468,7 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #endif
 
 #include "espalier/collectives.h" /* the functions */
+#include "espalier/event_loop.h"  /* waiting elsewhere, and driving others while one waits */
 #include "espalier/flows.h"       /* messages between two members */
 #include "espalier/layouts.h"     /* types whose elements lie apart */
 #include "espalier/neighbors.h"   /* exchanges on graphs */

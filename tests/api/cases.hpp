@@ -37,6 +37,8 @@ void operators(const Context& context);         // the user's, and floats bit fo
 void nonblocking(const Context& context);       // requests, callbacks, counters, many at once
 void persistent(const Context& context);        // rounds of requests that stay
 void teams(const Context& context);             // dup, split, include, again and again
+void team_create(const Context& context);       // teams made by their members alone
+void idle(const Context& context);              // what a waiter drives besides
 void flows(const Context& context);             // send and receive
 void regions(const Context& context);           // put, get, atomics
 void messages(const Context& context);          // active messages

@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
       {"persistent", test::persistent},
       {"cpp_persistent", test::cpp_persistent},
       {"teams", test::teams},
+      {"team_create", test::team_create},
+      {"idle", test::idle},
       {"flows", test::flows},
       {"regions", test::regions},
       {"completions", test::completions},
