@@ -118,6 +118,37 @@ int MPI_Comm_create(MPI_Comm handle, MPI_Group group, MPI_Comm* newcomm) {
   return comm_create(__func__, comm, status, team, NULL, "a communicator of a group", newcomm);
 }
 
+/* Where the members of the group are in the communicator, in the order of the group. NULL: there is
+ * no memory. The caller has checked that all are there, and frees it. */
+static int* ranks_inside(const Comm* comm, const Group* group) {
+  Group* all = group_of_team(comm->team);
+  int* places = all != NULL ? group_places(all) : NULL;
+  int* ranks = places != NULL ? malloc((size_t)group->size * sizeof *ranks) : NULL;
+  for (int i = 0; ranks != NULL && i < group->size; ++i) ranks[i] = places[group->ranks[i]];
+  free(places);
+  free(all);
+  return ranks;
+}
+
+/* Members alone call it, so it goes by messages. Who is no member has nothing to wait for. */
+int MPI_Comm_create_group(MPI_Comm handle, MPI_Group group, int tag, MPI_Comm* newcomm) {
+  Comm* comm;
+  int color, key;
+  int code = comm_check(__func__, handle, newcomm, &comm);
+  if (code == MPI_SUCCESS) code = check_group(__func__, comm, group, &color, &key);
+  if (code != MPI_SUCCESS) return code;
+  if (tag < 0) return raise_error(__func__, comm, MPI_ERR_TAG, "the tag is negative");
+  *newcomm = MPI_COMM_NULL;
+  if (color == ESP_NO_TEAM) return MPI_SUCCESS;
+  int* ranks = ranks_inside(comm, group_of(group));
+  if (ranks == NULL) return raise_error(__func__, comm, MPI_ERR_NO_MEM, "no memory");
+  esp_team* team = NULL;
+  const esp_status status =
+      esp_team_create(comm->team, ranks, group_of(group)->size, (uint64_t)tag, &team);
+  free(ranks);
+  return comm_create(__func__, comm, status, team, NULL, "a communicator of its members", newcomm);
+}
+
 /* ---- by what the members share ---- */
 
 static const char kResourceKey[] = "mpi_hw_resource_type";

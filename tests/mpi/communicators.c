@@ -55,6 +55,35 @@ static MPI_Group down_to(int first) {
   return made;
 }
 
+/* Pairs of neighbours, which the other ranks do not hear of. Messages with the same tag are no part
+ * of it: here not even receives of any, which Open MPI 4.1 fills with messages of its own. */
+static void of_members_alone(void) {
+  MPI_Group world;
+  CHECK_OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  int early = rank, got = -1;
+  MPI_Request sent;
+  CHECK_OK(MPI_Isend(&early, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, &sent));
+  for (int low = 0; low + 1 < size; ++low) {
+    if (rank != low && rank != low + 1) continue;
+    MPI_Group pair;
+    MPI_Comm made;
+    const int members[2] = {low + 1, low};
+    CHECK_OK(MPI_Group_incl(world, 2, members, &pair));
+    CHECK_OK(MPI_Comm_create_group(MPI_COMM_WORLD, pair, kOurs ? 3 : 4, &made));
+    int me = -1;
+    CHECK_OK(MPI_Comm_rank(made, &me));
+    CHECK(me == low + 1 - rank);
+    CHECK(sum_of(made, rank) == 2 * low + 1);
+    CHECK_OK(MPI_Comm_free(&made));
+    CHECK_OK(MPI_Group_free(&pair));
+  }
+  CHECK_OK(
+      MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  CHECK(got == (rank + size - 1) % size);
+  CHECK_OK(MPI_Wait(&sent, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_Group_free(&world));
+}
+
 static void of_one_group(void) {
   for (int first = 0; first <= size; ++first) {
     MPI_Group group = down_to(first);
@@ -271,6 +300,10 @@ static void errors(void) {
   if (kOurs) {
     if (size > 1) CHECK_CLASS(MPI_Comm_create(half, group, &made), MPI_ERR_GROUP);
     CHECK_CLASS(MPI_Comm_create(half, group, NULL), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_Comm_create_group(half, MPI_GROUP_NULL, 1, &made), MPI_ERR_GROUP);
+    CHECK_CLASS(MPI_Comm_create_group(MPI_COMM_WORLD, group, -1, &made), MPI_ERR_TAG);
+    CHECK_OK(MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_EMPTY, 1, &made));
+    CHECK(made == MPI_COMM_NULL);
     CHECK_CLASS(MPI_Comm_set_name(half, NULL), MPI_ERR_ARG);
     CHECK_CLASS(MPI_Comm_idup(half, &made, NULL), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Comm_set_info(half, NULL), MPI_ERR_INFO);
@@ -286,6 +319,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   comparison();
+  of_members_alone();
   of_one_group();
   of_disjoint_groups();
   by_node();

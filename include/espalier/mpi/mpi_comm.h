@@ -75,6 +75,7 @@ ESP_MPI_API int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_
                                     MPI_Comm* newcomm);
 /* Callers may give different groups without common members. */
 ESP_MPI_API int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm);
+ESP_MPI_API int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_free(MPI_Comm* comm);
 ESP_MPI_API int MPI_Comm_set_name(MPI_Comm comm, const char* name);
 ESP_MPI_API int MPI_Comm_get_name(MPI_Comm comm, char* name, int* resultlen);
