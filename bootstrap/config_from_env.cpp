@@ -24,9 +24,13 @@ std::optional<std::string> environment_value(std::string_view name) {
 
 std::vector<std::string> espalier_assignments(const std::vector<std::string>& environment) {
   static constexpr std::string_view kPrefix = "ESPALIER_";
+  static constexpr std::string_view kAccelerator =
+      "ESPALIER_ACCEL";  // its own, no settings of jobs
   std::vector<std::string> assignments;
   for (const std::string& variable : environment) {
-    if (variable.starts_with(kPrefix)) assignments.push_back(variable.substr(kPrefix.size()));
+    if (variable.starts_with(kPrefix) && !variable.starts_with(kAccelerator)) {
+      assignments.push_back(variable.substr(kPrefix.size()));
+    }
   }
   return assignments;
 }

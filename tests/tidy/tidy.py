@@ -17,7 +17,7 @@ from cpp import code_only, functions
 
 # All folders that hold sources, and those that make up the two libraries.
 LIBRARY = ("include", "core", "shm", "net", "coll", "tags", "bootstrap", "api", "mpi")
-FOLDERS = LIBRARY + ("tools", "examples", "tests", "bench")
+FOLDERS = LIBRARY + ("accel", "tools", "examples", "tests", "bench")
 SOURCES = {".c", ".cpp", ".h", ".hpp"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in", ".txt", ""}
 
@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "bootstrap": {"include", "core", "net", "shm", "coll", "bootstrap"},
     "api": {"include", "core", "net", "shm", "coll", "tags", "bootstrap", "api"},
     "mpi": {"include", "mpi"},
+    "accel": {"include", "accel"},
     "examples": {"include", "examples"},
 }
 # The only files of the library that read the environment.

@@ -1,0 +1,106 @@
+// Calls of collectives that combine: barrier among them, of nothing. path: data
+#pragma once
+
+#include "accel/shim/calls.hpp"
+
+namespace espalier::accel {
+
+struct BarrierCall : CallBase {
+  static constexpr Operation kOperation = Operation::kBarrier;
+  Reason fits(const Communicator&) const { return Reason::kNone; }
+  std::uint64_t bytes(const Communicator&) const { return 0; }
+  void arrange(Stage&, const Communicator&) {}
+  int mpi() const { return PMPI_Barrier(comm); }
+  int mpi_start(MPI_Request* request) const { return PMPI_Ibarrier(comm, request); }
+  esp_status ours(esp_team* team, Form form) const {
+    return form == nullptr ? esp_barrier(team) : esp_barrier_start(team, nullptr, form, nullptr);
+  }
+};
+
+// What these have in common: `count` elements of each member's, or each block's.
+struct Reduction : CallBase {
+  const void* in;
+  void* out;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+  esp_type our_type = ESP_BYTE;
+  esp_op our_op = ESP_SUM;
+
+  Reason fits(const Communicator&) {
+    if (count < 0) return Reason::kArguments;
+    const auto known_type = reducible(type);
+    if (!known_type) return Reason::kType;
+    const auto known_op = predefined(op);
+    if (!known_op || esp_op_defined(*known_op, *known_type) == 0) return Reason::kOperator;
+    our_type = *known_type;
+    our_op = *known_op;
+    return Reason::kNone;
+  }
+  std::uint64_t bytes(const Communicator&) const { return elements() * esp_type_size(our_type); }
+  void arrange(Stage&, const Communicator&) {}
+  std::size_t elements() const { return static_cast<std::size_t>(count); }
+};
+
+#define ESP_ACCEL_REDUCTION(Name, mpi_name, ours_name)                                          \
+  struct Name##Call : Reduction {                                                               \
+    static constexpr Operation kOperation = Operation::k##Name;                                 \
+    int mpi() const {                                                                           \
+      return PMPI_##mpi_name(in, out, count, type, op, comm);                                   \
+    }                                                                                           \
+    int mpi_start(MPI_Request* request) const {                                                 \
+      return PMPI_I##ours_name(in, out, count, type, op, comm, request);                        \
+    }                                                                                           \
+    esp_status ours(esp_team* team, Form form) const {                                          \
+      return ESP_ACCEL_FORMS(ours_name, team, input_of(in), out, elements(), our_type, our_op); \
+    }                                                                                           \
+  }
+
+ESP_ACCEL_REDUCTION(Allreduce, Allreduce, allreduce);
+ESP_ACCEL_REDUCTION(Scan, Scan, scan);
+ESP_ACCEL_REDUCTION(Exscan, Exscan, exscan);
+ESP_ACCEL_REDUCTION(ReduceScatterBlock, Reduce_scatter_block, reduce_scatter_block);
+#undef ESP_ACCEL_REDUCTION
+
+struct ReduceCall : Reduction {
+  static constexpr Operation kOperation = Operation::kReduce;
+  int root;
+  Reason fits(const Communicator& c) {
+    return root < 0 || root >= c.size ? Reason::kArguments : Reduction::fits(c);
+  }
+  int mpi() const { return PMPI_Reduce(in, out, count, type, op, root, comm); }
+  int mpi_start(MPI_Request* request) const {
+    return PMPI_Ireduce(in, out, count, type, op, root, comm, request);
+  }
+  esp_status ours(esp_team* team, Form form) const {
+    return ESP_ACCEL_FORMS(reduce, team, input_of(in), out, elements(), our_type, our_op, root);
+  }
+};
+
+// `count` is not used.
+struct ReduceScatterCall : Reduction {
+  static constexpr Operation kOperation = Operation::kReduceScatter;
+  const int* counts;
+  const std::size_t* our_counts = nullptr;
+  std::uint64_t bytes(const Communicator& c) const {
+    std::uint64_t sum = 0;
+    for (int r = 0; r < c.size; ++r) sum += static_cast<std::uint64_t>(counts[r]);
+    return sum * esp_type_size(our_type) / static_cast<std::uint64_t>(c.size);
+  }
+  void arrange(Stage& stage, const Communicator& c) {
+    auto& numbers = stage.numbers(static_cast<std::size_t>(c.size));
+    for (std::size_t r = 0; r < numbers.size(); ++r) {
+      numbers[r] = static_cast<std::size_t>(counts[r]);
+    }
+    our_counts = numbers.data();
+  }
+  int mpi() const { return PMPI_Reduce_scatter(in, out, counts, type, op, comm); }
+  int mpi_start(MPI_Request* request) const {
+    return PMPI_Ireduce_scatter(in, out, counts, type, op, comm, request);
+  }
+  esp_status ours(esp_team* team, Form form) const {
+    return ESP_ACCEL_FORMS(reduce_scatter, team, input_of(in), out, our_counts, our_type, our_op);
+  }
+};
+
+}  // namespace espalier::accel

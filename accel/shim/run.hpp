@@ -1,0 +1,113 @@
+// Runs a call on the side that is its turn: blocking, or started. path: data
+#pragma once
+
+#include <new>
+
+#include "accel/shim/calls.hpp"
+#include "accel/shim/started.hpp"
+
+namespace espalier::accel {
+
+inline double now() noexcept {
+  return esp_time();
+}
+
+// Whether the library does it, or why not. `communicator`: whenever there is a job.
+template <typename Call>
+Reason admit(Call& call, bool blocks, Communicator*& communicator) {
+  if (state().job == nullptr) return Reason::kNoTeam;
+  communicator = communicator_of(call.comm);
+  if (communicator == nullptr) return Reason::kArguments;
+  Reason reason = communicator->refusal;
+  if (reason == Reason::kNone) reason = call.fits(*communicator);
+  if (reason == Reason::kNone) reason = prepare(*communicator, blocks);
+  if (reason != Reason::kNone) {
+    ++communicator->row(Call::kOperation).refused[static_cast<std::size_t>(reason)];
+  }
+  return reason;
+}
+
+// Blocking, while something of this rank's may be under way in the library.
+template <typename Call>
+int run_by_mpi(const Call& call) {
+  if (!are_under_way()) [[likely]]
+    return call.mpi();
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = call.mpi_start(&request);
+  if (code != MPI_SUCCESS) return code;
+  return wait_driven([&](int* flag) { return PMPI_Test(&request, flag, MPI_STATUS_IGNORE); });
+}
+
+template <typename Call>
+int run_by_us(Call& call, const Communicator& communicator) {
+  Stage stage;
+  call.arrange(stage, communicator);
+  esp_status status = stage.ok() ? ESP_OK : ESP_ERR_NO_MEMORY;
+  if (status == ESP_OK) {
+    stage.begin();
+    const Turn turn;
+    status = call.ours(communicator.team, nullptr);
+  }
+  if (status == ESP_OK) stage.end();
+  return conclude(call.comm, communicator.team, status);
+}
+
+// Both sides' times of all members, after the last call that is timed.
+inline void settle(Choice& choice, esp_team* team) {
+  std::array<double, 2> times = choice.own_times();
+  const Turn turn;
+  if (esp_allreduce(team, ESP_IN_PLACE, times.data(), times.size(), ESP_DOUBLE, ESP_SUM) == ESP_OK)
+    choice.decide(times);
+}
+
+template <typename Call>
+int run(Call call) {
+  Communicator* communicator = nullptr;
+  if (admit(call, true, communicator) != Reason::kNone) return run_by_mpi(call);
+  const std::uint64_t bytes = call.bytes(*communicator);
+  Choice& choice = communicator->choice(Call::kOperation, bytes);
+  if (!choice.has_begun()) choice.begin(bytes, state().mode == Mode::kAuto);
+  const Side side = choice.side();
+  const bool measures = choice.is_timed() || state().reports;
+  const double begin = measures ? now() : 0;
+  const int code = side == Side::kMpi ? run_by_mpi(call) : run_by_us(call, *communicator);
+  if (!measures) return code;
+  const double seconds = now() - begin;
+  Tally& tally = choice.tally[static_cast<std::size_t>(side)];
+  ++tally.calls;
+  tally.bytes += bytes;
+  tally.seconds += seconds;
+  if (choice.is_timed()) choice.count(seconds);
+  if (choice.wants_sums()) settle(choice, communicator->team);
+  return code;
+}
+
+// What blocking calls of its kind have shown to be faster, else Espalier's.
+template <typename Call>
+int run_started(Call call, MPI_Request* request) {
+  Communicator* communicator = nullptr;
+  if (admit(call, false, communicator) != Reason::kNone) return call.mpi_start(request);
+  const std::uint64_t bytes = call.bytes(*communicator);
+  Choice& choice = communicator->choice(Call::kOperation, bytes);
+  const Side side = choice.is_decided() ? choice.side() : Side::kOurs;
+  Tally& tally = choice.tally[static_cast<std::size_t>(side)];
+  ++tally.started;
+  tally.bytes += bytes;
+  if (side == Side::kMpi) return call.mpi_start(request);
+  std::unique_ptr<Started> started(new (std::nothrow) Started);
+  if (started == nullptr) return conclude(call.comm, communicator->team, ESP_ERR_NO_MEMORY);
+  started->comm = call.comm;
+  started->team = communicator->team;
+  call.arrange(started->stage, *communicator);
+  if (!started->stage.ok()) return conclude(call.comm, communicator->team, ESP_ERR_NO_MEMORY);
+  started->stage.begin();
+  const esp_notify notify = {&on_end, started.get(), nullptr};
+  {
+    const Turn turn;
+    const esp_status status = call.ours(communicator->team, &notify);
+    if (status != ESP_OK) return conclude(call.comm, communicator->team, status);
+  }
+  return list_started(std::move(started), request);
+}
+
+}  // namespace espalier::accel
