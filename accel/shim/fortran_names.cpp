@@ -1,6 +1,7 @@
+#include "accel/shim/fortran_names.hpp"
+
 #include <dlfcn.h>
 
-#include "accel/shim/fortran_names.hpp"
 #include "accel/shim/mpi_names.hpp"
 
 namespace espalier::accel {
