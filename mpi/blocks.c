@@ -10,8 +10,8 @@ static int wrong(const VCall* v, int error_class, const char* problem) {
 /* Without blocks nothing is looked at. */
 static int check_side(VCall* v, Side* side, const void* buffer, MPI_Datatype datatype) {
   if (side->blocks == 0) return MPI_SUCCESS;
-  if (side->counts == NULL) return wrong(v, MPI_ERR_ARG, "null counts");
-  if (side->displs == NULL && side->byte_displs == NULL) {
+  if (numbers_are_null(side->counts)) return wrong(v, MPI_ERR_ARG, "null counts");
+  if (numbers_are_null(side->displs)) {
     return wrong(v, MPI_ERR_ARG, "null displacements");
   }
   Call block = v->call;
@@ -19,10 +19,11 @@ static int check_side(VCall* v, Side* side, const void* buffer, MPI_Datatype dat
   int code = MPI_SUCCESS;
   for (size_t i = 0; i < side->blocks && code == MPI_SUCCESS; ++i) {
     const MPI_Datatype type = side->block_types ? side->block_types[i] : datatype;
-    code = call_data(&block, &data, side->counts[i], type);
+    code = call_data(&block, &data, number_at(side->counts, i), type);
     if (code != MPI_SUCCESS) return code;
-    /* Displacements in bytes may be addresses. */
-    const ptrdiff_t place = side->byte_displs != NULL ? side->byte_displs[i] : 0;
+    /* Wide displacements in bytes may be addresses. */
+    const int has_addresses = side->block_types != NULL && side->displs.wide != NULL;
+    const ptrdiff_t place = has_addresses ? side->displs.wide[i] : 0;
     if (call_is_null(&data, displaced(buffer, place)))
       return wrong(v, MPI_ERR_BUFFER, "null buffer");
   }
@@ -52,7 +53,7 @@ static const Datatype* type_at(const Side* side, size_t block) {
 }
 
 Extent blocks_extent(const Side* side, int block) {
-  const int count = side->counts[block];
+  const MPI_Count count = number_at(side->counts, (size_t)block);
   return (Extent){count, (size_t)count * type_at(side, (size_t)block)->size};
 }
 
@@ -66,9 +67,8 @@ int blocks_own(const VCall* v, Extent sent, Extent received) {
 
 /* Where a block begins, in bytes. Without displacements the library has none either. */
 static ptrdiff_t place_of(const Side* side, size_t block) {
-  if (side->byte_displs != NULL) return side->byte_displs[block];
-  if (side->displs == NULL) return 0;
-  return side->displs[block] *
+  if (numbers_are_null(side->displs)) return 0;
+  return number_at(side->displs, block) *
          (side->block_types != NULL ? (ptrdiff_t)1 : datatype_extent(side->type));
 }
 
@@ -79,7 +79,7 @@ static int is_plain(const Side* side) {
   esp_type layout;
   for (size_t i = 0; i < side->blocks; ++i) {
     const Datatype* type = type_at(side, i);
-    if (side->counts[i] > 0 && type->size > 0 && !datatype_is_dense(type) &&
+    if (number_at(side->counts, i) > 0 && type->size > 0 && !datatype_is_dense(type) &&
         !datatype_layout(type, &layout)) {
       return 0;
     }
@@ -134,7 +134,7 @@ static size_t stage_side(VCall* v, Side* side, const void* buffer, When when) {
   side->count_unit = side->displ_unit = 1;
   for (size_t i = 0; i < side->blocks; ++i) {
     (void)stage_add(v->call.stage, type_at(side, i), displaced(buffer, place_of(side, i)),
-                    (size_t)side->counts[i], when);
+                    (size_t)number_at(side->counts, i), when);
   }
   return begin;
 }
@@ -221,7 +221,7 @@ static size_t entries_of(const Side* side) {
 static void lay_out_staged(Side* side) {
   size_t at = 0;
   for (size_t i = 0; i < side->blocks; ++i) {
-    const size_t bytes = (size_t)side->counts[i] * type_at(side, i)->size;
+    const size_t bytes = (size_t)number_at(side->counts, i) * type_at(side, i)->size;
     side->to_counts[i] = bytes;
     side->to_displs[i] = at;
     if (side->block_types != NULL) side->to_types[i] = ESP_BYTE;
@@ -236,12 +236,12 @@ static ptrdiff_t lay_out_types(Side* side) {
     const Datatype* type = type_at(side, i);
     const ptrdiff_t place = place_of(side, i) + type->true_lb;
     side->to_types[i] = ESP_BYTE;
-    side->to_counts[i] = (size_t)side->counts[i] * type->size;
+    side->to_counts[i] = (size_t)number_at(side->counts, i) * type->size;
     side->to_displs[i] = (size_t)place;
     if (side->to_counts[i] == 0) continue;
     if (place < lowest) lowest = place;
     if (!datatype_is_dense(type) && datatype_layout(type, &side->to_types[i])) {
-      side->to_counts[i] = (size_t)side->counts[i];
+      side->to_counts[i] = (size_t)number_at(side->counts, i);
     }
   }
   for (size_t i = 0; i < side->blocks; ++i) {
@@ -262,11 +262,11 @@ static ptrdiff_t lay_out_side(Side* side, size_t* room) {
   if (side->block_types != NULL) return lay_out_types(side);
   ptrdiff_t lowest = PTRDIFF_MAX;
   for (size_t i = 0; i < side->blocks; ++i) {
-    if (side->counts[i] > 0 && place_of(side, i) < lowest) lowest = place_of(side, i);
+    if (number_at(side->counts, i) > 0 && place_of(side, i) < lowest) lowest = place_of(side, i);
   }
   for (size_t i = 0; i < side->blocks; ++i) {
-    const size_t behind = side->counts[i] > 0 ? (size_t)(place_of(side, i) - lowest) : 0;
-    side->to_counts[i] = (size_t)side->counts[i] * side->count_unit;
+    const size_t behind = number_at(side->counts, i) > 0 ? (size_t)(place_of(side, i) - lowest) : 0;
+    side->to_counts[i] = (size_t)number_at(side->counts, i) * side->count_unit;
     side->to_displs[i] = behind / side->displ_unit;
   }
   return lowest == PTRDIFF_MAX ? 0 : lowest + side->shift;

@@ -1,10 +1,10 @@
 /* Collectives whose blocks differ in size, place or type: what the program says of each direction,
  * checked, and the arrays that the library takes instead.
  *
- * MPI counts by ints, in elements of types that may differ from rank to rank; the library takes
- * arrays of size_t, and is asked to move bytes, or elements of a type that both sides are of. Those
- * of a blocking call stand with the communicator, those of a call that starts with its request.
- * path: short
+ * MPI counts by int or MPI_Count, in elements of types that may differ from rank to rank; the
+ * library takes arrays of size_t, and is asked to move bytes, or elements of a type that both sides
+ * are of. Those of a blocking call stand with the communicator, those of a call that starts with
+ * its request. path: short
  */
 #ifndef ESPALIER_MPI_BLOCKS_H
 #define ESPALIER_MPI_BLOCKS_H
@@ -14,9 +14,8 @@
 /* One direction. Without blocks, this rank has none there. */
 typedef struct Side {
   size_t blocks;
-  const int* counts;
-  const int* displs;               /* in extents of the type, or in bytes if blocks have types */
-  const MPI_Aint* byte_displs;     /* in place of these */
+  Numbers counts;
+  Numbers displs;                  /* in extents of the type, or in bytes if blocks have types */
   const MPI_Datatype* block_types; /* of each block, or NULL */
   const Datatype* type;            /* else: of all blocks */
   int is_staged;
@@ -38,8 +37,12 @@ typedef struct VCall {
   size_t own_count; /* elements of the own block, where it is in place and is asked for */
 } VCall;
 
-static inline Side side_of_arrays(const int* counts, const int* displs) {
+static inline Side side_of_arrays(Numbers counts, Numbers displs) {
   return (Side){.counts = counts, .displs = displs};
+}
+/* Displacements are in bytes. */
+static inline Side side_of_types(Numbers counts, Numbers displs, const MPI_Datatype* types) {
+  return (Side){.counts = counts, .displs = displs, .block_types = types};
 }
 
 /* Checks one side, which has its arrays, and the buffer of it, which becomes the call's. `datatype`
@@ -74,7 +77,7 @@ Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
         BEGIN(__VA_ARGS__, call_options(request, &wishes), NULL, &request->handle); \
     return call_end(&v.call, request, status, handle);                              \
   }
-#define BLOCKS_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)         \
+#define BLOCKS_FORMS_OF(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)      \
   int BLOCKING PARAMETERS {                                                                 \
     VCall v = {.call = {.function = __func__}};                                             \
     int code = PREPARE;                                                                     \
@@ -89,5 +92,10 @@ Request* blocks_begin(VCall* v, MPI_Request* handle, int* code);
               PREPARE, __VA_ARGS__)                                                         \
   BLOCKS_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),      \
               persistent(info), esp_##NAME##_init, PREPARE, __VA_ARGS__)
+#define BLOCKS_FORMS(BLOCKING, STARTED, NAME, PARAMETERS, PREPARE, ...)                 \
+  BLOCKS_FORMS_OF(MPI_##BLOCKING, MPI_##STARTED, MPI_##BLOCKING##_init, NAME,           \
+                  PARAMETERS(int, int), PREPARE, __VA_ARGS__)                           \
+  BLOCKS_FORMS_OF(MPI_##BLOCKING##_c, MPI_##STARTED##_c, MPI_##BLOCKING##_init_c, NAME, \
+                  PARAMETERS(MPI_Count, MPI_Aint), PREPARE, __VA_ARGS__)
 
 #endif /* ESPALIER_MPI_BLOCKS_H */

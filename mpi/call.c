@@ -104,11 +104,12 @@ static int fit_staged(Call* call, int in_plain, int out_plain) {
   void* output = call->output;
   size_t in_at = 0, out_at = 0;
   if (!in_plain) {
-    in_at = stage_add(call->stage, in->type, displaced(input, 0), in->count * in->blocks,
-                      in->when != kNever ? in->when : kBefore);
+    in_at =
+        stage_add(call->stage, in->type, displaced(input, 0), stage_product(in->count, in->blocks),
+                  in->when != kNever ? in->when : kBefore);
   }
   if (!out_plain) {
-    out_at = stage_add(call->stage, out->type, output, out->count * out->blocks,
+    out_at = stage_add(call->stage, out->type, output, stage_product(out->count, out->blocks),
                        out->when != kNever ? out->when : kAfter);
   }
   if (!stage_allocate(call->stage)) return call_no_memory(call);

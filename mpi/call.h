@@ -23,7 +23,7 @@ typedef struct FoldPlan {
   enum { kFoldToRoot, kFoldToAll, kFoldBlocks } kind;
   int root;
   size_t contributions; /* that this rank combines; 0: it gets nothing */
-  const int* counts;    /* of the blocks; NULL: all alike */
+  Numbers counts;       /* of the blocks; null: all alike */
 } FoldPlan;
 
 typedef struct Call {
@@ -113,7 +113,8 @@ static inline const esp_coll_options* call_options(const Request* request, Wishe
 }
 
 /* All forms of one collective: PREPARE fills `call` from the parameters, and the rest are the
- * arguments of esp_NAME. */
+ * arguments of esp_NAME. PARAMETERS(COUNT, DISPL) is the list of parameters with the types that
+ * tell the two sizes of counts apart; PREPARE is of both. */
 #define CALL_AFTER(...) __VA_ARGS__,
 #define CALL_FORM(FUNCTION, PARAMETERS, FORM, BEGIN, PREPARE, ...)                  \
   int FUNCTION PARAMETERS {                                                         \
@@ -129,7 +130,7 @@ static inline const esp_coll_options* call_options(const Request* request, Wishe
         BEGIN(__VA_ARGS__, call_options(request, &wishes), NULL, &request->handle); \
     return call_end(&call, request, status, handle);                                \
   }
-#define CALL_FORMS(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)                  \
+#define CALL_FORMS_OF(BLOCKING, STARTED, PERSISTENT, NAME, PARAMETERS, PREPARE, ...)               \
   int BLOCKING PARAMETERS {                                                                        \
     Call call = {.function = __func__};                                                            \
     int code = PREPARE;                                                                            \
@@ -143,6 +144,11 @@ static inline const esp_coll_options* call_options(const Request* request, Wishe
             __VA_ARGS__)                                                                           \
   CALL_FORM(PERSISTENT, (CALL_AFTER PARAMETERS MPI_Info info, MPI_Request * handle),               \
             persistent(info), esp_##NAME##_init, PREPARE, __VA_ARGS__)
+#define CALL_FORMS(BLOCKING, STARTED, NAME, PARAMETERS, PREPARE, ...)                             \
+  CALL_FORMS_OF(MPI_##BLOCKING, MPI_##STARTED, MPI_##BLOCKING##_init, NAME, PARAMETERS(int, int), \
+                PREPARE, __VA_ARGS__)                                                             \
+  CALL_FORMS_OF(MPI_##BLOCKING##_c, MPI_##STARTED##_c, MPI_##BLOCKING##_init_c, NAME,             \
+                PARAMETERS(MPI_Count, MPI_Aint), PREPARE, __VA_ARGS__)
 
 /* The library has no use for hints. */
 static inline int persistent(MPI_Info info) {

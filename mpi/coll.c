@@ -1,7 +1,7 @@
 /* Barrier and broadcast. path: short */
 #include "mpi/call.h"
 
-static int prepare_bcast(Call* call, void* buffer, int count, MPI_Datatype datatype, int root,
+static int prepare_bcast(Call* call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
                          MPI_Comm comm) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, &call->out, count, datatype);
@@ -16,10 +16,12 @@ static int prepare_bcast(Call* call, void* buffer, int count, MPI_Datatype datat
   return code;
 }
 
-CALL_FORMS(MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init, barrier, (MPI_Comm comm),
-           call_comm(&call, comm), call.comm->team)
+CALL_FORMS_OF(MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init, barrier, (MPI_Comm comm),
+              call_comm(&call, comm), call.comm->team)
 
-CALL_FORMS(MPI_Bcast, MPI_Ibcast, MPI_Bcast_init, bcast,
-           (void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm),
+#define PARAMETERS_OF_BCAST(COUNT, DISPL) \
+  (void* buffer, COUNT count, MPI_Datatype datatype, int root, MPI_Comm comm)
+
+CALL_FORMS(Bcast, Ibcast, bcast, PARAMETERS_OF_BCAST,
            prepare_bcast(&call, buffer, count, datatype, root, comm), call.comm->team, call.output,
            call.count, call.type, root)

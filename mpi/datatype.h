@@ -145,11 +145,20 @@ void contents_free(Contents* contents);
 
 /* ---- type_make.c ---- */
 
-/* An array of the one form of a constructor or the other. MPI_Aint and MPI_Count are one type. */
+/* An array of the one form of a function or the other. MPI_Aint and MPI_Count are one type. */
 typedef struct Numbers {
   const int* narrow;
   const MPI_Count* wide;
 } Numbers;
+static inline Numbers numbers_of_narrow(const int* narrow) {
+  return (Numbers){.narrow = narrow};
+}
+static inline Numbers numbers_of_wide(const MPI_Count* wide) {
+  return (Numbers){.wide = wide};
+}
+/* By the type of the argument. */
+#define NUMBERS_OF(array) \
+  _Generic((array), const int*: numbers_of_narrow, const MPI_Count*: numbers_of_wide)(array)
 static inline MPI_Count number_at(Numbers numbers, size_t i) {
   return numbers.wide != NULL ? numbers.wide[i] : numbers.narrow[i];
 }

@@ -2,8 +2,8 @@
 #include "mpi/call.h"
 
 /* MPI_Allgather and MPI_Alltoall alike. In place, the send arguments do not count. */
-static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                   void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+static int prepare(Call* call, const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                   void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                    int sends_to_each) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = call_comm(call, comm);
@@ -22,14 +22,14 @@ static int prepare(Call* call, const void* sendbuf, int sendcount, MPI_Datatype 
   return code;
 }
 
-#define PARAMETERS_OF_BLOCKS                                                                \
-  (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, \
+#define PARAMETERS_OF_BLOCKS(COUNT, DISPL)                                                      \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, COUNT recvcount, \
    MPI_Datatype recvtype, MPI_Comm comm)
 
-CALL_FORMS(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, allgather, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(Allgather, Iallgather, allgather, PARAMETERS_OF_BLOCKS,
            prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, 0),
            call.comm->team, call.input, call.output, call.count, call.type)
 
-CALL_FORMS(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, alltoall, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(Alltoall, Ialltoall, alltoall, PARAMETERS_OF_BLOCKS,
            prepare(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, 1),
            call.comm->team, call.input, call.output, call.count, call.type)

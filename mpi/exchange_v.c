@@ -10,9 +10,9 @@ static int own(const VCall* v) {
 }
 
 /* In place, the send arguments do not count. */
-static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                              void* recvbuf, const int* recvcounts, const int* displs,
-                              MPI_Datatype recvtype, MPI_Comm comm) {
+static int prepare_allgatherv(VCall* v, const void* sendbuf, MPI_Count sendcount,
+                              MPI_Datatype sendtype, void* recvbuf, Numbers recvcounts,
+                              Numbers displs, MPI_Datatype recvtype, MPI_Comm comm) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = call_comm(&v->call, comm);
   if (code != MPI_SUCCESS) return code;
@@ -42,33 +42,37 @@ static int prepare_sides(VCall* v, const void* sendbuf, Side in, MPI_Datatype se
   return blocks_own(v, blocks_extent(&v->in, own(v)), blocks_extent(&v->out, own(v)));
 }
 
-BLOCKS_FORMS(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, allgatherv,
-             (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-              const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
-             prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, comm),
+#define PARAMETERS_OF_ALLGATHERV(COUNT, DISPL)                                 \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, \
+   const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype, MPI_Comm comm)
+#define PARAMETERS_OF_ALLTOALLV(COUNT, DISPL)                                                   \
+  (const void* sendbuf, const COUNT sendcounts[], const DISPL sdispls[], MPI_Datatype sendtype, \
+   void* recvbuf, const COUNT recvcounts[], const DISPL rdispls[], MPI_Datatype recvtype,       \
+   MPI_Comm comm)
+#define PARAMETERS_OF_ALLTOALLW(COUNT, DISPL)                                                      \
+  (const void* sendbuf, const COUNT sendcounts[], const DISPL sdispls[],                           \
+   const MPI_Datatype sendtypes[], void* recvbuf, const COUNT recvcounts[], const DISPL rdispls[], \
+   const MPI_Datatype recvtypes[], MPI_Comm comm)
+
+BLOCKS_FORMS(Allgatherv, Iallgatherv, allgatherv, PARAMETERS_OF_ALLGATHERV,
+             prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, NUMBERS_OF(recvcounts),
+                                NUMBERS_OF(displs), recvtype, comm),
              v.call.comm->team, v.call.input, v.call.output, v.out.to_counts, v.out.to_displs,
              v.call.type)
 
-BLOCKS_FORMS(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, alltoallv,
-             (const void* sendbuf, const int sendcounts[], const int sdispls[],
-              MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
-              MPI_Datatype recvtype, MPI_Comm comm),
-             prepare_sides(&v, sendbuf, side_of_arrays(sendcounts, sdispls), sendtype, recvbuf,
-                           side_of_arrays(recvcounts, rdispls), recvtype, comm),
+BLOCKS_FORMS(Alltoallv, Ialltoallv, alltoallv, PARAMETERS_OF_ALLTOALLV,
+             prepare_sides(&v, sendbuf, side_of_arrays(NUMBERS_OF(sendcounts), NUMBERS_OF(sdispls)),
+                           sendtype, recvbuf,
+                           side_of_arrays(NUMBERS_OF(recvcounts), NUMBERS_OF(rdispls)), recvtype,
+                           comm),
              v.call.comm->team, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
              v.out.to_counts, v.out.to_displs, v.call.type)
 
-static Side side_of_types(const int* counts, const int* displs, const MPI_Datatype* types) {
-  return (Side){.counts = counts, .displs = displs, .block_types = types};
-}
-
-BLOCKS_FORMS(MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init, alltoallw,
-             (const void* sendbuf, const int sendcounts[], const int sdispls[],
-              const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-              const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
-             prepare_sides(&v, sendbuf, side_of_types(sendcounts, sdispls, sendtypes),
+BLOCKS_FORMS(Alltoallw, Ialltoallw, alltoallw, PARAMETERS_OF_ALLTOALLW,
+             prepare_sides(&v, sendbuf,
+                           side_of_types(NUMBERS_OF(sendcounts), NUMBERS_OF(sdispls), sendtypes),
                            MPI_DATATYPE_NULL, recvbuf,
-                           side_of_types(recvcounts, rdispls, recvtypes), MPI_DATATYPE_NULL, comm),
+                           side_of_types(NUMBERS_OF(recvcounts), NUMBERS_OF(rdispls), recvtypes),
+                           MPI_DATATYPE_NULL, comm),
              v.call.comm->team, v.call.input, v.in.to_counts, v.in.to_displs, v.in.to_types,
              v.call.output, v.out.to_counts, v.out.to_displs, v.out.to_types)

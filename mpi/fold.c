@@ -58,13 +58,13 @@ static int make_scratch(Fold* fold) {
 }
 
 static size_t elements_sent(const Call* call, size_t members) {
-  if (call->fold.kind == kFoldBlocks && call->fold.counts == NULL) return call->in.count * members;
-  return call->in.count;
+  const int by_members = call->fold.kind == kFoldBlocks && numbers_are_null(call->fold.counts);
+  return stage_product(call->in.count, by_members ? members : 1);
 }
 
 static size_t elements_combined(const Call* call) {
-  if (call->fold.kind != kFoldBlocks || call->fold.counts == NULL) return call->in.count;
-  return (size_t)call->fold.counts[esp_team_rank(call->comm->team)];
+  if (call->fold.kind != kFoldBlocks || numbers_are_null(call->fold.counts)) return call->in.count;
+  return (size_t)number_at(call->fold.counts, (size_t)esp_team_rank(call->comm->team));
 }
 
 static int make_stage(Call* call) {
@@ -80,13 +80,10 @@ static int make_stage(Call* call) {
                  .type = type,
                  .count = elements_combined(call),
                  .contributions = call->fold.contributions,
-                 .gathered = stage->bytes,
                  .result = call->output};
   fold->bytes = fold->count * type->size;
-  size_t all = 0;
   const int receives = call->fold.kind != kFoldToRoot || fold->contributions > 0;
-  if (receives && __builtin_mul_overflow(members, fold->bytes, &all)) return call_no_memory(call);
-  stage->bytes += all;
+  fold->gathered = stage_grow(stage, receives ? stage_product(members, fold->bytes) : 0);
   if (!stage_allocate(stage) || (fold->contributions > 0 && !make_scratch(fold))) {
     return call_no_memory(call);
   }
@@ -98,9 +95,10 @@ static esp_status exchange_blocks(Call* call, Request* request) {
   Stage* stage = call->stage;
   size_t *in_counts = request->arrays, *in_displs = in_counts + members;
   size_t *out_counts = in_displs + members, *out_displs = out_counts + members;
+  const int alike = numbers_are_null(call->fold.counts);
   size_t at = 0;
   for (size_t r = 0; r < members; ++r) {
-    const size_t count = call->fold.counts ? (size_t)call->fold.counts[r] : call->in.count;
+    const size_t count = alike ? call->in.count : (size_t)number_at(call->fold.counts, r);
     in_counts[r] = count * call->in.type->size;
     in_displs[r] = at;
     at += in_counts[r];

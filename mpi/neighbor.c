@@ -28,9 +28,9 @@ static int no_place(const Call* call, const void* sendbuf, const void* recvbuf) 
 
 /* MPI_Neighbor_allgather and MPI_Neighbor_alltoall: all blocks of all ranks are alike. A rank
  * without neighbours says how they are by what it would send. */
-static int prepare_equal(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                         void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-                         int sends_to_each) {
+static int prepare_equal(Call* call, const void* sendbuf, MPI_Count sendcount,
+                         MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                         MPI_Datatype recvtype, MPI_Comm comm, int sends_to_each) {
   int code = prepare_graph(call, comm);
   if (code == MPI_SUCCESS) code = no_place(call, sendbuf, recvbuf);
   if (code != MPI_SUCCESS) return code;
@@ -53,9 +53,9 @@ static int prepare_equal(Call* call, const void* sendbuf, int sendcount, MPI_Dat
                         sent, (Extent){recvcount, call->count});
 }
 
-static int prepare_allgatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                              void* recvbuf, const int* recvcounts, const int* displs,
-                              MPI_Datatype recvtype, MPI_Comm comm) {
+static int prepare_allgatherv(VCall* v, const void* sendbuf, MPI_Count sendcount,
+                              MPI_Datatype sendtype, void* recvbuf, Numbers recvcounts,
+                              Numbers displs, MPI_Datatype recvtype, MPI_Comm comm) {
   Call* call = &v->call;
   int code = prepare_graph(call, comm);
   if (code == MPI_SUCCESS) code = no_place(call, sendbuf, recvbuf);
@@ -85,53 +85,52 @@ static int prepare_sides(VCall* v, const void* sendbuf, Side in, MPI_Datatype se
 }
 
 #define GRAPH_OF_CALL v.call.comm->topology->graph
-#define PARAMETERS_OF_BLOCKS                                                                \
-  (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, \
+#define PARAMETERS_OF_BLOCKS(COUNT, DISPL)                                                      \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, COUNT recvcount, \
    MPI_Datatype recvtype, MPI_Comm comm)
+#define PARAMETERS_OF_ALLGATHERV(COUNT, DISPL)                                 \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, \
+   const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype, MPI_Comm comm)
+#define PARAMETERS_OF_ALLTOALLV(COUNT, DISPL)                                                   \
+  (const void* sendbuf, const COUNT sendcounts[], const DISPL sdispls[], MPI_Datatype sendtype, \
+   void* recvbuf, const COUNT recvcounts[], const DISPL rdispls[], MPI_Datatype recvtype,       \
+   MPI_Comm comm)
+/* The one function here whose displacements are of type MPI_Aint in both forms. */
+#define PARAMETERS_OF_ALLTOALLW(COUNT, DISPL)                               \
+  (const void* sendbuf, const COUNT sendcounts[], const MPI_Aint sdispls[], \
+   const MPI_Datatype sendtypes[], void* recvbuf, const COUNT recvcounts[], \
+   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 
-CALL_FORMS(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, MPI_Neighbor_allgather_init,
-           neighbor_allgather, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(Neighbor_allgather, Ineighbor_allgather, neighbor_allgather, PARAMETERS_OF_BLOCKS,
            prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                          0),
            call.comm->topology->graph, call.input, call.output, call.count, call.type)
 
-CALL_FORMS(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall_init,
-           neighbor_alltoall, PARAMETERS_OF_BLOCKS,
+CALL_FORMS(Neighbor_alltoall, Ineighbor_alltoall, neighbor_alltoall, PARAMETERS_OF_BLOCKS,
            prepare_equal(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                          1),
            call.comm->topology->graph, call.input, call.output, call.count, call.type)
 
-BLOCKS_FORMS(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv_init,
-             neighbor_allgatherv,
-             (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-              const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm),
-             prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, comm),
+BLOCKS_FORMS(Neighbor_allgatherv, Ineighbor_allgatherv, neighbor_allgatherv,
+             PARAMETERS_OF_ALLGATHERV,
+             prepare_allgatherv(&v, sendbuf, sendcount, sendtype, recvbuf, NUMBERS_OF(recvcounts),
+                                NUMBERS_OF(displs), recvtype, comm),
              GRAPH_OF_CALL, v.call.input, v.call.count, v.call.output, v.out.to_counts,
              v.out.to_displs, v.call.type)
 
-BLOCKS_FORMS(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv_init,
-             neighbor_alltoallv,
-             (const void* sendbuf, const int sendcounts[], const int sdispls[],
-              MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
-              MPI_Datatype recvtype, MPI_Comm comm),
-             prepare_sides(&v, sendbuf, side_of_arrays(sendcounts, sdispls), sendtype, recvbuf,
-                           side_of_arrays(recvcounts, rdispls), recvtype, comm),
+BLOCKS_FORMS(Neighbor_alltoallv, Ineighbor_alltoallv, neighbor_alltoallv, PARAMETERS_OF_ALLTOALLV,
+             prepare_sides(&v, sendbuf, side_of_arrays(NUMBERS_OF(sendcounts), NUMBERS_OF(sdispls)),
+                           sendtype, recvbuf,
+                           side_of_arrays(NUMBERS_OF(recvcounts), NUMBERS_OF(rdispls)), recvtype,
+                           comm),
              GRAPH_OF_CALL, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
              v.out.to_counts, v.out.to_displs, v.call.type)
 
-/* The one function here whose displacements are of type MPI_Aint. */
-static Side side_of_types(const int* counts, const MPI_Aint* displs, const MPI_Datatype* types) {
-  return (Side){.counts = counts, .byte_displs = displs, .block_types = types};
-}
-
-BLOCKS_FORMS(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw_init,
-             neighbor_alltoallw,
-             (const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
-              const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
-              const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
-             prepare_sides(&v, sendbuf, side_of_types(sendcounts, sdispls, sendtypes),
+BLOCKS_FORMS(Neighbor_alltoallw, Ineighbor_alltoallw, neighbor_alltoallw, PARAMETERS_OF_ALLTOALLW,
+             prepare_sides(&v, sendbuf,
+                           side_of_types(NUMBERS_OF(sendcounts), NUMBERS_OF(sdispls), sendtypes),
                            MPI_DATATYPE_NULL, recvbuf,
-                           side_of_types(recvcounts, rdispls, recvtypes), MPI_DATATYPE_NULL, comm),
+                           side_of_types(NUMBERS_OF(recvcounts), NUMBERS_OF(rdispls), recvtypes),
+                           MPI_DATATYPE_NULL, comm),
              GRAPH_OF_CALL, v.call.input, v.in.to_counts, v.in.to_displs, v.in.to_types,
              v.call.output, v.out.to_counts, v.out.to_displs, v.out.to_types)

@@ -1,7 +1,7 @@
 /* The reductions: to one, to all, and of the ranks up to one's own. path: short */
 #include "mpi/call.h"
 
-static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, int count,
+static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, MPI_Count count,
                           MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, &call->in, count, datatype);
@@ -16,7 +16,7 @@ static int prepare_reduce(Call* call, const void* sendbuf, void* recvbuf, int co
 }
 
 /* MPI_Allreduce, MPI_Scan. */
-static int prepare_for_all(Call* call, const void* sendbuf, void* recvbuf, int count,
+static int prepare_for_all(Call* call, const void* sendbuf, void* recvbuf, MPI_Count count,
                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, int is_scan) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, &call->in, count, datatype);
@@ -28,7 +28,7 @@ static int prepare_for_all(Call* call, const void* sendbuf, void* recvbuf, int c
 }
 
 /* Rank 0 gets nothing: its receive buffer counts only as the place of its input. */
-static int prepare_exscan(Call* call, const void* sendbuf, void* recvbuf, int count,
+static int prepare_exscan(Call* call, const void* sendbuf, void* recvbuf, MPI_Count count,
                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, &call->in, count, datatype);
@@ -42,23 +42,24 @@ static int prepare_exscan(Call* call, const void* sendbuf, void* recvbuf, int co
   return call_op(call, op, (FoldPlan){.kind = kFoldToAll, .contributions = before});
 }
 
-CALL_FORMS(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, reduce,
-           (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-            int root, MPI_Comm comm),
+#define PARAMETERS_TO_ROOT(COUNT, DISPL)                                                        \
+  (const void* sendbuf, void* recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, int root, \
+   MPI_Comm comm)
+#define PARAMETERS_FOR_ALL(COUNT, DISPL) \
+  (const void* sendbuf, void* recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+
+CALL_FORMS(Reduce, Ireduce, reduce, PARAMETERS_TO_ROOT,
            prepare_reduce(&call, sendbuf, recvbuf, count, datatype, op, root, comm),
            call.comm->team, call.input, call.output, call.count, call.type, call.op, root)
 
-#define PARAMETERS_FOR_ALL \
-  (const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-
-CALL_FORMS(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, allreduce, PARAMETERS_FOR_ALL,
+CALL_FORMS(Allreduce, Iallreduce, allreduce, PARAMETERS_FOR_ALL,
            prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm, 0), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
 
-CALL_FORMS(MPI_Scan, MPI_Iscan, MPI_Scan_init, scan, PARAMETERS_FOR_ALL,
+CALL_FORMS(Scan, Iscan, scan, PARAMETERS_FOR_ALL,
            prepare_for_all(&call, sendbuf, recvbuf, count, datatype, op, comm, 1), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
 
-CALL_FORMS(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, exscan, PARAMETERS_FOR_ALL,
+CALL_FORMS(Exscan, Iexscan, exscan, PARAMETERS_FOR_ALL,
            prepare_exscan(&call, sendbuf, recvbuf, count, datatype, op, comm), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)

@@ -3,7 +3,7 @@
 #include "mpi/blocks.h"
 
 /* MPI_Reduce_scatter_block: everybody gets as much, of as many times that. */
-static int prepare_equal(Call* call, const void* sendbuf, void* recvbuf, int recvcount,
+static int prepare_equal(Call* call, const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = call_data(call, &call->in, recvcount, datatype);
@@ -15,30 +15,33 @@ static int prepare_equal(Call* call, const void* sendbuf, void* recvbuf, int rec
 }
 
 /* The counts are elements here as there, and there are no displacements. */
-static int prepare_counts(VCall* v, const int* recvcounts, MPI_Datatype datatype, size_t* total) {
+static int prepare_counts(VCall* v, Numbers recvcounts, MPI_Datatype datatype, MPI_Count* total) {
   Call* call = &v->call;
   const int size = esp_team_size(call->comm->team);
-  if (recvcounts == NULL)
+  if (numbers_are_null(recvcounts))
     return raise_error(call->function, call->comm, MPI_ERR_ARG, "null counts");
   for (int r = 0; r < size; ++r) {
-    const int code = call_data(call, &call->in, recvcounts[r], datatype);
+    const int code = call_data(call, &call->in, number_at(recvcounts, (size_t)r), datatype);
     if (code != MPI_SUCCESS) return code;
-    *total += call->in.count;
+    if (__builtin_add_overflow(*total, number_at(recvcounts, (size_t)r), total)) {
+      return raise_error(call->function, call->comm, MPI_ERR_COUNT,
+                         "more than 63 bits of elements");
+    }
   }
   v->out = (Side){.blocks = (size_t)size, .counts = recvcounts, .count_unit = 1, .displ_unit = 1};
   return MPI_SUCCESS;
 }
 
 /* Who gets nothing needs no receive buffer, unless that has the input. */
-static int prepare_unequal(VCall* v, const void* sendbuf, void* recvbuf, const int* recvcounts,
+static int prepare_unequal(VCall* v, const void* sendbuf, void* recvbuf, Numbers recvcounts,
                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   Call* call = &v->call;
-  size_t total = 0;
+  MPI_Count total = 0;
   int code = call_comm(call, comm);
   if (code == MPI_SUCCESS) code = prepare_counts(v, recvcounts, datatype, &total);
   if (code != MPI_SUCCESS) return code;
-  const int receives = recvcounts[esp_team_rank(call->comm->team)] > 0;
-  code = call_data(call, &call->in, (MPI_Count)total, datatype);
+  const int receives = number_at(recvcounts, (size_t)esp_team_rank(call->comm->team)) > 0;
+  code = call_data(call, &call->in, total, datatype);
   call->out = call->in;
   if (code == MPI_SUCCESS) {
     code = call_buffers(call, sendbuf, recvbuf, receives || sendbuf == MPI_IN_PLACE);
@@ -49,16 +52,18 @@ static int prepare_unequal(VCall* v, const void* sendbuf, void* recvbuf, const i
                  (FoldPlan){.kind = kFoldBlocks, .contributions = all, .counts = recvcounts});
 }
 
-CALL_FORMS(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init,
-           reduce_scatter_block,
-           (const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
-            MPI_Comm comm),
+#define PARAMETERS_OF_EQUAL(COUNT, DISPL)                                                 \
+  (const void* sendbuf, void* recvbuf, COUNT recvcount, MPI_Datatype datatype, MPI_Op op, \
+   MPI_Comm comm)
+#define PARAMETERS_OF_UNEQUAL(COUNT, DISPL)                                                        \
+  (const void* sendbuf, void* recvbuf, const COUNT recvcounts[], MPI_Datatype datatype, MPI_Op op, \
+   MPI_Comm comm)
+
+CALL_FORMS(Reduce_scatter_block, Ireduce_scatter_block, reduce_scatter_block, PARAMETERS_OF_EQUAL,
            prepare_equal(&call, sendbuf, recvbuf, recvcount, datatype, op, comm), call.comm->team,
            call.input, call.output, call.count, call.type, call.op)
 
-BLOCKS_FORMS(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, reduce_scatter,
-             (const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
-              MPI_Op op, MPI_Comm comm),
-             prepare_unequal(&v, sendbuf, recvbuf, recvcounts, datatype, op, comm),
+BLOCKS_FORMS(Reduce_scatter, Ireduce_scatter, reduce_scatter, PARAMETERS_OF_UNEQUAL,
+             prepare_unequal(&v, sendbuf, recvbuf, NUMBERS_OF(recvcounts), datatype, op, comm),
              v.call.comm->team, v.call.input, v.call.output, v.out.to_counts, v.call.type,
              v.call.op)

@@ -20,8 +20,9 @@ static int prepare_root(Call* call, const void* buffer, int root, MPI_Comm comm)
 /* ---- blocks of one size ---- */
 
 /* The root's side after a rank's own one, of `own_count` elements unless it is in place. */
-static int prepare_blocks_of_root(Call* call, int gathers, const void* own_buffer, int own_count,
-                                  const void* buffer, int count, MPI_Datatype datatype) {
+static int prepare_blocks_of_root(Call* call, int gathers, const void* own_buffer,
+                                  MPI_Count own_count, const void* buffer, MPI_Count count,
+                                  MPI_Datatype datatype) {
   const int in_place = own_buffer == MPI_IN_PLACE;
   const Extent own = {own_count, call->count};
   Data* all = gathers ? &call->out : &call->in;
@@ -44,9 +45,9 @@ static int prepare_blocks_of_root(Call* call, int gathers, const void* own_buffe
                         gathers ? own : root, gathers ? root : own);
 }
 
-static int prepare_gather(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                          MPI_Comm comm) {
+static int prepare_gather(Call* call, const void* sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = prepare_root(call, sendbuf, root, comm);
   if (code == MPI_SUCCESS && !in_place)
@@ -58,9 +59,9 @@ static int prepare_gather(Call* call, const void* sendbuf, int sendcount, MPI_Da
   return prepare_blocks_of_root(call, 1, sendbuf, sendcount, recvbuf, recvcount, recvtype);
 }
 
-static int prepare_scatter(Call* call, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                           MPI_Comm comm) {
+static int prepare_scatter(Call* call, const void* sendbuf, MPI_Count sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                           MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = recvbuf == MPI_IN_PLACE;
   int code = prepare_root(call, recvbuf, root, comm);
   if (code == MPI_SUCCESS && !in_place)
@@ -72,30 +73,30 @@ static int prepare_scatter(Call* call, const void* sendbuf, int sendcount, MPI_D
   return prepare_blocks_of_root(call, 0, recvbuf, recvcount, sendbuf, sendcount, sendtype);
 }
 
-#define PARAMETERS_WITH_ROOT                                                                \
-  (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, \
+#define PARAMETERS_WITH_ROOT(COUNT, DISPL)                                                      \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, COUNT recvcount, \
    MPI_Datatype recvtype, int root, MPI_Comm comm)
 
-CALL_FORMS(MPI_Gather, MPI_Igather, MPI_Gather_init, gather, PARAMETERS_WITH_ROOT,
+CALL_FORMS(Gather, Igather, gather, PARAMETERS_WITH_ROOT,
            prepare_gather(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                           comm),
            call.comm->team, call.input, call.output, call.count, call.type, root)
 
-CALL_FORMS(MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, scatter, PARAMETERS_WITH_ROOT,
+CALL_FORMS(Scatter, Iscatter, scatter, PARAMETERS_WITH_ROOT,
            prepare_scatter(&call, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                            comm),
            call.comm->team, call.input, call.output, call.count, call.type, root)
 
 /* ---- blocks of many sizes ---- */
 
-static Side side_of_root(const VCall* v, const int* counts, const int* displs) {
+static Side side_of_root(const VCall* v, Numbers counts, Numbers displs) {
   Side side = side_of_arrays(counts, displs);
   side.blocks = (size_t)esp_team_size(v->call.comm->team);
   return side;
 }
 
-static int prepare_gatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void* recvbuf, const int* recvcounts, const int* displs,
+static int prepare_gatherv(VCall* v, const void* sendbuf, MPI_Count sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, Numbers recvcounts, Numbers displs,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = sendbuf == MPI_IN_PLACE;
   int code = prepare_root(&v->call, sendbuf, root, comm);
@@ -114,8 +115,8 @@ static int prepare_gatherv(VCall* v, const void* sendbuf, int sendcount, MPI_Dat
   return MPI_SUCCESS;
 }
 
-static int prepare_scatterv(VCall* v, const void* sendbuf, const int* sendcounts, const int* displs,
-                            MPI_Datatype sendtype, void* recvbuf, int recvcount,
+static int prepare_scatterv(VCall* v, const void* sendbuf, Numbers sendcounts, Numbers displs,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const int in_place = recvbuf == MPI_IN_PLACE;
   int code = prepare_root(&v->call, recvbuf, root, comm);
@@ -134,20 +135,21 @@ static int prepare_scatterv(VCall* v, const void* sendbuf, const int* sendcounts
   return MPI_SUCCESS;
 }
 
-BLOCKS_FORMS(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, gatherv,
-             (const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-              const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
-              MPI_Comm comm),
-             prepare_gatherv(&v, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                             recvtype, root, comm),
+#define PARAMETERS_OF_GATHERV(COUNT, DISPL)                                    \
+  (const void* sendbuf, COUNT sendcount, MPI_Datatype sendtype, void* recvbuf, \
+   const COUNT recvcounts[], const DISPL displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
+#define PARAMETERS_OF_SCATTERV(COUNT, DISPL)                                                   \
+  (const void* sendbuf, const COUNT sendcounts[], const DISPL displs[], MPI_Datatype sendtype, \
+   void* recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+
+BLOCKS_FORMS(Gatherv, Igatherv, gatherv, PARAMETERS_OF_GATHERV,
+             prepare_gatherv(&v, sendbuf, sendcount, sendtype, recvbuf, NUMBERS_OF(recvcounts),
+                             NUMBERS_OF(displs), recvtype, root, comm),
              v.call.comm->team, v.call.input, v.call.count, v.call.output, v.out.to_counts,
              v.out.to_displs, v.call.type, root)
 
-BLOCKS_FORMS(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, scatterv,
-             (const void* sendbuf, const int sendcounts[], const int displs[],
-              MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-              MPI_Comm comm),
-             prepare_scatterv(&v, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                              recvtype, root, comm),
+BLOCKS_FORMS(Scatterv, Iscatterv, scatterv, PARAMETERS_OF_SCATTERV,
+             prepare_scatterv(&v, sendbuf, NUMBERS_OF(sendcounts), NUMBERS_OF(displs), sendtype,
+                              recvbuf, recvcount, recvtype, root, comm),
              v.call.comm->team, v.call.input, v.in.to_counts, v.in.to_displs, v.call.output,
              v.call.count, v.call.type, root)

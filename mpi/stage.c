@@ -7,11 +7,17 @@ Stage* stage_create(size_t moves) {
   return calloc(1, sizeof(Stage) + moves * sizeof(Move));
 }
 
+size_t stage_grow(Stage* stage, size_t bytes) {
+  const size_t at = stage->bytes;
+  if (__builtin_add_overflow(at, bytes, &stage->bytes)) stage->bytes = SIZE_MAX;
+  return at;
+}
+
 size_t stage_add(Stage* stage, const Datatype* type, void* at, size_t count, When when) {
   Move* move = &stage->move[stage->moves++];
   datatype_retain(type);
-  *move = (Move){type, at, count, stage->bytes, when == kNever ? 0 : count * type->size, when};
-  stage->bytes += move->bytes;
+  const size_t bytes = when == kNever ? 0 : stage_product(count, type->size);
+  *move = (Move){type, at, count, stage_grow(stage, bytes), bytes, when};
   return move->packed;
 }
 

@@ -46,6 +46,13 @@ struct Stage {
 
 /* With room for so many moves; NULL when there is no memory. */
 Stage* stage_create(size_t moves);
+/* Adds bytes to the memory and returns where they are. What is too large for it is so in
+ * stage_allocate(). */
+size_t stage_grow(Stage* stage, size_t bytes);
+static inline size_t stage_product(size_t a, size_t b) {
+  size_t product;
+  return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
 /* Adds elements and returns where they are packed. */
 size_t stage_add(Stage* stage, const Datatype* type, void* at, size_t count, When when);
 /* Only keeps the type. */
