@@ -52,7 +52,7 @@ void request_abandon(Request* request) {
 void requests_await_abandoned(void) {
   Request* request;
   while ((request = take_one()) != NULL) {
-    if (request->progress == kUnderWay) request->outcome = esp_request_wait(&request->handle);
+    request_await(request);
     forget(request);
   }
 }
@@ -63,6 +63,7 @@ int MPI_Cancel(MPI_Request* handle) {
     return raise_error(__func__, NULL, MPI_ERR_REQUEST, "null request");
   }
   Request* request = *handle;
+  if (request->kind == kGeneralized) return generalized_cancel(request);
   if (request->kind != kMessage) {
     return raise_error(__func__, request->comm, MPI_ERR_REQUEST,
                        "requests of messages alone can be cancelled");
@@ -70,7 +71,9 @@ int MPI_Cancel(MPI_Request* handle) {
   if (request->progress == kInactive) {
     return raise_error(__func__, request->comm, MPI_ERR_REQUEST, "the request is not active");
   }
-  if (request->mode != kReceives || request->progress != kUnderWay) return MPI_SUCCESS;
+  if (request->mode != kReceives || request->progress != kUnderWay || request->partner != NULL) {
+    return MPI_SUCCESS;
+  }
   request->is_canceled = 1;
   (void)esp_tag_cancel(request->handle);
   return MPI_SUCCESS;

@@ -2,7 +2,7 @@
  * blocking call. path: setup */
 #include <stdlib.h>
 
-#include "mpi/facade.h"
+#include "mpi/message.h"
 
 Comm* comm_of(MPI_Comm handle) {
   if (handle == MPI_COMM_WORLD) return state_world();
@@ -26,6 +26,7 @@ void comm_close(Comm* comm) {
   errhandler_release(atomic_load(&comm->errhandler));
   free(comm->arrays);
   free(atomic_load(&comm->inits));
+  buffered_forget(comm);
 }
 
 void comm_retain(Comm* comm) {
@@ -110,20 +111,47 @@ int MPI_Comm_split(MPI_Comm handle, int color, int key, MPI_Comm* newcomm) {
   return comm_create(__func__, comm, status, team, NULL, "a split communicator", newcomm);
 }
 
-int MPI_Comm_free(MPI_Comm* handle) {
+static int no_inter(const char* function, MPI_Comm handle, const void* result) {
+  Comm* comm;
+  const int code = comm_check(function, handle, result, &comm);
+  if (code != MPI_SUCCESS) return code;
+  return raise_error(function, comm, MPI_ERR_COMM, "not an intercommunicator");
+}
+
+int MPI_Comm_remote_size(MPI_Comm comm, int* size) {
+  return no_inter(__func__, comm, size);
+}
+
+int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
+  return no_inter(__func__, comm, group);
+}
+
+static int free_comm(const char* function, MPI_Comm* handle) {
   Comm* comm;
   if (handle == NULL) {
-    require_ready(__func__);
-    return raise_error(__func__, NULL, MPI_ERR_ARG, "null handle");
+    require_ready(function);
+    return raise_error(function, NULL, MPI_ERR_ARG, "null handle");
   }
-  int code = comm_check(__func__, *handle, handle, &comm);
+  int code = comm_check(function, *handle, handle, &comm);
   if (code != MPI_SUCCESS) return code;
   if (comm == state_world() || comm == state_self()) {
-    return raise_error(__func__, comm, MPI_ERR_COMM, "a predefined communicator cannot be freed");
+    return raise_error(function, comm, MPI_ERR_COMM, "a predefined communicator cannot be freed");
   }
-  code = comm_delete_attributes(__func__, comm);
+  code = comm_delete_attributes(function, comm);
   if (code != MPI_SUCCESS) return code;
   comm_release(comm);
   *handle = MPI_COMM_NULL;
   return MPI_SUCCESS;
+}
+
+int MPI_Comm_free(MPI_Comm* handle) {
+  return free_comm(__func__, handle);
+}
+
+/* What the program has no handle of any more has ended then. */
+int MPI_Comm_disconnect(MPI_Comm* handle) {
+  require_ready(__func__);
+  buffered_flush();
+  requests_await_abandoned();
+  return free_comm(__func__, handle);
 }

@@ -61,6 +61,7 @@ struct MPI_ABI_Comm {
   size_t arrays_entries;
   atomic_int delivered_blocks;  /* MPIX_Comm_set_partial */
   _Atomic(atomic_uchar*) inits; /* partitioned.c; NULL before the first message in partitions */
+  struct Buffer* buffer;        /* buffered.c; NULL before the first one is attached */
 };
 
 struct MPI_ABI_Errhandler {
@@ -88,7 +89,14 @@ typedef struct Payload {
 /* Once the library has reported the end, that is in `outcome`. */
 typedef enum Progress { kUnderWay, kEnded, kInactive } Progress;
 
-typedef enum Kind { kCollective, kPartitionedSend, kPartitionedReceive, kMessage } Kind;
+typedef enum Kind {
+  kCollective,
+  kPartitionedSend,
+  kPartitionedReceive,
+  kMessage,
+  kGeneralized, /* ended by the program: generalized.c */
+  kFlush        /* ended when messages of the buffered mode are sent */
+} Kind;
 
 struct MPI_ABI_Request {
   esp_request* handle;        /* NULL: ended, or a message from or to nobody */
@@ -103,6 +111,10 @@ struct MPI_ABI_Request {
   int is_canceled; /* the program has asked for it */
   int is_unpacked;
   struct MPI_ABI_Request* next_abandoned;
+  struct MPI_ABI_Request* partner; /* a send that ends with this receive, owned; or NULL */
+  struct Generalized* generalized;
+  struct Buffer* buffer; /* of a flush, and the last message of it */
+  uint64_t last;
   Payload payload;
   esp_tag_info info;
   Taken* taken;        /* NULL: it does not deliver */
@@ -282,14 +294,35 @@ void request_destroy(Request* request);
 static inline int request_is_null(MPI_Request request) {
   return request == NULL || request == MPI_REQUEST_NULL;
 }
+/* Null, or persistent without a round: nothing to wait for. */
+static inline int request_is_idle(MPI_Request request) {
+  return request_is_null(request) || request->progress == kInactive;
+}
 /* What has ended is in the program's memory, then. */
 void request_unpack(Request* request);
+/* Asks whether it has ended and keeps the answer; does not take it from the program. */
+int request_is_done(Request* request);
+/* Until one that is under way has ended. */
+void request_await(Request* request);
+/* Of one that has ended: fills the status and returns what the query function of a generalized one
+ * does. Leaves MPI_ERROR alone. */
+int request_report(Request* request, MPI_Status* status);
+int request_check_array(const char* function, int count, const MPI_Request* requests,
+                        const void* result);
 /* Takes over one that is under way and that the program has no use for any more. */
 void request_abandon(Request* request);
 /* Until all of these have ended. */
 void requests_await_abandoned(void);
 /* Of several threads one asks; to the others it has not. */
 int request_has_ended(Request* request);
+
+/* ---- generalized.c ---- */
+
+int generalized_is_done(const Request* request);
+int generalized_query(const Request* request, MPI_Status* status);
+/* The program has no use for it any more: it is gone when it is complete, too. */
+int generalized_free(Request* request);
+int generalized_cancel(Request* request);
 
 /* ---- partial.c: blocks that are handed out before the operation is complete ---- */
 

@@ -53,6 +53,18 @@ static int fill_job(Info* info) {
          info_set(info, "thread_level", level_name(state_thread_level()));
 }
 
+int MPI_Get_hw_resource_info(MPI_Info* hw_info) {
+  require_ready(__func__);
+  if (hw_info == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
+  Info* info = info_create();
+  if (info != NULL && info_set(info, "mpi_shared_memory", "true")) {
+    *hw_info = info;
+    return MPI_SUCCESS;
+  }
+  if (info != NULL) info_free(info);
+  return raise_error(__func__, NULL, MPI_ERR_NO_MEM, "no memory");
+}
+
 int info_fill_env(Info* info, int argc, char* const* argv) {
   struct utsname system;
   char folder[MPI_MAX_INFO_VAL];

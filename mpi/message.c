@@ -1,8 +1,6 @@
 /* Point-to-point communication: each mode, blocking, started and persistent. path: short */
 #include "mpi/message.h"
 
-#include <stdlib.h>
-
 /* ---- arguments ---- */
 
 int message_peer(Message* message, int peer, int tag, MPI_Comm handle) {
@@ -33,8 +31,8 @@ int message_data(Message* message, const void* buffer, MPI_Count count, MPI_Data
   return raise_error(message->function, message->comm, error_class, problem);
 }
 
-static int check(Message* message, const void* buffer, MPI_Count count, MPI_Datatype datatype,
-                 int peer, int tag, MPI_Comm comm) {
+int message_check(Message* message, const void* buffer, MPI_Count count, MPI_Datatype datatype,
+                  int peer, int tag, MPI_Comm comm) {
   const int code = message_peer(message, peer, tag, comm);
   return code == MPI_SUCCESS ? message_data(message, buffer, count, datatype) : code;
 }
@@ -45,7 +43,7 @@ static int check(Message* message, const void* buffer, MPI_Count count, MPI_Data
 static int stage_message(const Message* message, Request* request) {
   const Payload* payload = &message->payload;
   request->payload = *payload;
-  if (payload->datatype->is_predefined) return 1;
+  if (payload->datatype->is_predefined && payload->form != kPayloadPacked) return 1;
   request->stage = stage_create(1);
   if (request->stage == NULL) return 0;
   if (payload->form != kPayloadPacked) {
@@ -117,7 +115,7 @@ esp_status message_start(Request* request) {
   return status;
 }
 
-static int begin(const Message* message, int persistent, MPI_Request* handle) {
+int message_begin(const Message* message, int persistent, MPI_Request* handle) {
   int code;
   if (handle == NULL) {
     return raise_error(message->function, message->comm, MPI_ERR_REQUEST, "null request");
@@ -141,11 +139,11 @@ static int begin(const Message* message, int persistent, MPI_Request* handle) {
 
 static int wait_for_message(const Message* message, MPI_Status* status) {
   MPI_Request request;
-  const int code = begin(message, 0, &request);
+  const int code = message_begin(message, 0, &request);
   return code == MPI_SUCCESS ? MPI_Wait(&request, status) : code;
 }
 
-static int send_now(const Message* message) {
+int message_send(const Message* message) {
   const Payload* p = &message->payload;
   if (message->peer == MPI_PROC_NULL) return MPI_SUCCESS;
   if (p->form == kPayloadPacked || message->mode == kBuffered) {
@@ -175,19 +173,19 @@ static int receive_now(const Message* message, MPI_Status* status) {
   return raise_status(message->function, message->comm, ended);
 }
 
-#define SEND_FORM(NAME, COUNT, MODE)                                               \
-  int NAME(const void* buf, COUNT count, MPI_Datatype datatype, int dest, int tag, \
-           MPI_Comm comm) {                                                        \
-    Message message = {.function = __func__, .mode = MODE};                        \
-    const int code = check(&message, buf, count, datatype, dest, tag, comm);       \
-    return code == MPI_SUCCESS ? send_now(&message) : code;                        \
+#define SEND_FORM(NAME, COUNT, MODE)                                                 \
+  int NAME(const void* buf, COUNT count, MPI_Datatype datatype, int dest, int tag,   \
+           MPI_Comm comm) {                                                          \
+    Message message = {.function = __func__, .mode = MODE};                          \
+    const int code = message_check(&message, buf, count, datatype, dest, tag, comm); \
+    return code == MPI_SUCCESS ? message_send(&message) : code;                      \
   }
 #define START_FORM(NAME, CONST, COUNT, MODE, PERSISTENT)                                          \
   int NAME(CONST void* buf, COUNT count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, \
            MPI_Request* request) {                                                                \
     Message message = {.function = __func__, .mode = MODE};                                       \
-    const int code = check(&message, buf, count, datatype, peer, tag, comm);                      \
-    return code == MPI_SUCCESS ? begin(&message, PERSISTENT, request) : code;                     \
+    const int code = message_check(&message, buf, count, datatype, peer, tag, comm);              \
+    return code == MPI_SUCCESS ? message_begin(&message, PERSISTENT, request) : code;             \
   }
 /* Both sizes of counts; the started and the persistent form. */
 #define SEND_FORMS(SMALL, INIT, MODE)                     \
@@ -211,51 +209,11 @@ START_FORM(MPI_Recv_init_c, NOT_CONST, MPI_Count, kReceives, 1)
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                MPI_Comm comm, MPI_Status* status) {
   Message message = {.function = "MPI_Recv", .mode = kReceives};
-  const int code = check(&message, buf, count, datatype, source, tag, comm);
+  const int code = message_check(&message, buf, count, datatype, source, tag, comm);
   return code == MPI_SUCCESS ? receive_now(&message, status) : code;
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
   return MPI_Recv_c(buf, count, datatype, source, tag, comm, status);
-}
-
-/* ---- both directions ---- */
-
-static int exchange(const Message* send, const Message* receive, MPI_Status* status) {
-  MPI_Request request;
-  int code = begin(receive, 0, &request);
-  if (code != MPI_SUCCESS) return code;
-  const int sent = send_now(send);
-  code = MPI_Wait(&request, status);
-  return sent != MPI_SUCCESS ? sent : code;
-}
-
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                 MPI_Comm comm, MPI_Status* status) {
-  Message send = {.function = __func__, .mode = kStandard};
-  Message receive = {.function = __func__, .mode = kReceives};
-  int code = check(&send, sendbuf, sendcount, sendtype, dest, sendtag, comm);
-  if (code == MPI_SUCCESS) {
-    code = check(&receive, recvbuf, recvcount, recvtype, source, recvtag, comm);
-  }
-  return code == MPI_SUCCESS ? exchange(&send, &receive, status) : code;
-}
-
-int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
-                         int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  Message send = {.function = __func__, .mode = kStandard};
-  Message receive = {.function = __func__, .mode = kReceives};
-  int code = check(&send, buf, count, datatype, dest, sendtag, comm);
-  if (code == MPI_SUCCESS) code = check(&receive, buf, count, datatype, source, recvtag, comm);
-  if (code != MPI_SUCCESS) return code;
-  const size_t bytes = send.payload.bytes;
-  char* packed = malloc(bytes + 1);
-  if (packed == NULL) return raise_error(__func__, send.comm, MPI_ERR_NO_MEM, "no memory");
-  type_pack(send.payload.datatype, buf, (size_t)count, 0, bytes, packed);
-  send.payload = (Payload){kPayloadBytes, send.payload.datatype, packed, ESP_BYTE, bytes, bytes};
-  code = exchange(&send, &receive, status);
-  free(packed);
-  return code;
 }

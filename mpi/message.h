@@ -34,6 +34,14 @@ static inline int message_source(int peer) {
   return peer == MPI_ANY_SOURCE ? ESP_ANY_SOURCE : peer;
 }
 
+/* Both. */
+int message_check(Message* message, const void* buffer, MPI_Count count, MPI_Datatype datatype,
+                  int peer, int tag, MPI_Comm comm);
+/* Gives a request to the program, started unless it is persistent. */
+int message_begin(const Message* message, int persistent, MPI_Request* handle);
+/* Until its buffer may be used again. */
+int message_send(const Message* message);
+
 /* A request for it, not started. NULL after raising (the code is in *code). */
 Request* message_request(const Message* message, int persistent, int* code);
 /* Starts a round. */
@@ -55,5 +63,8 @@ static inline void status_set_nobody(MPI_Status* status) {
 esp_status buffered_send(const Message* message, const char** problem);
 /* Until all have been sent. */
 void buffered_flush(void);
+int buffered_is_flushed(const Request* request);
+/* Of a communicator that nothing names any more. */
+void buffered_forget(Comm* comm);
 
 #endif /* ESPALIER_MPI_MESSAGE_H */

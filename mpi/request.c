@@ -3,6 +3,7 @@
  * Statuses are "empty" in the sense of the standard but for messages that were received.
  * path: short
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "mpi/message.h"
@@ -18,6 +19,7 @@ Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays)
 }
 
 void request_destroy(Request* request) {
+  if (request->partner != NULL) request_destroy(request->partner);
   if (request->taken != NULL) taken_free(request->taken);
   if (request->stage != NULL) stage_free(request->stage);
   if (request->op != NULL) op_release(request->op);
@@ -29,11 +31,6 @@ void request_unpack(Request* request) {
   if (request->stage == NULL || request->is_unpacked) return;
   request->is_unpacked = 1;
   if (request->outcome == ESP_OK) stage_end(request->stage);
-}
-
-/* Null, or persistent without a round: nothing to wait for. */
-static int is_idle(MPI_Request request) {
-  return request_is_null(request) || request->progress == kInactive;
 }
 
 static void set_progress(Request* request, Progress progress) {
@@ -64,8 +61,16 @@ static void set_outcome(MPI_Status* status, const Request* request) {
   status->MPI_internal[2] = request->is_canceled && request->outcome == ESP_ERR_CANCELED;
 }
 
-/* One that was cancelled has ended well. */
+int request_report(Request* request, MPI_Status* status) {
+  if (request->kind == kGeneralized) return generalized_query(request, status);
+  request_unpack(request);
+  set_outcome(status, request);
+  return MPI_SUCCESS;
+}
+
+/* One that was cancelled has ended well; of two it is the receive that is told first. */
 static esp_status end_of(const Request* request) {
+  if (request->partner != NULL && request->outcome == ESP_OK) return request->partner->outcome;
   return request->is_canceled && request->outcome == ESP_ERR_CANCELED ? ESP_OK : request->outcome;
 }
 
@@ -81,27 +86,55 @@ static void set_error(MPI_Status* statuses, int index, int code) {
  * ended. */
 static int finish(MPI_Request* handle, MPI_Status* status) {
   Request* request = *handle;
-  request_unpack(request);
-  set_outcome(status, request);
+  int code = request_report(request, status);
+  if (request->kind == kGeneralized) {
+    *handle = MPI_REQUEST_NULL;
+    const int freed = generalized_free(request);
+    return code != MPI_SUCCESS ? code : freed;
+  }
   set_progress(request, kInactive);
   if (request->persistent) return raise_status(request->function, request->comm, end_of(request));
   *handle = MPI_REQUEST_NULL;
-  const int code = raise_status(request->function, request->comm, end_of(request));
+  code = raise_status(request->function, request->comm, end_of(request));
   request_destroy(request);
   return code;
 }
 
+/* The library does not tell when it has ended. */
+static int is_looked_at(const Request* request) {
+  return request->kind == kGeneralized || request->kind == kFlush;
+}
+
+void request_await(Request* request) {
+  if (request->partner != NULL) request_await(request->partner);
+  if (request->progress != kUnderWay) return;
+  if (is_looked_at(request)) {
+    while (!request_is_done(request)) sched_yield();
+  } else {
+    request->outcome = esp_request_wait(&request->handle);
+    set_progress(request, kEnded);
+  }
+}
+
 static int wait_for(MPI_Request* handle, MPI_Status* status) {
   set_empty(status);
-  if (is_idle(*handle)) return MPI_SUCCESS;
-  Request* request = *handle;
-  if (request->progress == kUnderWay) request->outcome = esp_request_wait(&request->handle);
+  if (request_is_idle(*handle)) return MPI_SUCCESS;
+  request_await(*handle);
   return finish(handle, status);
 }
 
-/* Asks the library and keeps its answer; does not take the request from the program. */
-static int is_done(Request* request) {
+static int look_at(Request* request) {
+  (void)esp_progress(state_job());
+  if (request->kind == kGeneralized) return generalized_is_done(request);
+  if (!buffered_is_flushed(request)) return 0;
+  set_progress(request, kEnded);
+  return 1;
+}
+
+int request_is_done(Request* request) {
+  if (request->partner != NULL && !request_is_done(request->partner)) return 0;
   if (request->progress == kEnded) return 1;
+  if (is_looked_at(request)) return look_at(request);
   if (request->taken != NULL && !taken_all(request)) return 0;
   int done = 0;
   const esp_status status = esp_request_test(&request->handle, &done);
@@ -113,23 +146,23 @@ static int is_done(Request* request) {
 
 int request_has_ended(Request* request) {
   if (atomic_exchange(&request->is_asked, 1)) return 0;
-  const int done = is_done(request);
+  const int done = request_is_done(request);
   atomic_store(&request->is_asked, 0);
   return done;
 }
 
 static int test_for(MPI_Request* handle, int* done, MPI_Status* status) {
-  if (is_idle(*handle)) {
+  if (request_is_idle(*handle)) {
     set_empty(status);
     *done = 1;
     return MPI_SUCCESS;
   }
-  *done = is_done(*handle);
+  *done = request_is_done(*handle);
   return *done ? finish(handle, status) : MPI_SUCCESS;
 }
 
-static int check_array(const char* function, int count, const MPI_Request* requests,
-                       const void* result) {
+int request_check_array(const char* function, int count, const MPI_Request* requests,
+                        const void* result) {
   require_ready(function);
   if (count < 0) return raise_error(function, NULL, MPI_ERR_COUNT, "negative count");
   if (count > 0 && requests == NULL) {
@@ -146,7 +179,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const int code = check_array(__func__, 1, request, flag);
+  const int code = request_check_array(__func__, 1, request, flag);
   return code == MPI_SUCCESS ? test_for(request, flag, status) : code;
 }
 
@@ -161,30 +194,57 @@ static int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  const int code = check_array(__func__, count, requests, "");
+  const int code = request_check_array(__func__, count, requests, "");
   return code == MPI_SUCCESS ? wait_all(count, requests, statuses) : code;
 }
 
 /* Takes no request unless all have ended, as the standard asks. */
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-  const int code = check_array(__func__, count, requests, flag);
+  const int code = request_check_array(__func__, count, requests, flag);
   if (code != MPI_SUCCESS) return code;
   *flag = 1;
   for (int i = 0; i < count; ++i) {
-    if (!is_idle(requests[i]) && !is_done(requests[i])) *flag = 0;
+    if (!request_is_idle(requests[i]) && !request_is_done(requests[i])) *flag = 0;
   }
   return *flag ? wait_all(count, requests, statuses) : MPI_SUCCESS;
+}
+
+/* The same where the library does not know of all. */
+static void look_for_any(int count, MPI_Request requests[], int* index) {
+  for (int open = 1; open > 0; sched_yield()) {
+    open = 0;
+    for (int i = 0; i < count; ++i) {
+      if (request_is_idle(requests[i])) continue;
+      ++open;
+      if (!request_is_done(requests[i])) continue;
+      *index = i;
+      return;
+    }
+  }
+}
+
+static int library_knows(int count, MPI_Request requests[]) {
+  for (int i = 0; i < count; ++i) {
+    if (request_is_idle(requests[i])) continue;
+    if (is_looked_at(requests[i]) || requests[i]->partner != NULL) return 0;
+  }
+  return 1;
 }
 
 /* Until one has ended, whose outcome is kept; it is not taken from the program. */
 static int wait_any(const char* function, int count, MPI_Request requests[], int* index) {
   *index = MPI_UNDEFINED;
+  if (!library_knows(count, requests)) {
+    look_for_any(count, requests, index);
+    return MPI_SUCCESS;
+  }
   esp_request** handles = malloc(((size_t)count + 1) * sizeof *handles);
   if (handles == NULL) return raise_error(function, NULL, MPI_ERR_NO_MEM, "no memory");
   int found = -1;
   for (int i = 0; i < count; ++i) {
-    handles[i] = is_idle(requests[i]) ? NULL : requests[i]->handle;
-    if (!is_idle(requests[i]) && requests[i]->progress == kEnded) found = i; /* in MPI_Testall */
+    handles[i] = request_is_idle(requests[i]) ? NULL : requests[i]->handle;
+    if (!request_is_idle(requests[i]) && requests[i]->progress == kEnded)
+      found = i; /* in MPI_Testall */
   }
   if (found < 0) {
     const esp_status outcome = esp_request_wait_any(handles, (size_t)count, &found);
@@ -200,7 +260,7 @@ static int wait_any(const char* function, int count, MPI_Request requests[], int
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  const int code = check_array(__func__, count, requests, index);
+  const int code = request_check_array(__func__, count, requests, index);
   if (code != MPI_SUCCESS) return code;
   set_empty(status);
   const int waited = wait_any(__func__, count, requests, index);
@@ -209,14 +269,14 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  const int code = check_array(__func__, count, requests, index);
+  const int code = request_check_array(__func__, count, requests, index);
   if (code != MPI_SUCCESS) return code;
   if (flag == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
   *index = MPI_UNDEFINED;
   *flag = 1;
   set_empty(status);
   for (int i = 0; i < count; ++i) {
-    if (is_idle(requests[i])) continue;
+    if (request_is_idle(requests[i])) continue;
     const int result = test_for(&requests[i], flag, status);
     if (*flag) {
       *index = i;
@@ -232,9 +292,9 @@ static int take_some(int count, MPI_Request requests[], int* outcount, int indic
   int result = MPI_SUCCESS, open = 0;
   *outcount = 0;
   for (int i = 0; i < count; ++i) {
-    if (is_idle(requests[i])) continue;
+    if (request_is_idle(requests[i])) continue;
     ++open;
-    if (!is_done(requests[i])) continue;
+    if (!request_is_done(requests[i])) continue;
     const int one = finish(&requests[i], status_at(statuses, *outcount));
     set_error(statuses, *outcount, one);
     if (one != MPI_SUCCESS) result = MPI_ERR_IN_STATUS;
@@ -246,7 +306,7 @@ static int take_some(int count, MPI_Request requests[], int* outcount, int indic
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  const int code = check_array(__func__, incount, requests, outcount);
+  const int code = request_check_array(__func__, incount, requests, outcount);
   if (code != MPI_SUCCESS) return code;
   int index = MPI_UNDEFINED;
   const int waited = wait_any(__func__, incount, requests, &index);
@@ -256,20 +316,8 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  const int code = check_array(__func__, incount, requests, outcount);
+  const int code = request_check_array(__func__, incount, requests, outcount);
   return code == MPI_SUCCESS ? take_some(incount, requests, outcount, indices, statuses) : code;
-}
-
-int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const int code = check_array(__func__, 1, &request, flag);
-  if (code != MPI_SUCCESS) return code;
-  set_empty(status);
-  *flag = is_idle(request) || is_done(request);
-  if (*flag && !is_idle(request)) {
-    request_unpack(request);
-    set_outcome(status, request);
-  }
-  return MPI_SUCCESS;
 }
 
 /* ---- persistent requests ---- */
@@ -300,13 +348,13 @@ static int start(const char* function, Request* request) {
 }
 
 int MPI_Start(MPI_Request* request) {
-  int code = check_array(__func__, 1, request, "");
+  int code = request_check_array(__func__, 1, request, "");
   if (code == MPI_SUCCESS) code = check_start(__func__, *request);
   return code == MPI_SUCCESS ? start(__func__, *request) : code;
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  int code = check_array(__func__, count, requests, "");
+  int code = request_check_array(__func__, count, requests, "");
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
     code = check_start(__func__, requests[i]);
   }
@@ -314,13 +362,15 @@ int MPI_Startall(int count, MPI_Request requests[]) {
   return code;
 }
 
-/* An active one of a message goes on without its handle; of collectives none is to be freed. */
+/* An active one of messages, or of the program, goes on without its handle; of collectives none is
+ * to be freed. */
 int MPI_Request_free(MPI_Request* handle) {
-  int code = check_array(__func__, 1, handle, "");
+  int code = request_check_array(__func__, 1, handle, "");
   if (code != MPI_SUCCESS) return code;
   Request* request = *handle;
-  if (!request_is_null(request) && request->kind == kMessage) {
+  if (!request_is_null(request) && request->kind >= kMessage) {
     *handle = MPI_REQUEST_NULL;
+    if (request->kind == kGeneralized) return generalized_free(request);
     if (request->progress == kUnderWay) {
       request_abandon(request);
     } else {

@@ -202,6 +202,23 @@ void types_close(Datatype* table) {
   memset((void*)table, 0, kDatatypes * sizeof *table);
 }
 
+int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type,
+                             MPI_Datatype* pair_type) {
+  int code;
+  const Datatype* value = datatype_check(__func__, value_type, pair_type, &code);
+  const Datatype* index = value != NULL ? datatype_check(__func__, index_type, "", &code) : NULL;
+  if (index == NULL) return code;
+  *pair_type = MPI_DATATYPE_NULL;
+  const Datatype* table = state_types();
+  for (size_t i = 0; i < sizeof kPairs / sizeof *kPairs; ++i) {
+    const Pair* pair = &kPairs[i];
+    if (value == &table[pair->first] && index == &table[pair->second]) {
+      *pair_type = datatype_handle(&table[pair->index]);
+    }
+  }
+  return MPI_SUCCESS;
+}
+
 /* ---- handles ---- */
 
 /* Small numbers are no pointers. */

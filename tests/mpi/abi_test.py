@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-# What the header claims to be, which is not the ABI's: a subset of MPI 3.1.
+# What the header claims to be, which is not the ABI's: a subset of MPI 4.1.
 OF_THE_SUBSET = {"MPI_VERSION", "MPI_SUBVERSION"}
 LAYOUT = {
     "sizeof(MPI_Status)": 32,

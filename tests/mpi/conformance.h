@@ -19,6 +19,9 @@ enum { kMpich = 1 };
 enum { kMpich = 0 };
 #endif
 
+/* The standard whose functions are there. */
+#define KNOWN_STANDARD (MPI_VERSION * 10 + MPI_SUBVERSION)
+
 static int rank, size, failures, checks;
 
 static inline void check_at(int line, int holds, const char* what) {

@@ -21,7 +21,7 @@ extern "C" {
 
 #define ESP_MPI_API __attribute__((visibility("default")))
 
-#define MPI_VERSION 3
+#define MPI_VERSION 4
 #define MPI_SUBVERSION 1
 
 /* ---- handles ---- */

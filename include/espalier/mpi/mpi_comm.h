@@ -61,6 +61,9 @@ ESP_MPI_API int MPI_Comm_rank(MPI_Comm comm, int* rank);
 ESP_MPI_API int MPI_Comm_size(MPI_Comm comm, int* size);
 ESP_MPI_API int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result);
 ESP_MPI_API int MPI_Comm_test_inter(MPI_Comm comm, int* flag);
+/* Of intercommunicators, which there are none of: MPI_ERR_COMM. */
+ESP_MPI_API int MPI_Comm_remote_size(MPI_Comm comm, int* size);
+ESP_MPI_API int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group);
 ESP_MPI_API int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm);
 /* Both do the collective work before they return, and so wait for the others; the request is
@@ -77,6 +80,8 @@ ESP_MPI_API int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_
 ESP_MPI_API int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm);
 ESP_MPI_API int MPI_Comm_free(MPI_Comm* comm);
+/* Waits for what is under way without a handle, and frees it. */
+ESP_MPI_API int MPI_Comm_disconnect(MPI_Comm* comm);
 ESP_MPI_API int MPI_Comm_set_name(MPI_Comm comm, const char* name);
 ESP_MPI_API int MPI_Comm_get_name(MPI_Comm comm, char* name, int* resultlen);
 /* Keeps the mpi_assert_ hints of the standard and makes nothing of them. */

@@ -108,6 +108,8 @@ ESP_MPI_API int MPI_Abort(MPI_Comm comm, int errorcode);
 ESP_MPI_API int MPI_Get_processor_name(char* name, int* resultlen);
 ESP_MPI_API int MPI_Get_version(int* version, int* subversion);
 ESP_MPI_API int MPI_Get_library_version(char* version, int* resultlen);
+/* What MPI_Comm_split_type knows by name: mpi_shared_memory. */
+ESP_MPI_API int MPI_Get_hw_resource_info(MPI_Info* hw_info);
 ESP_MPI_API double MPI_Wtime(void);
 ESP_MPI_API double MPI_Wtick(void);
 /* Does nothing: there is no profile. */

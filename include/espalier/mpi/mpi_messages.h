@@ -19,6 +19,7 @@ typedef struct MPI_ABI_Message* MPI_Message;
 #define MPI_MESSAGE_NO_PROC ((MPI_Message)0x129)
 
 enum { MPI_BSEND_OVERHEAD = 512 };
+#define MPI_BUFFER_AUTOMATIC ((void*)2)
 
 /* ---- messages ---- */
 
@@ -90,13 +91,47 @@ ESP_MPI_API int MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype 
 ESP_MPI_API int MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
                                 int tag, MPI_Comm comm, MPI_Request* request);
 
+ESP_MPI_API int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+                               MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                               MPI_Status* status);
+ESP_MPI_API int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                                       int sendtag, int source, int recvtag, MPI_Comm comm,
+                                       MPI_Status* status);
+
+/* ---- started in both directions ---- */
+
+ESP_MPI_API int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                              int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                              int source, int recvtag, MPI_Comm comm, MPI_Request* request);
+ESP_MPI_API int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+                                MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                                MPI_Request* request);
+ESP_MPI_API int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest,
+                                      int sendtag, int source, int recvtag, MPI_Comm comm,
+                                      MPI_Request* request);
+ESP_MPI_API int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                                        int sendtag, int source, int recvtag, MPI_Comm comm,
+                                        MPI_Request* request);
+
 /* ---- buffered mode ---- */
 
-/* How much may be under way by the size of the buffer; the library keeps the messages itself. */
+/* How much may be under way by the size of the buffer; the library keeps the messages itself. Of
+ * MPI_BUFFER_AUTOMATIC any number may be. A communicator's own buffer serves it alone. */
 ESP_MPI_API int MPI_Buffer_attach(void* buffer, int size);
+ESP_MPI_API int MPI_Buffer_attach_c(void* buffer, MPI_Count size);
 ESP_MPI_API int MPI_Buffer_detach(void* buffer_addr, int* size);
-/* Waits until all messages have been sent. */
+ESP_MPI_API int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size);
+/* Waits until all messages have been sent; the started form ends when those that are there have. */
 ESP_MPI_API int MPI_Buffer_flush(void);
+ESP_MPI_API int MPI_Buffer_iflush(MPI_Request* request);
+ESP_MPI_API int MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size);
+ESP_MPI_API int MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size);
+ESP_MPI_API int MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size);
+ESP_MPI_API int MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size);
+ESP_MPI_API int MPI_Comm_flush_buffer(MPI_Comm comm);
+ESP_MPI_API int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request);
 
 /* ---- probes ---- */
 
@@ -120,6 +155,25 @@ ESP_MPI_API int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype,
 ESP_MPI_API int MPI_Cancel(MPI_Request* request);
 /* Says how a request stands, and leaves it. */
 ESP_MPI_API int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status);
+ESP_MPI_API int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                                           MPI_Status statuses[]);
+ESP_MPI_API int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index,
+                                           int* flag, MPI_Status* status);
+ESP_MPI_API int MPI_Request_get_status_some(int incount, const MPI_Request requests[],
+                                            int* outcount, int indices[], MPI_Status statuses[]);
+
+/* ---- generalized requests ---- */
+
+/* Who waits for one looks again and again whether it is complete. Any thread may complete it, with
+ * MPI_THREAD_MULTIPLE. */
+typedef int(MPI_Grequest_query_function)(void* extra_state, MPI_Status* status);
+typedef int(MPI_Grequest_free_function)(void* extra_state);
+typedef int(MPI_Grequest_cancel_function)(void* extra_state, int complete);
+ESP_MPI_API int MPI_Grequest_start(MPI_Grequest_query_function* query_fn,
+                                   MPI_Grequest_free_function* free_fn,
+                                   MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
+                                   MPI_Request* request);
+ESP_MPI_API int MPI_Grequest_complete(MPI_Request request);
 
 #ifdef __cplusplus
 }

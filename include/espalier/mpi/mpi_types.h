@@ -120,7 +120,8 @@ enum {
   MPI_COMBINER_F90_REAL = 113,
   MPI_COMBINER_F90_COMPLEX = 114,
   MPI_COMBINER_F90_INTEGER = 115,
-  MPI_COMBINER_RESIZED = 116
+  MPI_COMBINER_RESIZED = 116,
+  MPI_COMBINER_VALUE_INDEX = 117
 };
 
 enum { MPI_TYPECLASS_INTEGER = 192, MPI_TYPECLASS_REAL = 193, MPI_TYPECLASS_COMPLEX = 194 };
@@ -188,6 +189,9 @@ ESP_MPI_API int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype);
 ESP_MPI_API int MPI_Type_commit(MPI_Datatype* datatype);
 ESP_MPI_API int MPI_Type_free(MPI_Datatype* datatype);
 ESP_MPI_API int MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype);
+/* The predefined pair of both, as MPI_DOUBLE_INT; MPI_DATATYPE_NULL where there is none. */
+ESP_MPI_API int MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type,
+                                         MPI_Datatype* pair_type);
 ESP_MPI_API int MPI_Type_create_f90_integer(int range, MPI_Datatype* newtype);
 ESP_MPI_API int MPI_Type_create_f90_real(int precision, int range, MPI_Datatype* newtype);
 ESP_MPI_API int MPI_Type_create_f90_complex(int precision, int range, MPI_Datatype* newtype);
