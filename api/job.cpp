@@ -209,9 +209,9 @@ void esp_free(esp_job* job, void* memory) {
 
 size_t esp_counters(const esp_job* job, esp_counter_value* values, size_t capacity) {
   const auto table = espalier::counter_table();
-  for (size_t i = 0; values != nullptr && job != nullptr && i < std::min(capacity, table.size());
-       ++i) {
-    values[i] = {table[i].name, table[i].doc, (job->counters.*table[i].member).value()};
+  for (size_t i = 0; values != nullptr && i < std::min(capacity, table.size()); ++i) {
+    const std::uint64_t value = job == nullptr ? 0 : (job->counters.*table[i].member).value();
+    values[i] = {table[i].name, table[i].doc, value};
   }
   return table.size();
 }

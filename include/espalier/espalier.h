@@ -453,7 +453,8 @@ typedef struct esp_counter_value {
   const char* doc;
   uint64_t value;
 } esp_counter_value;
-/* Fills up to `capacity` entries and returns how many counters there are. */
+/* Fills up to `capacity` entries and returns how many counters there are; of no job (NULL) they are
+ * 0. */
 ESP_API size_t esp_counters(const esp_job* job, esp_counter_value* values, size_t capacity);
 
 /* Writes this rank's trace ring as Chrome/Perfetto JSON. ESP_ERR_STATE without the setting TRACE=1,
@@ -474,6 +475,7 @@ ESP_API size_t esp_job_describe(const esp_job* job, char* text, size_t bytes);
 #include "espalier/neighbors.h"   /* exchanges on graphs */
 #include "espalier/partial.h"     /* work on what has landed */
 #include "espalier/persistent.h"  /* and their persistent forms */
+#include "espalier/settings.h"    /* what settings there are */
 #include "espalier/tags.h"        /* messages that are matched by tag */
 
 #endif /* ESPALIER_ESPALIER_H */
