@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "mpi/facade.h"
+#include "mpi/tool.h"
 
 enum { kClassMask = 127 };
 
@@ -192,7 +192,7 @@ int error_is_class(int code) {
 
 int error_text(int code, char* text) {
   if (state_find_error(code, text, MPI_MAX_ERROR_STRING)) return 1;
-  const char* found = text_of_own(code);
+  const char* found = tool_error_text(code) != NULL ? tool_error_text(code) : text_of_own(code);
   if (found == NULL) return error_codes_text(code, text);
   snprintf(text, MPI_MAX_ERROR_STRING, "%s", found);
   return 1;
@@ -201,6 +201,10 @@ int error_text(int code, char* text) {
 /* Both may be called at any time. */
 int MPI_Error_class(int errorcode, int* errorclass) {
   if (errorclass == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
+  if (tool_error_text(errorcode) != NULL) {
+    *errorclass = errorcode;
+    return MPI_SUCCESS;
+  }
   if (text_of_own(errorcode) != NULL) {
     *errorclass = errorcode & kClassMask;
     return MPI_SUCCESS;

@@ -6,7 +6,8 @@ wrapper=$1 library=$2
 
 help=$("$wrapper" --help)
 grep --quiet -- '--show:compile' <<< "$help" || { echo "the options are missing: $help"; exit 1; }
-listed=$(grep --only-matching --extended-regexp '\bMPIX?_[A-Z][a-z]+[a-z0-9_]*\b' <<< "$help" |
+name='\bMPIX?_(T_[a-z]+|[A-Z][a-z]+)[a-z0-9_]*\b'
+listed=$(grep --only-matching --extended-regexp "$name" <<< "$help" |
   sort)
 exported=$(nm --dynamic --defined-only --format=posix "$library" |
   sed -n 's/^\(MPIX\?_[A-Za-z0-9_]*\).*/\1/p' | sort)

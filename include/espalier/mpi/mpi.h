@@ -330,6 +330,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 #include "mpi_large.h"
 #include "mpi_messages.h"
 #include "mpi_partial.h"
+#include "mpi_tools.h"
 #include "mpi_types.h"
 
 #endif /* ESPALIER_MPI_MPI_H */
