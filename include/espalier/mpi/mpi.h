@@ -333,4 +333,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 #include "mpi_tools.h"
 #include "mpi_types.h"
 
+/* After all others. */
+#include "mpi_profile.h"
+
 #endif /* ESPALIER_MPI_MPI_H */
