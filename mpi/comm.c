@@ -25,7 +25,6 @@ void comm_open(Comm* comm, esp_team* team, Topology* topology, Errhandler* handl
 void comm_close(Comm* comm) {
   errhandler_release(atomic_load(&comm->errhandler));
   free(comm->arrays);
-  free(atomic_load(&comm->inits));
   buffered_forget(comm);
 }
 

@@ -59,9 +59,9 @@ struct MPI_ABI_Comm {
   _Atomic(MPI_Errhandler) errhandler; /* owns a reference when it is not predefined */
   size_t* arrays; /* comm_arrays(), so many; NULL before the first call that wants them */
   size_t arrays_entries;
-  atomic_int delivered_blocks;  /* MPIX_Comm_set_partial */
-  _Atomic(atomic_uchar*) inits; /* partitioned.c; NULL before the first message in partitions */
-  struct Buffer* buffer;        /* buffered.c; NULL before the first one is attached */
+  atomic_int delivered_blocks;   /* MPIX_Comm_set_partial */
+  atomic_uint partitioned_sends; /* so many were made: partitioned.h */
+  struct Buffer* buffer;         /* buffered.c; NULL before the first one is attached */
 };
 
 struct MPI_ABI_Errhandler {
@@ -113,7 +113,8 @@ struct MPI_ABI_Request {
   struct MPI_ABI_Request* next_abandoned;
   struct MPI_ABI_Request* partner; /* a send that ends with this receive, owned; or NULL */
   struct Generalized* generalized;
-  struct Buffer* buffer; /* of a flush, and the last message of it */
+  struct Partitioned* partitioned; /* NULL: not of messages in partitions, or nobody is there */
+  struct Buffer* buffer;           /* of a flush, and the last message of it */
   uint64_t last;
   Payload payload;
   esp_tag_info info;

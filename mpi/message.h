@@ -24,8 +24,10 @@ typedef struct Message {
 int message_peer(Message* message, int peer, int tag, MPI_Comm comm);
 int message_data(Message* message, const void* buffer, MPI_Count count, MPI_Datatype datatype);
 
+/* The upper 32 bits are 0 of all messages of the program: those of the facade's own have others
+ * (partitioned.h). */
 static inline uint64_t message_mask(int tag) {
-  return tag == MPI_ANY_TAG ? 0 : ESP_TAG_EXACT;
+  return tag == MPI_ANY_TAG ? ~(uint64_t)UINT32_MAX : ESP_TAG_EXACT;
 }
 static inline uint64_t message_tag(int tag) {
   return tag == MPI_ANY_TAG ? 0 : (uint64_t)(uint32_t)tag;

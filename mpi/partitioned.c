@@ -1,138 +1,105 @@
 /* Messages in partitions, as of MPI 4.0: persistent sends whose parts become ready one by one, and
- * receives that say which parts have arrived.
- *
- * The library's flows have channels and no tags. Until tags are matched, the messages of a tag have
- * kChannels in turn: the k-th init of a peer and tag takes number k % kChannels, on both sides.
- * path: setup (init), short (the rest)
+ * receives that say which parts have arrived. path: setup (init), short (the rest)
  */
+#include "mpi/partitioned.h"
+
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "mpi/call.h"
 
-enum { kTags = 64, kChannels = 4, kDirections = 2 };
-
 /* ---- init ---- */
 
-static int check_data(Call* call, const void* buffer, int partitions, MPI_Count count,
+/* The whole message. */
+static int check_data(Message* message, const void* buffer, int partitions, MPI_Count count,
                       MPI_Datatype datatype) {
-  Data element;
-  const int code = call_data(call, &element, 1, datatype);
-  if (code != MPI_SUCCESS) return code;
   if (partitions < 0) {
-    return raise_error(call->function, call->comm, MPI_ERR_ARG, "negative number of partitions");
+    return raise_error(message->function, message->comm, MPI_ERR_ARG,
+                       "negative number of partitions");
   }
-  if (count < 0) return raise_error(call->function, call->comm, MPI_ERR_COUNT, "negative count");
-  if (!datatype_is_dense(element.type)) {
-    return raise_error(call->function, call->comm, MPI_ERR_UNSUPPORTED_OPERATION,
-                       "messages in partitions of elements with gaps are not supported yet");
+  if (count < 0) {
+    return raise_error(message->function, message->comm, MPI_ERR_COUNT, "negative count");
   }
-  size_t bytes;
-  if (__builtin_mul_overflow((size_t)partitions, (size_t)count, &bytes) ||
-      __builtin_mul_overflow(bytes, element.bytes, &bytes) || bytes > PTRDIFF_MAX) {
-    return raise_error(call->function, call->comm, MPI_ERR_COUNT, "the message is too long");
+  MPI_Count all;
+  if (__builtin_mul_overflow((MPI_Count)partitions, count, &all)) {
+    return raise_error(message->function, message->comm, MPI_ERR_COUNT, "the message is too long");
   }
-  call->count = bytes;
-  if (bytes > 0 && call_is_null(&element, buffer)) {
-    return raise_error(call->function, call->comm, MPI_ERR_BUFFER, "null buffer");
-  }
-  call->input = displaced(call->input, element.type->true_lb);
-  call->output = displaced(call->output, element.type->true_lb);
-  return MPI_SUCCESS;
+  return message_data(message, buffer, all, datatype);
 }
 
-static int check_peer(const Call* call, int peer, int tag) {
-  if (tag < 0 || tag >= kTags) {
-    return raise_error(call->function, call->comm, MPI_ERR_TAG,
-                       "tags of messages in partitions are 0 to 63 here, without wildcards");
+static int check_peer(const Message* message) {
+  if (message->tag < 0) {
+    return raise_error(message->function, message->comm, MPI_ERR_TAG,
+                       "messages in partitions have no wildcards");
   }
-  if (peer == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (peer < 0 || peer >= esp_team_size(call->comm->team)) {
-    return raise_error(call->function, call->comm, MPI_ERR_RANK,
-                       "the peer is not a rank of the communicator");
-  }
-  if (peer == esp_team_rank(call->comm->team)) {
-    return raise_error(call->function, call->comm, MPI_ERR_UNSUPPORTED_OPERATION,
-                       "a message in partitions to the rank itself is not supported yet");
-  }
-  return MPI_SUCCESS;
+  if (message->peer != MPI_ANY_SOURCE) return MPI_SUCCESS;
+  return raise_error(message->function, message->comm, MPI_ERR_RANK,
+                     "the peer is not a rank of the communicator");
 }
 
-/* How many inits of a peer, tag and direction there were: of those that the system has written to
- * alone memory is used. NULL when there is none. */
-static atomic_uchar* inits_of(Comm* comm, int peer, int tag, Kind kind) {
-  atomic_uchar* inits = atomic_load(&comm->inits);
-  if (inits == NULL) {
-    const size_t peers = (size_t)esp_team_size(comm->team);
-    atomic_uchar* made = calloc(peers, kDirections * kTags);
-    if (made == NULL) return NULL;
-    if (atomic_compare_exchange_strong(&comm->inits, &inits, made)) {
-      inits = made;
-    } else {
-      free(made); /* another thread was first */
-    }
+/* What has gaps is packed and unpacked from the program's buffer, partition by partition. */
+static Payload whole_of(const Message* message) {
+  Payload payload = message->payload;
+  if (payload.form == kPayloadLayout) {
+    payload.base = displaced(payload.base, -payload.datatype->true_lb);
   }
-  return &inits[((size_t)peer * kDirections + (kind == kPartitionedSend)) * kTags + (size_t)tag];
+  if (payload.form != kPayloadBytes) payload.count = (size_t)message->count;
+  return payload;
 }
 
-static esp_status bind(const Call* call, Request* request, int peer, int tag) {
-  atomic_uchar* inits = inits_of(call->comm, peer, tag, request->kind);
-  if (inits == NULL) return ESP_ERR_NO_MEMORY;
-  const int partitions = request->partitions;
-  const unsigned channel = (unsigned)(tag * kChannels + atomic_fetch_add(inits, 1) % kChannels);
-  esp_team* team = call->comm->team;
+static esp_status bind(const Message* message, Request* request, int partitions) {
+  const Datatype* type = message->payload.datatype;
   esp_status status;
-  if (request->kind == kPartitionedReceive) {
-    status =
-        esp_partitioned_recv_init(team, call->output, call->count, partitions > 0 ? partitions : 1,
-                                  peer, channel, NULL, &request->handle);
-  } else if (partitions > 0) {
-    status = esp_partitioned_send_init(team, call->input, call->count, partitions, peer, channel,
-                                       NULL, &request->handle);
-  } else { /* there is nothing to be made ready */
-    status = esp_send_init(team, call->input, call->count, peer, channel, NULL, &request->handle);
+  const Partitioned model = {.comm = message->comm,
+                             .sends = request->kind == kPartitionedSend,
+                             .peer = message->peer,
+                             .tag = message->tag,
+                             .own_partitions = partitions,
+                             .bytes = message->payload.bytes,
+                             .payload = whole_of(message)};
+  if (!type->is_predefined) {
+    request->stage = stage_create(1);
+    if (request->stage == NULL) return ESP_ERR_NO_MEMORY;
+    stage_hold(request->stage, type);
   }
-  if (status != ESP_OK) atomic_fetch_sub(inits, 1);
+  request->partitioned = partitioned_create(model, &status);
   return status;
 }
 
-/* `call` has the buffer. */
-static int init(Call* call, Kind kind, int partitions, MPI_Count count, MPI_Datatype datatype,
-                int peer, int tag, MPI_Comm comm, MPI_Request* handle) {
-  const int sends = kind == kPartitionedSend;
-  int code = call_comm(call, comm);
-  if (code == MPI_SUCCESS) {
-    code = check_data(call, sends ? call->input : call->output, partitions, count, datatype);
-  }
-  if (code == MPI_SUCCESS) code = check_peer(call, peer, tag);
+static int init(Message* message, Kind kind, const void* buffer, int partitions, MPI_Count count,
+                MPI_Datatype datatype, MPI_Comm comm, MPI_Request* handle) {
+  const int nobody = message->peer == MPI_PROC_NULL;
+  int code = message_peer(message, message->peer, message->tag, comm);
+  if (code == MPI_SUCCESS) code = check_data(message, buffer, partitions, count, datatype);
+  if (code == MPI_SUCCESS) code = check_peer(message);
   if (code != MPI_SUCCESS) return code;
-  Request* request = call_begin(call, 0, handle, &code);
+  const Call call = {.function = message->function, .comm = message->comm, .persistent = 1};
+  Request* request = call_begin(&call, 0, handle, &code);
   if (request == NULL) return code;
   request->kind = kind;
   request->partitions = partitions;
-  request->is_empty = peer == MPI_PROC_NULL;
-  if (!sends) {
-    request->source = peer;
-    request->tag = peer == MPI_PROC_NULL ? MPI_ANY_TAG : tag;
+  request->is_empty = nobody;
+  if (kind == kPartitionedReceive) {
+    request->source = message->peer;
+    request->tag = nobody ? MPI_ANY_TAG : message->tag;
   }
   if (request->taken != NULL) taken_free(request->taken); /* the collectives' */
-  request->taken = sends ? NULL : taken_create(0);
-  esp_status status = sends || request->taken != NULL ? ESP_OK : ESP_ERR_NO_MEMORY;
-  if (status == ESP_OK && peer != MPI_PROC_NULL) status = bind(call, request, peer, tag);
-  return call_end(call, request, status, handle);
+  request->taken = NULL;
+  return call_end(&call, request, nobody ? ESP_OK : bind(message, request, partitions), handle);
 }
 
 int MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
                    int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Call call = {.function = __func__, .input = buf, .persistent = persistent(info)};
-  return init(&call, kPartitionedSend, partitions, count, datatype, dest, tag, comm, request);
+  Message message = {.function = __func__, .mode = kStandard, .peer = dest, .tag = tag};
+  (void)info;
+  return init(&message, kPartitionedSend, buf, partitions, count, datatype, comm, request);
 }
 
 int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
                    int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  Call call = {.function = __func__, .output = buf, .persistent = persistent(info)};
-  return init(&call, kPartitionedReceive, partitions, count, datatype, source, tag, comm, request);
+  Message message = {.function = __func__, .mode = kReceives, .peer = source, .tag = tag};
+  (void)info;
+  return init(&message, kPartitionedReceive, buf, partitions, count, datatype, comm, request);
 }
 
 /* ---- partitions ---- */
@@ -164,9 +131,16 @@ static int check_started(const char* function, MPI_Request request) {
 
 static int make_ready(const char* function, Request* request, int low, int high) {
   if (request->is_empty) return MPI_SUCCESS;
-  const esp_status status = esp_ready_range(request->handle, low, high);
-  if (status != ESP_ERR_STATE) return raise_status(function, request->comm, status);
-  return raise_error(function, request->comm, MPI_ERR_ARG, esp_job_error(state_job()));
+  for (int p = low; p <= high; ++p) {
+    const esp_status status = partitioned_ready(request->partitioned, p);
+    if (status == ESP_ERR_STATE) {
+      char text[MPI_MAX_ERROR_STRING];
+      snprintf(text, sizeof text, "partition %d was ready before", p);
+      return raise_error(function, request->comm, MPI_ERR_ARG, text);
+    }
+    if (status != ESP_OK) return raise_status(function, request->comm, status);
+  }
+  return MPI_SUCCESS;
 }
 
 static int ready_range(const char* function, int low, int high, MPI_Request request) {
@@ -198,11 +172,25 @@ int MPI_Pready_list(int length, const int partitions[], MPI_Request request) {
   return code;
 }
 
+/* Of what has failed flag is 1, and the error is raised. */
+static int arrived(Request* request, int partition, int* flag) {
+  Partitioned* p = request->partitioned;
+  *flag = 1;
+  if (request->progress != kUnderWay) return MPI_SUCCESS;
+  if (partitioned_arrived(p, partition)) return MPI_SUCCESS;
+  (void)esp_progress(state_job());
+  *flag = partitioned_arrived(p, partition);
+  return MPI_SUCCESS;
+}
+
 int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   int code = check_kind(__func__, request, kPartitionedReceive);
   if (code == MPI_SUCCESS && flag == NULL) {
     code = raise_error(__func__, request->comm, MPI_ERR_ARG, "null result");
   }
   if (code == MPI_SUCCESS) code = check_partitions(__func__, request, partition, partition);
-  return code == MPI_SUCCESS ? partial_arrived(__func__, request, partition, flag) : code;
+  if (code == MPI_SUCCESS) code = arrived(request, partition, flag);
+  if (code != MPI_SUCCESS || !*flag || request->partitioned == NULL) return code;
+  const esp_status status = atomic_load(&request->partitioned->outcome);
+  return request->progress == kUnderWay ? raise_status(__func__, request->comm, status) : code;
 }

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "mpi/message.h"
+#include "mpi/partitioned.h"
 
 Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays) {
   Request* request = malloc(sizeof *request + arrays * sizeof *request->arrays);
@@ -20,6 +20,7 @@ Request* request_create(const char* function, Comm* comm, Op* op, size_t arrays)
 
 void request_destroy(Request* request) {
   if (request->partner != NULL) request_destroy(request->partner);
+  if (request->partitioned != NULL) partitioned_free(request->partitioned);
   if (request->taken != NULL) taken_free(request->taken);
   if (request->stage != NULL) stage_free(request->stage);
   if (request->op != NULL) op_release(request->op);
@@ -100,15 +101,18 @@ static int finish(MPI_Request* handle, MPI_Status* status) {
   return code;
 }
 
-/* The library does not tell when it has ended. */
+/* It has no request of the library, which would tell when it has ended. */
 static int is_looked_at(const Request* request) {
-  return request->kind == kGeneralized || request->kind == kFlush;
+  return request->kind != kCollective && request->kind != kMessage;
 }
 
 void request_await(Request* request) {
   if (request->partner != NULL) request_await(request->partner);
   if (request->progress != kUnderWay) return;
-  if (is_looked_at(request)) {
+  if (request->partitioned != NULL) {
+    request->outcome = partitioned_await(request->partitioned);
+    set_progress(request, kEnded);
+  } else if (is_looked_at(request)) {
     while (!request_is_done(request)) sched_yield();
   } else {
     request->outcome = esp_request_wait(&request->handle);
@@ -126,6 +130,12 @@ static int wait_for(MPI_Request* handle, MPI_Status* status) {
 static int look_at(Request* request) {
   (void)esp_progress(state_job());
   if (request->kind == kGeneralized) return generalized_is_done(request);
+  if (request->partitioned != NULL) {
+    if (!partitioned_has_ended(request->partitioned)) return 0;
+    request->outcome = partitioned_await(request->partitioned);
+    set_progress(request, kEnded);
+    return 1;
+  }
   if (!buffered_is_flushed(request)) return 0;
   set_progress(request, kEnded);
   return 1;
@@ -334,6 +344,11 @@ static int check_start(const char* function, MPI_Request request) {
 static int start(const char* function, Request* request) {
   if (request->kind == kMessage)
     return raise_status(function, request->comm, message_start(request));
+  if (request->partitioned != NULL) {
+    partitioned_start(request->partitioned);
+    set_progress(request, kUnderWay);
+    return MPI_SUCCESS;
+  }
   if (request->handle == NULL) { /* nobody to wait for */
     set_progress(request, kEnded);
     return MPI_SUCCESS;

@@ -13,12 +13,10 @@ extern "C" {
 /* ---- messages in partitions: persistent, too ---- */
 
 /* `count` elements in each of `partitions`, of which there may be another number on the other side;
- * both sides have the same number of bytes in all, else the receive fails, and the communicator
- * with it. MPI_PROC_NULL is nobody; the rank itself is no peer yet (MPI_ERR_UNSUPPORTED_OPERATION).
- * The k-th send that is made for a peer and a tag meets the k-th receive that is made there. Tags
- * are 0 to 63 (MPI_ERR_TAG). Of one peer and tag the first and the fifth, the second and the sixth
- * and so on share a channel: where both are in use, they are started in the same order on both
- * sides. */
+ * both sides have the same number of bytes in all, else the receive fails (MPI_ERR_TRUNCATE).
+ * MPI_PROC_NULL is nobody. The k-th send that is made for a peer and a tag meets the k-th receive
+ * that is made there, whenever they are started. Each partition of the sender travels when it is
+ * ready, by itself; elements with gaps are packed and unpacked. */
 ESP_MPI_API int MPI_Psend_init(const void* buf, int partitions, MPI_Count count,
                                MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                MPI_Info info, MPI_Request* request);
