@@ -336,7 +336,7 @@ void taken_clear(Taken* taken);
 /* Takes what has landed from the library, which forgets it with its request; drives progress once
  * when that was not all. 1: it has ended, and nothing is left there. */
 int taken_all(Request* request);
-/* What MPIX_Parrived and MPI_Parrived say of a block. */
+/* What MPIX_Parrived says of a block. */
 int partial_arrived(const char* function, Request* request, int block, int* flag);
 
 #endif /* ESPALIER_MPI_FACADE_H */

@@ -2,9 +2,10 @@
  *
  * A subset of MPI 4.1: initialisation, errors and hints (mpi_env.h), groups, communicators,
  * attributes and topologies (mpi_comm.h), datatypes and statuses (mpi_types.h), messages
- * (mpi_messages.h), all collectives in their blocking, non-blocking and persistent forms,
- * completion, operators, and messages in partitions (mpi_partial.h). Everything that is declared
- * here behaves as the standard says; what is missing does not link.
+ * (mpi_messages.h), all collectives in their blocking, non-blocking and persistent forms, with
+ * large counts, too (mpi_large.h), completion, operators, messages in partitions (mpi_partial.h),
+ * and what tools see (mpi_tools.h, mpi_profile.h). Everything that is declared here behaves as the
+ * standard says; what is missing does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
