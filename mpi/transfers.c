@@ -89,16 +89,18 @@ static int set_state(Partitioned* p, int state) {
   return atomic_fetch_or(&p->state, state);
 }
 
+/* From kGreeted on the program may free it, but for a receive that has been started. */
 static void greeted(void* context, esp_status status) {
   Partitioned* p = context;
-  if (!p->sends && (status != ESP_OK || !make_transfers(p))) {
+  const int sends = p->sends;
+  if (!sends && (status != ESP_OK || !make_transfers(p))) {
     p->greeting_status = status != ESP_OK ? status : ESP_ERR_NO_MEMORY;
     p->greeting = (Greeting){.bytes = p->bytes};
   }
   const int before = set_state(p, kGreeted);
   if ((before & kFreed) != 0) {
     destroy(p);
-  } else if (!p->sends && (before & kStarted) != 0) {
+  } else if (!sends && (before & kStarted) != 0) {
     receive_all(p);
   }
 }
