@@ -25,6 +25,56 @@ static long hang_attributes(int turn) {
   return failures;
 }
 
+/* To the next rank, by a buffer of the thread's communicator and without one. */
+static long send_around(MPI_Comm comm, int turn) {
+  const int lower = (rank + size - 1) % size, upper = (rank + 1) % size;
+  int moved = rank + turn, sent = rank - turn, got = -1;
+  long failures = 0;
+  MPI_Request requests[2];
+  failures += MPI_Isendrecv_replace(&moved, 1, MPI_INT, upper, 1, lower, 1, comm, &requests[0]);
+  failures += MPI_Bsend(&sent, 1, MPI_INT, upper, 2, comm);
+  failures += MPI_Comm_iflush_buffer(comm, &requests[1]);
+  failures += MPI_Recv(&got, 1, MPI_INT, lower, 2, comm, MPI_STATUS_IGNORE);
+  failures += MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  return failures + (moved != lower + turn) + (got != lower - turn);
+}
+
+/* ---- requests that another thread completes, while one waits ---- */
+
+static int say_nothing(void* extra, MPI_Status* status) {
+  (void)extra;
+  return MPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+static int count_it(void* extra) {
+  ++*(int*)extra;
+  return MPI_SUCCESS;
+}
+static int refuse(void* extra, int complete) {
+  (void)extra;
+  return complete ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static void* complete(void* request) {
+  return (void*)(long)MPI_Grequest_complete(*(MPI_Request*)request);
+}
+
+static long complete_elsewhere(void) {
+  int freed = 0;
+  long failures = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    MPI_Request request, kept;
+    pthread_t thread;
+    void* result = NULL;
+    failures += MPI_Grequest_start(say_nothing, count_it, refuse, &freed, &request);
+    kept = request;
+    pthread_create(&thread, NULL, complete, &kept);
+    failures += turn % 2 == 0 ? MPI_Wait(&request, MPI_STATUS_IGNORE) : MPI_Request_free(&request);
+    pthread_join(thread, &result);
+    failures += (long)result + (request != MPI_REQUEST_NULL);
+  }
+  return failures + (freed != kTurns);
+}
+
 static void* work(void* argument) {
   MPI_Comm comm = *(MPI_Comm*)argument;
   int counts[kMostRanks], displs[kMostRanks], all[kMostRanks];
@@ -39,6 +89,7 @@ static void* work(void* argument) {
     failures += cast != turn;
     failures += MPI_Barrier(comm) != MPI_SUCCESS;
     failures += hang_attributes(turn);
+    failures += send_around(comm, turn);
     for (int r = 0; r < size; ++r) counts[r] = 1, displs[r] = size - 1 - r;
     failures += MPI_Allgatherv(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm) != MPI_SUCCESS;
     failures += all[0] != size - 1 + turn || all[size - 1] != turn;
@@ -56,8 +107,12 @@ int main(int argc, char** argv) {
   MPI_Comm comms[kThreads];
   pthread_t threads[kThreads];
   long failures = 0;
-  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < kThreads; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    failures += MPI_Comm_attach_buffer(comms[i], MPI_BUFFER_AUTOMATIC, 0);
+  }
   for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, &comms[i]);
+  failures += complete_elsewhere();
   for (int i = 0; i < kThreads; ++i) {
     void* result = NULL;
     pthread_join(threads[i], &result);
