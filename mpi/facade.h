@@ -255,6 +255,10 @@ void topology_free(Topology* topology);
 
 /* ---- types.c, type_layout.c: datatype.h has the rest ---- */
 
+/* Null, or of windows: MPI_REPLACE and MPI_NO_OP. */
+static inline int op_reduces_nothing(MPI_Op handle) {
+  return handle == NULL || handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP;
+}
 /* Predefined operators only: 0 for others. */
 int builtin_op_of(MPI_Op handle, esp_op* op);
 /* Is a predefined operator defined for a datatype? Not for derived ones. */

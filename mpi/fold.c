@@ -12,8 +12,8 @@
 
 int call_op(Call* call, MPI_Op handle, FoldPlan plan) {
   const Datatype* type = call->in.type;
-  if (handle == NULL || handle == MPI_OP_NULL) {
-    return raise_error(call->function, call->comm, MPI_ERR_OP, "null operator");
+  if (op_reduces_nothing(handle)) {
+    return raise_error(call->function, call->comm, MPI_ERR_OP, "null operator, or one of windows");
   }
   int code = MPI_SUCCESS;
   if (builtin_op_of(handle, &call->op)) {

@@ -131,8 +131,8 @@ int MPI_Op_create_c(MPI_User_function_c* function, int commute, MPI_Op* handle) 
 int MPI_Op_free(MPI_Op* handle) {
   require_ready(__func__);
   esp_op builtin;
-  if (handle == NULL || *handle == NULL || *handle == MPI_OP_NULL) {
-    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator");
+  if (handle == NULL || op_reduces_nothing(*handle)) {
+    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator, or one of windows");
   }
   if (builtin_op_of(*handle, &builtin)) {
     return raise_error(__func__, NULL, MPI_ERR_OP, "a predefined operator cannot be freed");
@@ -145,8 +145,8 @@ int MPI_Op_free(MPI_Op* handle) {
 int MPI_Op_commutative(MPI_Op handle, int* commute) {
   require_ready(__func__);
   esp_op builtin;
-  if (handle == NULL || handle == MPI_OP_NULL) {
-    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator");
+  if (op_reduces_nothing(handle)) {
+    return raise_error(__func__, NULL, MPI_ERR_OP, "null operator, or one of windows");
   }
   if (commute == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null result");
   *commute = builtin_op_of(handle, &builtin) ? 1 : handle->commutative;

@@ -160,8 +160,8 @@ static int reduce_local(const char* function, const void* inbuf, void* inoutbuf,
     error_class = type_payload(datatype, inoutbuf, count, &payload, &problem);
   }
   if (error_class != MPI_SUCCESS) return raise_error(function, NULL, error_class, problem);
-  if (op == NULL || op == MPI_OP_NULL) {
-    return raise_error(function, NULL, MPI_ERR_OP, "null operator");
+  if (op_reduces_nothing(op)) {
+    return raise_error(function, NULL, MPI_ERR_OP, "null operator, or one of windows");
   }
   const Datatype* type = payload.datatype;
   esp_op builtin;

@@ -70,6 +70,8 @@ static void of_scans(void) {
   ERROR(MPI_Scan(x, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
   ERROR(MPI_Scan(x, x, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
   ERROR(MPI_Scan(x, y, 1, kInt, MPI_OP_NULL, world), MPI_ERR_OP, "null operator");
+  ERROR(MPI_Scan(x, y, 1, kInt, MPI_REPLACE, world), MPI_ERR_OP, "one of windows");
+  ERROR(MPI_Scan(x, y, 1, kInt, MPI_NO_OP, world), MPI_ERR_OP, "one of windows");
   ERROR(MPI_Scan(x, y, 1, MPI_FLOAT, MPI_BOR, world), MPI_ERR_OP, "not defined for the datatype");
   ERROR(MPI_Iscan(x, y, 1, kInt, MPI_SUM, world, NULL), MPI_ERR_REQUEST, "null request");
   ERROR(MPI_Exscan(NULL, y, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");

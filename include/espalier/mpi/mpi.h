@@ -5,7 +5,7 @@
  * (mpi_messages.h), all collectives in their blocking, non-blocking and persistent forms, with
  * large counts, too (mpi_large.h), completion, operators, messages in partitions (mpi_partial.h),
  * and what tools see (mpi_tools.h, mpi_profile.h). Everything that is declared here behaves as the
- * standard says; what is missing does not link.
+ * standard says; what is missing (mpi_absent.h) does not link.
  *
  * Handles are constants or pointers to hidden structures and have the values that the ABI chapter
  * of MPI 5.0 gives them. Threads: MPI_THREAD_MULTIPLE starts the library's progress thread, the
@@ -326,6 +326,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 }
 #endif
 
+#include "mpi_absent.h"
 #include "mpi_comm.h"
 #include "mpi_env.h"
 #include "mpi_large.h"
