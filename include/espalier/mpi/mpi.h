@@ -326,6 +326,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 }
 #endif
 
+#include "mpi_abi.h"
 #include "mpi_absent.h"
 #include "mpi_comm.h"
 #include "mpi_env.h"
