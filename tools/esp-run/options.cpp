@@ -10,6 +10,7 @@
 #include "espalier/espalier.h"
 #include "exit_codes.hpp"
 #include "say.hpp"
+#include "usual_options.hpp"
 
 namespace esp_run {
 namespace {
@@ -37,17 +38,22 @@ class UsageWithProgram final : public CLI::Formatter {
 };
 
 // People come from launchers that write -np, or long options with one dash, which here would be
-// -n with a strange value. Whether the value of the option is the next argument.
-bool mend_option(const CLI::App& app, std::string& option) {
-  if (option == "-np") option = "-n";
+// -n with a strange value. How many of the next arguments are values of the option.
+int mend_option(const CLI::App& app, std::string& option) {
+  read_as_ours(option);
   const std::string name = option.substr(0, option.find('='));
   const bool one_dash = name.size() > 2 && name[1] != '-';
   if (one_dash && app.get_option_no_throw("-" + name) != nullptr) {
     throw LaunchError(kLauncherFailed,
                       fmt::format("unknown option '{}': is -{} meant?", name, name));
   }
+  // Not -h, and then more letters.
+  if (one_dash && option.starts_with("-h")) {
+    throw LaunchError(kLauncherFailed, fmt::format("unknown option '{}'", option));
+  }
   const CLI::Option* known = app.get_option_no_throw(option);
-  return known != nullptr && known->get_items_expected_max() > 0;
+  const bool has_values = known != nullptr && known->get_items_expected_max() > 0;
+  return has_values ? known->get_type_size_max() : 0;
 }
 
 template <typename Number>
@@ -121,6 +127,7 @@ void declare_of_program(CLI::App& app, Program& program) {
   app.add_option("--wdir", program.directory, "Start the ranks in this directory")
       ->check(is_directory)
       ->type_name("DIR");
+  declare_usual_of_program(app, program);
 }
 
 void declare_of_job(CLI::App& app, Options& options) {
@@ -206,13 +213,14 @@ void parse_further(const CLI::App& of_job, const std::vector<std::string>& argum
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
   Options options;
-  Program first;
+  Program first, all_programs;
   CLI::App app("Starts the ranks of a parallel job on this machine.", "esp-run");
   app.formatter(std::make_shared<UsageWithProgram>());
   app.footer(kFooter);
   app.prefix_command();
   declare_of_program(app, first);
   declare_of_job(app, options);
+  declare_usual_of_job(app, all_programs);
   try {
     const auto parts = split_into_programs(
         {argv + 1, argv + argc}, [&](std::string& option) { return mend_option(app, option); });
@@ -222,6 +230,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const bool is_last = i + 1 == parts.size();
       parse_further(app, parts[i], is_last ? " after the last ':'" : " between two ':'", options);
+    }
+    for (Program& program : options.programs) {
+      program.variables.insert(program.variables.begin(), all_programs.variables.begin(),
+                               all_programs.variables.end());
     }
     count_ranks(options);
     return {std::move(options), 0};

@@ -15,7 +15,7 @@
 namespace esp_run {
 
 std::vector<std::vector<std::string>> split_into_programs(
-    std::vector<std::string> arguments, const std::function<bool(std::string&)>& on_option) {
+    std::vector<std::string> arguments, const std::function<int(std::string&)>& on_option) {
   std::vector<std::vector<std::string>> parts(1);
   bool is_before_name = true, is_last_part = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -27,9 +27,9 @@ std::vector<std::vector<std::string>> split_into_programs(
     }
     is_last_part = is_last_part || (is_before_name && argument == "--");
     is_before_name = is_before_name && !is_last_part && argument.starts_with('-');
-    const bool has_value_behind = is_before_name && on_option(argument);
+    int values_behind = is_before_name ? on_option(argument) : 0;
     parts.back().push_back(std::move(argument));
-    if (has_value_behind && i + 1 < arguments.size()) {
+    for (; values_behind > 0 && i + 1 < arguments.size(); --values_behind) {
       parts.back().push_back(std::move(arguments[++i]));
     }
   }

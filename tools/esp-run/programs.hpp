@@ -19,10 +19,10 @@ struct Program {
 };
 
 // The command line, cut at each `:`. After a `--` in front of a program's name everything is this
-// program's, a `:`, too. `on_option` sees each option, may change it, and says whether its value
-// follows as the next argument.
+// program's, a `:`, too. `on_option` sees each option, may change it, and says how many of the next
+// arguments are its values.
 std::vector<std::vector<std::string>> split_into_programs(
-    std::vector<std::string> arguments, const std::function<bool(std::string&)>& on_option);
+    std::vector<std::string> arguments, const std::function<int(std::string&)>& on_option);
 
 // -x: "NAME=value" as it is, or "NAME" with the value that it has here. Throws LaunchError.
 void add_variable(Program& program, const std::string& text);
