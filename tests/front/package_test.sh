@@ -57,6 +57,13 @@ esp-run -n 2 --nodes 2 ./hello > said
 test "$(grep -c '^hello from rank . of 2: answer 42, sum of ranks 1$' said)" = 2
 esp-cc $examples/hello_mpi/hello.c -o hello-mpi
 esp-run -n 2 ./hello-mpi
+# The usual names stand in a folder of their own.
+test ! -e /usr/bin/mpirun
+usual=$(dirname "$(find /usr/lib -path '*/espalier/mpi/bin')")
+PATH=$usual/bin:$PATH mpicc -Wall -Werror $examples/jacobi/main.c -o jacobi
+PATH=$usual/bin:$PATH mpirun -np 3 ./jacobi
+cc $examples/hello_mpi/hello.c -o hello-abi -I"$usual/include" -L"$usual/lib" -lmpi_abi
+LD_LIBRARY_PATH=$usual/lib esp-run -n 2 ./hello-abi
 dpkg --verify espalier libespalier-dev
 test -z "$(dpkg --audit)"
 # Programs run without the second package, and nothing stays of either.

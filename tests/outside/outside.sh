@@ -93,7 +93,8 @@ step_examples() {
   ln -s "$prefix" "$by_make/prefix"
   make -C "$examples" OUT="$by_make/new/folder" CFLAGS="-Wall -Werror" CXXFLAGS="-Wall -Werror" \
     PKG_CONFIG_PATH="$(dirname "$(find "$by_make/prefix/" -name espalier.pc)")"
-  for program in hello_c hello_cpp hello_mpi halo pgas_array task_loop; do
+  for program in hello_c hello_cpp hello_mpi jacobi sample_sort fft_transpose halo pgas_array \
+      task_loop; do
     run "$scratch/examples/$program/$program"
     "$prefix/bin/esp-run" -n 2 "$by_make/new/folder/$program"
   done
@@ -139,12 +140,44 @@ step_wrappers_installed() {
   check_wrappers "$prefix/bin"
 }
 
+# Configures, builds and tests the project. What CMake has found must be this prefix's.
+find_mpi() {  # FOLDER OPTION...
+  local folder=$1
+  cmake -S "$source/tests/outside/mpi_project" -B "$folder" -G Ninja "${@:2}"
+  grep -q "libespalier_mpi.so" "$folder/CMakeCache.txt"
+  grep -q "^MPIEXEC_EXECUTABLE:FILEPATH=$prefix/" "$folder/CMakeCache.txt"
+  cmake --build "$folder"
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error
+}
+
+# Told the wrappers by the names of ours, and the launcher.
 step_find_mpi() {
-  cmake -S "$source/tests/outside/mpi_project" -B "$scratch/find_mpi" -G Ninja \
-    -D MPI_C_COMPILER="$prefix/bin/esp-cc"
-  grep -q "libespalier_mpi.so" "$scratch/find_mpi/CMakeCache.txt"
-  cmake --build "$scratch/find_mpi"
+  find_mpi "$scratch/find_mpi" -D MPI_C_COMPILER="$prefix/bin/esp-cc" \
+    -D MPI_CXX_COMPILER="$prefix/bin/esp-c++" -D MPIEXEC_EXECUTABLE="$prefix/bin/esp-run"
   run "$scratch/find_mpi/outside_mpi"
+}
+
+# The folder of usual names: by PATH alone, and as the prefix of an MPI.
+step_usual_names() {
+  local usual object=$scratch/usual.o
+  usual=$(dirname "$(find "$prefix" -path '*/espalier/mpi/bin')")
+  export PATH=$usual/bin:$PATH
+  unset CC CXX
+  find_mpi "$scratch/usual_names"
+  mpicc -c "$project/mpi.c" -o "$object"
+  CC=mpicc mpicc "$object" -o "$scratch/usual"
+  mpirun -np 4 -oversubscribe "$scratch/usual"
+  mkdir -p "$scratch/sources"
+  cp "$project/mpi.c" "$scratch/sources"
+  make -C "$scratch/sources" -f /dev/null CC=mpicc mpi
+  mpiexec -n 4 "$scratch/sources/mpi"
+  mpic++ -x c++ "$project/mpi.c" -o "$scratch/usual++"
+  mpirun -n 3 "$scratch/usual++"
+  cc "$project/mpi.c" -I"$usual/include" -L"$usual/lib" -lmpi -o "$scratch/usual-prefix" \
+    -Wl,-rpath,"$usual/../.."
+  mpirun -n 2 "$scratch/usual-prefix"
+  cc "$project/mpi.c" -I"$usual/include" -L"$usual/lib" -lmpi_abi -o "$scratch/usual-abi"
+  LD_LIBRARY_PATH=$usual/lib mpirun -n 2 "$scratch/usual-abi"
 }
 
 "step_$step"
