@@ -4,6 +4,7 @@
  * Weak, so that a program or a tool may bring its own. They have also the plain names, which
  * objects ask for that were not compiled with our mpi.h. path: errors
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,21 +22,20 @@ static int end_job(const char* function, const char* part) {
   return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
-#define LATE_NAMED(name, part, arguments)                                                         \
-  __attribute__((weak, visibility("hidden"))) int name arguments {                                \
-    return end_job(#name, #part);                                                                 \
-  }                                                                                               \
-  __asm__(".weak " #name "\n.hidden " #name "\n.set " #name ", " #name "__Espalier_has_no_" #part \
-          "__see_docs_mpi_md")
+#define LATE_NAMED(result, name, part, arguments)                     \
+  __attribute__((weak, visibility("hidden"))) result name arguments { \
+    return (result)(intptr_t)end_job(#name, #part);                   \
+  }                                                                   \
+  __asm__(".weak " #name "\n.hidden " #name "\n.set " #name ", " #name ESP_MPI_REASON(part))
 
 /* The lists once more, with another meaning. */
 #undef ESPALIER_MPI_MPI_ABSENT_FILES_H
 #undef ESPALIER_MPI_MPI_ABSENT_PROCESSES_H
 #undef ESPALIER_MPI_MPI_ABSENT_WINDOWS_H
 #undef ESP_MPI_ABSENT
-#define ESP_MPI_ABSENT(function, part, arguments) \
-  LATE_NAMED(function, part, arguments);          \
-  LATE_NAMED(P##function, part, arguments)
+#define ESP_MPI_ABSENT(result, function, part, arguments) \
+  LATE_NAMED(result, function, part, arguments);          \
+  LATE_NAMED(result, P##function, part, arguments)
 
 #include "espalier/mpi/mpi_absent_files.h"
 #include "espalier/mpi/mpi_absent_processes.h"

@@ -114,10 +114,11 @@ typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
 
 /* ---- functions ---- */
 
-/* The profiling name, too. `part` is of the linker's message. */
-#define ESP_MPI_ABSENT(function, part, arguments)                                           \
-  int function arguments __asm__(#function "__Espalier_has_no_" #part "__see_docs_mpi_md"); \
-  int P##function arguments __asm__("P" #function "__Espalier_has_no_" #part "__see_docs_mpi_md")
+/* What a function is for the linker, its profiling name, too. */
+#define ESP_MPI_ABSENT(result, function, part, arguments)            \
+  result function arguments __asm__(#function ESP_MPI_REASON(part)); \
+  result P##function arguments __asm__("P" #function ESP_MPI_REASON(part))
+#define ESP_MPI_REASON(part) "__Espalier_has_no_" #part "__see_docs_mpi_md"
 
 #include "mpi_absent_files.h"
 #include "mpi_absent_processes.h"

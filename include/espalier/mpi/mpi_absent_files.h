@@ -4,7 +4,7 @@
 #ifndef ESPALIER_MPI_MPI_ABSENT_FILES_H
 #define ESPALIER_MPI_MPI_ABSENT_FILES_H
 
-#define ESP_MPI_NO_FILES(function, arguments) ESP_MPI_ABSENT(function, files, arguments)
+#define ESP_MPI_NO_FILES(function, arguments) ESP_MPI_ABSENT(int, function, files, arguments)
 
 ESP_MPI_NO_FILES(MPI_File_call_errhandler, (MPI_File file, int errorcode));
 ESP_MPI_NO_FILES(MPI_File_create_errhandler,
@@ -169,6 +169,10 @@ ESP_MPI_NO_FILES(MPI_File_iwrite_all, (MPI_File file, const void* buf, int count
                                        MPI_Datatype datatype, MPI_Request* request));
 ESP_MPI_NO_FILES(MPI_File_iwrite_all_c, (MPI_File file, const void* buf, MPI_Count count,
                                          MPI_Datatype datatype, MPI_Request* request));
+
+/* As integers of Fortran, which are those of C. */
+ESP_MPI_ABSENT(int, MPI_File_c2f, files, (MPI_File file));
+ESP_MPI_ABSENT(MPI_File, MPI_File_f2c, files, (int file));
 
 #undef ESP_MPI_NO_FILES
 

@@ -5,10 +5,10 @@
 #define ESPALIER_MPI_MPI_ABSENT_PROCESSES_H
 
 #define ESP_MPI_NO_PROCESSES(function, arguments) \
-  ESP_MPI_ABSENT(function, dynamic_processes, arguments)
+  ESP_MPI_ABSENT(int, function, dynamic_processes, arguments)
 #define ESP_MPI_NO_INTERCOMMUNICATORS(function, arguments) \
-  ESP_MPI_ABSENT(function, intercommunicators, arguments)
-#define ESP_MPI_NO_SESSIONS(function, arguments) ESP_MPI_ABSENT(function, sessions, arguments)
+  ESP_MPI_ABSENT(int, function, intercommunicators, arguments)
+#define ESP_MPI_NO_SESSIONS(function, arguments) ESP_MPI_ABSENT(int, function, sessions, arguments)
 
 ESP_MPI_NO_PROCESSES(MPI_Comm_spawn,
                      (const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
@@ -69,6 +69,10 @@ ESP_MPI_NO_SESSIONS(MPI_Session_detach_buffer_c,
                     (MPI_Session session, void* buffer_addr, MPI_Count* size));
 ESP_MPI_NO_SESSIONS(MPI_Session_flush_buffer, (MPI_Session session));
 ESP_MPI_NO_SESSIONS(MPI_Session_iflush_buffer, (MPI_Session session, MPI_Request* request));
+
+/* As integers of Fortran, which are those of C. */
+ESP_MPI_ABSENT(int, MPI_Session_c2f, sessions, (MPI_Session session));
+ESP_MPI_ABSENT(MPI_Session, MPI_Session_f2c, sessions, (int session));
 
 #undef ESP_MPI_NO_PROCESSES
 #undef ESP_MPI_NO_INTERCOMMUNICATORS

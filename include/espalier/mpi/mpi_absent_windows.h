@@ -4,7 +4,8 @@
 #ifndef ESPALIER_MPI_MPI_ABSENT_WINDOWS_H
 #define ESPALIER_MPI_MPI_ABSENT_WINDOWS_H
 
-#define ESP_MPI_NO_WINDOWS(function, arguments) ESP_MPI_ABSENT(function, RMA_windows, arguments)
+#define ESP_MPI_NO_WINDOWS(function, arguments) \
+  ESP_MPI_ABSENT(int, function, RMA_windows, arguments)
 
 ESP_MPI_NO_WINDOWS(MPI_Win_create_keyval, (MPI_Win_copy_attr_function * win_copy_attr_fn,
                                            MPI_Win_delete_attr_function* win_delete_attr_fn,
@@ -127,6 +128,10 @@ ESP_MPI_NO_WINDOWS(MPI_Win_test, (MPI_Win win, int* flag));
 ESP_MPI_NO_WINDOWS(MPI_Win_unlock, (int rank, MPI_Win win));
 ESP_MPI_NO_WINDOWS(MPI_Win_unlock_all, (MPI_Win win));
 ESP_MPI_NO_WINDOWS(MPI_Win_wait, (MPI_Win win));
+
+/* As integers of Fortran, which are those of C. */
+ESP_MPI_ABSENT(int, MPI_Win_c2f, RMA_windows, (MPI_Win win));
+ESP_MPI_ABSENT(MPI_Win, MPI_Win_f2c, RMA_windows, (int win));
 
 #undef ESP_MPI_NO_WINDOWS
 

@@ -87,6 +87,8 @@ ESP_MPI_API int MPI_Comm_get_name(MPI_Comm comm, char* name, int* resultlen);
 /* Keeps the mpi_assert_ hints of the standard and makes nothing of them. */
 ESP_MPI_API int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info);
 ESP_MPI_API int MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used);
+/* MPI_COMM_NULL: processes of a job are not started by others of them. */
+ESP_MPI_API int MPI_Comm_get_parent(MPI_Comm* parent);
 
 /* ---- attributes ---- */
 

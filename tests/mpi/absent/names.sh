@@ -4,7 +4,8 @@
 set -euo pipefail
 headers=$1 library=$2 stubs=$3
 
-listed=$(sed -n 's/^ESP_MPI_NO_[A-Z]*(\(MPI_[A-Za-z_]*\),.*/\1/p' "$headers"/mpi_absent_*.h | sort)
+listed=$(sed -n -e 's/^ESP_MPI_NO_[A-Z]*(\(MPI_[A-Za-z_]*\),.*/\1/p' \
+  -e 's/^ESP_MPI_ABSENT([A-Za-z_]*, \(MPI_[A-Za-z0-9_]*\),.*/\1/p' "$headers"/mpi_absent_*.h | sort)
 [[ $(wc --lines <<< "$listed") -ge 150 ]] || { echo "few are listed: $listed"; exit 1; }
 exported=$(nm --dynamic --defined-only --format=posix "$library" | cut --delimiter=' ' -f 1 | sort)
 both=$(comm -12 <(printf '%s\n' "$listed") <(printf '%s\n' "$exported"))
