@@ -120,12 +120,12 @@ typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
   result P##function arguments __asm__("P" #function ESP_MPI_REASON(part))
 #define ESP_MPI_REASON(part) "__Espalier_has_no_" #part "__see_docs_mpi_md"
 
-#include "mpi_absent_files.h"
-#include "mpi_absent_processes.h"
-#include "mpi_absent_windows.h"
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "mpi_absent_files.h"
+#include "mpi_absent_processes.h"
+#include "mpi_absent_windows.h"
 
 #endif /* ESPALIER_MPI_MPI_ABSENT_H */

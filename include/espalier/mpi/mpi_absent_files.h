@@ -4,6 +4,12 @@
 #ifndef ESPALIER_MPI_MPI_ABSENT_FILES_H
 #define ESPALIER_MPI_MPI_ABSENT_FILES_H
 
+#include "mpi_absent.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define ESP_MPI_NO_FILES(function, arguments) ESP_MPI_ABSENT(int, function, files, arguments)
 
 ESP_MPI_NO_FILES(MPI_File_call_errhandler, (MPI_File file, int errorcode));
@@ -175,5 +181,9 @@ ESP_MPI_ABSENT(int, MPI_File_c2f, files, (MPI_File file));
 ESP_MPI_ABSENT(MPI_File, MPI_File_f2c, files, (int file));
 
 #undef ESP_MPI_NO_FILES
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* ESPALIER_MPI_MPI_ABSENT_FILES_H */

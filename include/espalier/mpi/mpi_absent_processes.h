@@ -4,6 +4,12 @@
 #ifndef ESPALIER_MPI_MPI_ABSENT_PROCESSES_H
 #define ESPALIER_MPI_MPI_ABSENT_PROCESSES_H
 
+#include "mpi_absent.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define ESP_MPI_NO_PROCESSES(function, arguments) \
   ESP_MPI_ABSENT(int, function, dynamic_processes, arguments)
 #define ESP_MPI_NO_INTERCOMMUNICATORS(function, arguments) \
@@ -77,5 +83,9 @@ ESP_MPI_ABSENT(MPI_Session, MPI_Session_f2c, sessions, (int session));
 #undef ESP_MPI_NO_PROCESSES
 #undef ESP_MPI_NO_INTERCOMMUNICATORS
 #undef ESP_MPI_NO_SESSIONS
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* ESPALIER_MPI_MPI_ABSENT_PROCESSES_H */

@@ -4,6 +4,12 @@
 #ifndef ESPALIER_MPI_MPI_ABSENT_WINDOWS_H
 #define ESPALIER_MPI_MPI_ABSENT_WINDOWS_H
 
+#include "mpi_absent.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define ESP_MPI_NO_WINDOWS(function, arguments) \
   ESP_MPI_ABSENT(int, function, RMA_windows, arguments)
 
@@ -134,5 +140,9 @@ ESP_MPI_ABSENT(int, MPI_Win_c2f, RMA_windows, (MPI_Win win));
 ESP_MPI_ABSENT(MPI_Win, MPI_Win_f2c, RMA_windows, (int win));
 
 #undef ESP_MPI_NO_WINDOWS
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* ESPALIER_MPI_MPI_ABSENT_WINDOWS_H */
