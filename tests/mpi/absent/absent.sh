@@ -33,10 +33,11 @@ whole_programs() {
   done
 }
 
-# All that a program with -rdynamic has can be reached by libraries.
+# All that a program with -rdynamic has can be reached by libraries. Flags of the caller win.
 what_can_be_reached() {
   options=-rdynamic
   refused -rdynamic "$program" -o dynamic || fail "linked, or without the reason"
+  refused -Wl,--no-gc-sections "$program" -o whole || fail "sections were dropped"
   ESP_MISSING=late silent -rdynamic "$program" -o dynamic || fail "not linked late"
 }
 
@@ -55,7 +56,7 @@ libraries() {
 }
 
 wrapper=esp-cc ESP_CXX='' language=()
-for ESP_CC in gcc clang clang-16; do
+for ESP_CC in gcc clang-16; do
   command -v "$ESP_CC" > /dev/null || continue
   whole_programs
   what_can_be_reached
