@@ -25,7 +25,8 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 string(JOIN "\n" CPACK_COMPONENT_RUNTIME_DESCRIPTION
   "What programs need that were compiled with libespalier-dev: the libraries,"
   "the launcher esp-run, and the programs esp-info, esp-tune, esp-sim,"
-  "and esp-noise.")
+  "and esp-noise. In lib/espalier/mpi: mpirun, mpiexec, and the library"
+  "of the standard ABI of MPI.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libespalier-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
@@ -34,5 +35,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "espalier (= ${PROJECT_VERSION}-1)"
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS pkg-config)
 string(JOIN "\n" CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "What compiles programs: headers of the C and C++ API and mpi.h, esp-cc and"
-  "esp-c++, the CMake package, pkg-config files, documents and examples.")
+  "esp-c++, also as mpicc and mpicxx in lib/espalier/mpi, the CMake package,"
+  "pkg-config files, documents and examples.")
 include(CPack)
