@@ -18,10 +18,12 @@ extern __attribute__((visibility("hidden"))) void* esp_accel_slots[];
 __attribute__((visibility("hidden"))) void esp_accel_resolve(void);
 
 #define FUNCTION(name) #name,
+#define FUNCTION4(name) #name,
 static const char* const kNames[] = {
 #include "accel/preload/functions.def"
 };
 #undef FUNCTION
+#undef FUNCTION4
 enum { kFunctions = sizeof kNames / sizeof kNames[0] };
 
 /* Libraries of MPI by their names, and the accelerator for each. */

@@ -8,8 +8,10 @@
         .hidden esp_accel_slots
 esp_accel_slots:
 #define FUNCTION(name) .quad resolve
+#define FUNCTION4(name) .quad resolve
 #include "functions.def"
 #undef FUNCTION
+#undef FUNCTION4
 
         .text
         .set index, 0
@@ -86,6 +88,7 @@ resolve:
 #endif
 
 #define FUNCTION(name) jump name;
+#define FUNCTION4(name) jump name;
 #include "functions.def"
 
         .section .note.GNU-stack, "", %progbits

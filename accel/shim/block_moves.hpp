@@ -68,6 +68,11 @@ struct AllgathervCall : BlocksMove {
     return PMPI_Iallgatherv(block, count, type, all.base, all.counts, all.displs, all.type, comm,
                             request);
   }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Allgatherv_init(block, count, type, all.base, all.counts, all.displs, all.type,
+                                comm, info, request);
+  }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(allgatherv, team, our_block, our_all.base, our_all.counts,
                            our_all.displs, ESP_BYTE);
@@ -90,6 +95,11 @@ struct GathervCall : BlocksMove {
   int mpi_start(MPI_Request* request) const {
     return PMPI_Igatherv(block, count, type, all.base, all.counts, all.displs, all.type, root, comm,
                          request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Gatherv_init(block, count, type, all.base, all.counts, all.displs, all.type, root,
+                             comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(gatherv, team, our_block, our_bytes, our_all.base, our_all.counts,
@@ -114,6 +124,11 @@ struct ScattervCall : BlocksMove {
   int mpi_start(MPI_Request* request) const {
     return PMPI_Iscatterv(all.base, all.counts, all.displs, all.type, block, count, type, root,
                           comm, request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Scatterv_init(all.base, all.counts, all.displs, all.type, block, count, type, root,
+                              comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(scatterv, team, our_all.base, our_all.counts, our_all.displs, our_block,
@@ -146,6 +161,11 @@ struct AlltoallvCall : CallBase {
   int mpi_start(MPI_Request* request) const {
     return PMPI_Ialltoallv(in.base, in.counts, in.displs, in.type, out.base, out.counts, out.displs,
                            out.type, comm, request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Alltoallv_init(in.base, in.counts, in.displs, in.type, out.base, out.counts,
+                               out.displs, out.type, comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(alltoallv, team, our_in.base, our_in.counts, our_in.displs, our_out.base,

@@ -2,7 +2,6 @@
 // code as the last argument. Those of the MPI call its inner functions, so C's are not enough.
 // Started ones are not here, so on all ranks they are the MPI's. path: data
 #include "accel/shim/fortran_names.hpp"
-
 #include "accel/shim/make_calls.hpp"
 #include "accel/shim/run.hpp"
 

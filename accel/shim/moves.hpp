@@ -57,6 +57,10 @@ struct BcastCall : CallBase {
   int mpi_start(MPI_Request* request) const {
     return PMPI_Ibcast(buffer, count, type, root, comm, request);
   }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Bcast_init(buffer, count, type, root, comm, info, request);
+  }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(bcast, team, our_buffer, bytes_of(count, type), ESP_BYTE, root);
   }
@@ -83,6 +87,11 @@ struct BcastCall : CallBase {
     }                                                                                           \
     int mpi_start(MPI_Request* request) const {                                                 \
       return PMPI_I##ours_name(in, in_count, in_type, out, out_count, out_type, comm, request); \
+    }                                                                                           \
+    template <typename Info>                                                                    \
+    int mpi_init(Info info, MPI_Request* request) const {                                       \
+      return PMPI_##Name##_init(in, in_count, in_type, out, out_count, out_type, comm, info,    \
+                                request);                                                       \
     }                                                                                           \
     esp_status ours(esp_team* team, Form form) const {                                          \
       return ESP_ACCEL_FORMS(ours_name, team, our_in, our_out, out_bytes(), ESP_BYTE);          \
@@ -127,6 +136,11 @@ struct GatherCall : Rooted {
   int mpi_start(MPI_Request* request) const {
     return PMPI_Igather(in, in_count, in_type, out, out_count, out_type, root, comm, request);
   }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Gather_init(in, in_count, in_type, out, out_count, out_type, root, comm, info,
+                            request);
+  }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(gather, team, our_in, our_out, our_bytes, ESP_BYTE, root);
   }
@@ -149,6 +163,11 @@ struct ScatterCall : Rooted {
   }
   int mpi_start(MPI_Request* request) const {
     return PMPI_Iscatter(in, in_count, in_type, out, out_count, out_type, root, comm, request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Scatter_init(in, in_count, in_type, out, out_count, out_type, root, comm, info,
+                             request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(scatter, team, our_in, our_out, our_bytes, ESP_BYTE, root);

@@ -12,9 +12,11 @@ struct BarrierCall : CallBase {
   void arrange(Stage&, const Communicator&) {}
   int mpi() const { return PMPI_Barrier(comm); }
   int mpi_start(MPI_Request* request) const { return PMPI_Ibarrier(comm, request); }
-  esp_status ours(esp_team* team, Form form) const {
-    return form == nullptr ? esp_barrier(team) : esp_barrier_start(team, nullptr, form, nullptr);
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Barrier_init(comm, info, request);
   }
+  esp_status ours(esp_team* team, Form form) const { return ESP_ACCEL_FORMS(barrier, team); }
 };
 
 // What these have in common: `count` elements of each member's, or each block's.
@@ -51,6 +53,10 @@ struct Reduction : CallBase {
     int mpi_start(MPI_Request* request) const {                                                 \
       return PMPI_I##ours_name(in, out, count, type, op, comm, request);                        \
     }                                                                                           \
+    template <typename Info>                                                                    \
+    int mpi_init(Info info, MPI_Request* request) const {                                       \
+      return PMPI_##mpi_name##_init(in, out, count, type, op, comm, info, request);             \
+    }                                                                                           \
     esp_status ours(esp_team* team, Form form) const {                                          \
       return ESP_ACCEL_FORMS(ours_name, team, input_of(in), out, elements(), our_type, our_op); \
     }                                                                                           \
@@ -71,6 +77,10 @@ struct ReduceCall : Reduction {
   int mpi() const { return PMPI_Reduce(in, out, count, type, op, root, comm); }
   int mpi_start(MPI_Request* request) const {
     return PMPI_Ireduce(in, out, count, type, op, root, comm, request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Reduce_init(in, out, count, type, op, root, comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(reduce, team, input_of(in), out, elements(), our_type, our_op, root);
@@ -97,6 +107,10 @@ struct ReduceScatterCall : Reduction {
   int mpi() const { return PMPI_Reduce_scatter(in, out, counts, type, op, comm); }
   int mpi_start(MPI_Request* request) const {
     return PMPI_Ireduce_scatter(in, out, counts, type, op, comm, request);
+  }
+  template <typename Info>
+  int mpi_init(Info info, MPI_Request* request) const {
+    return PMPI_Reduce_scatter_init(in, out, counts, type, op, comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
     return ESP_ACCEL_FORMS(reduce_scatter, team, input_of(in), out, our_counts, our_type, our_op);

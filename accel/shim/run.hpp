@@ -101,10 +101,10 @@ int run_started(Call call, MPI_Request* request) {
   call.arrange(started->stage, *communicator);
   if (!started->stage.ok()) return conclude(call.comm, communicator->team, ESP_ERR_NO_MEMORY);
   started->stage.begin();
-  const esp_notify notify = {&on_end, started.get(), nullptr};
+  const Notice notice = {{&on_end, started.get(), nullptr}};
   {
     const Turn turn;
-    const esp_status status = call.ours(communicator->team, &notify);
+    const esp_status status = call.ours(communicator->team, &notice);
     if (status != ESP_OK) return conclude(call.comm, communicator->team, status);
   }
   return list_started(std::move(started), request);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "accel/shim/persistent.hpp"
+
 namespace espalier::accel {
 namespace {
 
@@ -115,12 +117,16 @@ int list_started(std::unique_ptr<Started> started, MPI_Request* request) {
   Started* listed = started.release();
   if (code != MPI_SUCCESS) return code;  // the library has it still
   listed->request = *request;
+  list(*listed);
+  return MPI_SUCCESS;
+}
+
+void list(Started& started) {
   const std::lock_guard lock(g_list.mutex);
   if (!state().threaded && !g_list.helper.joinable()) start_helper();
   g_list.under_way.fetch_add(1, std::memory_order_relaxed);
-  listed->next = std::exchange(g_list.first, listed);
+  started.next = std::exchange(g_list.first, &started);
   g_list.changed.notify_one();
-  return MPI_SUCCESS;
 }
 
 bool are_under_way() noexcept {
@@ -141,7 +147,11 @@ void drive_started() {
     Started* next = one->next;
     if (one->outcome == ESP_OK) one->stage.end();
     g_list.under_way.fetch_sub(1, std::memory_order_relaxed);
-    PMPI_Grequest_complete(one->request);
+    if (one->rounds != nullptr) {
+      end_round(*one);
+    } else {
+      PMPI_Grequest_complete(one->request);
+    }
     one = next;
   }
 }

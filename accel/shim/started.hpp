@@ -16,6 +16,8 @@
 
 namespace espalier::accel {
 
+struct Rounds;
+
 struct Started {
   Stage stage;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -26,10 +28,13 @@ struct Started {
   // operation has written.
   std::atomic<bool> ended{false};
   Started* next = nullptr;
+  Rounds* rounds = nullptr;  // of a persistent one (persistent.hpp)
 };
 
 // A request of the MPI for it. MPI_SUCCESS: it belongs to the list from then on.
 int list_started(std::unique_ptr<Started> started, MPI_Request* request);
+// One whose request is not made here.
+void list(Started& started);
 // For the library's notice of the end; `context` is the Started.
 void on_end(void* context, esp_status status);
 
