@@ -4,7 +4,8 @@
  * all-to-all and scatter: per block), as there.
  *
  * usage: latency OPERATION[,OPERATION...] LARGEST_BYTES SECONDS
- * SECONDS bounds what a cell may take, by fewer timed calls. Prints a line for each cell: operation,
+ * SECONDS bounds what a cell may take, by fewer timed calls. Prints a line for each cell:
+ * operation,
  * bytes, microseconds.
  */
 #include <mpi.h>
