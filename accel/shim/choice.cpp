@@ -17,6 +17,11 @@ void Choice::begin(std::uint64_t bytes, bool measures) {
   times_.reset(new (std::nothrow) Times{});
 }
 
+void Choice::begin(Side side) noexcept {
+  begun_ = true;
+  chosen_ = side;
+}
+
 Side Choice::side() const noexcept {
   if (times_ == nullptr) return chosen_;
   return (calls_ / round_) % 2 == 0 ? Side::kOurs : Side::kMpi;

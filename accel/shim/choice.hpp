@@ -27,6 +27,8 @@ class Choice {
  public:
   // Larger messages are timed less often.
   void begin(std::uint64_t bytes, bool measures);
+  // Known without timing.
+  void begin(Side side) noexcept;
   bool has_begun() const noexcept { return begun_; }
 
   // What the next call is.

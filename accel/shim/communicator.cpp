@@ -102,9 +102,24 @@ void make_team(Communicator& communicator) {
 
 }  // namespace
 
+int Communicator::size_class(std::uint64_t bytes) noexcept {
+  return std::min(static_cast<int>(std::bit_width(bytes)), static_cast<int>(kClasses) - 1);
+}
+
+// Nodes are numbered by their lowest ranks, so each new one that a member is on counts.
+int Communicator::nodes() const {
+  std::vector<bool> seen(static_cast<std::size_t>(esp_job_size(state().job)), false);
+  int count = 0;
+  for (int r = 0; team != nullptr && r < size; ++r) {
+    const int node = esp_job_node(state().job, esp_team_job_rank(team, r));
+    if (!seen[static_cast<std::size_t>(node)]) ++count;
+    seen[static_cast<std::size_t>(node)] = true;
+  }
+  return count;
+}
+
 Choice& Communicator::choice(Operation operation, std::uint64_t bytes) {
-  const auto size_class = static_cast<std::size_t>(std::bit_width(bytes));
-  auto& place = row(operation).by_size[std::min(size_class, kClasses - 1)];
+  auto& place = row(operation).by_size[static_cast<std::size_t>(size_class(bytes))];
   if (place == nullptr) place = std::make_unique<Choice>();
   return *place;
 }

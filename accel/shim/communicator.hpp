@@ -27,6 +27,8 @@ struct Communicator {
   };
   std::array<Row, kOperations> rows;
 
+  static int size_class(std::uint64_t bytes) noexcept;
+  int nodes() const;  // that its members are on
   Choice& choice(Operation operation, std::uint64_t bytes);
   Row& row(Operation operation) noexcept { return rows[static_cast<std::size_t>(operation)]; }
 };

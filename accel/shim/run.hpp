@@ -4,6 +4,7 @@
 #include <new>
 
 #include "accel/shim/calls.hpp"
+#include "accel/shim/profile.hpp"
 #include "accel/shim/started.hpp"
 
 namespace espalier::accel {
@@ -25,6 +26,18 @@ Reason admit(Call& call, bool blocks, Communicator*& communicator) {
     ++communicator->row(Call::kOperation).refused[static_cast<std::size_t>(reason)];
   }
   return reason;
+}
+
+// Its first call: what is known of such calls counts, else they are timed.
+inline void begin_choice(Choice& choice, Operation operation, const Communicator& communicator,
+                         std::uint64_t bytes) {
+  const bool asks = state().mode == Mode::kAuto;
+  const auto known = asks ? known_side(operation, communicator, bytes) : std::nullopt;
+  if (known) {
+    choice.begin(*known);
+  } else {
+    choice.begin(bytes, asks);
+  }
 }
 
 // Blocking, while something of this rank's may be under way in the library.
@@ -66,7 +79,7 @@ int run(Call call) {
   if (admit(call, true, communicator) != Reason::kNone) return run_by_mpi(call);
   const std::uint64_t bytes = call.bytes(*communicator);
   Choice& choice = communicator->choice(Call::kOperation, bytes);
-  if (!choice.has_begun()) choice.begin(bytes, state().mode == Mode::kAuto);
+  if (!choice.has_begun()) begin_choice(choice, Call::kOperation, *communicator, bytes);
   const Side side = choice.side();
   const bool measures = choice.is_timed() || state().reports;
   const double begin = measures ? now() : 0;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "accel/shim/communicator.hpp"
+#include "accel/shim/profile.hpp"
 #include "accel/shim/report.hpp"
 #include "accel/shim/started.hpp"
 #include "accel/shim/types.hpp"
@@ -89,12 +90,14 @@ void begin(int thread_level) {
   (void)esp_job_set_idle(g_state.job, &drive_mpi, nullptr);
   PMPI_Comm_group(MPI_COMM_WORLD, &g_state.everybody);
   learn_types();
+  load_profile();
   open_communicators();
 }
 
 void end() {
   if (g_state.job == nullptr) return;
   if (g_state.reports) print_report();
+  save_profile();
   end_started();
   close_communicators();
   (void)esp_job_finalize(g_state.job);
