@@ -12,7 +12,7 @@ install(DIRECTORY include/espalier DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET espalier_mpi)
   set_target_properties(espalier_mpi PROPERTIES EXPORT_NAME mpi)
 endif()
-foreach(library espalier espalier_mpi)
+foreach(library espalier espalier_mpi espalier_mpifort)
   if(TARGET ${library})
     install(TARGETS ${library} EXPORT espalier_targets
       LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)

@@ -7,6 +7,7 @@ function(espalier_install_page program component)
 endfunction()
 espalier_install_page(esp-cc development)
 espalier_install_page(esp-c++ development)
+espalier_install_page(esp-fc development)
 install(FILES man/espalier.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 
 # Links between documents are relative, so they stand in the same folders as here.

@@ -37,6 +37,7 @@ void comm_release(Comm* comm) {
   topology_free(comm->topology);
   esp_team_free(comm->team);
   comm_close(comm);
+  number_forget(&comm->number);
   free(comm);
 }
 

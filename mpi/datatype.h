@@ -55,6 +55,7 @@ enum { kFirstDatatype = 0x200, kDatatypes = 0x100 };
 enum { kDepthMax = 1000 };
 
 struct MPI_ABI_Datatype {
+  Number number;
   atomic_int references;
   atomic_int is_committed;
   int is_predefined; /* of the table: has no references */

@@ -16,18 +16,28 @@ Errhandler* errhandler_retain(Errhandler* handler) {
 }
 
 void errhandler_release(Errhandler* handler) {
-  if (!is_predefined(handler) && atomic_fetch_sub(&handler->references, 1) == 1) free(handler);
+  if (is_predefined(handler) || atomic_fetch_sub(&handler->references, 1) != 1) return;
+  if (handler->destructor != NULL) handler->destructor(handler->extra);
+  number_forget(&handler->number);
+  free(handler);
 }
 
-static int create_errhandler(const char* name, MPI_Comm_errhandler_function* function,
-                             MPI_Errhandler* errhandler) {
+void errhandler_call(const Errhandler* handler, MPI_Comm comm, int* code) {
+  if (handler->function_x != NULL) {
+    handler->function_x(comm, *code, handler->extra);
+  } else {
+    handler->function(&comm, code);
+  }
+}
+
+static int create_errhandler(const char* name, Errhandler functions, MPI_Errhandler* errhandler) {
   require_ready(name);
-  if (function == NULL || errhandler == NULL) {
+  if ((functions.function == NULL && functions.function_x == NULL) || errhandler == NULL) {
     return raise_error(name, NULL, MPI_ERR_ARG, "null function or handle");
   }
   Errhandler* made = malloc(sizeof *made);
   if (made == NULL) return raise_error(name, NULL, MPI_ERR_NO_MEM, "no memory");
-  made->function = function;
+  *made = functions;
   atomic_init(&made->references, 1);
   *errhandler = made;
   return MPI_SUCCESS;
@@ -53,11 +63,19 @@ static int get_errhandler(const char* function, MPI_Comm handle, MPI_Errhandler*
 }
 
 int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* function, MPI_Errhandler* errhandler) {
-  return create_errhandler(__func__, function, errhandler);
+  return create_errhandler(__func__, (Errhandler){.function = function}, errhandler);
 }
 
 int MPI_Errhandler_create(MPI_Handler_function* function, MPI_Errhandler* errhandler) {
-  return create_errhandler(__func__, function, errhandler);
+  return create_errhandler(__func__, (Errhandler){.function = function}, errhandler);
+}
+
+int MPIX_Comm_create_errhandler_x(MPIX_Comm_errhandler_function_x* function,
+                                  MPIX_Destructor_function* destructor, void* extra_state,
+                                  MPI_Errhandler* errhandler) {
+  const Errhandler functions = {
+      .function_x = function, .destructor = destructor, .extra = extra_state};
+  return create_errhandler(__func__, functions, errhandler);
 }
 
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {

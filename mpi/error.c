@@ -136,7 +136,7 @@ static int call_handler(Comm* comm, int code) {
   MPI_Errhandler handler = handler_of(comm);
   if (handler == MPI_ERRORS_RETURN) return code;
   MPI_Comm handle = comm_handle(comm == NULL ? state_self() : comm);
-  handler->function(&handle, &code);
+  errhandler_call(handler, handle, &code);
   return code;
 }
 

@@ -20,6 +20,7 @@
 
 #include "espalier/espalier.h"
 #include "espalier/mpi/mpi.h"
+#include "mpi/numbers.h"
 
 typedef struct MPI_ABI_Comm Comm;
 typedef struct MPI_ABI_Datatype Datatype;
@@ -49,6 +50,7 @@ typedef struct Attributes {
 } Attributes;
 
 struct MPI_ABI_Comm {
+  Number number;
   esp_team* team;
   Topology* topology;              /* NULL: none */
   const char* name;                /* for messages, static storage */
@@ -65,7 +67,12 @@ struct MPI_ABI_Comm {
 };
 
 struct MPI_ABI_Errhandler {
+  Number number;
   MPI_Comm_errhandler_function* function;
+  /* In its place, with what it knows. */
+  MPIX_Comm_errhandler_function_x* function_x;
+  MPIX_Destructor_function* destructor;
+  void* extra;
   atomic_int references;
 };
 
@@ -99,6 +106,7 @@ typedef enum Kind {
 } Kind;
 
 struct MPI_ABI_Request {
+  Number number;
   esp_request* handle;        /* NULL: ended, or a message from or to nobody */
   _Atomic(Progress) progress; /* release: others may ask for parts while one thread waits */
   int persistent;
@@ -164,8 +172,10 @@ void state_close(void);
 void state_lock(void);
 void state_unlock(void);
 OwnCodes* state_own_codes(void);
+Op** state_pair_ops(void);           /* pair_ops.c */
 struct Keyvals* state_keyvals(void); /* attributes.c */
 Info* state_info_env(void);          /* MPI_INFO_ENV, filled by MPI_Init */
+NumberTable* state_numbers(void);    /* numbers.h; also before MPI_Init */
 /* Keeps a text for MPI_Error_string and returns the code that leads to it: the last 63 survive. */
 int state_keep_error(int error_class, const char* text);
 /* 0 when the code carries no text of its own or a newer one has taken its place. */
@@ -197,6 +207,8 @@ int error_codes_text(int code, char* text);
 
 Errhandler* errhandler_retain(Errhandler* handler);
 void errhandler_release(Errhandler* handler);
+/* One of the program's. */
+void errhandler_call(const Errhandler* handler, MPI_Comm comm, int* code);
 
 /* ---- comm.c ---- */
 
@@ -263,6 +275,9 @@ static inline int op_reduces_nothing(MPI_Op handle) {
 int builtin_op_of(MPI_Op handle, esp_op* op);
 /* Is a predefined operator defined for a datatype? Not for derived ones. */
 int type_combines(const Datatype* type, esp_op op);
+/* What combines elements that the library does not know, in the place of a predefined operator;
+ * NULL: nothing. */
+Op* type_own_op(const Datatype* type, esp_op op);
 
 /* MPI_SUCCESS, or the class of what is wrong with an argument and its text: MPI_ERR_COUNT,
  * MPI_ERR_TYPE (null, or not committed), MPI_ERR_BUFFER. */
@@ -290,6 +305,11 @@ esp_status op_bind(Op* op, MPI_Datatype datatype, esp_op* bound);
 void op_apply(const Op* op, const void* in, void* inout, size_t count, const Datatype* type);
 void op_retain(Op* op);
 void op_release(Op* op);
+
+/* ---- pair_ops.c ---- */
+
+/* MPI_MINLOC and MPI_MAXLOC of pairs of reals, as operators of the user. 0: no memory. */
+int pair_ops_make(Op* made[2]);
 
 /* ---- request.c, abandoned.c ---- */
 

@@ -16,7 +16,10 @@ int call_op(Call* call, MPI_Op handle, FoldPlan plan) {
     return raise_error(call->function, call->comm, MPI_ERR_OP, "null operator, or one of windows");
   }
   int code = MPI_SUCCESS;
-  if (builtin_op_of(handle, &call->op)) {
+  Op* own = NULL;
+  if (builtin_op_of(handle, &call->op)) own = type_own_op(type, call->op);
+  if (own != NULL) handle = own;
+  if (own == NULL && builtin_op_of(handle, &call->op)) {
     if (!type_combines(type, call->op)) {
       return raise_error(call->function, call->comm, MPI_ERR_OP,
                          "the operator is not defined for the datatype");

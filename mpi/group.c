@@ -13,7 +13,9 @@ const Group* group_of(MPI_Group handle) {
 
 Group* group_create(int size) {
   Group* group = malloc(sizeof *group + (size_t)size * sizeof *group->ranks);
-  if (group != NULL) group->size = size;
+  if (group == NULL) return NULL;
+  atomic_init(&group->number, 0);
+  group->size = size;
   return group;
 }
 
@@ -132,7 +134,10 @@ int MPI_Group_free(MPI_Group* handle) {
   if (handle == NULL) return raise_error(__func__, NULL, MPI_ERR_ARG, "null handle");
   const int code = check_group(__func__, *handle, handle, &group);
   if (code != MPI_SUCCESS) return code;
-  if (*handle != MPI_GROUP_EMPTY) free(*handle);
+  if (*handle != MPI_GROUP_EMPTY) {
+    number_forget(&(*handle)->number);
+    free(*handle);
+  }
   *handle = MPI_GROUP_NULL;
   return MPI_SUCCESS;
 }

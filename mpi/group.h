@@ -5,6 +5,7 @@
 #include "mpi/facade.h"
 
 struct MPI_ABI_Group {
+  Number number;
   int size;
   int ranks[]; /* of the job */
 };

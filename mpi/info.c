@@ -68,6 +68,7 @@ void info_free(Info* info) {
     free(info->entries[i].key);
     free(info->entries[i].value);
   }
+  number_forget(&info->number);
   free(info->entries);
   pthread_mutex_destroy(&info->lock);
   free(info);

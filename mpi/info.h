@@ -15,6 +15,7 @@ typedef struct Entry {
 } Entry;
 
 struct MPI_ABI_Info {
+  Number number;
   pthread_mutex_t lock;
   size_t count, room;
   Entry* entries;

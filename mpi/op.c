@@ -17,9 +17,19 @@ typedef struct Binding {
   struct Binding* next;
 } Binding;
 
-struct MPI_ABI_Op {
+/* One of them. */
+typedef struct Functions {
   MPI_User_function* function;
-  MPI_User_function_c* large_function; /* in its place */
+  MPI_User_function_c* large_function;
+  MPIX_User_function_x* function_x;
+  /* Of the last one. */
+  MPIX_Destructor_function* destructor;
+  void* extra;
+} Functions;
+
+struct MPI_ABI_Op {
+  Number number;
+  Functions functions;
   int commutative;
   atomic_int references; /* the program's handle and every pending request */
   pthread_mutex_t lock;  /* guards the list */
@@ -30,16 +40,21 @@ struct MPI_ABI_Op {
 static void apply(const Op* op, const void* in, void* inout, size_t count, ptrdiff_t stride,
                   MPI_Datatype datatype) {
   void* from = (void*)(uintptr_t)in;
-  if (op->large_function != NULL) {
+  const Functions* functions = &op->functions;
+  if (functions->function_x != NULL) {
+    functions->function_x(from, inout, (MPI_Count)count, datatype, functions->extra);
+    return;
+  }
+  if (functions->large_function != NULL) {
     MPI_Count length = (MPI_Count)count;
-    op->large_function(from, inout, &length, &datatype);
+    functions->large_function(from, inout, &length, &datatype);
     return;
   }
   while (count > 0) {
     const size_t done = count < INT_MAX ? count : INT_MAX;
     int length = (int)done;
     MPI_Datatype named = datatype; /* which the function may change */
-    op->function(from, inout, &length, &named);
+    functions->function(from, inout, &length, &named);
     from = displaced(from, (ptrdiff_t)done * stride);
     inout = displaced(inout, (ptrdiff_t)done * stride);
     count -= done;
@@ -98,20 +113,23 @@ void op_release(Op* op) {
     esp_op_free(state_job(), binding->op);
     free(binding);
   }
+  if (op->functions.destructor != NULL) op->functions.destructor(op->functions.extra);
+  number_forget(&op->number);
   pthread_mutex_destroy(&op->lock);
   free(op);
 }
 
-static int create(const char* caller, MPI_User_function* function,
-                  MPI_User_function_c* large_function, int commute, MPI_Op* handle) {
+static int create(const char* caller, Functions functions, int commute, MPI_Op* handle) {
   require_ready(caller);
-  if ((function == NULL && large_function == NULL) || handle == NULL) {
+  const int has_one = functions.function != NULL || functions.large_function != NULL ||
+                      functions.function_x != NULL;
+  if (!has_one || handle == NULL) {
     return raise_error(caller, NULL, MPI_ERR_ARG, "null function or handle");
   }
   Op* op = malloc(sizeof *op);
   if (op == NULL) return raise_error(caller, NULL, MPI_ERR_NO_MEM, "no memory");
-  op->function = function;
-  op->large_function = large_function;
+  atomic_init(&op->number, 0);
+  op->functions = functions;
   op->commutative = commute != 0;
   op->bindings = NULL;
   atomic_init(&op->references, 1);
@@ -121,11 +139,18 @@ static int create(const char* caller, MPI_User_function* function,
 }
 
 int MPI_Op_create(MPI_User_function* function, int commute, MPI_Op* handle) {
-  return create(__func__, function, NULL, commute, handle);
+  return create(__func__, (Functions){.function = function}, commute, handle);
 }
 
 int MPI_Op_create_c(MPI_User_function_c* function, int commute, MPI_Op* handle) {
-  return create(__func__, NULL, function, commute, handle);
+  return create(__func__, (Functions){.large_function = function}, commute, handle);
+}
+
+int MPIX_Op_create_x(MPIX_User_function_x* function, MPIX_Destructor_function* destructor,
+                     int commute, void* extra_state, MPI_Op* handle) {
+  const Functions functions = {
+      .function_x = function, .destructor = destructor, .extra = extra_state};
+  return create(__func__, functions, commute, handle);
 }
 
 int MPI_Op_free(MPI_Op* handle) {

@@ -4,6 +4,7 @@
 #include "mpi/message.h"
 
 struct MPI_ABI_Message {
+  Number number;
   esp_tag_message* message;
   Comm* comm;
 };
@@ -36,6 +37,7 @@ static int probe_for(Message* asked, MPI_Message* message, int* flag, MPI_Status
   }
   if (status != MPI_STATUS_IGNORE) status_set_info(status, &info);
   if (message != NULL) {
+    atomic_init(&made->number, 0);
     made->comm = asked->comm;
     comm_retain(made->comm);
     *message = made;
@@ -105,6 +107,7 @@ static int receive_taken(const char* function, void* buf, MPI_Count count, MPI_D
   esp_status status = nobody ? message_start(request) : start_taken(request, taken);
   if (!nobody) {
     comm_release(taken->comm);
+    number_forget(&taken->number);
     free(taken);
   }
   if (status == ESP_OK) {

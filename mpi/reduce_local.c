@@ -165,7 +165,9 @@ static int reduce_local(const char* function, const void* inbuf, void* inoutbuf,
   }
   const Datatype* type = payload.datatype;
   esp_op builtin;
-  if (!builtin_op_of(op, &builtin)) {
+  Op* own = builtin_op_of(op, &builtin) ? type_own_op(type, builtin) : NULL;
+  if (own != NULL || !builtin_op_of(op, &builtin)) {
+    if (own != NULL) op = own;
     if (count > 0) op_apply(op, inbuf, inoutbuf, (size_t)count, type);
     return MPI_SUCCESS;
   }

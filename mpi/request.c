@@ -25,6 +25,7 @@ void request_destroy(Request* request) {
   if (request->stage != NULL) stage_free(request->stage);
   if (request->op != NULL) op_release(request->op);
   comm_release(request->comm);
+  number_forget(&request->number);
   free(request);
 }
 

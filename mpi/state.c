@@ -31,6 +31,7 @@ static struct {
   pthread_mutex_t types_lock;
   Datatype types[kDatatypes];
   Datatype* kinds; /* made by MPI_Type_create_f90_... */
+  Op* pair_ops[2];
 } state = {.types_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
@@ -38,6 +39,7 @@ static struct {
   OwnCodes codes;
   Keyvals keyvals;
   Info info_env;
+  NumberTable numbers;
 } program = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .codes = {.last_used = MPI_ERR_LASTCODE},
              .info_env = {.lock = PTHREAD_MUTEX_INITIALIZER}};
@@ -100,6 +102,13 @@ Info* state_info_env(void) {
   return &program.info_env;
 }
 
+Op** state_pair_ops(void) {
+  return state.pair_ops;
+}
+NumberTable* state_numbers(void) {
+  return &program.numbers;
+}
+
 void state_open(esp_job* job, int thread_level, esp_team* self) {
   state.job = job;
   state.thread_level = thread_level;
@@ -109,12 +118,14 @@ void state_open(esp_job* job, int thread_level, esp_team* self) {
   comm_open(&state.world, esp_job_world(job), NULL, MPI_ERRORS_ARE_FATAL, "MPI_COMM_WORLD");
   comm_open(&state.self, self, NULL, MPI_ERRORS_ARE_FATAL, "MPI_COMM_SELF");
   atomic_store_explicit(&state.phase, kReady, memory_order_release);
+  if (!pair_ops_make(state.pair_ops)) esp_abort(job, EXIT_FAILURE, "no memory for operators");
 }
 
 void state_close(void) {
   comm_close(&state.world);
   comm_close(&state.self);
   atomic_store_explicit(&state.phase, kFinalized, memory_order_release);
+  for (int i = 0; i < 2; ++i) op_release(state.pair_ops[i]);
   state.job = NULL;
   while (state.kinds != NULL) {
     Datatype* kind = state.kinds;

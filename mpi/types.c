@@ -139,6 +139,16 @@ int builtin_op_of(MPI_Op handle, esp_op* op) {
   return 1;
 }
 
+static int is_pair_of_reals(const Datatype* type) {
+  const MPI_Datatype handle = datatype_handle(type);
+  return handle == MPI_2REAL || handle == MPI_2DOUBLE_PRECISION;
+}
+
+Op* type_own_op(const Datatype* type, esp_op op) {
+  if ((op != ESP_MINLOC && op != ESP_MAXLOC) || !is_pair_of_reals(type)) return NULL;
+  return state_pair_ops()[op == ESP_MAXLOC];
+}
+
 int type_combines(const Datatype* type, esp_op op) {
   if (!type->is_known) return 0;
   if (type->kind == 'l') return op == ESP_LAND || op == ESP_LOR || op == ESP_LXOR;
@@ -249,6 +259,7 @@ void datatype_release(const Datatype* type) {
   if (type->is_predefined) return;
   Datatype* last = (Datatype*)(uintptr_t)type;
   if (atomic_fetch_sub_explicit(&last->references, 1, memory_order_acq_rel) != 1) return;
+  number_forget(&last->number);
   datatype_forget_layout(last);
   for (size_t i = 0; i < last->part_count; ++i) datatype_release(last->parts[i].of);
   if (last->contents != NULL) contents_free(last->contents);

@@ -44,7 +44,7 @@ tools_of() {  # SET... -> one program or pkg-config module a line, the latter as
   for set in "$@"; do
     case $set in
       build)
-        tools+=(c++ cmake ninja pkg-config)
+        tools+=(c++ cmake ninja pkg-config python3)
         tools+=("library "{pmix,hwloc,fmt,CLI11,nlohmann_json})
         ;;
       test) tools+=(python3 clang++-16 "library "{gtest,libseccomp}) ;;

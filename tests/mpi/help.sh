@@ -10,7 +10,7 @@ name='\bMPIX?_(T_[a-z]+|[A-Z][a-z]+)[a-z0-9_]*\b'
 listed=$(grep --only-matching --extended-regexp "$name" <<< "$help" |
   sort)
 exported=$(nm --dynamic --defined-only --format=posix "$library" |
-  sed -n 's/^\(MPIX\?_[A-Za-z0-9_]*\).*/\1/p' | sort)
+  sed -n 's/^\(MPIX\?_[A-Za-z0-9_]*\) T.*/\1/p' | sort)
 diff <(printf '%s\n' "$listed") <(printf '%s\n' "$exported") ||
   { echo "not what $library exports"; exit 1; }
 echo "$(wc --lines <<< "$listed") functions"

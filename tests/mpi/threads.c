@@ -25,6 +25,23 @@ static long hang_attributes(int turn) {
   return failures;
 }
 
+/* Numbers of handles are of all threads. */
+static long number_handles(MPI_Comm comm) {
+  enum { kTaken = 40 };
+  MPI_Group groups[kTaken];
+  MPI_Fint numbers[kTaken];
+  long failures = 0;
+  for (int i = 0; i < kTaken; ++i) {
+    failures += MPI_Comm_group(comm, &groups[i]) != MPI_SUCCESS;
+    numbers[i] = MPI_Group_c2f(groups[i]);
+  }
+  for (int i = 0; i < kTaken; ++i) {
+    failures += MPI_Group_f2c(numbers[i]) != groups[i];
+    failures += MPI_Group_free(&groups[i]) != MPI_SUCCESS;
+  }
+  return failures + (MPI_Comm_f2c(MPI_Comm_c2f(comm)) != comm);
+}
+
 /* To the next rank, by a buffer of the thread's communicator and without one. */
 static long send_around(MPI_Comm comm, int turn) {
   const int lower = (rank + size - 1) % size, upper = (rank + 1) % size;
@@ -89,6 +106,7 @@ static void* work(void* argument) {
     failures += cast != turn;
     failures += MPI_Barrier(comm) != MPI_SUCCESS;
     failures += hang_attributes(turn);
+    failures += number_handles(comm);
     failures += send_around(comm, turn);
     for (int r = 0; r < size; ++r) counts[r] = 1, displs[r] = size - 1 - r;
     failures += MPI_Allgatherv(&in, 1, MPI_INT, all, counts, displs, MPI_INT, comm) != MPI_SUCCESS;

@@ -249,6 +249,32 @@ static void external(void) {
               MPI_ERR_TRUNCATE);
 }
 
+/* Pairs of reals, of Fortran: of equal values the lower index, which may be negative. */
+static void pairs_of_reals(void) {
+  enum { kPairs = 3 };
+  float in[kPairs][2], least[kPairs][2], greatest[kPairs][2];
+  double wide[kPairs][2], best[kPairs][2];
+  for (int i = 0; i < kPairs; ++i) {
+    in[i][0] = (float)(i == 2 ? 7 : i - rank);
+    wide[i][0] = in[i][0] + 0.5;
+    wide[i][1] = in[i][1] = (float)(i - rank);
+  }
+  CHECK_OK(MPI_Allreduce(in, least, kPairs, MPI_2REAL, MPI_MINLOC, MPI_COMM_WORLD));
+  CHECK_OK(MPI_Allreduce(in, greatest, kPairs, MPI_2REAL, MPI_MAXLOC, MPI_COMM_WORLD));
+  CHECK_OK(MPI_Allreduce(wide, best, kPairs, MPI_2DOUBLE_PRECISION, MPI_MINLOC, MPI_COMM_WORLD));
+  const int last = size - 1;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(least[i][0] == (float)(i - last) && least[i][1] == (float)(i - last));
+    CHECK(greatest[i][0] == (float)i && greatest[i][1] == (float)i);
+    CHECK(best[i][0] == i - last + 0.5 && best[i][1] == i - last);
+  }
+  CHECK(least[2][0] == 7 && least[2][1] == (float)(2 - last));
+  CHECK(greatest[2][0] == 7 && greatest[2][1] == (float)(2 - last));
+  double more[2] = {3, 9};
+  CHECK_OK(MPI_Reduce_local(wide[2], more, 1, MPI_2DOUBLE_PRECISION, MPI_MAXLOC));
+  CHECK(more[0] == 7.5 && more[1] == 2 - rank);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -257,5 +283,6 @@ int main(int argc, char** argv) {
   derived();
   local();
   external();
+  pairs_of_reals();
   return conclude();
 }

@@ -330,6 +330,7 @@ ESP_MPI_API int MPI_Testsome(int incount, MPI_Request requests[], int* outcount,
 #include "mpi_absent.h"
 #include "mpi_comm.h"
 #include "mpi_env.h"
+#include "mpi_fortran.h"
 #include "mpi_large.h"
 #include "mpi_messages.h"
 #include "mpi_partial.h"
