@@ -3,10 +3,10 @@
  * Programs that were compiled against any mpi.h of the ABI of MPI 5.0, and linked with -lmpi_abi,
  * find libmpi_abi.so.0 beside this library: docs/mpi.md.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_ABI_H
 #define ESPALIER_MPI_MPI_ABI_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

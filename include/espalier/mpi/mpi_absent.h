@@ -9,10 +9,10 @@
  *
  * `esp-cc --missing=late` links functions by these names that end the job when they are called.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_ABSENT_H
 #define ESPALIER_MPI_MPI_ABSENT_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,10 +1,10 @@
 /* mpi_comm.h: groups, communicators, attributes and topologies. mpi.h includes it, and says what
  * holds for all. There are no intercommunicators.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_COMM_H
 #define ESPALIER_MPI_MPI_COMM_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

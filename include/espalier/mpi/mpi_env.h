@@ -1,10 +1,10 @@
 /* mpi_env.h: initialisation, errors, hints and memory. mpi.h includes it, and says what holds for
  * all.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_ENV_H
 #define ESPALIER_MPI_MPI_ENV_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,10 +5,10 @@
  * these when it is first asked for, which it keeps until it is gone. What is no number of a handle
  * of the kind gives the null handle.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_FORTRAN_H
 #define ESPALIER_MPI_MPI_FORTRAN_H
-
-#include "mpi.h"
 #include "mpi_messages.h"
 
 #ifdef __cplusplus

@@ -2,10 +2,10 @@
  * all. Displacements are of type MPI_Aint. Other _c forms stand beside the int ones: those of
  * messages in mpi_messages.h, of datatypes, packing and operators in mpi_types.h.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_LARGE_H
 #define ESPALIER_MPI_MPI_LARGE_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,10 +5,10 @@
  * is the standard one. Receives alone can be cancelled. Messages of elements that lie apart are
  * packed and unpacked by the library. The _c forms take counts of 64 bits.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_MESSAGES_H
 #define ESPALIER_MPI_MPI_MESSAGES_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

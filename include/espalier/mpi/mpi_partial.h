@@ -1,10 +1,10 @@
 /* mpi_partial.h: data that is given to operations, or taken from them, bit by bit. mpi.h includes
  * it, and says what holds for all. What begins with MPIX_ is not of the standard.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_PARTIAL_H
 #define ESPALIER_MPI_MPI_PARTIAL_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

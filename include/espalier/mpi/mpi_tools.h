@@ -8,10 +8,10 @@
  *
  * Functions return an error code and call no error handler. Threads: any.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_TOOLS_H
 #define ESPALIER_MPI_MPI_TOOLS_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

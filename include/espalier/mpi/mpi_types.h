@@ -5,10 +5,10 @@
  * regular types are packed by the library segment by segment, others before and after the
  * operation. Types may be freed while operations that use them are under way.
  */
+#include "mpi.h" /* and with it this file: what follows is seen before mpi_profile.h */
+
 #ifndef ESPALIER_MPI_MPI_TYPES_H
 #define ESPALIER_MPI_MPI_TYPES_H
-
-#include "mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

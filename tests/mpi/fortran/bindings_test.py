@@ -12,7 +12,7 @@ import sys
 LEFT_OUT = pathlib.Path(__file__).parent / "left_out.txt"
 # Of C alone: small pointers in place of addresses, and where a status of Fortran has its fields.
 ADDRESSES = re.compile(r"MPI_(BOTTOM|IN_PLACE|STATUS(ES)?_IGNORE|UNWEIGHTED|WEIGHTS_EMPTY|F_.*|"
-                       r"BUFFER_AUTOMATIC|ERRCODES_IGNORE|ARGVS?_NULL|.*_FN(_NULL)?)$")
+                       r"BUFFER_AUTOMATIC|ERRCODES_IGNORE|ARGVS?_NULL|.*_FN(_NULL(_C)?)?)$")
 PROCEDURES = {"mpi_null_copy_fn", "mpi_null_delete_fn", "mpi_dup_fn"}
 PROCEDURES |= {f"mpi_{kind}_{name}_fn" for kind in ("comm", "type")
                for name in ("null_copy", "null_delete", "dup")}
