@@ -17,6 +17,7 @@ namespace {
 // How often the helper looks, when nobody else has driven the job meanwhile.
 constexpr auto kHelperPeriod = std::chrono::microseconds(500);
 constexpr int kIdleLooks = 100;
+constexpr double kLeavingSeconds = 2;
 
 struct List {
   std::mutex mutex;
@@ -156,9 +157,11 @@ void drive_started() {
   }
 }
 
-// What has not ended has requests that the program has not completed, which is its fault; the job
-// cancels them.
+// Requests that the program has freed are complete when it leaves the MPI. Those that it has
+// forgotten are its fault: the job cancels them.
 void end_started() {
+  const double patient_until = esp_time() + kLeavingSeconds;
+  while (are_under_way() && esp_time() < patient_until) drive_started();
   {
     const std::lock_guard lock(g_list.mutex);
     g_list.closes = true;

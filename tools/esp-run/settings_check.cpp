@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
+#include "bootstrap/config_from_env.hpp"
 #include "bootstrap/level_shapes.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "core/config.hpp"
@@ -16,17 +16,14 @@
 namespace esp_run {
 namespace {
 
-constexpr std::string_view kPrefix = "ESPALIER_";
-
 // As the library takes them from the environment.
 std::vector<std::string> settings_of(const Program& program) {
-  std::vector<std::string> settings;
+  std::vector<std::string> variables;
   const Environment environment(program.variables);
   for (char* const* variable = environment.data(); *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (text.starts_with(kPrefix)) settings.emplace_back(text.substr(kPrefix.size()));
+    variables.emplace_back(*variable);
   }
-  return settings;
+  return espalier::espalier_assignments(variables);
 }
 
 // What the library reads in texts only later, and finds alike on every rank.
