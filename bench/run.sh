@@ -3,7 +3,7 @@
 # the method. `run.sh nodes ...` does so over TCP between emulated nodes, `run.sh all` does both
 # (--publish and --smoke go to both), `run.sh verbs ...` compares the RDMA transport with perftest,
 # `run.sh threads ...` measures calls of several threads, `run.sh accel ...` other MPIs with and
-# without the accelerator.
+# without the accelerator, `run.sh messages ...` messages matched by tag.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 export PYTHONDONTWRITEBYTECODE=1
@@ -21,6 +21,7 @@ both() {
 
 case ${1:-} in
   accel) exec "$here/accel/accel.py" "${@:2}" ;;
+  messages) exec "$here/messages/messages.py" "${@:2}" ;;
   threads) exec "$here/threads/threads.py" "${@:2}" ;;
   verbs) exec "$here/verbs/verbs.py" "${@:2}" ;;
   nodes) exec python3 "$here/nodes" "${@:2}" ;;
