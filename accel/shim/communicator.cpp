@@ -3,12 +3,15 @@
 #include <atomic>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace espalier::accel {
 namespace {
 
 std::mutex g_mutex;  // of these
 std::vector<std::unique_ptr<Communicator>> g_communicators;
+std::vector<esp_team*> g_given_up;  // their communicators are gone
+std::uint64_t g_met = 0;            // how many there have been
 // The one that was asked for last. A handle may be used again when its communicator has been freed.
 thread_local MPI_Comm g_last_handle = MPI_COMM_NULL;
 thread_local Communicator* g_last = nullptr;
@@ -22,19 +25,30 @@ std::string name_of(MPI_Comm comm) {
   return length > 0 ? name.data() : "unnamed";
 }
 
-// The report wants what has been counted, so the object stays. A team that has operations under way
-// stays, too, until the job ends.
+// The MPI may come here whenever it goes on, also while the library waits and drives it: the team
+// is freed later. The report wants what has been counted, so for it the object stays.
 int on_delete(MPI_Comm, int, void* attribute, void*) {
   auto& gone = *static_cast<Communicator*>(attribute);
   g_freed.fetch_add(1, std::memory_order_relaxed);
-  gone.name = name_of(gone.handle);
+  if (state().reports) gone.name = name_of(gone.handle);
   gone.handle = MPI_COMM_NULL;
-  if (gone.team != nullptr && state().job != nullptr && gone.team != esp_job_world(state().job)) {
-    const Turn turn;
-    (void)esp_team_free(gone.team);
-  }
-  gone.team = nullptr;
+  const std::lock_guard lock(g_mutex);
+  if (gone.team != nullptr) g_given_up.push_back(std::exchange(gone.team, nullptr));
+  if (!state().reports) std::erase_if(g_communicators, [&](auto& c) { return c.get() == &gone; });
   return MPI_SUCCESS;
+}
+
+// Below a Turn. One that has operations under way stays until the job ends; the world's is not
+// ours.
+void free_given_up() {
+  std::vector<esp_team*> teams;
+  {
+    const std::lock_guard lock(g_mutex);
+    teams.swap(g_given_up);
+  }
+  for (esp_team* team : teams) {
+    if (team != esp_job_world(state().job)) (void)esp_team_free(team);
+  }
 }
 
 Communicator* make(MPI_Comm comm) {
@@ -54,6 +68,7 @@ Communicator* make(MPI_Comm comm) {
   made->name = name_of(comm);
   if (PMPI_Comm_set_attr(comm, state().keyval, made.get()) != MPI_SUCCESS) return nullptr;
   const std::lock_guard lock(g_mutex);
+  ++g_met;
   return g_communicators.emplace_back(std::move(made)).get();
 }
 
@@ -75,7 +90,7 @@ std::vector<int> ranks_of(MPI_Comm comm, int size) {
 std::uint64_t tag_of(MPI_Comm comm) {
   static_assert(sizeof(unsigned long) == sizeof(std::uint64_t));
   const std::lock_guard lock(g_mutex);
-  return bits_of(comm) << 32 | g_communicators.size();
+  return bits_of(comm) << 32 | g_met;
 }
 
 void make_team(Communicator& communicator) {
@@ -90,6 +105,7 @@ void make_team(Communicator& communicator) {
   int made = 0, all = 0;
   {
     const Turn turn;
+    free_given_up();
     made = esp_team_create(esp_job_world(state().job), ranks.data(), communicator.size, tag,
                            &communicator.team) == ESP_OK;
   }
@@ -130,9 +146,11 @@ void open_communicators() {
 
 // The world's stays with the MPI until that deletes it: then the job is gone, and so is the object.
 void close_communicators() {
+  std::vector<MPI_Comm> left;
   for (const auto& one : g_communicators) {
-    if (one->handle != MPI_COMM_NULL) PMPI_Comm_delete_attr(one->handle, state().keyval);
+    if (one->handle != MPI_COMM_NULL) left.push_back(one->handle);
   }
+  for (MPI_Comm comm : left) PMPI_Comm_delete_attr(comm, state().keyval);
   PMPI_Comm_free_keyval(&state().keyval);
   g_communicators.clear();
 }
