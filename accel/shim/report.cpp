@@ -53,7 +53,7 @@ void print_choice(Operation operation, std::size_t size_class, const Choice& cho
   const std::uint64_t started = ours.started + theirs.started;
   if (ours.calls + theirs.calls + started == 0) return;
   const unsigned long long below = size_class == 0 ? 0 : 1ULL << size_class;
-  const char* chosen = !choice.is_decided()           ? "still timed"
+  const char* chosen = choice.is_timed()              ? "still timed"
                        : choice.side() == Side::kOurs ? "espalier"
                                                       : "MPI";
   std::fprintf(stderr, "  %-24s %11llu %9llu %9llu %9llu %14llu %12.2f %12.2f  %s\n",

@@ -19,6 +19,7 @@ constexpr auto kHelperPeriod = std::chrono::microseconds(500);
 constexpr int kIdleLooks = 100;
 constexpr double kLeavingSeconds = 2;
 
+// Programs may end without MPI_Finalize, and the helper with them: nothing here is destroyed.
 struct List {
   std::mutex mutex;
   std::condition_variable changed;
@@ -29,7 +30,8 @@ struct List {
   std::atomic<std::uint32_t> under_way{0};  // not yet complete for the MPI
   std::atomic<std::uint32_t> ended{0};      // of these
   std::atomic<std::uint32_t> drives{0};     // by the program
-} g_list;
+};
+List& g_list = *new List;
 
 int query(void* context, MPI_Status* status) {
   const auto& started = *static_cast<Started*>(context);
