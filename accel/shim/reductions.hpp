@@ -92,6 +92,13 @@ struct ReduceScatterCall : Reduction {
   static constexpr Operation kOperation = Operation::kReduceScatter;
   const int* counts;
   const std::size_t* our_counts = nullptr;
+  Reason fits(const Communicator& c) {
+    if (counts == nullptr) return Reason::kArguments;
+    for (int r = 0; r < c.size; ++r) {
+      if (counts[r] < 0) return Reason::kArguments;
+    }
+    return Reduction::fits(c);
+  }
   std::uint64_t bytes(const Communicator& c) const {
     std::uint64_t sum = 0;
     for (int r = 0; r < c.size; ++r) sum += static_cast<std::uint64_t>(counts[r]);
