@@ -37,7 +37,7 @@ void release(Rounds* rounds) {
 
 int start(Rounds& rounds) {
   Started& round = rounds.started;
-  round.stage.begin();
+  (void)round.stage.begin();
   round.ended.store(false, std::memory_order_relaxed);
   rounds.is_active = true;
   const int code = PMPI_Start(&round.request);

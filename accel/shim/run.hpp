@@ -40,24 +40,13 @@ inline void begin_choice(Choice& choice, Operation operation, const Communicator
   }
 }
 
-// Blocking, while something of this rank's may be under way in the library.
-template <typename Call>
-int run_by_mpi(const Call& call) {
-  if (!are_under_way()) [[likely]]
-    return call.mpi();
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = call.mpi_start(&request);
-  if (code != MPI_SUCCESS) return code;
-  return wait_driven([&](int* flag) { return PMPI_Test(&request, flag, MPI_STATUS_IGNORE); });
-}
-
 template <typename Call>
 int run_by_us(Call& call, const Communicator& communicator) {
   Stage stage;
   call.arrange(stage, communicator);
   esp_status status = stage.ok() ? ESP_OK : ESP_ERR_NO_MEMORY;
   if (status == ESP_OK) {
-    stage.begin();
+    if (!stage.begin()) return call.mpi();  // which says what it has against them
     const Turn turn;
     status = call.ours(communicator.team, nullptr);
   }
@@ -69,21 +58,22 @@ int run_by_us(Call& call, const Communicator& communicator) {
 inline void settle(Choice& choice, esp_team* team) {
   std::array<double, 2> times = choice.own_times();
   const Turn turn;
-  if (esp_allreduce(team, ESP_IN_PLACE, times.data(), times.size(), ESP_DOUBLE, ESP_SUM) == ESP_OK)
-    choice.decide(times);
+  // Where that fails the next call does so, too, and tells.
+  (void)esp_allreduce(team, ESP_IN_PLACE, times.data(), times.size(), ESP_DOUBLE, ESP_SUM);
+  choice.decide(times);
 }
 
 template <typename Call>
 int run(Call call) {
   Communicator* communicator = nullptr;
-  if (admit(call, true, communicator) != Reason::kNone) return run_by_mpi(call);
+  if (admit(call, true, communicator) != Reason::kNone) return call.mpi();
   const std::uint64_t bytes = call.bytes(*communicator);
   Choice& choice = communicator->choice(Call::kOperation, bytes);
   if (!choice.has_begun()) begin_choice(choice, Call::kOperation, *communicator, bytes);
   const Side side = choice.side();
   const bool measures = choice.is_timed() || state().reports;
   const double begin = measures ? now() : 0;
-  const int code = side == Side::kMpi ? run_by_mpi(call) : run_by_us(call, *communicator);
+  const int code = side == Side::kMpi ? call.mpi() : run_by_us(call, *communicator);
   if (!measures) return code;
   const double seconds = now() - begin;
   Tally& tally = choice.tally[static_cast<std::size_t>(side)];
@@ -113,7 +103,7 @@ int run_started(Call call, MPI_Request* request) {
   started->team = communicator->team;
   call.arrange(started->stage, *communicator);
   if (!started->stage.ok()) return conclude(call.comm, communicator->team, ESP_ERR_NO_MEMORY);
-  started->stage.begin();
+  if (!started->stage.begin()) return call.mpi_start(request);
   const Notice notice = {{&on_end, started.get(), nullptr}};
   {
     const Turn turn;

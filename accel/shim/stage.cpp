@@ -24,6 +24,34 @@ void in_parts(const Elements& what, unsigned char* packed, std::size_t bytes, Go
   }
 }
 
+// Elements as MPI_Pack takes them: that of MPICH takes none at MPI_BOTTOM, so there they are seen
+// from some other place.
+class Seen {
+ public:
+  Seen(const void* from, int n, MPI_Datatype of, const void* place)
+      : base(const_cast<void*>(from)), count(n), type(of) {
+    if (from != MPI_BOTTOM || n == 0) return;
+    const auto back = -reinterpret_cast<MPI_Aint>(place);
+    if (PMPI_Type_create_hindexed(1, &n, &back, of, &made_) != MPI_SUCCESS) return;
+    if (PMPI_Type_commit(&made_) != MPI_SUCCESS) return;
+    base = const_cast<void*>(place);
+    count = 1;
+    type = made_;
+  }
+  ~Seen() {
+    if (made_ != MPI_DATATYPE_NULL) PMPI_Type_free(&made_);
+  }
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+
+  void* base;
+  int count;
+  MPI_Datatype type;
+
+ private:
+  MPI_Datatype made_ = MPI_DATATYPE_NULL;
+};
+
 }  // namespace
 
 unsigned char* Stage::room(std::size_t bytes) {
@@ -86,15 +114,22 @@ ByteBlocks Stage::blocks(const Blocks& what, int members, bool reads, bool write
   return {packed, counts.data(), displs.data()};
 }
 
-void Stage::begin() const {
+bool Stage::begin() const {
+  bool takes = true;
   for (const Piece& piece : pieces_) {
-    if (!piece.reads) continue;
-    in_parts(piece.elements, piece.packed, piece.bytes,
-             [&](const void* from, int count, unsigned char* packed, int bytes) {
-               int at = 0;
-               PMPI_Pack(from, count, piece.elements.type, packed, bytes, &at, state().own);
-             });
+    const auto pack = [&](const void* from, int count, unsigned char* packed, int bytes) {
+      int at = 0;
+      const Seen seen(from, count, piece.elements.type, packed);
+      const int code = PMPI_Pack(seen.base, seen.count, seen.type, packed, bytes, &at, state().own);
+      if (code != MPI_SUCCESS) takes = false;
+    };
+    if (piece.reads) {
+      in_parts(piece.elements, piece.packed, piece.bytes, pack);
+    } else {
+      pack(piece.elements.base, 0, piece.packed, 0);
+    }
   }
+  return takes;
 }
 
 void Stage::end() const {
@@ -103,7 +138,8 @@ void Stage::end() const {
     in_parts(piece.elements, piece.packed, piece.bytes,
              [&](void* to, int count, const unsigned char* packed, int bytes) {
                int at = 0;
-               PMPI_Unpack(packed, bytes, &at, to, count, piece.elements.type, state().own);
+               const Seen seen(to, count, piece.elements.type, packed);
+               PMPI_Unpack(packed, bytes, &at, seen.base, seen.count, seen.type, state().own);
              });
   }
 }

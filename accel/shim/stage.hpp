@@ -46,8 +46,9 @@ class Stage {
   std::vector<std::size_t>& numbers(std::size_t count);
 
   bool ok() const noexcept { return ok_; }
-  // Before each run, and after it.
-  void begin() const;
+  // Before each run; false: the MPI does not take elements of such a type, as it is not committed.
+  bool begin() const;
+  // After it.
   void end() const;
 
  private:

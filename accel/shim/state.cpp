@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "accel/shim/communicator.hpp"
 #include "accel/shim/profile.hpp"
@@ -68,6 +69,29 @@ bool open_job(std::array<char, 512>& why) {
   return all != 0;
 }
 
+// What the MPI has to send for others that are not as far goes on, and so does the job.
+void wait_for_all() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (PMPI_Ibarrier(g_state.own, &request) != MPI_SUCCESS) return;
+  int flag = 0;
+  while (PMPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag == 0) {
+    if (g_state.threaded) {
+      std::this_thread::yield();
+    } else {
+      const Turn turn;
+      if (esp_progress(g_state.job) == 0) std::this_thread::yield();
+    }
+  }
+}
+
+// Not all MPIs print what a code that was added means.
+void say_if_fatal(MPI_Comm comm, const char* text) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return;
+  if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "%s\n", text);
+  PMPI_Errhandler_free(&handler);
+}
+
 }  // namespace
 
 State& state() noexcept {
@@ -81,6 +105,8 @@ void begin(int thread_level) {
   g_state.reports = report != nullptr && std::strcmp(report, "0") != 0 && *report != '\0';
   g_state.threaded = thread_level == MPI_THREAD_MULTIPLE;
   PMPI_Comm_dup(MPI_COMM_WORLD, &g_state.own);
+  // What goes wrong is told to the program on its own communicators.
+  PMPI_Comm_set_errhandler(g_state.own, MPI_ERRORS_RETURN);
   std::array<char, 512> why = {};
   if (!open_job(why)) {
     if (g_state.job != nullptr) esp_job_finalize(g_state.job);
@@ -96,6 +122,7 @@ void begin(int thread_level) {
 
 void end() {
   if (g_state.job == nullptr) return;
+  wait_for_all();
   if (g_state.reports) print_report();
   save_profile();
   end_started();
@@ -115,6 +142,7 @@ int conclude(MPI_Comm comm, esp_team* team, esp_status status) {
     std::snprintf(text.data(), text.size(), "espalier: %s: %s", esp_status_text(status),
                   team != nullptr ? esp_team_error(team) : esp_job_error(g_state.job));
     PMPI_Add_error_string(code, text.data());
+    say_if_fatal(comm, text.data());
   }
   PMPI_Comm_call_errhandler(comm, code);
   return code;
