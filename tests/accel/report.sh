@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# report.sh openmpi|mpich: what the accelerator says that it has done, and that it is not there
+# where it is not wanted, or not installed.
+set -euo pipefail
+peer=$1
+source "${BASH_SOURCE[0]%/*}/job.sh"
+job=(timeout --kill-after=5 30 "${launcher[@]}" -n 2 "$folder/report")
+said=$folder/said
+
+# says PATTERN: a line of what the job has said.
+says() {
+  grep -Eq -- "$1" "$said" || { cat "$said"; fail "no line is like: $1"; }
+}
+says_not() {
+  ! grep -Eq -- "$1" "$said" || { cat "$said"; fail "a line is like: $1"; }
+}
+
+compile report
+for mode in auto always; do
+  ESPALIER_ACCEL=$mode "$accel" --report "${job[@]}" > "$said" 2>&1
+  says "^espalier: communicator MPI_COMM_WORLD of 2 processes"
+  says "^  operation +bytes below +espalier +MPI +started +bytes"
+  says "^  MPI_Allreduce +1 calls fell through to the MPI: an operator of the program"
+  says "^  MPI_Reduce +1 calls fell through to the MPI: a type that is not predefined"
+  says "^  MPI_Barrier +1 calls fell through to the MPI: a communicator of one process"
+  says "^espalier: communicator never blocking of 2 processes"
+  says "^  MPI_Barrier +1 calls fell through to the MPI: started before any blocking collective"
+  says "^espalier: communicator between of 1 processes"
+  says "^  MPI_Barrier +1 calls fell through to the MPI: an intercommunicator"
+  # 50 calls of 8 bytes, 3 of 100.
+  if [[ $mode == always ]]; then
+    says "^  MPI_Allreduce +16 +50 +0 +0 +400 .* espalier$"
+    says "^  MPI_Bcast +128 +3 +0 +0 +300 .* espalier$"
+  else
+    says "^  MPI_Allreduce +16 +(18 +32|32 +18) +0 +400 .* (espalier|MPI)$"
+    says "^  MPI_Bcast +128 +3 +0 +0 +300 .* still timed$"
+  fi
+done
+
+ESPALIER_ACCEL_REPORT=1 "$accel" --always "${job[@]}" maps > "$said" 2>&1
+says "^espalier: collectives as rank 0 has counted them"
+says "/libespalier_accel_$peer.so$"
+says "/libespalier.so"
+
+"$accel" "${job[@]}" > "$said" 2>&1
+says_not espalier
+
+ESPALIER_ACCEL=off "$accel" --report "${job[@]}" maps > "$said" 2>&1
+says "/libespalier_accel.so$"
+says_not "libespalier_accel_|libespalier\.so|^espalier:"
+
+# Without the accelerator for this MPI.
+mkdir "$folder/bin" "$folder/lib"
+cp "$accel" "$folder/bin"
+cp "$BIN/../lib/libespalier_accel.so" "$folder/lib"
+"$folder/bin/esp-accel" --always "${job[@]}" maps > "$said" 2>&1
+says "^espalier: collectives are not accelerated: .*libespalier_accel_$peer.so: cannot open"
+says_not "libespalier\.so"
+rm "$folder/lib/libespalier_accel.so"
+! "$folder/bin/esp-accel" "${job[@]}" > "$said" 2>&1 || fail "it starts without its library"
+says "^esp-accel: .*/lib/libespalier_accel.so is missing"
