@@ -93,8 +93,14 @@ static void unequal_blocks(const struct Case* c) {
   keep(c->out, all);
 
   prepare(c, g_size, g_size);
-  if (c->in_place) memcpy(c->out, c->in, all);
-  in = c->in_place ? MPI_IN_PLACE : c->in;
+  /* What Open MPI 4.1 by itself starts in place gets blocks wrong. */
+#ifdef OPEN_MPI
+  const int in_place = c->in_place && !c->started;
+#else
+  const int in_place = c->in_place;
+#endif
+  if (in_place) memcpy(c->out, c->in, all);
+  in = in_place ? MPI_IN_PLACE : c->in;
   RUN(c->started, Alltoallv, alltoallv, in, pairs, displs, MPI_INT, c->out, pairs, displs, MPI_INT,
       MPI_COMM_WORLD);
   keep(c->out, all);
