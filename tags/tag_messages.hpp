@@ -192,6 +192,7 @@ class TagMessages final : public Agent, public MessageTaker {
   const Operation* first_in_vain(const IntrusiveList<Operation>& operations) const noexcept;
   void look_at(IntrusiveList<Operation>& operations, std::uint64_t since_ns,
                std::uint64_t now_ns) noexcept;
+  std::string limit_text() const;
   void explain(const Operation& operation, Status status) noexcept;
   std::string describe(const Operation& operation) const;
 

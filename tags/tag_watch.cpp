@@ -27,13 +27,18 @@ int TagMessages::progress() noexcept {
   return events;
 }
 
+std::string TagMessages::limit_text() const {
+  return fmt::format(" (TIMEOUT={:g})", static_cast<double>(parts_.watch.timeout_ns) * 1e-9);
+}
+
 void TagMessages::end(Operation& operation, Status status) noexcept {
   if (operation.sends) {
     // Its receiver may find it yet and expect a flow, for which the next message would be taken.
     const bool late = status.code() == ESP_ERR_TIMEOUT && operation.rank != parts_.me;
     if (late && !operation.team.failed()) {
-      parts_.engine.fail(operation.team, status,
-                         fmt::format("{} is waited for since too long", describe(operation)));
+      parts_.engine.fail(
+          operation.team, status,
+          fmt::format("{} has not come in time{}", describe(operation), limit_text()));
     }
     end(static_cast<Send&>(operation), status);
   } else {
@@ -154,12 +159,28 @@ void TagMessages::look_at(IntrusiveList<Operation>& operations, std::uint64_t si
   }
 }
 
+namespace {
+
+// The bits of it that count. Where those are some of the upper half alone, who asks has no use for
+// them: mpi.h keeps its own messages apart by these.
+std::string tag_text(std::uint64_t tag, std::uint64_t mask) {
+  if (mask == ESP_TAG_EXACT) return fmt::format("tag {}", tag);
+  constexpr std::uint64_t kLowerHalf = UINT32_MAX;
+  return (mask & kLowerHalf) == 0 && tag == 0 ? "any tag"
+                                              : fmt::format("tag {:#x} in bits {:#x}", tag, mask);
+}
+
+}  // namespace
+
 std::string TagMessages::describe(const Operation& operation) const {
   const std::string other =
       operation.rank == kNoRank ? "any rank" : fmt::format("rank {}", operation.rank);
-  return fmt::format("{} with tag {} {} {} on team {}",
-                     operation.sends ? "the receive of a message" : "a message", operation.tag,
-                     operation.sends ? "by" : "from", other, operation.team.id);
+  const bool has_come = operation.sends || operation.moves;
+  const std::uint64_t mask =
+      has_come ? ESP_TAG_EXACT : static_cast<const Receive&>(operation).pattern.mask;
+  return fmt::format(
+      "{} with {} {} {} on team {}", operation.sends ? "the receive of a message" : "a message",
+      tag_text(operation.tag, mask), operation.sends ? "by" : "from", other, operation.team.id);
 }
 
 void TagMessages::explain(const Operation& operation, Status status) noexcept {
@@ -170,6 +191,7 @@ void TagMessages::explain(const Operation& operation, Status status) noexcept {
   } else if (status.rank() != kNoRank && status.rank() != operation.rank) {
     why += fmt::format(" (rank {})", status.rank());
   }
+  if (status.code() == ESP_ERR_TIMEOUT) why += limit_text();
   note_(note_context_, fmt::format("{}: {}", describe(operation), why));
 }
 

@@ -136,6 +136,37 @@ TEST_F(TagProtocol, ASendThatWaitsTooLongTakesItsTeamAlong) {
   EXPECT_EQ(team_.tagged, 0U);
 }
 
+// A text says which tag is wanted, and never one that nobody has asked for.
+TEST_F(TagProtocol, TextsSayWhichTagsWouldDo) {
+  struct Case {
+    std::uint64_t tag, mask;
+    const char* text;
+  };
+  constexpr std::uint64_t kUpperHalf = ~std::uint64_t{UINT32_MAX};
+  std::vector<std::string> said;
+  tags_.on_failure(
+      [](void* context, std::string text) {
+        static_cast<std::vector<std::string>*>(context)->push_back(std::move(text));
+      },
+      &said);
+  for (const Case& one :
+       {Case{0x1234, ESP_TAG_EXACT, "with tag 4660 from"}, Case{0x1234, 0, "with any tag from"},
+        Case{0x1234, kUpperHalf, "with any tag from"},
+        Case{0x1234, 0xff, "with tag 0x34 in bits 0xff from"}}) {
+    End end;
+    TagMessages::Receive* posted = nullptr;
+    const TagReceiving receiving{team_,  1, one.tag, one.mask, {memory_.data(), 1, nullptr},
+                                 nullptr};
+    ASSERT_TRUE(tags_.receive(receiving, to(end), posted).ok());
+    tags_.look(0, kTagTimeoutNs);
+    tags_.look(0, 3 * kTagTimeoutNs);
+    ASSERT_EQ(end.count, 1);
+    ASSERT_FALSE(said.empty());
+    EXPECT_NE(said.back().find(one.text), std::string::npos) << said.back();
+    EXPECT_NE(said.back().find("TIMEOUT="), std::string::npos) << said.back();
+  }
+}
+
 TEST_F(TagProtocol, AReceiveThatWaitsTooLongLeavesItsTeamWhole) {
   End end;
   TagMessages::Receive* posted = nullptr;
