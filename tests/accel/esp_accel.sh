@@ -18,6 +18,7 @@ refuses() {
 refuses "^esp-accel: there is no option --alwas" --alwas true
 refuses "^esp-accel: a command is missing, as in: esp-accel mpirun"
 refuses "^esp-accel: a command is missing" --always --
+refuses "^esp-accel: --save needs a file" --save
 ESPALIER_ACCEL=sometimes refuses "ESPALIER_ACCEL is auto, always or off, not 'sometimes'" true
 
 "$accel" true
