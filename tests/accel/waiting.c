@@ -55,6 +55,16 @@ static void root_receives(void) {
   }
 }
 
+/* What rank 0 has sent in a collective that is over for it arrives while it waits in the MPI. */
+static void after_blocking(void) {
+  for (int i = 0; i < kTimes; ++i) {
+    int token = 0;
+    MPI_Bcast(g_big, i % 2 == 0 ? kMany : 8, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (g_rank == 0) MPI_Recv(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (g_rank == 1) MPI_Send(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  }
+}
+
 static void dup_between(void) {
   MPI_Request request;
   MPI_Comm dup;
@@ -228,17 +238,12 @@ static void sent_at_the_end(void) {
 static const struct {
   const char* name;
   void (*run)(void);
-} kCases[] = {{"isend_barrier", isend_barrier},
-              {"send_irecv_barrier", send_irecv_barrier},
-              {"root_receives", root_receives},
-              {"dup_between", dup_between},
-              {"computation", computation},
-              {"two_orders", two_orders},
-              {"two_threads", two_threads},
-              {"freed_under_way", freed_under_way},
-              {"freed_with_message", freed_with_message},
-              {"never_blocking", never_blocking},
-              {"mpi_among_started", mpi_among_started},
+} kCases[] = {{"isend_barrier", isend_barrier},     {"send_irecv_barrier", send_irecv_barrier},
+              {"root_receives", root_receives},     {"after_blocking", after_blocking},
+              {"dup_between", dup_between},         {"computation", computation},
+              {"two_orders", two_orders},           {"two_threads", two_threads},
+              {"freed_under_way", freed_under_way}, {"freed_with_message", freed_with_message},
+              {"never_blocking", never_blocking},   {"mpi_among_started", mpi_among_started},
               {"sent_at_the_end", sent_at_the_end}};
 
 int main(int argc, char** argv) {
