@@ -26,7 +26,7 @@ std::string name_of(MPI_Comm comm) {
 }
 
 // The MPI may come here whenever it goes on, also while the library waits and drives it: the team
-// is freed later. The report wants what has been counted, so for it the object stays.
+// is freed later. For reports and profiles the object stays, with what has been counted and chosen.
 int on_delete(MPI_Comm, int, void* attribute, void*) {
   auto& gone = *static_cast<Communicator*>(attribute);
   g_freed.fetch_add(1, std::memory_order_relaxed);
@@ -34,7 +34,8 @@ int on_delete(MPI_Comm, int, void* attribute, void*) {
   gone.handle = MPI_COMM_NULL;
   const std::lock_guard lock(g_mutex);
   if (gone.team != nullptr) g_given_up.push_back(std::exchange(gone.team, nullptr));
-  if (!state().reports) std::erase_if(g_communicators, [&](auto& c) { return c.get() == &gone; });
+  if (state().reports || state().saves) return MPI_SUCCESS;
+  std::erase_if(g_communicators, [&](auto& c) { return c.get() == &gone; });
   return MPI_SUCCESS;
 }
 
@@ -63,7 +64,7 @@ Communicator* make(MPI_Comm comm) {
   } else if (made->size == 1) {
     made->refusal = Reason::kAlone;
   } else if (comm == MPI_COMM_WORLD) {
-    made->team = esp_job_world(state().job);
+    made->take_team(esp_job_world(state().job));
   }
   made->name = name_of(comm);
   if (PMPI_Comm_set_attr(comm, state().keyval, made.get()) != MPI_SUCCESS) return nullptr;
@@ -110,7 +111,10 @@ void make_team(Communicator& communicator) {
                            &communicator.team) == ESP_OK;
   }
   PMPI_Allreduce(&made, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (all != 0) return;
+  if (all != 0) {
+    communicator.take_team(communicator.team);
+    return;
+  }
   if (made != 0) (void)esp_team_free(communicator.team);
   communicator.team = nullptr;
   communicator.refusal = Reason::kNoTeam;
@@ -123,15 +127,14 @@ int Communicator::size_class(std::uint64_t bytes) noexcept {
 }
 
 // Nodes are numbered by their lowest ranks, so each new one that a member is on counts.
-int Communicator::nodes() const {
+void Communicator::take_team(esp_team* made) {
+  team = made;
   std::vector<bool> seen(static_cast<std::size_t>(esp_job_size(state().job)), false);
-  int count = 0;
-  for (int r = 0; team != nullptr && r < size; ++r) {
+  for (int r = 0; r < size; ++r) {
     const int node = esp_job_node(state().job, esp_team_job_rank(team, r));
-    if (!seen[static_cast<std::size_t>(node)]) ++count;
+    if (!seen[static_cast<std::size_t>(node)]) ++nodes_;
     seen[static_cast<std::size_t>(node)] = true;
   }
-  return count;
 }
 
 Choice& Communicator::choice(Operation operation, std::uint64_t bytes) {

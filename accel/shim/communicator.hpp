@@ -28,9 +28,13 @@ struct Communicator {
   std::array<Row, kOperations> rows;
 
   static int size_class(std::uint64_t bytes) noexcept;
-  int nodes() const;  // that its members are on
+  int nodes() const noexcept { return nodes_; }  // that its members are on
+  void take_team(esp_team* made);
   Choice& choice(Operation operation, std::uint64_t bytes);
   Row& row(Operation operation) noexcept { return rows[static_cast<std::size_t>(operation)]; }
+
+ private:
+  int nodes_ = 0;
 };
 
 void open_communicators();

@@ -103,6 +103,7 @@ void begin(int thread_level) {
   const char* report = std::getenv("ESPALIER_ACCEL_REPORT");
   g_state.mode = mode != nullptr && std::strcmp(mode, "always") == 0 ? Mode::kAlways : Mode::kAuto;
   g_state.reports = report != nullptr && std::strcmp(report, "0") != 0 && *report != '\0';
+  g_state.saves = std::getenv("ESPALIER_ACCEL_SAVE") != nullptr;
   g_state.threaded = thread_level == MPI_THREAD_MULTIPLE;
   PMPI_Comm_dup(MPI_COMM_WORLD, &g_state.own);
   // What goes wrong is told to the program on its own communicators.

@@ -29,6 +29,7 @@ struct State {
   int keyval = MPI_KEYVAL_INVALID;       // of communicators, for what is kept with them
   Mode mode = Mode::kAuto;
   bool reports = false;
+  bool saves = false;  // what has been chosen
   bool threaded = false;
   std::mutex turn;
 };

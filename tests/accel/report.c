@@ -31,6 +31,10 @@ int main(int argc, char** argv) {
   MPI_Ibarrier(dup, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+  MPI_Comm gone;
+  MPI_Comm_dup(MPI_COMM_WORLD, &gone);
+  for (int i = 0; i < 40; ++i) MPI_Allgather(&rank, 1, MPI_INT, out + 2, 1, MPI_INT, gone);
+  MPI_Comm_free(&gone);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, (rank + 1) % 2, 0, &inter);
   MPI_Comm_set_name(inter, "between");
   MPI_Barrier(inter);

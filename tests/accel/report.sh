@@ -49,6 +49,19 @@ ESPALIER_ACCEL=off "$accel" --report "${job[@]}" maps > "$said" 2>&1
 says "/libespalier_accel.so$"
 says_not "libespalier_accel_|libespalier\.so|^espalier:"
 
+# A profile, also of what was called on a communicator that is gone.
+"$accel" --save "$folder/profile" "${job[@]}"
+for row in "MPI_Allreduce 2 1 4" "MPI_Allgather 2 1 3"; do
+  grep -Eq "^$peer $row (espalier|mpi)$" "$folder/profile" ||
+    { cat "$folder/profile"; fail "the profile has no $row"; }
+done
+sed -i 's/ espalier$/ mpi/' "$folder/profile"
+"$accel" --profile "$folder/profile" --report "${job[@]}" > "$said" 2>&1
+says "^  MPI_Allreduce +16 +0 +50 +0 +400 .* MPI$"
+says "^  MPI_Bcast +128 .* still timed$"
+"$accel" --profile /dev/null "${job[@]}" > "$said" 2>&1
+says "^espalier: /dev/null is not an accelerator profile that can be read"
+
 # Without the accelerator for this MPI.
 mkdir "$folder/bin" "$folder/lib"
 cp "$accel" "$folder/bin"
