@@ -5,7 +5,8 @@ peer=$1 ranks=$2 level=(${3+"$3"})
 source "${BASH_SOURCE[0]%/*}/job.sh"
 
 cases=(isend_barrier send_irecv_barrier root_receives after_blocking dup_between computation
-       two_orders freed_under_way freed_with_message never_blocking mpi_among_started sent_at_the_end)
+       two_orders freed_under_way freed_with_message never_blocking mpi_among_started
+       sent_at_the_end)
 [[ -z ${level-} ]] || cases+=(two_threads)
 compile waiting
 failed=0
