@@ -61,10 +61,11 @@ static int look_at(struct dl_phdr_info* info, size_t size, void* context) {
 static const struct AccelFunction* load(void) {
   struct Found found = {NULL, ""};
   dl_iterate_phdr(look_at, &found);
-  const char* off = getenv("ESPALIER_ACCEL");
-  if (found.abi == NULL || (off != NULL && strcmp(off, "off") == 0)) return NULL;
-  /* A program's plugin may have loaded its MPI for itself alone. */
+  if (found.abi == NULL) return NULL;
+  /* A program's plugin may have loaded its MPI for itself alone: without this nobody finds it. */
   (void)dlopen(found.path, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+  const char* off = getenv("ESPALIER_ACCEL");
+  if (off != NULL && strcmp(off, "off") == 0) return NULL;
   Dl_info self;
   char path[4096];
   if (dladdr(&esp_accel_slots, &self) == 0) return NULL;

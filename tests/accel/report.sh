@@ -62,6 +62,14 @@ says "^  MPI_Bcast +128 .* still timed$"
 "$accel" --profile /dev/null "${job[@]}" > "$said" 2>&1
 says "^espalier: /dev/null is not an accelerator profile that can be read"
 
+# The MPI of a plugin, which the program itself does not see.
+cc -O1 -o "$folder/host" "${BASH_SOURCE[0]%/*}/host.c" -ldl
+"mpicc.$peer" -O1 -w -shared -fPIC -o "$folder/plugin.so" "${BASH_SOURCE[0]%/*}/report.c"
+plugin=("${job[@]:0:${#job[@]}-1}" "$folder/host" "$folder/plugin.so")
+ESPALIER_ACCEL=off "$accel" "${plugin[@]}" || fail "a plugin's MPI is lost by off"
+"$accel" --always --report "${plugin[@]}" > "$said" 2>&1
+says "^  MPI_Allreduce +16 +50 +0 +0 +400 .* espalier$"
+
 # Without the accelerator for this MPI.
 mkdir "$folder/bin" "$folder/lib"
 cp "$accel" "$folder/bin"
