@@ -19,11 +19,13 @@ __attribute__((visibility("hidden"))) void esp_accel_resolve(void);
 
 #define FUNCTION(name) #name,
 #define FUNCTION4(name) #name,
+#define FORTRAN(name) #name,
 static const char* const kNames[] = {
 #include "accel/preload/functions.def"
 };
 #undef FUNCTION
 #undef FUNCTION4
+#undef FORTRAN
 enum { kFunctions = sizeof kNames / sizeof kNames[0] };
 
 /* Libraries of MPI by their names, and the accelerator for each. */

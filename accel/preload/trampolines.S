@@ -9,9 +9,11 @@
 esp_accel_slots:
 #define FUNCTION(name) .quad resolve
 #define FUNCTION4(name) .quad resolve
+#define FORTRAN(name) .quad resolve
 #include "functions.def"
 #undef FUNCTION
 #undef FUNCTION4
+#undef FORTRAN
 
         .text
         .set index, 0
@@ -89,6 +91,7 @@ resolve:
 
 #define FUNCTION(name) jump name;
 #define FUNCTION4(name) jump name;
+#define FORTRAN(name) jump name;
 #include "functions.def"
 
         .section .note.GNU-stack, "", %progbits

@@ -1,6 +1,6 @@
 // MPI's blocking collectives as Fortran calls them (mpif.h and `use mpi`): by reference, with the
 // code as the last argument. Those of the MPI call its inner functions, so C's are not enough.
-// Started ones are not here, so on all ranks they are the MPI's. path: data
+// path: data
 #include "accel/shim/fortran_names.hpp"
 #include "accel/shim/make_calls.hpp"
 #include "accel/shim/run.hpp"

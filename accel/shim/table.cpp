@@ -10,6 +10,13 @@
 #else
 #define FUNCTION4(name)
 #endif
+// What Fortran's MPI_IN_PLACE is, and so all that comes from there, is known of these alone. Of
+// others C's functions, if those of Fortran call them.
+#if defined(OPEN_MPI) || defined(MPICH_VERSION)
+#define FORTRAN(name) FUNCTION(name)
+#else
+#define FORTRAN(name)
+#endif
 #include "accel/preload/functions.def"
 #undef FUNCTION
 
