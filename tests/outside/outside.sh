@@ -23,8 +23,10 @@ step_install() {
 }
 
 step_find_package() {
-  cmake -S "$project" -B "$scratch/cmake" -G Ninja -D CMAKE_PREFIX_PATH="$prefix"
+  cmake -S "$project" -B "$scratch/cmake" -G Ninja -D CMAKE_PREFIX_PATH="$prefix" \
+    -D late_source="$source/tests/mpi/absent/program.c"
   cmake --build "$scratch/cmake"
+  run "$scratch/cmake/outside_late"
   run "$scratch/cmake/outside_c"
   run "$scratch/cmake/outside_cpp"
   run "$scratch/cmake/outside_mpi"
@@ -66,6 +68,14 @@ check_wrappers() {  # BIN
   [[ $said == "ccache mycc -I"*" -O2 a.c -L"*" -Wl,-rpath,"*" -lespalier_mpi -lespalier" ]]
   said=$(CXX=mycc "$1/esp-c++" --show -c a.cpp)
   [[ $said == "mycc -I"*" -c a.cpp" ]]
+  [[ $(CC=mycc "$1/esp-cc" -compile_info) == "mycc $("$1/esp-cc" -showme:compile)" ]]
+  [[ $(CXX=mycc "$1/esp-c++" -link_info) == "mycc $("$1/esp-c++" --showme:link)" ]]
+  [[ $("$1/esp-cc" --showme:libs) == "espalier_mpi espalier" ]]
+  [[ $("$1/esp-cc" --showme:incdirs) == *"$prefix/include/espalier/mpi"* ]]
+  [[ -e $("$1/esp-cc" --showme:libdirs | tr -d \")/libespalier_mpi.so ]]
+  [[ $("$1/esp-cc" --showme:version) == "esp-cc: Espalier 0."* ]]
+  [[ $(CC=mycc "$1/esp-cc" --showme:command) == mycc ]]
+  if "$1/esp-cc" --showme:nothing 2> /dev/null; then exit 1; fi
   said=$(CC=$1/esp-cc "$1/esp-cc" --version)
   [[ -n $said && $said != *lespalier_mpi* ]]
 }
@@ -150,10 +160,22 @@ find_mpi() {  # FOLDER OPTION...
   ctest --test-dir "$folder" --output-on-failure --no-tests=error
 }
 
+# What CMake took must not be of two MPIs.
+find_fortran() {  # FOLDER
+  command -v gfortran > /dev/null || return 0
+  local found
+  found=$(sed -n 's/^MPI_[a-z_]*_LIBRARY:[A-Z]*=//p; s/^MPI_Fortran_COMPILER:[A-Z]*=//p' \
+    "$1/CMakeCache.txt")
+  grep -q 'libespalier_mpifort.so' <<< "$found"
+  if grep -v "^$prefix/" <<< "$found"; then exit 1; fi
+}
+
 # Told the wrappers by the names of ours, and the launcher.
 step_find_mpi() {
   find_mpi "$scratch/find_mpi" -D MPI_C_COMPILER="$prefix/bin/esp-cc" \
-    -D MPI_CXX_COMPILER="$prefix/bin/esp-c++" -D MPIEXEC_EXECUTABLE="$prefix/bin/esp-run"
+    -D MPI_CXX_COMPILER="$prefix/bin/esp-c++" -D MPI_Fortran_COMPILER="$prefix/bin/esp-fc" \
+    -D MPIEXEC_EXECUTABLE="$prefix/bin/esp-run"
+  find_fortran "$scratch/find_mpi"
   run "$scratch/find_mpi/outside_mpi"
 }
 
@@ -162,8 +184,9 @@ step_usual_names() {
   local usual object=$scratch/usual.o
   usual=$(dirname "$(find "$prefix" -path '*/espalier/mpi/bin')")
   export PATH=$usual/bin:$PATH
-  unset CC CXX
+  unset CC CXX FC
   find_mpi "$scratch/usual_names"
+  find_fortran "$scratch/usual_names"
   mpicc -c "$project/mpi.c" -o "$object"
   CC=mpicc mpicc "$object" -o "$scratch/usual"
   mpirun -np 4 -oversubscribe "$scratch/usual"
@@ -174,8 +197,11 @@ step_usual_names() {
   mpic++ -x c++ "$project/mpi.c" -o "$scratch/usual++"
   mpirun -n 3 "$scratch/usual++"
   cc "$project/mpi.c" -I"$usual/include" -L"$usual/lib" -lmpi -o "$scratch/usual-prefix" \
-    -Wl,-rpath,"$usual/../.."
+    -Wl,-rpath,"$usual/lib"
   mpirun -n 2 "$scratch/usual-prefix"
+  # As AC_CHECK_LIB does: no header, no run path.
+  echo 'char MPI_Init(); int main() { return MPI_Init(); }' > "$scratch/check.c"
+  cc "$scratch/check.c" -L"$usual/lib" -lmpi -o "$scratch/check"
   cc "$project/mpi.c" -I"$usual/include" -L"$usual/lib" -lmpi_abi -o "$scratch/usual-abi"
   LD_LIBRARY_PATH=$usual/lib mpirun -n 2 "$scratch/usual-abi"
 }
