@@ -1,8 +1,8 @@
-/* libespalier_mpi_absent.a: the functions that are not there, for `esp-cc --missing=late`. Each
- * says so and ends the job.
+/* The functions that are not there. Each says so and ends the job.
  *
- * Weak, so that a program or a tool may bring its own. They have also the plain names, which
- * objects ask for that were not compiled with our mpi.h. path: errors
+ * In libespalier_mpi_absent.a for `esp-cc --missing=late`: weak, so that a program or a tool may
+ * bring its own. They have also the plain names, which objects ask for that were not compiled with
+ * our mpi.h. libmpi_abi.so.0 exports them by the plain names alone. path: errors
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,11 +22,17 @@ static int end_job(const char* function, const char* part) {
   return MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
+#ifdef ESPALIER_LATE_IN_ABI
+#define LATE_PLAIN(name) ".globl " #name "\n.type " #name ", @function"
+#else
+#define LATE_PLAIN(name) ".weak " #name "\n.hidden " #name
+#endif
+
 #define LATE_NAMED(result, name, part, arguments)                     \
   __attribute__((weak, visibility("hidden"))) result name arguments { \
     return (result)(intptr_t)end_job(#name, #part);                   \
   }                                                                   \
-  __asm__(".weak " #name "\n.hidden " #name "\n.set " #name ", " #name ESP_MPI_REASON(part))
+  __asm__(LATE_PLAIN(name) "\n.set " #name ", " #name ESP_MPI_REASON(part))
 
 /* The lists once more, with another meaning. */
 #undef ESPALIER_MPI_MPI_ABSENT_FILES_H

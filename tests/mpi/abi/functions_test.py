@@ -1,7 +1,7 @@
-"""The functions of the headers have the standard's types, and the libraries have all of them but
-those that are absent.
+"""The functions of the headers have the standard's types, and the libraries have all of them; those
+that are absent the ABI's one alone.
 
-usage: functions_test.py COMPILER HEADER_FOLDER NM LIBRARY...
+usage: functions_test.py COMPILER HEADER_FOLDER NM LIBRARY LIBRARY_OF_THE_ABI
 """
 import pathlib
 import re
@@ -12,12 +12,18 @@ import unittest
 
 from standard_header import prototypes
 
-COMPILER, FOLDER, NM, *LIBRARIES = sys.argv[1:]
+COMPILER, FOLDER, NM, OURS, OF_THE_ABI = sys.argv[1:]
 HEADERS = "".join(path.read_text() for path in pathlib.Path(FOLDER).glob("mpi*.h"))
 DECLARED = set(re.findall(r"^ESP_MPI_API \w+ (MPI_\w+)\(", HEADERS, re.M))
 ABSENT = set(re.findall(r"^ESP_MPI_(?:NO_[A-Z]+\(|ABSENT\(\w+, )(MPI_\w+),", HEADERS, re.M))
 # The interface of tools is a library of its own, with types of its own.
 OF_TOOLS = "MPI_T_"
+
+
+def exported(library):
+    said = subprocess.run([NM, "--dynamic", "--defined-only", "--format=posix", library],
+                          capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in said.splitlines()}
 
 
 class Functions(unittest.TestCase):
@@ -38,13 +44,14 @@ class Functions(unittest.TestCase):
                                   capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_libraries_have_all_but_the_absent_ones(self):
-        for library in LIBRARIES:
-            said = subprocess.run([NM, "--dynamic", "--defined-only", "--format=posix", library],
-                                  capture_output=True, text=True, check=True).stdout
-            exported = {line.split()[0] for line in said.splitlines()}
-            self.assertFalse(DECLARED - exported, f"not in {library}")
-            self.assertFalse(ABSENT & exported, f"absent, but in {library}")
+    def test_the_library_has_all_but_the_absent_ones(self):
+        self.assertFalse(DECLARED - exported(OURS))
+        self.assertFalse(ABSENT & exported(OURS))
+
+    def test_that_of_the_abi_has_the_absent_ones_too_and_not_by_the_names_for_linkers(self):
+        both = {prefix + name for name in DECLARED | ABSENT for prefix in ("", "P")}
+        self.assertFalse(both - exported(OF_THE_ABI))
+        self.assertFalse([name for name in exported(OF_THE_ABI) if "Espalier" in name])
 
 
 if __name__ == "__main__":
