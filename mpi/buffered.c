@@ -65,33 +65,39 @@ static void discard(Copy* ended) {
 }
 
 /* Locked. What has been sent meanwhile goes to `ended`. */
-static Copy* take_room(Buffer* buffer, Comm* comm, size_t bytes, Copy** ended,
-                       const char** problem) {
+static esp_status take_room(Buffer* buffer, Comm* comm, size_t bytes, Copy** ended, Copy** taken) {
   const size_t cost = bytes + MPI_BSEND_OVERHEAD;
   if (buffer->is_automatic || buffer->used + cost > buffer->size) *ended = reap(buffer);
-  if (!buffer->is_automatic && buffer->used + cost > buffer->size) {
-    *problem = "no room in the attached buffer";
-    return NULL;
-  }
+  if (!buffer->is_automatic && buffer->used + cost > buffer->size) return ESP_ERR_ARGUMENT;
   Copy* copy = malloc(sizeof *copy + bytes);
-  *problem = "no memory";
-  if (copy == NULL) return NULL;
+  if (copy == NULL) return ESP_ERR_NO_MEMORY;
   *copy = (Copy){.next = buffer->first, .comm = comm, .number = ++buffer->numbers, .cost = cost};
   comm_retain(comm);
   buffer->first = copy;
   buffer->used += cost;
-  return copy;
+  *taken = copy;
+  return ESP_OK;
 }
 
-esp_status buffered_send(const Message* message, const char** problem) {
-  const Payload* p = &message->payload;
-  Copy* ended = NULL;
+/* The one that serves it. Locked. */
+static Buffer* serving(const Comm* comm) {
+  Buffer* own = comm->buffer;
+  return own != NULL && own->is_attached ? own : &of_process;
+}
+
+const char* buffered_problem(const Comm* comm) {
   state_lock();
-  Buffer* own = message->comm->buffer;
-  Buffer* buffer = own != NULL && own->is_attached ? own : &of_process;
-  Copy* copy = take_room(buffer, message->comm, p->bytes, &ended, problem);
-  esp_status status = copy != NULL ? ESP_OK : ESP_ERR_ARGUMENT;
-  if (copy != NULL) {
+  const int is_attached = serving(comm)->is_attached;
+  state_unlock();
+  return is_attached ? "no room in the attached buffer" : "no buffer is attached";
+}
+
+esp_status buffered_send(const Message* message) {
+  const Payload* p = &message->payload;
+  Copy *copy = NULL, *ended = NULL;
+  state_lock();
+  esp_status status = take_room(serving(message->comm), message->comm, p->bytes, &ended, &copy);
+  if (status == ESP_OK) {
     if (p->form == kPayloadLayout) {
       type_pack(p->datatype, displaced(p->base, -p->datatype->true_lb), p->count, 0, p->bytes,
                 copy->bytes);

@@ -1,8 +1,6 @@
 /* The checks of arguments and the start of requests. path: short */
 #include "mpi/call.h"
 
-#include <stdio.h>
-
 int call_comm(Call* call, MPI_Comm handle) {
   require_ready(call->function);
   call->comm = comm_of(handle);
@@ -13,7 +11,10 @@ int call_comm(Call* call, MPI_Comm handle) {
 }
 
 int call_data(Call* call, Data* side, MPI_Count count, MPI_Datatype datatype) {
-  if (count < 0) return raise_error(call->function, call->comm, MPI_ERR_COUNT, "negative count");
+  if (count < 0) {
+    return raise_values(call->function, call->comm, MPI_ERR_COUNT, "negative count: %lld",
+                        (long long)count);
+  }
   const Datatype* type = datatype_of(datatype);
   if (type == NULL) return raise_error(call->function, call->comm, MPI_ERR_TYPE, "not a datatype");
   if (!atomic_load_explicit(&type->is_committed, memory_order_relaxed)) {
@@ -37,17 +38,15 @@ int call_one(Call* call, Data* side, const void* buffer, MPI_Count count, MPI_Da
 
 int call_root(Call* call, int root) {
   if (root < 0 || root >= esp_team_size(call->comm->team)) {
-    return raise_error(call->function, call->comm, MPI_ERR_ROOT,
-                       "root is not a rank of the communicator");
+    return raise_not_a_rank(call->function, call->comm, MPI_ERR_ROOT, "root", root);
   }
   return MPI_SUCCESS;
 }
 
 int call_truncates(const Call* call, const char* what, Extent sent, Extent received) {
-  char text[MPI_MAX_ERROR_STRING];
-  snprintf(text, sizeof text, "%s: count %lld, %zu bytes, is sent, count %lld, %zu bytes, received",
-           what, (long long)sent.count, sent.bytes, (long long)received.count, received.bytes);
-  return raise_error(call->function, call->comm, MPI_ERR_TRUNCATE, text);
+  return raise_values(call->function, call->comm, MPI_ERR_TRUNCATE,
+                      "%s: count %lld, %zu bytes, is sent, count %lld, %zu bytes, received", what,
+                      (long long)sent.count, sent.bytes, (long long)received.count, received.bytes);
 }
 
 /* Do the elements of both sides begin at one address? */

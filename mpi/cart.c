@@ -149,7 +149,11 @@ int MPI_Cart_rank(MPI_Comm handle, const int coords[], int* rank) {
   int found = 0;
   for (int d = 0; d < grid->dims; ++d) {
     const int coord = wrap(grid, d, coords[d]);
-    if (coord < 0) return wrong(__func__, comm, MPI_ERR_ARG, "coordinate outside of the grid");
+    if (coord < 0) {
+      return raise_values(__func__, comm, MPI_ERR_ARG,
+                          "coordinate outside of the grid: %d in dimension %d, which has %d",
+                          coords[d], d, grid->numbers[d]);
+    }
     found = found * grid->numbers[d] + coord;
   }
   *rank = found;
@@ -163,7 +167,7 @@ int MPI_Cart_coords(MPI_Comm handle, int rank, int maxdims, int coords[]) {
   if (code == MPI_SUCCESS) code = check_room(__func__, comm, grid, maxdims, coords);
   if (code != MPI_SUCCESS) return code;
   if (rank < 0 || rank >= esp_team_size(comm->team)) {
-    return wrong(__func__, comm, MPI_ERR_RANK, "not a rank of the communicator");
+    return raise_not_a_rank(__func__, comm, MPI_ERR_RANK, "the argument", rank);
   }
   for (int d = grid->dims - 1; d >= 0; --d) {
     coords[d] = rank % grid->numbers[d];
@@ -189,7 +193,9 @@ int MPI_Cart_shift(MPI_Comm handle, int direction, int disp, int* rank_source, i
   if (code != MPI_SUCCESS) return code;
   if (rank_dest == NULL) return wrong(__func__, comm, MPI_ERR_ARG, "null result");
   if (direction < 0 || direction >= grid->dims) {
-    return wrong(__func__, comm, MPI_ERR_DIMS, "direction is not a dimension of the grid");
+    return raise_values(__func__, comm, MPI_ERR_DIMS,
+                        "direction is not a dimension of the grid: %d, and it has %d", direction,
+                        grid->dims);
   }
   *rank_source = at_distance(comm, grid, direction, -(long long)disp);
   *rank_dest = at_distance(comm, grid, direction, disp);

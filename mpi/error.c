@@ -5,6 +5,7 @@
  * codes of programs are above these (error_codes.c). The default handler prints the text and ends
  * the job, as the standard asks. path: setup
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -108,17 +109,17 @@ static _Noreturn void end_job(const char* function, Comm* comm, const char* text
   char message[MPI_MAX_ERROR_STRING + 2 * MPI_MAX_OBJECT_NAME + 128], name[MPI_MAX_OBJECT_NAME];
   esp_job* job = state_job();
   if (job == NULL) {
+    fprintf(stderr, "%s: %s\n", function, text);
+    exit(EXIT_FAILURE);
+  }
+  if (comm == NULL) {
     snprintf(message, sizeof message, "%s: %s", function, text);
-  } else if (comm == NULL) {
-    snprintf(message, sizeof message, "rank %d: %s: %s", esp_job_rank(job), function, text);
   } else {
     comm_name(comm, name);
-    snprintf(message, sizeof message, "rank %d: %s on %s: %s", esp_job_rank(job), function,
-             name[0] != '\0' ? name : comm->name, text);
+    snprintf(message, sizeof message, "%s on %s: %s", function, name[0] != '\0' ? name : comm->name,
+             text);
   }
-  fprintf(stderr, "%s\n", message);
-  fflush(stderr);
-  if (job != NULL) esp_abort(job, EXIT_FAILURE, message);
+  esp_abort(job, EXIT_FAILURE, message); /* prints it, and the rank */
   exit(EXIT_FAILURE);
 }
 
@@ -146,6 +147,22 @@ int raise_error(const char* function, Comm* comm, int error_class, const char* t
   char full[MPI_MAX_ERROR_STRING];
   snprintf(full, sizeof full, "%s: %s", function, text);
   return call_handler(comm, state_keep_error(error_class, full));
+}
+
+int raise_values(const char* function, Comm* comm, int error_class, const char* format, ...) {
+  char text[MPI_MAX_ERROR_STRING];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  return raise_error(function, comm, error_class, text);
+}
+
+int raise_not_a_rank(const char* function, Comm* comm, int error_class, const char* what,
+                     int value) {
+  return raise_values(function, comm, error_class,
+                      "%s is not a rank of the communicator: %d, and it has %d", what, value,
+                      esp_team_size(comm->team));
 }
 
 int raise_code(const char* function, Comm* comm, int code) {

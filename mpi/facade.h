@@ -186,6 +186,12 @@ int state_find_error(int code, char* text, size_t bytes);
 /* Reports an error on a communicator (NULL: on none, MPI_COMM_SELF's handler counts) and returns
  * the code for the caller, or does not return, as the error handler says. */
 int raise_error(const char* function, Comm* comm, int error_class, const char* text);
+/* The same with values in the text. */
+__attribute__((format(printf, 4, 5))) int raise_values(const char* function, Comm* comm,
+                                                       int error_class, const char* format, ...);
+/* `what` should be a rank of the communicator, and is `value`. */
+int raise_not_a_rank(const char* function, Comm* comm, int error_class, const char* what,
+                     int value);
 /* The same for a code that a function of the program has returned. */
 int raise_code(const char* function, Comm* comm, int code);
 /* The same for a status of the library. ESP_OK gives MPI_SUCCESS. */

@@ -14,11 +14,10 @@ int message_peer(Message* message, int peer, int tag, MPI_Comm handle) {
   }
   const int any = receives && peer == MPI_ANY_SOURCE;
   if (peer != MPI_PROC_NULL && !any && (peer < 0 || peer >= esp_team_size(message->comm->team))) {
-    return raise_error(message->function, message->comm, MPI_ERR_RANK,
-                       "the peer is not a rank of the communicator");
+    return raise_not_a_rank(message->function, message->comm, MPI_ERR_RANK, "the peer", peer);
   }
   if (tag < 0 && !(receives && tag == MPI_ANY_TAG)) {
-    return raise_error(message->function, message->comm, MPI_ERR_TAG, "negative tag");
+    return raise_values(message->function, message->comm, MPI_ERR_TAG, "negative tag: %d", tag);
   }
   return MPI_SUCCESS;
 }
@@ -26,6 +25,10 @@ int message_peer(Message* message, int peer, int tag, MPI_Comm handle) {
 int message_data(Message* message, const void* buffer, MPI_Count count, MPI_Datatype datatype) {
   const char* problem = "";
   message->count = count;
+  if (count < 0) {
+    return raise_values(message->function, message->comm, MPI_ERR_COUNT, "negative count: %lld",
+                        (long long)count);
+  }
   const int error_class = type_payload(datatype, buffer, count, &message->payload, &problem);
   if (error_class == MPI_SUCCESS) return MPI_SUCCESS;
   return raise_error(message->function, message->comm, error_class, problem);
@@ -99,8 +102,7 @@ esp_status message_start(Request* request) {
                              .peer = request->peer,
                              .tag = request->peer_tag,
                              .count = (MPI_Count)p->count};
-    const char* problem = "";
-    status = buffered_send(&message, &problem);
+    status = buffered_send(&message);
   } else {
     const int waits = request->mode == kSynchronous;
     status = waits ? esp_tag_send_synchronous_start(team, p->base, p->count, p->type, request->peer,
@@ -129,7 +131,7 @@ int message_begin(const Message* message, int persistent, MPI_Request* handle) {
   }
   code = message->mode == kBuffered && status == ESP_ERR_ARGUMENT
              ? raise_error(message->function, message->comm, MPI_ERR_BUFFER,
-                           "no room in the attached buffer")
+                           buffered_problem(message->comm))
              : raise_status(message->function, message->comm, status);
   request_destroy(request);
   return code;

@@ -61,8 +61,10 @@ static inline void status_set_nobody(MPI_Status* status) {
 
 /* ---- buffered.c ---- */
 
-/* Copies and sends it. ESP_ERR_ARGUMENT: the buffer has no room, which *problem says. */
-esp_status buffered_send(const Message* message, const char** problem);
+/* Copies and sends it. ESP_ERR_ARGUMENT: there is no room. */
+esp_status buffered_send(const Message* message);
+/* Why there is no room for a message on the communicator. */
+const char* buffered_problem(const Comm* comm);
 /* Until all have been sent. */
 void buffered_flush(void);
 int buffered_is_flushed(const Request* request);

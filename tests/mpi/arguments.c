@@ -13,7 +13,7 @@ static void of_blocks(void) {
   ERROR(MPI_Allgather(x, 1, kInt, y, 1, kInt, MPI_COMM_NULL), MPI_ERR_COMM, "null communicator");
   ERROR(MPI_Allgather(x, -1, kInt, y, 1, kInt, world), MPI_ERR_COUNT, "MPI_Allgather: negative");
   ERROR(MPI_Allgather(x, 1, kNone, y, 1, kInt, world), MPI_ERR_TYPE, "not a datatype");
-  ERROR(MPI_Allgather(x, 1, kInt, y, -1, kInt, world), MPI_ERR_COUNT, "negative count");
+  ERROR(MPI_Allgather(x, 1, kInt, y, -1, kInt, world), MPI_ERR_COUNT, "negative count: -1");
   ERROR(MPI_Allgather(x, 1, kInt, y, 1, kNone, world), MPI_ERR_TYPE, "not a datatype");
   ERROR(MPI_Allgather(NULL, 1, kInt, y, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
   ERROR(MPI_Allgather(x, 1, kInt, NULL, 1, kInt, world), MPI_ERR_BUFFER, "null buffer");
@@ -82,6 +82,30 @@ static void of_scans(void) {
   if (rank == 0) return;
   ERROR(MPI_Exscan(x, NULL, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "null buffer");
   ERROR(MPI_Exscan(x, x, 1, kInt, MPI_SUM, world), MPI_ERR_BUFFER, "use MPI_IN_PLACE");
+}
+
+static int has(const char* text, const char* part, int value, int members) {
+  char whole[128];
+  snprintf(whole, sizeof whole, "%s is not a rank of the communicator: %d, and it has %d", part,
+           value, members);
+  return strstr(text, whole) != NULL;
+}
+
+/* Texts have the value and what it is held against. */
+static void of_messages(void) {
+  const MPI_Comm world = MPI_COMM_WORLD;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(MPI_Send(x, 1, kInt, size + 5, 0, world), text, &length);
+  CHECK(has(text, "the peer", size + 5, size));
+  MPI_Error_string(MPI_Bcast(x, 1, kInt, -7, world), text, &length);
+  CHECK(has(text, "root", -7, size));
+  ERROR(MPI_Send(x, 1, kInt, 0, -5, world), MPI_ERR_TAG, "MPI_Send: negative tag: -5");
+  ERROR(MPI_Recv(x, -3, kInt, 0, 0, world, MPI_STATUS_IGNORE), MPI_ERR_COUNT, "negative count: -3");
+  ERROR(MPI_Bsend(x, 1, kInt, 0, 0, world), MPI_ERR_BUFFER, "MPI_Bsend: no buffer is attached");
+  CHECK_OK(MPI_Buffer_attach(y, MPI_BSEND_OVERHEAD));
+  ERROR(MPI_Bsend(x, 1, kInt, 0, 0, world), MPI_ERR_BUFFER, "no room in the attached buffer");
+  CHECK_OK(MPI_Buffer_detach(&(void*){NULL}, &length));
 }
 
 static void of_roots(void) {
@@ -252,6 +276,7 @@ int main(int argc, char** argv) {
   of_blocks();
   of_arrays();
   of_scans();
+  of_messages();
   of_roots();
   at_the_root();
   of_split_reductions();

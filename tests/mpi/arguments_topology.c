@@ -44,7 +44,8 @@ static void of_asking_grids(void) {
   ERROR(MPI_Cart_coords(comm, 0, 0, coords), MPI_ERR_DIMS, "maxdims is less");
   ERROR(MPI_Cart_get(comm, 0, coords, coords, coords), MPI_ERR_DIMS, "maxdims is less");
   ERROR(MPI_Cart_get(comm, 1, coords, NULL, coords), MPI_ERR_ARG, "null array");
-  ERROR(MPI_Cart_shift(comm, 1, 1, &n, &n), MPI_ERR_DIMS, "direction is not a dimension");
+  ERROR(MPI_Cart_shift(comm, 1, 1, &n, &n), MPI_ERR_DIMS,
+        "a dimension of the grid: 1, and it has 1");
   ERROR(MPI_Cart_shift(comm, 0, 1, &n, NULL), MPI_ERR_ARG, "null result");
   ERROR(MPI_Cart_rank(comm, NULL, &n), MPI_ERR_ARG, "null array");
   ERROR(MPI_Dist_graph_neighbors_count(comm, &n, &n, &n), MPI_ERR_TOPOLOGY, "no distributed graph");
@@ -55,6 +56,8 @@ static void of_asking_grids(void) {
   CHECK_OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &open, 0, &comm));
   CHECK_OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   ERROR(MPI_Cart_rank(comm, outside, &n), MPI_ERR_ARG, "coordinate outside of the grid");
+  outside[0] = -2;
+  ERROR(MPI_Cart_rank(comm, outside, &n), MPI_ERR_ARG, "grid: -2 in dimension 0, which has ");
   CHECK_OK(MPI_Comm_free(&comm));
 }
 

@@ -18,13 +18,17 @@ expect before_init "MPI_Comm_rank: called before MPI_Init" "$program" before_ini
 expect init_twice "MPI_Init: called twice" "$program" init_twice
 expect after_finalize "MPI_Barrier: called after MPI_Finalize" "$program" after_finalize
 expect root "MPI_Bcast on MPI_COMM_WORLD: root is not a rank" "$program" root
-expect name "rank 0: MPI_Bcast on the ocean: root is not a rank" "$program" name
+expect name "rank 0 aborts the job: MPI_Bcast on the ocean: root is not a rank" "$program" name
 expect call "MPI_Comm_call_errhandler on MPI_COMM_SELF: input or output failed" "$program" call
 expect info "^MPI_Info_set: null info object" "$program" info
-expect null_comm "rank 0: MPI_Barrier: null communicator" "$program" null_comm
+expect null_comm "rank 0 aborts the job: MPI_Barrier: null communicator" "$program" null_comm
 # Whichever is first ends the job.
-expect root_of_two "rank [01]: MPI_Bcast on MPI_COMM_WORLD: root is not a rank" \
+expect root_of_two "rank [01] aborts the job: MPI_Bcast on MPI_COMM_WORLD: root is not a rank" \
   "$esp_run" -n 2 "$program" root
+# An error is told once, with the value and what it is held against.
+said=$("$program" root 2>&1) || true
+told="espalier: rank 0 aborts the job: MPI_Bcast on MPI_COMM_WORLD: root is not a rank of the"
+[[ $said == "$told communicator: 77, and it has 1" ]] || { echo "FAILED once: $said"; failures=1; }
 expect abort "42" "$esp_run" -n 3 "$program" abort
 # Of three ranks that meet in a barrier the two others go on, and the job has the code.
 for rank in 1 2; do
