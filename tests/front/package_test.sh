@@ -62,6 +62,9 @@ test ! -e /usr/bin/mpirun
 usual=$(dirname "$(find /usr/lib -path '*/espalier/mpi/bin')")
 PATH=$usual/bin:$PATH mpicc -Wall -Werror $examples/jacobi/main.c -o jacobi
 PATH=$usual/bin:$PATH mpirun -np 3 ./jacobi
+cc $examples/hello_mpi/hello.c -o hello-usual -I"$usual/include" -L"$usual/lib" -lmpi \
+  -Wl,-rpath,"$usual/lib"
+esp-run -n 2 ./hello-usual
 cc $examples/hello_mpi/hello.c -o hello-abi -I"$usual/include" -L"$usual/lib" -lmpi_abi
 LD_LIBRARY_PATH=$usual/lib esp-run -n 2 ./hello-abi
 dpkg --verify espalier libespalier-dev
