@@ -57,7 +57,8 @@ def arguments():
                         help="of openmpi,mpich")
     parser.add_argument("--ranks", type=lambda text: [int(n) for n in text.split(",")],
                         default=[2, 4, 8])
-    parser.add_argument("--layouts", type=lambda text: text.split(","), default=["2x2", "4x2"],
+    parser.add_argument("--layouts", type=lambda text: [one for one in text.split(",") if one],
+                        default=["2x2", "4x2"],
                         help="nodes x ranks on each, over TCP; needs root")
     parser.add_argument("--only", type=lambda text: text.split(","), default=OPERATIONS,
                         help="of " + ",".join(OPERATIONS))
@@ -196,7 +197,9 @@ def sections(settings, programs, places, everything):
 
 
 def over_nodes(settings, programs, everything):
-    if not settings.layouts:
+    # MPICH 4.0 over UCX and TCP hangs in MPI_Finalize now and then, also without the accelerator.
+    programs = {mpi: program for mpi, program in programs.items() if mpi != "mpich"}
+    if not settings.layouts or not programs:
         return
     try:
         with Nodes(max(int(text.split("x")[0]) for text in settings.layouts)) as nodes:
