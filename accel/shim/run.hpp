@@ -85,14 +85,22 @@ int run(Call call) {
   return code;
 }
 
-// What blocking calls of its kind have shown to be faster, else Espalier's.
+// Of calls that are not timed: what blocking ones of their kind have shown to be faster, or the
+// profile says, else Espalier's.
+inline Side side_untimed(const Choice& choice, Operation operation,
+                         const Communicator& communicator, std::uint64_t bytes) {
+  if (choice.is_decided()) return choice.side();
+  if (state().mode != Mode::kAuto) return Side::kOurs;
+  return known_side(operation, communicator, bytes).value_or(Side::kOurs);
+}
+
 template <typename Call>
 int run_started(Call call, MPI_Request* request) {
   Communicator* communicator = nullptr;
   if (admit(call, false, communicator) != Reason::kNone) return call.mpi_start(request);
   const std::uint64_t bytes = call.bytes(*communicator);
   Choice& choice = communicator->choice(Call::kOperation, bytes);
-  const Side side = choice.is_decided() ? choice.side() : Side::kOurs;
+  const Side side = side_untimed(choice, Call::kOperation, *communicator, bytes);
   Tally& tally = choice.tally[static_cast<std::size_t>(side)];
   ++tally.started;
   tally.bytes += bytes;

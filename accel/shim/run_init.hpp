@@ -6,14 +6,13 @@
 
 namespace espalier::accel {
 
-// On the side that blocking calls of its kind have shown to be faster, else Espalier's.
 template <typename Call>
 int run_init(Call call, MPI_Info info, MPI_Request* request) {
   Communicator* communicator = nullptr;
   if (admit(call, false, communicator) != Reason::kNone) return call.mpi_init(info, request);
   const std::uint64_t bytes = call.bytes(*communicator);
   Choice& choice = communicator->choice(Call::kOperation, bytes);
-  const Side side = choice.is_decided() ? choice.side() : Side::kOurs;
+  const Side side = side_untimed(choice, Call::kOperation, *communicator, bytes);
   if (side == Side::kMpi) return call.mpi_init(info, request);
   std::unique_ptr<Rounds> rounds(new (std::nothrow) Rounds);
   if (rounds == nullptr) return conclude(call.comm, communicator->team, ESP_ERR_NO_MEMORY);

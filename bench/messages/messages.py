@@ -2,7 +2,7 @@
 """Messages matched by tag between two ranks, by Espalier's own interface and its mpi.h, Open MPI,
 MPICH and UCX, within a node and over TCP beside a plain socket: launches in turn, medians of each.
 
-usage: messages.py [--smoke] [--publish]     about 6 minutes
+usage: messages.py [--smoke] [--publish]
 
 --publish writes docs/results/messages.md. Needs a build with -D ESPALIER_BENCH=ON.
 """
