@@ -14,6 +14,8 @@ struct IdleWork {
   explicit operator bool() const noexcept { return function != nullptr; }
   bool operator()() const noexcept { return function(context) > 0; }
 
+  // Nothing has happened for so long: short waits do without it.
+  static constexpr std::uint64_t kPauseNs = 30'000;
   // Waiters yield for longer before they sleep, and then sleep briefly: the longer nothing has
   // happened, the longer. What the other library has to do is announced by nothing.
   static constexpr std::uint64_t kPatienceNs = 2'000'000;

@@ -41,17 +41,19 @@ void Worker::wait_slow(Look done, void* context, std::uint64_t since_ns) noexcep
   std::uint64_t watched = begin;
   std::uint32_t busy_rounds = 0;
   while (!done(context)) {
-    bool busy = progress() > 0;
+    const bool busy = progress() > 0;
     if (done(context)) return;
-    if (idle_ && (!busy || busy_rounds % IdleWork::kBusyRounds == 0)) {
-      busy = do_idle_work() || busy;
-    }
     if (busy) {
       idle_since = 0;  // Read the clock again only when there is nothing to do, or seldom.
-      if (++busy_rounds % kBusyRounds != 0) continue;
+      ++busy_rounds;
+      if (idle_ && busy_rounds % IdleWork::kBusyRounds == 0) do_idle_work();
+      if (busy_rounds % kBusyRounds != 0) continue;
     }
     const std::uint64_t now = clock_.now_ns();
     if (idle_since == 0) idle_since = now;
+    // While the other library finds something nobody sleeps.
+    const bool drives = idle_ && now - idle_since >= IdleWork::kPauseNs;
+    if (drives && do_idle_work()) idle_since = now - IdleWork::kPauseNs;
     if (now - watched >= kWatchNs) {
       watched = now;
       for (Wire* wire : wires_) wire->idle();

@@ -27,9 +27,10 @@ Side Choice::side() const noexcept {
   return (calls_ / round_) % 2 == 0 ? Side::kOurs : Side::kMpi;
 }
 
-void Choice::count(double seconds) noexcept {
+void Choice::count(double seconds, double until_met) noexcept {
+  const double mean = (seconds + until_met) / 2;
   const auto at = static_cast<std::size_t>(side());
-  if (calls_ % round_ != 0) (*times_)[at][timed_[at]++] = static_cast<float>(seconds);
+  if (calls_ % round_ != 0) (*times_)[at][timed_[at]++] = static_cast<float>(mean);
   ++calls_;
 }
 

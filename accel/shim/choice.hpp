@@ -1,10 +1,13 @@
 // Choice: which side does the calls of one operation, size and communicator: Espalier or the MPI.
 //
 // The first calls are timed in rounds, a few of the one side, then as many of the other, twice.
-// Each round begins with a call that does not count. Of each side's times the upper half is left
-// out, for it is what other programs of the machine and late ranks have cost. What all members have
-// found is added up, and the side that is faster stays. Every step depends on the number of the
-// call alone, so all members are on one side. Threads: one at a time. path: data
+// Each round begins with a call that does not count. After each call that is timed all members
+// meet, so the next one begins on all at once. What counts is the mean of the time of the call and
+// of the time until all have met: a side whose calls return early, and leave the work to others, is
+// not faster for that. Of each side's times the upper half is left out, for it is what other
+// programs of the machine have cost. What all members have found is added up, and the side that is
+// faster stays. Every step depends on the number of the call alone, so all members are on one side.
+// Threads: one at a time. path: data
 #pragma once
 
 #include <array>
@@ -34,8 +37,8 @@ class Choice {
   // What the next call is.
   Side side() const noexcept;
   bool is_timed() const noexcept { return times_ != nullptr; }
-  // It has taken so long.
-  void count(double seconds) noexcept;
+  // It has taken so long, and so long until all had met.
+  void count(double seconds, double until_met) noexcept;
   // All calls that are timed have been made: the sums of both sides over the members are wanted.
   bool wants_sums() const noexcept { return times_ != nullptr && calls_ == 4 * round_; }
   std::array<double, 2> own_times() noexcept;
