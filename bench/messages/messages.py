@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Messages matched by tag between two ranks, by Espalier's own interface and its mpi.h, Open MPI,
-MPICH and UCX, within a node and over TCP beside a plain socket: launches in turn, medians of each.
+MPICH and UCX, within a node and over TCP beside a plain socket: launches in turn, the best of each.
 
 usage: messages.py [--smoke] [--publish]
 
@@ -54,7 +54,7 @@ def arguments():
                         default=SIZES, help="bytes")
     parser.add_argument("--seconds", type=float, default=0.2, help="of a cell")
     parser.add_argument("--rounds", type=int, default=5,
-                        help="launches of each kind, in turn; a figure is their median")
+                        help="launches of each kind, in turn; a figure is the best of them")
     parser.add_argument("--smoke", action="store_true", help="does it work? few messages")
     parser.add_argument("--json", type=pathlib.Path, help="keeps the figures of all launches")
     parser.add_argument("--publish", action="store_true", help=f"writes {RESULTS.name}")
@@ -164,7 +164,7 @@ def main():
         about = origin(settings, programs, others.mean())
     if settings.json is not None:
         keep(settings.json, found)
-    places = {place: {name: page.medians(launches) for name, launches in of_place.items()}
+    places = {place: {name: page.best(launches) for name, launches in of_place.items()}
               for place, of_place in found.items()}
     text = page.markdown(places, about)
     if settings.publish:

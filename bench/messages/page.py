@@ -1,6 +1,5 @@
-"""The tables of bench/messages/messages.py, from the medians of its launches."""
+"""The tables of bench/messages/messages.py, from the best of its launches."""
 
-import statistics
 
 from libraries import NAMES, OURS, PEERS
 
@@ -14,8 +13,9 @@ is a blocking send and a blocking receive on each side; a stream is windows of u
 one direction, all of a window started, then all waited for, and an answer after the last window.
 Each process has a ring of about 1 MiB of buffers for each direction, four from 256 KiB up, and a
 batch uses each of them once at most: what is sent has just been written, by everybody, and what is
-received has not been read. A launch has a warm-up and reports the median of its batches; a figure
-is the median of the launches, which are in turn. Every byte of a last batch is checked.
+received has not been read. A launch has a warm-up and reports the median of its batches. A figure
+is that of the best launch (they are in turn): the cores of a virtual machine are far apart in some
+launches, which takes three times as long. Every byte of a last batch is checked.
 
 A ratio is Espalier's time divided by another's: less than 1 is faster, of a stream as well.
 **Bold**: above its aim. {origin}
@@ -45,11 +45,10 @@ def number(value):
     return f"{value:,.{digits}f}"
 
 
-def medians(launches):
+def best(launches):
     """{(measure, bytes): us} of several launches of a library."""
     cells = dict.fromkeys(cell for launch in launches for cell in launch)
-    return {cell: statistics.median(launch[cell] for launch in launches if cell in launch)
-            for cell in cells}
+    return {cell: min(launch[cell] for launch in launches if cell in launch) for cell in cells}
 
 
 def aim(place, size):
@@ -112,7 +111,7 @@ def table(place, figures, measure):
 
 
 def markdown(places, origin):
-    """`places`: {place: {name of a library: its medians}}"""
+    """`places`: {place: {name of a library: its figures}}"""
     lines = [HEAD.format(origin=origin)]
     for place, figures in places.items():
         title, text, _ = TEXTS[place]
