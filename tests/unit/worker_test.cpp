@@ -203,6 +203,20 @@ TEST(Worker, AnOldNapDoesNotBringNewOnes) {
   EXPECT_EQ(f.counters.naps.value(), 1U);
 }
 
+TEST(Worker, DrivesTheOtherLibraryInLongWaitsAlone) {
+  LeapingClock clock(1'000);
+  Fixture f;
+  Worker worker(clock, f.doorbell, f.counters, {.spins = 1, .yield_ns = kForEver});
+  int driven = 0;
+  const auto count = [](void* times) { return ++*static_cast<int*>(times), 0; };
+  worker.set_idle({count, &driven});
+  worker.wait([&] { return f.counters.yields.value() == 5; });
+  EXPECT_EQ(driven, 0) << "nothing has happened for a few microseconds";
+  worker.wait([&] { return f.counters.yields.value() == 105; });
+  EXPECT_GT(driven, 50);
+  EXPECT_LT(driven, 100);
+}
+
 TEST(Worker, NoNapPastATimer) {
   LeapingClock clock(1'000'000);
   Fixture f;
