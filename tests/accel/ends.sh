@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ends.sh openmpi|mpich: jobs that end otherwise than by MPI_Finalize do so with the accelerator as
+# ends.sh PEER: jobs that end otherwise than by MPI_Finalize do so with the accelerator as
 # they do without it, within the time limit.
 set -euo pipefail
 peer=$1

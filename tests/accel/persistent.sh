@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# persistent.sh openmpi|mpich RANKS: persistent collectives by the accelerator.
+# persistent.sh openmpi|mpich|abi RANKS: persistent collectives by the accelerator.
 set -euo pipefail
 peer=$1 ranks=$2
 source "${BASH_SOURCE[0]%/*}/job.sh"

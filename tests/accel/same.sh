@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# same.sh openmpi|mpich RANKS PROGRAM...: what programs of this folder get from collectives, byte by
+# same.sh PEER RANKS PROGRAM...: what programs of this folder get from collectives, byte by
 # byte, without the accelerator, with it wherever it can (--always), and with its choice.
 set -euo pipefail
 peer=$1 ranks=$2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# waiting.sh openmpi|mpich RANKS [multiple]: the cases of waiting.c, each within 20 seconds.
+# waiting.sh openmpi|mpich|abi RANKS [multiple]: the cases of waiting.c, each within 20 seconds.
 set -euo pipefail
 peer=$1 ranks=$2 level=(${3+"$3"})
 source "${BASH_SOURCE[0]%/*}/job.sh"
