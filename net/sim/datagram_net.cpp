@@ -1,18 +1,11 @@
 #include "net/sim/datagram_net.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "net/sim/packet_faults.hpp"
 #include "net/sim/sim_datagram_port.hpp"
 
 namespace espalier::sim {
-namespace {
-
-// A reordered datagram is late by up to so many times what one needs.
-constexpr std::uint64_t kReorderSpan = 4;
-constexpr std::uint64_t kReorderNs = 1000;  // and this, where that is nothing
-
-}  // namespace
 
 // Two things happen to it: it leaves the sender, and it moves towards the receiver, in stages. The
 // last byte has left before all is at the end of the path.
@@ -85,6 +78,7 @@ DatagramNet::Datagram& DatagramNet::take() {
 void DatagramNet::launch(Rank from, Rank to, rdma::Packet& packet) {
   Datagram& d = take();
   d.packet = &packet;
+  d.bytes.clear();  // of an earlier one, should this one never leave
   d.length = packet.bytes;
   d.number = ++counts_.sent;
   d.from = from;
@@ -123,6 +117,9 @@ void DatagramNet::meet_fate(Datagram& d) {
     ++counts_.lost;
     return idle_.push_back(&d);
   }
+  const auto overtaken_ns = [&] {
+    return prng_.below(overtaking_ns(world_.price(d.from, d.to), d.length) + 1);
+  };
   if (chance(world_.faults().duplicate)) {
     ++counts_.repeated;
     Datagram& again = take();
@@ -131,12 +128,12 @@ void DatagramNet::meet_fate(Datagram& d) {
     again.number = d.number;
     again.from = d.from;
     again.to = d.to;
-    delay(again, prng_.below(overtaking_ns(d) + 1));
+    delay(again, overtaken_ns());
   }
   std::uint64_t late = 0;
   if (chance(world_.faults().reorder)) {
     ++counts_.reordered;
-    late = prng_.below(overtaking_ns(d) + 1);
+    late = overtaken_ns();
   }
   late += world_.draw_delay();
   const std::uint64_t clogged = world_.clogged_until(d.from, d.to);
@@ -145,46 +142,21 @@ void DatagramNet::meet_fate(Datagram& d) {
   delay(d, late);
 }
 
-// A delay in which several others get past.
-std::uint64_t DatagramNet::overtaking_ns(const Datagram& d) const noexcept {
-  const World::Price price = world_.price(d.from, d.to);
-  const double one = price.latency_ns + static_cast<double>(d.length) * price.ns_per_byte;
-  return kReorderNs + kReorderSpan * static_cast<std::uint64_t>(one);
-}
-
 void DatagramNet::delay(Datagram& d, std::uint64_t by_ns) {
   d.stage = Datagram::Stage::kDelayed;
   world_.schedule(d.move, d.to, world_.now_ns() + by_ns);
 }
 
 void DatagramNet::deliver(Datagram& d) {
-  if (chance(world_.faults().corrupt)) damage(d.bytes);
+  if (!d.bytes.empty() && chance(world_.faults().corrupt)) {
+    ++counts_.damaged;
+    damage(d.bytes, prng_);
+  }
   SimDatagramPort* port = ports_[static_cast<std::size_t>(d.to)];
   const bool taken = port != nullptr && !world_.crashed(d.to) && !d.bytes.empty() &&
                      port->note_arrival(d.from, d.bytes);
   ++(taken ? counts_.arrived : counts_.dropped);
   idle_.push_back(&d);
-}
-
-// Some bits, a stretch of bytes, or the end.
-void DatagramNet::damage(std::vector<std::byte>& bytes) {
-  if (bytes.empty()) return;
-  ++counts_.damaged;
-  switch (prng_.below(4)) {
-    case 0:
-      bytes.resize(1 + prng_.below(bytes.size()));
-      [[fallthrough]];
-    case 1: {
-      const std::size_t begin = prng_.below(bytes.size());
-      const std::size_t end = std::min(bytes.size(), begin + 1 + prng_.below(64));
-      for (std::size_t i = begin; i < end; ++i) bytes[i] = static_cast<std::byte>(prng_.next());
-      return;
-    }
-    default:
-      for (std::uint64_t flips = 1 + prng_.below(3); flips > 0; --flips) {
-        bytes[prng_.below(bytes.size())] ^= std::byte{1} << prng_.below(8);
-      }
-  }
 }
 
 }  // namespace espalier::sim

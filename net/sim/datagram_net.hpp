@@ -59,10 +59,8 @@ class DatagramNet {
   void left(Datagram& datagram);
   void come(Datagram& datagram);
   void meet_fate(Datagram& datagram);
-  std::uint64_t overtaking_ns(const Datagram& datagram) const noexcept;
   void delay(Datagram& datagram, std::uint64_t by_ns);
   void deliver(Datagram& datagram);
-  void damage(std::vector<std::byte>& bytes);
   bool chance(double share) { return share > 0 && world_.faults_on() && prng_.chance(share); }
   Datagram& take();
 

@@ -1,6 +1,5 @@
 #include "net/sim/sim_datagram_port.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -12,30 +11,12 @@ constexpr std::uint32_t kAddressMark = 0x6d697365;  // "esim"
 
 }  // namespace
 
-void SimDatagramPort::Queue::push(rdma::Packet& packet) noexcept {
-  packet.next = nullptr;
-  (first == nullptr ? first : last->next) = &packet;
-  last = &packet;
-}
-
-rdma::Packet* SimDatagramPort::Queue::pop() noexcept {
-  rdma::Packet* packet = first;
-  if (packet != nullptr) first = std::exchange(packet->next, nullptr);
-  return packet;
-}
-
 SimDatagramPort::SimDatagramPort(DatagramNet& net, Rank rank, const PortOptions& options)
-    : net_(net), world_(net.world_), rank_(rank), options_(options) {
-  const std::size_t count = std::size_t{options.send_packets} + options.receive_packets;
-  memory_ = std::make_unique<std::byte[]>(count * options.packet_bytes);
-  packets_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    rdma::Packet& packet = packets_[i];
-    packet.data = memory_.get() + i * options.packet_bytes;
-    packet.capacity = options.packet_bytes;
-    packet.port_data = i < options.send_packets ? 0 : kForReceiving;
-    recycle(packet);
-  }
+    : net_(net),
+      world_(net.world_),
+      rank_(rank),
+      options_(options),
+      packets_(options.packet_bytes, options.send_packets, options.receive_packets) {
   left_.reserve(options.send_depth);
   net_.attach(rank, this);
 }
@@ -69,27 +50,9 @@ Result<rdma::PathId> SimDatagramPort::open_path(const rdma::PortAddress& to) {
 
 rdma::Packet* SimDatagramPort::take() noexcept {
   if (world_.lacks_memory(rank_)) return nullptr;
-  rdma::Packet* packet = free_.pop();
+  rdma::Packet* packet = packets_.take();
   starved_ |= packet == nullptr;
-  if (packet == nullptr) return nullptr;
-  ++held_;
-  packet->bytes = 0;
   return packet;
-}
-
-void SimDatagramPort::give(rdma::Packet& packet) noexcept {
-  ESP_ASSERT(held_ > 0 && !packet.surrendered);
-  --held_;
-  if (packet.in_flight > 0) {
-    packet.surrendered = true;
-  } else {
-    recycle(packet);
-  }
-}
-
-void SimDatagramPort::recycle(rdma::Packet& packet) noexcept {
-  packet.surrendered = false;
-  ((packet.port_data & kForReceiving) != 0 ? posted_ : free_).push(packet);
 }
 
 bool SimDatagramPort::send(rdma::PathId to, rdma::Packet& packet, bool) noexcept {
@@ -114,13 +77,7 @@ void SimDatagramPort::note_left(rdma::Packet& packet) {
 }
 
 bool SimDatagramPort::note_arrival(Rank from, std::span<const std::byte> bytes) {
-  if (posted_.first == nullptr || bytes.size() > options_.packet_bytes) return false;
-  if (!add_completion()) return false;
-  rdma::Packet& packet = *posted_.pop();
-  std::copy(bytes.begin(), bytes.end(), packet.data);
-  packet.bytes = static_cast<std::uint32_t>(bytes.size());
-  packet.port_data = static_cast<std::uint64_t>(from) << 1 | kForReceiving;
-  arrived_.push(packet);
+  if (!packets_.fill(from, bytes) || !add_completion()) return false;
   world_.wake(rank_);
   return true;
 }
@@ -136,23 +93,19 @@ bool SimDatagramPort::add_completion() {
   return true;
 }
 
-void SimDatagramPort::collect(rdma::Packet& packet) noexcept {
-  ESP_ASSERT(packet.in_flight > 0 && sends_ > 0);
-  --sends_;
-  --completions_;
-  if (--packet.in_flight == 0 && packet.surrendered) recycle(packet);
-}
-
 int SimDatagramPort::poll(rdma::DatagramSink& sink, int budget) noexcept {
   if (!fault_.ok()) return -1;
   int events = static_cast<int>(left_.size());
-  for (rdma::Packet* packet : left_) collect(*packet);
+  for (rdma::Packet* packet : left_) packets_.collect(*packet);
+  ESP_ASSERT(sends_ >= left_.size());
+  sends_ -= static_cast<std::uint32_t>(left_.size());
+  completions_ -= static_cast<std::uint32_t>(left_.size());
   left_.clear();
-  for (; budget > 0 && arrived_.first != nullptr; --budget, ++events) {
-    rdma::Packet& packet = *arrived_.pop();
+  for (; budget > 0 && packets_.has_arrivals(); --budget, ++events) {
+    rdma::Packet& packet = *packets_.next_arrival();
     --completions_;
-    ++held_;
-    (void)world_.charge(rank_, world_.price(sender_of(packet), rank_).overhead_recv_ns);
+    const Rank from = PortPackets::sender_of(packet);
+    (void)world_.charge(rank_, world_.price(from, rank_).overhead_recv_ns);
     sink.arrived(packet);
   }
   return events;

@@ -10,11 +10,11 @@
 // Ownership: borrows net and world. Threads: owner. path: data
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "net/sim/datagram_net.hpp"
+#include "net/sim/port_packets.hpp"
 
 namespace espalier::sim {
 
@@ -40,7 +40,7 @@ class SimDatagramPort final : public rdma::DatagramPort {
   std::uint32_t receive_depth() const noexcept override { return options_.receive_packets; }
   Result<rdma::PathId> open_path(const rdma::PortAddress& to) override;
   rdma::Packet* take() noexcept override;
-  void give(rdma::Packet& packet) noexcept override;
+  void give(rdma::Packet& packet) noexcept override { packets_.give(packet); }
   bool send(rdma::PathId to, rdma::Packet& packet, bool more) noexcept override;
   int poll(rdma::DatagramSink& sink, int budget) noexcept override;
   const Status& fault() const noexcept override { return fault_; }
@@ -48,40 +48,23 @@ class SimDatagramPort final : public rdma::DatagramPort {
   bool arm() noexcept override { return completions_ == 0 && fault_.ok(); }
 
   // Packets that somebody outside holds: none when all is quiet.
-  std::size_t held() const noexcept { return held_; }
+  std::size_t held() const noexcept { return packets_.held(); }
 
  private:
   friend class DatagramNet;
-  // packet.port_data: what it is for, and of the last arrival in it the sender.
-  static constexpr std::uint64_t kForReceiving = 1;
-  static Rank sender_of(const rdma::Packet& packet) noexcept {
-    return static_cast<Rank>(packet.port_data >> 1);
-  }
-  struct Queue {
-    rdma::Packet* first = nullptr;
-    rdma::Packet* last = nullptr;
-    void push(rdma::Packet& packet) noexcept;
-    rdma::Packet* pop() noexcept;
-  };
-
   void note_left(rdma::Packet& packet);
   // False: no packet waits for it.
   bool note_arrival(Rank from, std::span<const std::byte> bytes);
   bool add_completion();
-  void recycle(rdma::Packet& packet) noexcept;
-  void collect(rdma::Packet& packet) noexcept;
 
   DatagramNet& net_;
   World& world_;
   const Rank rank_;
   const PortOptions options_;
-  std::unique_ptr<std::byte[]> memory_;
-  std::vector<rdma::Packet> packets_;
-  Queue free_, posted_, arrived_;
+  PortPackets packets_;
   std::vector<rdma::Packet*> left_;  // sends to collect, in their order
   std::uint32_t sends_ = 0;          // in the send queue
   std::uint32_t completions_ = 0;
-  std::size_t held_ = 0;
   bool starved_ = false;  // refused something for want of what completions bring
   Status fault_;
 };
