@@ -19,10 +19,15 @@ struct ShareName {
   double FaultSpec::*field;
 };
 constexpr ShareName kShares[] = {
-    {"loss", &FaultSpec::loss},       {"duplicate", &FaultSpec::duplicate},
-    {"reorder", &FaultSpec::reorder}, {"corrupt", &FaultSpec::corrupt},
-    {"rnr", &FaultSpec::rnr},         {"echo", &FaultSpec::echo},
-    {"retry", &FaultSpec::retry},     {"no-memory", &FaultSpec::no_memory},
+    {"loss", &FaultSpec::loss},
+    {"duplicate", &FaultSpec::duplicate},
+    {"reorder", &FaultSpec::reorder},
+    {"corrupt", &FaultSpec::corrupt},
+    {"branch-loss", &FaultSpec::branch_loss},
+    {"rnr", &FaultSpec::rnr},
+    {"echo", &FaultSpec::echo},
+    {"retry", &FaultSpec::retry},
+    {"no-memory", &FaultSpec::no_memory},
 };
 struct CountName {
   std::string_view name;

@@ -18,6 +18,9 @@ namespace espalier::sim {
 struct FaultSpec {
   // Datagrams, per packet (net/sim/datagram_net.hpp); messages of reliable wires never suffer them.
   double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;
+  // Packets to groups meet these, too, per member; and this at every link on their way down
+  // (net/sim/group_net.hpp), for all members behind it.
+  double branch_loss = 0;
   // Connections (net/sim/connection_net.hpp).
   double rnr = 0;   // share of arrivals that find no packet at first
   double echo = 0;  // share of arrivals after which the last few are told again
@@ -40,9 +43,9 @@ struct FaultSpec {
 };
 
 // "loss=0.01,delay=0.1:5us,crash=1,heal=2ms"; "" and "none": nothing. Names: loss, duplicate,
-// reorder, corrupt, rnr, echo, retry, no-memory (shares), delay (share:time), clog, partition,
-// crash, slow, break, overrun (how many), heal (time). Unknown names are errors that list the known
-// ones.
+// reorder, corrupt, branch-loss, rnr, echo, retry, no-memory (shares), delay (share:time), clog,
+// partition, crash, slow, break, overrun (how many), heal (time). Unknown names are errors that
+// list the known ones.
 Result<FaultSpec> parse_faults(std::string_view text);
 std::string to_text(const FaultSpec& spec);
 

@@ -97,6 +97,8 @@ class World {
 
   const WorldOptions& options() const noexcept { return options_; }
   std::uint32_t ranks() const noexcept { return map_.ranks(); }
+  const Machine& machine() const noexcept { return machine_; }
+  const Map& map() const noexcept { return map_; }
 
   // Of the rank whose turn it is, or of the last event.
   std::uint64_t now_ns() const noexcept { return turn_of_ < 0 ? now_ : local_ns(turn_of_); }
@@ -132,7 +134,8 @@ class World {
   // and links, which ask again after each turn.
   void wake_at(Rank rank, std::uint64_t time_ns);
 
-  // For ports (net/sim/datagram_net.hpp). A rank with ports needs no SimWire to have turns.
+  // For ports (net/sim/datagram_net.hpp, group_net.hpp). A rank with ports needs no SimWire to have
+  // turns.
   void attach_port(Rank rank) noexcept { ++processors_[static_cast<std::size_t>(rank)].ports; }
   void detach_port(Rank rank) noexcept { --processors_[static_cast<std::size_t>(rank)].ports; }
   void schedule(Happening& what, Rank rank, std::uint64_t time_ns);
@@ -145,6 +148,8 @@ class World {
   };
   Departure depart(Rank from, Rank to, std::uint64_t bytes) noexcept;
   std::uint64_t pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept;
+  // What has departed once, as switches copy it to another rank; not before it has left.
+  Departure fork(const Departure& departure, Rank from, Rank to, std::uint64_t bytes) noexcept;
   // Of the level between two ranks.
   struct Price {
     double overhead_send_ns, overhead_recv_ns, latency_ns, ns_per_byte;

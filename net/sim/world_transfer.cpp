@@ -159,6 +159,17 @@ std::uint64_t World::pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept
   return pass_lane(tariff_between(from, to), from, to, bytes);
 }
 
+World::Departure World::fork(const Departure& departure, Rank from, Rank to,
+                             std::uint64_t bytes) noexcept {
+  const Tariff& t = tariff_between(from, to);
+  const bool in_lane = lanes_between(t, from, to).in != nullptr;
+  std::uint64_t there = departure.begin_ns + t.latency;
+  if (!in_lane) {
+    there = std::max(there + whole(bytes, t.transfer_ns_per_byte), departure.left_ns);
+  }
+  return {departure.begin_ns, departure.left_ns, there, in_lane};
+}
+
 World::Price World::price(Rank from, Rank to) const noexcept {
   const Tariff& t = tariff_between(from, to);
   return {t.overhead_send, t.overhead_recv, static_cast<double>(t.latency), t.transfer_ns_per_byte};

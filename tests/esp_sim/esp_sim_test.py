@@ -43,6 +43,7 @@ def test_bad_arguments():
     fails('--noise: noise "loud": there is no kind "loud"', "--noise", "loud")
     fails("one of the names loss, duplicate", "--faults", "lost=1")
     fails("act on datagrams", "--faults", "loss=0.1")
+    fails("act on datagrams", "--faults", "branch-loss=0.1")
     fails("act on connections", "--faults", "rnr=0.1")
     fails("without heal=TIME", "--faults", "retry=1")
     fails("more ranks crash", "--faults", "crash=9", "--ranks", "8")

@@ -21,13 +21,14 @@ FaultSpec must_parse(std::string_view text) {
 
 TEST(SimFaults, ReadsEveryName) {
   const FaultSpec spec = must_parse(
-      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,rnr=0.05,echo=0.06,"
+      "loss=0.01,duplicate=0.02,reorder=0.03,corrupt=0.04,branch-loss=0.07,rnr=0.05,echo=0.06,"
       "delay=0.1:5us,retry=0.5,no-memory=1,"
       "clog=2,partition=3,crash=4,slow=5,break=6,overrun=7,heal=2ms");
   EXPECT_EQ(spec.loss, 0.01);
   EXPECT_EQ(spec.duplicate, 0.02);
   EXPECT_EQ(spec.reorder, 0.03);
   EXPECT_EQ(spec.corrupt, 0.04);
+  EXPECT_EQ(spec.branch_loss, 0.07);
   EXPECT_EQ(spec.rnr, 0.05);
   EXPECT_EQ(spec.echo, 0.06);
   EXPECT_EQ(spec.delay, 0.1);
@@ -57,8 +58,9 @@ TEST(SimFaults, TextReadsBack) {
   Prng prng(4);
   for (int i = 0; i < 500; ++i) {
     FaultSpec spec;
-    for (double* share : {&spec.loss, &spec.duplicate, &spec.reorder, &spec.corrupt, &spec.rnr,
-                          &spec.echo, &spec.retry, &spec.no_memory, &spec.delay}) {
+    for (double* share :
+         {&spec.loss, &spec.duplicate, &spec.reorder, &spec.corrupt, &spec.branch_loss, &spec.rnr,
+          &spec.echo, &spec.retry, &spec.no_memory, &spec.delay}) {
       if (prng.chance(0.5)) *share = prng.unit();
     }
     if (spec.delay > 0) spec.delay_ns = prng.below(kHorizon);
@@ -78,7 +80,8 @@ TEST(SimFaults, SaysWhatIsWrong) {
   } cases[] = {
       {"lost=0.1",
        "in \"lost=0.1\" expected one of the names loss, duplicate, reorder, corrupt, "
-       "rnr, echo, retry, no-memory, delay, clog, partition, crash, slow, break, overrun or heal"},
+       "branch-loss, rnr, echo, retry, no-memory, delay, clog, partition, crash, slow, break, "
+       "overrun or heal"},
       {"loss", "in \"loss\" expected a share from 0 to 1"},
       {"loss=1.1", "expected a share from 0 to 1"},
       {"loss=0.1,", "in \"\" expected one of the names"},

@@ -246,10 +246,11 @@ void add_output_options(CLI::App& app, Options& options) {
 // Faults that would do nothing here, or never let a run end.
 void check_faults(const Scenario& scenario) {
   const espalier::sim::FaultSpec& faults = scenario.faults;
-  if (faults.loss > 0 || faults.duplicate > 0 || faults.reorder > 0 || faults.corrupt > 0) {
+  if (faults.loss > 0 || faults.duplicate > 0 || faults.reorder > 0 || faults.corrupt > 0 ||
+      faults.branch_loss > 0) {
     refuse(
-        "--faults: loss, duplicate, reorder and corrupt act on datagrams; the wire that "
-        "esp-sim simulates is reliable");
+        "--faults: loss, duplicate, reorder, corrupt and branch-loss act on datagrams; the wire "
+        "that esp-sim simulates is reliable");
   }
   if (faults.rnr > 0 || faults.echo > 0 || faults.breaks > 0 || faults.overruns > 0) {
     refuse(
