@@ -136,16 +136,16 @@ TEST(Multicast, Models) {
                                  .chunk_bytes = 1000,
                                  .multicast_unit_bytes = 500,
                                  .multicast_overhead_fit = 20};
-  EXPECT_EQ(ring_bcast(direct, 5, 10000), 4 * 2000);
-  EXPECT_EQ(ring_bcast_pipelined(direct, 5, 10000), 13 * 1100);
-  EXPECT_EQ(knomial_bcast(direct, 16, 4, 10000), 2 * 2000);
-  EXPECT_EQ(knomial_bcast_pipelined(direct, 16, 4, 10000), 10 * 2 * 1100);
+  EXPECT_NEAR(ring_bcast(direct, 5, 10000), 4 * 2000, 1e-6);
+  EXPECT_NEAR(ring_bcast_pipelined(direct, 5, 10000), 13 * 1100, 1e-6);
+  EXPECT_NEAR(knomial_bcast(direct, 16, 4, 10000), 2 * 2000, 1e-6);
+  EXPECT_NEAR(knomial_bcast_pipelined(direct, 16, 4, 10000), 10 * 2 * 1100, 1e-6);
   EXPECT_NEAR(direct.multicast_overhead_ns(16), std::log(16) * 50, 1e-9);
   EXPECT_NEAR(multicast_bcast(direct, 16, 10000), 20 * (1050 + std::log(16) * 50), 1e-6);
   MulticastModel staged = direct;
   staged.stage_ns_per_byte = 1;
-  EXPECT_EQ(ring_bcast(staged, 5, 10000), 10000 + 4 * 2000);
-  EXPECT_EQ(knomial_bcast(staged, 16, 4, 10000), 10000 + 2 * 2000);
+  EXPECT_NEAR(ring_bcast(staged, 5, 10000), 10000 + 4 * 2000, 1e-6);
+  EXPECT_NEAR(knomial_bcast(staged, 16, 4, 10000), 10000 + 2 * 2000, 1e-6);
   EXPECT_NEAR(multicast_bcast(staged, 16, 10000), 1000 + multicast_bcast(direct, 16, 10000), 1e-6);
 }
 

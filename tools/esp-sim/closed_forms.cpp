@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coll/choice/broadcast_models.hpp"
+
 namespace espalier::closed_forms {
 namespace {
+
+namespace models = broadcast_models;
+
+constexpr double kNsPerSecond = 1e9;
 
 double number(std::uint64_t count) noexcept {
   return static_cast<double>(count);
@@ -144,36 +150,44 @@ double alltoall_crossover_bytes(const LogGP& model, std::uint64_t ranks) noexcep
   return (others - rounds) / (blocks * rounds - others) * model.message(0) / model.per_byte;
 }
 
+namespace {
+
+// The forms hold in any unit of time, but for t_o(n): a is made to fit.
+models::Model in_nanoseconds(const MulticastModel& m) noexcept {
+  return {.setup = m.setup_ns,
+          .bandwidth = 1 / m.read_ns_per_byte,
+          .stage_bandwidth = 1 / m.stage_ns_per_byte,
+          .chunk_bytes = m.chunk_bytes,
+          .packet_bytes = m.multicast_unit_bytes,
+          .group_fit = m.multicast_overhead_fit / kNsPerSecond};
+}
+
+}  // namespace
+
 double MulticastModel::multicast_overhead_ns(std::uint64_t ranks) const noexcept {
-  return std::log(number(ranks)) / multicast_overhead_fit * 1000;
+  return models::group_overhead(in_nanoseconds(*this), ranks);
 }
 
 double ring_bcast(const MulticastModel& m, std::uint64_t ranks, double bytes) noexcept {
-  return bytes * m.stage_ns_per_byte +
-         number(ranks - 1) * (m.setup_ns + bytes * m.read_ns_per_byte);
+  return models::ring(in_nanoseconds(m), ranks, bytes);
 }
 
 double ring_bcast_pipelined(const MulticastModel& m, std::uint64_t ranks, double bytes) noexcept {
-  return (bytes / m.chunk_bytes + number(ranks) - 2) *
-         (m.setup_ns + m.chunk_bytes * m.read_ns_per_byte);
+  return models::pipelined_ring(in_nanoseconds(m), ranks, bytes);
 }
 
 double knomial_bcast(const MulticastModel& m, std::uint64_t ranks, std::uint64_t k,
                      double bytes) noexcept {
-  return bytes * m.stage_ns_per_byte +
-         ceil_log(ranks, k) * (m.setup_ns + bytes * m.read_ns_per_byte);
+  return models::knomial(in_nanoseconds(m), ranks, k, bytes);
 }
 
 double knomial_bcast_pipelined(const MulticastModel& m, std::uint64_t ranks, std::uint64_t k,
                                double bytes) noexcept {
-  return bytes / m.chunk_bytes * ceil_log(ranks, k) *
-         (m.setup_ns + m.chunk_bytes * m.read_ns_per_byte);
+  return models::pipelined_knomial(in_nanoseconds(m), ranks, k, bytes);
 }
 
 double multicast_bcast(const MulticastModel& m, std::uint64_t ranks, double bytes) noexcept {
-  return m.chunk_bytes * m.stage_ns_per_byte + bytes / m.multicast_unit_bytes *
-                                                   (m.setup_ns + m.multicast_overhead_ns(ranks) +
-                                                    m.multicast_unit_bytes * m.read_ns_per_byte);
+  return models::multicast(in_nanoseconds(m), ranks, bytes);
 }
 
 double CopyModel::contention(std::uint64_t readers) const noexcept {

@@ -113,6 +113,7 @@ double overlapped_alltoall(const LogGP& model, std::uint64_t ranks, double bytes
 double alltoall_crossover_bytes(const LogGP& model, std::uint64_t ranks) noexcept;
 
 // --- Broadcast by ring, k-nomial tree and multicast: [C], table of models ---
+// In the units of this file; the forms are those of coll/choice/broadcast_models.hpp.
 
 struct MulticastModel {
   double setup_ns = 0;                // t_s
