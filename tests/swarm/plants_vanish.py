@@ -4,7 +4,7 @@
 Usage: plants_vanish.py SOURCE_DIR BUILD_DIR. Each source that has a plant is preprocessed as the
 library's compiler does it, and again with each ESP_PLANT(number, normal, buggy) replaced by hand by
 (normal). What comes out must be the same program, word for word. The numbers are those of
-bugs.cpp and tag_bugs.cpp.
+LISTS.
 """
 import json
 import pathlib
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 FOLDERS = ("core", "shm", "net", "coll", "bootstrap", "tags")
-LISTS = ("bugs.cpp", "tag_bugs.cpp")
+LISTS = ("swarm/bugs.cpp", "swarm/tag_bugs.cpp", "multicast/bugs.cpp")
 PLANT = "ESP_PLANT("
 INCLUDE = '#include "core/plant.hpp"'
 
@@ -85,7 +85,7 @@ def main():
     source = pathlib.Path(sys.argv[1]).resolve()
     database = json.loads((pathlib.Path(sys.argv[2]) / "compile_commands.json").read_text())
     library = dict(compiled(database))
-    bugs = "".join((source / "tests/swarm" / name).read_text() for name in LISTS)
+    bugs = "".join((source / "tests" / name).read_text() for name in LISTS)
     described = set(re.findall(r"^ *\{(\d+), ", bugs, re.MULTILINE))
     checked, planted = 0, []
     for folder in FOLDERS:

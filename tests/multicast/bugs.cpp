@@ -1,0 +1,25 @@
+#include "tests/multicast/bugs.hpp"
+
+namespace espalier::multicast::played {
+namespace {
+
+constexpr GroupBug kGroupBugs[] = {
+    {97, "damaged data", "the checksum of a packet is not looked at"},
+    {98, "delivered twice", "a packet that came before its turn counts as new when it comes again"},
+    {99, "ignored limit", "a window is one packet wider than was agreed"},
+    {100, "early release", "an acknowledgement does not speak for the members below"},
+    {101, "lost data", "of a dead source nobody looks for what lies beyond a gap"},
+    {102, "lost wake-up", "a source stops to probe before it asks by mail"},
+    {103, "lost data", "what was asked for is not asked for again"},
+    {104, "overlooked death", "a dead member still counts among those below"},
+    {105, "lost news", "where mail has no room for the end of a source, it counts as told"},
+    {106, "survivors disagree", "packets of a dead source are taken after the report about them"},
+};
+
+}  // namespace
+
+std::span<const GroupBug> group_bugs() noexcept {
+  return kGroupBugs;
+}
+
+}  // namespace espalier::multicast::played
