@@ -4,7 +4,7 @@
 //   const std::uint32_t limit = ESP_PLANT(7, ordinal + 1, ordinal + 2);
 //
 // Without ESPALIER_PLANTED_BUGS the first expression is all that the compiler sees. The numbers
-// and what they stand for: tests/swarm/bugs.cpp and tag_bugs.cpp. path: data
+// and what they stand for: bugs.cpp in tests/swarm and tests/multicast, tag_bugs.cpp. path: data
 #pragma once
 
 #ifdef ESPALIER_PLANTED_BUGS
