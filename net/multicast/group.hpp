@@ -178,6 +178,7 @@ class Group final : private rdma::DatagramSink {
   bool send_report(Stream& stream) noexcept;
   void inherit(Stream& stream) noexcept;
   void end_stream(Stream& stream, Sequence end) noexcept;
+  void cut(Stream& stream, Sequence end) noexcept;
   void note_end(Stream& stream) noexcept;
   bool send_news(Stream& stream) noexcept;
   void finish_stream(Stream& stream) noexcept;

@@ -73,15 +73,23 @@ void Group::end_stream(Stream& stream, Sequence end) noexcept {
   if (stream.state >= Stream::Source::kEnds || end.before(stream.receiver.expected())) return;
   if (end - stream.receiver.expected() > static_cast<std::int32_t>(window_)) return;
   stream.state = Stream::Source::kEnds;
+  cut(stream, end);
+  note_progress(stream);
+  make_ready(stream);
+}
+
+// What lies beyond the end is not kept, looked for or wanted.
+void Group::cut(Stream& stream, Sequence end) noexcept {
   stream.end = end;
   for (std::uint32_t i = 0; i < window_; ++i) {
     const Sequence at = stream.stable() + i;
-    rdma::Packet* beyond = at.before(end) ? nullptr : stream.history.take(at);
-    if (beyond != nullptr) give(*beyond);
+    if (at.before(end)) continue;
+    rdma::Packet* packet = stream.history.take(at);
+    if (packet != nullptr) give(*packet);
+    for (Child& child : stream.subtree.children()) child.wants.remove(at);
+    stream.guest.wants.remove(at);
   }
   stream.receiver.end_at(end, now_ns_);
-  note_progress(stream);
-  make_ready(stream);
 }
 
 void Group::note_end(Stream& stream) noexcept {
@@ -112,7 +120,7 @@ bool Group::send_news(Stream& stream) noexcept {
 
 // All living members have everything of a dead source.
 void Group::finish_stream(Stream& stream) noexcept {
-  stream.end = stream.receiver.expected();
+  cut(stream, stream.receiver.expected());
   stream.state = Stream::Source::kEnded;
   if (!stream.told) {
     stream.told = true;

@@ -87,7 +87,8 @@ void Group::hand_on(Stream& stream) noexcept {
 
 // Everything that has been sent is told of.
 void Group::hear_probe(Stream& stream, const Header& read, bool by_mail) noexcept {
-  if (!stream.receiver.hear(read.sequence, now_ns_)) {
+  const bool over = stream.state >= Stream::Source::kEnds && stream.end.before(read.sequence);
+  if (!stream.receiver.hear(over ? stream.end : read.sequence, now_ns_)) {
     ++counts_.forbidden;
     return;
   }

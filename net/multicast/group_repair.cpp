@@ -84,6 +84,8 @@ void Group::want(Stream& stream, Child& child, const Range& range) noexcept {
   }
   for (std::uint32_t i = 0; i < range.count; ++i) {
     const Sequence at = range.first + i;
+    // The asker does not know yet where the packets of a dead source end.
+    if (stream.state >= Stream::Source::kEnds && !at.before(stream.end)) return;
     if (at.before(stream.stable()) || at.before(child.acked)) continue;  // It has come meanwhile.
     const Sequence limit = mine(stream) ? sender_.next() : stream.stable() + window_;
     if (!at.before(limit)) {

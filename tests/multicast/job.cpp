@@ -189,6 +189,8 @@ bool GroupJob::done() const {
   return std::ranges::all_of(members_, [this](const auto& member) {
     if (!net_.alive(member->me)) return true;
     if (member->sent < scenario_.packets[member->me] || !member->group->drained()) return false;
+    // It gets quiet, too.
+    if (member->group->deadline_ns() != kNever) return false;
     for (std::uint32_t source = 0; source < members_.size(); ++source) {
       if (!net_.alive(source) && member->ended.count(source) == 0) return false;
     }
