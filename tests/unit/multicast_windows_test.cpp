@@ -13,8 +13,8 @@ namespace espalier::multicast {
 namespace {
 
 using Verdict = GroupReceiver::Verdict;
-constexpr AskTimes kAsk = {100, 1000};
-constexpr ProbeTimes kProbe = {500, 4000};
+constexpr AskTimes kAskTimes = {100, 1000};
+constexpr ProbeTimes kProbeTimes = {500, 4000};
 constexpr std::uint32_t kFirsts[] = {0, 0xfffffff8, 0x7ffffffe};
 
 struct Arrivals {
@@ -28,7 +28,7 @@ struct Arrivals {
   }
   std::vector<Range> ask(std::size_t most = kRangesMax) {
     std::vector<Range> ranges(most);
-    ranges.resize(receiver.ask(now, kAsk, ranges));
+    ranges.resize(receiver.ask(now, kAskTimes, ranges));
     for (Range& range : ranges) range.first.value -= first.value;
     return ranges;
   }
@@ -55,7 +55,7 @@ TEST(MulticastReceiver, HandsOnInOrderAndOnceWhateverTheOrderOfArrival) {
     }
     EXPECT_EQ(taken, kWindowMax);
     EXPECT_EQ(a.receiver.missing(), 0U);
-    EXPECT_EQ(a.receiver.ask_ns(kAsk), kNever);
+    EXPECT_EQ(a.receiver.ask_ns(kAskTimes), kNever);
   }
 }
 
@@ -73,7 +73,7 @@ TEST(MulticastReceiver, AsksForRangesWhenTheReorderWindowIsOver) {
     Arrivals a(first);
     (void)a.arrive(2);
     (void)a.arrive(5);
-    EXPECT_EQ(a.receiver.ask_ns(kAsk), a.now + 100);
+    EXPECT_EQ(a.receiver.ask_ns(kAskTimes), a.now + 100);
     a.now += 99;
     EXPECT_EQ(a.ask(), Ranges{});
     EXPECT_EQ(a.arrive(3), Verdict::kNew);  // It was overtaken.
@@ -95,7 +95,7 @@ TEST(MulticastReceiver, AsksAgainLaterAndLater) {
   a.now += 100;
   EXPECT_EQ(a.ask().size(), 1U);
   for (const std::uint64_t after : {1000, 2000, 4000, 8000, 8000}) {
-    EXPECT_EQ(a.receiver.ask_ns(kAsk), a.now + after);
+    EXPECT_EQ(a.receiver.ask_ns(kAskTimes), a.now + after);
     a.now += after - 1;
     EXPECT_EQ(a.ask().size(), 0U);
     ++a.now;
@@ -103,7 +103,7 @@ TEST(MulticastReceiver, AsksAgainLaterAndLater) {
   }
   // Who was asked is gone: another one is asked at once.
   a.receiver.unask_all();
-  EXPECT_LE(a.receiver.ask_ns(kAsk), a.now);
+  EXPECT_LE(a.receiver.ask_ns(kAskTimes), a.now);
   EXPECT_EQ(a.ask().size(), 1U);
   a.receiver.unask({a.first, 1});
   EXPECT_EQ(a.ask().size(), 1U);
@@ -127,7 +127,7 @@ TEST(MulticastReceiver, AsksForTheRestAtOnceWhereRangesAreMany) {
   for (const std::uint32_t number : {1U, 3U, 5U}) (void)a.arrive(number);
   a.now += 100;
   EXPECT_EQ(a.ask(2), (Ranges{{{0}, 1}, {{2}, 1}}));
-  EXPECT_LE(a.receiver.ask_ns(kAsk), a.now);
+  EXPECT_LE(a.receiver.ask_ns(kAskTimes), a.now);
   EXPECT_EQ(a.ask(2), (Ranges{{{4}, 1}}));
 }
 
@@ -170,21 +170,21 @@ TEST(MulticastSender, SlidesOnAcknowledgements) {
 TEST(MulticastSender, ProbesToAllThenByMailLaterAndLater) {
   using Probe = GroupSender::Probe;
   GroupSender s({0}, 4);
-  EXPECT_EQ(s.probe_ns(kProbe), kNever);
+  EXPECT_EQ(s.probe_ns(kProbeTimes), kNever);
   s.sent(1000);
   std::uint64_t now = 1000;
   for (const std::uint64_t after : {500, 1000, 2000, 4000, 4000}) {
-    EXPECT_EQ(s.probe_ns(kProbe), now + after);
-    EXPECT_EQ(s.probe_due(now + after - 1, kProbe), Probe::kNone);
+    EXPECT_EQ(s.probe_ns(kProbeTimes), now + after);
+    EXPECT_EQ(s.probe_due(now + after - 1, kProbeTimes), Probe::kNone);
     now += after;
-    EXPECT_EQ(s.probe_due(now, kProbe), after < 2000 ? Probe::kToAll : Probe::kByMail);
+    EXPECT_EQ(s.probe_due(now, kProbeTimes), after < 2000 ? Probe::kToAll : Probe::kByMail);
     s.probed(now);
   }
   // Members keep packets until they know that all have them: they are told, once.
   EXPECT_TRUE(s.settle({1}, now));
-  EXPECT_EQ(s.probe_due(now + 500, kProbe), Probe::kToAll);
+  EXPECT_EQ(s.probe_due(now + 500, kProbeTimes), Probe::kToAll);
   s.probed(now + 500);
-  EXPECT_EQ(s.probe_ns(kProbe), kNever);
+  EXPECT_EQ(s.probe_ns(kProbeTimes), kNever);
 }
 
 TEST(MulticastSender, RepeatsHalfAWindowForAllUntilSomethingIsStable) {
