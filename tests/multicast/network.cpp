@@ -280,16 +280,18 @@ std::uint32_t PlayedNetwork::step() {
 void PlayedNetwork::land(const Event& event) {
   Member& member = *members_[event.to];
   if (event.is_mail) return member.letters.push_back(event);
-  // Room for what the network repeats is nobody's to promise.
-  if (event.is_copy && member.port.free() < options_.receive_depth / 2) return;
-  if (member.port.land(event)) return;
-  ++counts_.overflows;
   Header header;
   const Membership reader = {1, 7, options_.members, false};
   (void)parse(*event.bytes, reader, false, header);
-  counts_.lost += header.kind == Kind::kData ? 1 : 0;
-  const bool permitted = header.kind == Kind::kData && (header.flags & kAgain) == 0 &&
-                         !event.is_copy && !header.sequence.before({stable_[event.from]});
+  const bool data = header.kind == Kind::kData;
+  const bool stale = data && header.sequence.before({stable_[event.from]});
+  // Room for what the network repeats, or keeps until it is everywhere, is nobody's to promise.
+  const bool unasked = event.is_copy || stale;
+  if (unasked && member.port.free() < options_.receive_depth / 2) return;
+  if (member.port.land(event)) return;
+  ++counts_.overflows;
+  counts_.lost += data ? 1 : 0;
+  const bool permitted = data && (header.flags & kAgain) == 0 && !unasked;
   if (!permitted) return;
   failure_ = fmt::format("packet {} of member {} finds no room at member {}", header.sequence.value,
                          event.from, event.to);
