@@ -41,11 +41,18 @@ Outcome CompletionQueue::open_descriptor() {
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) return adapter_.failed("epoll_create1", errno);
   for (const int source : {channel_->fd, adapter_.event_descriptor()}) {
-    epoll_event wanted = {.events = EPOLLIN, .data = {.fd = source}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, source, &wanted) != 0) {
-      return adapter_.failed("epoll_ctl", errno);
-    }
+    Outcome added = also_wake_for(source);
+    if (!added) return added;
   }
+  return Unit{};
+}
+
+Outcome CompletionQueue::also_wake_for(int source) {
+  epoll_event wanted = {.events = EPOLLIN, .data = {.fd = source}};
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, source, &wanted) != 0) {
+    return adapter_.failed("epoll_ctl", errno);
+  }
+  sources_.push_back(source);
   return Unit{};
 }
 
@@ -74,9 +81,7 @@ void CompletionQueue::fetch_all() noexcept {
 
 void CompletionQueue::mute() noexcept {
   if (std::exchange(muted_, true)) return;
-  for (const int source : {channel_->fd, adapter_.event_descriptor()}) {
-    (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, source, nullptr);
-  }
+  for (const int source : sources_) (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, source, nullptr);
 }
 
 bool CompletionQueue::arm() noexcept {

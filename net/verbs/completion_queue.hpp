@@ -49,6 +49,8 @@ class CompletionQueue {
   }
 
   int descriptor() const noexcept { return epoll_; }
+  // The descriptor wakes for what becomes readable there, too.
+  Outcome also_wake_for(int source);
   // False: there is something to poll.
   bool arm() noexcept;
   // The device is gone: its descriptors would be readable for ever. From here on none of them wakes
@@ -69,7 +71,8 @@ class CompletionQueue {
   // Those from begin_ to end_ have not been handed out.
   std::vector<ibv_wc> waiting_;
   std::size_t begin_ = 0, end_ = 0;
-  bool few_ = false;  // the device had no more when it was asked last
+  bool few_ = false;          // the device had no more when it was asked last
+  std::vector<int> sources_;  // that epoll_ wakes for
   bool muted_ = false;
 };
 
