@@ -20,6 +20,10 @@ std::string why_no_device() {
   return kAbsent;
 }
 
+std::string why_no_groups() {
+  return kAbsent;
+}
+
 Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo&, const Options&, const Log&) {
   return error(ESP_ERR_UNSUPPORTED, kAbsent);
 }

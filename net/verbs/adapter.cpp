@@ -10,6 +10,7 @@
 
 #include "net/verbs/connection_port.hpp"
 #include "net/verbs/datagram_port.hpp"
+#include "net/verbs/group_port.hpp"
 
 namespace espalier::verbs {
 namespace {
@@ -64,6 +65,7 @@ VerbsAdapter::VerbsAdapter(const PortInfo& info, const Options& options, const L
                            Context context, ProtectionDomain domain)
     : info_(info),
       options_(options),
+      log_(log),
       inline_sends_(info.device, log),
       context_(std::move(context)),
       domain_(std::move(domain)) {
@@ -190,6 +192,11 @@ Result<std::unique_ptr<rdma::DatagramPort>> VerbsAdapter::open_datagrams(
 Result<std::unique_ptr<rdma::ConnectionPort>> VerbsAdapter::open_connections(
     const ConnectionOptions& options) {
   return VerbsConnectionPort::create(*this, options);
+}
+
+Result<std::unique_ptr<multicast::GroupPort>> VerbsAdapter::open_group(
+    const multicast::GroupAddress& group, const DatagramOptions& options) {
+  return VerbsGroupPort::create(*this, group, options);
 }
 
 Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options,

@@ -53,11 +53,14 @@ class VerbsAdapter final : public Adapter {
       const DatagramOptions& options) override;
   Result<std::unique_ptr<rdma::ConnectionPort>> open_connections(
       const ConnectionOptions& options) override;
+  Result<std::unique_ptr<multicast::GroupPort>> open_group(const multicast::GroupAddress& group,
+                                                           const DatagramOptions& options) override;
 
   ibv_context* context() const noexcept { return context_.get(); }
   ibv_pd* domain() const noexcept { return domain_.get(); }
   const ibv_device_attr& limits() const noexcept { return limits_; }
   const Options& options() const noexcept { return options_; }
+  const Log& log() const noexcept { return log_; }
   InlineSends& inline_sends() noexcept { return inline_sends_; }
   std::uint8_t port() const noexcept { return static_cast<std::uint8_t>(info_.port); }
   std::uint16_t partition_index() const noexcept { return info_.partition_index; }
@@ -85,6 +88,7 @@ class VerbsAdapter final : public Adapter {
 
   const PortInfo info_;
   Options options_;
+  const Log log_;
   InlineSends inline_sends_;
   Context context_;
   ProtectionDomain domain_;

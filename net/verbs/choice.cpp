@@ -145,6 +145,24 @@ std::string describe(const PortInfo& info) {
   return text;
 }
 
+std::string why_no_groups(const PortInfo& info) {
+  if (!info.why_not.empty()) return info.why_not;
+  if (std::string why = why_no_groups(); !why.empty()) return why;
+  if (info.link != LinkLayer::kEthernet || info.gid.type != GidType::kRoceV2 ||
+      !stands_for_ipv4(info.gid.bytes)) {
+    return "multicast is made for RoCE version 2 over IPv4 alone";
+  }
+  if (info.group_limits.groups == 0) return "the device has no multicast";
+  return "";
+}
+
+std::string describe_groups(const PortInfo& info) {
+  if (const std::string why = why_no_groups(info); !why.empty()) return "no multicast: " + why;
+  return fmt::format("multicast: {} groups, {} queue pairs in one, {} in all",
+                     info.group_limits.groups, info.group_limits.of_one,
+                     info.group_limits.memberships);
+}
+
 Result<std::vector<PortInfo>> choose_ports(std::span<const PortInfo> all, const Options& options,
                                            const Machine& machine, const Asker& asker) {
   std::vector<PortInfo> chosen;

@@ -41,6 +41,13 @@ std::string why_not_kind(Transport transport, LinkLayer link);
 // one at all: limited members do not hear each other. An error when there is none.
 Result<std::uint16_t> choose_partition(std::span<const std::uint16_t> table);
 
+// How much multicast a device takes.
+struct GroupLimits {
+  std::uint32_t groups = 0;       // 0: it has no multicast
+  std::uint32_t of_one = 0;       // queue pairs in one group
+  std::uint32_t memberships = 0;  // in all groups together
+};
+
 // One port of one device, as far as choosing needs it.
 struct PortInfo {
   std::string device;
@@ -56,6 +63,7 @@ struct PortInfo {
   Gid gid;
   std::vector<int> cpus;  // near the device; empty: unknown
   bool atomics = false;
+  GroupLimits group_limits;
   std::string why_not;  // empty: usable
 
   std::string name() const { return device + ":" + std::to_string(port); }
@@ -63,6 +71,12 @@ struct PortInfo {
 
 // One line: "rxe0:1 RoCE, active, MTU 4096, GID 1 (10.77.0.1)" or the reason against it.
 std::string describe(const PortInfo& info);
+
+// Why no multicast group can be joined there; empty: one can.
+std::string why_no_groups(const PortInfo& info);
+// One line: "multicast: 8192 groups, 56 queue pairs in one, 458752 in all" or the reason against
+// it.
+std::string describe_groups(const PortInfo& info);
 
 // Who asks: where it runs, and its number among the ranks there (spreads them over ports that are
 // equally good).

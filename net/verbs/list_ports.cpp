@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -64,6 +65,13 @@ double gbits_of(const ibv_port_attr& port) noexcept {
   return kLanes[width] * kOfALane[speed];
 }
 
+GroupLimits group_limits_of(const ibv_device_attr& device) noexcept {
+  const auto limit = [](int told) { return static_cast<std::uint32_t>(std::max(told, 0)); };
+  return {.groups = limit(device.max_mcast_grp),
+          .of_one = limit(device.max_mcast_qp_attach),
+          .memberships = limit(device.max_total_mcast_qp_attach)};
+}
+
 // Into which partition queue pairs go.
 Outcome find_partition(ibv_context* context, const ibv_port_attr& port, PortInfo& info) {
   std::vector<std::uint16_t> keys;
@@ -104,6 +112,7 @@ void look_at(ibv_context* context, const ibv_device_attr& device, std::size_t gi
   info.lid = info.link == LinkLayer::kInfiniband ? port.lid : std::uint16_t{0};
   info.needs_grh = info.link == LinkLayer::kInfiniband && (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
   info.atomics = device.atomic_cap != IBV_ATOMIC_NONE;
+  info.group_limits = group_limits_of(device);
   if (port.state != IBV_PORT_ACTIVE) {
     info.why_not = fmt::format("its link is {}", info.state);
     return;

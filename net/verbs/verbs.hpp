@@ -2,7 +2,7 @@
 //
 // This header needs no libibverbs and is always there. In a build without it (ESPALIER_VERBS=OFF,
 // or not found) built() is false, no device is listed and none can be opened. Only sources of this
-// folder include <infiniband/*>.
+// folder include <infiniband/*> and <rdma/*>.
 //
 // Ownership: ports belong to the caller and must be gone before their adapter. Threads: the owner
 // of the worker. path: setup
@@ -15,6 +15,7 @@
 
 #include "core/log.hpp"
 #include "core/status.hpp"
+#include "net/multicast/group_port.hpp"
 #include "net/rdma/connection_port.hpp"
 #include "net/rdma/datagram_port.hpp"
 #include "net/verbs/choice.hpp"
@@ -29,6 +30,10 @@ std::vector<PortInfo> list_ports(const Options& options);
 // Why list_ports() is empty; for people.
 std::string why_no_device();
 
+// Why this build has no multicast (it has no librdmacm); empty: it has.
+std::string why_no_groups();
+
+// Also of ports of a group.
 struct DatagramOptions {
   std::uint32_t send_packets = 256;     // that take() hands out
   std::uint32_t receive_packets = 512;  // for arrivals
@@ -60,6 +65,10 @@ class Adapter {
       const DatagramOptions& options) = 0;
   virtual Result<std::unique_ptr<rdma::ConnectionPort>> open_connections(
       const ConnectionOptions& options) = 0;
+  // It is joining: an error is what is known at once. What is known later is in the log and, as a
+  // status, the port's fault().
+  virtual Result<std::unique_ptr<multicast::GroupPort>> open_group(
+      const multicast::GroupAddress& group, const DatagramOptions& options) = 0;
 };
 
 // `log` is told of what the device refuses after it worked.

@@ -1,11 +1,13 @@
-// What the tests of net/verbs run on: two nodes. In a guest these are two Soft-RoCE devices with a
-// network between them, which can be made bad; on a machine with one RDMA device both are that.
+// What the tests of net/verbs run on: nodes, two where nothing else is said. In a guest these are
+// Soft-RoCE devices with a network between them, which can be made bad; on a machine with one RDMA
+// device all are that.
 // There is one: main.cpp has looked.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -78,23 +80,33 @@ class Netem {
   bool works_ = false;
 };
 
-class TwoNodes : public ::testing::Test {
+// The usable ports, of `count` nodes at most.
+inline std::vector<PortInfo> usable_ports(std::size_t count) {
+  std::vector<PortInfo> usable;
+  for (const PortInfo& info : list_ports({})) {
+    if (info.why_not.empty() && usable.size() < count) usable.push_back(info);
+  }
+  return usable;
+}
+
+template <std::size_t kNodes>
+class Nodes : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::vector<PortInfo> usable;
-    for (const PortInfo& info : list_ports({})) {
-      if (info.why_not.empty()) usable.push_back(info);
-    }
+    const std::vector<PortInfo> usable = usable_ports(kNodes);
     ASSERT_FALSE(usable.empty());
-    for (std::size_t node = 0; node < 2; ++node) {
-      auto opened = open_adapter(usable[std::min(node, usable.size() - 1)], options());
+    for (std::size_t node = 0; node < kNodes; ++node) {
+      auto opened = open_adapter(usable[std::min(node, usable.size() - 1)], options(), log());
       ASSERT_TRUE(opened.ok()) << opened.error().text;
       adapters_[node] = std::move(*opened);
     }
   }
   virtual Options options() const { return {}; }
+  virtual Log log() { return Log(); }
 
-  std::unique_ptr<Adapter> adapters_[2];
+  std::unique_ptr<Adapter> adapters_[kNodes];
 };
+
+using TwoNodes = Nodes<2>;
 
 }  // namespace espalier::verbs

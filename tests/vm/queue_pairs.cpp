@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+struct rdma_event_channel;
+
 namespace {
 
 espalier::test::QueuePairWatch* g_watch = nullptr;
@@ -215,6 +217,15 @@ extern "C" ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* route) {
     }
   }
   return next<decltype(ibv_create_ah)>("ibv_create_ah")(domain, route);
+}
+
+// Of librdmacm; without it nobody calls this.
+extern "C" rdma_event_channel* rdma_create_event_channel() {
+  if (g_watch != nullptr && g_watch->channel_errno != 0) {
+    errno = g_watch->channel_errno;
+    return nullptr;
+  }
+  return next<rdma_event_channel*()>("rdma_create_event_channel")();
 }
 
 extern "C" int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {

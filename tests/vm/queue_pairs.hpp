@@ -66,6 +66,7 @@ struct QueuePairWatch {
   int path_errno = 0;
   unsigned path_ms = 0;
   int paths_asked = 0;
+  int channel_errno = 0;  // of the connection manager: refused with this one
 };
 
 }  // namespace espalier::test

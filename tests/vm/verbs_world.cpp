@@ -32,11 +32,7 @@ VerbsWorld::VerbsWorld(int ranks, Over over, const std::string& netem,
   // 16 ms: what is lost is soon sent again, but a busy machine is not taken for a loss
   // (docs/verbs.md).
   if (!netem.empty()) options.ack_timeout = 12;
-  std::vector<verbs::PortInfo> usable;
-  for (const verbs::PortInfo& info : verbs::list_ports(options)) {
-    if (info.why_not.empty()) usable.push_back(info);
-  }
-  for (const verbs::PortInfo& info : usable) {
+  for (const verbs::PortInfo& info : verbs::usable_ports(2)) {
     adapters_.push_back(must(verbs::open_adapter(info, options)));
   }
   for (Rank r = 0; r < ranks; ++r) {

@@ -51,7 +51,7 @@ def cases(program):
 
 
 def googletest(program):
-    return in_guest(2, SECONDS, program, "--gtest_filter=" + cases(program))
+    return in_guest(4, SECONDS, program, "--gtest_filter=" + cases(program))
 
 
 def run(folder, command):

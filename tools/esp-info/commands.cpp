@@ -68,7 +68,10 @@ int show_devices() {
   if (!config) return fail(config.error().text);
   const auto options = espalier::verbs::options_from(config.value());
   const auto ports = espalier::verbs::list_ports(options);
-  for (const auto& port : ports) fmt::print("{}\n", espalier::verbs::describe(port));
+  for (const auto& port : ports) {
+    fmt::print("{}\n", espalier::verbs::describe(port));
+    if (port.why_not.empty()) fmt::print("  {}\n", espalier::verbs::describe_groups(port));
+  }
   if (ports.empty()) fmt::print("no RDMA device: {}\n", espalier::verbs::why_no_device());
   const auto machine = espalier::load_machine(config.value().topology);
   if (!machine) return fail(machine.error().text);
