@@ -37,6 +37,10 @@ struct BlocksMove : CallBase {
                                    : stage.elements({block, count, type}, reads, !reads);
     our_bytes = is_in_place(block) ? 0 : bytes_of(count, type);
   }
+  void set_block_apart(Stage& stage, const Communicator& c) {
+    our_block = const_cast<void*>(
+        stage.apart(our_block, our_bytes, our_all.base, Stage::bytes_from_base(our_all, c.size)));
+  }
   Reason fits_rooted(const Communicator& c) const {
     if (root < 0 || root >= c.size) return Reason::kArguments;
     const bool at_root = c.rank == root;
@@ -60,6 +64,7 @@ struct AllgathervCall : BlocksMove {
   void arrange(Stage& stage, const Communicator& c) {
     arrange_block(stage, true);
     our_all = stage.blocks(all, c.size, is_in_place(block), true);
+    set_block_apart(stage, c);
   }
   int mpi() const {
     return PMPI_Allgatherv(block, count, type, all.base, all.counts, all.displs, all.type, comm);
@@ -87,6 +92,7 @@ struct GathervCall : BlocksMove {
     arrange_block(stage, true);
     if (c.rank != root) return;
     our_all = stage.blocks(all, c.size, is_in_place(block), true);
+    set_block_apart(stage, c);
     if (is_in_place(block)) our_bytes = our_all.counts != nullptr ? our_all.counts[root] : 0;
   }
   int mpi() const {
@@ -115,6 +121,8 @@ struct ScattervCall : BlocksMove {
     arrange_block(stage, false);
     if (c.rank != root) return;
     our_all = stage.blocks(all, c.size, true, false);
+    our_all.base = const_cast<void*>(
+        stage.apart(our_all.base, Stage::bytes_from_base(our_all, c.size), our_block, our_bytes));
     if (is_in_place(block)) our_bytes = our_all.counts != nullptr ? our_all.counts[root] : 0;
   }
   int mpi() const {
@@ -152,6 +160,9 @@ struct AlltoallvCall : CallBase {
       our_in.base = const_cast<void*>(ESP_IN_PLACE);
     } else {
       our_in = stage.blocks(in, c.size, true, false);
+      our_in.base =
+          const_cast<void*>(stage.apart(our_in.base, Stage::bytes_from_base(our_in, c.size),
+                                        our_out.base, Stage::bytes_from_base(our_out, c.size)));
     }
   }
   int mpi() const {

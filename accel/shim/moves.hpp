@@ -35,6 +35,10 @@ struct Move : CallBase {
                   ? const_cast<void*>(ESP_IN_PLACE)
                   : stage.elements({out, std::int64_t{out_count} * blocks, out_type}, reads, true);
   }
+  void set_apart(Stage& stage, int in_blocks, int out_blocks) {
+    our_in = stage.apart(our_in, in_bytes() * static_cast<std::size_t>(in_blocks), our_out,
+                         out_bytes() * static_cast<std::size_t>(out_blocks));
+  }
 };
 
 struct BcastCall : CallBase {
@@ -81,6 +85,7 @@ struct BcastCall : CallBase {
     void arrange(Stage& stage, const Communicator& c) {                                         \
       arrange_in(stage, in_blocks);                                                             \
       arrange_out(stage, c.size, is_in_place(in));                                              \
+      set_apart(stage, in_blocks, c.size);                                                      \
     }                                                                                           \
     int mpi() const {                                                                           \
       return PMPI_##Name(in, in_count, in_type, out, out_count, out_type, comm);                \
@@ -127,7 +132,10 @@ struct GatherCall : Rooted {
   }
   void arrange(Stage& stage, const Communicator& c) {
     arrange_in(stage, 1);
-    if (c.rank == root) arrange_out(stage, c.size, is_in_place(in));
+    if (c.rank == root) {
+      arrange_out(stage, c.size, is_in_place(in));
+      set_apart(stage, 1, c.size);
+    }
     our_bytes = bytes(c);
   }
   int mpi() const {
@@ -156,6 +164,7 @@ struct ScatterCall : Rooted {
   void arrange(Stage& stage, const Communicator& c) {
     if (c.rank == root) arrange_in(stage, c.size);
     arrange_out(stage, 1, false);
+    if (c.rank == root) set_apart(stage, c.size, 1);
     our_bytes = bytes(c);
   }
   int mpi() const {

@@ -36,9 +36,10 @@ bool is_first() {
   return rank == 0;
 }
 
-// Empty: there is none, or it cannot be read.
+// Empty: there is none, or it cannot be read (errno).
 std::string read(const char* path) {
   std::string text;
+  errno = 0;
   std::FILE* file = std::fopen(path, "r");
   if (file == nullptr) return text;
   std::array<char, 4096> part;
@@ -49,29 +50,47 @@ std::string read(const char* path) {
   return text;
 }
 
-// Calls go(whole line, its MPI, key, side) for each row that is one.
-template <typename Go>
-void each_row(const std::string& text, Go&& go) {
+// Calls go(whole line, its MPI, key, side) for each row that is one, and strange(number of the
+// line) for what is neither that nor a comment.
+template <typename Go, typename Strange>
+void each_row(const std::string& text, Go&& go, Strange&& strange) {
+  int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     at = end + 1;
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
     char mpi[16] = "", operation[32] = "", side[16] = "";
     int ranks = 0, nodes = 0, size_class = 0;
     if (std::sscanf(line.c_str(), "%15s %31s %d %d %d %15s", mpi, operation, &ranks, &nodes,
                     &size_class, side) != 6) {
+      strange(number);
       continue;
     }
     const bool ours = std::strcmp(side, "espalier") == 0;
-    if (!ours && std::strcmp(side, "mpi") != 0) continue;
+    if (!ours && std::strcmp(side, "mpi") != 0) {
+      strange(number);
+      continue;
+    }
     go(line, mpi, Key{operation, ranks, nodes, size_class}, ours ? Side::kOurs : Side::kMpi);
   }
 }
 
 void learn(const std::string& text) {
-  each_row(text, [](const std::string&, const char* mpi, const Key& key, Side side) {
+  const auto keep = [](const std::string&, const char* mpi, const Key& key, Side side) {
     if (std::strcmp(mpi, kMpi) == 0) g_known[key] = side;
-  });
+  };
+  each_row(text, keep, [](int) {});
+}
+
+void complain_of_rows(const char* path, const std::string& text) {
+  const auto say = [path](int line) {
+    std::fprintf(stderr, "espalier: %s:%d: not a row of a profile, which is left out\n", path,
+                 line);
+  };
+  each_row(
+      text, [](const std::string&, const char*, const Key&, Side) {}, say);
 }
 
 }  // namespace
@@ -82,9 +101,12 @@ void load_profile() {
   if (is_first() && path != nullptr) {
     text = read(path);
     if (text.rfind(kTitle, 0) != 0) {
-      std::fprintf(stderr, "espalier: %s is not an accelerator profile that can be read\n", path);
+      const char* why = errno != 0 ? std::strerror(errno) : "it begins otherwise";
+      std::fprintf(stderr, "espalier: %s is not an accelerator profile that can be read: %s\n",
+                   path, why);
       text.clear();
     }
+    complain_of_rows(path, text);
   }
   unsigned long bytes = text.size();
   PMPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG, 0, state().own);
@@ -105,6 +127,11 @@ void save_profile() {
   const char* path = variable("ESPALIER_ACCEL_SAVE");
   if (path == nullptr || !is_first()) return;
   const std::string before = read(path);
+  if (!before.empty() && before.rfind(kTitle, 0) != 0) {
+    std::fprintf(stderr, "espalier: %s is something else than a profile, and stays as it is\n",
+                 path);
+    return;
+  }
   for (const auto& one : communicators()) {
     for (std::size_t op = 0; op < kOperations; ++op) {
       const auto& by_size = one->rows[op].by_size;
@@ -121,10 +148,11 @@ void save_profile() {
     return;
   }
   std::fprintf(file, "%s\n# MPI, operation, processes, nodes, bytes below 2^, side\n", kTitle);
-  each_row(before, [&](const std::string& line, const char* mpi, const Key& key, Side) {
+  const auto keep = [&](const std::string& line, const char* mpi, const Key& key, Side) {
     const bool anew = std::strcmp(mpi, kMpi) == 0 && g_known.count(key) != 0;
     if (!anew) std::fprintf(file, "%s\n", line.c_str());
-  });
+  };
+  each_row(before, keep, [](int) {});
   for (const auto& [key, side] : g_known) {
     const auto& [operation, ranks, nodes, size_class] = key;
     std::fprintf(file, "%s %s %d %d %d %s\n", kMpi, operation.c_str(), ranks, nodes, size_class,

@@ -26,6 +26,7 @@ struct Reduction : CallBase {
   int count;
   MPI_Datatype type;
   MPI_Op op;
+  const void* our_in = nullptr;
   esp_type our_type = ESP_BYTE;
   esp_op our_op = ESP_SUM;
 
@@ -40,32 +41,41 @@ struct Reduction : CallBase {
     return Reason::kNone;
   }
   std::uint64_t bytes(const Communicator&) const { return elements() * esp_type_size(our_type); }
-  void arrange(Stage&, const Communicator&) {}
   std::size_t elements() const { return static_cast<std::size_t>(count); }
+
+ protected:
+  void set_apart(Stage& stage, std::size_t in_elements, std::size_t out_elements) {
+    const std::size_t bytes = esp_type_size(our_type);
+    our_in = stage.apart(input_of(in), in_elements * bytes, out, out_elements * bytes);
+  }
 };
 
-#define ESP_ACCEL_REDUCTION(Name, mpi_name, ours_name)                                          \
-  struct Name##Call : Reduction {                                                               \
-    static constexpr Operation kOperation = Operation::k##Name;                                 \
-    int mpi() const {                                                                           \
-      return PMPI_##mpi_name(in, out, count, type, op, comm);                                   \
-    }                                                                                           \
-    int mpi_start(MPI_Request* request) const {                                                 \
-      return PMPI_I##ours_name(in, out, count, type, op, comm, request);                        \
-    }                                                                                           \
-    template <typename Info>                                                                    \
-    int mpi_init(Info info, MPI_Request* request) const {                                       \
-      return PMPI_##mpi_name##_init(in, out, count, type, op, comm, info, request);             \
-    }                                                                                           \
-    esp_status ours(esp_team* team, Form form) const {                                          \
-      return ESP_ACCEL_FORMS(ours_name, team, input_of(in), out, elements(), our_type, our_op); \
-    }                                                                                           \
+// `blocks`: of `count` elements each, that a member gives.
+#define ESP_ACCEL_REDUCTION(Name, mpi_name, ours_name, blocks)                            \
+  struct Name##Call : Reduction {                                                         \
+    static constexpr Operation kOperation = Operation::k##Name;                           \
+    void arrange(Stage& stage, [[maybe_unused]] const Communicator& c) {                  \
+      set_apart(stage, elements() * static_cast<std::size_t>(blocks), elements());        \
+    }                                                                                     \
+    int mpi() const {                                                                     \
+      return PMPI_##mpi_name(in, out, count, type, op, comm);                             \
+    }                                                                                     \
+    int mpi_start(MPI_Request* request) const {                                           \
+      return PMPI_I##ours_name(in, out, count, type, op, comm, request);                  \
+    }                                                                                     \
+    template <typename Info>                                                              \
+    int mpi_init(Info info, MPI_Request* request) const {                                 \
+      return PMPI_##mpi_name##_init(in, out, count, type, op, comm, info, request);       \
+    }                                                                                     \
+    esp_status ours(esp_team* team, Form form) const {                                    \
+      return ESP_ACCEL_FORMS(ours_name, team, our_in, out, elements(), our_type, our_op); \
+    }                                                                                     \
   }
 
-ESP_ACCEL_REDUCTION(Allreduce, Allreduce, allreduce);
-ESP_ACCEL_REDUCTION(Scan, Scan, scan);
-ESP_ACCEL_REDUCTION(Exscan, Exscan, exscan);
-ESP_ACCEL_REDUCTION(ReduceScatterBlock, Reduce_scatter_block, reduce_scatter_block);
+ESP_ACCEL_REDUCTION(Allreduce, Allreduce, allreduce, 1);
+ESP_ACCEL_REDUCTION(Scan, Scan, scan, 1);
+ESP_ACCEL_REDUCTION(Exscan, Exscan, exscan, 1);
+ESP_ACCEL_REDUCTION(ReduceScatterBlock, Reduce_scatter_block, reduce_scatter_block, c.size);
 #undef ESP_ACCEL_REDUCTION
 
 struct ReduceCall : Reduction {
@@ -73,6 +83,9 @@ struct ReduceCall : Reduction {
   int root;
   Reason fits(const Communicator& c) {
     return root < 0 || root >= c.size ? Reason::kArguments : Reduction::fits(c);
+  }
+  void arrange(Stage& stage, const Communicator& c) {
+    set_apart(stage, elements(), c.rank == root ? elements() : 0);
   }
   int mpi() const { return PMPI_Reduce(in, out, count, type, op, root, comm); }
   int mpi_start(MPI_Request* request) const {
@@ -83,7 +96,7 @@ struct ReduceCall : Reduction {
     return PMPI_Reduce_init(in, out, count, type, op, root, comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
-    return ESP_ACCEL_FORMS(reduce, team, input_of(in), out, elements(), our_type, our_op, root);
+    return ESP_ACCEL_FORMS(reduce, team, our_in, out, elements(), our_type, our_op, root);
   }
 };
 
@@ -106,10 +119,12 @@ struct ReduceScatterCall : Reduction {
   }
   void arrange(Stage& stage, const Communicator& c) {
     auto& numbers = stage.numbers(static_cast<std::size_t>(c.size));
+    std::size_t all = 0;
     for (std::size_t r = 0; r < numbers.size(); ++r) {
-      numbers[r] = static_cast<std::size_t>(counts[r]);
+      all += numbers[r] = static_cast<std::size_t>(counts[r]);
     }
     our_counts = numbers.data();
+    set_apart(stage, all, numbers[static_cast<std::size_t>(c.rank)]);
   }
   int mpi() const { return PMPI_Reduce_scatter(in, out, counts, type, op, comm); }
   int mpi_start(MPI_Request* request) const {
@@ -120,7 +135,7 @@ struct ReduceScatterCall : Reduction {
     return PMPI_Reduce_scatter_init(in, out, counts, type, op, comm, info, request);
   }
   esp_status ours(esp_team* team, Form form) const {
-    return ESP_ACCEL_FORMS(reduce_scatter, team, input_of(in), out, our_counts, our_type, our_op);
+    return ESP_ACCEL_FORMS(reduce_scatter, team, our_in, out, our_counts, our_type, our_op);
   }
 };
 

@@ -43,8 +43,14 @@ const char* reason_text(Reason reason) noexcept {
 
 namespace {
 
-double average_us(const Tally& tally) noexcept {
-  return tally.calls == 0 ? 0 : tally.seconds / static_cast<double>(tally.calls) * 1e6;
+using Text = std::array<char, 32>;
+
+Text average_us(const Tally& tally) noexcept {
+  Text text = {"-"};
+  if (tally.calls == 0) return text;
+  const double us = tally.seconds / static_cast<double>(tally.calls) * 1e6;
+  std::snprintf(text.data(), text.size(), "%.2f", us);
+  return text;
 }
 
 void print_choice(Operation operation, std::size_t size_class, const Choice& choice) {
@@ -56,17 +62,17 @@ void print_choice(Operation operation, std::size_t size_class, const Choice& cho
   const char* chosen = choice.is_timed()              ? "still timed"
                        : choice.side() == Side::kOurs ? "espalier"
                                                       : "MPI";
-  std::fprintf(stderr, "  %-24s %11llu %9llu %9llu %9llu %14llu %12.2f %12.2f  %s\n",
+  std::fprintf(stderr, "  %-24s %11llu %9llu %9llu %9llu %14llu %12s %12s  %s\n",
                operation_name(operation), below, static_cast<unsigned long long>(ours.calls),
                static_cast<unsigned long long>(theirs.calls),
                static_cast<unsigned long long>(started),
-               static_cast<unsigned long long>(ours.bytes + theirs.bytes), average_us(ours),
-               average_us(theirs), chosen);
+               static_cast<unsigned long long>(ours.bytes + theirs.bytes), average_us(ours).data(),
+               average_us(theirs).data(), chosen);
 }
 
 void print_communicator(const Communicator& communicator) {
-  std::fprintf(stderr, "espalier: communicator %s of %d processes\n", communicator.name.c_str(),
-               communicator.size);
+  std::fprintf(stderr, "espalier: communicator %s of %d process%s\n", communicator.name.c_str(),
+               communicator.size, communicator.size == 1 ? "" : "es");
   std::fprintf(stderr, "  %-24s %11s %9s %9s %9s %14s %12s %12s  %s\n", "operation", "bytes below",
                "espalier", "MPI", "started", "bytes", "espalier us", "MPI us", "chosen");
   for (std::size_t op = 0; op < kOperations; ++op) {

@@ -114,6 +114,29 @@ ByteBlocks Stage::blocks(const Blocks& what, int members, bool reads, bool write
   return {packed, counts.data(), displs.data()};
 }
 
+const void* Stage::apart(const void* in, std::size_t in_bytes, const void* out,
+                         std::size_t out_bytes) {
+  if (in == ESP_IN_PLACE || out == ESP_IN_PLACE || in_bytes == 0 || out_bytes == 0) return in;
+  const auto from = reinterpret_cast<std::uintptr_t>(in),
+             to = reinterpret_cast<std::uintptr_t>(out);
+  if (from + in_bytes <= to || to + out_bytes <= from) [[likely]]
+    return in;
+  unsigned char* copy = room(in_bytes);
+  const auto count = static_cast<std::int64_t>(in_bytes);
+  if (copy != nullptr) {
+    pieces_.push_back({{const_cast<void*>(in), count, MPI_BYTE}, copy, in_bytes, true, false});
+  }
+  return copy;
+}
+
+std::size_t Stage::bytes_from_base(const ByteBlocks& blocks, int members) noexcept {
+  std::size_t end = 0;
+  for (int r = 0; r < members && blocks.counts != nullptr; ++r) {
+    end = std::max(end, blocks.displs[r] + blocks.counts[r]);
+  }
+  return end;
+}
+
 bool Stage::begin() const {
   bool takes = true;
   for (const Piece& piece : pieces_) {

@@ -43,6 +43,10 @@ class Stage {
   // reads it (packed by begin()); `writes`: it fills it (unpacked by end()).
   void* elements(const Elements& what, bool reads, bool writes);
   ByteBlocks blocks(const Blocks& what, int members, bool reads, bool writes);
+  // Input that overlaps the output, which MPI forbids and some MPIs take: a copy of it.
+  // ESP_IN_PLACE stays on either side.
+  const void* apart(const void* in, std::size_t in_bytes, const void* out, std::size_t out_bytes);
+  static std::size_t bytes_from_base(const ByteBlocks& blocks, int members) noexcept;
   std::vector<std::size_t>& numbers(std::size_t count);
 
   bool ok() const noexcept { return ok_; }

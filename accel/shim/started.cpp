@@ -42,9 +42,22 @@ int query(void* context, MPI_Status* status) {
   return conclude(started.comm, started.team, started.outcome);
 }
 
+// MPICH calls it for a request that is freed while the operation goes on, too.
 int release(void* context) {
-  delete static_cast<Started*>(context);
+  auto* started = static_cast<Started*>(context);
+  if (!started->is_complete) {
+    started->is_freed = true;
+  } else {
+    delete started;
+  }
   return MPI_SUCCESS;
+}
+
+void complete(Started& one) {
+  const bool is_freed = one.is_freed;
+  one.is_complete = true;
+  PMPI_Grequest_complete(one.request);
+  if (is_freed) delete &one;
 }
 
 // Collectives cannot be cancelled.
@@ -153,7 +166,7 @@ void drive_started() {
     if (one->rounds != nullptr) {
       end_round(*one);
     } else {
-      PMPI_Grequest_complete(one->request);
+      complete(*one);
     }
     one = next;
   }

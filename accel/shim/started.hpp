@@ -27,6 +27,9 @@ struct Started {
   // Writer: who drives the job; reader: who completes requests. Publishes `outcome` and what the
   // operation has written.
   std::atomic<bool> ended{false};
+  // The program has freed the request, and its MPI lets go of what stands for it at once.
+  bool is_freed = false;
+  bool is_complete = false;  // for the MPI, from when on it says when this goes
   Started* next = nullptr;
   Rounds* rounds = nullptr;  // of a persistent one (persistent.hpp)
 };

@@ -31,6 +31,20 @@ int gather(void*, const void* mine, std::size_t bytes, void* all) {
   std::abort();
 }
 
+// Alike on all: where they are told different things nothing is presumed.
+Mode agreed_mode() {
+  const char* text = std::getenv("ESPALIER_ACCEL");
+  int rank = 0;
+  PMPI_Comm_rank(g_state.own, &rank);
+  const bool always = text != nullptr && std::strcmp(text, "always") == 0;
+  if (text != nullptr && !always && std::strcmp(text, "auto") != 0 && *text != '\0' && rank == 0) {
+    std::fprintf(stderr, "espalier: ESPALIER_ACCEL is auto, always or off, not '%s'\n", text);
+  }
+  int mine = always ? 1 : 0, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, g_state.own);
+  return all != 0 ? Mode::kAlways : Mode::kAuto;
+}
+
 // Looks for a message that nobody sends: that is all an MPI needs to go on with others.
 int drive_mpi(void*) {
   int found = 0;
@@ -99,20 +113,23 @@ State& state() noexcept {
 }
 
 void begin(int thread_level) {
-  const char* mode = std::getenv("ESPALIER_ACCEL");
   const char* report = std::getenv("ESPALIER_ACCEL_REPORT");
-  g_state.mode = mode != nullptr && std::strcmp(mode, "always") == 0 ? Mode::kAlways : Mode::kAuto;
   g_state.reports = report != nullptr && std::strcmp(report, "0") != 0 && *report != '\0';
   g_state.saves = std::getenv("ESPALIER_ACCEL_SAVE") != nullptr;
   g_state.threaded = thread_level == MPI_THREAD_MULTIPLE;
   PMPI_Comm_dup(MPI_COMM_WORLD, &g_state.own);
   // What goes wrong is told to the program on its own communicators.
   PMPI_Comm_set_errhandler(g_state.own, MPI_ERRORS_RETURN);
+  g_state.mode = agreed_mode();
   std::array<char, 512> why = {};
   if (!open_job(why)) {
     if (g_state.job != nullptr) esp_job_finalize(g_state.job);
     g_state.job = nullptr;
     return;
+  }
+  // MPICH 4.0 forgets the texts of codes that are added to its own classes.
+  if (PMPI_Add_error_class(&g_state.error_class) == MPI_SUCCESS) {
+    PMPI_Add_error_string(g_state.error_class, "espalier: an accelerated collective has failed");
   }
   (void)esp_job_set_idle(g_state.job, &drive_mpi, nullptr);
   PMPI_Comm_group(MPI_COMM_WORLD, &g_state.everybody);
@@ -138,7 +155,7 @@ int conclude(MPI_Comm comm, esp_team* team, esp_status status) {
   if (status == ESP_OK) [[likely]]
     return MPI_SUCCESS;
   int code = MPI_ERR_OTHER;
-  if (PMPI_Add_error_code(MPI_ERR_OTHER, &code) == MPI_SUCCESS) {
+  if (PMPI_Add_error_code(g_state.error_class, &code) == MPI_SUCCESS) {
     std::array<char, MPI_MAX_ERROR_STRING> text = {};
     std::snprintf(text.data(), text.size(), "espalier: %s: %s", esp_status_text(status),
                   team != nullptr ? esp_team_error(team) : esp_job_error(g_state.job));

@@ -27,6 +27,7 @@ struct State {
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Group everybody = MPI_GROUP_NULL;  // of MPI_COMM_WORLD
   int keyval = MPI_KEYVAL_INVALID;       // of communicators, for what is kept with them
+  int error_class = MPI_ERR_OTHER;
   Mode mode = Mode::kAuto;
   bool reports = false;
   bool saves = false;  // what has been chosen

@@ -25,7 +25,7 @@ for mode in auto always; do
   says "^  MPI_Barrier +1 calls fell through to the MPI: a communicator of one process"
   says "^espalier: communicator never blocking of 2 processes"
   says "^  MPI_Barrier +1 calls fell through to the MPI: started before any blocking collective"
-  says "^espalier: communicator between of 1 processes"
+  says "^espalier: communicator between of 1 process$"
   says "^  MPI_Barrier +1 calls fell through to the MPI: an intercommunicator"
   # 50 calls of 8 bytes, 3 of 100.
   if [[ $mode == always ]]; then
@@ -60,7 +60,17 @@ sed -i 's/ espalier$/ mpi/' "$folder/profile"
 says "^  MPI_Allreduce +16 +0 +50 +0 +400 .* MPI$"
 says "^  MPI_Bcast +128 .* still timed$"
 "$accel" --profile /dev/null "${job[@]}" > "$said" 2>&1
-says "^espalier: /dev/null is not an accelerator profile that can be read"
+says "^espalier: /dev/null is not an accelerator profile that can be read: it begins otherwise"
+"$accel" --profile "$folder/none" "${job[@]}" > "$said" 2>&1
+says "^espalier: $folder/none is not an .* that can be read: No such file or directory"
+printf '%s\nfoo\nopenmpi MPI_Barrier 2 1 0 mpii\n' "$(head -1 "$folder/profile")" > "$folder/odd"
+"$accel" --profile "$folder/odd" "${job[@]}" > "$said" 2>&1
+says "^espalier: $folder/odd:2: not a row of a profile"
+says "^espalier: $folder/odd:3: not a row of a profile"
+echo "mine" > "$folder/mine"
+ESPALIER_ACCEL_SAVE="$folder/mine" "$accel" "${job[@]}" > "$said" 2>&1
+says "^espalier: $folder/mine is something else than a profile, and stays as it is"
+[[ $(< "$folder/mine") == mine ]] || fail "a file that is no profile is overwritten"
 
 # The MPI of a plugin, which the program itself does not see.
 cc -O1 -o "$folder/host" "${BASH_SOURCE[0]%/*}/host.c" -ldl
