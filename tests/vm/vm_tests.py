@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 # Less than the limits of the tests, by the 270 that a third guest may take to be up.
-SECONDS, SECONDS_OF_JOBS = 540, 840
+SECONDS, SECONDS_OF_JOBS = 720, 840
 RXE_RUN = pathlib.Path(__file__).with_name("rxe-run")
 
 
