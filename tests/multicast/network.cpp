@@ -200,7 +200,8 @@ void PlayedNetwork::cast(std::uint32_t from, std::span<const std::byte> packet) 
   }
   const bool data = header.kind == Kind::kData;
   if (data && (header.flags & kAgain) == 0) ++counts_.data;
-  if (Sequence{stable_[from]}.before(header.stable)) stable_[from] = header.stable.value;
+  std::optional<Sequence>& said = stable_[from];
+  if (!said || said->before(header.stable)) said = header.stable;
   std::uint32_t first = 0, many = 0;
   if (prng_.chance(options_.faults.loss_of_many)) {
     first = static_cast<std::uint32_t>(prng_.below(options_.members));
@@ -284,7 +285,7 @@ void PlayedNetwork::land(const Event& event) {
   const Membership reader = {1, 7, options_.members, false};
   (void)parse(*event.bytes, reader, false, header);
   const bool data = header.kind == Kind::kData;
-  const bool stale = data && header.sequence.before({stable_[event.from]});
+  const bool stale = data && stable_[event.from] && header.sequence.before(*stable_[event.from]);
   // Room for what the network repeats, or keeps until it is everywhere, is nobody's to promise.
   const bool unasked = event.is_copy || stale;
   if (unasked && member.port.free() < options_.receive_depth / 2) return;

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -96,7 +97,7 @@ class PlayedNetwork final : public Clock {
   std::uint64_t now_ = 1'000, order_ = 0;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<std::uint32_t> stable_;  // by source: what it has said last
+  std::vector<std::optional<Sequence>> stable_;  // by source: what it has said last
   std::uint32_t lose_next_ = kNone;
   NetworkCounts counts_;
   std::string failure_;
