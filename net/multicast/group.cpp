@@ -39,10 +39,9 @@ Group::Group(std::span<const Rank> members, GroupPort& port, MemberMail& mail, C
                          options.sources)),
       packet_bytes_(options.packet_bytes > 0 ? options.packet_bytes : port.packet_bytes()),
       membership_{options.epoch, options.group, options.ranks, port.intact()},
-      members_(members.begin(), members.end()),
+      members_(members),
       me_(index_among(members_, options.rank)),
-      tree_(static_cast<std::uint32_t>(members_.size()), options.degree),
-      dead_(members_.size()),
+      tree_(number_of_members(), options.degree),
       sender_(options.first, window_),
       unsent_(options.first),
       meter_(options.loss),
@@ -51,29 +50,22 @@ Group::Group(std::span<const Rank> members, GroupPort& port, MemberMail& mail, C
   ESP_ASSERT(packet_bytes_ <= port.packet_bytes());
   const std::size_t others = std::min<std::size_t>(options.sources, members_.size() - 1);
   packets_.resize(others * window_);
-  memory_.resize(packets_.size() * packet_bytes_);
+  memory_ = std::make_unique_for_overwrite<std::byte[]>(packets_.size() * packet_bytes_);
   for (std::size_t i = 0; i < packets_.size(); ++i) {
-    packets_[i].data = memory_.data() + i * packet_bytes_;
+    packets_[i].data = memory_.get() + i * packet_bytes_;
     packets_[i].capacity = packet_bytes_;
     packets_[i].next = std::exchange(free_, &packets_[i]);
-  }
-  for (std::uint32_t i = 0; i < members_.size(); ++i) {
-    Stream& stream = streams_.emplace_back(i, members_[i], options.first, window_, *this);
-    stream.parent = tree_.parent(i, me_, dead_);
-    tree_.children(i, me_, dead_, children_);
-    stream.subtree.rebuild(children_, members_, options.first);
-    for (Child& child : stream.subtree.children()) child.probe = false;
   }
 }
 
 Group::~Group() {
   if (room_ != nullptr) port_.give(*room_);
-  for (Stream& stream : streams_) {
+  streams_.for_each([this](Rank, Stream& stream) {
     timers_.cancel(stream.alarm);
     if (stream.linked()) stream.unlink();
     stream.history.release_before(stream.stable() + kWindowMax,
                                   [this](rdma::Packet& packet) { give(packet); });
-  }
+  });
 }
 
 std::uint32_t Group::index_of(Rank rank) const noexcept {
@@ -81,8 +73,22 @@ std::uint32_t Group::index_of(Rank rank) const noexcept {
 }
 
 GroupStream* Group::stream_of(Rank source) noexcept {
+  Stream* met = streams_.find(source);
+  if (met != nullptr) return met;
   const std::uint32_t index = index_of(source);
-  return index == kNobody ? nullptr : &streams_[index];
+  return index == kNobody ? nullptr : &meet(index);
+}
+
+// As if it had been there from the beginning, and had heard of all deaths.
+GroupStream& Group::meet(std::uint32_t index) noexcept {
+  const Rank source = members_[index];
+  Stream& stream = streams_.meet(
+      source, std::make_unique<Stream>(index, source, options_.first, window_, *this));
+  stream.parent = tree_.parent(index, me_, dead_);
+  tree_.children(index, me_, dead_, children_);
+  stream.subtree.rebuild(children_, members_, options_.first);
+  for (Child& child : stream.subtree.children()) child.probe = false;
+  return stream;
 }
 
 Header Group::header(const Stream& stream, Kind kind, Sequence sequence) const noexcept {
@@ -138,7 +144,7 @@ std::span<std::byte> Group::room() noexcept {
 void Group::publish(std::size_t bytes, std::uint64_t tag, bool more) noexcept {
   ESP_ASSERT(room_ != nullptr && sender_.open() && bytes <= packet_bytes_ - kHeaderBytes);
   now_ns_ = clock_.now_ns();
-  Stream& stream = streams_[me_];
+  Stream& stream = own();
   rdma::Packet& packet = *std::exchange(room_, nullptr);
   packet.bytes = static_cast<std::uint32_t>(kHeaderBytes + bytes);
   Header made = header(stream, Kind::kData, sender_.next());
@@ -159,7 +165,7 @@ void Group::publish(std::size_t bytes, std::uint64_t tag, bool more) noexcept {
 
 bool Group::send_unsent() noexcept {
   for (; unsent_ != sender_.next(); unsent_ = unsent_ + 1) {
-    rdma::Packet* packet = streams_[me_].history.find(unsent_);
+    rdma::Packet* packet = own().history.find(unsent_);
     // What is not here any more was for nobody.
     if (packet != nullptr && !port_.send(*packet, true)) return false;
     ++counts_.packets_sent;
@@ -275,14 +281,14 @@ std::uint64_t Group::deadline_ns() const noexcept {
 
 bool Group::drained() const noexcept {
   if (!sender_.idle() || !ready_.empty()) return false;
-  return std::all_of(streams_.begin(), streams_.end(), [this](const Stream& stream) {
-    return !dead_[stream.member] || stream.state == Stream::Source::kEnded;
+  return streams_.all_of([this](const Stream& stream) {
+    return !dead_.has(stream.member) || stream.state == Stream::Source::kEnded;
   });
 }
 
 Group::Late Group::late() const noexcept {
   if (sender_.shut_since_ns() == kNever) return {};
-  return {merged(streams_[me_]).state.slowest, sender_.shut_since_ns()};
+  return {merged(*streams_.find(options_.rank)).state.slowest, sender_.shut_since_ns()};
 }
 
 }  // namespace espalier::multicast

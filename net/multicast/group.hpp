@@ -12,17 +12,20 @@
 // many, and no packet that a window permits finds them used up (window_for()).
 //
 // Work is in proportion to the packets and to the degree of the tree; at a death, to the number of
-// members. Nothing is allocated after construction but at deaths.
+// members. Memory is for the sources that were met, not for the members; it is allocated at the
+// first packet or mail about a source, and at deaths.
 //
-// Ownership: borrows port, mail, clock and sink; all outlive it. Threads: the owner of the worker.
+// Ownership: borrows the list of members, which the groups of one process may share, port, mail,
+// clock and sink; all outlive it. Threads: the owner of the worker.
 // path: data
 #pragma once
 
-#include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/histogram.hpp"
+#include "core/peer_table.hpp"
 #include "net/multicast/group_port.hpp"
 #include "net/multicast/group_sender.hpp"
 #include "net/multicast/group_stream.hpp"
@@ -129,7 +132,13 @@ class Group final : private rdma::DatagramSink {
 
   bool mine(const Stream& stream) const noexcept { return stream.member == me_; }
   std::uint32_t index_of(Rank rank) const noexcept;
+  std::uint32_t number_of_members() const noexcept {
+    return static_cast<std::uint32_t>(members_.size());
+  }
+  // nullptr: no member. Makes it at the first contact.
   Stream* stream_of(Rank source) noexcept;
+  Stream& meet(std::uint32_t index) noexcept;
+  Stream& own() noexcept { return *stream_of(options_.rank); }
   Header header(const Stream& stream, Kind kind, Sequence sequence) const noexcept;
   void make_ready(Stream& stream) noexcept {
     if (!stream.linked()) ready_.push_back(stream);
@@ -190,25 +199,25 @@ class Group final : private rdma::DatagramSink {
   const GroupOptions options_;
   const std::uint32_t window_, packet_bytes_;
   const Membership membership_;
-  const std::vector<Rank> members_;
+  const std::span<const Rank> members_;
   const std::uint32_t me_;
   const GroupTree tree_;
-  std::vector<bool> dead_;
+  DeadMembers dead_;
   std::uint64_t view_ = 0;  // which members are dead, as one number
   std::uint64_t now_ns_ = 0;
   bool behind_ = false;  // more may wait in the port
 
   TimerQueue timers_;
   IntrusiveList<Stream> ready_;
-  std::deque<Stream> streams_;  // by member
+  PeerTable<Stream> streams_;  // of the sources that were met
   GroupSender sender_;
   Sequence unsent_;       // own packets from here on wait for the port
   SequenceSet repeated_;  // own packets that were sent to all once more
   LossMeter meter_;
   rdma::Packet* room_ = nullptr;
 
-  std::vector<std::byte> memory_;      // of packets for repairs
-  std::vector<rdma::Packet> packets_;  // ... and these
+  std::unique_ptr<std::byte[]> memory_;  // of packets for repairs; touched when used
+  std::vector<rdma::Packet> packets_;    // ... and these
   rdma::Packet* free_ = nullptr;
   std::vector<std::byte> message_;       // that is being made
   std::vector<std::uint32_t> children_;  // of reroot()

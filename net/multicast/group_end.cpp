@@ -9,23 +9,22 @@ namespace espalier::multicast {
 void Group::member_lost(Rank rank) noexcept {
   now_ns_ = clock_.now_ns();
   const std::uint32_t lost = index_of(rank);
-  if (lost == kNobody || lost == me_ || dead_[lost]) return;
-  dead_[lost] = true;
+  if (lost == kNobody || lost == me_ || !dead_.add(lost)) return;
   auto seed = static_cast<std::uint64_t>(rank);
   view_ += splitmix64(seed);
-  for (Stream& stream : streams_) reroot(stream, stream.member == lost);
+  (void)stream_of(rank);  // All report what they have of it, be it nothing.
+  streams_.for_each([&](Rank, Stream& stream) { reroot(stream, stream.member == lost); });
 }
 
 // Another member is dead: who stands above and below is looked for again.
 void Group::reroot(Stream& stream, bool source_died) noexcept {
   const bool used = mine(stream) ? !sender_.idle() : stream.receiver.known() != stream.stable();
-  const bool dead = dead_[stream.member];
+  const bool dead = dead_.has(stream.member);
   const std::uint32_t parent = tree_.parent(stream.member, me_, dead_);
-  tree_.children(stream.member, me_, ESP_PLANT(104, dead_, std::vector<bool>(dead_.size())),
-                 children_);
+  tree_.children(stream.member, me_, ESP_PLANT(104, dead_, DeadMembers()), children_);
   stream.subtree.rebuild(children_, members_, stream.stable());
   for (Child& child : stream.subtree.children()) child.probe = child.probe && used;
-  if (stream.guest.rank != kNoRank && dead_[stream.guest.member]) stream.guest.wants.clear();
+  if (stream.guest.rank != kNoRank && dead_.has(stream.guest.member)) stream.guest.wants.clear();
   if (parent != stream.parent || source_died) {
     stream.parent = parent;
     stream.said = stream.stable();
@@ -58,7 +57,7 @@ bool Group::send_report(Stream& stream) noexcept {
 void Group::inherit(Stream& stream) noexcept {
   if (stream.state != Stream::Source::kDied || stream.parent != kNobody) return;
   if (stream.inheritance == nullptr) {
-    stream.inheritance = std::make_unique<Inheritance>(static_cast<std::uint32_t>(dead_.size()));
+    stream.inheritance = std::make_unique<Inheritance>(number_of_members());
   }
   Inheritance& known = *stream.inheritance;
   stream.report = false;

@@ -23,7 +23,7 @@ void Group::arrived(rdma::Packet& packet) noexcept {
     return port_.give(packet);
   }
   // What this member holds of a dead source it has reported.
-  if (ESP_PLANT(106, dead_[stream->member], false)) {
+  if (ESP_PLANT(106, dead_.has(stream->member), false)) {
     ++counts_.orphaned;
     return port_.give(packet);
   }
@@ -144,7 +144,7 @@ void Group::mail_arrived(Rank from, std::span<const std::byte> message) noexcept
   now_ns_ = clock_.now_ns();
   const std::uint32_t sender = index_of(from);
   // What the dead have sent is not waited for, so it must not come later, either.
-  if (sender == kNobody || sender == me_ || dead_[sender]) {
+  if (sender == kNobody || sender == me_ || dead_.has(sender)) {
     ++counts_.orphaned;
     return;
   }
@@ -167,7 +167,7 @@ void Group::take_mail(Stream& stream, std::uint32_t from, const Header& read,
   if (read.kind == Kind::kNack) return take_question(stream, from, payload);
   if (read.kind == Kind::kReport) {  // Its sender may know of a death before this member does.
     if (stream.inheritance == nullptr) {
-      stream.inheritance = std::make_unique<Inheritance>(static_cast<std::uint32_t>(dead_.size()));
+      stream.inheritance = std::make_unique<Inheritance>(number_of_members());
     }
     stream.inheritance->report(from, read.tag, read.sequence, read_arrived(payload));
     return inherit(stream);
@@ -176,7 +176,7 @@ void Group::take_mail(Stream& stream, std::uint32_t from, const Header& read,
     ++counts_.forbidden;
     return;
   }
-  const bool dead = dead_[stream.member];
+  const bool dead = dead_.has(stream.member);
   switch (read.kind) {
     case Kind::kData:
       return take_repair(stream, read, message);

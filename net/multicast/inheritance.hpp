@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "net/multicast/dead_members.hpp"
 #include "net/multicast/packet.hpp"
 
 namespace espalier::multicast {
@@ -27,15 +28,14 @@ class Inheritance {
     reports_[member] = {true, view, expected, early};
   }
   // All living members have reported with this view.
-  bool complete(std::uint64_t view, const std::vector<bool>& dead) const noexcept;
+  bool complete(std::uint64_t view, const DeadMembers& dead) const noexcept;
   // The first packet that nobody holds. All have reported.
-  Sequence end(const std::vector<bool>& dead) const noexcept;
+  Sequence end(const DeadMembers& dead) const noexcept;
   // kNobody: no living member but `me` holds it.
-  std::uint32_t holder(Sequence sequence, std::uint32_t me,
-                       const std::vector<bool>& dead) const noexcept;
+  std::uint32_t holder(Sequence sequence, std::uint32_t me, const DeadMembers& dead) const noexcept;
 
   // All living members but `me` are to be told.
-  void owe_all(std::uint32_t me, const std::vector<bool>& dead);
+  void owe_all(std::uint32_t me, const DeadMembers& dead);
   // Who is to be told next; kNobody: nobody.
   std::uint32_t next_owed() noexcept;
   void told(std::uint32_t member) noexcept { owed_[member] = false; }

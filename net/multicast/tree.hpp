@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/assert.hpp"
+#include "net/multicast/dead_members.hpp"
 
 namespace espalier::multicast {
 
@@ -23,33 +24,33 @@ class GroupTree {
   }
 
   // The source, or who stands in for it; kNobody: all are dead.
-  std::uint32_t root(std::uint32_t source, const std::vector<bool>& dead) const noexcept {
+  std::uint32_t root(std::uint32_t source, const DeadMembers& dead) const noexcept {
     for (std::uint32_t place = 0; place < members_; ++place) {
-      if (!dead[member_at(source, place)]) return member_at(source, place);
+      if (!dead.has(member_at(source, place))) return member_at(source, place);
     }
     return kNobody;
   }
 
   // kNobody: `member` is the root.
   std::uint32_t parent(std::uint32_t source, std::uint32_t member,
-                       const std::vector<bool>& dead) const noexcept {
+                       const DeadMembers& dead) const noexcept {
     std::uint32_t place = place_of(source, member);
     while (place > 0) {
       place = (place - 1) / degree_;
-      if (!dead[member_at(source, place)]) return member_at(source, place);
+      if (!dead.has(member_at(source, place))) return member_at(source, place);
     }
     const std::uint32_t top = root(source, dead);
     return top == member ? kNobody : top;
   }
 
   // Those whose parent is `member`. Equal on all that know of the same deaths.
-  void children(std::uint32_t source, std::uint32_t member, const std::vector<bool>& dead,
+  void children(std::uint32_t source, std::uint32_t member, const DeadMembers& dead,
                 std::vector<std::uint32_t>& found) const {
     found.clear();
     const std::uint32_t place = place_of(source, member);
     add_below(source, place, dead, found);
     // A successor inherits from the dead source, and is one of those below it.
-    if (place > 0 && dead[source] && root(source, dead) == member) {
+    if (place > 0 && dead.has(source) && root(source, dead) == member) {
       std::vector<std::uint32_t> others;
       add_below(source, 0, dead, others);
       for (const std::uint32_t other : others) {
@@ -65,11 +66,11 @@ class GroupTree {
   std::uint32_t member_at(std::uint32_t source, std::uint32_t place) const noexcept {
     return (source + place) % members_;
   }
-  void add_below(std::uint32_t source, std::uint32_t place, const std::vector<bool>& dead,
+  void add_below(std::uint32_t source, std::uint32_t place, const DeadMembers& dead,
                  std::vector<std::uint32_t>& found) const {
     for (std::uint32_t i = 1; i <= degree_ && place * degree_ + i < members_; ++i) {
       const std::uint32_t child = place * degree_ + i;
-      if (!dead[member_at(source, child)]) {
+      if (!dead.has(member_at(source, child))) {
         found.push_back(member_at(source, child));
       } else {
         add_below(source, child, dead, found);

@@ -25,8 +25,11 @@ struct Receiver final : GroupSink {
 
 struct Played {
   explicit Played(std::uint32_t members, const Faults& faults = {}, std::uint32_t degree = 4)
-      : net(network(members, faults), 1), receivers(members), sent(members), stopped(members) {
-    std::vector<Rank> ranks(members);
+      : net(network(members, faults), 1),
+        ranks(members),
+        receivers(members),
+        sent(members),
+        stopped(members) {
     std::iota(ranks.begin(), ranks.end(), 0);
     GroupOptions options;
     options.epoch = 1;
@@ -79,6 +82,7 @@ struct Played {
   const GroupCounts& counts(std::uint32_t member) const { return groups[member]->counts(); }
 
   PlayedNetwork net;
+  std::vector<Rank> ranks;
   std::vector<Receiver> receivers;
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<std::uint32_t> sent;

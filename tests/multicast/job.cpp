@@ -78,14 +78,14 @@ GroupJob::GroupJob(const GroupScenario& scenario, std::uint64_t seed)
     : scenario_(scenario), prng_(seed), net_(scenario.network, prng_.next()) {
   const std::uint32_t number = scenario.network.members;
   members_.reserve(number);
-  std::vector<Rank> ranks(number);
-  std::iota(ranks.begin(), ranks.end(), 0);
+  ranks_.resize(number);
+  std::iota(ranks_.begin(), ranks_.end(), 0);
   for (std::uint32_t i = 0; i < number; ++i) {
     Member& member = *members_.emplace_back(std::make_unique<Member>(*this, i));
     GroupOptions options = scenario.group;
     options.rank = static_cast<Rank>(i);
     member.group =
-        std::make_unique<Group>(ranks, net_.port(i), net_.mail(i), net_, member, options);
+        std::make_unique<Group>(ranks_, net_.port(i), net_.mail(i), net_, member, options);
     net_.connect(i, *member.group);
     member.wake_ns = 1'000 + prng_.below(20'000);
     member.slow = scenario.slow && prng_.chance(0.3);

@@ -66,6 +66,7 @@ class GroupJob {
   const GroupScenario scenario_;
   Prng prng_;
   PlayedNetwork net_;
+  std::vector<Rank> ranks_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<Fate> fates_;  // the first at the back
   GroupReport report_;

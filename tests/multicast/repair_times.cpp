@@ -20,8 +20,8 @@ struct Nothing final : GroupSink {
 
 // Member 0 sends, all look every kLook, and one packet is lost at one other member.
 struct SingleLoss {
-  explicit SingleLoss(std::uint64_t seed) : prng(seed), net(network(), seed), sinks(kMembers) {
-    std::vector<Rank> ranks(kMembers);
+  explicit SingleLoss(std::uint64_t seed)
+      : prng(seed), net(network(), seed), sinks(kMembers), ranks(kMembers) {
     std::iota(ranks.begin(), ranks.end(), 0);
     GroupOptions options;
     options.epoch = 1;
@@ -71,6 +71,7 @@ struct SingleLoss {
   Prng prng;
   PlayedNetwork net;
   std::vector<Nothing> sinks;
+  std::vector<Rank> ranks;
   std::vector<std::unique_ptr<Group>> groups;
   std::uint32_t victim = 0;
 };

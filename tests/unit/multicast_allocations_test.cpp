@@ -1,4 +1,5 @@
-// A group at work asks for no memory: packets, repairs, questions, acknowledgements and probes.
+// A group that has met its sources asks for no memory: packets, repairs, questions,
+// acknowledgements and probes. Members that never send take none.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -93,7 +94,7 @@ struct Counted final : GroupSink {
   std::uint32_t delivered = 0;
 };
 
-TEST(MulticastAllocations, AreNoneAfterConstruction) {
+TEST(MulticastAllocations, AreNoneAfterTheFirstContact) {
   ManualClock clock(1000);
   std::array<BusPort, kBusMembers> ports;
   std::array<BusMail, kBusMembers> mails;
@@ -109,9 +110,13 @@ TEST(MulticastAllocations, AreNoneAfterConstruction) {
     options.degree = 1;
     groups.push_back(std::make_unique<Group>(ranks, ports[i], mails[i], clock, sinks[i], options));
   }
-  const std::uint64_t before = test::allocations();
+  std::uint64_t before = 0;
   std::uint32_t sent = 0;
   for (int turn = 0; turn < 20'000; ++turn) {
+    if (turn == 20) {
+      before = test::allocations();
+      EXPECT_LT(sent, 100U);
+    }
     for (std::uint32_t i = 0; i < 2 && sent < 1000; ++i) {
       if (groups[i]->room().empty()) continue;
       groups[i]->publish(50, 0);
@@ -135,6 +140,30 @@ TEST(MulticastAllocations, AreNoneAfterConstruction) {
   EXPECT_EQ(sinks[2].delivered, 1000U);
   EXPECT_GT(groups[2]->counts().nacks_sent, 10U);
   for (const auto& group : groups) EXPECT_TRUE(group->drained());
+}
+
+// Of a group with so many members, of which the last dies: when it is made, and then.
+std::array<std::uint64_t, 2> allocations_of(std::uint32_t members) {
+  ManualClock clock(1000);
+  BusPort port;
+  BusMail mail;
+  Counted sink;
+  std::vector<Rank> ranks(members);
+  for (std::uint32_t i = 0; i < members; ++i) ranks[i] = static_cast<Rank>(i);
+  GroupOptions options;
+  options.ranks = members;
+  options.rank = 0;
+  const std::uint64_t before = test::allocations();
+  Group group(ranks, port, mail, clock, sink, options);
+  const std::uint64_t made = test::allocations();
+  group.member_lost(static_cast<Rank>(members - 1));
+  return {made - before, test::allocations() - made};
+}
+
+TEST(MulticastAllocations, DoNotGrowWithTheMembers) {
+  const auto few = allocations_of(8);
+  EXPECT_EQ(allocations_of(5000), few);
+  EXPECT_GT(few[1], 0U) << "the dead source was not met";
 }
 
 }  // namespace

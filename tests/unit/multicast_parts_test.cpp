@@ -59,8 +59,7 @@ TEST(MulticastSubtree, ForgetsWhatIsWantedOfWhatHasCome) {
 
 TEST(MulticastInheritance, EndsAtTheFirstPacketThatNobodyHolds) {
   Inheritance left(4);
-  std::vector<bool> dead(4);
-  dead[0] = true;
+  DeadMembers dead = {0};
   rdma::ArrivalBits early;
   left.report(1, 1, {5}, early);
   EXPECT_FALSE(left.complete(1, dead));
@@ -79,14 +78,13 @@ TEST(MulticastInheritance, EndsAtTheFirstPacketThatNobodyHolds) {
   EXPECT_EQ(left.holder({6}, 1, dead), 3U);
   EXPECT_EQ(left.holder({7}, 1, dead), Inheritance::kNobody);
   EXPECT_EQ(left.holder({4}, 1, dead), Inheritance::kNobody);
-  dead[2] = true;
+  EXPECT_TRUE(dead.add(2));
   EXPECT_EQ(left.end(dead), Sequence{5});
 }
 
 TEST(MulticastInheritance, TellsEverySurvivorOnce) {
   Inheritance left(4);
-  std::vector<bool> dead(4);
-  dead[0] = true;
+  const DeadMembers dead = {0};
   left.owe_all(1, dead);
   EXPECT_EQ(left.next_owed(), 2U);
   EXPECT_EQ(left.next_owed(), 2U);
