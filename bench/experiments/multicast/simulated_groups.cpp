@@ -280,7 +280,7 @@ int main(int argc, char** argv) {
   bool large = false, fast = false;
   app.add_option("--markdown", markdown, "write the page to this file instead of printing it");
   app.add_option("--check", checked, "whether this file is the page");
-  app.add_flag("--large", large, "65,536 nodes as well: some minutes and 12 GiB");
+  app.add_flag("--large", large, "65,536 nodes as well: some minutes and 13 GiB");
   app.add_flag("--quick", fast, "few nodes; whether the aims are met");
   CLI11_PARSE(app, argc, argv);
   if (fast) return quick();
