@@ -8,10 +8,11 @@ compile errors
 for name in freed text; do
   timeout --kill-after=5 30 "$accel" --always "${launcher[@]}" -n 2 "$folder/errors" "$name" \
     > "$folder/said" 2>&1 || { cat "$folder/said"; fail "$name ends with $?"; }
-  [[ $(grep -c "went on" "$folder/said") == 2 ]] || { cat "$folder/said"; fail "$name"; }
+  # Launchers may put the lines of several processes into one.
+  [[ $(grep -o "went on" "$folder/said" | wc -l) == 2 ]] || { cat "$folder/said"; fail "$name"; }
 done
-grep -q "^text: espalier: .*bcast" "$folder/said" || { cat "$folder/said"; fail "no text"; }
-grep -q "^class some" "$folder/said" || { cat "$folder/said"; fail "no class"; }
+grep -q "text: espalier: .*bcast" "$folder/said" || { cat "$folder/said"; fail "no text"; }
+grep -q "class some" "$folder/said" || { cat "$folder/said"; fail "no class"; }
 
 [[ $peer == openmpi ]] || exit 0
 # The launcher's own option for the environment.
