@@ -3,7 +3,7 @@
 namespace espalier::multicast::played {
 namespace {
 
-constexpr GroupBug kGroupBugs[] = {
+constexpr ::test::PlantedBug kGroupBugs[] = {
     {97, "damaged data", "the checksum of a packet is not looked at"},
     {98, "delivered twice", "a packet that came before its turn counts as new when it comes again"},
     {99, "ignored limit", "a window is one packet wider than was agreed"},
@@ -18,7 +18,7 @@ constexpr GroupBug kGroupBugs[] = {
 
 }  // namespace
 
-std::span<const GroupBug> group_bugs() noexcept {
+std::span<const ::test::PlantedBug> group_bugs() noexcept {
   return kGroupBugs;
 }
 

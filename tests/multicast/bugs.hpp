@@ -3,14 +3,10 @@
 
 #include <span>
 
+#include "tests/support/planted_bugs.hpp"
+
 namespace espalier::multicast::played {
 
-struct GroupBug {
-  int number;
-  const char* kind;
-  const char* what;
-};
-
-std::span<const GroupBug> group_bugs() noexcept;
+std::span<const ::test::PlantedBug> group_bugs() noexcept;
 
 }  // namespace espalier::multicast::played

@@ -1,6 +1,5 @@
 // multicast_swarm: reliable multicast over a played network, by seed. See docs/multicast.md.
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -37,38 +36,6 @@ int run_group_seeds(std::uint64_t first, std::uint64_t seeds) {
   return 0;
 }
 
-#ifdef ESPALIER_PLANTED_BUGS
-// In a process of its own: not all of them end well.
-bool hunt_group_bug(const GroupBug& bug, std::uint64_t seeds) {
-  std::fflush(stdout);
-  const pid_t child = ::fork();
-  ESP_ASSERT(child >= 0);
-  if (child == 0) {
-    planted_bug = bug.number;
-    const int found = run_group_seeds(1, seeds);
-    std::fflush(stdout);
-    ::_exit(found);
-  }
-  int status = 0;
-  ESP_ASSERT(::waitpid(child, &status, 0) == child);
-  const bool found = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-  fmt::print("bug {} ({}: {}) was {}\n", bug.number, bug.kind, bug.what,
-             found ? "found" : "NOT found");
-  return found;
-}
-
-int hunt_group_bugs(int number, std::uint64_t seeds) {
-  std::size_t hunted = 0, found = 0;
-  for (const GroupBug& bug : group_bugs()) {
-    if (number != 0 && bug.number != number) continue;
-    ++hunted;
-    found += hunt_group_bug(bug, seeds) ? 1 : 0;
-  }
-  fmt::print("{} of {} planted bugs found\n", found, hunted);
-  return hunted > 0 && found == hunted ? 0 : 1;
-}
-#endif
-
 }  // namespace
 }  // namespace espalier::multicast::played
 
@@ -92,7 +59,10 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (losses > 0) return espalier::multicast::played::repair_times(losses) ? 0 : 1;
 #ifdef ESPALIER_PLANTED_BUGS
-  if (hunt) return espalier::multicast::played::hunt_group_bugs(bug, seeds);
+  if (hunt) {
+    const auto search = [seeds] { return espalier::multicast::played::run_group_seeds(1, seeds); };
+    return test::hunt_planted_bugs(espalier::multicast::played::group_bugs(), bug, search);
+  }
   espalier::planted_bug = bug;
 #endif
   if (seed != 0) {

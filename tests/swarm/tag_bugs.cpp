@@ -3,7 +3,7 @@
 namespace espalier::swarm {
 namespace {
 
-constexpr TagBug kTagBugs[] = {
+constexpr ::test::PlantedBug kTagBugs[] = {
     {85, "wrong order", "receives with wildcards count before exact ones, whenever posted"},
     {86, "lost credit", "who takes a message does not tell its sender"},
     {87, "wrong resource", "a send that ends gives the first slot back, not its own"},
@@ -20,7 +20,7 @@ constexpr TagBug kTagBugs[] = {
 
 }  // namespace
 
-std::span<const TagBug> tag_bugs() noexcept {
+std::span<const ::test::PlantedBug> tag_bugs() noexcept {
   return kTagBugs;
 }
 

@@ -3,14 +3,10 @@
 
 #include <span>
 
+#include "tests/support/planted_bugs.hpp"
+
 namespace espalier::swarm {
 
-struct TagBug {
-  int number;
-  const char* kind;
-  const char* what;
-};
-
-std::span<const TagBug> tag_bugs() noexcept;
+std::span<const ::test::PlantedBug> tag_bugs() noexcept;
 
 }  // namespace espalier::swarm

@@ -1,10 +1,7 @@
 // tag_swarm: messages by tag at random, by seed. See docs/testing.md.
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "core/plant.hpp"
 #include "tests/swarm/tag_bugs.hpp"
@@ -38,38 +35,6 @@ int run_tag_seeds(std::uint64_t first, std::uint64_t seeds) {
   return 0;
 }
 
-#ifdef ESPALIER_PLANTED_BUGS
-// In a process of its own: not all of them end well.
-bool hunt_tag_bug(const TagBug& bug, std::uint64_t seeds) {
-  std::fflush(stdout);
-  const pid_t child = ::fork();
-  ESP_ASSERT(child >= 0);
-  if (child == 0) {
-    planted_bug = bug.number;
-    const int found = run_tag_seeds(1, seeds);
-    std::fflush(stdout);
-    ::_exit(found);
-  }
-  int status = 0;
-  ESP_ASSERT(::waitpid(child, &status, 0) == child);
-  const bool found = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-  fmt::print("bug {} ({}: {}) was {}\n", bug.number, bug.kind, bug.what,
-             found ? "found" : "NOT found");
-  return found;
-}
-
-int hunt_tag_bugs(int number, std::uint64_t seeds) {
-  std::size_t hunted = 0, found = 0;
-  for (const TagBug& bug : tag_bugs()) {
-    if (number != 0 && bug.number != number) continue;
-    ++hunted;
-    found += hunt_tag_bug(bug, seeds) ? 1 : 0;
-  }
-  fmt::print("{} of {} planted bugs found\n", found, hunted);
-  return hunted > 0 && found == hunted ? 0 : 1;
-}
-#endif
-
 }  // namespace
 }  // namespace espalier::swarm
 
@@ -91,7 +56,10 @@ int main(int argc, char** argv) {
 #endif
   CLI11_PARSE(app, argc, argv);
 #ifdef ESPALIER_PLANTED_BUGS
-  if (hunt) return espalier::swarm::hunt_tag_bugs(bug, seeds);
+  if (hunt) {
+    const auto search = [seeds] { return espalier::swarm::run_tag_seeds(1, seeds); };
+    return test::hunt_planted_bugs(espalier::swarm::tag_bugs(), bug, search);
+  }
   espalier::planted_bug = bug;
 #endif
   if (seed != 0) {
