@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -343,10 +342,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const std::vector<Row> rows = Experiment().rows();
   print(rows);
-  if (!markdown.empty() && !(std::ofstream(markdown) << to_markdown(rows))) {
-    fmt::print(stderr, "cannot write {}\n", markdown);
-    return 1;
-  }
+  if (!markdown.empty() && !write_file(markdown, to_markdown(rows))) return 1;
   bool good = true;
   for (const Row& row : rows) good = good && row.good();
   return good ? 0 : 1;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "tools/esp-sim/localities.hpp"
 
@@ -68,6 +70,17 @@ std::string human_bytes(std::uint64_t bytes) {
   if (bytes >= 1u << 20 && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
   if (bytes >= 1u << 10 && bytes % (1u << 10) == 0) return fmt::format("{} KiB", bytes >> 10);
   return fmt::format("{} B", bytes);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+  if (std::ofstream(path) << text) return true;
+  fmt::print(stderr, "cannot write {}\n", path);
+  return false;
 }
 
 }  // namespace espalier::experiments

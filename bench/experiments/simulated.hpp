@@ -37,4 +37,9 @@ sim::Operation tree_operation(Collective collective, esp_shape shape, std::uint6
 std::string human_time(double ns);
 std::string human_bytes(std::uint64_t bytes);
 
+// Empty: it cannot be read.
+std::string read_file(const std::string& path);
+// False: it cannot be written, which is printed.
+bool write_file(const std::string& path, const std::string& text);
+
 }  // namespace espalier::experiments

@@ -14,7 +14,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -167,9 +166,7 @@ std::string plot(const std::vector<Row>& rows, const Settings& settings) {
 
 // True: written, or not wanted.
 bool write(const std::string& path, const std::string& text) {
-  if (path.empty() || std::ofstream(path) << text) return true;
-  fmt::print(stderr, "cannot write {}\n", path);
-  return false;
+  return path.empty() || write_file(path, text);
 }
 
 Settings parse(int argc, char** argv) {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iterator>
 #include <string>
 
@@ -160,11 +159,6 @@ std::string sources_table() {
   return text;
 }
 
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 }  // namespace espalier::experiments
 
@@ -178,15 +172,11 @@ int main(int argc, char** argv) {
   const std::string page =
       introduction() + host_table() + staged_table() + crossings_table() + sources_table();
   if (!checked.empty()) {
-    if (read(checked) == page) return 0;
+    if (read_file(checked) == page) return 0;
     fmt::print(stderr, "{} is not what esp-multicast-models --markdown writes\n", checked);
     return 1;
   }
-  if (markdown.empty()) {
-    fmt::print("{}", page);
-  } else if (!(std::ofstream(markdown) << page)) {
-    fmt::print(stderr, "cannot write {}\n", markdown);
-    return 1;
-  }
+  if (!markdown.empty()) return write_file(markdown, page) ? 0 : 1;
+  fmt::print("{}", page);
   return 0;
 }

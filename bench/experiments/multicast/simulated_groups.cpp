@@ -10,7 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -265,11 +264,6 @@ int quick() {
   return missed == 0 ? 0 : 1;
 }
 
-std::string read_page(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 }  // namespace espalier::experiments
 
@@ -286,16 +280,12 @@ int main(int argc, char** argv) {
   if (fast) return quick();
   const std::string page = introduction() + model_table() + loss_table();
   if (!checked.empty()) {
-    if (read_page(checked).starts_with(page)) return 0;
+    if (read_file(checked).starts_with(page)) return 0;
     fmt::print(stderr, "{} is not what esp-multicast-simulated --markdown writes\n", checked);
     return 1;
   }
   const std::string all = large ? page + large_table() : page;
-  if (markdown.empty()) {
-    fmt::print("{}", all);
-  } else if (!(std::ofstream(markdown) << all)) {
-    fmt::print(stderr, "cannot write {}\n", markdown);
-    return 1;
-  }
+  if (!markdown.empty()) return write_file(markdown, all) ? 0 : 1;
+  fmt::print("{}", all);
   return 0;
 }
