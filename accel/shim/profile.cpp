@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace espalier::accel {
 namespace {
@@ -50,10 +51,11 @@ std::string read(const char* path) {
   return text;
 }
 
-// Calls go(whole line, its MPI, key, side) for each row that is one, and strange(number of the
-// line) for what is neither that nor a comment.
-template <typename Go, typename Strange>
-void each_row(const std::string& text, Go&& go, Strange&& strange) {
+// Calls go(whole line, its MPI, key, side) for each row that is one. Returns the numbers of the
+// lines that are neither that nor a comment.
+template <typename Go>
+std::vector<int> each_row(const std::string& text, Go&& go) {
+  std::vector<int> strange;
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -63,34 +65,22 @@ void each_row(const std::string& text, Go&& go, Strange&& strange) {
     if (line.empty() || line.front() == '#') continue;
     char mpi[16] = "", operation[32] = "", side[16] = "";
     int ranks = 0, nodes = 0, size_class = 0;
-    if (std::sscanf(line.c_str(), "%15s %31s %d %d %d %15s", mpi, operation, &ranks, &nodes,
-                    &size_class, side) != 6) {
-      strange(number);
-      continue;
-    }
+    const int read = std::sscanf(line.c_str(), "%15s %31s %d %d %d %15s", mpi, operation, &ranks,
+                                 &nodes, &size_class, side);
     const bool ours = std::strcmp(side, "espalier") == 0;
-    if (!ours && std::strcmp(side, "mpi") != 0) {
-      strange(number);
-      continue;
+    if (read == 6 && (ours || std::strcmp(side, "mpi") == 0)) {
+      go(line, mpi, Key{operation, ranks, nodes, size_class}, ours ? Side::kOurs : Side::kMpi);
+    } else {
+      strange.push_back(number);
     }
-    go(line, mpi, Key{operation, ranks, nodes, size_class}, ours ? Side::kOurs : Side::kMpi);
   }
+  return strange;
 }
 
-void learn(const std::string& text) {
-  const auto keep = [](const std::string&, const char* mpi, const Key& key, Side side) {
+std::vector<int> learn(const std::string& text) {
+  return each_row(text, [](const std::string&, const char* mpi, const Key& key, Side side) {
     if (std::strcmp(mpi, kMpi) == 0) g_known[key] = side;
-  };
-  each_row(text, keep, [](int) {});
-}
-
-void complain_of_rows(const char* path, const std::string& text) {
-  const auto say = [path](int line) {
-    std::fprintf(stderr, "espalier: %s:%d: not a row of a profile, which is left out\n", path,
-                 line);
-  };
-  each_row(
-      text, [](const std::string&, const char*, const Key&, Side) {}, say);
+  });
 }
 
 }  // namespace
@@ -106,13 +96,16 @@ void load_profile() {
                    path, why);
       text.clear();
     }
-    complain_of_rows(path, text);
   }
   unsigned long bytes = text.size();
   PMPI_Bcast(&bytes, 1, MPI_UNSIGNED_LONG, 0, state().own);
   text.resize(bytes);
   PMPI_Bcast(text.data(), static_cast<int>(bytes), MPI_BYTE, 0, state().own);
-  learn(text);
+  for (const int line : learn(text)) {
+    if (!is_first()) break;
+    std::fprintf(stderr, "espalier: %s:%d: not a row of a profile, which is left out\n", path,
+                 line);
+  }
 }
 
 std::optional<Side> known_side(Operation operation, const Communicator& communicator,
@@ -148,11 +141,10 @@ void save_profile() {
     return;
   }
   std::fprintf(file, "%s\n# MPI, operation, processes, nodes, bytes below 2^, side\n", kTitle);
-  const auto keep = [&](const std::string& line, const char* mpi, const Key& key, Side) {
+  (void)each_row(before, [&](const std::string& line, const char* mpi, const Key& key, Side) {
     const bool anew = std::strcmp(mpi, kMpi) == 0 && g_known.count(key) != 0;
     if (!anew) std::fprintf(file, "%s\n", line.c_str());
-  };
-  each_row(before, keep, [](int) {});
+  });
   for (const auto& [key, side] : g_known) {
     const auto& [operation, ranks, nodes, size_class] = key;
     std::fprintf(file, "%s %s %d %d %d %s\n", kMpi, operation.c_str(), ranks, nodes, size_class,
