@@ -114,6 +114,7 @@ static void measure(const char* operation, int bytes, double seconds) {
     const double one = batch(&sides[s], operation, bytes, 0, 3).loop * 1e-6;
     calls[s] = one * most <= seconds ? most / kBatches : (int)(seconds / one / kBatches);
     if (calls[s] < 1) calls[s] = 1;
+    PMPI_Bcast(&calls[s], 1, MPI_INT, 0, MPI_COMM_WORLD); /* sums may differ in their last bits */
   }
   Times times[2][kBatches];
   for (int i = 0; i < 2 * kBatches; ++i) {
