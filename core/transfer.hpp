@@ -13,6 +13,9 @@ enum class Path : std::uint8_t {
   kCopy,  // through memory between the two
   kPull,  // the receiver reads in the sender's memory
   kPush,  // the sender writes into the memory of a receive that is posted when it sends
+  // Of publications to all other members of the network's group (Wire::join_group), and of their
+  // receives: one send for all. No choice: both sides have it, or neither.
+  kMulticast,
 };
 
 struct Transfer {

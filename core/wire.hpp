@@ -163,6 +163,8 @@ class Wire;
 class WireRoutes {
  public:
   virtual Wire& wire_to(Rank rank) noexcept = 0;
+  // By which the network's groups are joined; nullptr: there are none, no plan asks for them.
+  virtual Wire* wire_of_groups() noexcept { return nullptr; }
 
  protected:
   ~WireRoutes() = default;
@@ -180,6 +182,14 @@ class Wire {
   // outlive the wire.
   virtual std::unique_ptr<Group> open_group(std::span<const Rank> readers) {
     return std::make_unique<Group>(readers);
+  }
+  // The network's group of a team: members of it, on several nodes, that publish to each other with
+  // Path::kMulticast. All join, in any order, each before its first post with that path; until all
+  // have, and where the network has no groups, segments go another way. `members`: sorted, the
+  // own rank among them, the same on all. Joining again changes nothing. path: setup
+  virtual void join_group(std::uint32_t team, std::shared_ptr<const std::vector<Rank>> members) {
+    (void)team;
+    (void)members;
   }
   // Every reader of the group gets the segment, each once: kRetry = none of them has it.
   virtual Posted publish(const Send& send, const Group& group, SendOp& op) noexcept = 0;

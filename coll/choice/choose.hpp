@@ -20,6 +20,10 @@ namespace espalier {
 // then that over the nodes. For simulations of published trees.
 enum class FollowLevels : std::uint8_t { kAuto, kOn, kOff, kAlways };
 
+// Whether publications between nodes go through the network's group. kOn: wherever there is a plan
+// with one.
+enum class Multicast : std::uint8_t { kOff, kAuto, kOn };
+
 // AUTO: chosen.
 struct LevelShapes {
   LevelShape switches = {ESP_SHAPE_AUTO, 2};  // as nodes, but for a chain: see NodePlan
@@ -134,6 +138,10 @@ struct Tuning {
   // From so many segments on, a chain of nodes: every node sends and receives each segment once,
   // and the way's length is hidden by the pipeline. Below, a binomial tree.
   std::uint64_t chain_segments_per_node = 2;
+  // Payload bytes of a packet to a group; 0: not all ranks have groups, none is chosen. kAuto:
+  // where the costs say so.
+  Multicast multicast = Multicast::kAuto;
+  std::uint32_t multicast_packet_bytes = 0;
   // Inside nodes: whether trees follow boards, sockets, NUMA nodes and outer caches. kAuto: where a
   // node has more than flat_ranks members. Up to there one publication serves all, and one pass
   // combines all; a level more is a copy more at each of its heads and a hop more for their

@@ -192,6 +192,9 @@ struct NodePlan {
   // An allreduce whose segments are dealt out to the heads: each combines its share of all nodes'
   // sums and sends the result to the others. Up to kSpreadNodesMax nodes.
   bool spread = false;
+  // Heads publish to all other heads at once, through the network's group: there is no tree over
+  // the nodes. The head of a node is TeamNodes::head() whatever the root.
+  bool multicast = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
 };
 
