@@ -75,6 +75,8 @@ struct Counters {
   Counter adapter_accesses;
   Counter packet_bytes;
   Counter frames_sent;
+  Counter group_packets;
+  Counter group_relays;
   Counter socket_calls;
   Counter strangers;
   Counter yields;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/assert.hpp"
+#include "core/wire.hpp"
 
 namespace espalier::net {
 namespace {
@@ -38,7 +39,7 @@ Error wrong(const char* field, Found found) {
 
 // Which fields a kind uses besides kind and mark. Segments use all.
 struct Uses {
-  bool flow = false, ordinal = false, total = false, bytes = false;
+  bool flow = false, ordinal = false, total = false, bytes = false, signature = false;
 };
 
 Uses uses_of(FrameKind kind) noexcept {
@@ -64,6 +65,10 @@ Uses uses_of(FrameKind kind) noexcept {
       return {.flow = true, .ordinal = true, .total = true, .bytes = true};
     case FrameKind::kAnswer:
       return {.total = true, .bytes = true};
+    case FrameKind::kGroup:
+      return {.flow = true, .ordinal = true, .bytes = true};
+    case FrameKind::kRelayed:
+      return {true, true, true, true, true};
   }
   return {};
 }
@@ -76,7 +81,7 @@ const char* unused_field(const FrameHeader& h) noexcept {
   if (!uses.flow && h.flow != 0) return "flow";
   if (!uses.ordinal && h.ordinal != 0) return "ordinal";
   if (h.synchronous) return "flags";
-  if (h.signature != 0) return "signature";
+  if (!uses.signature && h.signature != 0) return "signature";
   if (!uses.total && h.total != 0) return "total";
   if (!uses.bytes && h.bytes != 0) return "bytes";
   return nullptr;
@@ -112,6 +117,12 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
     case FrameKind::kAnswer:
       if (h.total > 1) return "total";
       return h.bytes > (h.total == 0 ? kAccessBytesMax : 0) ? "bytes" : nullptr;
+    case FrameKind::kGroup:
+      if (h.flow >> FlowId::kTeamBits != 0) return "flow";
+      return h.bytes > kGroupBytes ? "bytes" : nullptr;
+    case FrameKind::kRelayed:
+      if (h.ordinal >= h.total) return "ordinal";
+      return within(h.bytes, kRelayPrefixBytes, limit + kRelayPrefixBytes) ? nullptr : "bytes";
     case FrameKind::kTaken:
     case FrameKind::kGoodbye:
       return nullptr;
@@ -148,7 +159,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   if (mark != kMark) return wrong("mark", mark);
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
   if (kind < static_cast<std::uint8_t>(FrameKind::kSegment) ||
-      kind > static_cast<std::uint8_t>(FrameKind::kAnswer)) {
+      kind > static_cast<std::uint8_t>(FrameKind::kRelayed)) {
     return wrong("kind", kind);
   }
   const auto flags = get<std::uint8_t>(bytes, kFlagsAt);

@@ -30,6 +30,9 @@ enum class FrameKind : std::uint8_t {
   kGet,      // ordinal: region, flow: offset, total: how much
   kAtomic,   // ordinal: region, flow: offset, total: AtomicKind; payload: two operands
   kAnswer,   // total: 0, or 1 when the region was freed; payload: of a get, or the old value
+  // Of groups of the network (net/groups).
+  kGroup,    // flow: team, ordinal: GroupWord; payload: at most kGroupBytes
+  kRelayed,  // as kSegment; payload: kRelayPrefixBytes that name the source, and the segment
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 28;
@@ -38,6 +41,17 @@ inline constexpr std::size_t kControlBytes = 1024;
 inline constexpr std::uint64_t kSegmentBytesMax = 64 << 20;  // payload of one segment
 inline constexpr std::uint64_t kAccessBytesMax = 128 << 10;  // of one put or get
 inline constexpr std::uint64_t kOperandBytes = 16;           // of an atomic
+inline constexpr std::uint64_t kGroupBytes = 64 << 10;       // a packet of a group, by mail
+// The source's rank, 4 bytes, and 4 that are 0: so segments stay aligned.
+inline constexpr std::uint64_t kRelayPrefixBytes = 8;
+
+// Of the guest of a wire.
+constexpr bool is_of_guest(FrameKind kind) noexcept {
+  return FrameKind::kMessage <= kind && kind <= FrameKind::kAnswer;
+}
+constexpr bool is_of_group(FrameKind kind) noexcept {
+  return kind == FrameKind::kGroup || kind == FrameKind::kRelayed;
+}
 
 // Names are those of segments; what others use of it stands at their kinds.
 struct FrameHeader {

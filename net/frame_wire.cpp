@@ -10,8 +10,13 @@ FrameWire::FrameWire(Link& link, const FrameWireOptions& options, Counters& coun
       buffers_(options.keep_bytes, options.use_bytes) {}
 
 FrameWire::~FrameWire() {
+  if (groups_ != nullptr) {
+    peers_.for_each([&](Rank rank, Peer&) {
+      groups_->visit_arrivals(rank, [&](FrameArrival& in) { break_off(in, {}); });
+    });
+  }
   while (Part* part = open_.front()) {
-    if (part->pending) (void)withdraw(part->reader.rank, part->frame);
+    if (part->pending) take_back(*part);
     part->unlink();
     parts_.release(part);
   }
@@ -21,7 +26,7 @@ FrameWire::~FrameWire() {
   while (backlog_.pop_front() != nullptr) {
   }
   peers_.for_each([&](Rank, Peer& p) {
-    if (p.landing != nullptr) buffers_.give(p.landing);
+    if (p.arrival.landing != nullptr) buffers_.give(p.arrival.landing);
   });
 }
 
@@ -43,10 +48,16 @@ Status FrameWire::state(Rank rank) const noexcept {
 
 int FrameWire::progress() noexcept {
   int events = link_.progress(*this);
+  if (groups_ != nullptr) events += groups_->progress();
   if (!backlog_.empty()) events += flush_backlog();
   if (!failed_recvs_.empty()) [[unlikely]]
     events += complete_failed();
   return events;
+}
+
+bool FrameWire::flush() noexcept {
+  if (groups_ != nullptr) groups_->flush();
+  return link_.flush();
 }
 
 void FrameWire::idle() noexcept {
@@ -62,6 +73,10 @@ void FrameWire::lost(Rank rank, const Status& why) noexcept {
   grants_.forget(rank);
   fail_sends(p);
   fail_receives(p);
+  if (groups_ != nullptr) {
+    groups_->visit_arrivals(rank, [&](FrameArrival& in) { break_off(in, why); });
+    groups_->lost(rank);
+  }
   if (guest_ != nullptr) guest_->lost_peer(*this, rank, why);
   if (handler_ != nullptr) handler_->lost(rank, why);
 }

@@ -29,6 +29,7 @@
 #include "core/wire.hpp"
 #include "net/buffer_pool.hpp"
 #include "net/frame_wire_state.hpp"
+#include "net/groups/frame_groups.hpp"
 #include "net/link.hpp"
 
 namespace espalier::net {
@@ -68,7 +69,7 @@ struct FrameWireOptions {
   std::uint64_t use_bytes = BufferPool::kUnbounded;
 };
 
-class FrameWire final : public Wire, private FrameSink {
+class FrameWire final : public Wire, private FrameSink, private GroupHost {
  public:
   // `handler` may be nullptr: control messages are dropped.
   FrameWire(Link& link, const FrameWireOptions& options, Counters& counters,
@@ -78,6 +79,7 @@ class FrameWire final : public Wire, private FrameSink {
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
   std::unique_ptr<Group> open_group(std::span<const Rank> readers) override;
+  void join_group(std::uint32_t team, std::shared_ptr<const std::vector<Rank>> members) override;
   Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
   Posted recv(const SegmentId& segment, std::uint32_t window, RecvOp& op) noexcept override;
   Posted take(const SegmentId& segment, RecvOp& op) noexcept override;
@@ -85,7 +87,7 @@ class FrameWire final : public Wire, private FrameSink {
   void cancel(RecvOp& op) noexcept override;
   void cancel(SendOp& op) noexcept override;
   int progress() noexcept override;
-  bool flush() noexcept override { return link_.flush(); }
+  bool flush() noexcept override;
   // Makes sure that the death of those is noticed for whom this rank waits.
   void idle() noexcept override;
 
@@ -100,6 +102,10 @@ class FrameWire final : public Wire, private FrameSink {
   void forget_team(std::uint32_t team);
   // Ok while the peer is not lost.
   Status state(Rank rank) const noexcept;
+
+  // Groups of the network, from now on; before anybody joins one. nullptr: there are none.
+  void use_groups(Clock& clock, const FrameGroupsOptions& options);
+  FrameGroups* groups() noexcept { return groups_.get(); }
 
   // For the guest, which is there during every progress(). nullptr: its frames are errors.
   void set_guest(FrameGuest* guest) noexcept { guest_ = guest; }
@@ -120,6 +126,7 @@ class FrameWire final : public Wire, private FrameSink {
 
  private:
   static constexpr std::uint32_t kControlsMax = 1024;  // of one peer: 1 MiB
+  static constexpr std::uint32_t kMailsMax = 64;       // likewise, of groups: packets are larger
   using Part = FramePart;
   using Message = EarlySegment;
   using Peer = FramePeer;
@@ -134,6 +141,8 @@ class FrameWire final : public Wire, private FrameSink {
 
   // Sending (frame_wire_send.cpp).
   Posted post(const Send& send, Readers readers, SendOp& op) noexcept;
+  Posted post_to_all(const Send& send, const PeerGroup& group, SendOp& op) noexcept;
+  bool may_send(const Send& send, Readers readers) const noexcept;
   bool take_parts(const Send& send, Readers readers, SendOp& op) noexcept;
   bool post(Part& part) noexcept;
   Posted post(Peer& peer, OutgoingFrame& frame) noexcept;
@@ -143,6 +152,7 @@ class FrameWire final : public Wire, private FrameSink {
   static void on_sent(Completion& completion, Status status) noexcept;
   void finish(Part& part) noexcept;
   void drop(Part& part) noexcept;
+  void take_back(Part& part) noexcept;
   void fail_sends(Peer& peer) noexcept;
   void send_own(Peer& peer, const FrameHeader& header, const void* payload = nullptr) noexcept;
   void send_grant(Peer& peer, std::uint64_t flow, std::uint32_t limit) noexcept;
@@ -155,23 +165,37 @@ class FrameWire final : public Wire, private FrameSink {
   std::byte* begin(Rank from, const FrameHeader& header) noexcept override;
   void end(Rank from, const FrameHeader& header, std::byte* payload) noexcept override;
   void lost(Rank rank, const Status& why) noexcept override;
-  std::byte* begin_guest(Peer& peer, const FrameHeader& header) noexcept;
-  std::byte* begin_segment(Peer& peer, const FrameHeader& header) noexcept;
-  std::byte* begin_posted(Peer& peer, RecvOp& op, const FrameHeader& header) noexcept;
-  std::byte* begin_unexpected(Peer& peer, const FrameHeader& header) noexcept;
-  std::byte* refuse(Peer& peer, const char* what, const FrameHeader& header) noexcept;
-  std::byte* land(Peer& peer, std::uint64_t bytes) noexcept;
-  void end_posted(Peer& peer, const FrameHeader& header) noexcept;
-  void end_unexpected(Peer& peer) noexcept;
-  void end_control(Peer& peer, std::span<const std::byte> message) noexcept;
+  std::byte* begin_guest(Rank from, const FrameHeader& header) noexcept;
+  std::byte* begin_of_group(FrameArrival& in, const FrameHeader& header) noexcept;
+  std::byte* begin_segment(FrameArrival& in, const FrameHeader& header) noexcept override;
+  std::byte* begin_posted(FrameArrival& in, RecvOp& op, const FrameHeader& header) noexcept;
+  std::byte* begin_unexpected(FrameArrival& in, const FrameHeader& header) noexcept;
+  std::byte* refuse(FrameArrival& in, const char* what, const FrameHeader& header) noexcept;
+  std::byte* land(FrameArrival& in, std::uint64_t bytes) noexcept;
+  void end_of_group(FrameArrival& in) noexcept;
+  void end_segment(FrameArrival& in) noexcept override;
+  void end_posted(FrameArrival& in) noexcept;
+  void end_unexpected(FrameArrival& in) noexcept;
+  void end_control(FrameArrival& in, std::span<const std::byte> message) noexcept;
   void deliver(Peer& peer, Message& message, RecvOp& op) noexcept;
   void count_and_answer(Peer& peer, const FrameHeader& header) noexcept;
   void show(RecvOp& op, std::byte* buffer) noexcept;
-  void give_up_receiving(Peer& peer, RecvOp& op) noexcept;
-  bool keep_arriving(Peer& peer, const FrameHeader& header, std::byte* payload) noexcept;
+  bool stop_receiving(FrameArrival& in, RecvOp& op) noexcept;
+  bool cancel_of_groups(RecvOp& op) noexcept;
+  void give_up_receiving(FrameArrival& in) noexcept;
+  bool keep_arriving(FrameArrival& in, const FrameHeader& header, std::byte* payload) noexcept;
+  void break_off(FrameArrival& in, const Status& why) noexcept;
   void fail_receives(Peer& peer) noexcept;
   void fail_later(RecvOp& op, const Status& why) noexcept;
   void discard(Message& message) noexcept;
+
+  // Of groups (frame_wire_groups.cpp).
+  bool tell(Rank to, std::uint32_t team, GroupWord word,
+            std::span<const std::byte> payload) noexcept override;
+  Posted post_relayed(Rank to, OutgoingFrame& frame) noexcept override;
+  void withdraw_relayed(Rank to, OutgoingFrame& frame) noexcept override;
+  void lose_peer(Rank peer, Error why) noexcept override;
+  BufferPool& pool() noexcept override { return buffers_; }
   int complete_failed() noexcept;
 
   Link& link_;
@@ -191,6 +215,7 @@ class FrameWire final : public Wire, private FrameSink {
   IntrusiveList<Peer> backlog_;        // with a queue, or one that was not empty lately
   Completion unused_;                  // of frames that the link takes over at once
   std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post
+  std::unique_ptr<FrameGroups> groups_;
 };
 
 }  // namespace espalier::net

@@ -53,7 +53,9 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   matcher_.insert(op);
   // Of no bytes, too: its sender may wait with a segment of another size.
   auto* memory = op.bytes > 0 ? static_cast<std::byte*>(op.dst) : nullptr;
-  if (link_.announce(p.rank, expected_header(op, segment.total), memory)) {
+  if (op.transfer.path == Path::kMulticast) {
+    // It comes to all at once, or relayed: never placed by the link.
+  } else if (link_.announce(p.rank, expected_header(op, segment.total), memory)) {
     op.token = kAnnounced | segment.total;
   }
   const std::uint32_t limit = grants_.posted(segment, window);
@@ -108,6 +110,7 @@ void FrameWire::count_and_answer(Peer& p, const FrameHeader& header) noexcept {
 
 void FrameWire::forget_team(std::uint32_t team) {
   forgotten_.add(team);
+  if (groups_ != nullptr) groups_->forget(team);
   grants_.forget_team(team);
   matcher_.for_each([&](MatchNode& node) {
     if (node.posted || FlowId::team_of(node.flow) != team) return;
@@ -136,60 +139,62 @@ bool FrameWire::expects(Rank from, const FrameHeader& header) const noexcept {
 }
 
 std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
-  Peer& p = peer(from);
-  p.header = header;
+  FrameArrival& in = peer(from).arrival;
   if (header.kind == FrameKind::kSegment) [[likely]]
-    return begin_segment(p, header);
-  if (header.kind == FrameKind::kControl) return land(p, header.bytes);
-  if (header.kind >= FrameKind::kMessage) return begin_guest(p, header);
+    return begin_segment(in, header);
+  in.header = header;
+  if (is_of_guest(header.kind)) return begin_guest(from, header);
+  if (is_of_group(header.kind)) return begin_of_group(in, header);
+  return header.kind == FrameKind::kControl ? land(in, header.bytes) : nullptr;
+}
+
+std::byte* FrameWire::begin_guest(Rank from, const FrameHeader& header) noexcept {
+  if (guest_ != nullptr) return guest_->begin_frame(*this, from, header);
+  link_.lose(from, error(ESP_ERR_NETWORK,
+                         fmt::format("a frame of kind {}, which nobody expects here",
+                                     static_cast<unsigned>(header.kind)),
+                         from));
   return nullptr;
 }
 
-std::byte* FrameWire::begin_guest(Peer& p, const FrameHeader& header) noexcept {
-  if (guest_ != nullptr) return guest_->begin_frame(*this, p.rank, header);
-  link_.lose(p.rank, error(ESP_ERR_NETWORK,
-                           fmt::format("a frame of kind {}, which nobody expects here",
-                                       static_cast<unsigned>(header.kind)),
-                           p.rank));
-  return nullptr;
-}
-
-std::byte* FrameWire::begin_segment(Peer& p, const FrameHeader& header) noexcept {
-  if (!grants_.arrived(p.rank, header.flow, header.ordinal, header.total)) [[unlikely]] {
-    if (forgotten_.has(header.flow)) return land(p, header.bytes);
-    return refuse(p, "came without permission", header);
+std::byte* FrameWire::begin_segment(FrameArrival& in, const FrameHeader& header) noexcept {
+  in.header = header;
+  if (!grants_.arrived(in.from, header.flow, header.ordinal, header.total)) [[unlikely]] {
+    if (forgotten_.has(header.flow)) return land(in, header.bytes);
+    return refuse(in, "came without permission", header);
   }
-  MatchNode* found = matcher_.find(p.rank, header.flow, header.ordinal);
-  if (found == nullptr) return begin_unexpected(p, header);
+  MatchNode* found = matcher_.find(in.from, header.flow, header.ordinal);
+  if (found == nullptr) return begin_unexpected(in, header);
   if (!found->posted) [[unlikely]]
-    return refuse(p, "came twice", header);
-  return begin_posted(p, static_cast<RecvOp&>(*found), header);
+    return refuse(in, "came twice", header);
+  return begin_posted(in, static_cast<RecvOp&>(*found), header);
 }
 
-std::byte* FrameWire::begin_posted(Peer& p, RecvOp& op, const FrameHeader& header) noexcept {
+std::byte* FrameWire::begin_posted(FrameArrival& in, RecvOp& op,
+                                   const FrameHeader& header) noexcept {
   matcher_.erase(op);
   op.posted = false;
-  op.status = op.verdict(header.bytes, header.signature, p.rank);
+  op.status = op.verdict(header.bytes, header.signature, in.from);
   const std::uint64_t token = std::exchange(op.token, 0);
   if (!op.status.ok() && token != 0) {
-    link_.retract(p.rank, expected_header(op, static_cast<std::uint32_t>(token)));
+    link_.retract(in.from, expected_header(op, static_cast<std::uint32_t>(token)));
   }
-  p.receiving = &op;
+  in.receiving = &op;
   if (op.status.ok() && op.dst != nullptr) [[likely]]
     return static_cast<std::byte*>(op.dst);
   if (op.status.ok() && header.bytes <= RecvOp::kInlineBytes) return op.inline_data;
-  return land(p, header.bytes);
+  return land(in, header.bytes);
 }
 
-std::byte* FrameWire::begin_unexpected(Peer& p, const FrameHeader& header) noexcept {
+std::byte* FrameWire::begin_unexpected(FrameArrival& in, const FrameHeader& header) noexcept {
   if (forgotten_.has(header.flow)) [[unlikely]]
-    return land(p, header.bytes);
+    return land(in, header.bytes);
   std::byte* payload = header.bytes > 0 ? buffers_.take(header.bytes) : nullptr;
-  if ((payload == nullptr && header.bytes > 0) || !keep_arriving(p, header, payload)) {
+  if ((payload == nullptr && header.bytes > 0) || !keep_arriving(in, header, payload)) {
     if (payload != nullptr) buffers_.give(payload);
-    link_.lose(p.rank,
+    link_.lose(in.from,
                error(ESP_ERR_NO_MEMORY,
-                     fmt::format("no memory for a segment of {} bytes", header.bytes), p.rank));
+                     fmt::format("no memory for a segment of {} bytes", header.bytes), in.from));
     return nullptr;
   }
   ++counters_.unexpected;
@@ -197,46 +202,45 @@ std::byte* FrameWire::begin_unexpected(Peer& p, const FrameHeader& header) noexc
 }
 
 // Enters the segment under way as one that nobody has asked for. False: no memory.
-bool FrameWire::keep_arriving(Peer& p, const FrameHeader& header, std::byte* payload) noexcept {
+bool FrameWire::keep_arriving(FrameArrival& in, const FrameHeader& header,
+                              std::byte* payload) noexcept {
   Message* message = messages_.allocate();
   if (message == nullptr) return false;
-  message->peer = p.rank;
+  message->peer = in.from;
   message->flow = header.flow;
   message->ordinal = header.ordinal;
   message->header = header;
   message->payload = payload;
   matcher_.insert(*message);
-  p.arriving = message;
+  in.arriving = message;
   return true;
 }
 
 // Memory of the pool for the payload under way.
-std::byte* FrameWire::land(Peer& p, std::uint64_t bytes) noexcept {
+std::byte* FrameWire::land(FrameArrival& in, std::uint64_t bytes) noexcept {
   if (bytes == 0) return nullptr;
-  p.landing = buffers_.take(bytes);
-  if (p.landing == nullptr) [[unlikely]] {
-    link_.lose(p.rank,
-               error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), p.rank));
+  in.landing = buffers_.take(bytes);
+  if (in.landing == nullptr) [[unlikely]] {
+    link_.lose(in.from,
+               error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), in.from));
   }
-  return p.landing;
+  return in.landing;
 }
 
-std::byte* FrameWire::refuse(Peer& p, const char* what, const FrameHeader& header) noexcept {
-  link_.lose(p.rank, error(ESP_ERR_NETWORK,
-                           fmt::format("segment {} of {} of flow {:#x} {}", header.ordinal,
-                                       header.total, header.flow, what),
-                           p.rank));
+std::byte* FrameWire::refuse(FrameArrival& in, const char* what,
+                             const FrameHeader& header) noexcept {
+  link_.lose(in.from, error(ESP_ERR_NETWORK,
+                            fmt::format("segment {} of {} of flow {:#x} {}", header.ordinal,
+                                        header.total, header.flow, what),
+                            in.from));
   return nullptr;
 }
 
 void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) noexcept {
-  Peer& p = peer(from);
+  FrameArrival& in = peer(from).arrival;
   switch (header.kind) {
     case FrameKind::kSegment:
-      if (p.receiving != nullptr) return end_posted(p, header);
-      if (p.arriving != nullptr) return end_unexpected(p);
-      if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);
-      return;
+      return end_segment(in);
     case FrameKind::kGrant:
       if (forgotten_.has(header.flow)) return;
       if (!grants_.note(from, header.flow, header.ordinal)) {
@@ -246,7 +250,10 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
     case FrameKind::kTaken:
       return note_taken(from, header);
     case FrameKind::kControl:
-      return end_control(p, {payload, header.bytes});
+      return end_control(in, {payload, header.bytes});
+    case FrameKind::kGroup:
+    case FrameKind::kRelayed:
+      return end_of_group(in);
     case FrameKind::kGoodbye:
       return;
     default:
@@ -255,10 +262,16 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
   }
 }
 
-void FrameWire::end_posted(Peer& p, const FrameHeader& header) noexcept {
-  RecvOp& op = *std::exchange(p.receiving, nullptr);
-  std::byte* landed = std::exchange(p.landing, nullptr);
-  count_and_answer(p, header);
+void FrameWire::end_segment(FrameArrival& in) noexcept {
+  if (in.receiving != nullptr) return end_posted(in);
+  if (in.arriving != nullptr) return end_unexpected(in);
+  if (std::byte* landed = std::exchange(in.landing, nullptr)) buffers_.give(landed);
+}
+
+void FrameWire::end_posted(FrameArrival& in) noexcept {
+  RecvOp& op = *std::exchange(in.receiving, nullptr);
+  std::byte* landed = std::exchange(in.landing, nullptr);
+  count_and_answer(peer(in.from), in.header);
   if (op.status.ok() && op.dst == nullptr) {
     show(op, landed);
   } else if (landed != nullptr) {
@@ -267,21 +280,21 @@ void FrameWire::end_posted(Peer& p, const FrameHeader& header) noexcept {
   op.complete(op.status);
 }
 
-void FrameWire::end_unexpected(Peer& p) noexcept {
-  Message& message = *std::exchange(p.arriving, nullptr);
+void FrameWire::end_unexpected(FrameArrival& in) noexcept {
+  Message& message = *std::exchange(in.arriving, nullptr);
   message.whole = true;
   RecvOp* op = message.claimed;
   if (op == nullptr) {
     if (forgotten_.has(message.flow)) discard(message);
     return;
   }
-  deliver(p, message, *op);
+  deliver(peer(in.from), message, *op);
   op->complete(op->status);
 }
 
-void FrameWire::end_control(Peer& p, std::span<const std::byte> message) noexcept {
-  std::byte* landed = std::exchange(p.landing, nullptr);
-  if (handler_ != nullptr) handler_->control(p.rank, message);
+void FrameWire::end_control(FrameArrival& in, std::span<const std::byte> message) noexcept {
+  std::byte* landed = std::exchange(in.landing, nullptr);
+  if (handler_ != nullptr) handler_->control(in.from, message);
   if (landed != nullptr) buffers_.give(landed);
 }
 
@@ -297,27 +310,38 @@ void FrameWire::cancel(RecvOp& op) noexcept {
     }
     return;
   }
-  if (p.receiving == &op) return give_up_receiving(p, op);
-  if (p.arriving != nullptr && p.arriving->claimed == &op) p.arriving->claimed = nullptr;
+  const bool under_way = stop_receiving(p.arrival, op);
+  if (under_way || (groups_ != nullptr && cancel_of_groups(op))) return;
   std::erase(failed_recvs_, &op);
+}
+
+// False: the payload under way is not this receive's.
+bool FrameWire::stop_receiving(FrameArrival& in, RecvOp& op) noexcept {
+  if (in.arriving != nullptr && in.arriving->claimed == &op) {
+    in.arriving->claimed = nullptr;
+    return true;
+  }
+  if (in.receiving != &op) return false;
+  give_up_receiving(in);
+  return true;
 }
 
 // The receive whose payload is under way is cancelled: the rest lands in the pool, as that of an
 // early segment.
-void FrameWire::give_up_receiving(Peer& p, RecvOp&) noexcept {
-  p.receiving = nullptr;
-  std::byte* payload = std::exchange(p.landing, nullptr);
-  const std::uint64_t bytes = p.header.bytes;
-  const bool redirect = payload == nullptr && bytes > 0;
-  if (redirect) payload = buffers_.take(bytes);
+void FrameWire::give_up_receiving(FrameArrival& in) noexcept {
+  in.receiving = nullptr;
+  std::byte* payload = std::exchange(in.landing, nullptr);
+  const std::uint64_t bytes = in.header.bytes;
+  const bool moves = payload == nullptr && bytes > 0;
+  if (moves) payload = buffers_.take(bytes);
   const bool room = bytes == 0 || payload != nullptr;
-  if (room && keep_arriving(p, p.header, payload)) {
-    if (redirect) link_.redirect(p.rank, payload);
-    return;
+  if (room && keep_arriving(in, in.header, payload)) {
+    if (!moves) return;
+    return in.reader != nullptr ? in.reader->redirect(payload) : link_.redirect(in.from, payload);
   }
   if (payload != nullptr) buffers_.give(payload);
-  link_.lose(p.rank,
-             error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), p.rank));
+  link_.lose(in.from,
+             error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes", bytes), in.from));
 }
 
 void FrameWire::fail_later(RecvOp& op, const Status& why) noexcept {
@@ -326,14 +350,19 @@ void FrameWire::fail_later(RecvOp& op, const Status& why) noexcept {
   failed_recvs_.push_back(&op);
 }
 
-// The peer is lost. What came whole stays for its receives.
-void FrameWire::fail_receives(Peer& p) noexcept {
-  if (RecvOp* op = std::exchange(p.receiving, nullptr)) fail_later(*op, p.why);
-  if (Message* message = std::exchange(p.arriving, nullptr)) {
-    if (message->claimed != nullptr) fail_later(*message->claimed, p.why);
+// Its stream ends in the middle.
+void FrameWire::break_off(FrameArrival& in, const Status& why) noexcept {
+  if (RecvOp* op = std::exchange(in.receiving, nullptr)) fail_later(*op, why);
+  if (Message* message = std::exchange(in.arriving, nullptr)) {
+    if (message->claimed != nullptr) fail_later(*message->claimed, why);
     discard(*message);
   }
-  if (std::byte* landed = std::exchange(p.landing, nullptr)) buffers_.give(landed);
+  if (std::byte* landed = std::exchange(in.landing, nullptr)) buffers_.give(landed);
+}
+
+// The peer is lost. What came whole stays for its receives.
+void FrameWire::fail_receives(Peer& p) noexcept {
+  break_off(p.arrival, p.why);
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted || node.peer != p.rank) return;
     auto& op = static_cast<RecvOp&>(node);

@@ -7,33 +7,11 @@
 
 namespace espalier::net {
 
-struct FrameWire::PeerGroup : Group {
-  PeerGroup(FrameWire& wire, std::span<const Rank> ranks) : Group(ranks) {
-    for (const Rank rank : ranks) peers.push_back(&wire.peer(rank));
-  }
-  std::vector<Peer*> peers;
-};
-
-namespace {
-
-FrameHeader segment_header(const Send& send) noexcept {
-  FrameHeader header;
-  header.synchronous = send.synchronous;
-  header.signature = send.segment.signature;
-  header.flow = send.segment.flow.key;
-  header.ordinal = send.segment.ordinal;
-  header.total = send.segment.total;
-  header.bytes = send.bytes;
-  return header;
-}
-
-}  // namespace
-
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   Peer& p = peer(send.segment.peer);
   const bool whole = send.bytes <= p.inline_bytes && !send.synchronous;
   if (!whole || !grants_.may_send(p.rank, send.segment) ||
-      !post_whole(p, segment_header(send), send.data)) {
+      !post_whole(p, header_of(send), send.data)) {
     if (send.at_once) return Posted::kRetry;
     Peer* const to = &p;
     return post(send, std::span(&to, 1), op);
@@ -45,23 +23,10 @@ Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   return Posted::kDone;
 }
 
-std::unique_ptr<Group> FrameWire::open_group(std::span<const Rank> readers) {
-  return std::make_unique<PeerGroup>(*this, readers);
-}
-
-Posted FrameWire::publish(const Send& send, const Group& group, SendOp& op) noexcept {
-  const Posted posted = post(send, static_cast<const PeerGroup&>(group).peers, op);
-  if (posted != Posted::kRetry) ++counters_.publishes;
-  return posted;
-}
-
 // All or nothing: every reader may have it, or none gets it.
 Posted FrameWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   ESP_ASSERT(send.bytes <= kSegmentBytesMax);
-  const auto allowed = [&](const Peer* p) {
-    return p->lost || grants_.may_send(p->rank, send.segment);
-  };
-  if (!std::all_of(readers.begin(), readers.end(), allowed) || !take_parts(send, readers, op)) {
+  if (!may_send(send, readers) || !take_parts(send, readers, op)) {
     ++counters_.retries;
     return Posted::kRetry;
   }
@@ -76,6 +41,14 @@ Posted FrameWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   return op.chain != nullptr ? Posted::kPending : Posted::kDone;
 }
 
+bool FrameWire::may_send(const Send& send, Readers readers) const noexcept {
+  if (send.segment.ordinal < kEagerSegments) return true;
+  const auto allowed = [&](const Peer* p) {
+    return p->lost || grants_.may_send(p->rank, send.segment);
+  };
+  return std::all_of(readers.begin(), readers.end(), allowed);
+}
+
 // One part per reader, in a chain that begins at op.chain. False: no memory, nothing happened.
 bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexcept {
   op.chain = nullptr;
@@ -87,7 +60,7 @@ bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexce
       return false;
     }
     part->op = &op;
-    part->frame.header = segment_header(send);
+    part->frame.header = header_of(send);
     part->frame.payload = send.data;
     open_.push_back(*part);
     last->chain = part;
@@ -177,7 +150,7 @@ void FrameWire::drop(Part& part) noexcept {
     before->chain = part.chain;
   }
   if (part.untaken) untaken_.erase(part);
-  if (part.frame.header.kind == FrameKind::kControl) --part.reader.controls;
+  if (is_copied(part.frame.header.kind)) --part.reader.controls;
   part.unlink();
   parts_.release(&part);
 }
@@ -185,9 +158,14 @@ void FrameWire::drop(Part& part) noexcept {
 void FrameWire::cancel(SendOp& op) noexcept {
   while (op.chain != nullptr) {
     auto& part = *static_cast<Part*>(op.chain);
-    if (part.pending) (void)withdraw(part.reader.rank, part.frame);
+    if (part.pending) take_back(part);
     drop(part);
   }
+}
+
+void FrameWire::take_back(Part& part) noexcept {
+  if (part.group != nullptr) return part.group->withdraw(part.frame);
+  (void)withdraw(part.reader.rank, part.frame);
 }
 
 Posted FrameWire::post_frame(Rank to, OutgoingFrame& frame) noexcept {
@@ -241,7 +219,7 @@ void FrameWire::send_own(Peer& p, const FrameHeader& header, const void* payload
   }
   open_.push_back(*part);
   part->frame.header = header;
-  if (header.kind == FrameKind::kControl) {
+  if (is_copied(header.kind)) {
     ++p.controls;
     part->copy.reset(new (std::nothrow) std::byte[header.bytes]);
     if (part->copy == nullptr) {

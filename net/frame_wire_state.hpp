@@ -5,28 +5,47 @@
 
 #include "core/wire.hpp"
 #include "net/outgoing_frame.hpp"
+#include "net/rdma/frame_stream.hpp"
 
 namespace espalier::net {
 
+class FrameGroup;
 class FrameWire;
 struct FramePeer;
 
-// One frame of a send, to one peer, or one of the wire's own. Open from the post until the link has
-// the payload and, if the send is synchronous, the peer has taken the segment. As MatchNode: an
-// entry of untaken_; `chain`: the next part of the same operation.
+// One frame of a send, to one peer or to a group, or one of the wire's own. Open from the post
+// until the link has the payload and, if the send is synchronous, the peer has taken the segment.
+// As MatchNode: an entry of untaken_; `chain`: the next part of the same operation.
 struct FramePart : SendOp, MatchNode, ListNode {
   FramePart(FrameWire& owner, FramePeer& reader_, Callback callback) noexcept
       : SendOp(callback), wire(owner), reader(reader_) {}
 
   FrameWire& wire;
-  FramePeer& reader;
-  SendOp* op = nullptr;  // nullptr: a notice or a control message
+  FramePeer& reader;            // of one through a group: any of them
+  FrameGroup* group = nullptr;  // that carries it to all its readers at once
+  SendOp* op = nullptr;         // nullptr: a notice or a control message
   OutgoingFrame frame{*this};
   bool pending = false;  // it waits, or the link has it
   bool untaken = false;
   std::unique_ptr<std::byte[]> copy;  // of a control message
   Status failure;
 };
+
+// Nobody waits for the end of such a frame: the wire has a copy.
+constexpr bool is_copied(FrameKind kind) noexcept {
+  return kind == FrameKind::kControl || kind == FrameKind::kGroup;
+}
+
+inline FrameHeader header_of(const Send& send) noexcept {
+  FrameHeader header;
+  header.synchronous = send.synchronous;
+  header.signature = send.segment.signature;
+  header.flow = send.segment.flow.key;
+  header.ordinal = send.segment.ordinal;
+  header.total = send.segment.total;
+  header.bytes = send.bytes;
+  return header;
+}
 
 // A segment that came before its receive. A receive that is posted while it arrives claims it.
 struct EarlySegment : MatchNode {
@@ -36,10 +55,24 @@ struct EarlySegment : MatchNode {
   bool whole = false;
 };
 
+// A stream of frames of one rank, and the payload of it that is under way: at most one of
+// `receiving`, `arriving`, or what lands for nobody.
+struct FrameArrival {
+  explicit FrameArrival(Rank from_, rdma::FrameReader* reader_ = nullptr) noexcept
+      : from(from_), reader(reader_) {}
+
+  const Rank from;
+  rdma::FrameReader* const reader;  // of a stream through a group; nullptr: it comes by the link
+  FrameHeader header;
+  RecvOp* receiving = nullptr;
+  EarlySegment* arriving = nullptr;
+  std::byte* landing = nullptr;  // the pool's: of a view, a mismatch, a control message
+};
+
 // In a list while anything waits for it.
 struct FramePeer : ListNode {
   FramePeer(Rank peer, std::uint64_t inline_bytes_) noexcept
-      : rank(peer), inline_bytes(inline_bytes_) {}
+      : rank(peer), inline_bytes(inline_bytes_), arrival(peer) {}
 
   const Rank rank;
   const std::uint64_t inline_bytes;  // of its link
@@ -49,11 +82,7 @@ struct FramePeer : ListNode {
   IntrusiveList<OutgoingFrame> queue;  // for which the link had no room, oldest first
   std::uint32_t controls = 0;          // control messages that are open
 
-  // The payload under way: at most one of `receiving`, `arriving`, or a control message.
-  FrameHeader header;
-  RecvOp* receiving = nullptr;
-  EarlySegment* arriving = nullptr;
-  std::byte* landing = nullptr;  // the pool's: of a view, a mismatch, a control message
+  FrameArrival arrival;  // by the link
 };
 
 }  // namespace espalier::net

@@ -273,6 +273,7 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   void take_retirement(Peer& peer, std::span<const std::byte> body) noexcept;
   void deliver(Peer& peer, const net::FrameHeader& header, const std::byte* stands) noexcept;
   bool in_order(Peer& peer, int ahead) noexcept;
+  std::uint64_t most_bytes(net::FrameKind kind) const noexcept;  // of a payload
   bool heard(Peer& peer, std::uint32_t credits) noexcept;
   void frame_begun(Peer& peer, const net::FrameHeader& header) noexcept;
   void close_landing(Peer& peer, Landing& landing) noexcept;

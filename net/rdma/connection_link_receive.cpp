@@ -46,6 +46,10 @@ void ConnectionLink::violation(Peer& peer, std::string what) noexcept {
              peer.rank));
 }
 
+std::uint64_t ConnectionLink::most_bytes(net::FrameKind kind) const noexcept {
+  return options_.payload_max + (kind == net::FrameKind::kRelayed ? net::kRelayPrefixBytes : 0);
+}
+
 // Something has come on the peer's connection, with credits. False: it is not to be looked at.
 bool ConnectionLink::heard(Peer& peer, std::uint32_t credits) noexcept {
   const bool waited = !peer.handshake.up();
@@ -163,7 +167,8 @@ void ConnectionLink::take_headless(Peer& peer, const Headless& what,
   if (!heard(peer, what.credits)) return;
   ++peer.expected;
   auto header = peer.heard.follow(what.slot, what.step);
-  if (!header || peer.arriving || peer.life.has_left() || payload.size() > options_.payload_max) {
+  if (!header || peer.arriving || peer.life.has_left() ||
+      payload.size() > most_bytes(header->kind)) {
     return violation(peer,
                      fmt::format("{} bytes that follow header {}", payload.size(), what.slot));
   }

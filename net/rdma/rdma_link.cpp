@@ -22,6 +22,8 @@ bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexc
   using Kind = net::FrameKind;
   if (!ESP_PLANT(74, connections_left_ > 0, true)) return false;
   switch (header.kind) {
+    case Kind::kRelayed:
+      return true;
     case Kind::kSegment:
       return FlowId::channel_of(header.flow) < FlowId::kPointToPoint ||
              connections_left_ > kept_for_trees_;
@@ -36,6 +38,7 @@ bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexc
     case Kind::kGoodbye:
     case Kind::kRefused:
     case Kind::kAnswer:
+    case Kind::kGroup:
       return false;
   }
   return false;
