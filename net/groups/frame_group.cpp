@@ -15,7 +15,8 @@ namespace {
 using multicast::GroupTree;
 using Stage = GroupMeeting::Stage;
 
-constexpr std::uint64_t kJoinLookNs = 50'000;  // asking whether it has joined is a system call
+// Asking whether it has joined may be a system call: after so many it is done less often.
+constexpr std::uint32_t kJoinLooks = 1000, kJoinLookStep = 64;
 
 std::uint32_t place_among(const std::vector<Rank>& members, Rank rank) noexcept {
   const auto at = std::lower_bound(members.begin(), members.end(), rank);
@@ -319,9 +320,7 @@ bool FrameGroup::nothing_under_way() const noexcept {
 }
 
 void FrameGroup::look_whether_joined() noexcept {
-  const std::uint64_t now_ns = context_.clock.now_ns();
-  if (looked_ns_ != 0 && now_ns - looked_ns_ < kJoinLookNs) return;
-  looked_ns_ = now_ns;
+  if (++join_looks_ > kJoinLooks && join_looks_ % kJoinLookStep != 0) return;
   const multicast::Joined joined = port_->joined();
   if (joined == multicast::Joined::kYes) meeting_.joined();
   if (joined == multicast::Joined::kFailed) {
@@ -330,7 +329,7 @@ void FrameGroup::look_whether_joined() noexcept {
 }
 
 void FrameGroup::attend() noexcept {
-  if (meeting_.stage() == Stage::kGone && meeting_.said_all()) return;
+  if (is_settled()) return;
   if (port_ != nullptr && !meeting_.has_joined()) look_whether_joined();
   if (packets_ != nullptr && packets_->falls_back()) {
     const multicast::Loss& loss = packets_->loss();

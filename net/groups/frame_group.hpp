@@ -150,7 +150,8 @@ class FrameGroup final : public ListNode,  // of those with a port
   std::vector<Rank> lost_;
   Status fault_;
   bool failed_ = false;  // what follows from it has been done
-  std::uint64_t used_at_ = 0, looked_ns_ = 0;
+  std::uint64_t used_at_ = 0;
+  std::uint32_t join_looks_ = 0;
 };
 
 }  // namespace espalier::net

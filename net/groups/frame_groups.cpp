@@ -192,7 +192,7 @@ std::uint64_t FrameGroups::deadline_ns() const noexcept {
        group = attended_.after(*group)) {
     due = std::min(due, group->deadline_ns());
   }
-  return due == kNever ? 0 : due;
+  return due == kNever ? 0 : std::max<std::uint64_t>(due, 1);
 }
 
 }  // namespace espalier::net

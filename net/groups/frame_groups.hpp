@@ -72,8 +72,8 @@ class FrameGroups final : public WakeSource {
   Counters& counters_;
   const FrameGroupsOptions options_;
   Relays relays_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<FrameGroup>> groups_;  // by team
   IntrusiveList<FrameGroup> attended_;  // those that progress() looks at
+  std::unordered_map<std::uint32_t, std::unique_ptr<FrameGroup>> groups_;  // by team
   std::vector<FrameGroup*> wanting_;    // that wait for room
   std::vector<Early> early_;
   ForgottenTeams forgotten_;

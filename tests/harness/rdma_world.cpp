@@ -1,5 +1,8 @@
 #include "tests/harness/rdma_world.hpp"
 
+#include <cstring>
+#include <utility>
+
 namespace espalier::test {
 namespace {
 
@@ -38,6 +41,9 @@ class RdmaWorld::Driver final : public Wire {
   std::unique_ptr<Group> open_group(std::span<const Rank> readers) override {
     return wire().open_group(readers);
   }
+  void join_group(std::uint32_t team, std::shared_ptr<const std::vector<Rank>> members) override {
+    wire().join_group(team, std::move(members));
+  }
   Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override {
     return wire().publish(send, group, op);
   }
@@ -63,12 +69,46 @@ class RdmaWorld::Driver final : public Wire {
   const Rank rank_;
 };
 
+class RdmaWorld::Ports final : public net::GroupPorts {
+ public:
+  Ports(sim::GroupNet& net, Rank rank, const sim::GroupPortOptions& options)
+      : net_(net), rank_(rank), options_(options) {}
+
+  Result<std::unique_ptr<multicast::GroupPort>> open(std::uint32_t team, Rank first) override {
+    multicast::GroupAddress address;
+    std::memcpy(address.gid.data(), &team, sizeof team);
+    std::memcpy(address.gid.data() + sizeof team, &first, sizeof first);
+    return std::unique_ptr<multicast::GroupPort>(
+        std::make_unique<sim::SimGroupPort>(net_, rank_, address, options_));
+  }
+
+ private:
+  sim::GroupNet& net_;
+  const Rank rank_;
+  const sim::GroupPortOptions options_;
+};
+
+void RdmaWorld::use_groups(Rank r, const RdmaWorldOptions& options) {
+  ports_.push_back(std::make_unique<Ports>(*group_net_, r, *options.groups));
+  net::FrameGroupsOptions groups;
+  groups.ports = ports_.back().get();
+  groups.epoch = 1;
+  groups.ranks = static_cast<std::uint32_t>(bed_.world.ranks());
+  groups.rank = r;
+  groups.packet_bytes = options.groups->packet_bytes;
+  groups.receive_depth = options.groups->receive_packets;
+  groups.groups_max = options.groups_max;
+  frames(r).use_groups(bed_.world.clock(r), groups);
+}
+
 RdmaWorld::RdmaWorld(int ranks, const RdmaWorldOptions& options)
     : bed_(static_cast<std::uint32_t>(ranks), options.faults), ranks_(bed_.world, options) {
   bed_.world.set_turn([](void* self, Rank) { static_cast<RdmaWorld*>(self)->woken_ = true; }, this);
+  if (options.groups) group_net_.emplace(bed_.world);
   for (Rank r = 0; r < ranks; ++r) {
     ranks_.open(r, bed_.world.clock(r), datagram_options(options), connection_options(options));
     add(ranks_[r].counters, {ranks_.share(r), &ranks_[r].link()});
+    if (options.groups) use_groups(r, options);
     drivers_.push_back(std::make_unique<Driver>(*this, r));
   }
 }
@@ -107,11 +147,15 @@ void RdmaWorld::pass(std::uint64_t time_ns) {
 // Until a rank has something to do. Only as long as something is under way: probes would go on for
 // ever.
 bool RdmaWorld::step() noexcept {
-  bool going = ranks_.under_way() > 0;
+  bool going = ranks_.under_way() > 0 || (group_net_ && group_net_->under_way() > 0);
   for (Rank r = 0; r < size(); ++r) {
     if (!is_open(r)) continue;
     going = going || !link(r).drained();
     if (const std::uint64_t due = link(r).deadline_ns()) bed_.world.wake_at(r, due);
+    const std::uint64_t due = group_net_ ? frames(r).groups()->deadline_ns() : 0;
+    if (due == 0) continue;
+    going = true;
+    bed_.world.wake_at(r, due);
   }
   woken_ = false;
   while (going && !woken_ && bed_.world.step()) {

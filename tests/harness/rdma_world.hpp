@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "net/sim/sim_group_port.hpp"
 #include "tests/harness/frame_world.hpp"
 #include "tests/harness/rdma_ranks.hpp"
 #include "tests/harness/sim_bed.hpp"
@@ -19,6 +21,9 @@ struct RdmaWorldOptions : RdmaRanksOptions {
   // A frame that waits at its sender for a receive keeps a world from settling.
   std::uint64_t pull_from_bytes = kNever;
   std::uint64_t give_up_ns = 200'000'000;
+  // Groups of the network, with ports like this.
+  std::optional<sim::GroupPortOptions> groups;
+  std::uint32_t groups_max = 8;
 };
 
 class RdmaWorld : public FrameWorld {
@@ -40,13 +45,19 @@ class RdmaWorld : public FrameWorld {
   rdma::ConnectionLink& connections(Rank r) noexcept override { return *ranks_[r].connections; }
   sim::ConnectionNet& connection_net() noexcept { return ranks_.connection_net(); }
   sim::DatagramNet& datagram_net() noexcept { return ranks_.datagram_net(); }
+  sim::GroupNet& group_net() noexcept { return *group_net_; }
+  sim::World& world() noexcept { return bed_.world; }
 
  private:
   class Driver;
+  class Ports;
   bool step() noexcept;
+  void use_groups(Rank r, const RdmaWorldOptions& options);
 
   SimBed bed_;
   RdmaRanks ranks_;
+  std::optional<sim::GroupNet> group_net_;
+  std::vector<std::unique_ptr<Ports>> ports_;
   std::vector<std::unique_ptr<Wire>> drivers_;
   bool woken_ = false;
 };

@@ -1,0 +1,406 @@
+// Groups of the network over FrameWires (net/groups), on simulated ports of datagrams and of
+// groups: before all have joined, after, with losses, and when they end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/prng.hpp"
+#include "tests/harness/rdma_world.hpp"
+#include "tests/harness/traffic.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint32_t kTeam = 7;
+
+RdmaWorldOptions with_groups(const std::string& faults = {}, std::uint64_t join_ns = 20'000) {
+  RdmaWorldOptions options;
+  options.faults = faults;
+  options.groups.emplace();
+  options.groups->packet_bytes = 1024;
+  options.groups->join_ns = join_ns;
+  return options;
+}
+
+// What one rank publishes to all others of a team.
+class ToAll {
+ public:
+  ToAll(World& world, Rank source, FlowId flow, std::uint64_t bytes, std::uint32_t ordinal = 0,
+        std::uint32_t total = 1)
+      : world_(world), source_(source) {
+    for (Rank r = 0; r < world.size(); ++r) {
+      if (r == source) continue;
+      copies.push_back(std::make_unique<Message>(source, r, flow, bytes, flow.key + ordinal));
+      copies.back()->ordinal = ordinal;
+      copies.back()->total = total;
+      copies.back()->transfer = {.path = Path::kMulticast};
+      readers_.push_back(r);
+    }
+  }
+  void receive() {
+    for (auto& copy : copies) (void)copy->receive(world_.wire(copy->to), 32);
+  }
+  Posted post(const Group& group) {
+    const Message& first = *copies.front();
+    Send send;
+    send.segment = {kNoRank, first.flow, first.ordinal, first.total, 0};
+    send.data = first.source.data();
+    send.bytes = first.bytes;
+    send.flow_bytes = first.bytes * first.total;
+    send.transfer = first.transfer;
+    return sent.posted = world_.wire(source_).publish(send, group, sent);
+  }
+  void post() {
+    if (group_ == nullptr) group_ = world_.wire(source_).open_group(readers_);
+    ASSERT_TRUE(step_until(world_, [&] { return post(*group_) != Posted::kRetry; }));
+  }
+  bool complete() const { return sent.complete() && received(copies); }
+  void check() const {
+    for (const auto& copy : copies) copy->check();
+  }
+  void carry() {
+    receive();
+    post();
+    ASSERT_TRUE(step_until(world_, [&] { return complete(); }));
+    check();
+  }
+
+  Messages copies;
+  SendProbe sent;
+
+ private:
+  World& world_;
+  const Rank source_;
+  std::vector<Rank> readers_;
+  std::unique_ptr<Group> group_;
+};
+
+struct GroupWorld : RdmaWorld {
+  explicit GroupWorld(int ranks, const RdmaWorldOptions& options = with_groups())
+      : RdmaWorld(ranks, options), everybody(std::make_shared<std::vector<Rank>>()) {
+    auto all = std::make_shared<std::vector<Rank>>(static_cast<std::size_t>(ranks));
+    std::iota(all->begin(), all->end(), 0);
+    everybody = all;
+  }
+  void join(Rank r, std::uint32_t team = kTeam) { wire(r).join_group(team, everybody); }
+  void join_all(std::uint32_t team = kTeam) {
+    for (Rank r = 0; r < size(); ++r) join(r, team);
+  }
+  net::FrameGroup& group(Rank r, std::uint32_t team = kTeam) {
+    return *frames(r).groups()->find(team);
+  }
+  bool all_open(std::uint32_t team = kTeam) {
+    for (Rank r = 0; r < size(); ++r) {
+      if (!group(r, team).is_open()) return false;
+    }
+    return true;
+  }
+  void open(std::uint32_t team = kTeam) {
+    join_all(team);
+    pass(100'000);  // Nobody waits for the network meanwhile.
+    ASSERT_TRUE(step_until(*this, [&] { return all_open(team); }));
+  }
+  std::uint64_t packets(Rank r) { return counters(r).group_packets.value(); }
+  std::uint64_t relays() {
+    std::uint64_t all = 0;
+    for (Rank r = 0; r < size(); ++r) all += counters(r).group_relays.value();
+    return all;
+  }
+
+  std::shared_ptr<const std::vector<Rank>> everybody;
+};
+
+TEST(Groups, OneSendServesAllOfThem) {
+  GroupWorld world(9);
+  world.open();
+  std::uint64_t number = 0;
+  for (const std::uint64_t bytes : {0U, 1U, 89U, 996U, 997U, 5000U, 300'000U}) {
+    const std::uint64_t before = world.packets(3);
+    ToAll m(world, 3, FlowId(kTeam, 0, ++number), bytes);
+    m.carry();
+    const std::uint64_t payload = 1024 - multicast::kHeaderBytes;
+    EXPECT_EQ(world.packets(3) - before, (net::kFrameHeaderBytes + bytes + payload - 1) / payload)
+        << bytes;
+  }
+  EXPECT_EQ(world.relays(), 0u);
+  settle(world);
+  EXPECT_EQ(world.group_net().counts().dropped, 0u);
+}
+
+TEST(Groups, BeforeAllHaveJoinedFramesArePassedOn) {
+  for (const int ranks : {2, 5, 6, 22}) {
+    RdmaWorldOptions options = with_groups({}, kNever);  // The network never answers.
+    GroupWorld world(ranks, options);
+    world.join_all();
+    for (const Rank source : {0, ranks / 2, ranks - 1}) {
+      for (const std::uint64_t bytes : {0U, 40U, 70'000U}) {
+        ToAll(world, source, FlowId(kTeam, static_cast<std::uint32_t>(source), bytes), bytes)
+            .carry();
+      }
+    }
+    EXPECT_EQ(world.relays(), 9u * (static_cast<std::uint64_t>(ranks) - 1));
+    EXPECT_FALSE(world.all_open());
+    EXPECT_EQ(world.group(0).describe(), "messages: not all have joined yet");
+  }
+}
+
+TEST(Groups, WhoJoinsLateMissesNothing) {
+  GroupWorld world(7);
+  for (const Rank r : {0, 2, 3, 4, 6}) world.join(r);  // 1 is above 5 in the tree of 0.
+  ToAll first(world, 0, FlowId(kTeam, 0, 1), 3000), second(world, 0, FlowId(kTeam, 0, 2), 0);
+  first.post();
+  second.post();
+  for (int i = 0; i < 500; ++i) (void)step(world);
+  EXPECT_FALSE(world.group(0).is_open());
+  for (ToAll* m : {&first, &second}) {
+    for (auto& copy : m->copies) {
+      if (copy->to != 1 && copy->to != 5) (void)copy->receive(world.wire(copy->to));
+    }
+  }
+  world.join(5);
+  for (int i = 0; i < 500; ++i) (void)step(world);
+  world.join(1);
+  for (ToAll* m : {&first, &second}) {
+    for (auto& copy : m->copies) {
+      if (copy->to == 1 || copy->to == 5) (void)copy->receive(world.wire(copy->to));
+    }
+  }
+  ASSERT_TRUE(step_until(world, [&] { return first.complete() && second.complete(); }));
+  first.check();
+  second.check();
+  world.pass(100'000);
+  ASSERT_TRUE(step_until(world, [&] { return world.all_open(); }));
+  const std::uint64_t before = world.relays();
+  ToAll(world, 5, FlowId(kTeam, 0, 3), 3000).carry();
+  EXPECT_EQ(world.relays(), before);
+}
+
+// Several sources, several flows of each, whatever the network does to packets.
+TEST(Groups, FlowsOfManySourcesThroughAFaultyNetwork) {
+  GroupWorld world(6, with_groups("loss=0.05,duplicate=0.05,reorder=0.1,corrupt=0.02"));
+  world.open();
+  Prng prng(1);
+  std::vector<std::unique_ptr<ToAll>> all;
+  for (Rank source = 0; source < 4; ++source) {
+    for (std::uint32_t flow = 0; flow < 3; ++flow) {
+      for (std::uint32_t i = 0; i < 12; ++i) {
+        all.push_back(std::make_unique<ToAll>(
+            world, source, FlowId(kTeam, flow, static_cast<std::uint64_t>(source)),
+            prng.below(9000), i, 12));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 3 != 0) all[i]->receive();
+  }
+  for (auto& m : all) m->post();
+  for (std::size_t i = 0; i < all.size(); i += 3) all[i]->receive();
+  const auto done = [&] { return std::ranges::all_of(all, [](auto& m) { return m->complete(); }); };
+  ASSERT_TRUE(step_until(world, done));
+  for (auto& m : all) m->check();
+  EXPECT_GT(world.group_net().counts().lost, 0u);
+}
+
+TEST(Groups, WhatIsNotGrantedWaits) {
+  GroupWorld world(4);
+  world.open();
+  constexpr std::uint32_t kSegments = kEagerSegments + 20;
+  std::vector<std::unique_ptr<ToAll>> flow;
+  for (std::uint32_t i = 0; i < kSegments; ++i) {
+    flow.push_back(std::make_unique<ToAll>(world, 1, FlowId(kTeam, 0, 1), 2500, i, kSegments));
+    for (auto& copy : flow.back()->copies) {
+      if (copy->to != 2) (void)copy->receive(world.wire(copy->to), 32);
+    }
+  }
+  const std::vector<Rank> readers = {0, 2, 3};
+  const auto group = world.wire(1).open_group(readers);
+  std::size_t sent = 0;
+  const auto send_more = [&] {
+    while (sent < kSegments && flow[sent]->post(*group) != Posted::kRetry) ++sent;
+  };
+  for (int i = 0; i < 300; ++i) {
+    send_more();
+    (void)step(world);
+  }
+  EXPECT_EQ(sent, kEagerSegments);
+  for (auto& m : flow) {
+    for (auto& copy : m->copies) {
+      if (copy->to == 2) (void)copy->receive(world.wire(2), 32);
+    }
+  }
+  ASSERT_TRUE(step_until(world, [&] {
+    send_more();
+    return std::ranges::all_of(flow, [](auto& m) { return m->complete(); });
+  }));
+  for (auto& m : flow) m->check();
+}
+
+// What has been begun arrives whole, the rest not at all; later frames are not hurt.
+TEST(Groups, SendsAndReceivesAreCanceledHalfWay) {
+  for (int moment = 0; moment < 60; moment += 1 + moment / 6) {
+    SCOPED_TRACE(moment);
+    GroupWorld world(4, with_groups("loss=0.02"));
+    world.open();
+    ToAll canceled(world, 0, FlowId(kTeam, 0, 1), 400'000), other(world, 0, FlowId(kTeam, 0, 2), 1);
+    canceled.receive();
+    canceled.post();
+    for (int i = 0; i < moment; ++i) (void)step(world);
+    world.wire(2).cancel(canceled.copies[1]->received);
+    std::ranges::fill(canceled.copies[1]->target, std::byte{7});
+    const bool over = canceled.sent.complete();
+    if (!over) {
+      world.wire(0).cancel(canceled.sent);
+      std::ranges::fill(canceled.copies[0]->source, std::byte{9});
+    }
+    other.carry();
+    settle(world);
+    if (over || canceled.copies[0]->received.complete()) {
+      ASSERT_TRUE(step_until(world, [&] { return canceled.copies[0]->received.complete(); }));
+      canceled.copies[0]->check();
+    }
+    if (!canceled.copies[1]->received.complete()) {
+      EXPECT_TRUE(std::ranges::all_of(canceled.copies[1]->target,
+                                      [](std::byte b) { return b == std::byte{7}; }));
+    }
+    for (auto& copy : canceled.copies) world.wire(copy->to).cancel(copy->received);
+    EXPECT_EQ(canceled.sent.fired, over && canceled.sent.posted == Posted::kPending ? 1 : 0);
+  }
+}
+
+TEST(Groups, TheLeastUsedGivesWay) {
+  RdmaWorldOptions options = with_groups();
+  options.groups_max = 2;
+  GroupWorld world(5, options);
+  world.open(1);
+  world.open(2);
+  ToAll(world, 0, FlowId(1, 0, 1), 5000).carry();
+  ToAll(world, 4, FlowId(2, 0, 1), 5000).carry();
+  for (Rank r = 0; r < 5; ++r) ToAll(world, r, FlowId(1, 0, 2), 500).carry();
+  world.join_all(3);
+  settle(world);
+  world.pass(100'000);
+  ASSERT_TRUE(step_until(world, [&] { return world.all_open(3); }));
+  EXPECT_TRUE(world.all_open(1));
+  for (Rank r = 0; r < 5; ++r) {
+    EXPECT_FALSE(world.group(r, 2).has_port());
+    EXPECT_NE(world.group(r, 2).describe().find("it gave way to another team's"), std::string::npos)
+        << world.group(r, 2).describe();
+    ToAll(world, r, FlowId(2, 0, 3), 5000).carry();
+    ToAll(world, r, FlowId(3, 0, 3), 5000).carry();
+  }
+}
+
+TEST(Groups, ANetworkThatLosesTooMuchIsNotUsed) {
+  GroupWorld world(4, with_groups("loss=0.3"));
+  world.open();
+  std::uint64_t number = 0;
+  for (; number < 200 && world.group(2).is_open(); ++number) {
+    ToAll(world, 2, FlowId(kTeam, 0, number), 100'000).carry();
+  }
+  EXPECT_LT(number, 200u);
+  ASSERT_TRUE(step_until(world, [&] {
+    return !world.group(0).has_port() && !world.group(1).has_port() && !world.group(3).has_port();
+  }));
+  EXPECT_NE(world.group(0).describe().find("of 1000 packets were lost on the way to rank"),
+            std::string::npos)
+      << world.group(0).describe();
+  const std::uint64_t before = world.packets(2);
+  ToAll(world, 2, FlowId(kTeam, 0, ++number), 100'000).carry();
+  EXPECT_EQ(world.packets(2), before);
+}
+
+TEST(Groups, WhereAMemberCannotJoinNobodyUsesIt) {
+  RdmaWorldOptions options = with_groups();
+  options.groups->join_fails = true;
+  GroupWorld world(6, options);
+  world.join_all();
+  world.pass(100'000);
+  ASSERT_TRUE(step_until(world, [&] {
+    for (Rank r = 0; r < 6; ++r) {
+      if (world.group(r).has_port()) return false;
+    }
+    return true;
+  }));
+  EXPECT_NE(world.group(5).describe().find("could not join"), std::string::npos);
+  ToAll(world, 5, FlowId(kTeam, 0, 1), 1000).carry();
+}
+
+// Whoever frees its team first waits for the others, who may miss packets yet.
+TEST(Groups, AllLeaveTogether) {
+  GroupWorld world(7, with_groups("loss=0.1"));
+  world.open();
+  std::vector<std::unique_ptr<ToAll>> all;
+  for (Rank r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<ToAll>(world, r, FlowId(kTeam, 0, 1), 50'000));
+    all.back()->receive();
+    all.back()->post();
+  }
+  for (Rank r = 0; r < 7; ++r) {
+    const auto done = [&] {
+      return std::ranges::all_of(all, [&](auto& m) {
+        return m->sent.complete() && std::ranges::all_of(m->copies, [&](auto& copy) {
+                 return copy->to != r || copy->received.complete();
+               });
+      });
+    };
+    ASSERT_TRUE(step_until(world, done));
+    world.frames(r).forget_team(kTeam);
+  }
+  for (auto& m : all) m->check();
+  ASSERT_TRUE(step_until(world, [&] {
+    for (Rank r = 0; r < 7; ++r) {
+      if (world.frames(r).groups()->find(kTeam) != nullptr) return false;
+    }
+    return true;
+  }));
+  for (Rank r = 0; r < 7; ++r) EXPECT_TRUE(world.frames(r).groups()->all_left());
+}
+
+TEST(Groups, AMemberDies) {
+  for (const Rank dead : {0, 2, 4}) {
+    SCOPED_TRACE(dead);
+    GroupWorld world(5);
+    world.open();
+    for (Rank r = 0; r < 5; ++r) {
+      if (r == 1) continue;
+      Message hello(1, r, FlowId(99, 0, static_cast<std::uint64_t>(r)), 8, 1);
+      carry(world, hello);
+    }
+    world.close(dead);
+    ToAll m(world, 1, FlowId(kTeam, 0, 1), 300'000);
+    for (auto& copy : m.copies) {
+      if (copy->to != dead) (void)copy->receive(world.wire(copy->to));
+    }
+    for (Rank r = 0; r < 5; ++r) {
+      if (r != dead) world.link(r).lose(dead, error(ESP_ERR_PEER_DIED, "told so", dead));
+    }
+    const auto look = [&] {
+      for (Rank r = 0; r < 5; ++r) {
+        if (r != dead) (void)world.wire(r).progress();
+      }
+    };
+    std::vector<Rank> readers;
+    for (auto& copy : m.copies) readers.push_back(copy->to);
+    const auto group = world.wire(1).open_group(readers);
+    for (int i = 0; i < 100; ++i) look();
+    ASSERT_EQ(m.post(*group), Posted::kPending);
+    for (int i = 0; i < 20'000 && m.sent.fired == 0; ++i) look();
+    EXPECT_EQ(m.sent.fired, 1);
+    EXPECT_EQ(m.sent.status.code(), ESP_ERR_PEER_DIED);
+    EXPECT_EQ(m.sent.status.rank(), dead);
+    for (auto& copy : m.copies) {
+      if (copy->to != dead) world.wire(copy->to).cancel(copy->received);
+    }
+    for (Rank r = 0; r < 5; ++r) {
+      if (r != dead) world.frames(r).groups()->forget_all();
+    }
+    for (int i = 0; i < 1000; ++i) look();
+    for (Rank r = 0; r < 5; ++r) {
+      EXPECT_TRUE(r == dead || world.frames(r).groups()->all_left());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::test
