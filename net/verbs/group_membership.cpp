@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "net/verbs/group_address.hpp"
+#include "net/multicast/group_address.hpp"
 
 namespace espalier::verbs {
 namespace {
@@ -18,18 +18,24 @@ using multicast::Joined;
 using EventChannel = std::unique_ptr<rdma_event_channel, Destroyer<&rdma_destroy_event_channel>>;
 using ManagedId = std::unique_ptr<rdma_cm_id, Destroyer<&rdma_destroy_id>>;
 
-sockaddr_in ipv4_of(const GidBytes& gid) noexcept {
+sockaddr_in socket_address_of(const GidBytes& gid) noexcept {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   std::memcpy(&address.sin_addr, gid.data() + 12, sizeof address.sin_addr);
   return address;
 }
 
+GidBytes gid_of(const multicast::GroupAddress& group) noexcept {
+  GidBytes gid;
+  std::memcpy(gid.data(), group.gid.data(), gid.size());
+  return gid;
+}
+
 class ManagedMembership final : public GroupMembership {
  public:
   ManagedMembership(VerbsAdapter& adapter, const multicast::GroupAddress& group, ibv_qp* queue_pair)
       : adapter_(adapter),
-        group_(ipv4_of(gid_of(group))),
+        group_(socket_address_of(gid_of(group))),
         name_(fmt::format("{}: group {}", adapter.info().name(), group_text(group))),
         queue_pair_(queue_pair) {
     std::memcpy(gid_.raw, group.gid.data(), sizeof gid_.raw);
@@ -111,7 +117,7 @@ Outcome ManagedMembership::open_channel() {
 // another context of the device.
 Outcome ManagedMembership::bind() {
   const PortInfo& info = adapter_.info();
-  sockaddr_in own = ipv4_of(info.gid.bytes);
+  sockaddr_in own = socket_address_of(info.gid.bytes);
   if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&own)) != 0) {
     return refused("rdma_bind_addr", errno);
   }

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "net/verbs/group_address.hpp"
+#include "net/multicast/group_address.hpp"
+#include "net/verbs/address.hpp"
 
 namespace espalier::verbs {
 
 using multicast::Joined;
+static_assert(multicast::kGroupKeyMax == kQKeyMask);
 
 Result<std::unique_ptr<multicast::GroupPort>> VerbsGroupPort::create(
     VerbsAdapter& adapter, const multicast::GroupAddress& group, const DatagramOptions& options) {

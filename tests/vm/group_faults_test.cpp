@@ -79,10 +79,11 @@ TEST_F(Groups, AddressesThatAreNoGroupsAreRefused) {
     return made.ok() ? "taken" : made.error().text;
   };
   const std::string name = adapters_[0]->info().name();
-  EXPECT_EQ(text(group_address({10, 77, 0, 1}, kKey)),
+  EXPECT_EQ(text(multicast::group_address({10, 77, 0, 1}, kKey)),
             name + ": 10.77.0.1 is no multicast group: it is not in 224.0.0.0/4");
-  EXPECT_THAT(text(group_address({224, 0, 0, 1}, kKey)), HasSubstr("own protocols"));
-  EXPECT_THAT(text(group_address({239, 77, 0, 1}, 0x80000001)), HasSubstr("key 0x80000001"));
+  EXPECT_THAT(text(multicast::group_address({224, 0, 0, 1}, kKey)), HasSubstr("own protocols"));
+  EXPECT_THAT(text(multicast::group_address({239, 77, 0, 1}, 0x80000001)),
+              HasSubstr("key 0x80000001"));
   EXPECT_THAT(text({}), HasSubstr(":: is no multicast group"));
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/verbs/group_address.hpp"
+#include "net/multicast/group_address.hpp"
 #include "tests/vm/nodes.hpp"
 
 namespace espalier::verbs {
@@ -89,7 +89,7 @@ class Groups : public Nodes<4> {
   }
 
   static multicast::GroupAddress group(std::uint8_t number) {
-    return group_address({239, 77, 0, number}, kKey);
+    return multicast::group_address({239, 77, 0, number}, kKey);
   }
   std::unique_ptr<GroupPort> open(std::size_t node, const multicast::GroupAddress& address,
                                   const DatagramOptions& options = {}) {
