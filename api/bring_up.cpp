@@ -83,6 +83,7 @@ Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
   if (job.network != nullptr) {
     card.addresses = job.network->addresses();
     card.port_mbits = job.network->port_mbits();
+    card.groups = job.network->group_terms();
   }
   card.profile = job.profile != nullptr ? job.profile->digest() : 0;
   card.switches = switches->digest();

@@ -139,6 +139,7 @@ std::string describe(const esp_job& job) {
   if (job.network != nullptr) {
     add(text, "rdma         {}", job.network->rdma_text());
     add(text, "tcp          {}", job.network->tcp_text());
+    add(text, "multicast    {}", job.network->describe_groups());
   }
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");

@@ -161,6 +161,7 @@ void close_network(esp_job& job) {
     const std::uint64_t begin = job.clock.now_ns();
     job.worker->wait([&] { return done() || job.clock.now_ns() - begin > kDrainNs; });
   };
+  job.network->leave_groups();
   wait([&] { return job.network->all_posted(); });
   job.network->say_goodbye();
   wait([&] { return job.network->drained(); });

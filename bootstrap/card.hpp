@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bootstrap/group_terms.hpp"
 #include "coll/team/team_nodes.hpp"
 #include "core/config.hpp"
 #include "core/status.hpp"
@@ -29,7 +30,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 10;
+  static constexpr std::uint16_t kVersion = 11;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -49,6 +50,7 @@ struct CardFields {
   std::uint8_t to_adapter = 0;  // process distance from the network adapter; 0: not known
   std::uint8_t unused = 0;
   std::uint32_t port_mbits = 0;     // per second, of the network port; 0: not known
+  GroupTerms groups;                // of multicast
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
   std::uint64_t profile = 0;      // digest of the one that was read; 0: none

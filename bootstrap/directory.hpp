@@ -35,6 +35,7 @@ class Directory {
     std::uint8_t has_network_places = 0;  // some rank's is known
     std::uint32_t some_crowded = 0;       // some machine has more ranks than processors for them
     std::uint32_t port_mbits = 0;         // of the slowest port that is known; 0: none is
+    GroupTerms groups;                    // of multicast: what all ranks can do
   };
   struct Row {
     std::int32_t node = 0;  // numbered by their lowest ranks

@@ -115,6 +115,7 @@ void DirectoryMaker::add(const Card& card) {
   nodes_.largest = std::max<std::size_t>(
       nodes_.largest, static_cast<std::size_t>(++members_[static_cast<std::size_t>(row.node)]));
   head_.epoch = (head_.epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
+  head_.groups = rank == 0 ? card.groups : head_.groups.with(card.groups);
   if (card.progress_thread != 0) head_.any_threaded = 1;
   if (card.profile != own_profile_) head_.same_profile = 0;
   if (!find_address(addresses, WireKind::kUd)) head_.all_have_datagrams = 0;

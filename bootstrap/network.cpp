@@ -1,5 +1,7 @@
 #include "bootstrap/network.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
@@ -27,6 +29,11 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
   if (auto done = network->open_rdma(config, allowed); !done) return done.error();
   if (allows(allowed, WireKind::kTcp)) {
     if (auto done = network->open_tcp(config, clock, counters); !done) return done.error();
+  }
+  if (network->rdma_ != nullptr) {
+    network->groups_ = JobGroups::by_rdma(*network->rdma_);
+  } else if (network->tcp_ != nullptr) {
+    network->groups_ = JobGroups::by_udp(network->tcp_->interfaces(), log);
   }
   for (const ClosedWire& wire : network->closed_) {
     log.debug("{} is not used: {}", wire_name(wire.kind), wire.why);
@@ -91,6 +98,10 @@ std::uint32_t Network::port_mbits() const {
   return rdma_ != nullptr ? rdma_->port_mbits() : interface_mbits(device());
 }
 
+GroupTerms Network::group_terms() const {
+  return groups_ != nullptr ? groups_->terms() : GroupTerms();
+}
+
 Outcome Network::connect(const Config& config, const Directory& directory,
                          const std::vector<WireKind>& wires, Clock& clock, Counters& counters) {
   directory_ = &directory;
@@ -114,7 +125,56 @@ Outcome Network::connect(const Config& config, const Directory& directory,
     if (auto done = connect_tcp(); !done) return done;
     add_way(*tcp_, {WireKind::kTcp});
   }
+  connect_groups(wires, clock);
   return Unit{};
+}
+
+// All ranks have one way to all others, or none is in a group: by what is equal on all of them.
+void Network::connect_groups(const std::vector<WireKind>& wires, Clock& clock) {
+  const GroupTerms& terms = directory_->head().groups;
+  if (terms.carrier == GroupCarrier::kNone) return;
+  const bool by_rdma = terms.carrier == GroupCarrier::kRdma;
+  const bool one_way = std::ranges::all_of(
+      wires, [&](WireKind kind) { return kind == WireKind::kShm || is_rdma(kind) == by_rdma; });
+  if (!one_way) return;
+  groups_way_ = way_by_[static_cast<std::size_t>(by_rdma ? WireKind::kUd : WireKind::kTcp)];
+  if (groups_way_ == nullptr) return;
+  groups_->use(directory_->head().epoch, terms);
+  net::FrameGroupsOptions options;
+  options.ports = groups_.get();
+  options.epoch = directory_->head().epoch;
+  options.ranks = static_cast<std::uint32_t>(directory_->size());
+  options.rank = identity_.rank;
+  options.packet_bytes = terms.packet_bytes;
+  options.receive_depth = terms.receive_depth;
+  groups_way_->wire.use_groups(clock, options);
+}
+
+std::uint32_t Network::group_payload_bytes() const noexcept {
+  if (groups_way_ == nullptr) return 0;
+  return directory_->head().groups.packet_bytes -
+         static_cast<std::uint32_t>(multicast::kHeaderBytes);
+}
+
+void Network::leave_groups() noexcept {
+  if (groups_way_ != nullptr) groups_way_->wire.groups()->forget_all();
+}
+
+std::string Network::describe_groups() const {
+  const GroupTerms& terms = directory_->head().groups;
+  if (groups_way_ != nullptr) {
+    return fmt::format("by {}, packets of {} bytes, {} for arrivals",
+                       terms.carrier == GroupCarrier::kRdma ? "RDMA" : "UDP", terms.packet_bytes,
+                       terms.receive_depth);
+  }
+  if (groups_ != nullptr && !groups_->why_none().empty()) return "no: " + groups_->why_none();
+  return "no: not all ranks have it by one network, or a setting forbids it";
+}
+
+std::string Network::describe_group(std::uint32_t team) const {
+  if (groups_way_ == nullptr) return "messages: there is no multicast";
+  const net::FrameGroup* group = groups_way_->wire.groups()->find(team);
+  return group != nullptr ? group->describe() : "messages: nothing has been published yet";
 }
 
 // All are read once, so that one which makes no sense is found before anything is sent.
@@ -138,6 +198,9 @@ void Network::attach_to(Worker& worker) {
     worker.attach(static_cast<Wire&>(way->wire));
     worker.attach(static_cast<WakeSource&>(*way));
   }
+  if (groups_way_ != nullptr) {
+    worker.attach(static_cast<WakeSource&>(*groups_way_->wire.groups()));
+  }
 }
 
 WireCaps Network::common_caps() const noexcept {
@@ -159,8 +222,9 @@ void Network::tell(Rank to, std::span<const std::byte> message) noexcept {
 }
 
 bool Network::all_posted() const noexcept {
-  return std::all_of(ways_.begin(), ways_.end(),
-                     [](const auto& way) { return way->wire.all_posted(); });
+  const bool left = groups_way_ == nullptr || groups_way_->wire.groups()->all_left();
+  return left && std::all_of(ways_.begin(), ways_.end(),
+                             [](const auto& way) { return way->wire.all_posted(); });
 }
 
 void Network::lose(Rank rank) noexcept {

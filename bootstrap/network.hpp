@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bootstrap/directory.hpp"
+#include "bootstrap/job_groups.hpp"
 #include "bootstrap/rdma_stack.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "core/clock.hpp"
@@ -54,12 +55,21 @@ class Network final : public Messenger,
   // What this rank uses, as it stands in /sys: "class/net/eth0". Empty: none.
   std::string device() const;
   std::uint32_t port_mbits() const;  // of its port, per second; 0: not known
+  GroupTerms group_terms() const;    // of its port; kNone: it has no multicast
   // `wires`: what was chosen for each rank; it and the directory outlive this.
   Outcome connect(const Config& config, const Directory& directory,
                   const std::vector<WireKind>& wires, Clock& clock, Counters& counters);
 
   // From here on: connected. A rank is one of another node.
   Wire& wire_to(Rank rank) noexcept override { return way(rank).wire; }
+  Wire* wire_of_groups() noexcept override { return groups_way_ ? &groups_way_->wire : nullptr; }
+  // Payload of a packet to a group; 0: the job has no groups.
+  std::uint32_t group_payload_bytes() const noexcept;
+  // Nothing more is sent to any group: all_posted() waits until all ranks have left.
+  void leave_groups() noexcept;
+  // For people: what carries a team's publications between nodes.
+  std::string describe_groups() const;
+  std::string describe_group(std::uint32_t team) const;
   // What every way can do.
   WireCaps common_caps() const noexcept;
   net::FrameWire* frames_to(Rank rank) noexcept override {
@@ -114,6 +124,7 @@ class Network final : public Messenger,
   Outcome open_tcp(const Config& config, Clock& clock, Counters& counters);
   Outcome open_rdma(const Config& config, const std::vector<WireKind>& allowed);
   Outcome connect_tcp();
+  void connect_groups(const std::vector<WireKind>& wires, Clock& clock);
   // nullptr: a rank of this node.
   Way* way_of(Rank rank) const noexcept {
     return way_by_[static_cast<std::size_t>((*wires_)[static_cast<std::size_t>(rank)])];
@@ -133,7 +144,9 @@ class Network final : public Messenger,
   std::uint32_t connections_max_ = 0;
   std::unique_ptr<net::TcpLink> tcp_;  // nullptr: not open
   std::unique_ptr<RdmaStack> rdma_;    // likewise
+  std::unique_ptr<JobGroups> groups_;  // borrowed by a way
   std::vector<std::unique_ptr<Way>> ways_;
+  Way* groups_way_ = nullptr;            // by which groups are joined; nullptr: there are none
   std::vector<net::FrameWire*> frames_;  // theirs
   const Directory* directory_ = nullptr;
   const std::vector<WireKind>* wires_ = nullptr;  // by rank

@@ -141,6 +141,26 @@ std::uint32_t RdmaStack::port_mbits() const {
   return static_cast<std::uint32_t>(adapter_->info().gbits * 1000);
 }
 
+// What keeps ranks from reaching each other by RDMA (wire_choice.cpp) is in the network's number.
+GroupTerms RdmaStack::group_terms() const {
+  if (!why_no_groups().empty()) return {};
+  const verbs::PortInfo& info = adapter_->info();
+  const std::uint32_t network = info.mtu_bytes << 16 | info.partition_key;
+  return {GroupCarrier::kRdma, info.mtu_bytes, verbs::DatagramOptions().receive_packets, network};
+}
+
+std::string RdmaStack::why_no_groups() const {
+  const verbs::PortInfo& info = adapter_->info();
+  const bool limited = (info.partition_key & 0x8000) == 0;
+  if (limited) return fmt::format("a limited member of partition {:#06x}", info.partition_key);
+  return verbs::why_no_groups(info);
+}
+
+Result<std::unique_ptr<multicast::GroupPort>> RdmaStack::open_group(
+    const multicast::GroupAddress& group) {
+  return adapter_->open_group(group, {});
+}
+
 std::vector<CardAddress> RdmaStack::addresses() const {
   const rdma::PortAddress own = datagram_port_->address();
   std::vector<CardAddress> all = {{WireKind::kUd, {own.bytes.begin(), own.bytes.end()}}};

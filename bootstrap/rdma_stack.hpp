@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "bootstrap/card.hpp"
+#include "bootstrap/group_terms.hpp"
 #include "bootstrap/wire_choice.hpp"
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/descriptor_set.hpp"
 #include "core/log.hpp"
 #include "core/memory_watch.hpp"
+#include "net/multicast/group_port.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -44,6 +46,10 @@ class RdmaStack final : private rdma::AddressBook {
   std::vector<CardAddress> addresses() const;
   std::string device() const;        // its name
   std::uint32_t port_mbits() const;  // per second; 0: not known
+  // Of multicast; kNone: why_no_groups() says why.
+  GroupTerms group_terms() const;
+  std::string why_no_groups() const;
+  Result<std::unique_ptr<multicast::GroupPort>> open_group(const multicast::GroupAddress& group);
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
 

@@ -105,6 +105,7 @@ class TcpLink final : public Link {
   // "10.1.2.3:4711 (eth0), ...": for people.
   std::string listeners_text() const;
   std::string interface() const;  // of the best listener; empty: there is none
+  const std::vector<Interface>& interfaces() const noexcept { return interfaces_; }  // of all
 
   // For tests: the socket of a live connection, -1: there is none.
   int socket_of(Rank rank) const noexcept;

@@ -177,7 +177,7 @@ std::string group_text(const UdpGroupOptions& options) {
   return fmt::format("{} on {}", text(address_of(options)), host_text(options.interface.address));
 }
 
-Result<GroupSocket> open_group_socket(const UdpGroupOptions& options, const Log& log) {
+Result<GroupSocket> prepare_group_socket(const UdpGroupOptions& options, const Log& log) {
   GroupSocket made;
   made.packet_bytes = options.packet_bytes;
   if (made.packet_bytes == 0) {
@@ -195,10 +195,16 @@ Result<GroupSocket> open_group_socket(const UdpGroupOptions& options, const Log&
   }
   auto socket = socket_on_interface(options);
   if (!socket) return socket.error();
-  const Outcome joined = join_and_bind(*socket, options);
-  if (!joined) return joined.error();
   made.depth = grow_receive_buffer(*socket, options, made.packet_bytes, log);
   made.descriptor = std::move(*socket);
+  return made;
+}
+
+Result<GroupSocket> open_group_socket(const UdpGroupOptions& options, const Log& log) {
+  auto made = prepare_group_socket(options, log);
+  if (!made) return made.error();
+  const Outcome joined = join_and_bind(made->descriptor, options);
+  if (!joined) return joined.error();
   return made;
 }
 

@@ -50,6 +50,8 @@ struct GroupSocket {
   std::uint32_t depth = 0;  // at most receive_packets
 };
 
+// One that is in no group yet, nor bound: what a member there would have.
+Result<GroupSocket> prepare_group_socket(const UdpGroupOptions& options, const Log& log);
 // An error says what the kernel refused, and why it may have.
 Result<GroupSocket> open_group_socket(const UdpGroupOptions& options, const Log& log);
 

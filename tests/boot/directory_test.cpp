@@ -101,6 +101,27 @@ TEST(Directory, SaysWhatChoicesGoBy) {
   }
 }
 
+// One rank that cannot, or not the same way, and nobody is in a group.
+TEST(Directory, GroupsAreWhatAllRanksCanDo) {
+  auto cards = six_cards();
+  for (Card& card : cards) card.groups = {GroupCarrier::kUdp, 1472, 500, 7};
+  cards[3].groups.packet_bytes = 1400;
+  cards[4].groups.receive_depth = 80;
+  const GroupTerms least = {GroupCarrier::kUdp, 1400, 80, 7};
+  for (Rank me = 0; me < 6; ++me) {
+    EXPECT_EQ(read_cards(cards, me).directory.head().groups, least);
+  }
+  const GroupTerms others[] = {
+      {}, {GroupCarrier::kRdma, 1472, 500, 7}, {GroupCarrier::kUdp, 1472, 500, 8}};
+  for (const GroupTerms& other : others) {
+    for (const std::size_t rank : {0U, 5U}) {
+      auto mixed = cards;
+      mixed[rank].groups = other;
+      EXPECT_EQ(read_cards(mixed, 2).directory.head().groups, GroupTerms());
+    }
+  }
+}
+
 TEST(Directory, PlacesAreThoseOfTheCardsOrOfAnEmulatedMachine) {
   const auto cards = six_cards();  // ranks 0, 2, 4 on one node
   const auto without = read_cards(cards, 0, {.localities = false}).directory;

@@ -64,8 +64,16 @@ std::vector<FrameHeader> samples() {
   FrameHeader freed;
   freed.kind = FrameKind::kAnswer;
   freed.total = 1;
-  return {segment, synchronous, empty, grant, taken,  control, goodbye,
-          message, refused,     put,   get,   atomic, answer,  freed};
+  FrameHeader group;
+  group.kind = FrameKind::kGroup;
+  group.flow = (1ULL << FlowId::kTeamBits) - 1;
+  group.ordinal = 6;
+  group.bytes = kGroupBytes;
+  FrameHeader relayed = segment;
+  relayed.kind = FrameKind::kRelayed;
+  relayed.bytes = kLimit + kRelayPrefixBytes;
+  return {segment, synchronous, empty, grant,  taken,  control, goodbye, message,
+          refused, put,         get,   atomic, answer, freed,   group,   relayed};
 }
 
 TEST(Frame, ReadsBackWhatWasWritten) {
@@ -133,7 +141,7 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   expect_refused(FrameBytes{}, "mark");
   expect_refused(with(segment, 0, std::uint8_t{1}), "mark");  // another version
   expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
-  expect_refused(with(segment, 2, std::uint8_t{12}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{14}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
   for (const unsigned flags : {2U, 3U, 128U, 255U}) {
     expect_refused(with(segment, 3, static_cast<std::uint8_t>(flags)), "flags");
@@ -156,6 +164,21 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
     expect_refused(with(header, 8, std::uint64_t{1}), "flow");
     expect_refused(with(header, 16, std::uint32_t{1}), "ordinal");
   }
+}
+
+TEST(Frame, RefusesWhatGroupsDoNotWrite) {
+  const auto all = samples();
+  const FrameHeader group = all[14], relayed = all[15];
+  expect_refused(with(group, 8, std::uint64_t{1} << FlowId::kTeamBits), "flow");
+  expect_refused(with(group, 24, static_cast<std::uint32_t>(kGroupBytes + 1)), "bytes");
+  expect_refused(with(group, 3, std::uint8_t{1}), "flags");
+  expect_refused(with(group, 4, std::uint32_t{1}), "signature");
+  expect_refused(with(group, 20, std::uint32_t{1}), "total");
+  expect_refused(with(relayed, 3, std::uint8_t{1}), "flags");
+  expect_refused(with(relayed, 20, std::uint32_t{41}), "ordinal");
+  expect_refused(with(relayed, 24, static_cast<std::uint32_t>(kRelayPrefixBytes - 1)), "bytes");
+  expect_refused(with(relayed, 24, static_cast<std::uint32_t>(kLimit + kRelayPrefixBytes + 1)),
+                 "bytes");
 }
 
 TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
