@@ -16,6 +16,7 @@ std::uint8_t down_channel(const PlanRequest& request, std::uint8_t up) {
 Result<Plan> make_tree_allreduce(const PlanRequest& request) {
   if (request.nodes.exchange_radix > 0) return make_exchange_of_heads(request);
   if (request.nodes.spread) return make_spread_over_heads(request);
+  if (request.nodes.multicast) return make_allreduce_by_multicast(request);
   Builder builder(request);
   // With rank 0 as root, rotated rank order is rank order.
   for_each_tree(builder, 0, [&](const Lane& up) {

@@ -30,8 +30,10 @@ std::string describe_exchange(const NodePlan& plan) {
 std::string describe_levels(const PlanRequest& request, const std::string& outside) {
   const NodePlan& plan = request.nodes;
   std::string text;
+  const bool down = request.collective == Collective::kBcast;
+  const bool is_no_tree = plan.exchange_radix > 0 || plan.spread || (plan.multicast && down);
   for (const MemberGroups& groups : plan.nodes->outer) {
-    if (plan.switches.shape == ESP_SHAPE_AUTO || plan.exchange_radix > 0 || plan.spread) break;
+    if (plan.switches.shape == ESP_SHAPE_AUTO || is_no_tree) break;
     text += fmt::format("{} over {} groups of nodes, ",
                         describe_shape(plan.switches.shape, plan.switches.radix),
                         groups.begin.size() - 1);
@@ -39,7 +41,8 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
   if (plan.nodes->count() > 1) {
     const std::string how = plan.exchange_radix > 0 ? describe_exchange(plan)
                             : plan.spread           ? "spread"
-                                                    : outside;
+                            : plan.multicast ? (down ? "" : outside + " up and ") + "multicast"
+                                             : outside;
     text += fmt::format("{} over {} nodes, ", how, plan.nodes->count());
   }
   for (const LocalityGroups& groups : plan.nodes->inner) {
@@ -71,7 +74,8 @@ std::string describe_tree(const PlanRequest& request) {
 std::string describe_leaders(const PlanRequest& request) {
   const TeamNodes* nodes = request.nodes.nodes;
   if (nodes == nullptr || nodes->count() == 1) return "leader of one node";
-  return fmt::format("leaders of {} nodes", nodes->count());
+  const char* how = request.nodes.multicast ? "leaders, multicast over" : "leaders of";
+  return fmt::format("{} {} nodes", how, nodes->count());
 }
 
 std::string describe_name(const PlanRequest& request) {

@@ -68,6 +68,8 @@ struct Lane {
   std::uint32_t piece = 0;  // first, and every `stride`-th after it
   std::uint32_t stride = 1;
   std::uint32_t count = 0;
+  // On the way down this rank publishes all to the others of the network's group.
+  bool multicasts = false;
 };
 
 inline constexpr VertexId kNoVertex = 0xffff;
@@ -93,6 +95,12 @@ void add_publish(Builder& builder, Vertex publish, std::vector<std::int32_t> rea
 // One publication by `root` of its kOutput for all others to read into theirs.
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
                      VertexId source = kNoVertex);
+
+// By multicast (multicast.cpp): of a team's network the other members, from the next node on.
+std::vector<std::int32_t> others_of_group(const PlanRequest& request);
+// Brings the root's kOutput into every rank's; `before` as for add_broadcast().
+void add_multicast(Builder& builder, std::int32_t root, std::uint8_t channel,
+                   const Reduced& before = {});
 
 // Calls `add(lane)` for each tree of the request's shape, or each stripe, that has segments to
 // carry.
@@ -160,6 +168,7 @@ Result<Plan> make_allreduce_in_rounds(const PlanRequest& request);  // and aroun
 // Of trees that follow several nodes (allreduce_nodes.cpp).
 Result<Plan> make_exchange_of_heads(const PlanRequest& request);
 Result<Plan> make_spread_over_heads(const PlanRequest& request);
+Result<Plan> make_allreduce_by_multicast(const PlanRequest& request);
 // size == 1: a copy, or nothing.
 Result<Plan> make_alone(const PlanRequest& request);
 

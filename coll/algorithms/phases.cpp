@@ -110,6 +110,13 @@ std::size_t publication_of(const Builder& builder, std::int32_t child) {
   return nodes.nodes->shared_levels(request.rank, child);
 }
 
+// What comes from another node by multicast says so; the rest is make_plan's to say.
+Transfer transfer_from(const PlanRequest& request, std::int32_t parent) {
+  const NodePlan& nodes = request.nodes;
+  const bool by_group = nodes.multicast && !nodes.nodes->together(request.rank, parent);
+  return {.path = by_group ? Path::kMulticast : Path::kAny};
+}
+
 // The child with the largest subtree first, so that the longest way down starts first.
 std::vector<TreeChild> children_by_subtree(const TreeNode& node) {
   std::vector<TreeChild> children = node.children;
@@ -156,6 +163,7 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   if (lane.node.parent >= 0) {
     Vertex vertex = transfer(lane, Action::kRecv, lane.node.parent, builder.window_recv());
     vertex.dst = Place::kOutput;
+    vertex.transfer = transfer_from(builder.request(), lane.node.parent);
     recv = builder.add(std::move(vertex));
   }
   const VertexId source = recv != kNoVertex ? recv : before.combine;
@@ -174,6 +182,12 @@ void add_broadcast(Builder& builder, const Lane& lane, const Reduced& before) {
   }
   order_phases(builder, lane, before, recv, sends);
   order_broadcast(builder, recv, sends);
+  if (lane.multicasts) {
+    Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());
+    publish.src = Place::kOutput;
+    publish.transfer.path = Path::kMulticast;
+    add_publish(builder, std::move(publish), others_of_group(builder.request()), source);
+  }
   for (std::vector<std::int32_t>& some : readers) {  // the farthest first
     if (some.empty()) continue;
     Vertex publish = transfer(lane, Action::kPublish, -1, builder.window_send());

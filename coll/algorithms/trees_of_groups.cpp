@@ -107,14 +107,28 @@ TreeNode assemble(const TreeSpec& spec, std::int32_t rank, std::size_t outermost
   return node;
 }
 
+// Among the members of its node, `top` being one of them.
+TreeNode assemble_inside(const TreeSpec& spec, std::int32_t rank, std::int32_t top) {
+  TreeSpec inside = spec;
+  inside.root = top;
+  inside.nodes.switches = {ESP_SHAPE_AUTO, 2};
+  return assemble(inside, rank, 1);
+}
+
 }  // namespace
 
 TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
   const TeamNodes& nodes = *spec.nodes.nodes;
-  TreeSpec inside = spec;
-  inside.root = nodes.head(nodes.node_of(rank));
-  inside.nodes.switches = {ESP_SHAPE_AUTO, 2};
-  return assemble(inside, rank, 1);
+  return assemble_inside(spec, rank, nodes.head(nodes.node_of(rank)));
+}
+
+TreeNode tree_node_of_multicast(const TreeSpec& spec, std::int32_t rank) {
+  const TeamNodes& nodes = *spec.nodes.nodes;
+  const std::int32_t own = nodes.node_of(rank), first = nodes.node_of(spec.root);
+  if (own == first) return assemble_inside(spec, rank, spec.root);
+  TreeNode node = assemble_inside(spec, rank, nodes.group_member(own));
+  if (node.parent < 0) node.parent = nodes.group_member(first);
+  return node;
 }
 
 std::int32_t stripe_leader(const TeamNodes& nodes, std::int32_t stripe, std::int32_t node) {

@@ -163,6 +163,12 @@ Outcome check_combination(const PlanRequest& r) {
   return check_exchange(r);
 }
 
+Outcome check_multicast(const PlanRequest& r) {
+  if (!r.nodes.multicast) return Unit{};
+  const char* why = why_no_multicast(r);
+  return why == nullptr ? Outcome(Unit{}) : refuse(ESP_ERR_UNSUPPORTED, why);
+}
+
 // Vertices and indices must fit their types on every rank alike, whatever the own place in the
 // tree.
 Outcome check_extent(const PlanRequest& r) {
@@ -226,7 +232,7 @@ Outcome check_extent(const PlanRequest& r) {
 }
 
 Outcome check(const PlanRequest& request) {
-  for (const auto rule : {check_numbers, check_combination, check_extent}) {
+  for (const auto rule : {check_numbers, check_combination, check_multicast, check_extent}) {
     Outcome outcome = rule(request);
     if (!outcome) return outcome;
   }
@@ -267,6 +273,28 @@ Result<Plan> make(const PlanRequest& request) {
 
 }  // namespace
 
+const char* why_no_multicast(const PlanRequest& request) {
+  const NodePlan& plan = request.nodes;
+  if (plan.nodes == nullptr || plan.nodes->count() < kMulticastNodesMin)
+    return "multicast is for three nodes or more";
+  switch (request.collective) {
+    case Collective::kBarrier:
+    case Collective::kBcast:
+    case Collective::kAllreduce:
+    case Collective::kAllgather:
+    case Collective::kAllgatherv:
+      break;
+    default:
+      return "nothing of it is for all nodes, which multicast takes";
+  }
+  if (request.variant != ESP_VARIANT_EVENT) return "multicast has the event variant alone";
+  const bool follows = plan.follow || !has_shapes(request.collective);
+  if (request.algorithm != ESP_ALGORITHM_TREE || !follows)
+    return "multicast is for trees over nodes, and leaders of nodes";
+  const bool across = plan.stripes > 1 || plan.exchange_radix > 0 || plan.spread;
+  return across ? "multicast is for one leader of each node, and no exchange of them" : nullptr;
+}
+
 Result<Plan> make_plan(const PlanRequest& request) {
   if (request.collective >= Collective::kPointToPoint) {
     return error(ESP_ERR_UNSUPPORTED, "point-to-point transfers are not planned here");
@@ -281,7 +309,8 @@ Result<Plan> make_plan(const PlanRequest& request) {
   auto plan = make(checked);
   if (!plan) return plan;
   for (Vertex& vertex : plan->vertices) {
-    if (!is_local(vertex.action)) vertex.transfer = checked.transfer;
+    const bool by_group = vertex.transfer.path == Path::kMulticast;
+    if (!is_local(vertex.action) && !by_group) vertex.transfer = checked.transfer;
   }
   return plan;
 }

@@ -334,6 +334,8 @@ struct Plan {
 
 // Nodes over whose heads an allreduce may be spread (NodePlan::spread).
 inline constexpr std::int32_t kSpreadNodesMax = 16;
+// Between fewer a message to one is a message to all others.
+inline constexpr std::int32_t kMulticastNodesMin = 3;
 
 // Why a request is as it is, for people: a rule of choose.cpp, or a line of a profile.
 struct Reason {
@@ -374,6 +376,9 @@ struct PlanRequest {
 // Of a message between two members, which is one vertex: what lands is delivered, or what is sent
 // is awaited (algorithms/partial.cpp). Before Plan::finish().
 void add_flow_partial(Plan& plan, bool delivers, bool awaits);
+
+// Why a request has no plan with NodePlan::multicast, for people; nullptr: it has one.
+const char* why_no_multicast(const PlanRequest& request);
 
 // ESP_ERR_ARGUMENT for nonsense (root outside, windows outside 1..64, radix), ESP_ERR_UNSUPPORTED
 // for combinations that do not exist (SPREAD with a non-commutative operator, SHORT, which has no

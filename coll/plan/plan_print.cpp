@@ -103,6 +103,7 @@ std::string describe_indices(const Plan& plan, const Vertex& v) {
   if (v.lanes != 1) text += fmt::format(" pieces {}+{}i", v.lane, v.lanes);
   if (plan.layout(v.shape).blocks > 1) text += describe_blocks(v);
   if (!is_local(v.action)) text += fmt::format(" channel {}", v.channel);
+  if (v.transfer.path == Path::kMulticast) text += " by multicast";
   return text + fmt::format(" window {}", v.window);
 }
 

@@ -121,6 +121,10 @@ class TeamNodes : public MemberGroups {  // of the nodes
   }
   // Who talks to other nodes for it, where no member is a root.
   std::int32_t head(std::int32_t of) const noexcept { return member_at(head_of(of)); }
+  // Its member of the network's group: the same whatever the levels that a plan follows.
+  std::int32_t group_member(std::int32_t of) const noexcept {
+    return (plain != nullptr ? *plain : *this).head(of);
+  }
   std::int32_t node_of(std::int32_t member) const noexcept {
     return rule_ == Rule::kDealt ? member % count() : node_at(position_of(member));
   }
@@ -192,8 +196,9 @@ struct NodePlan {
   // An allreduce whose segments are dealt out to the heads: each combines its share of all nodes'
   // sums and sends the result to the others. Up to kSpreadNodesMax nodes.
   bool spread = false;
-  // Heads publish to all other heads at once, through the network's group: there is no tree over
-  // the nodes. The head of a node is TeamNodes::head() whatever the root.
+  // What is for all nodes is published to the others at once, through the network's group: on the
+  // way down there is no tree over the nodes. Who publishes and who receives is
+  // TeamNodes::group_member(), whatever the root.
   bool multicast = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
 };

@@ -98,6 +98,10 @@ class Flows {
                 run_.name(b, at_b.base));
       return;
     }
+    if (is_by_group(a) != is_by_group(b)) {
+      run_.fail("{} and {} go different ways", run_.name(a, at_a.base), run_.name(b, at_b.base));
+      return;
+    }
     check_total(a, at_a);
     for (std::uint32_t k = 0; k < std::max(indices_of_flow(a), indices_of_flow(b)); ++k) {
       const std::uint32_t i = at_a.base + k, j = at_b.base + k;
@@ -114,6 +118,8 @@ class Flows {
       return;
     }
   }
+  // Both sides have a segment come through the network's group, or neither.
+  static bool is_by_group(const State& s) { return s.vertex->transfer.path == Path::kMulticast; }
   static bool is_one_message(const State& a, const State& b) {
     const auto is_even = [](const State& s) {
       return s.plan->layout(s.vertex->shape).kind == Layout::Kind::kEven;

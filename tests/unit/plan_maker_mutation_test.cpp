@@ -38,6 +38,11 @@ bool another_channel(const Plan&, Vertex& v) {
   ++v.channel;
   return true;
 }
+bool another_way(const Plan&, Vertex& v) {
+  if (v.transfer.path != Path::kMulticast) return false;
+  v.transfer.path = Path::kAny;
+  return true;
+}
 bool another_piece(const Plan& plan, Vertex& v) {
   if (v.lanes < 2) return false;
   v.lane = (v.lane + 1) % v.lanes;
@@ -82,6 +87,7 @@ constexpr Spoiling kSpoilings[] = {
     {"another block", another_block},       {"another source", another_source},
     {"a step less", a_step_less},           {"a segment less", a_segment_less},
     {"operands swapped", operands_swapped}, {"an operand less", an_operand_less},
+    {"another way", another_way},
 };
 
 // Does it stay within its buffers?
@@ -157,6 +163,10 @@ constexpr Spare kSpares[] = {
     {"exscan doubling alone", 1, 5},
     // A member's own block, which stands where it is copied to.
     {"alltoall tree dealt out in place", 1, 0},
+    // The last of the pieces that a shorter run would have, if it were as long as the longest; the
+    // edge that keeps a source waiting for earlier ones, which nothing but the network asks for.
+    {"allgather multicast in order", 1, 1},
+    {"allgather multicast dealt out", 1, 1},
     // Views of other heads tell lengths by a run, and another node's may be as long. Who is no head
     // gets a result that is made of what it has sent.
     {"reduce_scatter_block tree in order", 8, 0},

@@ -100,6 +100,37 @@ inline void add_blocks(std::vector<MadeRequest>& made) {
   }
 }
 
+// Members of five nodes of 3, 2, 1, 3 and 2: the last one's run waits for that of the first.
+inline const TeamNodes& five_nodes_in_order() {
+  static const TeamNodes nodes =
+      TeamNodes::of(std::vector<std::int32_t>{0, 0, 0, 1, 1, 2, 3, 3, 3, 4, 4});
+  return nodes;
+}
+inline const TeamNodes& five_nodes_dealt_out() {
+  static const TeamNodes nodes =
+      TeamNodes::of(std::vector<std::int32_t>{0, 1, 2, 3, 4, 0, 1, 3, 4, 0, 3});
+  return nodes;
+}
+
+inline void add_multicasts(std::vector<MadeRequest>& made) {
+  PlanRequest request = over(nodes_in_order(), call(Collective::kBcast, 8, 17));
+  request.nodes.multicast = true;
+  request.shape = ESP_SHAPE_CHAIN;
+  request.root = 4;  // no member of the network's group
+  made.push_back({"bcast multicast", request});
+  request.collective = Collective::kAllreduce;
+  request.root = 0;
+  made.push_back({"allreduce multicast", request});
+  for (const auto& [where, nodes] : {std::pair{"in order", &five_nodes_in_order()},
+                                     std::pair{"dealt out", &five_nodes_dealt_out()}}) {
+    PlanRequest gather = exchange(Collective::kAllgather, ESP_ALGORITHM_TREE, 11);
+    gather.elements = 9;
+    gather.nodes.nodes = nodes;
+    gather.nodes.multicast = true;
+    made.push_back({std::string("allgather multicast ") + where, gather});
+  }
+}
+
 inline void PrintTo(const MadeRequest& made, std::ostream* out) {
   *out << made.name;
 }
@@ -109,6 +140,7 @@ inline const std::vector<MadeRequest>& made_requests() {
     std::vector<MadeRequest> made;
     add_trees(made);
     add_blocks(made);
+    add_multicasts(made);
     return made;
   }();
   return all;

@@ -25,13 +25,13 @@ TeamNodes placed(Placement how, std::int32_t nodes, std::int32_t size, unsigned 
   return TeamNodes::of(of);
 }
 
-struct Case {
+struct PlacedTeam {
   TeamNodes nodes;
   std::int32_t size;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<PlacedTeam> cases() {
+  std::vector<PlacedTeam> all;
   for (const auto& [nodes, size] : {std::pair{2, 2}, {2, 4}, {3, 7}, {3, 3}, {5, 12}, {4, 18}}) {
     for (const Placement how : {Placement::kByCore, Placement::kByNode, Placement::kRandom}) {
       all.push_back({placed(how, nodes, size, static_cast<unsigned>(size)), size});
@@ -75,7 +75,7 @@ PlanRequest resolved(PlanRequest request, const TeamNodes& nodes) {
 
 TEST(PlanNodesTest, CorrectForEveryPlacementAndRoot) {
   std::uint64_t seed = 1;
-  for (const Case& c : cases()) {
+  for (const PlacedTeam& c : cases()) {
     for (const Collective collective :
          {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
       for (std::int32_t root = 0; root < c.size; ++root) {
@@ -142,7 +142,7 @@ TEST(PlanNodesTest, ExchangeInSteps) {
   for (std::int32_t nodes = 2; nodes <= 16; ++nodes) {
     for (const auto& [how, size] :
          {std::pair{Placement::kByCore, nodes}, {Placement::kRandom, 2 * nodes + 1}}) {
-      const Case c{placed(how, nodes, size, static_cast<unsigned>(nodes)), size};
+      const PlacedTeam c{placed(how, nodes, size, static_cast<unsigned>(nodes)), size};
       for (const std::int32_t radix : {2, 3, 8}) {
         for (const std::uint64_t segments : {1U, 5U, 23U}) {
           PlanRequest request = resolved(call(Collective::kAllreduce, size, segments), c.nodes);
@@ -167,9 +167,9 @@ TEST(PlanNodesTest, ExchangeInSteps) {
 // An allreduce dealt out to the heads: more segments than heads, fewer, and one.
 TEST(PlanNodesTest, SpreadOverHeads) {
   std::uint64_t seed = 1;
-  std::vector<Case> all = cases();
+  std::vector<PlacedTeam> all = cases();
   all.push_back({placed(Placement::kRandom, 16, 24, 3), 24});
-  for (const Case& c : all) {
+  for (const PlacedTeam& c : all) {
     for (const std::uint64_t segments : {1U, 2U, 5U, 23U}) {
       PlanRequest request = resolved(call(Collective::kAllreduce, c.size, segments), c.nodes);
       request.nodes.exchange_radix = 0;
@@ -209,7 +209,7 @@ void expect_shared_out(const std::vector<Plan>& plans, const TeamNodes& nodes,
 
 // One rank of each node talks to each other node, and each node is entered once.
 TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
-  for (const Case& c : cases()) {
+  for (const PlacedTeam& c : cases()) {
     for (std::int32_t root = 0; root < c.size; ++root) {
       PlanRequest request = call(Collective::kBcast, c.size, 5);
       request.root = root;
@@ -229,7 +229,7 @@ TEST(PlanNodesTest, OneEdgeIntoEveryNode) {
 // Each segment enters each node once, and the leaders of a node share them out.
 TEST(PlanNodesTest, StripesOfSeveralLeaders) {
   std::uint64_t seed = 1;
-  for (const Case& c : cases()) {
+  for (const PlacedTeam& c : cases()) {
     for (const Collective collective :
          {Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kBarrier}) {
       const bool rooted = traits_of(collective).rooted;
@@ -262,7 +262,7 @@ TEST(PlanNodesTest, StripesOfSeveralLeaders) {
 // What a caller has fixed is kept; who reads a publication is the wires' matter.
 TEST(PlanNodesTest, ChosenAlgorithmsExistAcrossNodes) {
   std::uint64_t seed = 1;
-  for (const Case& c : cases()) {
+  for (const PlacedTeam& c : cases()) {
     for (const esp_algorithm algorithm :
          {ESP_ALGORITHM_TREE, ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD}) {
       esp_coll_options options = ESP_COLL_OPTIONS_INIT;
@@ -284,7 +284,7 @@ TEST(PlanNodesTest, ChosenAlgorithmsExistAcrossNodes) {
 }
 
 TEST(PlanNodesTest, RankOrderIsKeptWhereItIsPossible) {
-  for (const Case& c : cases()) {
+  for (const PlacedTeam& c : cases()) {
     PlanRequest request = call(Collective::kReduce, c.size, 5);
     request.commutative = false;
     request.root = c.size / 2;

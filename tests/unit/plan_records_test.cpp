@@ -48,6 +48,7 @@ void add_plan(Digest& digest, const Plan& plan) {
   digest.add(plan.rank, plan.size, slots, plan.vertices.size());
   for (const Vertex& v : plan.vertices) {
     digest.add(v.action, v.src, v.dst, v.channel, v.synchronous, v.window, v.indices.count);
+    if (v.transfer.path == Path::kMulticast) digest.add(v.transfer.path);
     for (const std::int32_t peer : v.peers) digest.add(peer);
     for (const Operand& operand : v.operands) digest.add(operand.place, operand.vertex);
     for (const std::uint16_t fed : v.feeds) digest.add(fed);
