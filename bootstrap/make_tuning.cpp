@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace espalier {
+namespace {
+
+Multicast multicast_of(MulticastMode mode) noexcept {
+  switch (mode) {
+    case MulticastMode::kOn:
+      return Multicast::kOn;
+    case MulticastMode::kOff:
+      return Multicast::kOff;
+    default:
+      return Multicast::kAuto;
+  }
+}
+
+}  // namespace
 
 Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
                    const Surroundings& surroundings) {
@@ -36,6 +50,8 @@ Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
                             ? FollowLevels::kOn
                             : static_cast<FollowLevels>(config.levels);
   tuning.level_shapes = level_shapes;
+  tuning.multicast = multicast_of(config.multicast);
+  tuning.multicast_packet_bytes = surroundings.multicast_packet_bytes;
   if (config.window_send > 0) tuning.window_send = config.window_send;
   if (config.window_recv > 0) tuning.window_recv = config.window_recv;
   tuning.cores = surroundings.crowded ? CoreClass::kShared : CoreClass::kOwn;

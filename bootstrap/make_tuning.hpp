@@ -16,6 +16,8 @@ struct Surroundings {
   // Equal on all ranks.
   bool some_crowded = false;     // some machine has more ranks than processors
   std::uint32_t port_mbits = 0;  // per second, of the slowest port; 0: not known
+  // Payload bytes of a packet to a group of the network; 0: not all ranks have groups.
+  std::uint32_t multicast_packet_bytes = 0;
 };
 
 Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,

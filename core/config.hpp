@@ -1,8 +1,8 @@
 // Config: every setting of the library, in one place.
 //
-// A plain value: read the fields. One table of knobs (config.cpp) gives each field its public name,
-// unit, limits and explanation; parsing, printing and docs/configuration.md follow from that table.
-// A new knob is a field here and a line there. Nothing here reads the environment
+// A plain value: read the fields. One table of knobs (config_knobs.cpp) gives each field its public
+// name, unit, limits and explanation; parsing, printing and docs/configuration.md follow from that
+// table. A new knob is a field here and a line there. Nothing here reads the environment
 // (bootstrap/config_from_env.cpp does) or prints. Threads: a value. path: setup
 #pragma once
 
@@ -22,6 +22,7 @@
 namespace espalier {
 
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
+enum class MulticastMode : std::uint8_t { kAuto, kOn, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
 // From kBoard on: one level alone.
@@ -51,6 +52,7 @@ struct Config {
   std::string level_shapes;
   std::string switches;
   int adapter_numa = -1;
+  MulticastMode multicast = MulticastMode::kAuto;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;
