@@ -48,6 +48,22 @@ class Cheapest {
     try_one(other, "messages and bytes that cost least");
   }
 
+  // By multicast: of a sum the way up has a shape.
+  void try_group(const PlanRequest& group) {
+    constexpr const char* kWhy = "multicast, which costs least";
+    if (!has_shapes(group.collective)) return try_one(group, kWhy);
+    for (const LevelShape& shape : kShapes) {
+      PlanRequest other = group;
+      if (group.collective != Collective::kBcast) {
+        other.shape = shape.shape;
+        other.radix = shape.radix;
+        choose_switch_level({ESP_SHAPE_AUTO, 2}, other);
+      }
+      try_segments(other, kWhy);
+      if (group.collective == Collective::kBcast) return;
+    }
+  }
+
   PlanRequest best() { return std::move(best_); }
 
  private:
@@ -76,6 +92,7 @@ class Cheapest {
   static PlanRequest without_exchange(PlanRequest request) {
     request.nodes.exchange_radix = 0;
     request.nodes.spread = false;
+    request.nodes.multicast = false;
     return request;
   }
 
@@ -108,8 +125,9 @@ class Cheapest {
 }  // namespace
 
 PlanRequest cheapest(const PlanRequest& ruled, const PlanRequest& tree, const Freedom& freedom,
-                     const Costs& costs) {
+                     const Costs& costs, const PlanRequest* group) {
   Cheapest choice(ruled, freedom, costs);
+  if (group != nullptr) choice.try_group(*group);
   if (has_shapes(ruled.collective) && tree.nodes.follow) choice.try_trees(tree);
   switch (ruled.collective) {
     case Collective::kAllreduce:

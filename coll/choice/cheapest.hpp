@@ -19,9 +19,10 @@ struct Freedom {
 // `ruled`, or what is estimated (estimate.hpp) to take less than kClearly of its time: another
 // algorithm, or `tree`, which is complete but for its shape, with another shape over the nodes, an
 // exchange, or other segments. `tree` is `ruled` where that is one; not used by collectives without
-// trees. Equal arguments give equal requests.
+// trees. `group`: the same by multicast, likewise; nullptr: it cannot be. Equal arguments give
+// equal requests.
 PlanRequest cheapest(const PlanRequest& ruled, const PlanRequest& tree, const Freedom& freedom,
-                     const Costs& costs);
+                     const Costs& costs, const PlanRequest* group = nullptr);
 
 inline constexpr double kClearly = 0.9;
 

@@ -6,6 +6,7 @@
 
 #include "coll/choice/cheapest.hpp"
 #include "coll/choice/choose_nodes.hpp"
+#include "coll/choice/estimate.hpp"
 #include "coll/team/board.hpp"
 
 namespace espalier {
@@ -225,17 +226,70 @@ PlanRequest complete(const Chosen& chosen, const esp_coll_options& options,
   return request;
 }
 
+// Has nobody said what is done?
+bool is_unnamed(const esp_coll_options& options, const esp_coll_options& all,
+                const PlanRequest& request, const Tuning& tuning) {
+  return options.algorithm == ESP_ALGORITHM_AUTO && options.shape == ESP_SHAPE_AUTO &&
+         options.variant == ESP_VARIANT_EVENT && all.algorithm == ESP_ALGORITHM_AUTO &&
+         all.shape == ESP_SHAPE_AUTO && all.radix == 0 &&
+         !exists(tuning.preferred_algorithm, request);
+}
+// How trees are between nodes.
+bool is_level_set(const Tuning& tuning) {
+  const LevelShapes& wished = tuning.level_shapes;
+  return wished.nodes.shape != ESP_SHAPE_AUTO || wished.switches.shape != ESP_SHAPE_AUTO ||
+         wished.stripes > 1;
+}
+
 // Costs say how messages cross a network, where nobody else does.
 bool is_for_costs(const esp_coll_options& options, const esp_coll_options& all,
                   const PlanRequest& request, const Tuning& tuning) {
-  const LevelShapes& wished = tuning.level_shapes;
-  const bool is_named = options.algorithm != ESP_ALGORITHM_AUTO ||
-                        options.shape != ESP_SHAPE_AUTO || options.variant != ESP_VARIANT_EVENT ||
-                        all.algorithm != ESP_ALGORITHM_AUTO || all.shape != ESP_SHAPE_AUTO ||
-                        all.radix != 0 || exists(tuning.preferred_algorithm, request);
-  const bool is_set = wished.nodes.shape != ESP_SHAPE_AUTO ||
-                      wished.switches.shape != ESP_SHAPE_AUTO || wished.stripes > 1;
-  return tuning.costs && crosses_network(request) && !is_named && !is_set;
+  return tuning.costs && crosses_network(request) && !is_level_set(tuning) &&
+         is_unnamed(options, all, request, tuning);
+}
+
+constexpr Chosen kByTree{ESP_ALGORITHM_TREE, ""};
+
+// A call by multicast, complete, in `group`. Returns what is against it, for people; nullptr:
+// nothing. `request`: the call's, on the nodes that a plan follows.
+const char* find_multicast(const esp_coll_options& options, const esp_coll_options& all,
+                           const Tuning& tuning, const PlanRequest& request, PlanRequest& group) {
+  if (tuning.multicast == Multicast::kOff) return "the setting MULTICAST";
+  if (tuning.multicast_packet_bytes == 0) return "not all ranks have a group of the network";
+  const bool is_on = tuning.multicast == Multicast::kOn;
+  const esp_coll_options& free = is_on ? options : all;  // The setting goes before a profile.
+  if (!is_unnamed(options, free, request, tuning) || (!is_on && is_level_set(tuning)))
+    return "the call, a setting or a profile names another way";
+  group = complete(kByTree, options, free, tuning, request);
+  group.nodes.exchange_radix = 0;
+  group.nodes.spread = false;
+  group.nodes.stripes = 1;
+  group.nodes.multicast = true;
+  if (request.collective == Collective::kBcast) {  // There is no tree over the nodes.
+    group.shape = ESP_SHAPE_BINOMIAL;
+    group.nodes.switches = {ESP_SHAPE_AUTO, 2};
+  }
+  group.reason = {is_on ? "the setting MULTICAST" : "for all nodes, each port sends it once"};
+  return why_no_multicast(group);
+}
+
+// Where no costs say it. An exchange of little data takes fewer steps than a way up and one down.
+bool multicast_pays(const PlanRequest& ruled, const Tuning& tuning) {
+  const std::int32_t nodes = ruled.nodes.nodes->count();
+  if (nodes < tuning.multicast_nodes) return false;
+  switch (ruled.collective) {
+    case Collective::kBcast:
+      return true;
+    case Collective::kAllreduce:
+      return ruled.nodes.follow && ruled.nodes.exchange_radix == 0 && !ruled.nodes.spread;
+    case Collective::kAllgather:
+      return message_bytes(ruled) <= tuning.multicast_gather_bytes;
+    case Collective::kAllgatherv:  // Of the longest block nothing is known here.
+      return message_bytes(ruled) / static_cast<std::uint64_t>(ruled.size) <=
+             tuning.multicast_gather_bytes;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -331,16 +385,31 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   request.reason.line = row != nullptr ? row->line : 0;
   const PlanRequest ruled =
       complete(choose_algorithm(all, request, tuning), options, all, tuning, request);
-  if (!is_for_costs(options, all, request, tuning)) return ruled;
-  const Chosen by_tree{ESP_ALGORITHM_TREE, ""};
-  const bool has_tree = has_shapes(base.collective) && ruled.algorithm != by_tree.algorithm;
-  const PlanRequest tree = has_tree ? complete(by_tree, options, all, tuning, request) : ruled;
+  PlanRequest group;
+  const bool has_group = find_multicast(options, all, tuning, request, group) == nullptr;
+  if (has_group && tuning.multicast == Multicast::kOn) return group;
+  const bool pays = has_group && multicast_pays(ruled, tuning);
+  if (!is_for_costs(options, all, request, tuning)) return pays ? group : ruled;
+  Costs costs = *tuning.costs;
+  costs.group.packet_bytes = tuning.multicast_packet_bytes;
+  if (pays && !estimate(group, costs)) return group;
+  const bool has_tree = has_shapes(base.collective) && ruled.algorithm != kByTree.algorithm;
+  const PlanRequest tree = has_tree ? complete(kByTree, options, all, tuning, request) : ruled;
   const auto is_left = [](const LevelShape& level) { return level.shape == ESP_SHAPE_AUTO; };
   const LevelShapes& wished = tuning.level_shapes;
   const Freedom freedom = {
       .segments = all.segment_bytes == 0 && !tuning.segments_are_set,
       .inside = is_left(wished.inside) && std::ranges::all_of(wished.between, is_left)};
-  return cheapest(ruled, tree, freedom, *tuning.costs);
+  return cheapest(ruled, tree, freedom, costs, has_group ? &group : nullptr);
+}
+
+const char* without_multicast(const esp_coll_options& options, const PlanRequest& base,
+                              const Tuning& tuning) {
+  if (tuning.multicast != Multicast::kOn) return nullptr;
+  PlanRequest request = base, group;
+  request.variant = options.variant;
+  request.nodes.nodes = choose_nodes(options, base, tuning);
+  return find_multicast(options, options, tuning, request, group);
 }
 
 Partition flow_partition(std::uint64_t bytes, std::uint64_t segment_limit, const Tuning& tuning,

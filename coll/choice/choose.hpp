@@ -142,6 +142,11 @@ struct Tuning {
   // where the costs say so.
   Multicast multicast = Multicast::kAuto;
   std::uint32_t multicast_packet_bytes = 0;
+  // Without costs: from so many nodes on, where a tree of them has two levels of messages or more;
+  // and of allgathers those of blocks up to so many bytes, which around a ring are mostly its
+  // latency. From models and papers.
+  std::int32_t multicast_nodes = 4;
+  std::uint64_t multicast_gather_bytes = 65536;
   // Inside nodes: whether trees follow boards, sockets, NUMA nodes and outer caches. kAuto: where a
   // node has more than flat_ranks members. Up to there one publication serves all, and one pass
   // combines all; a level more is a copy more at each of its heads and a hop more for their
@@ -172,6 +177,11 @@ std::uint64_t short_end(const PlanRequest& base, std::uint64_t most, const Tunin
 // which refuses them. `options` with algorithm SHORT come back with algorithm SHORT.
 Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& base,
                             const Tuning& tuning = {});
+
+// What keeps a call that resolve() gave another plan from multicast, for people. nullptr: it was
+// chosen, or not asked for.
+const char* without_multicast(const esp_coll_options& options, const PlanRequest& base,
+                              const Tuning& tuning);
 
 // How a point-to-point message is cut.
 struct Partition {

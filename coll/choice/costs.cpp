@@ -15,12 +15,14 @@ Costs Costs::typical(NetworkClass network, CoreClass cores, std::uint32_t port_m
                      .copy_per_byte = 0.15,
                      .port_message = 200,
                      .port_per_byte = 0.32};
+    costs.group = {.packet = 2'000, .copy_per_byte = 0.15};
   } else {
     costs.between = {.latency = 1'500,
                      .message = 200,
                      .copy_per_byte = 0,
                      .port_message = 20,
                      .port_per_byte = 0.08};
+    costs.group = {.packet = 300, .copy_per_byte = 0.1};
   }
   if (port_mbits > 0) costs.between.port_per_byte = 8000.0 / port_mbits;
   if (cores == CoreClass::kShared) {

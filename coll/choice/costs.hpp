@@ -25,8 +25,20 @@ struct LinkCosts {
   double port_per_byte = 0;
   friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
 };
+// Of what goes to the network's group (Path::kMulticast). It goes in packets, each of which its
+// source's port sends once.
+struct GroupCosts {
+  double packet = 0;         // of the processor, on either side; 0: as a message between nodes
+  double copy_per_byte = 0;  // likewise: packets are copied
+  // A packet of the processor's for so many of the group: acknowledgements, which are merged on
+  // their way.
+  double packets_per_answer = 8;
+  std::uint32_t packet_bytes = 0;  // 0: no multicast is estimated
+  friend bool operator==(const GroupCosts&, const GroupCosts&) = default;
+};
 struct Costs {
   LinkCosts inside, between;
+  GroupCosts group;
   // Inside nodes, segments from `pull_bytes` on are copied once, by a system call of
   // `pull_message`; each other reader of the same memory at the same time adds so much for a byte.
   std::uint64_t pull_bytes = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "coll/algorithms/exchange_steps.hpp"
+#include "coll/choice/broadcast_models.hpp"
 
 namespace espalier {
 namespace {
@@ -87,6 +88,37 @@ class Message {
   double bytes_;
 };
 
+// What one segment of so many bytes costs by multicast to a group of `members`.
+class GroupMessage {
+ public:
+  GroupMessage(const Costs& costs, double bytes, std::int32_t members)
+      : costs_(costs),
+        bytes_(bytes),
+        packets_(std::max(1.0, std::ceil(bytes / costs.group.packet_bytes))),
+        // What a packet to a group costs on top, of the network.
+        on_top_(broadcast_models::group_overhead({}, static_cast<std::uint64_t>(members)) * 1e9) {}
+
+  // Of the source's processor, or of a receiver's, with what they have to answer.
+  double handled() const {
+    const double packet = costs_.group.packet > 0 ? costs_.group.packet : costs_.between.message;
+    return costs_.index + packets_ * packet * (1 + 1 / costs_.group.packets_per_answer) +
+           bytes_ * costs_.group.copy_per_byte;
+  }
+  double port() const {
+    constexpr double kHeaderBytes = 40;
+    const double each = (bytes_ / packets_ + kHeaderBytes) * costs_.between.port_per_byte;
+    return packets_ * (std::max(costs_.between.port_message, each) + on_top_);
+  }
+  // Packets are taken while the next ones come.
+  double way() const {
+    return std::max(handled(), port()) + costs_.between.latency + handled() / packets_;
+  }
+
+ private:
+  const Costs& costs_;
+  double bytes_, packets_, on_top_;
+};
+
 // What a rank sends in rounds at distances 1, 2, 4, ..., of so much in all: to partners, twice as
 // much in each (doubling) or half as much (halving), or along a ring (Bruck), twice as much or half
 // of all blocks in each.
@@ -126,6 +158,7 @@ class Estimate {
     return std::max(1.0, std::ceil(bytes / static_cast<double>(request_.segment_bytes)));
   }
   Message message(double bytes) const { return Message(costs_, bytes); }
+  GroupMessage to_group(double bytes) const { return {costs_, bytes, nodes_.count()}; }
   LevelShape level(std::size_t k) const {
     const NodePlan& plan = request_.nodes;
     if (k < nodes_.inner.size())
@@ -139,7 +172,9 @@ class Estimate {
   Load exchange() const;
   double ring(double block, double steps, double combines) const;
   double rounds(double most, Rounds kind) const;
+  std::optional<double> multicast() const;
   double gathered_by_leaders() const;
+  double gathered_by_multicast() const;
   double spread() const;
   double alltoall_pairs() const;
   double alltoall_leaders() const;
@@ -228,8 +263,20 @@ Load Estimate::exchange() const {
   return load;
 }
 
+// Inside the root's node, to all others at once, and inside each; before it a tree for a sum.
+std::optional<double> Estimate::multicast() const {
+  const GroupMessage of = to_group(segment());
+  const bool up = request_.collective != Collective::kBcast;
+  const auto there = up ? tree(true) : Load{}, after = inside(false);
+  if (!there || !after) return {};
+  Load across{of.way(), of.handled(), of.port(), 0};
+  if (!up && q_ > 1) across.way += message(segment()).hop_inside();
+  return (*there + across + *after).total(segments(bytes_));
+}
+
 // Trees, and what is done in their place.
 std::optional<double> Estimate::followed() const {
+  if (request_.nodes.multicast) return multicast();
   const double many = segments(bytes_);
   const bool down = request_.collective == Collective::kBcast;
   const bool both =
@@ -295,6 +342,22 @@ double Estimate::gathered_by_leaders() const {
   const double members = n_ * many * of.read();
   const double unpacked = nodes_.in_order() ? 0 : 2 * ranks_ * block.copied();
   return gathered + std::max(around, members) + (q_ > 1 ? of.hop_inside() : 0) + unpacked;
+}
+
+// Heads take all runs one after the other; a source waits for that of four before it.
+double Estimate::gathered_by_multicast() const {
+  const double run = q_ * bytes_, many = segments(run);
+  const Message of = message(run / many), block = message(bytes_);
+  const GroupMessage to = to_group(run / many);
+  const double gathered =
+      q_ > 1 ? block.written() + costs_.inside.latency + (q_ - 1) * block.read() : 0;
+  const double published = q_ > 1 ? of.written() : 0;
+  const double each = std::max(to.handled() + published, to.port());
+  const double one_run = to.way() + (many - 1) * std::max(to.handled(), to.port());
+  const double heads = std::max(n_ * many * each, std::ceil(n_ / 4) * one_run);
+  const double unpacked = nodes_.in_order() ? 0 : 2 * ranks_ * block.copied();
+  return gathered + std::max(heads, n_ * many * of.read()) + to.way() +
+         (q_ > 1 ? of.hop_inside() : 0) + unpacked;
 }
 
 // Every rank combines its share of all, and sends it to all.
@@ -366,6 +429,7 @@ std::optional<double> Estimate::exchanged() const {
     case ESP_ALGORITHM_XOR:
       return alltoall_pairs();
     case ESP_ALGORITHM_TREE:
+      if (request_.nodes.multicast) return gathered_by_multicast();
       if (request_.collective == Collective::kAllgather) return gathered_by_leaders();
       return alltoall_leaders();
     default:
@@ -379,6 +443,7 @@ std::optional<double> estimate(const PlanRequest& request, const Costs& costs) {
   const TeamNodes* nodes = request.nodes.nodes;
   if (nodes == nullptr || nodes->count() < 2) return {};
   if (request.variant != ESP_VARIANT_EVENT) return {};
+  if (request.nodes.multicast && costs.group.packet_bytes == 0) return {};
   const Estimate of(request, costs);
   switch (request.collective) {
     case Collective::kBarrier:

@@ -117,9 +117,11 @@ std::string explain(const esp_coll_options& options, const PlanRequest& base, co
   auto request = resolve(options, base, tuning);
   if (!request) return text + request.error().text;
   auto plan = make_plan(*request);
-  if (!plan && request->reason.line != 0) {  // Engine::make does without the row, too.
+  // Engine::make does without the row, too.
+  if (!plan && (request->reason.line != 0 || request->nodes.multicast)) {
     Tuning rules = tuning;
     rules.profile = nullptr;
+    rules.multicast = Multicast::kOff;
     return explain(options, base, rules, is_short);
   }
   if (!plan) return text + plan.error().text;
@@ -128,6 +130,8 @@ std::string explain(const esp_coll_options& options, const PlanRequest& base, co
            fmt::format("; next {}, {}", plan->algorithm, time_text(predict(*request, costs)));
   }
   text += plan->algorithm + ", ";
+  const char* const why_not = without_multicast(options, base, tuning);
+  if (why_not != nullptr && !inside) text += fmt::format("no multicast ({}), ", why_not);
   const ProfileRow* const row = row_of(tuning, base, request->reason.line);
   text += row != nullptr ? measured_text(*tuning.profile, *row, *request) : request->reason.rule;
   if (row != nullptr && row->us > 0) return text;

@@ -153,6 +153,7 @@ class Play {
       case Action::kSend:
         return send(s, i, s.plan->peer(v, i), bytes, now, true);
       case Action::kPublish: {
+        if (v.transfer.path == Path::kMulticast) return multicast(s, i, bytes, now);
         bool first = true;  // of those of this node, who read one copy
         for (const std::int32_t peer : v.peers) {
           const bool inside = node_of(peer) == node_of(s.plan->rank);
@@ -182,15 +183,35 @@ class Play {
     const LinkCosts& link = inside ? costs_.inside : costs_.between;
     const bool pulled = inside && bytes >= static_cast<double>(costs_.pull_bytes);
     if (copies) now += link.message + (pulled ? 0 : bytes * link.copy_per_byte);
-    double arrival = now;
-    if (!inside) {
-      const double busy = std::max(link.port_message, bytes * link.port_per_byte);
-      double& out = ports_out_[static_cast<std::size_t>(node_of(me))];
-      double& in = ports_in_[static_cast<std::size_t>(node_of(peer))];
-      out = std::max(out, now) + busy;
-      arrival = in = std::max(in + busy, out);
-    }
-    arrival += link.latency + (costs_.cores != 0 ? costs_.turn : 0);
+    arrive(s, i, peer, inside ? now : taken(peer, bytes, sent(me, bytes, now)));
+    return now;
+  }
+
+  // To all readers by one message, which each of their ports takes.
+  double multicast(const State& s, std::uint32_t i, double bytes, double now) {
+    now += costs_.between.message + bytes * costs_.between.copy_per_byte;
+    const double out = sent(s.plan->rank, bytes, now);
+    for (const std::int32_t peer : s.vertex->peers) arrive(s, i, peer, taken(peer, bytes, out));
+    return now;
+  }
+
+  // When it has left the port of the rank's node, and when it is in that of another.
+  double sent(std::int32_t rank, double bytes, double now) {
+    double& out = ports_out_[static_cast<std::size_t>(node_of(rank))];
+    return out = std::max(out, now) + busy(bytes);
+  }
+  double taken(std::int32_t rank, double bytes, double out) {
+    double& in = ports_in_[static_cast<std::size_t>(node_of(rank))];
+    return in = std::max(in + busy(bytes), out);
+  }
+  double busy(double bytes) const {
+    return std::max(costs_.between.port_message, bytes * costs_.between.port_per_byte);
+  }
+
+  void arrive(const State& s, std::uint32_t i, std::int32_t peer, double at_port) {
+    const std::int32_t me = s.plan->rank;
+    const LinkCosts& link = node_of(peer) == node_of(me) ? costs_.inside : costs_.between;
+    const double arrival = at_port + link.latency + (costs_.cores != 0 ? costs_.turn : 0);
     const std::uint64_t flow = key(me, peer, s, i);
     arrivals_[flow] = arrival;
     if (const auto waiter = waiting_.find(flow); waiter != waiting_.end()) {
@@ -198,7 +219,6 @@ class Play {
       waiting_.erase(waiter);
       advance(at);
     }
-    return now;
   }
 
   const std::vector<Plan>& plans_;
