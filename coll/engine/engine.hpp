@@ -145,6 +145,7 @@ class Engine final : public Agent {
  private:
   Result<Plan> make(const Team& team, const Call& call, const PlanRequest& base,
                     const Tuning& tuning) const;
+  static void join_group(Team& team, const Plan& plan);
   Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();

@@ -33,12 +33,25 @@ Result<Plan> Engine::make(const Team& team, const Call& call, const PlanRequest&
   if (!request) return request.error();
   request->segment_bytes = std::min(request->segment_bytes, team.segment_limit);
   auto plan = make_plan(*request);
-  if (plan.ok() || (request->reason.line == 0 && !tuning.costs)) return plan;
+  const bool ruled = request->reason.line == 0 && !tuning.costs && !request->nodes.multicast;
+  if (plan.ok() || ruled) return plan;
   // A profile's row that is no plan for this call is no row for it, and nor is what costs say.
   Tuning rules = tuning;
   rules.profile = nullptr;
   rules.costs.reset();
+  rules.multicast = Multicast::kOff;
   return make(team, call, base, rules);
+}
+
+// Before the first post of a plan that goes through the network's group.
+void Engine::join_group(Team& team, const Plan& plan) {
+  const bool asks = std::ranges::any_of(
+      plan.vertices, [](const Vertex& v) { return v.transfer.path == Path::kMulticast; });
+  if (!asks || team.in_group || team.network == nullptr) return;
+  Wire* const wire = team.network->wire_of_groups();
+  if (wire == nullptr) return;
+  wire->join_group(team.id, team.group());
+  team.in_group = true;
 }
 
 Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_heads) {
@@ -49,14 +62,18 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_hea
     return known;
   }
   PlanRequest base = request_of(team, call);
+  Tuning tuning = tuning_;
   if (among_heads) {
+    // Who stands for a node there need not be its member of the network's group: the root may.
+    tuning.multicast = Multicast::kOff;
     base.nodes.nodes = team.heads();
     base.size = team.heads()->count();
     base.rank = team.node();
     base.root = team.nodes()->node_of(call.root);
   }
-  auto plan = make(team, call, base, tuning_);
+  auto plan = make(team, call, base, tuning);
   if (!plan) return plan.error();
+  join_group(team, *plan);
   ++counters_.plans_built;
   if (log_ != nullptr && team.rank == 0) {
     log_->debug("{} of {} bytes on team {}: {}", collective_name(call.collective),

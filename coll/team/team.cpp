@@ -18,6 +18,18 @@ void Membership::follow(TeamNodes made, std::span<const NetworkPlace> network_of
   localities.by_memory = &memories;
 }
 
+const std::shared_ptr<const std::vector<Rank>>& Membership::group() const {
+  if (group_ != nullptr) return group_;
+  std::vector<Rank> made;
+  made.reserve(static_cast<std::size_t>(nodes.count()));
+  for (std::int32_t node = 0; node < nodes.count(); ++node) {
+    made.push_back(ranks[static_cast<std::size_t>(nodes.group_member(node))]);
+  }
+  std::sort(made.begin(), made.end());
+  group_ = std::make_shared<const std::vector<Rank>>(std::move(made));
+  return group_;
+}
+
 Team::~Team() {
   ESP_ASSERT(active == nullptr && short_operations == nullptr);
 }

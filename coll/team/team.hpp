@@ -105,8 +105,15 @@ struct Membership {
   TeamNodes localities;      // what plans follow, where that is more than `nodes`; else empty
   TeamNodes memories;        // the same without levels in one memory, where some remain; else empty
 
+  // Job ranks of the network's group (NodePlan::multicast): one of each node, sorted. Made when it
+  // is first asked for. Threads: the owner of the teams.
+  const std::shared_ptr<const std::vector<Rank>>& group() const;
+
   // After `nodes`. Those without inner levels are dropped. `network_of`: as `made` was made with.
   void follow(TeamNodes made, std::span<const NetworkPlace> network_of = {});
+
+ private:
+  mutable std::shared_ptr<const std::vector<Rank>> group_;
 };
 
 // What is known of a member on another node, by its answers (coll/team/team_news.hpp).
@@ -153,6 +160,7 @@ struct Team {
   std::array<std::uint64_t, kCollectives> short_end = {};
   bool quick_allowed = false;  // blocking ones on the quick way in: all members are on this node
   bool quick = false;          // now: no short one is under way
+  bool in_group = false;       // this rank has joined the network's group of the team
 
   // Its blame stands on the board under this operation, for what it waits for (an instance, or
   // short_wait). nullptr: it has none.
@@ -236,6 +244,8 @@ struct Team {
   const TeamNodes* heads() const noexcept {
     return membership_ != nullptr && !membership_->heads.empty() ? &membership_->heads : nullptr;
   }
+  // Of the network's group. Of a team on several nodes.
+  const std::shared_ptr<const std::vector<Rank>>& group() const { return membership_->group(); }
   // visit(member), of those about whom anything is known: this node's, and those of others that
   // were asked or have told.
   template <typename Visit>
