@@ -38,9 +38,8 @@ GroupSocket without_socket(const UdpGroupOptions& options) noexcept {
 Outcome check_options(const UdpGroupOptions& options) {
   const Outcome right = check_group(options.group);
   if (!right) return right.error();
-  const char* flaw = nullptr;
-  if (options.interface.address.family != TcpAddress::Family::kV4)
-    flaw = "it is made by IPv4 alone";
+  const bool ipv4 = options.interface.address.family == TcpAddress::Family::kV4;
+  const char* flaw = ipv4 ? nullptr : "it is made by IPv4 alone";
   if (options.port == 0) flaw = "it has no port";
   if (options.packet_bytes > kUdpBytesMax) flaw = "its packets are longer than UDP's";
   if (flaw == nullptr) return Unit{};
