@@ -215,13 +215,15 @@ Outcome make_wires(esp_job& job) {
 static_assert(static_cast<int>(FollowLevels::kOff) == static_cast<int>(LevelRule::kOff));
 
 Tuning tuning_of(const esp_job& job) {
-  Tuning tuning = make_tuning(job.config, job.level_shapes,
-                              {.crowded = job.nodes.crowded(),
-                               .usable_cpus = job.nodes.usable_cpus,
-                               .all_have_rdma = job.all_have_rdma,
-                               .several_nodes = job.nodes.several(),
-                               .some_crowded = job.directory.head().some_crowded != 0,
-                               .port_mbits = job.directory.head().port_mbits});
+  Tuning tuning = make_tuning(
+      job.config, job.level_shapes,
+      {.crowded = job.nodes.crowded(),
+       .usable_cpus = job.nodes.usable_cpus,
+       .all_have_rdma = job.all_have_rdma,
+       .several_nodes = job.nodes.several(),
+       .some_crowded = job.directory.head().some_crowded != 0,
+       .port_mbits = job.directory.head().port_mbits,
+       .multicast_packet_bytes = job.network != nullptr ? job.network->group_payload_bytes() : 0});
   tuning.profile = job.profile;
   return tuning;
 }

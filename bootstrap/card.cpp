@@ -103,6 +103,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   card.levels = static_cast<std::uint64_t>(config.levels);
   card.level_shapes = hash_text(config.level_shapes);
   card.adapter_numa = static_cast<std::uint64_t>(config.adapter_numa + 1);
+  card.multicast = static_cast<std::uint64_t>(config.multicast);
   card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
@@ -192,6 +193,7 @@ Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank
       {"LEVEL_SHAPES", &Card::level_shapes, Kind::kHash},
       {"SWITCHES", &Card::switches, Kind::kHash},
       {"ADAPTER_NUMA", &Card::adapter_numa, Kind::kHash},
+      {"MULTICAST", &Card::multicast},
       {"WIRES", &Card::wires, Kind::kHash},
   };
   for (const auto& [knob, value, kind] : kCommon) {

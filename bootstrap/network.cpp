@@ -30,7 +30,9 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
   if (allows(allowed, WireKind::kTcp)) {
     if (auto done = network->open_tcp(config, clock, counters); !done) return done.error();
   }
-  if (network->rdma_ != nullptr) {
+  if (config.multicast == MulticastMode::kOff) {
+    // Nobody has any: all ranks have the same setting.
+  } else if (network->rdma_ != nullptr) {
     network->groups_ = JobGroups::by_rdma(*network->rdma_);
   } else if (network->tcp_ != nullptr) {
     network->groups_ = JobGroups::by_udp(network->tcp_->interfaces(), log);

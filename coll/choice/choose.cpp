@@ -257,6 +257,8 @@ const char* find_multicast(const esp_coll_options& options, const esp_coll_optio
   if (tuning.multicast == Multicast::kOff) return "the setting MULTICAST";
   if (tuning.multicast_packet_bytes == 0) return "not all ranks have a group of the network";
   const bool is_on = tuning.multicast == Multicast::kOn;
+  if (!is_on && tuning.network == NetworkClass::kTcp)
+    return "over UDP only if the setting MULTICAST is on";
   const esp_coll_options& free = is_on ? options : all;  // The setting goes before a profile.
   if (!is_unnamed(options, free, request, tuning) || (!is_on && is_level_set(tuning)))
     return "the call, a setting or a profile names another way";

@@ -207,6 +207,14 @@ TEST(ChoiceMulticast, DearPacketsHaveNone) {
   EXPECT_FALSE(is_chosen(request, tuning));
 }
 
+TEST(ChoiceMulticast, OverUdpOnlyIfAskedFor) {
+  const TeamNodes nodes = nodes_of(64, 2);
+  const PlanRequest request = asked(Collective::kBcast, nodes, 65536);
+  EXPECT_FALSE(is_chosen(request, tuned(Multicast::kAuto, NetworkClass::kTcp)));
+  EXPECT_FALSE(is_chosen(request, with_costs(Multicast::kAuto, NetworkClass::kTcp)));
+  EXPECT_TRUE(is_chosen(request, tuned(Multicast::kOn, NetworkClass::kTcp)));
+}
+
 TEST(ChoiceMulticast, SegmentsAreThoseOfTheNetwork) {
   const TeamNodes nodes = nodes_of(5, 2);
   const Tuning tuning = tuned(Multicast::kOn);

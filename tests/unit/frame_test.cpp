@@ -1,4 +1,5 @@
 // Headers of frames: what is written is read back, and nothing else is taken for a frame.
+#include "core/wire.hpp"
 #include "net/frame.hpp"
 
 #include <gtest/gtest.h>
