@@ -30,6 +30,21 @@ expect 0 "^$bcast, shared cores: tree.*levels of the machine" \
   "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 2
 expect 0 "^$bcast, own cores: tree.*chain over 4 nodes.*a tree over nodes that costs least" \
   "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 8
+# Groups of the network: rules where ranks share cores, else costs; and the setting.
+shared="$bcast, shared cores"
+expect 0 "^$shared: tree.multicast over 4 nodes, flat inside.*each port sends it once; predicted" \
+  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 2 --groups
+expect 0 'tree.multicast over 128 nodes.*multicast, which costs least; predicted' \
+  "$esp_info" --explain bcast 64K -n 256 --nodes 128 --network rdma --cores 8 --groups
+expect 0 "^$shared: tree.binomial over 4 nodes|^$shared: tree.chain over 4 nodes" \
+  env ESPALIER_MULTICAST=off \
+  "$esp_info" --explain bcast 1M -n 32 --nodes 4 --network rdma --cores 2 --groups
+expect 0 'leaders, multicast over 3 nodes, .*the setting MULTICAST' env ESPALIER_MULTICAST=on \
+  "$esp_info" --explain allgather 1M -n 6 --nodes 3 --groups
+expect 0 'no multicast .not all ranks have a group of the network.' env ESPALIER_MULTICAST=on \
+  "$esp_info" --explain bcast 1M -n 6 --nodes 3
+expect 0 'no multicast .multicast is for three nodes or more.' env ESPALIER_MULTICAST=on \
+  "$esp_info" --explain bcast 1M -n 6 --nodes 2 --groups
 expect 0 'alltoallv .*not predicted' "$esp_info" --explain alltoallv 1K -n 4
 expect 1 'there is no collective "bcst": barrier, bcast, ' "$esp_info" --explain bcst 1K
 expect 1 '"x" is no number of bytes' "$esp_info" --explain bcast x

@@ -26,6 +26,7 @@ struct ExplainRequest {
   int nodes = 1;
   int cores = 0;                // of each node; 0: as this machine
   std::string network = "tcp";  // between nodes
+  bool groups = false;          // of which each rank may be a member
 };
 int explain(const ExplainRequest& asked);
 // Joins trace files of several ranks into one.

@@ -18,6 +18,9 @@ namespace {
 
 using espalier::Collective;
 
+// Payload of a packet to a group: of 4096 and of 1500 bytes, without headers.
+constexpr std::uint32_t kRdmaPacket = 4056, kUdpPacket = 1432;
+
 std::optional<Collective> collective_named(const std::string& name) {
   for (std::size_t k = 0; k < espalier::kCollectives; ++k) {
     const auto collective = static_cast<Collective>(k);
@@ -76,6 +79,7 @@ int explain(const ExplainRequest& asked) {
   around.several_nodes = asked.nodes > 1;
   around.some_crowded = around.crowded;
   around.all_have_rdma = asked.network == "rdma";
+  if (asked.groups) around.multicast_packet_bytes = around.all_have_rdma ? kRdmaPacket : kUdpPacket;
   espalier::Tuning tuning = espalier::make_tuning(config.value(), *shapes, around);
   tuning.profile = *profile;
 

@@ -50,6 +50,8 @@ int main(int argc, char** argv) try {
       ->needs(explain)
       ->check(CLI::IsMember({"tcp", "rdma"}))
       ->capture_default_str();
+  app.add_flag("--groups", asked.groups, "With --explain: the network has groups (MULTICAST)")
+      ->needs(explain);
   commands->add_flag("--every-rank", every_rank, "The report of every rank, not of rank 0 only");
   app.add_flag("--markdown", markdown, "With --config: docs/configuration.md")->needs(config_flag);
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
