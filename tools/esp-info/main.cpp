@@ -7,6 +7,30 @@
 #include "espalier/espalier.h"
 #include "tools/esp-info/commands.hpp"
 
+namespace {
+
+// Of --explain: where the ranks would be.
+void add_places(CLI::App& app, CLI::Option* explain, esp_info::ExplainRequest& asked) {
+  app.add_option("-n", asked.ranks, "With --explain: ranks")
+      ->needs(explain)
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--nodes", asked.nodes, "With --explain: nodes that they are on")
+      ->needs(explain)
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  auto* cores = app.add_option("--cores", asked.cores, "With --explain: processors of each node");
+  cores->needs(explain)->check(CLI::PositiveNumber);
+  app.add_option("--network", asked.network, "With --explain: between nodes")
+      ->needs(explain)
+      ->check(CLI::IsMember({"tcp", "rdma"}))
+      ->capture_default_str();
+  app.add_flag("--groups", asked.groups, "With --explain: the network has groups (MULTICAST)")
+      ->needs(explain);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) try {
   CLI::App app{
       "Shows how Espalier is configured and what it sees. Without options: the report of a job;\n"
@@ -36,22 +60,7 @@ int main(int argc, char** argv) try {
                                    "What is chosen for a collective, why, and what comes next")
                       ->type_name("OPERATION BYTES")
                       ->expected(2);
-  app.add_option("-n", asked.ranks, "With --explain: ranks")
-      ->needs(explain)
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--nodes", asked.nodes, "With --explain: nodes that they are on")
-      ->needs(explain)
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  auto* cores = app.add_option("--cores", asked.cores, "With --explain: processors of each node");
-  cores->needs(explain)->check(CLI::PositiveNumber);
-  app.add_option("--network", asked.network, "With --explain: between nodes")
-      ->needs(explain)
-      ->check(CLI::IsMember({"tcp", "rdma"}))
-      ->capture_default_str();
-  app.add_flag("--groups", asked.groups, "With --explain: the network has groups (MULTICAST)")
-      ->needs(explain);
+  add_places(app, explain, asked);
   commands->add_flag("--every-rank", every_rank, "The report of every rank, not of rank 0 only");
   app.add_flag("--markdown", markdown, "With --config: docs/configuration.md")->needs(config_flag);
   app.set_version_flag("--version", fmt::format("espalier {}.{}.{}", ESP_VERSION_MAJOR,
