@@ -62,7 +62,7 @@ bool FrameWire::flush() noexcept {
 
 void FrameWire::idle() noexcept {
   matcher_.for_each([&](MatchNode& node) {
-    if (node.posted) link_.reach(node.peer);
+    if (node.posted) link_.reach(whom_to_watch(static_cast<const RecvOp&>(node)));
   });
 }
 

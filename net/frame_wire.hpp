@@ -182,6 +182,7 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   void show(RecvOp& op, std::byte* buffer) noexcept;
   bool stop_receiving(FrameArrival& in, RecvOp& op) noexcept;
   bool cancel_of_groups(RecvOp& op) noexcept;
+  Rank whom_to_watch(const RecvOp& op) const noexcept;
   void give_up_receiving(FrameArrival& in) noexcept;
   bool keep_arriving(FrameArrival& in, const FrameHeader& header, std::byte* payload) noexcept;
   void break_off(FrameArrival& in, const Status& why) noexcept;

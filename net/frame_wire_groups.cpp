@@ -93,6 +93,14 @@ bool FrameWire::cancel_of_groups(RecvOp& op) noexcept {
   return stopped;
 }
 
+// Of a source with many readers those next to it in its tree watch it, else it would have a
+// connection to each of them.
+Rank FrameWire::whom_to_watch(const RecvOp& op) const noexcept {
+  if (op.transfer.path != Path::kMulticast || groups_ == nullptr) return op.peer;
+  const FrameGroup* group = groups_->find(FlowId::team_of(op.flow));
+  return group != nullptr ? group->above(op.peer) : op.peer;
+}
+
 // ---- as the host of groups ----
 
 bool FrameWire::tell(Rank to, std::uint32_t team, GroupWord word,

@@ -53,7 +53,7 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   matcher_.insert(op);
   // Of no bytes, too: its sender may wait with a segment of another size.
   auto* memory = op.bytes > 0 ? static_cast<std::byte*>(op.dst) : nullptr;
-  if (op.transfer.path == Path::kMulticast) {
+  if (op.transfer.path == Path::kMulticast && groups_ != nullptr) {
     // It comes to all at once, or relayed: never placed by the link.
   } else if (link_.announce(p.rank, expected_header(op, segment.total), memory)) {
     op.token = kAnnounced | segment.total;

@@ -207,6 +207,12 @@ void FrameGroup::pass_on(std::uint32_t source, const FrameHeader& header,
   context_.relays.send({readers.data(), children_.size()}, header, buffer);
 }
 
+Rank FrameGroup::above(Rank source) const noexcept {
+  const std::uint32_t index = index_of(source);
+  if (index == GroupTree::kNobody || index == me_) return source;
+  return (*members_)[tree_.parent(index, me_, nobody_)];
+}
+
 // ---- receiving ----
 
 void FrameGroup::relayed(Rank from, const FrameHeader& header, std::byte* buffer) noexcept {
@@ -289,10 +295,17 @@ bool FrameGroup::say(std::uint32_t to, GroupWord word, std::span<const std::byte
   return context_.host.tell((*members_)[to], team_, word, payload);
 }
 
+bool FrameGroup::looks_now() noexcept {
+  const bool busy = cursor_.begun || filled_ > 0 || !packets_->drained();
+  if (busy || ++quiet_looks_ <= kQuietLooks) return true;
+  return quiet_looks_ % kQuietStep == 0;
+}
+
 int FrameGroup::progress() noexcept {
   int events = 0;
-  if (packets_ != nullptr && meeting_.has_joined() && fault_.ok()) {
+  if (packets_ != nullptr && meeting_.has_joined() && fault_.ok() && looks_now()) {
     events = packets_->progress();
+    if (events > 0) quiet_looks_ = 0;
     if (events < 0) fault_ = port_->fault();
     if (events >= 0) events += pack_waiting();
     flush();

@@ -66,6 +66,8 @@ class FrameGroup final : public ListNode,  // of those with a port
   void visit_arrival(Rank source, Visit&& visit) {
     if (Source* met = sources_.find(source)) visit(met->arrival);
   }
+  // Who is above this member in the tree of a source; the source, if it is none of the group.
+  Rank above(Rank source) const noexcept;
   // It is dead: its stream has been broken off.
   void member_lost(Rank rank) noexcept;
   bool has_lost_members() const noexcept { return !lost_.empty(); }
@@ -107,6 +109,9 @@ class FrameGroup final : public ListNode,  // of those with a port
     std::uint64_t bytes = 0;
   };
   static constexpr std::uint32_t kDegree = 4;
+  // A look at a port may be a system call: where so many in a row have found nothing, only every
+  // so many-th is made.
+  static constexpr std::uint32_t kQuietLooks = 16, kQuietStep = 4;
 
   // MemberMail
   bool post(Rank to, std::span<const std::byte> message) noexcept override;
@@ -125,6 +130,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   void pass_on(std::uint32_t source, const FrameHeader& header, std::byte* buffer) noexcept;
   int pack_waiting() noexcept;
   bool pack_one() noexcept;
+  bool looks_now() noexcept;
   void load(const OutgoingFrame& frame) noexcept;
   void send_filled(bool more) noexcept;
   bool nothing_under_way() const noexcept;
@@ -151,7 +157,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   Status fault_;
   bool failed_ = false;  // what follows from it has been done
   std::uint64_t used_at_ = 0;
-  std::uint32_t join_looks_ = 0;
+  std::uint32_t join_looks_ = 0, quiet_looks_ = 0;
 };
 
 }  // namespace espalier::net

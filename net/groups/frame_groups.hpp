@@ -74,7 +74,7 @@ class FrameGroups final : public WakeSource {
   Relays relays_;
   IntrusiveList<FrameGroup> attended_;  // those that progress() looks at
   std::unordered_map<std::uint32_t, std::unique_ptr<FrameGroup>> groups_;  // by team
-  std::vector<FrameGroup*> wanting_;    // that wait for room
+  std::vector<FrameGroup*> wanting_;                                       // that wait for room
   std::vector<Early> early_;
   ForgottenTeams forgotten_;
   std::unique_ptr<DescriptorSet> wakes_;  // of the ports
