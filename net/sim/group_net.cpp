@@ -109,18 +109,19 @@ SimGroupPort* GroupNet::find(const Group& group, std::uint64_t core) noexcept {
   return at != group.members.end() && (*at)->core_ == core ? *at : nullptr;
 }
 
-Rank GroupNet::farthest_from(const SimGroupPort& from) const noexcept {
-  Rank farthest = from.rank_;
+GroupNet::Reach GroupNet::reach_of(const SimGroupPort& from) const noexcept {
+  Reach reach{from.rank_, 1};
   std::size_t level = world_.machine().levels.size();
   for (const SimGroupPort* member : from.group_->members) {
     if (member == &from || !member->is_member()) continue;
     const std::size_t between = world_.map().level_between(
         static_cast<std::uint32_t>(from.rank_), static_cast<std::uint32_t>(member->rank_));
+    ++reach.members;
     if (between >= level) continue;
     level = between;
-    farthest = member->rank_;
+    reach.farthest = member->rank_;
   }
-  return farthest;
+  return reach;
 }
 
 void GroupNet::launch(SimGroupPort& from, rdma::Packet& packet) {
@@ -138,9 +139,10 @@ void GroupNet::launch(SimGroupPort& from, rdma::Packet& packet) {
   s.number = ++counts_.sent;
   s.holders = 1;
   s.from = from.rank_;
-  const Rank farthest = farthest_from(from);
-  (void)world_.charge(s.from, world_.price(s.from, farthest).overhead_send_ns);
-  const World::Departure departure = world_.depart(s.from, farthest, s.length);
+  const Reach reach = reach_of(from);
+  (void)world_.charge(s.from, world_.price(s.from, reach.farthest).overhead_send_ns);
+  const World::Departure departure =
+      world_.depart_to_group(s.from, reach.farthest, reach.members, s.length);
   s.left_ns = departure.left_ns;
   world_.schedule(s, s.from, s.left_ns);
   copy_to_cards(s, from, departure);

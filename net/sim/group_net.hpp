@@ -3,7 +3,8 @@
 // A packet leaves its sender's card once, however many members there are. Switches copy it: each
 // card with members takes it from its lane once, and hands it to all of them. A card is what the
 // lane of the outermost level belongs to (a node). Members on the sender's own card get it from
-// there. Costs are those of a device transfer of the level between sender and member (world.hpp).
+// there. Costs are those of a device transfer of the level between sender and member (world.hpp),
+// and those of the machine's MulticastCost for each packet.
 //
 // A copy meets the faults of the world's FaultSpec for each member by itself: loss, repetition,
 // reordering, damage, delay, clogged paths, partitions. `branch-loss` is common: at each link on
@@ -67,7 +68,12 @@ class GroupNet {
   // From the sender's local time on.
   void launch(SimGroupPort& from, rdma::Packet& packet);
 
-  Rank farthest_from(const SimGroupPort& from) const noexcept;
+  // Whom a packet goes to: the members that have joined, the sender among them.
+  struct Reach {
+    Rank farthest = kNoRank;
+    std::uint64_t members = 0;
+  };
+  Reach reach_of(const SimGroupPort& from) const noexcept;
   void copy_to_cards(Sending& sending, const SimGroupPort& from, const World::Departure& departure);
   bool cut_off(const Sending& sending, Rank to);
   Copy& copy_of(Sending& sending, Rank to);

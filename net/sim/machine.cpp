@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -12,6 +14,15 @@
 #include "net/sim/shipped_machines.hpp"
 
 namespace espalier::sim {
+
+std::uint64_t MulticastCost::packets(std::uint64_t bytes) const noexcept {
+  return any() ? std::max<std::uint64_t>((bytes + packet_bytes - 1) / packet_bytes, 1) : 1;
+}
+
+double MulticastCost::extra_ns(std::uint64_t bytes, std::uint64_t members) const noexcept {
+  const double packet = setup_ns + growth_ns * std::log(static_cast<double>(members));
+  return static_cast<double>(packets(bytes)) * packet;
+}
 
 std::uint64_t Machine::cores() const noexcept {
   return units(levels.size() - 1);

@@ -60,6 +60,20 @@ struct CmaCost {
   double reader_ns = 0;  // per page and further reader of the same source at the same time
 };
 
+// Messages to groups of a network that multicasts: a card sends them once, in packets, each for
+// t_s + t_o(n) and its bytes' time (Chu et al., TPDS; coll/choice/broadcast_models.hpp).
+struct MulticastCost {
+  std::uint64_t packet_bytes = 0;  // 0: the network has no groups
+  double setup_ns = 0;             // t_s
+  double growth_ns = 0;            // t_o(n) = ln(n) times this: 1 / a
+
+  bool any() const noexcept { return packet_bytes > 0; }
+  std::uint64_t packets(std::uint64_t bytes) const noexcept;  // at least one
+  // What all packets of a message to a group of `members`, its sender included, cost the sender's
+  // card beside the bytes. Without groups: nothing.
+  double extra_ns(std::uint64_t bytes, std::uint64_t members) const noexcept;
+};
+
 // Where one parameter of the file comes from: shown to people, and checked to be there.
 struct Origin {
   enum class Kind : std::uint8_t { kPublished, kMeasured, kAssumed };
@@ -75,6 +89,7 @@ struct Machine {
   std::vector<Level> levels;  // outermost first; the last is the core
   std::vector<Lane> lanes;
   CmaCost cma;
+  MulticastCost multicast;
   double reduce_ns_per_byte = 0;  // of one operand, by one core
   std::vector<Origin> origins;
 

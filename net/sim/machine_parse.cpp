@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
-constexpr std::string_view kSectionKinds[] = {"level", "lane", "cma", "compute"};
+constexpr std::string_view kSectionKinds[] = {"level", "lane", "cma", "multicast", "compute"};
 constexpr std::string_view kTopKeys[] = {"title"};
 constexpr std::string_view kCoreKeys[] = {"arity"};
 constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_from",     "latency",
@@ -22,12 +22,14 @@ constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_f
                                            "bandwidth", "lane"};
 constexpr std::string_view kLaneKeys[] = {"per", "bandwidth", "gap", "duplex"};
 constexpr std::string_view kCmaKeys[] = {"call", "page", "reader"};
+constexpr std::string_view kMulticastKeys[] = {"packet", "setup", "growth"};
 constexpr std::string_view kComputeKeys[] = {"reduce"};
 
 Words keys_of(const MachineSection& section) {
   if (section.kind.empty()) return kTopKeys;
   if (section.kind == "lane") return kLaneKeys;
   if (section.kind == "cma") return kCmaKeys;
+  if (section.kind == "multicast") return kMulticastKeys;
   if (section.kind == "compute") return kComputeKeys;
   return section.name == "core" ? Words(kCoreKeys) : Words(kLevelKeys);
 }
@@ -56,8 +58,8 @@ class Reader {
     return read(key, true, parse_count, value,
                 "is not a count: write a whole number from 1 to 4294967295");
   }
-  Reader& size(std::string_view key, std::uint64_t& value) {
-    return read(key, false, parse_bytes, value,
+  Reader& size(std::string_view key, std::uint64_t& value, bool required = false) {
+    return read(key, required, parse_bytes, value,
                 "is not a size: write a whole number and B, KiB or MiB, as in \"16 KiB\"");
   }
   Reader& carrier(std::string_view key, Carrier& value) {
@@ -189,6 +191,7 @@ class Builder {
           .time("reader", cma.reader_ns)
           .outcome();
     }
+    if (section.kind == "multicast") return take_multicast(section);
     if (section.kind == "compute") {
       has_compute_ = true;
       return Reader(text_, section).bandwidth("reduce", machine_.reduce_ns_per_byte).outcome();
@@ -236,6 +239,17 @@ class Builder {
     lane_uses_.push_back({&section, lane.per});
     machine_.lanes.push_back(std::move(lane));
     return reader.outcome();
+  }
+
+  Outcome take_multicast(const MachineSection& section) {
+    MulticastCost& cost = machine_.multicast;
+    Reader reader(text_, section);
+    reader.size("packet", cost.packet_bytes, true).time("setup", cost.setup_ns);
+    reader.time("growth", cost.growth_ns, false);
+    if (!reader.outcome() || cost.any()) return reader.outcome();
+    return text_.error_in(section.find("packet")->line,
+                          "packet = \"0 B\" carries nothing: leave [multicast] out where the "
+                          "network has no groups");
   }
 
   // Order, ends and size of the nest.

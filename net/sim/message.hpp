@@ -59,6 +59,7 @@ struct Message : MatchNode {
   Rank to = kNoRank;
   std::uint8_t level = 0;
   Carrier carrier = Carrier::kDevice;
+  bool to_group = false;   // a copy of what has left once for several
   std::size_t record = 0;  // index + 1 in the world's records
 };
 

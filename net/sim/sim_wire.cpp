@@ -38,9 +38,7 @@ WireCaps SimWire::caps(Rank peer) const noexcept {
   WireCaps caps;
   caps.segment_bytes = kSegmentBytes;
   if (peer == rank_) return caps;
-  const std::size_t level = world_.map_.level_between(static_cast<std::uint32_t>(rank_),
-                                                      static_cast<std::uint32_t>(peer));
-  const Carrier carrier = world_.tariffs_[level].carrier;
+  const Carrier carrier = world_.tariffs_[level_to(peer)].carrier;
   caps.pulls = carrier == Carrier::kPull;
   caps.copies = carrier != Carrier::kDevice;
   return caps;
@@ -68,15 +66,36 @@ Posted SimWire::publish(const Send& send, const Group& group, SendOp& op) noexce
 // All or nothing: permission is asked of every peer before the first message is made.
 Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
   charge_combines();
-  bool possible = !world_.refuses(rank_);
-  for (const Rank to : ESP_PLANT(16, peers, peers.first(1))) {
-    possible = possible && granted(to, send.segment);
-  }
-  if (!possible) {
+  if (!may_post(send, peers)) {
     ++counters_.retries;
     return Posted::kRetry;
   }
   op.chain = nullptr;
+  if (send.transfer.path == Path::kMulticast && world_.machine_.multicast.any()) {
+    post_to_group(send, peers, op);
+  } else {
+    post_each(send, peers, op);
+  }
+  counters_.segments_sent += peers.size();
+  counters_.bytes_sent += send.bytes * peers.size();
+  return op.chain != nullptr ? Posted::kPending : Posted::kDone;
+}
+
+bool SimWire::may_post(const Send& send, std::span<const Rank> peers) noexcept {
+  bool possible = !world_.refuses(rank_);
+  for (const Rank to : ESP_PLANT(16, peers, peers.first(1))) {
+    possible = possible && granted(to, send.segment);
+  }
+  return possible;
+}
+
+void SimWire::note_sent(Rank to, const Send& send) noexcept {
+  SegmentId sent = send.segment;
+  sent.total -= ESP_PLANT(20, 0U, 1U);
+  grants_.sent(to, sent);
+}
+
+void SimWire::post_each(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
   Payload* payload = nullptr;  // one for all
   bool copied_in = false;
   for (const Rank to : peers) {
@@ -95,14 +114,49 @@ Posted SimWire::post(const Send& send, std::span<const Rank> peers, SendOp& op) 
     if (send.synchronous || pulled) m.acknowledge = &pending(op);
     const bool leaves = m.carrier == Carrier::kDevice && !send.synchronous;
     world_.launch(m, leaves ? &pending(op) : nullptr);
-    SegmentId sent = send.segment;
-    sent.total -= ESP_PLANT(20, 0U, 1U);
-    grants_.sent(to, sent);
+    note_sent(to, send);
   }
   if (payload != nullptr) payload->drop();
-  counters_.segments_sent += peers.size();
-  counters_.bytes_sent += send.bytes * peers.size();
-  return op.chain != nullptr ? Posted::kPending : Posted::kDone;
+}
+
+std::size_t SimWire::level_to(Rank peer) const noexcept {
+  return world_.map_.level_between(static_cast<std::uint32_t>(rank_),
+                                   static_cast<std::uint32_t>(peer));
+}
+
+bool SimWire::by_device(Rank peer) const noexcept {
+  return peer != rank_ && world_.tariffs_[level_to(peer)].carrier == Carrier::kDevice;
+}
+
+// The port is taken once, whoever reads it; whom no device reaches gets a message.
+void SimWire::post_to_group(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept {
+  Rank farthest = kNoRank;
+  std::uint64_t members = 1;
+  for (const Rank to : peers) {
+    if (!by_device(to)) {
+      post_each(send, std::span(&to, 1), op);
+      continue;
+    }
+    ++members;
+    if (farthest == kNoRank || level_to(to) < level_to(farthest)) farthest = to;
+  }
+  if (farthest == kNoRank) return;
+  const std::uint64_t posted = world_.local_ns(rank_);
+  (void)world_.charge(rank_, world_.tariffs_[level_to(farthest)].overhead_send);
+  const World::Departure departure = world_.depart_to_group(rank_, farthest, members, send.bytes);
+  if (!send.synchronous) world_.push_left(pending(op), rank_, departure.left_ns);
+  Payload* payload = nullptr;
+  for (const Rank to : peers) {
+    if (!by_device(to)) continue;
+    Message& m = make_message(send, to);
+    m.to_group = true;
+    world_.open_record(m, posted);
+    load(m, payload);
+    if (send.synchronous) m.acknowledge = &pending(op);
+    world_.launch_copy(m, departure);
+    note_sent(to, send);
+  }
+  if (payload != nullptr) payload->drop();
 }
 
 // One completion more that the operation waits for.
@@ -120,8 +174,7 @@ PendingSend& SimWire::pending(SendOp& op) noexcept {
 
 Message& SimWire::make_message(const Send& send, Rank to) noexcept {
   Message& m = world_.messages_.take();
-  const std::size_t level =
-      world_.map_.level_between(static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(to));
+  const std::size_t level = level_to(to);
   m.peer = rank_;
   m.flow = send.segment.flow.key;
   m.ordinal = send.segment.ordinal;
@@ -132,8 +185,9 @@ Message& SimWire::make_message(const Send& send, Rank to) noexcept {
   m.level = static_cast<std::uint8_t>(level);
   const World::Tariff& t = world_.tariffs_[level];
   const Path path = send.transfer.path;
-  const bool copies =
-      path == Path::kAny ? send.bytes < t.pull_from_bytes || send.to_view : path == Path::kCopy;
+  const bool copies = path == Path::kAny || path == Path::kMulticast
+                          ? send.bytes < t.pull_from_bytes || send.to_view
+                          : path == Path::kCopy;
   m.carrier = t.carrier == Carrier::kPull && copies ? Carrier::kCopy : t.carrier;
   return m;
 }

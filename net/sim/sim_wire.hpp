@@ -5,6 +5,8 @@
 // take a step when there was nothing: so the conformance suite, which only calls progress(), moves
 // virtual time. Memory per wire stays below 2 KiB plus what is in flight: a million of them fit.
 //
+// The network's groups need no joining here.
+//
 // Reductions cost time, too: each post first charges the processor for what the rank's counters say
 // was combined since the last one, so a partial result leaves when it has been computed.
 //
@@ -53,6 +55,12 @@ class SimWire final : public Wire {
   friend class World;
 
   Posted post(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  std::size_t level_to(Rank peer) const noexcept;
+  bool by_device(Rank peer) const noexcept;
+  bool may_post(const Send& send, std::span<const Rank> peers) noexcept;
+  void post_each(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  void post_to_group(const Send& send, std::span<const Rank> peers, SendOp& op) noexcept;
+  void note_sent(Rank to, const Send& send) noexcept;
   bool granted(Rank peer, const SegmentId& segment) noexcept;
   Message& make_message(const Send& send, Rank to) noexcept;
   PendingSend& pending(SendOp& op) noexcept;

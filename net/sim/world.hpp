@@ -13,11 +13,14 @@
 //   pull    sender charges o_s; visible after L; receiver charges o_r + CMA call, pages, bytes G;
 //           then the sender completes after L. What is to be read in place, or is small, is
 //           copied in instead, as the shared-memory wire does.
-// Grants and acknowledgements cost their latency and nobody's time. Reductions are charged by
-// SimWire, from the rank's counters.
-// A rank handles what has arrived in a *turn*: at the time of the first arrival, or when its
-// processor is free again. Inside a turn its own time runs ahead of the world's by the work it is
-// charged; what it posts happens at its own time. Times are whole nanoseconds of virtual time.
+// A publication by multicast, on a machine with groups, leaves the sender's port once for all
+// readers that a device reaches: o_s once, and the port is taken for the packets' t_s + t_o(n) as
+// well (MulticastCost). Switches copy it, and each reader takes it as any device transfer. Readers
+// whom `loss` cost packets have it a round trip later. Grants and acknowledgements cost their
+// latency and nobody's time. Reductions are charged by SimWire, from the rank's counters. A rank
+// handles what has arrived in a *turn*: at the time of the first arrival, or when its processor is
+// free again. Inside a turn its own time runs ahead of the world's by the work it is charged; what
+// it posts happens at its own time. Times are whole nanoseconds of virtual time.
 //
 // Ownership: the world owns messages and queues; SimWire objects are registered for the length of
 // their lives. Threads: owner. path: data
@@ -145,9 +148,14 @@ class World {
   struct Departure {
     std::uint64_t begin_ns, left_ns, there_ns;
     bool in_lane;
+    std::uint64_t extra_ns = 0;  // of the port, from begin_ns on, before the first byte
   };
   Departure depart(Rank from, Rank to, std::uint64_t bytes) noexcept;
   std::uint64_t pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept;
+  // To a group of so many members, the sender among them, for all: at the price of the level
+  // between it and the farthest of them, and what the machine's network takes for groups.
+  Departure depart_to_group(Rank from, Rank farthest, std::uint64_t members,
+                            std::uint64_t bytes) noexcept;
   // What has departed once, as switches copy it to another rank; not before it has left.
   Departure fork(const Departure& departure, Rank from, Rank to, std::uint64_t bytes) noexcept;
   // Of the level between two ranks.
@@ -282,9 +290,17 @@ class World {
   // The sender's part of the path, from its local time on. `left`: told when the last byte of a
   // device transfer has left.
   void launch(Message& m, PendingSend* left);
-  Departure depart(const Tariff& tariff, Rank from, Rank to, std::uint64_t bytes) noexcept;
+  Departure depart(const Tariff& tariff, Rank from, Rank to, std::uint64_t bytes,
+                   std::uint64_t extra_ns = 0) noexcept;
+  // One reader's copy of what has departed to its group, and what those of its packets cost that
+  // are lost.
+  void launch_copy(Message& m, const Departure& departure);
+  std::uint64_t repair_ns(const Message& m);
+  // The last byte of a device transfer has left.
+  void push_left(PendingSend& left, Rank from, std::uint64_t time);
   std::uint64_t pass_lane(const Tariff& tariff, Rank from, Rank to, std::uint64_t bytes) noexcept;
   const Tariff& tariff_between(Rank from, Rank to) const noexcept;
+  void go(Message& m, const Departure& departure);
   void at_lane(Message& m);
   void arrive(Message& m, std::uint64_t time);
   void acknowledge(const Message& m);

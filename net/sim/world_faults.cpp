@@ -1,6 +1,6 @@
 // World: what goes wrong. On reliable wires messages may be late, never lost, repeated or out of
-// order on one path; what happens to datagrams is in datagram_net.cpp. Posts may be refused; ranks
-// may be slow or end without a word.
+// order on one path (lost packets of multicast are repaired, which takes time); what happens to
+// datagrams is in datagram_net.cpp. Posts may be refused; ranks may be slow or end without a word.
 // path: data
 #include <algorithm>
 #include <cmath>
@@ -88,6 +88,18 @@ std::uint64_t World::draw_delay() {
   const double u = 1.0 - fault_prng_.unit();
   const double factor = std::min(std::pow(u, -1.0 / kParetoAlpha), kLongestDelay);
   return static_cast<std::uint64_t>(static_cast<double>(spec.delay_ns) * factor);
+}
+
+// All that are lost of one message are asked for and come at once.
+std::uint64_t World::repair_ns(const Message& m) {
+  const double loss = options_.faults.loss;
+  if (!m.to_group || loss <= 0 || !faults_on()) return 0;
+  const MulticastCost& cost = machine_.multicast;
+  const double all_come = std::pow(1 - loss, static_cast<double>(cost.packets(m.bytes)));
+  if (!fault_prng_.chance(1 - all_come)) return 0;
+  const Tariff& t = tariff(m);
+  const auto packet = static_cast<double>(std::min(m.bytes, cost.packet_bytes));
+  return 2 * t.latency + static_cast<std::uint64_t>(packet * t.transfer_ns_per_byte);
 }
 
 std::uint64_t World::until(const PathTimes& times, Rank from, Rank to) noexcept {

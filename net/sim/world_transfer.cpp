@@ -108,13 +108,24 @@ void World::launch(Message& m, PendingSend* left) {
   }
   const Departure departure = depart(t, m.peer, m.to, m.bytes);
   if (m.record != 0) (*records_)[m.record - 1].started_ns = departure.begin_ns;
-  if (left != nullptr) {
-    Event event;
-    event.send = left;
-    event.rank = m.peer;
-    event.kind = EventKind::kSent;
-    push(departure.left_ns, event);
-  }
+  if (left != nullptr) push_left(*left, m.peer, departure.left_ns);
+  go(m, departure);
+}
+
+void World::launch_copy(Message& m, const Departure& departure) {
+  if (m.record != 0) (*records_)[m.record - 1].started_ns = departure.begin_ns;
+  go(m, fork(departure, m.peer, m.to, m.bytes));
+}
+
+void World::push_left(PendingSend& left, Rank from, std::uint64_t time) {
+  Event event;
+  event.send = &left;
+  event.rank = from;
+  event.kind = EventKind::kSent;
+  push(time, event);
+}
+
+void World::go(Message& m, const Departure& departure) {
   if (!departure.in_lane) return arrive(m, departure.there_ns);
   Event event;
   event.message = &m;
@@ -123,16 +134,17 @@ void World::launch(Message& m, PendingSend* left) {
   push(departure.there_ns, event);
 }
 
-World::Departure World::depart(const Tariff& t, Rank from, Rank to, std::uint64_t bytes) noexcept {
+World::Departure World::depart(const Tariff& t, Rank from, Rank to, std::uint64_t bytes,
+                               std::uint64_t extra_ns) noexcept {
   Processor& p = processors_[static_cast<std::size_t>(from)];
   const std::uint64_t duration = whole(bytes, t.transfer_ns_per_byte);
   const LanePair lanes = lanes_between(t, from, to);
   std::uint64_t begin = std::max(local_ns(from), p.port_free);
-  if (lanes.out != nullptr) begin = lanes.out->reserve(begin, lane_time(t, bytes), now_);
-  p.port_free = begin + std::max(t.gap, duration);
+  if (lanes.out != nullptr) begin = lanes.out->reserve(begin, extra_ns + lane_time(t, bytes), now_);
+  p.port_free = begin + std::max(t.gap, extra_ns + duration);
   const bool in_lane = lanes.in != nullptr;
-  const std::uint64_t there = begin + t.latency + (in_lane ? 0 : duration);
-  return {begin, begin + duration, there, in_lane};
+  const std::uint64_t there = begin + extra_ns + t.latency + (in_lane ? 0 : duration);
+  return {begin, begin + extra_ns + duration, there, in_lane, extra_ns};
 }
 
 // Bytes go through the receiver's lane as they come.
@@ -159,15 +171,21 @@ std::uint64_t World::pass_lane(Rank from, Rank to, std::uint64_t bytes) noexcept
   return pass_lane(tariff_between(from, to), from, to, bytes);
 }
 
+World::Departure World::depart_to_group(Rank from, Rank farthest, std::uint64_t members,
+                                        std::uint64_t bytes) noexcept {
+  const std::uint64_t extra_ns = whole(machine_.multicast.extra_ns(bytes, members));
+  return depart(tariff_between(from, farthest), from, farthest, bytes, extra_ns);
+}
+
 World::Departure World::fork(const Departure& departure, Rank from, Rank to,
                              std::uint64_t bytes) noexcept {
   const Tariff& t = tariff_between(from, to);
   const bool in_lane = lanes_between(t, from, to).in != nullptr;
-  std::uint64_t there = departure.begin_ns + t.latency;
+  std::uint64_t there = departure.begin_ns + departure.extra_ns + t.latency;
   if (!in_lane) {
     there = std::max(there + whole(bytes, t.transfer_ns_per_byte), departure.left_ns);
   }
-  return {departure.begin_ns, departure.left_ns, there, in_lane};
+  return {departure.begin_ns, departure.left_ns, there, in_lane, departure.extra_ns};
 }
 
 World::Price World::price(Rank from, Rank to) const noexcept {
@@ -180,7 +198,7 @@ void World::arrive(Message& m, std::uint64_t time) {
   event.message = &m;
   event.rank = m.to;
   event.kind = EventKind::kArrive;
-  push(hindered(m.peer, m.to, time), event);
+  push(hindered(m.peer, m.to, time + repair_ns(m)), event);
 }
 
 // The receiver has what it wanted, or never will.

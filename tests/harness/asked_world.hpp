@@ -1,10 +1,11 @@
-// AskedWorld: a shared-memory world in which every send and receive asks for one Transfer.
+// AskedWorld: another world, in which every send and receive asks for one Transfer.
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "tests/harness/shm_world.hpp"
+#include "tests/harness/world.hpp"
 
 namespace espalier::test {
 
@@ -18,6 +19,9 @@ class AskedWire final : public Wire {
   }
   std::unique_ptr<Group> open_group(std::span<const Rank> readers) override {
     return wire_.open_group(readers);
+  }
+  void join_group(std::uint32_t team, std::shared_ptr<const std::vector<Rank>> members) override {
+    wire_.join_group(team, std::move(members));
   }
   Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override {
     return wire_.publish(asked(send), group, op);
@@ -49,27 +53,29 @@ class AskedWire final : public Wire {
 
 class AskedWorld final : public World {
  public:
-  AskedWorld(int ranks, const ShmWorldOptions& options, const Transfer& transfer)
-      : inner_(ranks, options), bounded_(transfer.readers_at_once > 0) {
-    for (Rank r = 0; r < ranks; ++r) {
-      wires_.push_back(std::make_unique<AskedWire>(inner_.wire(r), transfer));
+  AskedWorld(std::unique_ptr<World> inner, const Transfer& transfer)
+      : inner_(std::move(inner)), bounded_(transfer.readers_at_once > 0) {
+    for (Rank r = 0; r < inner_->size(); ++r) {
+      wires_.push_back(std::make_unique<AskedWire>(inner_->wire(r), transfer));
     }
   }
 
-  int size() const noexcept override { return inner_.size(); }
+  int size() const noexcept override { return inner_->size(); }
   Wire& wire(Rank r) noexcept override { return *wires_[static_cast<std::size_t>(r)]; }
-  std::byte* shared(Rank r, std::uint64_t bytes) override { return inner_.shared(r, bytes); }
+  std::byte* shared(Rank r, std::uint64_t bytes) override { return inner_->shared(r, bytes); }
   void close(Rank r) noexcept override {
     wires_[static_cast<std::size_t>(r)].reset();
-    inner_.close(r);
+    inner_->close(r);
   }
+  void rest() noexcept override { inner_->rest(); }
+  bool gives_buffers_back() const noexcept override { return inner_->gives_buffers_back(); }
   // Of a bounded publication some readers have not been told yet.
   bool loses_what_is_taken_back() const noexcept override {
-    return bounded_ || inner_.loses_what_is_taken_back();
+    return bounded_ || inner_->loses_what_is_taken_back();
   }
 
  private:
-  ShmWorld inner_;
+  std::unique_ptr<World> inner_;
   const bool bounded_;
   std::vector<std::unique_ptr<AskedWire>> wires_;
 };

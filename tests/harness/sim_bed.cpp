@@ -91,6 +91,12 @@ sim::Machine cluster_machine() {
   return machine;
 }
 
+sim::Machine multicast_machine() {
+  sim::Machine machine = cluster_machine();
+  machine.multicast = {.packet_bytes = 400, .setup_ns = 30, .growth_ns = 0};
+  return machine;
+}
+
 SimBed::SimBed(sim::Machine made, std::uint32_t ranks, const sim::WorldOptions& options,
                sim::Placement placement)
     : machine(std::move(made)),

@@ -10,10 +10,11 @@
 namespace espalier::test {
 
 // Machines small enough to read, with prices that make expectations easy to compute.
-sim::Machine device_machine();   // nodes of one core under one switch, no shared lane
-sim::Machine copy_machine();     // one node of many cores: copies through a memory bus
-sim::Machine pull_machine();     // one node of many cores: the receiver reads
-sim::Machine cluster_machine();  // nodes of two cores (copy), a duplex card each (device)
+sim::Machine device_machine();     // nodes of one core under one switch, no shared lane
+sim::Machine copy_machine();       // one node of many cores: copies through a memory bus
+sim::Machine pull_machine();       // one node of many cores: the receiver reads
+sim::Machine cluster_machine();    // nodes of two cores (copy), a duplex card each (device)
+sim::Machine multicast_machine();  // the same, with groups
 
 struct SimBed {
   SimBed(sim::Machine made, std::uint32_t ranks, const sim::WorldOptions& options,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -140,6 +141,21 @@ TEST(SimGroups, TheSendersLaneIsChargedOnceForAnyNumberOfMembers) {
       EXPECT_EQ(members.inboxes[r].count, 2U);
       EXPECT_EQ(members.inboxes[r].last_ns, 100U + 500 + 1000 + 500 + 200) << ranks;
     }
+  }
+}
+
+TEST(SimGroups, EachPacketCostsWhatTheMachineTakesForGroups) {
+  for (const std::uint32_t ranks : {2U, 32U}) {
+    sim::Machine machine = cluster_machine();
+    machine.levels[2].arity = 1;  // one rank per node
+    machine.multicast = {.packet_bytes = 4096, .setup_ns = 40, .growth_ns = 50};
+    Members members(ranks, {}, machine);
+    ASSERT_TRUE(members.send(0, std::string(1000, 'x')));
+    ASSERT_TRUE(members.send(0, std::string(1000, 'y')));
+    members.world.run();
+    const auto extra =
+        static_cast<std::uint64_t>(std::llround(40 + 50 * std::log(static_cast<double>(ranks))));
+    EXPECT_EQ(members.inboxes[1].last_ns, 100U + 2 * (extra + 500) + 1000 + 200) << ranks;
   }
 }
 

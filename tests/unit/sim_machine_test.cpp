@@ -1,6 +1,7 @@
 // The machine format: values, and the exact complaint about every kind of bad line.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "net/sim/machine.hpp"
@@ -140,6 +141,43 @@ TEST(MachineParse, GoodFile) {
   EXPECT_EQ(m.find_level("socket"), -1);
 }
 
+TEST(MachineParse, Multicast) {
+  const auto without = parse_machine(file_with(0, ""), "m.machine");
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without.value().multicast.any());
+  EXPECT_EQ(without.value().multicast.packets(5000), 1U);
+  EXPECT_EQ(without.value().multicast.extra_ns(5000, 100), 0.0);
+  const std::string section =
+      "[multicast]\npacket = 4 KiB # assumed: x\nsetup = 0.1 us # assumed: x\n";
+  const auto parsed =
+      parse_machine(file_with(0, "") + section + "growth = 50 ns # assumed: x\n", "m.machine");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text;
+  const MulticastCost& cost = parsed.value().multicast;
+  EXPECT_TRUE(cost.any());
+  EXPECT_EQ(cost.packet_bytes, 4096U);
+  EXPECT_EQ(cost.setup_ns, 100);
+  EXPECT_EQ(cost.growth_ns, 50);
+  EXPECT_EQ(cost.packets(0), 1U);
+  EXPECT_EQ(cost.packets(4096), 1U);
+  EXPECT_EQ(cost.packets(4097), 2U);
+  EXPECT_DOUBLE_EQ(cost.extra_ns(4097, 1), 200);
+  EXPECT_DOUBLE_EQ(cost.extra_ns(4097, 16), 2 * (100 + 50 * std::log(16.0)));
+  EXPECT_EQ(complaint(file_with(0, "") + section), "no complaint");
+}
+
+TEST(MachineParse, MulticastComplaints) {
+  const std::string text = file_with(0, "") + "[multicast]\n";
+  EXPECT_EQ(complaint(text), "m.machine:28: [multicast] has no \"packet\"");
+  EXPECT_EQ(complaint(text + "packet = 4 KiB # assumed: x\n"),
+            "m.machine:28: [multicast] has no \"setup\"");
+  EXPECT_EQ(complaint(text + "packet = 0 B # assumed: x\nsetup = 1 us # assumed: x\n"),
+            "m.machine:29: packet = \"0 B\" carries nothing: leave [multicast] out where the "
+            "network has no groups");
+  EXPECT_EQ(complaint(text + "packets = 1 B # assumed: x\n"),
+            "m.machine:29: [multicast] has no key \"packets\"; the nearest known one is "
+            "\"packet\" (known: packet, setup or growth)");
+}
+
 TEST(MachineParse, Origins) {
   const auto parsed = parse_machine(file_with(0, ""), "small.machine");
   ASSERT_TRUE(parsed.ok());
@@ -161,7 +199,7 @@ TEST(MachineParse, FormComplaints) {
             "m.machine:5: \"latency =\" is neither \"[section]\" nor \"key = value  # origin\"");
   EXPECT_EQ(complaint(9, "[level node"),
             "m.machine:9: \"[level node\" does not end with ']': a section is \"[level NAME]\", "
-            "\"[lane NAME]\", \"[cma]\" or \"[compute]\"");
+            "\"[lane NAME]\", \"[cma]\", \"[multicast]\" or \"[compute]\"");
   EXPECT_EQ(complaint(9, "[level cluster]"),
             "m.machine:9: [level cluster] is there already, in line 2: give each section once");
   EXPECT_EQ(complaint(7, "latency = 1 us # assumed: x"),
@@ -191,7 +229,7 @@ TEST(MachineParse, OriginComplaints) {
 TEST(MachineParse, UnknownWords) {
   EXPECT_EQ(complaint(9, "[levle node]"),
             "m.machine:9: there is no section [levle node]; the nearest known kind is \"level\" "
-            "(known: level, lane, cma or compute)");
+            "(known: level, lane, cma, multicast or compute)");
   EXPECT_EQ(complaint(9, "[level nod]"),
             "m.machine:9: there is no level \"nod\"; the nearest known one is \"node\" (from the "
             "outside: cluster, group, switch, node, board, socket, numa, cache or core)");

@@ -2,6 +2,7 @@
 // ranks cannot show (ordering of memory, sleeping and waking, CMA between processes).
 #include "tests/harness/asked_world.hpp"
 #include "tests/harness/exchange.hpp"
+#include "tests/harness/shm_world.hpp"
 
 namespace espalier::test {
 namespace {

@@ -31,6 +31,14 @@ constexpr Transfer kPushed = {.path = Path::kPush};
 constexpr Transfer kBounded = {
     .path = Path::kPull, .readers_at_once = 1, .quantum_bytes = 24 << 10};
 
+using Worlds = std::function<std::unique_ptr<World>(int)>;
+Worlds asked(Worlds make, const Transfer& transfer) {
+  return [=](int ranks) { return std::make_unique<AskedWorld>(make(ranks), transfer); };
+}
+
+// One transfer for the readers on other nodes.
+constexpr Transfer kToAll = {.path = Path::kMulticast};
+
 // With hardly any memory: every resource runs out all the time.
 ShmWorldOptions shm_tight() {
   ShmWorldOptions options;
@@ -39,14 +47,21 @@ ShmWorldOptions shm_tight() {
 }
 
 // Late messages, refused posts, no memory, slow ranks, and processors that are taken away.
-std::unique_ptr<World> sim_hindered(int ranks) {
+std::unique_ptr<World> sim_hindered_on(int ranks, sim::Machine machine) {
   sim::WorldOptions options;
   options.seed = static_cast<std::uint64_t>(ranks);
   options.noise.kind = sim::NoiseSpec::Kind::kUniform;
   options.noise.hertz = 10000;
   options.noise.high_ns = 20000;
   options.faults = *sim::parse_faults("delay=0.1:3us,retry=0.2,no-memory=0.2,clog=4,slow=1");
-  return std::make_unique<SimWorld>(ranks, cluster_machine(), options);
+  options.faults.loss = 0.01;  // of packets to groups
+  return std::make_unique<SimWorld>(ranks, std::move(machine), options);
+}
+std::unique_ptr<World> sim_hindered(int ranks) {
+  return sim_hindered_on(ranks, cluster_machine());
+}
+std::unique_ptr<World> multicast_hindered(int ranks) {
+  return sim_hindered_on(ranks, multicast_machine());
 }
 
 // Streams that are split anywhere, and held back.
@@ -117,13 +132,14 @@ std::vector<WorldKind> all_worlds() {
       {"ShmCopies", worlds_of<ShmWorld>(ShmWorldOptions())},
       {"ShmPulls", worlds_of<ShmWorld>(shm_pulls())},
       {"ShmRefused", shm_refused},
-      {"ShmPushes", worlds_of<AskedWorld>(ShmWorldOptions(), kPushed)},
-      {"ShmBounded", worlds_of<AskedWorld>(ShmWorldOptions(), kBounded)},
+      {"ShmPushes", asked(worlds_of<ShmWorld>(ShmWorldOptions()), kPushed)},
+      {"ShmBounded", asked(worlds_of<ShmWorld>(ShmWorldOptions()), kBounded)},
       // Simulated machines, one per carrier, and one of two levels.
       {"SimDevice", worlds_of<SimWorld>(device_machine())},
       {"SimCopies", worlds_of<SimWorld>(copy_machine())},
       {"SimPulls", worlds_of<SimWorld>(pull_machine())},
       {"SimCluster", worlds_of<SimWorld>(cluster_machine())},
+      {"SimMulticast", asked(worlds_of<SimWorld>(multicast_machine()), kToAll)},
       // Over the network of this machine's kernel.
       {"TcpV4", worlds_of<TcpWorld>(tcp_options("127.0.0.1"))},
       {"TcpV6", worlds_of<TcpWorld>(tcp_options("::1"))},
@@ -143,6 +159,7 @@ std::vector<WorldKind> random_worlds() {
   // Links that have no room every other time.
   worlds.push_back({"TcpStingy", worlds_of<TcpWorld>(tcp_options("127.0.0.1"), 0.5)});
   worlds.push_back({"SimHindered", sim_hindered});
+  worlds.push_back({"SimMulticastHindered", asked(multicast_hindered, kToAll)});
   return worlds;
 }
 

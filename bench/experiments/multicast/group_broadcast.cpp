@@ -196,6 +196,7 @@ void Broadcast::count() {
 sim::Machine group_machine(std::uint32_t nodes) {
   sim::Machine machine = machine_or_exit("ri2");
   machine.name = "ri2-groups";
+  machine.multicast = {};
   const auto above = [](std::uint32_t count, std::uint32_t each) {
     return (count + each - 1) / each;
   };

@@ -12,7 +12,8 @@
 
 namespace espalier::experiments {
 
-// Nodes and cards of RI2, as many as are asked for: 32 to a switch, 32 switches to a group.
+// Nodes and cards of RI2, as many as are asked for: 32 to a switch, 32 switches to a group. Packets
+// to groups cost no more than others.
 sim::Machine group_machine(std::uint32_t nodes);
 
 struct GroupBroadcast {
