@@ -35,6 +35,12 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
     options.around = sim::surroundings_of(*job.machine, map);
     sim::follow_localities(options.tuning, job.levels);
   }
+  if (job.multicast) {
+    options.around = sim::surroundings_of(*job.machine, map);
+    options.tuning.multicast = Multicast::kOn;
+    options.tuning.multicast_packet_bytes =
+        static_cast<std::uint32_t>(job.machine->multicast.packet_bytes);
+  }
   sim::Cluster cluster(*job.machine, map, options);
   cluster.world().record_work(job.work);
   sim::RunResult result = value_or_exit(cluster.run(operation));

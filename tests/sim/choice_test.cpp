@@ -55,10 +55,10 @@ class Choices {
     with.around = around_;
     Cluster cluster(machine_, map_, with);
     auto result = cluster.run({.collective = call.collective,
-                                     .bytes = call.bytes,
-                                     .root = 0,
-                                     .options = options,
-                                     .calls = 1});
+                               .bytes = call.bytes,
+                               .root = 0,
+                               .options = options,
+                               .calls = 1});
     EXPECT_TRUE(result.ok() && result->ok());
     return result.ok() ? static_cast<double>(result->makespan_ns) : 1e300;
   }

@@ -56,6 +56,23 @@ std::string describe(const Operation& operation, int ranks) {
          std::to_string(operation.options.algorithm) + ", " + std::to_string(ranks) + " ranks";
 }
 
+// Which rank broadcasts, and whether one call waits for the other.
+TEST(SimCluster, SourcesTakeTurnsOrGoAtOnce) {
+  Operation operation = make(Collective::kBcast, 1000, ESP_SHAPE_FLAT);
+  const std::uint64_t alone = run(device_machine(), 2, operation).operation_ns;
+  operation.calls = operation.sources = 2;
+  // The second root has what it sends when it has got the first one's.
+  EXPECT_EQ(run(device_machine(), 2, operation).operation_ns, 2 * alone);
+  operation.sources = 1;
+  const std::uint64_t same = run(device_machine(), 2, operation).operation_ns;
+  EXPECT_LT(same, 2 * alone);
+  operation.sources = 2;
+  operation.at_once = true;
+  ClusterOptions options;
+  options.world.carry_data = false;
+  EXPECT_LT(run(device_machine(), 2, operation, options).operation_ns, alone + 500);
+}
+
 TEST(SimCluster, EveryResultIsRight) {
   for (const Machine& machine :
        {device_machine(), copy_machine(), pull_machine(), cluster_machine()}) {

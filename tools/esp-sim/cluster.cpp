@@ -60,6 +60,7 @@ struct Cluster::Node {
   bool looks = false;
   bool done = false;
   std::uint32_t calls_left = 0;
+  std::uint32_t calls_started = 0;
   std::uint64_t computed_ns = 0;  // when the computation beside is over, unless on a shared core
   std::unique_ptr<Consumption> consumption;
   Counters counters;
@@ -108,7 +109,13 @@ void Cluster::take_turn(Node& node) {
 }
 
 void Cluster::start(Node& node) {
+  const std::uint32_t calls = operation_.at_once ? operation_.calls : 1;
+  for (std::uint32_t i = 0; i < calls && !node.done; ++i) start_call(node);
+}
+
+void Cluster::start_call(Node& node) {
   Call call = buffers_->call(node.rank);
+  call.root = operation_.root_of(node.calls_started++, world_.ranks());
   if (node.consumption != nullptr) call.consumer = {on_portion, nullptr, &node};
   auto started = node.engine.start(node.team, call, {on_finish, &node});
   if (!started) {
@@ -148,10 +155,12 @@ void Cluster::on_finish(void* context, Status status) noexcept {
 }
 
 void Cluster::finish(Node& node, Status status) noexcept {
-  ESP_ASSERT(!node.done);
+  ESP_ASSERT(!node.done || operation_.at_once);
+  if (node.done) return;  // an earlier one has failed
   node.wire.charge_combines();
   --calls_left_;
   if (status.ok() && --node.calls_left > 0) {
+    if (operation_.at_once) return;
     node.starts = true;
     return world_.schedule_turn(node.rank, world_.local_ns(node.rank));
   }
@@ -199,6 +208,7 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   ESP_ASSERT(left_ == 0);
   ESP_ASSERT(operation.calls > 0);
   ESP_ASSERT(operation.calls == 1 || !options_.application.any());
+  ESP_ASSERT(operation.sources > 0 && !(operation.at_once && world_.options().carry_data));
   if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
     return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
   }
@@ -220,6 +230,7 @@ Result<RunResult> Cluster::run(const Operation& operation) {
     node->starts = true;
     node->done = false;
     node->calls_left = operation.calls;
+    node->calls_started = 0;
     node->computed_ns = result_.started_ns + (has_core ? application.work_ns : 0);
     if (application.consuming != Consuming::kOff) {
       node->consumption = std::make_unique<Consumption>(

@@ -81,6 +81,7 @@ class Cluster {
   static void on_finish(void* context, Status status) noexcept;
   void take_turn(Node& node);
   void start(Node& node);
+  void start_call(Node& node);
   void start_computing(Node& node);
   static bool on_portion(void* node, const Portion& portion) noexcept;
   std::uint64_t computed_ns(const Node& node) const noexcept;

@@ -48,6 +48,10 @@ const std::vector<std::string>& consumer_names() {
   static const std::vector<std::string> names = {"off", "after", "partial"};
   return names;
 }
+const std::vector<std::string>& multicast_names() {
+  static const std::vector<std::string> names = {"off", "auto", "on"};
+  return names;
+}
 
 std::string name_of(esp_algorithm value) {
   return at(algorithm_names(), value);
@@ -66,6 +70,9 @@ std::string name_of(espalier::sim::Overlap value) {
 }
 std::string name_of(espalier::sim::Consuming value) {
   return at(consumer_names(), value);
+}
+std::string name_of(espalier::Multicast value) {
+  return at(multicast_names(), value);
 }
 
 }  // namespace esp_sim

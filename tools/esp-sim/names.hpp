@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/choice/choose.hpp"
 #include "coll/plan/plan.hpp"
 #include "net/sim/machine.hpp"
 #include "tools/esp-sim/application.hpp"
@@ -19,6 +20,7 @@ const std::vector<std::string>& placement_names();
 const std::vector<std::string>& operation_names();
 const std::vector<std::string>& overlap_names();
 const std::vector<std::string>& consumer_names();
+const std::vector<std::string>& multicast_names();
 
 std::string name_of(esp_algorithm value);
 std::string name_of(esp_shape value);
@@ -26,6 +28,7 @@ std::string name_of(esp_variant value);
 std::string name_of(espalier::sim::Placement value);
 std::string name_of(espalier::sim::Overlap value);
 std::string name_of(espalier::sim::Consuming value);
+std::string name_of(espalier::Multicast value);
 
 inline std::uint64_t as_unsigned(int value) {
   return static_cast<std::uint64_t>(value);

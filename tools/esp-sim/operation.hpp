@@ -21,6 +21,10 @@ struct Operation {
   esp_coll_options options = ESP_COLL_OPTIONS_INIT;
   // Calls, back to back: a rank enters the next one as soon as it is done with the one before.
   std::uint32_t calls = 1;
+  // Roots of rooted collectives: of one call after the other `root` and those behind it, in turn.
+  std::uint32_t sources = 1;
+  // A rank enters all calls at the beginning. All work on the same buffers: without data alone.
+  bool at_once = false;
 
   // Integers, of 8 bytes where that divides the message. A broadcast is cut anywhere, and so are
   // blocks with types.
@@ -29,6 +33,11 @@ struct Operation {
     return !bytewise && bytes % 8 == 0 ? 8 : 1;
   }
   std::uint64_t elements() const noexcept { return bytes / element_bytes(); }
+  // Of a call, counted from 0.
+  std::int32_t root_of(std::uint32_t call, std::uint32_t ranks) const noexcept {
+    const auto first = static_cast<std::uint32_t>(root);
+    return static_cast<std::int32_t>((first + call % sources) % ranks);
+  }
 };
 
 // As Call::count: of all blocks where they differ and all ranks know them.

@@ -33,6 +33,7 @@ struct Axes {
   std::vector<std::string> shapes = {"auto"}, variants = {"event"};
   std::vector<std::string> algorithms;  // none: trees, where there are any
   std::vector<std::string> noises = {"none"}, levels = {"none"};
+  std::vector<std::string> multicast = {"off"};
   std::vector<std::uint32_t> noise_every = {1};
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
   std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
@@ -131,6 +132,11 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.levels, [](Scenario& s, Text v) {
     if (v != "none") s.levels = position<esp_shape>(shape_names(), v);
   });
+  multiply(all, axes.multicast, [](Scenario& s, Text v) {
+    s.multicast = position<espalier::Multicast>(multicast_names(), v);
+    const bool follows = s.levels || s.multicast == espalier::Multicast::kOff;
+    if (!follows) s.levels = ESP_SHAPE_AUTO;
+  });
   multiply(all, axes.noise_every, [](Scenario& s, std::uint32_t v) { s.noise_every = v; });
   multiply(all, axes.radices, [](Scenario& s, int v) { s.options.radix = v; });
   multiply(all, axes.segments, [](Scenario& s, std::uint64_t v) { s.options.segment_bytes = v; });
@@ -188,6 +194,11 @@ void add_operation_options(CLI::App& app, Axes& axes) {
               "node; --shape is then that of the tree of nodes; auto: as the library chooses, and "
               "what has no trees follows nodes, too")
            ->check(CLI::IsMember({"none", "auto", "flat", "chain", "binary", "binomial"})));
+  list(app.add_option("--multicast", axes.multicast,
+                      "heads of nodes publish to all others through the network's group: wherever "
+                      "there is a plan for it, or as the library chooses; --levels auto, if not "
+                      "given")
+           ->check(CLI::IsMember(multicast_names())));
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
@@ -246,11 +257,13 @@ void add_output_options(CLI::App& app, Options& options) {
 // Faults that would do nothing here, or never let a run end.
 void check_faults(const Scenario& scenario) {
   const espalier::sim::FaultSpec& faults = scenario.faults;
-  if (faults.loss > 0 || faults.duplicate > 0 || faults.reorder > 0 || faults.corrupt > 0 ||
-      faults.branch_loss > 0) {
+  const bool has_packets = scenario.multicast != espalier::Multicast::kOff;
+  if ((faults.loss > 0 && !has_packets) || faults.duplicate > 0 || faults.reorder > 0 ||
+      faults.corrupt > 0 || faults.branch_loss > 0) {
     refuse(
         "--faults: loss, duplicate, reorder, corrupt and branch-loss act on datagrams; the wire "
-        "that esp-sim simulates is reliable");
+        "that esp-sim simulates is reliable (and repairs what multicast loses: loss with "
+        "--multicast)");
   }
   if (faults.rnr > 0 || faults.echo > 0 || faults.breaks > 0 || faults.overruns > 0) {
     refuse(

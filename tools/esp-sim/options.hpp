@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coll/choice/choose.hpp"
 #include "coll/plan/plan.hpp"
 #include "core/status.hpp"
 #include "core/wire.hpp"
@@ -42,6 +43,8 @@ struct Scenario {
   std::uint32_t noise_every = 1;  // on every k-th rank
   // Plans follow the machine: the shape of trees inside a node. AUTO: the library chooses.
   std::optional<esp_shape> levels;
+  // Through the network's group; with kAuto or kOn plans follow the machine.
+  espalier::Multicast multicast = espalier::Multicast::kOff;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
   espalier::sim::Application application;          // but how long it computes

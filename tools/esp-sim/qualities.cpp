@@ -54,6 +54,7 @@ const std::vector<Quality>& qualities() {
       {"levels", "levels",
        [](S s) { return s.levels ? name_of(*s.levels) + " levels" : std::string("none"); },
        nullptr},
+      {"multicast", "multicast", [](S s) { return name_of(s.multicast); }, nullptr, false, true},
       {"radix", "radix", [](S s) { return number_or_auto(as_unsigned(s.options.radix)); },
        [](S s) { return as_double(as_unsigned(s.options.radix)); }},
       {"segment", "segment (bytes)", [](S s) { return number_or_auto(s.options.segment_bytes); },

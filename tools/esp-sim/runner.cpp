@@ -15,6 +15,7 @@
 namespace esp_sim {
 namespace {
 
+using espalier::Outcome;
 using espalier::Result;
 using espalier::sim::Buffers;
 using espalier::sim::Cluster;
@@ -36,6 +37,11 @@ ClusterOptions cluster_options(const Machine& machine, const Map& map, const Sce
     if (is_shaped) espalier::sim::follow_localities(options.tuning, *scenario.levels);
     options.tuning.costs =
         espalier::sim::costs_of(machine, espalier::sim::followed(*options.around));
+  }
+  options.tuning.multicast = scenario.multicast;
+  if (scenario.multicast != espalier::Multicast::kOff) {
+    options.tuning.multicast_packet_bytes =
+        static_cast<std::uint32_t>(machine.multicast.packet_bytes);
   }
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
@@ -73,6 +79,16 @@ Result<std::uint64_t> operation_alone(const Machine& machine, const Map& map,
   const auto result = cluster.run(operation_of(scenario));
   if (!result) return result.error();
   return result.value().operation_ns;
+}
+
+Outcome check_groups(const Machine& machine, const Scenario& scenario) {
+  if (scenario.multicast != espalier::Multicast::kOn || machine.multicast.any()) {
+    return espalier::Unit{};
+  }
+  return espalier::error(
+      ESP_ERR_ARGUMENT,
+      fmt::format("--multicast on: the network of {} has no groups; its file has no [multicast]",
+                  machine.name));
 }
 
 }  // namespace
@@ -124,6 +140,7 @@ Result<Run> simulate(const Machine& machine, const Scenario& scenario, std::uint
   const auto map =
       Map::create(machine, scenario.ranks, scenario.ranks_per_node, scenario.placement, seed);
   if (!map) return map.error();
+  if (Outcome outcome = check_groups(machine, scenario); !outcome) return outcome.error();
   const auto begin = std::chrono::steady_clock::now();
   auto options = cluster_options(machine, map.value(), scenario, seed);
   options.application = scenario.application;
