@@ -68,6 +68,30 @@ def test_bad_arguments():
         fails(f"--levels: {have}", "--op", operation, "--levels", "none,flat")
 
 
+def test_multicast():
+    arguments = ["--machine", "ri2", "--ranks", 16, "--ranks-per-node", 1, "--bytes", "8,16K,2M",
+                 "--multicast", "off,auto,on", "--csv", "-", "--quiet"]
+    text = sim(*arguments).stdout
+    assert text == sim(*arguments).stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    times = {(row["bytes"], row["multicast"]): int(row["makespan_ns"]) for row in rows}
+    assert len(times) == 9, rows
+    for size in ("8", "16384", "2097152"):
+        off, auto, on = (times[size, how] for how in ("off", "auto", "on"))
+        assert on < off and auto <= off, (size, off, auto, on)
+    # o, one packet's t_s and t_o(16) = 50 ns ln(16), its bytes, L, and o.
+    assert times["8", "on"] == 300 + 300 + 139 + 1 + 600 + 300, times
+    few = ["--machine", "ri2", "--ranks", 32, "--ranks-per-node", 2, "--bytes", "64K"]
+    for operation in ("bcast", "allreduce", "allgather", "barrier"):
+        sim(*few, "--op", operation, "--multicast", "on")
+    late = json.loads(sim(*few, "--op", "bcast", "--multicast", "on", "--faults", "loss=0.5",
+                          "--json", "-", "--quiet").stdout)
+    none = json.loads(sim(*few, "--op", "bcast", "--multicast", "on", "--json", "-",
+                          "--quiet").stdout)
+    assert late["rows"][0]["makespan_ns"]["min"] > none["rows"][0]["makespan_ns"]["min"], late
+    assert "multicast on" in sim(*few, "--multicast", "on").stdout
+
+
 def test_bad_applications():
     fails("--overlap", "--overlap", "half")
     fails('--work: "3" is neither a time', "--overlap", "none", "--work", "3")

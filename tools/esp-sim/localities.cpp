@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@ namespace espalier::sim {
 namespace {
 
 using LevelNames = std::array<std::string_view, kLocalityLevels>;
+constexpr double kLeastPacketNs = 1e-3;  // 0 would be "as a message"
 constexpr LevelNames kNames = {"board", "socket", "numa", "cache"};
 
 // By rank.
@@ -81,6 +83,13 @@ Costs costs_of(const Machine& machine, const TeamNodes& nodes) {
     const Lane& lane = machine.lanes[far.lane - 1];
     costs.between.port_per_byte = std::max(costs.between.port_per_byte, lane.ns_per_byte);
     costs.between.port_message = lane.gap_ns;
+  }
+  if (machine.multicast.any()) {
+    // The sender's port is what packets wait for; nothing is answered.
+    const auto members = static_cast<std::uint64_t>(nodes.count());
+    costs.group.packet = std::max(machine.multicast.extra_ns(0, members), kLeastPacketNs);
+    costs.group.copy_per_byte = costs.between.port_per_byte;
+    costs.group.packets_per_answer = std::numeric_limits<double>::infinity();
   }
   costs.combine_per_byte = machine.reduce_ns_per_byte;
   return costs;

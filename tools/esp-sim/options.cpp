@@ -132,10 +132,13 @@ std::vector<Scenario> product_of(const Axes& axes) {
   multiply(all, axes.levels, [](Scenario& s, Text v) {
     if (v != "none") s.levels = position<esp_shape>(shape_names(), v);
   });
-  multiply(all, axes.multicast, [](Scenario& s, Text v) {
+  multiply(all, axes.multicast, [&](Scenario& s, Text v) {
     s.multicast = position<espalier::Multicast>(multicast_names(), v);
     const bool follows = s.levels || s.multicast == espalier::Multicast::kOff;
     if (!follows) s.levels = ESP_SHAPE_AUTO;
+    // Whose algorithm is named does not go through a group.
+    const bool is_free = s.multicast != espalier::Multicast::kOff && axes.algorithms.empty();
+    if (is_free) s.options.algorithm = ESP_ALGORITHM_AUTO;
   });
   multiply(all, axes.noise_every, [](Scenario& s, std::uint32_t v) { s.noise_every = v; });
   multiply(all, axes.radices, [](Scenario& s, int v) { s.options.radix = v; });
