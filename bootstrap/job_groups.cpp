@@ -34,7 +34,7 @@ std::uint32_t hash_network(const net::Interface& interface) noexcept {
 }  // namespace
 
 multicast::GroupAddress group_address_of(std::uint64_t epoch, std::uint32_t team, Rank first) {
-  const std::uint64_t number = mix(mix(epoch ^ team) + static_cast<std::uint32_t>(first));
+  const std::uint64_t number = mix(mix(mix(epoch) + team) + static_cast<std::uint32_t>(first));
   const auto byte = [&](int at) { return static_cast<std::uint8_t>(number >> at); };
   const auto key = static_cast<std::uint32_t>(number >> 24) & multicast::kGroupKeyMax;
   return multicast::group_address({239, byte(0), byte(8), byte(16)}, std::max(key, 1U));
