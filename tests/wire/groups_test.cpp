@@ -357,6 +357,69 @@ TEST(Groups, AllLeaveTogether) {
   for (Rank r = 0; r < 7; ++r) EXPECT_TRUE(world.frames(r).groups()->all_left());
 }
 
+// Members that join when they like, and publish before and after; several teams and sources; any
+// faults; teams that are freed in any order.
+void run_by_seed(std::uint64_t seed) {
+  Prng prng(seed);
+  const char* const faults[] = {"",
+                                "loss=0.03",
+                                "loss=0.1,reorder=0.2",
+                                "duplicate=0.1,loss=0.02",
+                                "corrupt=0.05,reorder=0.1",
+                                "branch-loss=0.05"};
+  const int ranks = 3 + static_cast<int>(prng.below(6));
+  RdmaWorldOptions options =
+      with_groups(faults[prng.below(std::size(faults))], prng.below(2) * 30'000);
+  options.groups_max = 1 + static_cast<std::uint32_t>(prng.below(3));
+  options.groups->receive_packets = 64 << prng.below(4);
+  GroupWorld world(ranks, options);
+  constexpr std::uint32_t kTeams = 3;
+  std::vector<std::pair<Rank, std::uint32_t>> joins;
+  for (std::uint32_t team = 1; team <= kTeams; ++team) {
+    for (Rank r = 0; r < ranks; ++r) joins.emplace_back(r, team);
+  }
+  for (std::size_t i = joins.size(); i > 1; --i) std::swap(joins[i - 1], joins[prng.below(i)]);
+  std::vector<std::unique_ptr<ToAll>> all;
+  for (std::uint64_t number = 0; !joins.empty() || number < 12; ++number) {
+    if (!joins.empty()) {
+      const auto [rank, team] = joins.back();
+      joins.pop_back();
+      world.join(rank, team);
+      for (std::uint32_t k = 0; k < 2; ++k) {
+        const FlowId flow(team, k, static_cast<std::uint64_t>(rank));
+        all.push_back(std::make_unique<ToAll>(world, rank, flow, prng.below(20'000)));
+        all.back()->post();
+      }
+    }
+    for (std::uint64_t i = prng.below(40); i > 0; --i) (void)step(world);
+    if (prng.below(4) == 0) world.pass(50'000);
+  }
+  for (auto& m : all) m->receive();
+  const auto done = [&] { return std::ranges::all_of(all, [](auto& m) { return m->complete(); }); };
+  ASSERT_TRUE(step_until(world, done));
+  for (auto& m : all) m->check();
+  for (std::uint32_t team = 1; team <= kTeams; ++team) {
+    for (Rank r = 0; r < ranks; ++r) {
+      world.frames((r + ranks / 2) % ranks).forget_team(team);
+      for (std::uint64_t i = prng.below(10); i > 0; --i) (void)step(world);
+    }
+  }
+  ASSERT_TRUE(step_until(world, [&] {
+    for (Rank r = 0; r < ranks; ++r) {
+      if (!world.frames(r).groups()->all_left()) return false;
+    }
+    return true;
+  }));
+}
+
+TEST(Groups, AnythingBySeed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    run_by_seed(seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(Groups, AMemberDies) {
   for (const Rank dead : {0, 2, 4}) {
     SCOPED_TRACE(dead);
