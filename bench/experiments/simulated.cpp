@@ -35,9 +35,10 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
     options.around = sim::surroundings_of(*job.machine, map);
     sim::follow_localities(options.tuning, job.levels);
   }
-  if (job.multicast) {
+  options.tuning.multicast = job.multicast;
+  if (job.multicast != Multicast::kOff) {
     options.around = sim::surroundings_of(*job.machine, map);
-    options.tuning.multicast = Multicast::kOn;
+    options.tuning.costs = sim::costs_of(*job.machine, sim::followed(*options.around));
     options.tuning.multicast_packet_bytes =
         static_cast<std::uint32_t>(job.machine->multicast.packet_bytes);
   }

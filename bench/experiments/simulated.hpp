@@ -21,8 +21,8 @@ struct Job {
   sim::WorldOptions world;
   // Not AUTO: trees follow the machine, with this shape inside the nodes.
   esp_shape levels = ESP_SHAPE_AUTO;
-  // Through the network's group. Plans follow the machine, as the library chooses.
-  bool multicast = false;
+  // Through the network's group: always, or as the library chooses. Plans follow the machine.
+  Multicast multicast = Multicast::kOff;
   // What the processors were charged, if anybody wants to know.
   std::vector<sim::WorkRecord>* work = nullptr;
 };

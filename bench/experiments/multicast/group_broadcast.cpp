@@ -79,9 +79,16 @@ sim::WorldOptions world_options(const GroupBroadcast& wanted) {
   return options;
 }
 
+sim::Machine machine_of(const GroupBroadcast& wanted) {
+  sim::Machine machine = group_machine(wanted.nodes);
+  machine.multicast.packet_bytes = wanted.packet_bytes;
+  machine.multicast.growth_ns = wanted.growth_ns;
+  return machine;
+}
+
 Broadcast::Broadcast(const GroupBroadcast& wanted)
     : wanted_(wanted),
-      machine_(group_machine(wanted.nodes)),
+      machine_(machine_of(wanted)),
       map_(sim::Map::create(machine_, wanted.nodes, 1, sim::Placement::kByCore, 1).value()),
       data_(wanted.bytes),
       ranks_(wanted.nodes),

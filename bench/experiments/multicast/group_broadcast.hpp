@@ -20,6 +20,7 @@ struct GroupBroadcast {
   std::uint32_t nodes = 2;
   std::uint64_t bytes = 1 << 20;
   double loss = 0, branch_loss = 0;  // per member; per link (net/sim/group_net.hpp)
+  double growth_ns = 0;              // of a packet's cost, times ln(nodes) (net/sim/machine.hpp)
   std::uint64_t seed = 1;
   std::uint32_t packet_bytes = 4096;
   std::uint32_t receive_packets = 390;  // for the widest window
