@@ -164,9 +164,10 @@ void PlacedArrivals::use_up(Sequence number, std::uint32_t place) {
 }
 
 void PlacedArrivals::post_again() noexcept {
-  for (Sequence number = front_; number != end_ && given(number); number = number + 1) {
+  for (Sequence number = front_; number != end_; number = number + 1) {
     Segment& now = at(number);
     ESP_ASSERT(now.in_queue == 0);
+    if (!given(number)) continue;
     // What the lane has not brought of a segment that was sent it will not bring.
     if (now.sent || !now.memory.registered) {
       now.next_place = now.cut.packets;

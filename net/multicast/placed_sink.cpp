@@ -29,9 +29,9 @@ void PlacedSink::give(Sequence segment, const PlacedMemory& memory) {
 
 bool PlacedSink::redirect(Sequence segment, const PlacedMemory& memory) {
   if (ended_ || !arrivals_.has(segment) || !arrivals_.given(segment)) return false;
+  take_back();
   PlacedMemory given = memory;
   given.registered = memory.registered && !failed_;
-  take_back();
   arrivals_.move(segment, given);
   arrivals_.post_again();
   post();
@@ -66,6 +66,7 @@ void PlacedSink::take_back() {
   flushing_ = true;
   port_.flush_places(*this);
   flushing_ = false;
+  if (arrivals_.in_queue() > 0) fail();
 }
 
 // All places come back; what may still come gets them again, in their order.

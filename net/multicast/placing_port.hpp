@@ -59,7 +59,7 @@ class PlacingPort {
   virtual void show_places() noexcept = 0;
   // Takes all places back. Before it returns all that have been used up are told by placed(), the
   // others by returned(), and nothing is written to any of them afterwards. Packets that come
-  // meanwhile are lost.
+  // meanwhile are lost. An adapter that is gone, which poll() tells, returns none.
   virtual void flush_places(PlacingSink& sink) noexcept = 0;
 
   // To all members: a header, which is copied, and payload that stays as it is until sending()

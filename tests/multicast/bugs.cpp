@@ -16,10 +16,23 @@ constexpr ::test::PlantedBug kGroupBugs[] = {
     {106, "survivors disagree", "packets of a dead source are taken after the report about them"},
 };
 
+constexpr ::test::PlantedBug kPlacedBugs[] = {
+    {120, "early release", "a segment counts as arrived although members below lack it"},
+    {122, "ignored limit", "a segment is sent before all have places for it"},
+    {123, "wrong bytes", "a packet counts as that of the place it came into"},
+    {124, "lost wake-up", "what a dead parent was asked for is not asked for again"},
+    {125, "lost data", "what waits in spare memory is not put in its place"},
+    {126, "late write", "a segment is whole while places of it are in the port's queue"},
+};
+
 }  // namespace
 
 std::span<const ::test::PlantedBug> group_bugs() noexcept {
   return kGroupBugs;
+}
+
+std::span<const ::test::PlantedBug> placed_bugs() noexcept {
+  return kPlacedBugs;
 }
 
 }  // namespace espalier::multicast::played

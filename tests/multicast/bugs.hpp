@@ -8,5 +8,6 @@
 namespace espalier::multicast::played {
 
 std::span<const ::test::PlantedBug> group_bugs() noexcept;
+std::span<const ::test::PlantedBug> placed_bugs() noexcept;
 
 }  // namespace espalier::multicast::played
