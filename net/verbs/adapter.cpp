@@ -11,6 +11,7 @@
 #include "net/verbs/connection_port.hpp"
 #include "net/verbs/datagram_port.hpp"
 #include "net/verbs/group_port.hpp"
+#include "net/verbs/placing_port.hpp"
 
 namespace espalier::verbs {
 namespace {
@@ -197,6 +198,11 @@ Result<std::unique_ptr<rdma::ConnectionPort>> VerbsAdapter::open_connections(
 Result<std::unique_ptr<multicast::GroupPort>> VerbsAdapter::open_group(
     const multicast::GroupAddress& group, const DatagramOptions& options) {
   return VerbsGroupPort::create(*this, group, options);
+}
+
+Result<std::unique_ptr<multicast::PlacingPort>> VerbsAdapter::open_lane(
+    const multicast::GroupAddress& group, const PlacingOptions& options) {
+  return VerbsPlacingPort::create(*this, group, options);
 }
 
 Result<std::unique_ptr<Adapter>> open_adapter(const PortInfo& port, const Options& options,

@@ -55,6 +55,8 @@ class VerbsAdapter final : public Adapter {
       const ConnectionOptions& options) override;
   Result<std::unique_ptr<multicast::GroupPort>> open_group(const multicast::GroupAddress& group,
                                                            const DatagramOptions& options) override;
+  Result<std::unique_ptr<multicast::PlacingPort>> open_lane(const multicast::GroupAddress& group,
+                                                            const PlacingOptions& options) override;
 
   ibv_context* context() const noexcept { return context_.get(); }
   ibv_pd* domain() const noexcept { return domain_.get(); }

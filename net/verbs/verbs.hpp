@@ -16,6 +16,7 @@
 #include "core/log.hpp"
 #include "core/status.hpp"
 #include "net/multicast/group_port.hpp"
+#include "net/multicast/placing_port.hpp"
 #include "net/rdma/connection_port.hpp"
 #include "net/rdma/datagram_port.hpp"
 #include "net/verbs/choice.hpp"
@@ -38,6 +39,12 @@ struct DatagramOptions {
   std::uint32_t send_packets = 256;     // that take() hands out
   std::uint32_t receive_packets = 512;  // for arrivals
   std::uint32_t send_depth = 256;       // sends that the adapter has not completed
+};
+
+// Of one end of a lane; rounded up to powers of two, as far as the device has them.
+struct PlacingOptions {
+  std::uint32_t places = 2048;     // receives
+  std::uint32_t send_depth = 256;  // sends that the adapter has not completed
 };
 
 struct ConnectionOptions {
@@ -69,6 +76,9 @@ class Adapter {
   // status, the port's fault().
   virtual Result<std::unique_ptr<multicast::GroupPort>> open_group(
       const multicast::GroupAddress& group, const DatagramOptions& options) = 0;
+  // The same.
+  virtual Result<std::unique_ptr<multicast::PlacingPort>> open_lane(
+      const multicast::GroupAddress& group, const PlacingOptions& options) = 0;
 };
 
 // `log` is told of what the device refuses after it worked.
