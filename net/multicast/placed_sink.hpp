@@ -40,7 +40,8 @@ class PlacedSink final : private PlacingSink {
 
   // Returns the number of events.
   int progress();
-  // What the layer above has got from the source's stream, in order, and by mail.
+  // What the layer above has got from the source's stream, in order, and by mail. What follows
+  // from it, and from give(), the next progress() does.
   void stream_arrived(std::span<const std::byte> message);
   void mail_arrived(Rank from, std::span<const std::byte> message) {
     tree_.mail_arrived(from, message);

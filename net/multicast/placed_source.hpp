@@ -81,6 +81,7 @@ class PlacedSource final : private PlacingSink {
 
   // Returns the number of events.
   int progress();
+  // What follows from it the next progress() does.
   void mail_arrived(Rank from, std::span<const std::byte> message) {
     tree_.mail_arrived(from, message);
   }
