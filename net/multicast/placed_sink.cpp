@@ -154,7 +154,10 @@ bool PlacedSink::settle(int events) {
 
 int PlacedSink::progress() {
   if (ended_) return 0;
-  if (!failed_ && port_.joined() == Joined::kFailed) fail();
+  if (!failed_ && port_.joined() == Joined::kFailed) {
+    take_back();  // The adapter may work, although the group does not.
+    fail();
+  }
   int events = failed_ ? 0 : port_.poll(*this, kPlacesBudget);
   if (events < 0) {
     fail();

@@ -27,6 +27,7 @@ PlacedTree::PlacedTree(const LaneName& lane, std::span<const Rank> members, Rank
       segment_(first) {
   ESP_ASSERT(me_ != kNobody && source_ != kNobody);
   find_place();
+  say_again_ = false;  // That nothing is there yet need not be said.
 }
 
 std::uint32_t PlacedTree::index_of(Rank rank) const noexcept {
