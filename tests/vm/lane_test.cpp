@@ -1,7 +1,9 @@
 // VerbsPlacingPort (net/verbs/placing_port.hpp), and large segments over it, between four nodes.
 #include <algorithm>
+#include <cerrno>
 
 #include "tests/vm/lane_nodes.hpp"
+#include "tests/vm/queue_pairs.hpp"
 
 namespace espalier::verbs {
 namespace {
@@ -191,6 +193,63 @@ TEST_F(Lanes, APacketThatIsTooLongDoesNotEndIt) {
     (void)to->poll(got, 64);
     return !got.came.empty() && got.came.back() == Got::Packet{1, 2, bytes};
   }));
+}
+
+TEST_F(Lanes, ALinkThatGoesDownComesBack) {
+  if (!in_guest()) GTEST_SKIP() << "needs a network that may be broken";
+  auto from = lane(0, group(1)), to = lane(1, group(1), {.places = 64});
+  ASSERT_TRUE(from != nullptr && to != nullptr);
+  const std::uint32_t bytes = to->payload_bytes();
+  LaneMemory sent(*from, 64 * bytes), memory(*to, 64 * bytes);
+  Got got, none;
+  for (std::uint32_t place = 0; place < 64; ++place) {
+    ASSERT_TRUE(
+        to->post_place(memory.begin() + place * bytes, bytes, memory.region.local_key, place));
+  }
+  to->show_places();
+  ASSERT_TRUE(system_works("ip link set n0 down"));
+  for (std::uint8_t i = 0; i < 20; ++i) {
+    ASSERT_TRUE(
+        eventually([&] { return from->poll(none, 64) >= 0 && send(*from, sent, i, bytes); }));
+  }
+  EXPECT_TRUE(eventually([&] { return from->poll(none, 64) >= 0 && from->sending() == 0; }))
+      << "the memory of what is lost is never free";
+  ASSERT_TRUE(system_works("ip link set n0 up && ip -batch /run/routes-n0"));
+  EXPECT_EQ(from->joined(), Joined::kYes);
+  EXPECT_TRUE(eventually([&] {
+    for_a_while([&] { (void)from->poll(none, 64), (void)to->poll(got, 64); });
+    if (got.came.empty()) (void)send(*from, sent, 21, bytes);
+    return !got.came.empty();
+  })) << "it is a member no more";
+  EXPECT_TRUE(memory.guarded());
+}
+
+TEST_F(Lanes, ADeviceThatIsGoneEndsIt) {
+  test::QueuePairWatch watch;
+  auto port = lane(0, group(1), {.places = 16});
+  ASSERT_NE(port, nullptr);
+  const std::uint32_t bytes = port->payload_bytes();
+  LaneMemory memory(*port, bytes);
+  Got got;
+  ASSERT_TRUE(port->post_place(memory.begin(), bytes, memory.region.local_key, 0));
+  EXPECT_GE(port->poll(got, 64), 0);
+  watch.device_gone = true;
+  EXPECT_FALSE(port->arm());
+  EXPECT_LT(port->poll(got, 64), 0);
+  EXPECT_EQ(port->joined(), Joined::kFailed);
+  EXPECT_EQ(port->fault().error_number(), ENODEV);
+  port->flush_places(got);
+  EXPECT_TRUE(got.back.empty() && got.came.empty());
+}
+
+TEST_F(Lanes, WhatCannotBeIsRefused) {
+  auto port = lane(0, group(1), {.places = 16});
+  ASSERT_NE(port, nullptr);
+  EXPECT_FALSE(port->enroll(reinterpret_cast<const void*>(4096), 4096).ok()) << "no memory";
+  const auto made = adapters_[0]->open_lane(group_address({10, 77, 0, 1}, kKey), {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().text, adapters_[0]->info().name() +
+                                   ": 10.77.0.1 is no multicast group: it is not in 224.0.0.0/4");
 }
 
 TEST_F(Lanes, SegmentsAreSentOnceAndNotCopied) {
