@@ -122,13 +122,14 @@ void VerbsPlacingPort::gone(int error_number) noexcept {
 }
 
 Result<rdma::Region> VerbsPlacingPort::enroll(const void* begin, std::uint64_t bytes) {
+  constexpr int kWritable = IBV_ACCESS_LOCAL_WRITE, kReadOnly = 0;
   void* memory = const_cast<void*>(begin);
   errno = 0;
-  ibv_mr* made = ibv_reg_mr(adapter_.domain(), memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+  ibv_mr* made = ibv_reg_mr(adapter_.domain(), memory, bytes, kWritable);
   const bool writable = made != nullptr;
   // Memory that this process may only read is still good for sending.
   if (made == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM)) {
-    made = ibv_reg_mr(adapter_.domain(), memory, bytes, 0);
+    made = ibv_reg_mr(adapter_.domain(), memory, bytes, kReadOnly);
   }
   if (made == nullptr) return adapter_.failed("ibv_reg_mr", errno);
   rdma::Region region;
