@@ -51,7 +51,7 @@ TEST(MulticastPlacedMessage, PacketsAreThoseOfOneLane) {
   EXPECT_EQ(read.packet, 12U);
   EXPECT_EQ(read.bytes, 4000U);
   // Version, epoch, lane and source.
-  for (const std::size_t at : {0, 8, 15, 16, 20}) {
+  for (const std::size_t at : {0U, 8U, 15U, 16U, 20U}) {
     auto other = header;
     other[at] ^= std::byte{1};
     EXPECT_FALSE(parse(LaneHeader(other), kTestLane, read)) << at;
@@ -105,7 +105,7 @@ TEST(MulticastPlacedMessage, SaysWhoseItIs) {
   EXPECT_EQ(lane.source, 10);
   EXPECT_FALSE(lane_of(std::span(head).first(kPlacedMessageBytes - 1), lane));
   PlacedMessage read;
-  for (const std::size_t at : {0, 4, 8}) {
+  for (const std::size_t at : {0U, 4U, 8U}) {
     auto other = head;
     other[at] ^= std::byte{1};
     EXPECT_FALSE(parse(other, kTestLane, false, read)) << at;
