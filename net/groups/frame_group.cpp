@@ -239,6 +239,8 @@ void FrameGroup::relayed(Rank from, const FrameHeader& header, std::byte* buffer
 }
 
 void FrameGroup::deliver(Rank source, std::uint64_t, std::span<const std::byte> payload) {
+  // What others still hold of a dead source comes too late: its receives have failed.
+  if (std::ranges::find(lost_, source) != lost_.end()) return;
   Source* met = sources_.find(source);
   if (met == nullptr) met = &sources_.meet(source, std::make_unique<Source>(source));
   context_.counters.copy_out_bytes += payload.size();

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "core/clock.hpp"
-#include "net/verbs/group_address.hpp"
+#include "net/multicast/group_address.hpp"
 
 namespace espalier::verbs {
 namespace {

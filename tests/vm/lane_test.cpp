@@ -246,7 +246,7 @@ TEST_F(Lanes, WhatCannotBeIsRefused) {
   auto port = lane(0, group(1), {.places = 16});
   ASSERT_NE(port, nullptr);
   EXPECT_FALSE(port->enroll(reinterpret_cast<const void*>(4096), 4096).ok()) << "no memory";
-  const auto made = adapters_[0]->open_lane(group_address({10, 77, 0, 1}, kKey), {});
+  const auto made = adapters_[0]->open_lane(multicast::group_address({10, 77, 0, 1}, kKey), {});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().text, adapters_[0]->info().name() +
                                    ": 10.77.0.1 is no multicast group: it is not in 224.0.0.0/4");

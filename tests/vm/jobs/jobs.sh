@@ -216,7 +216,8 @@ job_esp_info_few_connections() {
 # as many as a head has neighbours (the root: 3), and none of anybody else.
 job_connections_16_ranks_8_nodes() {
   local said code=0
-  said=$(ESPALIER_COUNTERS=1 ESPALIER_MULTICAST=off job 16 8 shm,rc,ud "$probe" tree 2>&1) || code=$?
+  said=$(ESPALIER_COUNTERS=1 ESPALIER_MULTICAST=off \
+    job 16 8 shm,rc,ud "$probe" tree 2>&1) || code=$?
   echo "$said"
   ((code == 0)) || return 1
   sed -n 's/^espalier\[\([0-9]*\)\].* queue_pairs \([0-9]*\).*/\1 \2/p' <<< "$said" | sort -n |
