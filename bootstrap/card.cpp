@@ -104,6 +104,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   card.level_shapes = hash_text(config.level_shapes);
   card.adapter_numa = static_cast<std::uint64_t>(config.adapter_numa + 1);
   card.multicast = static_cast<std::uint64_t>(config.multicast);
+  card.multicast_groups = static_cast<std::uint64_t>(config.multicast_groups);
   card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
@@ -194,6 +195,7 @@ Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank
       {"SWITCHES", &Card::switches, Kind::kHash},
       {"ADAPTER_NUMA", &Card::adapter_numa, Kind::kHash},
       {"MULTICAST", &Card::multicast},
+      {"MULTICAST_GROUPS", &Card::multicast_groups},
       {"WIRES", &Card::wires, Kind::kHash},
   };
   for (const auto& [knob, value, kind] : kCommon) {

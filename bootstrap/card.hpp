@@ -70,6 +70,7 @@ struct CardFields {
   std::uint64_t switches = 0;      // digest of the map; 0: none
   std::uint64_t adapter_numa = 0;  //
   std::uint64_t multicast = 0;     //
+  std::uint64_t multicast_groups = 0;
   std::uint64_t wires = 0;         // hash of the list
   MemberLocality locality = kBoundNowhere;
   cpu_set_t cpus = {};  // that this rank may run on

@@ -127,12 +127,13 @@ Outcome Network::connect(const Config& config, const Directory& directory,
     if (auto done = connect_tcp(); !done) return done;
     add_way(*tcp_, {WireKind::kTcp});
   }
-  connect_groups(wires, clock);
+  connect_groups(config, wires, clock);
   return Unit{};
 }
 
 // All ranks have one way to all others, or none is in a group: by what is equal on all of them.
-void Network::connect_groups(const std::vector<WireKind>& wires, Clock& clock) {
+void Network::connect_groups(const Config& config, const std::vector<WireKind>& wires,
+                             Clock& clock) {
   const GroupTerms& terms = directory_->head().groups;
   if (terms.carrier == GroupCarrier::kNone) return;
   const bool by_rdma = terms.carrier == GroupCarrier::kRdma;
@@ -149,6 +150,7 @@ void Network::connect_groups(const std::vector<WireKind>& wires, Clock& clock) {
   options.rank = identity_.rank;
   options.packet_bytes = terms.packet_bytes;
   options.receive_depth = terms.receive_depth;
+  options.groups_max = static_cast<std::uint32_t>(config.multicast_groups);
   groups_way_->wire.use_groups(clock, options);
 }
 

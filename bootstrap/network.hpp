@@ -124,7 +124,7 @@ class Network final : public Messenger,
   Outcome open_tcp(const Config& config, Clock& clock, Counters& counters);
   Outcome open_rdma(const Config& config, const std::vector<WireKind>& allowed);
   Outcome connect_tcp();
-  void connect_groups(const std::vector<WireKind>& wires, Clock& clock);
+  void connect_groups(const Config& config, const std::vector<WireKind>& wires, Clock& clock);
   // nullptr: a rank of this node.
   Way* way_of(Rank rank) const noexcept {
     return way_by_[static_cast<std::size_t>((*wires_)[static_cast<std::size_t>(rank)])];

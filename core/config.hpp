@@ -53,6 +53,7 @@ struct Config {
   std::string switches;
   int adapter_numa = -1;
   MulticastMode multicast = MulticastMode::kAuto;
+  int multicast_groups = 8;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;

@@ -183,6 +183,12 @@ constexpr Knob kKnobs[] = {
         "ranks have one: on: of three nodes or more by every broadcast, allreduce, barrier and "
         "allgather whose call names nothing else and that does not take the short path; auto: "
         "where that is expected to be faster. The same on all ranks."),
+    knob<&Config::multicast_groups>(
+        "MULTICAST_GROUPS", "",
+        "Groups of the network that a rank is in at a time, each with packets of its own: a team "
+        "that finds no room gets that of the group that was used least lately, whose team goes on "
+        "by messages. The same on all ranks.",
+        {1, 1024}),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

@@ -247,6 +247,10 @@ TEST(Cards, SettingsThatDifferAreShown) {
             "ESPALIER_LEVELS differs between rank 0 and rank 1: auto and numa");
   EXPECT_EQ(text([](Config& c) { c.adapter_numa = 0; }),
             "ESPALIER_ADAPTER_NUMA differs between rank 0 and rank 1");
+  EXPECT_EQ(text([](Config& c) { c.multicast = MulticastMode::kOn; }),
+            "ESPALIER_MULTICAST differs between rank 0 and rank 1: auto and on");
+  EXPECT_EQ(text([](Config& c) { c.multicast_groups = 3; }),
+            "ESPALIER_MULTICAST_GROUPS differs between rank 0 and rank 1: 8 and 3");
   EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
             "ESPALIER_WIRES differs between rank 0 and rank 1");
   // What a damaged card says.
