@@ -140,11 +140,7 @@ std::string describe(const esp_job& job) {
     add(text, "rdma         {}", job.network->rdma_text());
     add(text, "tcp          {}", job.network->tcp_text());
     add(text, "multicast    {}", job.network->describe_groups());
-    for (const auto& handle : job.teams) {
-      const Team& team = handle->team;
-      if (!team.in_group) continue;
-      add(text, "  team {:<4}  {}", team.id, job.network->describe_group(team.id));
-    }
+    for (const std::string& team : job.network->describe_teams()) add(text, "  {}", team);
   }
   add(text, "kernels      {}", isa_name(job.config.isa));
   add(text, "peers");

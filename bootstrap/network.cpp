@@ -175,10 +175,9 @@ std::string Network::describe_groups() const {
   return "no: not all ranks have it by one network, or a setting forbids it";
 }
 
-std::string Network::describe_group(std::uint32_t team) const {
-  if (groups_way_ == nullptr) return "messages: there is no multicast";
-  const net::FrameGroup* group = groups_way_->wire.groups()->find(team);
-  return group != nullptr ? group->describe() : "messages: nothing has been published yet";
+std::vector<std::string> Network::describe_teams() const {
+  if (groups_way_ == nullptr) return {};
+  return groups_way_->wire.groups()->describe();
 }
 
 // All are read once, so that one which makes no sense is found before anything is sent.

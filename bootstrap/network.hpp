@@ -67,9 +67,9 @@ class Network final : public Messenger,
   std::uint32_t group_payload_bytes() const noexcept;
   // Nothing more is sent to any group: all_posted() waits until all ranks have left.
   void leave_groups() noexcept;
-  // For people: what carries a team's publications between nodes.
+  // For people: what carries publications between nodes, and those of each team that had some.
   std::string describe_groups() const;
-  std::string describe_group(std::uint32_t team) const;
+  std::vector<std::string> describe_teams() const;
   // What every way can do.
   WireCaps common_caps() const noexcept;
   net::FrameWire* frames_to(Rank rank) noexcept override {

@@ -17,6 +17,8 @@ using Stage = GroupMeeting::Stage;
 
 // Asking whether it has joined may be a system call: after so many it is done less often.
 constexpr std::uint32_t kJoinLooks = 1000, kJoinLookStep = 64;
+// Posts without a look at what has come, of a group that is not open yet.
+constexpr std::uint32_t kPostsUnheard = 16;
 
 std::uint32_t place_among(const std::vector<Rank>& members, Rank rank) noexcept {
   const auto at = std::lower_bound(members.begin(), members.end(), rank);
@@ -92,7 +94,12 @@ void FrameGroup::give_way() noexcept {
 // ---- sending ----
 
 Posted FrameGroup::post(OutgoingFrame& frame) noexcept {
-  if (!is_open()) return relay(frame);
+  if (!is_open()) {
+    // Who only sends, and never has to wait, would not hear that all have joined.
+    const bool joining = meeting_.stage() == Stage::kJoining;
+    if (joining && posts_unheard_++ >= kPostsUnheard) return Posted::kRetry;
+    return relay(frame);
+  }
   used_at_ = context_.clock.now_ns();
   const bool first = queue_.empty() && !cursor_.begun;
   if (first) load(frame);
@@ -305,6 +312,7 @@ bool FrameGroup::looks_now() noexcept {
 
 int FrameGroup::progress() noexcept {
   int events = 0;
+  posts_unheard_ = 0;
   if (packets_ != nullptr && meeting_.has_joined() && fault_.ok() && looks_now()) {
     events = packets_->progress();
     if (events > 0) quiet_looks_ = 0;
@@ -339,7 +347,8 @@ void FrameGroup::look_whether_joined() noexcept {
   const multicast::Joined joined = port_->joined();
   if (joined == multicast::Joined::kYes) meeting_.joined();
   if (joined == multicast::Joined::kFailed) {
-    meeting_.wish({GroupEnd::Why::kRefused, context_.options.rank, 0});
+    meeting_.wish({GroupEnd::Why::kRefused, context_.options.rank,
+                   static_cast<std::uint32_t>(port_->fault().error_number())});
   }
 }
 

@@ -51,7 +51,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   // It is wished that all close it.
   void give_way() noexcept;
 
-  // A frame of kind kSegment to all other members. kRetry: no memory.
+  // A frame of kind kSegment to all other members. kRetry: no memory, or progress() is due.
   Posted post(OutgoingFrame& frame) noexcept;
   // Takes a pending one back: its completion will not fire. It arrives whole, or not at all.
   void withdraw(OutgoingFrame& frame) noexcept;
@@ -158,6 +158,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   bool failed_ = false;  // what follows from it has been done
   std::uint64_t used_at_ = 0;
   std::uint32_t join_looks_ = 0, quiet_looks_ = 0;
+  std::uint32_t posts_unheard_ = 0;  // since progress(), while it is joining
 };
 
 }  // namespace espalier::net

@@ -1,6 +1,9 @@
 #include "net/groups/frame_groups.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace espalier::net {
@@ -153,7 +156,10 @@ int FrameGroups::progress() noexcept {
   for (FrameGroup* group = attended_.front(); group != nullptr;) {
     FrameGroup* following = attended_.after(*group);
     events += group->progress();
-    if (group->is_settled()) group->unlink();
+    if (group->is_settled()) {
+      group->unlink();
+      std::erase(wanting_, group);  // It has no use for room any more.
+    }
     over = over || group->is_over();
     group = following;
   }
@@ -193,6 +199,16 @@ std::uint64_t FrameGroups::deadline_ns() const noexcept {
     due = std::min(due, group->deadline_ns());
   }
   return due == kNever ? 0 : std::max<std::uint64_t>(due, 1);
+}
+
+std::vector<std::string> FrameGroups::describe() const {
+  std::map<std::uint32_t, const FrameGroup*> sorted;
+  for (const auto& [team, group] : groups_) sorted.emplace(team, group.get());
+  std::vector<std::string> lines;
+  for (const auto& [team, group] : sorted) {
+    lines.push_back(fmt::format("team {:<5} {}", team, group->describe()));
+  }
+  return lines;
 }
 
 }  // namespace espalier::net

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -47,6 +48,9 @@ class FrameGroups final : public WakeSource {
 
   int progress() noexcept;
   void flush() noexcept;
+
+  // For people, a line for each team: FrameGroup::describe().
+  std::vector<std::string> describe() const;
 
   int descriptor() const noexcept override { return wakes_ != nullptr ? wakes_->fd() : -1; }
   bool arm() noexcept override;

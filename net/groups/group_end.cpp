@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace espalier::net {
+namespace {
+
+constexpr std::uint32_t kErrnoMax = 4095;
+
+}  // namespace
 
 GroupEnd::Bytes GroupEnd::bytes() const noexcept {
   Bytes made;
@@ -34,7 +40,9 @@ std::string GroupEnd::text() const {
     case Why::kNoGroups:
       return "the network has no groups";
     case Why::kRefused:
-      return fmt::format("rank {} could not join", rank);
+      if (detail == 0) return fmt::format("rank {} could not join", rank);
+      return fmt::format("rank {} could not join: {}", rank,
+                         std::strerror(static_cast<int>(std::min(detail, kErrnoMax))));
     case Why::kLoss:
       return fmt::format("{} of 1000 packets were lost on the way to rank {}", detail, rank);
     case Why::kGivesWay:

@@ -17,7 +17,7 @@ struct GroupEnd {
   enum class Why : std::uint32_t {
     kNone,      // it is used
     kNoGroups,  // the network has none
-    kRefused,   // a member could not join
+    kRefused,   // `rank` could not join; `detail`: errno, 0: it has no room
     kLoss,      // `detail` of 1,000 packets were lost on the way to `rank`
     kGivesWay,  // `rank` has no room for another group
     kLost,      // `rank` is lost
@@ -32,7 +32,7 @@ struct GroupEnd {
 
   Bytes bytes() const noexcept;
   static std::optional<GroupEnd> parse(std::span<const std::byte> bytes) noexcept;
-  std::string text() const;  // "rank 3 could not join"
+  std::string text() const;  // "rank 3 could not join: No buffer space available"
   friend bool operator==(const GroupEnd&, const GroupEnd&) = default;
 };
 
