@@ -30,6 +30,7 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
   if (allows(allowed, WireKind::kTcp)) {
     if (auto done = network->open_tcp(config, clock, counters); !done) return done.error();
   }
+  network->multicast_ = config.multicast;
   if (config.multicast == MulticastMode::kOff) {
     // Nobody has any: all ranks have the same setting.
   } else if (network->rdma_ != nullptr) {
@@ -167,12 +168,15 @@ void Network::leave_groups() noexcept {
 std::string Network::describe_groups() const {
   const GroupTerms& terms = directory_->head().groups;
   if (groups_way_ != nullptr) {
-    return fmt::format("by {}, packets of {} bytes, {} for arrivals",
-                       terms.carrier == GroupCarrier::kRdma ? "RDMA" : "UDP", terms.packet_bytes,
-                       terms.receive_depth);
+    const bool by_rdma = terms.carrier == GroupCarrier::kRdma;
+    const bool idle = !by_rdma && multicast_ == MulticastMode::kAuto;
+    return fmt::format("by {}, packets of {} bytes, {} for arrivals{}", by_rdma ? "RDMA" : "UDP",
+                       terms.packet_bytes, terms.receive_depth,
+                       idle ? "; not used: over UDP only if MULTICAST=on" : "");
   }
   if (groups_ != nullptr && !groups_->why_none().empty()) return "no: " + groups_->why_none();
-  return "no: not all ranks have it by one network, or a setting forbids it";
+  if (groups_ == nullptr && multicast_ == MulticastMode::kOff) return "no: MULTICAST=off";
+  return "no: not all ranks have it by one network";
 }
 
 std::vector<std::string> Network::describe_teams() const {

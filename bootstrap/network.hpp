@@ -144,6 +144,7 @@ class Network final : public Messenger,
   std::uint32_t connections_max_ = 0;
   std::unique_ptr<net::TcpLink> tcp_;  // nullptr: not open
   std::unique_ptr<RdmaStack> rdma_;    // likewise
+  MulticastMode multicast_ = MulticastMode::kAuto;
   std::unique_ptr<JobGroups> groups_;  // borrowed by a way
   std::vector<std::unique_ptr<Way>> ways_;
   Way* groups_way_ = nullptr;            // by which groups are joined; nullptr: there are none

@@ -1,9 +1,16 @@
 #!/bin/bash
-# namespaces.sh PROBE work|faults|netem: jobs of 6 ranks on three network namespaces that hang on a
-# bridge. work: they calculate. faults: a rank is killed; then the link of a namespace goes down;
-# every survivor must end with a status that names one of those lost. netem: they calculate while
-# packets are late and lost. All but those killed must end well, in time. Needs root, ip(8) and
-# tc(8); without, 77 and the reason. Leaves nothing behind.
+# namespaces.sh PROBE PART: jobs of 6 ranks on three network namespaces that hang on a bridge.
+#
+#   work       they calculate
+#   faults     a rank is killed; then the link of a namespace goes down; every survivor must end
+#              with a status that names one of those lost
+#   netem      they calculate while packets are late and lost
+#   groups     (multicast_probe) publications leave a namespace once
+#   refused    (multicast_probe) a namespace may join no group: all goes by messages
+#   unheard    (multicast_probe) the bridge carries no multicast: all goes by messages soon
+#
+# All but those killed must end well, in time. Needs root, ip(8) and for netem tc(8), for unheard
+# bridge(8); without, 77 and the reason. Leaves nothing behind.
 set -u
 probe=$1 part=$2
 skip() { echo "SKIP: $*"; exit 77; }
@@ -71,6 +78,16 @@ finish() {
   cat "$folder"/?.out
 }
 
+# Of a counter that all ranks print at their end.
+sum() {  # NAME FILES...
+  sed -n "s/.*info: counters:.* $1 \([0-9]*\).*/\1/p" "${@:2}" |
+    awk '{ sum += $1 } END { print sum + 0 }'
+}
+multicast_packets() {  # < /proc/net/netstat
+  awk '$1 == "IpExt:" && !n { for (i = 2; i <= NF; ++i) if ($i == "OutMcastPkts") n = i; next }
+       $1 == "IpExt:" { print $n }'
+}
+
 case $part in
   work)
     start files
@@ -86,6 +103,35 @@ case $part in
     begun
     ip -n "${spaces[0]}" link set v down
     finish "survivors of a link that is down"
+    ;;
+  groups)
+    export ESPALIER_MULTICAST=on ESPALIER_COUNTERS=1
+    start collect
+    finish "multicast over three namespaces"
+    sent=$(sum group_packets "$folder"/?.out)
+    left=0
+    for space in "${spaces[@]}"; do
+      left=$((left + $(ip netns exec "$space" cat /proc/net/netstat | multicast_packets)))
+    done
+    echo "packets to groups: $sent, which have left as $left"
+    ((sent > 0 && left >= sent && left < sent + sent / 3 + 500)) || fail "not sent once"
+    ;;
+  refused)
+    export ESPALIER_MULTICAST=on
+    try ip netns exec "${spaces[1]}" sysctl -qw net.ipv4.igmp_max_memberships=0
+    start messages
+    finish "a namespace that may join no group"
+    grep -q "team 0 .*messages: rank [23] could not join: No buffer" "$folder/0.out" ||
+      fail "no reason is given"
+    ;;
+  unheard)
+    export ESPALIER_MULTICAST=on
+    command -v bridge >/dev/null || skip "no bridge command (package iproute2)"
+    for i in 0 1 2; do
+      try bridge -n "$switch" link set dev "to$i" mcast_flood off
+    done
+    start falls
+    finish "a bridge that carries no multicast"
     ;;
   netem)
     command -v tc >/dev/null || skip "no tc command (package iproute2)"
