@@ -180,6 +180,7 @@ Outcome take_down(esp_job& job) {
     const esp_status fault = handle->team.fault.code();
     if (fault == ESP_OK) sound.push_back(&handle->team);
     if (fault == ESP_ERR_MISMATCH) differing.push_back(&handle->team);
+    if (fault != ESP_OK && job.network != nullptr) job.network->abandon_group(handle->team.id);
     job.engine->cancel(handle->team);
   }
   job.worker->call_back([&] {

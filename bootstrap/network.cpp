@@ -165,6 +165,10 @@ void Network::leave_groups() noexcept {
   if (groups_way_ != nullptr) groups_way_->wire.groups()->forget_all();
 }
 
+void Network::abandon_group(std::uint32_t team) noexcept {
+  if (groups_way_ != nullptr) groups_way_->wire.groups()->abandon(team);
+}
+
 std::string Network::describe_groups() const {
   const GroupTerms& terms = directory_->head().groups;
   if (groups_way_ != nullptr) {

@@ -67,6 +67,8 @@ class Network final : public Messenger,
   std::uint32_t group_payload_bytes() const noexcept;
   // Nothing more is sent to any group: all_posted() waits until all ranks have left.
   void leave_groups() noexcept;
+  // But for that of a team that has failed.
+  void abandon_group(std::uint32_t team) noexcept;
   // For people: what carries publications between nodes, and those of each team that had some.
   std::string describe_groups() const;
   std::vector<std::string> describe_teams() const;

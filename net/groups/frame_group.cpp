@@ -80,7 +80,7 @@ bool FrameGroup::is_over() const noexcept {
   if (!meeting_.forgotten()) return false;
   // Survivors of a death do not wait for each other.
   const bool left = meeting_.stage() == Stage::kGone && meeting_.said_all();
-  return left || !lost_.empty() || !fault_.ok();
+  return left || abandoned_ || !lost_.empty() || !fault_.ok();
 }
 
 bool FrameGroup::is_settled() const noexcept {

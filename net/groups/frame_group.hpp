@@ -80,6 +80,8 @@ class FrameGroup final : public ListNode,  // of those with a port
   // The team is freed here: nothing more is posted.
   void forget() noexcept { meeting_.forget(); }
   bool forgotten() const noexcept { return meeting_.forgotten(); }
+  // The team has failed: members do not wait for each other when they leave. Some may never join.
+  void abandon() noexcept { abandoned_ = true; }
   // Nobody needs this member any more.
   bool is_over() const noexcept;
   // It has no port, and everything about that is said: nothing is left for progress().
@@ -156,6 +158,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   std::vector<Rank> lost_;
   Status fault_;
   bool failed_ = false;  // what follows from it has been done
+  bool abandoned_ = false;
   std::uint64_t used_at_ = 0;
   std::uint32_t join_looks_ = 0, quiet_looks_ = 0;
   std::uint32_t posts_unheard_ = 0;  // since progress(), while it is joining

@@ -99,6 +99,10 @@ void FrameGroups::forget_all() noexcept {
   for (const auto& [team, group] : groups_) group->forget();
 }
 
+void FrameGroups::abandon(std::uint32_t team) noexcept {
+  if (FrameGroup* group = find(team)) group->abandon();
+}
+
 bool FrameGroups::all_left() const noexcept {
   const auto over = [](const auto& entry) { return entry.second->is_over(); };
   return relays_.idle() && std::ranges::all_of(groups_, over);

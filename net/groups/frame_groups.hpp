@@ -33,6 +33,8 @@ class FrameGroups final : public WakeSource {
   // Nothing more is posted to the team's, or to any.
   void forget(std::uint32_t team) noexcept;
   void forget_all() noexcept;
+  // The team has failed: nobody waits for its members to leave.
+  void abandon(std::uint32_t team) noexcept;
   // After forget_all(): nobody needs this rank for any group.
   bool all_left() const noexcept;
 

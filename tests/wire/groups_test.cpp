@@ -357,6 +357,20 @@ TEST(Groups, AllLeaveTogether) {
   for (Rank r = 0; r < 7; ++r) EXPECT_TRUE(world.frames(r).groups()->all_left());
 }
 
+// One of them called something else, and never joined.
+TEST(Groups, OfTeamsThatHaveFailedNobodyWaits) {
+  GroupWorld world(5);
+  for (Rank r = 0; r < 4; ++r) world.join(r);
+  settle(world);
+  for (Rank r = 0; r < 5; ++r) {
+    world.frames(r).groups()->forget_all();
+    settle(world);
+    EXPECT_EQ(world.frames(r).groups()->all_left(), r == 4);
+    world.frames(r).groups()->abandon(kTeam);
+    EXPECT_TRUE(world.frames(r).groups()->all_left());
+  }
+}
+
 // Members that join when they like, and publish before and after; several teams and sources; any
 // faults; teams that are freed in any order.
 void run_by_seed(std::uint64_t seed) {
