@@ -6,6 +6,7 @@
 # shellcheck disable=SC2317  # the cases are called by their names
 set -u
 bin=$1 run=$1/esp-run probe=$1/jobs_probe fault=$1/fault_probe flows=$1/flows_probe
+multicast=$1/multicast_probe
 here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 export ESPALIER_TIMEOUT=60
 
@@ -14,6 +15,7 @@ cat > /tmp/node <<'END'
 #!/bin/bash
 node=${PMIX_HOSTNAME##*-node}
 export ESPALIER_DEVICE=rxe$node
+[[ -z ${COUNTED:-} ]] || export SENT_BYTES=/sys/class/net/n$node/statistics/tx_bytes
 case " ${WITHOUT:-} " in
   *" $node "*)
     unset ESPALIER_DEVICE
@@ -372,6 +374,56 @@ job_link_down_and_up_rc() {
   (($(sed -n 's/^espalier\[1\].* queue_pairs \([0-9]*\).*/\1/p' /tmp/said) > 2))
 }
 job_link_down_and_up_ud() { flap shm,ud; }
+
+# Nodes publish by multicast. to_groups FUNCTION ARGUMENTS...: a function of this file does so.
+to_groups() {
+  local -x ESPALIER_MULTICAST=${MULTICAST:-on}
+  local probe=$multicast
+  "$@"
+}
+# once RANKS WIRES: as the adapters count, too.
+once() { COUNTED=yes to_groups ready_job "$1" "$1" "$2" "$multicast" collect; }
+job_multicast_rc_4_nodes() { once 4 rc,ud; }
+job_multicast_rc_8_nodes() { once 8 rc,ud; }
+job_multicast_ud_4_nodes() { once 4 ud; }
+job_multicast_rc_6_ranks_3_nodes() {
+  MAP=random:7 to_groups job 6 3 shm,rc,ud "$multicast" collect
+}
+job_multicast_off() { MULTICAST=off to_groups job 3 3 rc,ud "$multicast" none; }
+job_multicast_two_nodes() { to_groups job 2 2 rc,ud "$multicast" none; }
+job_multicast_teams_rc() { to_groups job 6 6 rc,ud "$multicast" teams; }
+job_multicast_teams_ud() { to_groups job 6 6 ud "$multicast" teams; }
+job_multicast_few_groups_rc() {
+  ESPALIER_MULTICAST_GROUPS=2 to_groups job 4 4 rc,ud "$multicast" teams
+}
+job_multicast_loss_0_1_rc() { to_groups bad 4 4 rc,ud loss 0.1%; }
+job_multicast_loss_1_rc() { to_groups bad 4 4 rc,ud loss 1%; }
+job_multicast_loss_1_ud() { to_groups bad 4 4 ud loss 1%; }
+job_multicast_loss_5_rc() { to_groups bad 4 4 rc,ud loss 5%; }
+job_multicast_loss_5_ud() { to_groups bad 4 4 ud loss 5%; }
+job_multicast_duplicates_rc() { to_groups bad 4 4 rc,ud duplicate 5%; }
+job_multicast_duplicates_ud() { to_groups bad 4 4 ud duplicate 5%; }
+job_multicast_reordered_rc() { to_groups bad 4 4 rc,ud delay 1ms reorder 80%; }
+job_multicast_reordered_ud() { to_groups bad 4 4 ud delay 1ms reorder 80%; }
+job_multicast_link_down_and_up_rc() { to_groups flap rc,ud; }
+job_multicast_link_down_and_up_ud() { to_groups flap ud; }
+broken() {  # EXPECTED_OK WIRES MODE
+  local -x NODES=5 ESPALIER_WIRES=$2 ESPALIER_MULTICAST=on
+  "$here/../../proc/fault.sh" "$run" "$1" 5 /tmp/node "$multicast" "$3"
+}
+job_multicast_killed_rc() { broken 4 rc,ud die; }
+job_multicast_killed_ud() { broken 4 ud die; }
+job_multicast_stopped_rc() { broken 5 rc,ud stop; }
+job_multicast_stopped_ud() { broken 5 ud stop; }
+job_multicast_slow_rc() { broken 5 rc,ud slow; }
+# Says how much of broadcasts of several sources overlaps.
+job_multicast_overlap() {
+  local nodes
+  for nodes in 2 4; do
+    to_groups job "$nodes" "$nodes" rc,ud "$multicast" measure 2 &&
+      MULTICAST=off to_groups job "$nodes" "$nodes" rc,ud "$multicast" measure 2 || return 1
+  done
+}
 
 filters=${ESPALIER_VM_FILTER:-*} failed=0
 unset ESPALIER_VM_FILTER
