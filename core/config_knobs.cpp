@@ -182,7 +182,9 @@ constexpr Knob kKnobs[] = {
         "Whether what one node has for all others is sent to the network's group, once, where all "
         "ranks have one: on: of three nodes or more by every broadcast, allreduce, barrier and "
         "allgather whose call names nothing else and that does not take the short path; auto: "
-        "by RDMA where that is expected to be faster, never over UDP. The same on all ranks."),
+        "by RDMA, where each rank has a core and that is expected to be faster; never over UDP. "
+        "The "
+        "same on all ranks."),
     knob<&Config::multicast_groups>(
         "MULTICAST_GROUPS", "",
         "Groups of the network that a rank is in at a time, each with packets of its own: a team "

@@ -259,6 +259,8 @@ const char* find_multicast(const esp_coll_options& options, const esp_coll_optio
   const bool is_on = tuning.multicast == Multicast::kOn;
   if (!is_on && tuning.network == NetworkClass::kTcp)
     return "over UDP only if the setting MULTICAST is on";
+  // Nobody has measured it there, and a source waits until all its readers have had a core.
+  if (!is_on && !tuning.costs) return "where ranks share cores only if the setting MULTICAST is on";
   const esp_coll_options& free = is_on ? options : all;  // The setting goes before a profile.
   if (!is_unnamed(options, free, request, tuning) || (!is_on && is_level_set(tuning)))
     return "the call, a setting or a profile names another way";
@@ -275,23 +277,12 @@ const char* find_multicast(const esp_coll_options& options, const esp_coll_optio
   return why_no_multicast(group);
 }
 
-// Where no costs say it. An exchange of little data takes fewer steps than a way up and one down.
+// Where there is no estimate. Of the longest block nothing is known here.
 bool multicast_pays(const PlanRequest& ruled, const Tuning& tuning) {
-  const std::int32_t nodes = ruled.nodes.nodes->count();
-  if (nodes < tuning.multicast_nodes) return false;
-  switch (ruled.collective) {
-    case Collective::kBcast:
-      return true;
-    case Collective::kAllreduce:
-      return ruled.nodes.follow && ruled.nodes.exchange_radix == 0 && !ruled.nodes.spread;
-    case Collective::kAllgather:
-      return message_bytes(ruled) <= tuning.multicast_gather_bytes;
-    case Collective::kAllgatherv:  // Of the longest block nothing is known here.
-      return message_bytes(ruled) / static_cast<std::uint64_t>(ruled.size) <=
+  return ruled.collective == Collective::kAllgatherv &&
+         ruled.nodes.nodes->count() >= tuning.multicast_nodes &&
+         message_bytes(ruled) / static_cast<std::uint64_t>(ruled.size) <=
              tuning.multicast_gather_bytes;
-    default:
-      return false;
-  }
 }
 
 }  // namespace
@@ -390,11 +381,10 @@ Result<PlanRequest> resolve(const esp_coll_options& options, const PlanRequest& 
   PlanRequest group;
   const bool has_group = find_multicast(options, all, tuning, request, group) == nullptr;
   if (has_group && tuning.multicast == Multicast::kOn) return group;
-  const bool pays = has_group && multicast_pays(ruled, tuning);
-  if (!is_for_costs(options, all, request, tuning)) return pays ? group : ruled;
+  if (!is_for_costs(options, all, request, tuning)) return ruled;
   Costs costs = *tuning.costs;
   costs.group.packet_bytes = tuning.multicast_packet_bytes;
-  if (pays && !estimate(group, costs)) return group;
+  if (has_group && multicast_pays(ruled, tuning) && !estimate(group, costs)) return group;
   const bool has_tree = has_shapes(base.collective) && ruled.algorithm != kByTree.algorithm;
   const PlanRequest tree = has_tree ? complete(kByTree, options, all, tuning, request) : ruled;
   const auto is_left = [](const LevelShape& level) { return level.shape == ESP_SHAPE_AUTO; };

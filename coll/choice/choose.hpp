@@ -143,9 +143,8 @@ struct Tuning {
   // small: 1 MiB to three others took 30 times as long as by a tree over TCP, on one machine.
   Multicast multicast = Multicast::kAuto;
   std::uint32_t multicast_packet_bytes = 0;
-  // Without costs: from so many nodes on, where a tree of them has two levels of messages or more;
-  // and of allgathers those of blocks up to so many bytes, which around a ring are mostly its
-  // latency. From models and papers.
+  // Of allgatherv there is no estimate: from so many nodes on, with blocks up to so many bytes on
+  // average, which around a ring are mostly its latency. From models.
   std::int32_t multicast_nodes = 4;
   std::uint64_t multicast_gather_bytes = 65536;
   // Inside nodes: whether trees follow boards, sockets, NUMA nodes and outer caches. kAuto: where a
