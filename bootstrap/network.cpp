@@ -35,7 +35,7 @@ Result<std::unique_ptr<Network>> Network::open(const Config& config,
     // Nobody has any: all ranks have the same setting.
   } else if (network->rdma_ != nullptr) {
     network->groups_ = JobGroups::by_rdma(*network->rdma_);
-  } else if (network->tcp_ != nullptr) {
+  } else if (network->tcp_ != nullptr && config.multicast == MulticastMode::kOn) {
     network->groups_ = JobGroups::by_udp(network->tcp_->interfaces(), log);
   }
   for (const ClosedWire& wire : network->closed_) {
@@ -173,13 +173,12 @@ std::string Network::describe_groups() const {
   const GroupTerms& terms = directory_->head().groups;
   if (groups_way_ != nullptr) {
     const bool by_rdma = terms.carrier == GroupCarrier::kRdma;
-    const bool idle = !by_rdma && multicast_ == MulticastMode::kAuto;
-    return fmt::format("by {}, packets of {} bytes, {} for arrivals{}", by_rdma ? "RDMA" : "UDP",
-                       terms.packet_bytes, terms.receive_depth,
-                       idle ? "; not used: over UDP only if MULTICAST=on" : "");
+    return fmt::format("by {}, packets of {} bytes, {} for arrivals", by_rdma ? "RDMA" : "UDP",
+                       terms.packet_bytes, terms.receive_depth);
   }
   if (groups_ != nullptr && !groups_->why_none().empty()) return "no: " + groups_->why_none();
-  if (groups_ == nullptr && multicast_ == MulticastMode::kOff) return "no: MULTICAST=off";
+  if (multicast_ == MulticastMode::kOff) return "no: MULTICAST=off";
+  if (groups_ == nullptr) return "no: over UDP only if MULTICAST=on";
   return "no: not all ranks have it by one network";
 }
 
