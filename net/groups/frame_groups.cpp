@@ -205,12 +205,13 @@ std::uint64_t FrameGroups::deadline_ns() const noexcept {
   return due == kNever ? 0 : std::max<std::uint64_t>(due, 1);
 }
 
-std::vector<std::string> FrameGroups::describe() const {
+std::vector<std::string> FrameGroups::describe(const DescribeMembers& who) const {
   std::map<std::uint32_t, const FrameGroup*> sorted;
   for (const auto& [team, group] : groups_) sorted.emplace(team, group.get());
   std::vector<std::string> lines;
   for (const auto& [team, group] : sorted) {
-    lines.push_back(fmt::format("team {:<5} {}", team, group->describe()));
+    lines.push_back(
+        fmt::format("team {:<5} {}{}", team, group->describe(), who ? who(group->members()) : ""));
   }
   return lines;
 }

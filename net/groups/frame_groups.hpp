@@ -10,6 +10,7 @@
 // the worker. path: data (find, progress), slow
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -51,8 +52,9 @@ class FrameGroups final : public WakeSource {
   int progress() noexcept;
   void flush() noexcept;
 
-  // For people, a line for each team: FrameGroup::describe().
-  std::vector<std::string> describe() const;
+  // For people, a line for each team: FrameGroup::describe(), and what `who` says of its members.
+  using DescribeMembers = std::function<std::string(const std::vector<Rank>&)>;
+  std::vector<std::string> describe(const DescribeMembers& who = {}) const;
 
   int descriptor() const noexcept override { return wakes_ != nullptr ? wakes_->fd() : -1; }
   bool arm() noexcept override;
