@@ -13,7 +13,8 @@
 // By multicast (NodePlan::multicast) there is no ring: each head publishes its node's run to all
 // other heads. The head of node k begins when it has the runs of nodes 0 to k - 4, so few publish
 // at a time, and everybody takes the runs in the same order. To its members it publishes them in
-// four parts, each as it comes: 0 to k - 4, k - 3 to k - 1, the own one, and those after it.
+// four parts, each as it comes: 0 to k - 4, k - 3 to k - 1, the own one, and those after it. Where
+// nodes have several leaders, parts of nodes stand for nodes here.
 //
 // Runs lie in the output where nodes hold consecutive ranks, else in a scratch buffer in the order
 // of nodes, from which all copy their results. So do irregular blocks, which may lie apart in the
@@ -257,8 +258,9 @@ class Leaders : AllgatherParts {
 }  // namespace
 
 Result<Plan> make_allgather_by_leaders(const PlanRequest& request) {
-  return make_on_nodes(request,
-                       [&](const TeamNodes& nodes) { return Leaders(request, nodes).make(); });
+  return make_on_nodes(request, [&](const TeamNodes& nodes) {
+    return Leaders(request, request.nodes.multicast ? nodes.of_group() : nodes).make();
+  });
 }
 
 }  // namespace espalier

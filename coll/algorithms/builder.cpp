@@ -26,6 +26,11 @@ std::string describe_exchange(const NodePlan& plan) {
   return steps > 1 ? fmt::format("exchange in {} steps", steps) : "exchange";
 }
 
+// Of nodes with several leaders.
+std::string describe_group(const TeamNodes& nodes) {
+  return fmt::format("{} leaders of {} nodes", nodes.leaders->count(), nodes.count());
+}
+
 // Of a tree that follows nodes: level by level, from the outside to the inside.
 std::string describe_levels(const PlanRequest& request, const std::string& outside) {
   const NodePlan& plan = request.nodes;
@@ -38,7 +43,10 @@ std::string describe_levels(const PlanRequest& request, const std::string& outsi
                         describe_shape(plan.switches.shape, plan.switches.radix),
                         groups.begin.size() - 1);
   }
-  if (plan.nodes->count() > 1) {
+  if (plan.multicast && plan.nodes->leaders != nullptr) {
+    text += fmt::format("{}multicast to {}, ", down ? "" : outside + " up and ",
+                        describe_group(*plan.nodes));
+  } else if (plan.nodes->count() > 1) {
     const std::string how = plan.exchange_radix > 0 ? describe_exchange(plan)
                             : plan.spread           ? "spread"
                             : plan.multicast ? (down ? "" : outside + " up and ") + "multicast"
@@ -74,6 +82,8 @@ std::string describe_tree(const PlanRequest& request) {
 std::string describe_leaders(const PlanRequest& request) {
   const TeamNodes* nodes = request.nodes.nodes;
   if (nodes == nullptr || nodes->count() == 1) return "leader of one node";
+  if (request.nodes.multicast && nodes->leaders != nullptr)
+    return "leaders, multicast to " + describe_group(*nodes);
   const char* how = request.nodes.multicast ? "leaders, multicast over" : "leaders of";
   return fmt::format("{} {} nodes", how, nodes->count());
 }

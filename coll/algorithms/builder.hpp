@@ -96,7 +96,8 @@ void add_publish(Builder& builder, Vertex publish, std::vector<std::int32_t> rea
 void add_publication(Builder& builder, std::int32_t root, std::uint8_t channel,
                      VertexId source = kNoVertex);
 
-// By multicast (multicast.cpp): of a team's network the other members, from the next node on.
+// By multicast (multicast.cpp): the other members of the team's group of the network, from the next
+// node on, or the next part of one.
 std::vector<std::int32_t> others_of_group(const PlanRequest& request);
 // Brings the root's kOutput into every rank's; `before` as for add_broadcast().
 void add_multicast(Builder& builder, std::int32_t root, std::uint8_t channel,

@@ -106,14 +106,15 @@ std::size_t publication_of(const Builder& builder, std::int32_t child) {
   const PlanRequest& request = builder.request();
   const NodePlan& nodes = request.nodes;
   if (!nodes.follow || builder.controlled()) return kNoPublication;
-  if (!nodes.nodes->together(request.rank, child)) return kNoPublication;
-  return nodes.nodes->shared_levels(request.rank, child);
+  const TeamNodes& down = nodes.multicast ? nodes.nodes->of_group() : *nodes.nodes;
+  if (!down.together(request.rank, child)) return kNoPublication;
+  return down.shared_levels(request.rank, child);
 }
 
-// What comes from another node by multicast says so; the rest is make_plan's to say.
+// What comes from another member of the group says so; the rest is make_plan's to say.
 Transfer transfer_from(const PlanRequest& request, std::int32_t parent) {
   const NodePlan& nodes = request.nodes;
-  const bool by_group = nodes.multicast && !nodes.nodes->together(request.rank, parent);
+  const bool by_group = nodes.multicast && !nodes.nodes->of_group().together(request.rank, parent);
   return {.path = by_group ? Path::kMulticast : Path::kAny};
 }
 

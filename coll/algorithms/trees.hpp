@@ -73,8 +73,9 @@ TreeNode tree_node_of_nodes(const TreeSpec& spec, std::int32_t rank);
 TreeNode tree_node_of_stripe(const TreeSpec& spec, std::int32_t rank);
 std::int32_t stripe_leader(const TeamNodes& nodes, std::int32_t stripe, std::int32_t node);
 TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank);
-// By multicast, on the way down: inside the root's node the root is on top, inside others the
-// member of the network's group, whose parent is that of the root's node.
+// By multicast, on the way down: inside the root's node (or part of it: TeamNodes::of_group()) the
+// root is on top, inside others the member of the network's group, whose parent is that of the
+// root's.
 TreeNode tree_node_of_multicast(const TreeSpec& spec, std::int32_t rank);
 std::int64_t degree_bound_of_nodes(const TreeSpec& spec);
 

@@ -123,10 +123,12 @@ TreeNode tree_node_inside(const TreeSpec& spec, std::int32_t rank) {
 }
 
 TreeNode tree_node_of_multicast(const TreeSpec& spec, std::int32_t rank) {
-  const TeamNodes& nodes = *spec.nodes.nodes;
+  TreeSpec down = spec;
+  down.nodes.nodes = &spec.nodes.nodes->of_group();
+  const TeamNodes& nodes = *down.nodes.nodes;
   const std::int32_t own = nodes.node_of(rank), first = nodes.node_of(spec.root);
-  if (own == first) return assemble_inside(spec, rank, spec.root);
-  TreeNode node = assemble_inside(spec, rank, nodes.group_member(own));
+  if (own == first) return assemble_inside(down, rank, spec.root);
+  TreeNode node = assemble_inside(down, rank, nodes.group_member(own));
   if (node.parent < 0) node.parent = nodes.group_member(first);
   return node;
 }
@@ -183,6 +185,12 @@ std::int64_t degree_bound_of_nodes(const TreeSpec& spec) {
   for (std::size_t level = 0; level < most.size(); ++level) {
     const std::int32_t widest = most[level];
     if (widest > 1) children += tree_degree_bound(spec_of(spec, level, widest));
+  }
+  if (spec.nodes.multicast && nodes.leaders != nullptr) {  // Down there is no tree over parts.
+    TreeSpec down = spec;
+    down.shape = ESP_SHAPE_BINOMIAL;
+    down.nodes.nodes = nodes.leaders;
+    children = std::max(children, degree_bound_of_nodes(down));
   }
   return std::min<std::int64_t>(children, spec.size - 1);
 }

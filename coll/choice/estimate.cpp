@@ -140,9 +140,9 @@ struct Load {
 
 class Estimate {
  public:
-  Estimate(const PlanRequest& request, const Costs& costs)
+  Estimate(const PlanRequest& request, const TeamNodes& nodes, const Costs& costs)
       : request_(request),
-        nodes_(*request.nodes.nodes),
+        nodes_(nodes),
         costs_(costs),
         ranks_(request.size),
         n_(nodes_.count()),
@@ -158,7 +158,7 @@ class Estimate {
     return std::max(1.0, std::ceil(bytes / static_cast<double>(request_.segment_bytes)));
   }
   Message message(double bytes) const { return Message(costs_, bytes); }
-  GroupMessage to_group(double bytes) const { return {costs_, bytes, nodes_.count()}; }
+  GroupMessage to_group(double bytes) const { return {costs_, bytes, nodes_.of_group().count()}; }
   LevelShape level(std::size_t k) const {
     const NodePlan& plan = request_.nodes;
     if (k < nodes_.inner.size())
@@ -263,14 +263,16 @@ Load Estimate::exchange() const {
   return load;
 }
 
-// Inside the root's node, to all others at once, and inside each; before it a tree for a sum.
+// Inside the root's node, to all others at once, and inside each (or inside parts of nodes, where
+// those have several leaders); before it a tree for a sum.
 std::optional<double> Estimate::multicast() const {
   const GroupMessage of = to_group(segment());
   const bool up = request_.collective != Collective::kBcast;
-  const auto there = up ? tree(true) : Load{}, after = inside(false);
+  const Estimate below(request_, nodes_.of_group(), costs_);
+  const auto there = up ? tree(true) : Load{}, after = below.inside(false);
   if (!there || !after) return {};
   Load across{of.way(), of.handled(), of.port(), 0};
-  if (!up && q_ > 1) across.way += message(segment()).hop_inside();
+  if (!up && below.q_ > 1) across.way += message(segment()).hop_inside();
   return (*there + across + *after).total(segments(bytes_));
 }
 
@@ -444,7 +446,8 @@ std::optional<double> estimate(const PlanRequest& request, const Costs& costs) {
   if (nodes == nullptr || nodes->count() < 2) return {};
   if (request.variant != ESP_VARIANT_EVENT) return {};
   if (request.nodes.multicast && costs.group.packet_bytes == 0) return {};
-  const Estimate of(request, costs);
+  const bool by_parts = request.nodes.multicast && !has_shapes(request.collective);
+  const Estimate of(request, by_parts ? nodes->of_group() : *nodes, costs);
   switch (request.collective) {
     case Collective::kBarrier:
     case Collective::kBcast:

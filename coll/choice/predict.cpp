@@ -67,6 +67,10 @@ class Play {
   std::int32_t node_of(std::int32_t rank) const {
     return nodes_ != nullptr ? nodes_->node_of(rank) : 0;
   }
+  // What goes to the network's group leaves the node also for members of the same one.
+  bool is_inside(const State& s, std::int32_t peer) const {
+    return node_of(peer) == node_of(s.plan->rank) && s.vertex->transfer.path != Path::kMulticast;
+  }
   double& core_of(std::int32_t rank) {
     if (costs_.cores == 0) return cores_[static_cast<std::size_t>(rank)];
     const std::int32_t place = nodes_ != nullptr ? nodes_->place(rank) : rank;
@@ -164,7 +168,7 @@ class Play {
       }
       case Action::kRecv:
       case Action::kRecvView: {
-        const bool inside = node_of(s.plan->peer(v, i)) == node_of(s.plan->rank);
+        const bool inside = is_inside(s, s.plan->peer(v, i));
         const LinkCosts& link = inside ? costs_.inside : costs_.between;
         const bool view = v.action == Action::kRecvView;
         const bool pulls = inside && bytes > 0 && bytes >= static_cast<double>(costs_.pull_bytes);
@@ -187,11 +191,16 @@ class Play {
     return now;
   }
 
-  // To all readers by one message, which each of their ports takes.
+  // To all readers by one message, which the port of each node takes.
   double multicast(const State& s, std::uint32_t i, double bytes, double now) {
     now += costs_.between.message + bytes * costs_.between.copy_per_byte;
     const double out = sent(s.plan->rank, bytes, now);
-    for (const std::int32_t peer : s.vertex->peers) arrive(s, i, peer, taken(peer, bytes, out));
+    std::unordered_map<std::int32_t, double> at_node = {{node_of(s.plan->rank), out}};
+    for (const std::int32_t peer : s.vertex->peers) {
+      const auto [known, is_new] = at_node.try_emplace(node_of(peer), 0);
+      if (is_new) known->second = taken(peer, bytes, out);
+      arrive(s, i, peer, known->second);
+    }
     return now;
   }
 
@@ -210,7 +219,7 @@ class Play {
 
   void arrive(const State& s, std::uint32_t i, std::int32_t peer, double at_port) {
     const std::int32_t me = s.plan->rank;
-    const LinkCosts& link = node_of(peer) == node_of(me) ? costs_.inside : costs_.between;
+    const LinkCosts& link = is_inside(s, peer) ? costs_.inside : costs_.between;
     const double arrival = at_port + link.latency + (costs_.cores != 0 ? costs_.turn : 0);
     const std::uint64_t flow = key(me, peer, s, i);
     arrivals_[flow] = arrival;

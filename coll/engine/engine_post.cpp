@@ -143,7 +143,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const std::uint64_t begin_ns = trace_.now_ns();
   const bool ends_run = plan.irregular && plan.ends_run(instance.layouts, vertex, indices, index);
   const std::uint32_t window = ESP_PLANT(37, ends_run, false) ? 1 : state.slots;
-  const Posted posted = team.wire_to(member).recv(segment, window, slot);
+  const Posted posted = team.wire_to(member, slot.transfer.path).recv(segment, window, slot);
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = false;
@@ -207,10 +207,12 @@ void Engine::withdraw(Instance& instance) noexcept {
         mover_->cancel(state.moves[i]);
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
-        Wire& wire = instance.team->wire_to(peer_of(instance, number, state.recvs[i].index));
-        wire.cancel(static_cast<RecvOp&>(state.recvs[i]));
-        wire.release(state.recvs[i]);
-        state.recvs[i].busy = false;
+        RecvSlot& slot = state.recvs[i];
+        Wire& wire =
+            instance.team->wire_to(peer_of(instance, number, slot.index), slot.transfer.path);
+        wire.cancel(static_cast<RecvOp&>(slot));
+        wire.release(slot);
+        slot.busy = false;
         if (trace_.enabled()) {
           trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
         }

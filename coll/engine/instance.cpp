@@ -306,9 +306,10 @@ TeamGroup& PlanEntry::group_of(std::uint16_t vertex, const Instance& instance) {
     }
   }
   std::vector<TeamGroup::Reader> readers;
+  const Path path = plan.vertices[vertex].transfer.path;
   for (const std::int32_t peer : peers) {
     const std::size_t member = instance.member(peer);
-    readers.push_back({&instance.team->wire_to(member), instance.team->members[member]});
+    readers.push_back({&instance.team->wire_to(member, path), instance.team->members[member]});
   }
   groups.push_back({peers, std::make_unique<TeamGroup>(readers)});
   return *groups.back().group;

@@ -179,8 +179,10 @@ Outcome check_extent(const PlanRequest& r) {
   const bool leads = r.algorithm == ESP_ALGORITHM_TREE && !uses_tree(r);
   std::int64_t blocks = cut || per_member ? r.size : 1;
   if (leads) {
-    const std::int64_t largest = r.nodes.nodes != nullptr ? r.nodes.nodes->largest : r.size;
-    const std::int64_t nodes = r.nodes.nodes != nullptr ? r.nodes.nodes->count() : 1;
+    const TeamNodes* by = r.nodes.nodes;
+    if (by != nullptr && r.nodes.multicast) by = &by->of_group();
+    const std::int64_t largest = by != nullptr ? by->largest : r.size;
+    const std::int64_t nodes = by != nullptr ? by->count() : 1;
     // All runs have as many pieces as the longest one, and so have all bundles.
     blocks = largest * nodes;
     if (r.collective == Collective::kAlltoall) blocks *= largest;

@@ -18,12 +18,29 @@ void Membership::follow(TeamNodes made, std::span<const NetworkPlace> network_of
   localities.by_memory = &memories;
 }
 
+void Membership::lead(std::span<const std::int32_t> parts,
+                      std::span<const MemberLocality> locality_of,
+                      std::span<const NetworkPlace> network_of) {
+  if (parts.empty() || nodes.empty()) return;
+  auto made = std::make_shared<Leaders>();
+  made->plain = TeamNodes::of(parts, {}, network_of);
+  nodes.leaders = &made->plain;
+  if (!localities.empty()) {
+    made->levels = TeamNodes::of(parts, locality_of, network_of);
+    made->levels.plain = &made->plain;
+    localities.leaders = made->levels.inner.empty() ? &made->plain : &made->levels;
+    if (!memories.empty()) memories.leaders = &made->plain;
+  }
+  leaders_ = std::move(made);
+}
+
 const std::shared_ptr<const std::vector<Rank>>& Membership::group() const {
   if (group_ != nullptr) return group_;
+  const TeamNodes& parts = nodes.of_group();
   std::vector<Rank> made;
-  made.reserve(static_cast<std::size_t>(nodes.count()));
-  for (std::int32_t node = 0; node < nodes.count(); ++node) {
-    made.push_back(ranks[static_cast<std::size_t>(nodes.group_member(node))]);
+  made.reserve(static_cast<std::size_t>(parts.count()));
+  for (std::int32_t part = 0; part < parts.count(); ++part) {
+    made.push_back(ranks[static_cast<std::size_t>(parts.group_member(part))]);
   }
   std::sort(made.begin(), made.end());
   group_ = std::make_shared<const std::vector<Rank>>(std::move(made));

@@ -105,14 +105,23 @@ struct Membership {
   TeamNodes localities;      // what plans follow, where that is more than `nodes`; else empty
   TeamNodes memories;        // the same without levels in one memory, where some remain; else empty
 
-  // Job ranks of the network's group (NodePlan::multicast): one of each node, sorted. Made when it
-  // is first asked for. Threads: the owner of the teams.
+  // Job ranks of the network's group (NodePlan::multicast): one of each node, or of each part of a
+  // node, sorted. Made when it is first asked for. Threads: the owner of the teams.
   const std::shared_ptr<const std::vector<Rank>>& group() const;
 
   // After `nodes`. Those without inner levels are dropped. `network_of`: as `made` was made with.
   void follow(TeamNodes made, std::span<const NetworkPlace> network_of = {});
+  // After that: parts of nodes (TeamNodes::parts_of(); empty: none) have leaders of their own.
+  // `locality_of`, `network_of`: as the layouts were made with.
+  void lead(std::span<const std::int32_t> parts, std::span<const MemberLocality> locality_of = {},
+            std::span<const NetworkPlace> network_of = {});
 
  private:
+  // By parts of nodes: without levels inside, and with them (else empty).
+  struct Leaders {
+    TeamNodes plain, levels;
+  };
+  std::shared_ptr<const Leaders> leaders_;  // nullptr: each node has one leader
   mutable std::shared_ptr<const std::vector<Rank>> group_;
 };
 
@@ -211,6 +220,13 @@ struct Team {
   Wire& wire_to(std::size_t member) const noexcept {
     if (network == nullptr || !is_remote(static_cast<int>(member))) return *wire;
     return network->wire_to(members[member]);
+  }
+  // By that path. Members of the network's group may be of one node.
+  Wire& wire_to(std::size_t member, Path path) const noexcept {
+    if (path == Path::kMulticast && network != nullptr) [[unlikely]] {
+      if (Wire* const groups = network->wire_of_groups()) return *groups;
+    }
+    return wire_to(member);
   }
   // nullptr: all members are on one node.
   const TeamNodes* nodes() const noexcept {

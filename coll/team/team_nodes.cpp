@@ -209,11 +209,33 @@ TeamNodes TeamNodes::of(std::span<const std::int32_t> node_of,
   return made;
 }
 
+std::vector<std::int32_t> TeamNodes::parts_of(std::span<const std::int32_t> node_of,
+                                              std::span<const std::uint64_t> part_of) {
+  ESP_ASSERT(part_of.size() == node_of.size());
+  std::map<std::int32_t, std::uint64_t> first;  // by node
+  for (std::size_t m = 0; m < node_of.size(); ++m) {
+    if (part_of[m] != 0) first.try_emplace(node_of[m], part_of[m]);
+  }
+  std::map<std::pair<std::int32_t, std::uint64_t>, std::int32_t> numbers;
+  std::set<std::int32_t> nodes;
+  std::vector<std::int32_t> numbered;
+  numbered.reserve(node_of.size());
+  for (std::size_t m = 0; m < node_of.size(); ++m) {
+    const std::uint64_t part = part_of[m] != 0 ? part_of[m] : first[node_of[m]];
+    const auto next = static_cast<std::int32_t>(numbers.size());
+    numbered.push_back(numbers.try_emplace({node_of[m], part}, next).first->second);
+    nodes.insert(node_of[m]);
+  }
+  if (numbers.size() == nodes.size()) numbered.clear();
+  return numbered;
+}
+
 TeamNodes TeamNodes::without_levels_in_one_memory(std::span<const NetworkPlace> network_of) const {
   TeamNodes made = *this;
   made.inner.erase(made.inner.end() - static_cast<std::ptrdiff_t>(in_one_memory), made.inner.end());
   made.in_one_memory = 0;
   made.by_memory = nullptr;
+  made.leaders = nullptr;
   made.measure();
   made.choose_heads(network_of);
   return made;

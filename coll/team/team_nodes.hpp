@@ -89,6 +89,9 @@ class TeamNodes : public MemberGroups {  // of the nodes
   const TeamNodes* plain = nullptr;
   // The same where in_one_memory > 0: without those levels (`plain` where they are all).
   const TeamNodes* by_memory = nullptr;
+  // The same members by parts of nodes, where some nodes have several leaders in the network's
+  // group: its "nodes" are these parts. nullptr: each node has one.
+  const TeamNodes* leaders = nullptr;
 
   // `node_of`: any numbers that tell the nodes of the members apart; nodes are numbered in the
   // order, in which nodes and groups of them go by their lowest members. `locality_of`: by member,
@@ -96,6 +99,10 @@ class TeamNodes : public MemberGroups {  // of the nodes
   static TeamNodes of(std::span<const std::int32_t> node_of,
                       std::span<const MemberLocality> locality_of = {},
                       std::span<const NetworkPlace> network_of = {});
+  // For such a layout: numbers that tell the parts of all nodes apart, by member. `part_of`: those
+  // of a node, 0: of none, which goes with its node's first part. Empty: no node has two.
+  static std::vector<std::int32_t> parts_of(std::span<const std::int32_t> node_of,
+                                            std::span<const std::uint64_t> part_of);
   // A copy without the levels in one memory, in the same order. `network_of`: as it was made with.
   TeamNodes without_levels_in_one_memory(std::span<const NetworkPlace> network_of = {}) const;
 
@@ -121,7 +128,9 @@ class TeamNodes : public MemberGroups {  // of the nodes
   }
   // Who talks to other nodes for it, where no member is a root.
   std::int32_t head(std::int32_t of) const noexcept { return member_at(head_of(of)); }
-  // Its member of the network's group: the same whatever the levels that a plan follows.
+  // By what has a member each of the network's group: nodes, or parts of them.
+  const TeamNodes& of_group() const noexcept { return leaders != nullptr ? *leaders : *this; }
+  // Of such a layout: that member, the same whatever the levels that a plan follows.
   std::int32_t group_member(std::int32_t of) const noexcept {
     return (plain != nullptr ? *plain : *this).head(of);
   }
@@ -197,8 +206,8 @@ struct NodePlan {
   // sums and sends the result to the others. Up to kSpreadNodesMax nodes.
   bool spread = false;
   // What is for all nodes is published to the others at once, through the network's group: on the
-  // way down there is no tree over the nodes. Who publishes and who receives is
-  // TeamNodes::group_member(), whatever the root.
+  // way down there is no tree over the nodes. Who publishes and who receives is group_member() of
+  // TeamNodes::of_group(), whatever the root.
   bool multicast = false;
   friend bool operator==(const NodePlan&, const NodePlan&) = default;
 };

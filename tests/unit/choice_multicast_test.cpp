@@ -270,6 +270,62 @@ TEST(ChoiceMulticast, EstimatesAreNearPredictions) {
   }
 }
 
+// Nodes with two leaders each, of three members.
+struct TwoLeaders {
+  explicit TwoLeaders(std::int32_t count) {
+    std::vector<std::int32_t> node_of, part_of;
+    for (std::int32_t m = 0; m < 3 * count; ++m) {
+      node_of.push_back(m / 3);
+      part_of.push_back(m / 3 * 2 + (m % 3 == 2 ? 1 : 0));
+    }
+    parts = TeamNodes::of(part_of);
+    nodes = TeamNodes::of(node_of);
+    nodes.leaders = &parts;
+  }
+  TwoLeaders(const TwoLeaders&) = delete;
+  TwoLeaders& operator=(const TwoLeaders&) = delete;
+  TeamNodes parts, nodes;
+};
+
+TEST(ChoiceMulticast, LeadersOfParts) {
+  const TwoLeaders many(12);
+  for (const Collective collective : kForAll) {
+    const PlanRequest made = chosen(asked(collective, many.nodes, 65536), tuned(Multicast::kOn));
+    EXPECT_TRUE(made.nodes.multicast);
+    EXPECT_EQ(made.nodes.nodes, &many.nodes);
+    EXPECT_TRUE(make_plan(made).ok());
+  }
+  EXPECT_NE(
+      explain(kFree, asked(Collective::kBcast, many.nodes, 1 << 20), tuned(Multicast::kOn), false)
+          .find("tree(multicast to 24 leaders of 12 nodes, flat inside)"),
+      std::string::npos);
+  // Two nodes are two, whatever the number of their leaders.
+  const TwoLeaders two(2);
+  EXPECT_FALSE(is_chosen(asked(Collective::kBcast, two.nodes, 65536), tuned(Multicast::kOn)));
+}
+
+// The group has more members, which costs more; parts are smaller, which costs less inside.
+TEST(ChoiceMulticast, EstimatesAreOfLeaders) {
+  const Costs costs = of_groups(NetworkClass::kRdma);
+  for (const std::int32_t count : {3, 12, 60}) {
+    const TwoLeaders with(count);
+    TeamNodes without = with.nodes;
+    without.leaders = nullptr;
+    for (const Collective collective :
+         {Collective::kBcast, Collective::kAllreduce, Collective::kAllgather}) {
+      for (const std::uint64_t bytes : {64, 8192, 262'144}) {
+        PlanRequest request = chosen(asked(collective, with.nodes, bytes), tuned(Multicast::kOn));
+        const double estimated = estimate(request, costs).value();
+        const double played = predict(request, costs).value();
+        EXPECT_LT(estimated, 3 * played) << plan_check::describe(request) << count;
+        EXPECT_GT(estimated, played / 3) << plan_check::describe(request) << count;
+        request.nodes.nodes = &without;
+        EXPECT_NE(estimate(request, costs).value(), estimated);
+      }
+    }
+  }
+}
+
 TEST(ChoiceMulticast, Words) {
   const TeamNodes nodes = nodes_of(5, 2), two = nodes_of(2, 2);
   const auto told = [](Collective collective, const TeamNodes& where, const Tuning& tuning) {

@@ -122,6 +122,50 @@ TEST(EngineMulticast, MembersOfTheGroupJoinOnce) {
   }
 }
 
+// Of one node with two leaders one talks to the other by the network, too.
+TEST(EngineMulticast, LeadersOfOneNode) {
+  auto membership = eight_on_four_nodes();
+  auto with = std::make_shared<Membership>(*membership);
+  with->lead(std::vector<std::int32_t>{0, 1, 2, 3, 4, 1, 2, 3});
+  membership = with;
+  EXPECT_EQ(*membership->group(), (std::vector<Rank>{13, 14, 15, 16, 17}));
+  for (int rank = 0; rank < 8; ++rank) {
+    GroupMember member(rank, membership, with_groups(Multicast::kOn));
+    member.start(Collective::kBcast, 300);
+    const bool joins = rank < 5;
+    EXPECT_EQ(member.far.joins, joins ? 1 : 0) << rank;
+    EXPECT_EQ(member.far.multicasts > 0, joins) << rank;
+    EXPECT_EQ(member.near.multicasts, 0) << rank;
+    if (rank == 1) EXPECT_EQ(member.far.readers, 4U) << "the root's leader publishes";
+  }
+}
+
+// Whatever plans follow inside nodes, the group is the same.
+TEST(EngineMulticast, LeadersWithLevels) {
+  const std::vector<std::int32_t> node_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
+  const std::vector<std::int32_t> parts = {0, 0, 0, 1, 2, 2, 3, 3, 4, 4, 4, 4};
+  std::vector<MemberLocality> caches(12, kBoundNowhere);
+  for (std::size_t m = 0; m < 12; ++m) caches[m][3] = static_cast<std::int32_t>(m * 2 % 3);
+  Membership team;
+  for (Rank r = 0; r < 12; ++r) team.ranks.push_back(r);
+  team.nodes = TeamNodes::of(node_of);
+  team.follow(TeamNodes::of(node_of, caches));
+  ASSERT_FALSE(team.localities.empty());
+  EXPECT_EQ(team.localities.leaders, nullptr);
+  team.lead({});
+  EXPECT_EQ(&team.nodes.of_group(), &team.nodes);
+  team.lead(parts, caches);
+  ASSERT_NE(team.localities.leaders, nullptr);
+  EXPECT_FALSE(team.localities.leaders->inner.empty());
+  ASSERT_EQ(team.nodes.of_group().count(), 5);
+  ASSERT_EQ(team.localities.of_group().count(), 5);
+  for (std::int32_t part = 0; part < 5; ++part) {
+    EXPECT_EQ(team.localities.of_group().group_member(part),
+              team.nodes.of_group().group_member(part));
+  }
+  EXPECT_EQ(team.group()->size(), 5U);
+}
+
 TEST(EngineMulticast, NobodyJoinsWithoutAPlanThatAsks) {
   const auto membership = eight_on_four_nodes();
   GroupMember off(0, membership, with_groups(Multicast::kOff));

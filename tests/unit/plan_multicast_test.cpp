@@ -1,6 +1,7 @@
 // Plans by multicast: any placement, any root, up to 64 ranks; who publishes to whom, and how
 // often.
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "coll/algorithms/trees.hpp"
@@ -16,8 +17,9 @@ constexpr std::int32_t kGroupRanksMax = 17;
 constexpr std::int32_t kGroupRanksMax = 64;
 #endif
 
-// Members dealt out to nodes in blocks, in turn, or at random; then nodes differ in size. Each also
-// with two sockets in a node, of which one has fewer members.
+// Members dealt out to nodes in blocks, in turn, or at random; then nodes differ in size. One also
+// with two sockets in a node, of which one has fewer members. All of them also with leaders of
+// parts of nodes, up to three of a node and of unequal size.
 struct GroupPlaces {
   GroupPlaces(std::int32_t nodes, std::int32_t size) {
     std::vector<std::int32_t> in_order, in_turn;
@@ -35,6 +37,33 @@ struct GroupPlaces {
     for (std::int32_t m = 0; m < size; ++m) sockets.push_back({0, m % 3 > 0 ? 1 : 0, 0, m});
     leveled = TeamNodes::of(in_order, sockets);
     leveled.plain = plain.data();
+    const std::vector<const std::vector<std::int32_t>*> dealt = {&in_order, &in_turn, &mixed,
+                                                                 &in_order};
+    for (std::size_t k = 0; k < dealt.size(); ++k) {
+      const bool levels = k + 1 == dealt.size();
+      const std::vector<std::int32_t>& node_of = *dealt[k];
+      const std::vector<std::int32_t> numbers = TeamNodes::parts_of(node_of, parts_in(node_of, k));
+      if (numbers.empty()) continue;
+      parts.push_back(TeamNodes::of(numbers));
+      parted.push_back(levels ? leveled : plain[k]);
+      if (levels) {
+        TeamNodes with = TeamNodes::of(numbers, sockets);
+        with.plain = &parts.back();
+        parts.push_back(std::move(with));
+      }
+      parted.back().leaders = &parts.back();
+    }
+  }
+  // Of every fourth node none; of others members go in turn, or in a block and a rest.
+  static std::vector<std::uint64_t> parts_in(const std::vector<std::int32_t>& node_of,
+                                             std::size_t seed) {
+    std::vector<std::uint64_t> part_of;
+    for (std::size_t m = 0; m < node_of.size(); ++m) {
+      const auto node = static_cast<std::size_t>(node_of[m]);
+      const std::size_t in_turn = m % 3, block = m * 5 / node_of.size() % 2 + 1;
+      part_of.push_back(node % 4 == 3 ? 0 : (node + seed) % 2 == 0 ? in_turn : block);
+    }
+    return part_of;
   }
   GroupPlaces(const GroupPlaces&) = delete;
   GroupPlaces& operator=(const GroupPlaces&) = delete;
@@ -44,11 +73,15 @@ struct GroupPlaces {
       if (nodes.count() >= kMulticastNodesMin) found.push_back(&nodes);
     }
     if (leveled.count() >= kMulticastNodesMin) found.push_back(&leveled);
+    for (const TeamNodes& nodes : parted) {
+      if (nodes.count() >= kMulticastNodesMin) found.push_back(&nodes);
+    }
     return found;
   }
 
   std::vector<TeamNodes> plain;
   TeamNodes leveled;
+  std::deque<TeamNodes> parts, parted;  // places that stay
 };
 
 PlanRequest by_multicast(const TeamNodes& nodes, PlanRequest request) {
@@ -65,12 +98,14 @@ constexpr GroupTeam kGroupTeams[] = {{3, 3},  {3, 5}, {4, 4},   {5, 7},
                                      {5, 12}, {9, 9}, {12, 31}, {21, 64}};
 
 bool is_group_member(const TeamNodes& nodes, std::int32_t member) {
-  return nodes.group_member(nodes.node_of(member)) == member;
+  const TeamNodes& parts = nodes.of_group();
+  return parts.group_member(parts.node_of(member)) == member;
 }
 
 // By multicast between members of the group alone, each publication for all others of them; inside
 // nodes otherwise. Returns the segments that cross between nodes otherwise.
 std::uint64_t expect_by_group(const std::vector<Plan>& plans, const TeamNodes& nodes) {
+  const TeamNodes& parts = nodes.of_group();
   std::uint64_t others = 0;
   for (const Plan& plan : plans) {
     for (const Vertex& v : plan.vertices) {
@@ -81,21 +116,23 @@ std::uint64_t expect_by_group(const std::vector<Plan>& plans, const TeamNodes& n
       }
       if (v.action == Action::kPublish) {
         std::vector<std::int32_t> readers = v.peers, expected;
-        for (std::int32_t node = 0; node < nodes.count(); ++node) {
-          if (node != nodes.node_of(plan.rank)) expected.push_back(nodes.group_member(node));
+        for (std::int32_t part = 0; part < parts.count(); ++part) {
+          if (part != parts.node_of(plan.rank)) expected.push_back(parts.group_member(part));
         }
         std::sort(readers.begin(), readers.end());
         std::sort(expected.begin(), expected.end());
         EXPECT_EQ(by_group, readers == expected);
         for (const std::int32_t reader : readers) {
-          EXPECT_EQ(by_group, !nodes.together(plan.rank, reader));
+          EXPECT_EQ(by_group, !parts.together(plan.rank, reader));
         }
         continue;
       }
       if (is_local(v.action)) continue;
       for (std::uint32_t i = 0; i < v.indices.count; ++i) {
-        const bool crosses = !nodes.together(plan.rank, plan.peer(v, i));
-        EXPECT_TRUE(!by_group || (crosses && is_group_member(nodes, plan.peer(v, i))));
+        const std::int32_t peer = plan.peer(v, i);
+        const bool leaves = !parts.together(plan.rank, peer);
+        EXPECT_TRUE(!by_group || (leaves && is_group_member(nodes, peer)));
+        const bool crosses = !nodes.together(plan.rank, peer);
         if (crosses && !by_group && v.action == Action::kSend) ++others;
       }
     }
@@ -265,6 +302,56 @@ TEST(PlanMulticast, GroupIsWithoutLevels) {
   }
   EXPECT_TRUE(differs);
   EXPECT_EQ(places.plain[0].group_member(2), places.plain[0].head(2));
+}
+
+// What goes to no part of its own goes with the first; parts of one node are none of another's.
+TEST(PlanMulticast, PartsOfNodes) {
+  using Nodes = std::vector<std::int32_t>;
+  using Parts = std::vector<std::uint64_t>;
+  const auto of = [](const Nodes& nodes, const Parts& parts) {
+    return TeamNodes::parts_of(nodes, parts);
+  };
+  EXPECT_EQ(of({0, 0, 1, 1}, {7, 7, 7, 7}), Nodes());
+  EXPECT_EQ(of({0, 0, 1, 1}, {0, 0, 0, 0}), Nodes());
+  EXPECT_EQ(of({0, 1, 0, 1}, {0, 5, 5, 0}), Nodes());
+  EXPECT_EQ(of({0, 1, 0, 1}, {7, 7, 8, 7}), (Nodes{0, 1, 2, 1}));
+  EXPECT_EQ(of({0, 0, 0, 1, 0}, {0, 8, 7, 7, 8}), (Nodes{0, 0, 1, 2, 0}));
+  EXPECT_EQ(of({}, {}), Nodes());
+}
+
+// A leader of each part receives what the root's publishes, also on the root's own node.
+TEST(PlanMulticast, LeadersOfOneNode) {
+  const std::vector<std::int32_t> node_of = {0, 0, 0, 0, 1, 1, 1, 2, 2};
+  const TeamNodes parts = TeamNodes::of(
+      TeamNodes::parts_of(node_of, std::vector<std::uint64_t>{1, 2, 1, 2, 1, 1, 2, 1, 1}));
+  TeamNodes nodes = TeamNodes::of(node_of);
+  EXPECT_EQ(&nodes.of_group(), &nodes);
+  nodes.leaders = &parts;
+  ASSERT_EQ(parts.count(), 5);
+  PlanRequest request = by_multicast(nodes, call(Collective::kBcast, 9, 4));
+  request.root = 3;
+  const std::vector<Plan> plans = make_plans(request);
+  const std::vector<std::uint64_t> segments = published_to_group(plans);
+  EXPECT_EQ(segments, (std::vector<std::uint64_t>{0, 4, 0, 0, 0, 0, 0, 0, 0}));
+  std::vector<std::int32_t> receivers;
+  for (const Plan& plan : plans) {
+    for (const Vertex& v : plan.vertices) {
+      const bool from_group = v.action == Action::kRecv && v.transfer.path == Path::kMulticast;
+      if (from_group) receivers.push_back(plan.rank);
+    }
+  }
+  EXPECT_EQ(receivers, (std::vector<std::int32_t>{0, 4, 6, 7}));
+  EXPECT_EQ(plans[0].algorithm.find("tree(multicast to 5 leaders of 3 nodes, flat inside) event"),
+            0U)
+      << plans[0].algorithm;
+  request.collective = Collective::kAllreduce;
+  EXPECT_EQ(make_plans(request)[0].algorithm.find(
+                "tree(binomial up and multicast to 5 leaders of 3 nodes, flat inside) event"),
+            0U);
+  request = by_multicast(nodes, exchange(Collective::kAllgather, ESP_ALGORITHM_TREE, 9));
+  request.elements = 2;
+  EXPECT_EQ(make_plans(request)[0].algorithm.find("leaders, multicast to 5 leaders of 3 nodes, "),
+            0U);
 }
 
 TEST(PlanMulticast, Texts) {
