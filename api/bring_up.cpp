@@ -27,7 +27,7 @@ namespace {
 // Into the directory; `mine` is this rank's.
 Outcome read_cards(esp_job& job, std::span<const std::vector<std::byte>> blobs, const Card& mine,
                    bool share, const SwitchMap& switches) {
-  DirectoryMaker::Rules rules{.share = share, .localities = job.config.levels != LevelRule::kOff};
+  DirectoryMaker::Rules rules{.share = share, .localities = job.config.needs_localities()};
   Machine machine;
   if (rules.localities && !job.config.topology.empty()) {
     auto loaded = load_machine(job.config.topology);
@@ -84,6 +84,7 @@ Outcome exchange_cards(esp_job& job, const std::vector<WireKind>& allowed) {
     card.addresses = job.network->addresses();
     card.port_mbits = job.network->port_mbits();
     card.groups = job.network->group_terms();
+    card.adapter = job.network->group_adapter();
   }
   card.profile = job.profile != nullptr ? job.profile->digest() : 0;
   card.switches = switches->digest();

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "coll/plan/plan.hpp"
+
 namespace espalier {
 namespace {
 
@@ -44,14 +46,47 @@ MemberLocality followed(LevelRule rule, const MemberLocality& place) {
   return one;
 }
 
-// Members that are bound to several sockets or the like, of whatever node.
-void find_levels(const esp_job& job, Membership& membership) {
+std::vector<MemberLocality> localities(const esp_job& job, const Membership& membership) {
   std::vector<MemberLocality> locality_of;
   for (const Rank r : membership.ranks) {
     locality_of.push_back(followed(job.config.levels, job.directory.site(r).locality));
   }
+  return locality_of;
+}
+
+// Members that are bound to several sockets or the like, of whatever node.
+void find_levels(const esp_job& job, Membership& membership) {
   const std::vector<NetworkPlace> network_of = network_places(job, membership);
-  membership.follow(TeamNodes::of(nodes_of(job, membership), locality_of, network_of), network_of);
+  membership.follow(
+      TeamNodes::of(nodes_of(job, membership), localities(job, membership), network_of),
+      network_of);
+}
+
+// The part of its node for which its leader is in the network's group; 0: there are none.
+std::uint64_t part_of(const esp_job& job, Rank rank) {
+  const Directory::Site& site = job.directory.site(rank);
+  switch (job.config.multicast_leaders) {
+    case MulticastLeaders::kNode:
+      return 0;
+    case MulticastLeaders::kSocket:
+      return static_cast<std::uint64_t>(
+          site.locality[static_cast<std::size_t>(LocalityLevel::kSocket)] + 1);
+    default:
+      return job.directory.head().several_adapters != 0 ? site.adapter : 0;
+  }
+}
+
+// Members of one node that are in the network's group each for a part of it.
+void find_leaders(const esp_job& job, Membership& membership) {
+  if (membership.nodes.count() < kMulticastNodesMin || job.network == nullptr) return;
+  if (job.network->group_payload_bytes() == 0) return;
+  std::vector<std::uint64_t> parts;
+  for (const Rank r : membership.ranks) parts.push_back(part_of(job, r));
+  const std::vector<std::int32_t> numbers = TeamNodes::parts_of(nodes_of(job, membership), parts);
+  if (numbers.empty()) return;
+  const bool levels = !membership.localities.empty();
+  membership.lead(numbers, levels ? localities(job, membership) : std::vector<MemberLocality>(),
+                  network_places(job, membership));
 }
 
 }  // namespace
@@ -66,6 +101,7 @@ std::shared_ptr<Membership> make_membership(const esp_job& job, std::vector<Rank
   membership->ranks = std::move(members);
   if (several) find_nodes(job, *membership);
   if (job.config.levels != LevelRule::kOff) find_levels(job, *membership);
+  if (several) find_leaders(job, *membership);
   return membership;
 }
 

@@ -154,7 +154,7 @@ Outcome leave_together(esp_job& job, const std::vector<Team*>& sound,
 void close_network(esp_job& job) {
   // What is still owed to them would be sent again and again.
   for (Rank rank = 0; rank < job.size; ++rank) {
-    if (!job.nodes.is_local(rank) && job.liveness->is_dead(rank)) job.network->lose(rank);
+    if (rank != job.rank && job.liveness->is_dead(rank)) job.network->lose(rank);
   }
   // A peer that takes nothing more does not keep the others from being told.
   const auto wait = [&](auto&& done) {

@@ -105,10 +105,11 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   card.adapter_numa = static_cast<std::uint64_t>(config.adapter_numa + 1);
   card.multicast = static_cast<std::uint64_t>(config.multicast);
   card.multicast_groups = static_cast<std::uint64_t>(config.multicast_groups);
+  card.multicast_leaders = static_cast<std::uint64_t>(config.multicast_leaders);
   card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
-  if (config.levels != LevelRule::kOff) note_place(card);
+  if (config.needs_localities()) note_place(card);
   return card;
 }
 
@@ -196,6 +197,7 @@ Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank
       {"ADAPTER_NUMA", &Card::adapter_numa, Kind::kHash},
       {"MULTICAST", &Card::multicast},
       {"MULTICAST_GROUPS", &Card::multicast_groups},
+      {"MULTICAST_LEADERS", &Card::multicast_leaders},
       {"WIRES", &Card::wires, Kind::kHash},
   };
   for (const auto& [knob, value, kind] : kCommon) {

@@ -30,7 +30,7 @@ enum class WireKind : std::uint16_t { kShm = 1, kTcp = 2, kUd = 3, kRc = 4 };
 // Travels as it is.
 struct CardFields {
   static constexpr std::uint32_t kMagic = 0x45535031;  // "ESP1"
-  static constexpr std::uint16_t kVersion = 11;
+  static constexpr std::uint16_t kVersion = 12;
 
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -51,6 +51,7 @@ struct CardFields {
   std::uint8_t unused = 0;
   std::uint32_t port_mbits = 0;     // per second, of the network port; 0: not known
   GroupTerms groups;                // of multicast
+  std::uint64_t adapter = 0;        // hash of what carries groups here; 0: nothing does
   std::uint64_t nonce_address = 0;  // for probing CMA
   std::uint64_t nonce = 0;
   std::uint64_t profile = 0;      // digest of the one that was read; 0: none
@@ -71,7 +72,8 @@ struct CardFields {
   std::uint64_t adapter_numa = 0;  //
   std::uint64_t multicast = 0;     //
   std::uint64_t multicast_groups = 0;
-  std::uint64_t wires = 0;         // hash of the list
+  std::uint64_t multicast_leaders = 0;
+  std::uint64_t wires = 0;  // hash of the list
   MemberLocality locality = kBoundNowhere;
   cpu_set_t cpus = {};  // that this rank may run on
 };

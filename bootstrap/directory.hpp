@@ -33,7 +33,8 @@ class Directory {
     std::uint8_t all_have_datagrams = 0;  // every rank has an address of kUd
     std::uint8_t same_profile = 0;        // all ranks have read the same, or none
     std::uint8_t has_network_places = 0;  // some rank's is known
-    std::uint32_t some_crowded = 0;       // some machine has more ranks than processors for them
+    std::uint16_t some_crowded = 0;       // some machine has more ranks than processors for them
+    std::uint16_t several_adapters = 0;   // ranks of some node have groups by different ones
     std::uint32_t port_mbits = 0;         // of the slowest port that is known; 0: none is
     GroupTerms groups;                    // of multicast: what all ranks can do
   };
@@ -50,6 +51,7 @@ class Directory {
     char node[64] = {};
     MemberLocality locality = kBoundNowhere;
     NetworkPlace network;
+    std::uint64_t adapter = 0;  // as in the card
   };
 
   Directory() = default;

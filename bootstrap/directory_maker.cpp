@@ -50,6 +50,7 @@ std::int32_t DirectoryMaker::node_of(const Card& card, Rank rank) {
   if (is_new) {
     nodes_.leaders.push_back(rank);
     members_.push_back(0);
+    adapters_.push_back(card.adapter);
     if (rules_.switches != nullptr) switches_.push_back(switches_of(card));
   }
   if (name == own_name_) {
@@ -77,6 +78,7 @@ std::uint32_t DirectoryMaker::site_of(const Card& card, std::int32_t node) {
   std::memcpy(site.host, card.host, sizeof site.host);
   std::memcpy(site.node, card.node, sizeof site.node);
   site.network.to_adapter = card.to_adapter;
+  site.adapter = card.adapter;
   if (rules_.emulated != nullptr) {
     const Locality place =
         locality_of_rank(*rules_.emulated, members_[static_cast<std::size_t>(node)]);
@@ -117,6 +119,7 @@ void DirectoryMaker::add(const Card& card) {
   head_.epoch = (head_.epoch ^ card.nonce) * 0x9e3779b97f4a7c15ULL;
   head_.groups = rank == 0 ? card.groups : head_.groups.with(card.groups);
   if (card.progress_thread != 0) head_.any_threaded = 1;
+  if (card.adapter != adapters_[static_cast<std::size_t>(row.node)]) head_.several_adapters = 1;
   if (card.profile != own_profile_) head_.same_profile = 0;
   if (!find_address(addresses, WireKind::kUd)) head_.all_have_datagrams = 0;
   shares_[card.machine].add(card);

@@ -66,8 +66,9 @@ class DirectoryMaker {
   JobNodes nodes_;
   std::unordered_map<std::uint64_t, MachineShare> shares_;  // by machine
   std::map<Name, std::int32_t> numbers_;
-  std::vector<std::int32_t> members_;  // by node
-  std::vector<SwitchPath> switches_;   // likewise, where there is a map
+  std::vector<std::int32_t> members_;    // by node
+  std::vector<std::uint64_t> adapters_;  // by node, of its first rank
+  std::vector<SwitchPath> switches_;     // by node, where there is a map
   std::vector<std::string> unnamed_;
   std::vector<Directory::Row> rows_;
   std::vector<Directory::Site> sites_;

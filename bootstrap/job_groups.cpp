@@ -73,6 +73,10 @@ std::unique_ptr<JobGroups> JobGroups::by_udp(const std::vector<net::Interface>& 
   return made;
 }
 
+std::string JobGroups::adapter() const {
+  return stack_ != nullptr ? stack_->port_name() : interface_.name;
+}
+
 Result<std::unique_ptr<multicast::GroupPort>> JobGroups::open(std::uint32_t team, Rank first) {
   const multicast::GroupAddress address = group_address_of(epoch_, team, first);
   return stack_ != nullptr ? stack_->open_group(address) : open_udp(address);

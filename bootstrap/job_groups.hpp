@@ -32,6 +32,7 @@ class JobGroups final : public net::GroupPorts {
   // What this rank can do; of kind kNone: why_none() says why.
   const GroupTerms& terms() const noexcept { return terms_; }
   const std::string& why_none() const noexcept { return why_none_; }
+  std::string adapter() const;  // for this machine, by name: the device's port, or the interface
   void use(std::uint64_t epoch, const GroupTerms& of_job) noexcept {
     epoch_ = epoch;
     agreed_ = of_job;

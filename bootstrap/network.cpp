@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
+#include "core/host.hpp"
 #include "core/topology.hpp"
 
 namespace espalier {
@@ -105,6 +107,11 @@ GroupTerms Network::group_terms() const {
   return groups_ != nullptr ? groups_->terms() : GroupTerms();
 }
 
+std::uint64_t Network::group_adapter() const {
+  const bool has = groups_ != nullptr && groups_->terms().carrier != GroupCarrier::kNone;
+  return has ? hash_text(groups_->adapter()) : 0;
+}
+
 Outcome Network::connect(const Config& config, const Directory& directory,
                          const std::vector<WireKind>& wires, Clock& clock, Counters& counters) {
   directory_ = &directory;
@@ -184,7 +191,12 @@ std::string Network::describe_groups() const {
 
 std::vector<std::string> Network::describe_teams() const {
   if (groups_way_ == nullptr) return {};
-  return groups_way_->wire.groups()->describe();
+  return groups_way_->wire.groups()->describe([this](const std::vector<Rank>& members) {
+    std::set<std::int32_t> nodes;
+    for (const Rank rank : members) nodes.insert(directory_->node_of(rank));
+    if (nodes.size() == members.size()) return std::string();
+    return fmt::format("; {} leaders of {} nodes", members.size(), nodes.size());
+  });
 }
 
 // All are read once, so that one which makes no sense is found before anything is sent.
@@ -238,7 +250,9 @@ bool Network::all_posted() const noexcept {
 }
 
 void Network::lose(Rank rank) noexcept {
-  way(rank).link.lose(rank, error(ESP_ERR_PEER_DIED, "it is dead, as others have told", rank));
+  Way* const by = link_way(rank);
+  if (by == nullptr) return;
+  by->link.lose(rank, error(ESP_ERR_PEER_DIED, "it is dead, as others have told", rank));
 }
 
 void Network::forget_team(std::uint32_t team) {
@@ -294,7 +308,10 @@ void Network::control(Rank from, std::span<const std::byte> message) noexcept {
 }
 
 void Network::lost(Rank peer, const Status& why) noexcept {
-  const bool left = why.code() == ESP_ERR_PEER_DIED && way(peer).link.has_left(peer);
+  Way* const by = link_way(peer);
+  const bool left = why.code() == ESP_ERR_PEER_DIED && by != nullptr && by->link.has_left(peer);
+  const bool is_of_this_node = way_of(peer) == nullptr;
+  if (is_of_this_node && left) return;  // Shared memory says it, when it has left that, too.
   if (lost_) lost_(peer, left, why);
 }
 

@@ -56,6 +56,8 @@ class Network final : public Messenger,
   std::string device() const;
   std::uint32_t port_mbits() const;  // of its port, per second; 0: not known
   GroupTerms group_terms() const;    // of its port; kNone: it has no multicast
+  // Tells what carries groups here from what does at other ranks of the node; 0: nothing.
+  std::uint64_t group_adapter() const;
   // `wires`: what was chosen for each rank; it and the directory outlive this.
   Outcome connect(const Config& config, const Directory& directory,
                   const std::vector<WireKind>& wires, Clock& clock, Counters& counters);
@@ -130,6 +132,11 @@ class Network final : public Messenger,
   // nullptr: a rank of this node.
   Way* way_of(Rank rank) const noexcept {
     return way_by_[static_cast<std::size_t>((*wires_)[static_cast<std::size_t>(rank)])];
+  }
+  // By which it is linked to this one: ranks of this node by what groups are joined with.
+  Way* link_way(Rank rank) const noexcept {
+    Way* found = way_of(rank);
+    return found != nullptr ? found : groups_way_;
   }
   Way& way(Rank rank) const noexcept {
     Way* found = way_of(rank);

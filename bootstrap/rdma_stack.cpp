@@ -137,6 +137,10 @@ std::string RdmaStack::device() const {
   return adapter_->info().device;
 }
 
+std::string RdmaStack::port_name() const {
+  return adapter_->info().name();
+}
+
 std::uint32_t RdmaStack::port_mbits() const {
   return static_cast<std::uint32_t>(adapter_->info().gbits * 1000);
 }
@@ -241,7 +245,10 @@ Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {
 }
 
 bool RdmaStack::has_connections(Rank rank) const {
-  return (*wires_)[static_cast<std::size_t>(rank)] != WireKind::kUd;
+  const WireKind wire = (*wires_)[static_cast<std::size_t>(rank)];
+  // Of this node it is a member of the same group, and has what its card says.
+  if (wire == WireKind::kShm) return directory_->has(rank, WireKind::kRc);
+  return wire != WireKind::kUd;
 }
 
 }  // namespace espalier

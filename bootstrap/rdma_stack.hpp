@@ -45,6 +45,7 @@ class RdmaStack final : private rdma::AddressBook {
   // For the own card: kUd with the address of the datagrams, kRc if there can be connections.
   std::vector<CardAddress> addresses() const;
   std::string device() const;        // its name
+  std::string port_name() const;     // "rxe0:1"
   std::uint32_t port_mbits() const;  // per second; 0: not known
   // Of multicast; kNone: why_no_groups() says why.
   GroupTerms group_terms() const;

@@ -23,6 +23,7 @@ namespace espalier {
 
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class MulticastMode : std::uint8_t { kAuto, kOn, kOff };
+enum class MulticastLeaders : std::uint8_t { kAuto, kNode, kSocket, kAdapter };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
 // From kBoard on: one level alone.
@@ -54,6 +55,7 @@ struct Config {
   int adapter_numa = -1;
   MulticastMode multicast = MulticastMode::kAuto;
   int multicast_groups = 8;
+  MulticastLeaders multicast_leaders = MulticastLeaders::kAuto;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;
@@ -98,6 +100,11 @@ struct Config {
   bool counters = false;
   TraceSetting trace;
   std::uint64_t trace_events = 65536;
+
+  // Plans follow where inside their nodes ranks are bound.
+  bool needs_localities() const noexcept {
+    return levels != LevelRule::kOff || multicast_leaders == MulticastLeaders::kSocket;
+  }
 
   // What load() has to tell the user, one sentence each; the caller logs them.
   std::vector<std::string> warnings;

@@ -20,6 +20,8 @@ constexpr std::string_view kNames<CmaMode>[] = {"auto", "on", "off"};
 template <>
 constexpr std::string_view kNames<MulticastMode>[] = {"auto", "on", "off"};
 template <>
+constexpr std::string_view kNames<MulticastLeaders>[] = {"auto", "node", "socket", "adapter"};
+template <>
 constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "neon", "avx2", "avx512"};
 template <>
 constexpr std::string_view kNames<BootstrapKind>[] = {"auto", "pmix", "singleton"};
@@ -191,6 +193,11 @@ constexpr Knob kKnobs[] = {
         "that finds no room gets that of the group that was used least lately, whose team goes on "
         "by messages. The same on all ranks.",
         {1, 1024}),
+    knob<&Config::multicast_leaders>(
+        "MULTICAST_LEADERS", "",
+        "Ranks of a node that are in a team's group of the network, each for a part of the node: "
+        "one for each adapter that the node's ranks use (auto does so, too), for each socket to "
+        "which they are bound, or one for the node. The same on all ranks."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

@@ -77,6 +77,23 @@ TEST(Directory, IsTheSameOnAllRanks) {
   EXPECT_NE(read_cards(others, 0).directory.head().epoch, first.head().epoch) << "another job";
 }
 
+// By what ranks are in groups of the network, where those of a node differ.
+TEST(Directory, SeveralAdapters) {
+  auto cards = six_cards();
+  EXPECT_EQ(read_cards(cards, 1).directory.head().several_adapters, 0U);
+  for (std::size_t rank = 0; rank < 6; ++rank) cards[rank].adapter = 70 + rank % 2;
+  const std::size_t sites = read_cards(six_cards(), 1).directory.block().size();
+  Directory directory = read_cards(cards, 1).directory;
+  EXPECT_EQ(directory.head().several_adapters, 0U) << "nodes may differ";
+  EXPECT_EQ(directory.block().size(), sites);
+  cards[4].adapter = 71;
+  directory = read_cards(cards, 1).directory;
+  EXPECT_EQ(directory.head().several_adapters, 1U);
+  for (Rank rank = 0; rank < 6; ++rank) {
+    EXPECT_EQ(directory.site(rank).adapter, rank % 2 == 1 || rank == 4 ? 71U : 70U);
+  }
+}
+
 TEST(Directory, SaysWhatAllRanksHave) {
   auto cards = six_cards();
   EXPECT_EQ(read_cards(cards, 0).directory.head().any_threaded, 0);

@@ -5,6 +5,7 @@
 //   multicast_probe MODE FOLDER RANK SIZE    without a launcher: ranks meet in a folder
 //
 //   collect    every collective, every byte of it; large ones go to the group, once for all
+//   leaders    the same where each node has two ranks in the group, of four
 //   messages   the same where the network has no group: publications are relayed
 //   none       the same where nobody asks for a group
 //   teams      several teams at once, freed early and late, more of them than have groups
@@ -110,6 +111,26 @@ void check_sent_once(const Context& context) {
     CHECK(most_of_one + 16 >= packets, "{} of {} packets are of one rank", most_of_one, packets);
     CHECK_EQ(relays, 0U, "of an open group");
   }
+}
+
+// Two ranks of each node are in the group, one of each socket: each publishes its part's blocks of
+// an allgather, and nobody else anything.
+void leaders(const Context& context) {
+  check_sent_once(context);
+  const int members = context.size / 2;
+  const bool is_member = description(context).find(fmt::format(
+                             "multicast to {} others; {} leaders of {} nodes", members - 1, members,
+                             context.size / 4)) != std::string::npos;
+  const Sent before = sent_by_me(context);
+  gather(context, {.form = Form::kBlocking});
+  const auto all = sent_since(context, before);
+  const bool has_sent = all[static_cast<std::size_t>(context.rank)].packets > 0;
+  CHECK_EQ(has_sent, is_member, "{}", description(context));
+  CHECK_EQ(total(all, &Sent::relays), 0U, "of an open group");
+  int sources = 0;
+  for (const Sent& one : all) sources += one.packets > 0 ? 1 : 0;
+  CHECK_EQ(sources, members, "ranks that have sent to the group");
+  collect(context);
 }
 
 // As seen by the adapters: of a job with one rank for each.
@@ -433,8 +454,9 @@ int run_mode(const std::string& mode, double number, const esp_job_options& opti
   } else if (mode == "stop") {
     stop(context, stopper);
   } else {
-    static constexpr Case kCases[] = {{"none", none},   {"messages", messages}, {"teams", teams},
-                                      {"falls", falls}, {"die", die},           {"slow", slow}};
+    static constexpr Case kCases[] = {{"none", none},      {"messages", messages}, {"teams", teams},
+                                      {"falls", falls},    {"die", die},           {"slow", slow},
+                                      {"leaders", leaders}};
     const auto found = std::ranges::find(kCases, mode, &Case::name);
     CHECK(found != std::end(kCases), "no mode {}", mode);
     if (found != std::end(kCases)) found->run(context);
