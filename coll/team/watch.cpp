@@ -206,7 +206,8 @@ bool TeamWatch::find_told_leaving(Team& team, const Pending& what) noexcept {
   return true;
 }
 
-// Members whose segments posted receives of a collective wait for.
+// Members whose segments posted receives of a collective wait for. What goes through the network's
+// group may come by way of another member that is late, when its source has long gone.
 template <typename Visit>
 void TeamWatch::for_each_sender(const Instance& instance, Visit&& visit) noexcept {
   std::uint64_t complete = 0;
@@ -216,7 +217,7 @@ void TeamWatch::for_each_sender(const Instance& instance, Visit&& visit) noexcep
     if (state.recvs == nullptr) continue;
     for (std::size_t i = 0; i < state.slots; ++i) {
       const RecvSlot& slot = state.recvs[i];
-      if (!slot.busy || !slot.posted) continue;
+      if (!slot.busy || !slot.posted || slot.transfer.path == Path::kMulticast) continue;
       const std::int32_t peer = instance.plan->vertices[v].peer.at(state.indices.step(slot.index));
       visit(Flow{static_cast<int>(instance.member(peer)), instance.serial << 32 | (complete + 1),
                  &instance});
