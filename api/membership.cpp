@@ -62,24 +62,25 @@ void find_levels(const esp_job& job, Membership& membership) {
       network_of);
 }
 
-// The part of its node for which its leader is in the network's group; 0: there are none.
+// Nodes may have parts with leaders of their own.
+bool may_have_parts(const esp_job& job) {
+  if (job.network == nullptr || job.network->group_payload_bytes() == 0) return false;
+  const MulticastLeaders by = job.config.multicast_leaders;
+  if (by == MulticastLeaders::kSocket) return true;
+  return by != MulticastLeaders::kNode && job.directory.head().several_adapters != 0;
+}
+
+// The part of its node to which it belongs; 0: none.
 std::uint64_t part_of(const esp_job& job, Rank rank) {
   const Directory::Site& site = job.directory.site(rank);
-  switch (job.config.multicast_leaders) {
-    case MulticastLeaders::kNode:
-      return 0;
-    case MulticastLeaders::kSocket:
-      return static_cast<std::uint64_t>(
-          site.locality[static_cast<std::size_t>(LocalityLevel::kSocket)] + 1);
-    default:
-      return job.directory.head().several_adapters != 0 ? site.adapter : 0;
-  }
+  if (job.config.multicast_leaders != MulticastLeaders::kSocket) return site.adapter;
+  constexpr auto kSocket = static_cast<std::size_t>(LocalityLevel::kSocket);
+  return static_cast<std::uint64_t>(site.locality[kSocket] + 1);
 }
 
 // Members of one node that are in the network's group each for a part of it.
 void find_leaders(const esp_job& job, Membership& membership) {
-  if (membership.nodes.count() < kMulticastNodesMin || job.network == nullptr) return;
-  if (job.network->group_payload_bytes() == 0) return;
+  if (membership.nodes.count() < kMulticastNodesMin || !may_have_parts(job)) return;
   std::vector<std::uint64_t> parts;
   for (const Rank r : membership.ranks) parts.push_back(part_of(job, r));
   const std::vector<std::int32_t> numbers = TeamNodes::parts_of(nodes_of(job, membership), parts);

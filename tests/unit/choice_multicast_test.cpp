@@ -304,10 +304,11 @@ TEST(ChoiceMulticast, LeadersOfParts) {
   EXPECT_FALSE(is_chosen(asked(Collective::kBcast, two.nodes, 65536), tuned(Multicast::kOn)));
 }
 
-// The group has more members, which costs more; parts are smaller, which costs less inside.
+// Of an allgather more runs go to the group, each a smaller one; else parts of nodes are smaller,
+// which costs no more inside.
 TEST(ChoiceMulticast, EstimatesAreOfLeaders) {
   const Costs costs = of_groups(NetworkClass::kRdma);
-  for (const std::int32_t count : {3, 12, 60}) {
+  for (const std::int32_t count : {3, 12, 20}) {
     const TwoLeaders with(count);
     TeamNodes without = with.nodes;
     without.leaders = nullptr;
@@ -320,7 +321,12 @@ TEST(ChoiceMulticast, EstimatesAreOfLeaders) {
         EXPECT_LT(estimated, 3 * played) << plan_check::describe(request) << count;
         EXPECT_GT(estimated, played / 3) << plan_check::describe(request) << count;
         request.nodes.nodes = &without;
-        EXPECT_NE(estimate(request, costs).value(), estimated);
+        const double one_each = estimate(request, costs).value();
+        if (collective == Collective::kAllgather) {
+          EXPECT_NE(one_each, estimated);
+        } else {
+          EXPECT_GE(one_each, estimated);
+        }
       }
     }
   }
