@@ -19,15 +19,21 @@ struct GroupJob {
   double growth_ns = 0;
   double loss = 0;
   sim::Placement placement = sim::Placement::kByCore;
+  MulticastLeaders leaders = MulticastLeaders::kNode;
 };
 
 sim::RunResult run(const GroupJob& job, Multicast multicast = Multicast::kOn) {
   sim::Machine machine = multicast_machine();
   machine.multicast.growth_ns = job.growth_ns;
+  if (job.leaders == MulticastLeaders::kSocket) {
+    sim::Level socket = machine.levels[2];
+    socket.name = "socket";
+    machine.levels.insert(machine.levels.begin() + 2, socket);
+  }
   auto map = sim::Map::create(machine, job.ranks, job.per_node, job.placement, 1);
   sim::ClusterOptions options;
   options.world.faults.loss = job.loss;
-  options.around = sim::surroundings_of(machine, *map);
+  options.around = sim::surroundings_of(machine, *map, job.leaders);
   options.tuning.multicast = multicast;
   options.tuning.multicast_packet_bytes = 400;
   sim::Cluster cluster(machine, *map, options);
@@ -61,6 +67,27 @@ TEST(SimMulticastJobs, EveryResultIsRight) {
           EXPECT_NE(result.algorithm.find("multicast"), std::string::npos) << result.algorithm;
         }
       }
+    }
+  }
+}
+
+// One of each socket is in the group.
+TEST(SimMulticastJobs, LeadersOfSockets) {
+  for (const Collective collective :
+       {Collective::kBcast, Collective::kAllreduce, Collective::kBarrier, Collective::kAllgather}) {
+    for (const auto placement : {sim::Placement::kByCore, sim::Placement::kByNode}) {
+      const GroupJob job = {.collective = collective,
+                            .bytes = collective == Collective::kBarrier ? 0U : 3000U,
+                            .ranks = 10,
+                            .per_node = 3,
+                            .root = collective == Collective::kBcast ? 3 : 0,
+                            .loss = 0.01,
+                            .placement = placement,
+                            .leaders = MulticastLeaders::kSocket};
+      const sim::RunResult result = run(job);
+      EXPECT_TRUE(result.ok()) << result.failure;
+      EXPECT_NE(result.algorithm.find(" leaders of 4 nodes"), std::string::npos)
+          << result.algorithm;
     }
   }
 }

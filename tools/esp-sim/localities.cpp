@@ -49,12 +49,20 @@ TeamNodes localities_of(const Machine& machine, const Map& map) {
   return TeamNodes::of(places.node_of, places.locality_of, places.network_of);
 }
 
-std::shared_ptr<const Membership> surroundings_of(const Machine& machine, const Map& map) {
+std::shared_ptr<const Membership> surroundings_of(const Machine& machine, const Map& map,
+                                                  MulticastLeaders leaders) {
   const Places places = places_of(machine, map);
   auto around = std::make_shared<Membership>();
   TeamNodes all = TeamNodes::of(places.node_of, places.locality_of, places.network_of);
   if (all.count() > 1) around->nodes = TeamNodes::of(places.node_of, {}, places.network_of);
   around->follow(std::move(all), places.network_of);
+  if (leaders != MulticastLeaders::kSocket) return around;
+  std::vector<std::uint64_t> sockets;
+  for (const MemberLocality& place : places.locality_of) {
+    constexpr auto kSocket = static_cast<std::size_t>(LocalityLevel::kSocket);
+    sockets.push_back(static_cast<std::uint64_t>(place[kSocket] + 1));
+  }
+  around->lead(TeamNodes::parts_of(places.node_of, sockets), places.locality_of, places.network_of);
   return around;
 }
 
@@ -86,7 +94,7 @@ Costs costs_of(const Machine& machine, const TeamNodes& nodes) {
   }
   if (machine.multicast.any()) {
     // The sender's port is what packets wait for; nothing is answered.
-    const auto members = static_cast<std::uint64_t>(nodes.count());
+    const auto members = static_cast<std::uint64_t>(nodes.of_group().count());
     costs.group.packet = std::max(machine.multicast.extra_ns(0, members), kLeastPacketNs);
     costs.group.copy_per_byte = costs.between.port_per_byte;
     costs.group.packets_per_answer = std::numeric_limits<double>::infinity();

@@ -7,6 +7,7 @@
 
 #include "coll/choice/choose.hpp"
 #include "coll/team/team.hpp"
+#include "core/config.hpp"
 #include "net/sim/machine.hpp"
 
 namespace espalier::sim {
@@ -16,8 +17,10 @@ namespace espalier::sim {
 TeamNodes localities_of(const Machine& machine, const Map& map);
 
 // The same with what the library keeps of it besides: nodes without levels inside, and without
-// those in one memory. Nobody is a member of it.
-std::shared_ptr<const Membership> surroundings_of(const Machine& machine, const Map& map);
+// those in one memory. Nobody is a member of it. `leaders`: kSocket: one of each socket is in the
+// network's group; else one of each node.
+std::shared_ptr<const Membership> surroundings_of(
+    const Machine& machine, const Map& map, MulticastLeaders leaders = MulticastLeaders::kNode);
 // What plans follow.
 inline const TeamNodes& followed(const Membership& around) {
   return around.localities.empty() ? around.nodes : around.localities;

@@ -34,6 +34,7 @@ struct Axes {
   std::vector<std::string> algorithms;  // none: trees, where there are any
   std::vector<std::string> noises = {"none"}, levels = {"none"};
   std::vector<std::string> multicast = {"off"};
+  std::string multicast_leaders = "node";
   std::vector<std::uint32_t> noise_every = {1};
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
   std::vector<std::uint32_t> ranks = {64}, ranks_per_node = {0};
@@ -112,6 +113,8 @@ std::vector<Scenario> product_of(const Axes& axes) {
   if (!faults) refuse("--faults: " + faults.error().text);
   Scenario first;
   first.root = axes.root;
+  if (axes.multicast_leaders == "socket")
+    first.multicast_leaders = espalier::MulticastLeaders::kSocket;
   first.calls = axes.calls;
   first.faults = faults.value();
   std::vector<Scenario> all = {first};
@@ -202,6 +205,10 @@ void add_operation_options(CLI::App& app, Axes& axes) {
                       "there is a plan for it, or as the library chooses; --levels auto, if not "
                       "given")
            ->check(CLI::IsMember(multicast_names())));
+  app.add_option("--multicast-leaders", axes.multicast_leaders,
+                 "who of a node is in the network's group: one rank, or one of each socket")
+      ->check(CLI::IsMember({"node", "socket"}))
+      ->group(group);
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")

@@ -12,6 +12,7 @@
 
 #include "coll/choice/choose.hpp"
 #include "coll/plan/plan.hpp"
+#include "core/config.hpp"
 #include "core/status.hpp"
 #include "core/wire.hpp"
 #include "net/sim/faults.hpp"
@@ -45,6 +46,7 @@ struct Scenario {
   std::optional<esp_shape> levels;
   // Through the network's group; with kAuto or kOn plans follow the machine.
   espalier::Multicast multicast = espalier::Multicast::kOff;
+  espalier::MulticastLeaders multicast_leaders = espalier::MulticastLeaders::kNode;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
   espalier::sim::Application application;          // but how long it computes

@@ -163,6 +163,8 @@ nlohmann::ordered_json json_of(const Scenario& scenario) {
   object["noise_share"] = scenario.noise.share();
   object["faults"] = to_text(scenario.faults);
   object["root"] = scenario.root;
+  if (scenario.multicast_leaders == espalier::MulticastLeaders::kSocket)
+    object["multicast_leaders"] = "socket";
   object["calls"] = scenario.calls;
   return object;
 }

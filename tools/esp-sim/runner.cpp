@@ -32,7 +32,7 @@ ClusterOptions cluster_options(const Machine& machine, const Map& map, const Sce
                                std::uint64_t seed) {
   ClusterOptions options;
   if (scenario.levels) {
-    options.around = espalier::sim::surroundings_of(machine, map);
+    options.around = espalier::sim::surroundings_of(machine, map, scenario.multicast_leaders);
     const bool is_shaped = *scenario.levels != ESP_SHAPE_AUTO;
     if (is_shaped) espalier::sim::follow_localities(options.tuning, *scenario.levels);
     options.tuning.costs =
