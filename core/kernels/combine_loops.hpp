@@ -22,8 +22,7 @@
 #include "core/assert.hpp"
 #include "core/kernels/elements.hpp"
 #include "core/kernels/kernel_table.hpp"
-#include "core/kernels/operations.hpp"
-#include "core/kernels/ordering.hpp"
+#include "core/kernels/operation_of.hpp"
 #include "core/kernels/wide.hpp"
 
 // Iterations do not depend on each other: the destination is either the same array as a source,
@@ -164,47 +163,6 @@ void combine(void* dst, const void* const* src, std::size_t k, std::size_t count
   }
 }
 
-// Where signs do not matter, signed integers share the code of the unsigned ones.
-template <typename T>
-consteval auto unsigned_like() {
-  if constexpr (std::is_integral_v<T>) {
-    return std::make_unsigned_t<T>{};
-  } else {
-    return T{};
-  }
-}
-
-template <int op, typename T>
-consteval auto operation() {
-  using U = decltype(unsigned_like<T>());
-  if constexpr (op == ESP_SUM || op == ESP_SUM_REPRODUCIBLE) {
-    return Sum<U>{};
-  } else if constexpr (op == ESP_PROD) {
-    return Product<U>{};
-  } else if constexpr (op == ESP_MIN) {
-    return Minimum<T>{};
-  } else if constexpr (op == ESP_MAX) {
-    return Maximum<T>{};
-  } else if constexpr (op == ESP_LAND) {
-    return And<Logical<U>>{};
-  } else if constexpr (op == ESP_LOR) {
-    return Or<Logical<U>>{};
-  } else if constexpr (op == ESP_LXOR) {
-    return Xor<Logical<U>>{};
-  } else if constexpr (op == ESP_BAND) {
-    return And<Plain<U>>{};
-  } else if constexpr (op == ESP_BOR) {
-    return Or<Plain<U>>{};
-  } else if constexpr (op == ESP_BXOR) {
-    return Xor<Plain<U>>{};
-  } else if constexpr (op == ESP_MINLOC) {
-    return Locate<T, Extreme::kMin>{};
-  } else {
-    static_assert(op == ESP_MAXLOC);
-    return Locate<T, Extreme::kMax>{};
-  }
-}
-
 // Long results of these are worth kernels of their own; the others are rare, or not bound by
 // memory.
 template <int op, esp_type type>
@@ -220,7 +178,7 @@ template <int op, esp_type type, Store store>
 consteval CombineKernel kernel() {
   if constexpr (op_applies(op, kTypeClass<type>)) {
     constexpr bool past = store == Store::kPastCaches && stores_past<op, type>();
-    return &combine < decltype(operation<op, Element<type>>()),
+    return &combine < decltype(operation_of<op, Element<type>>()),
            past ? Store::kPastCaches : Store::kCached > ;
   } else {
     return nullptr;
