@@ -59,6 +59,24 @@ struct UnsignedKey<__int128> {  // make_unsigned knows it only with GNU extensio
   using type = unsigned __int128;
 };
 
+#if defined(__CUDA_ARCH__)
+// The value, of which the compiler knows nothing. For NVIDIA's devices clang 16 makes bfe.u64 of an
+// arithmetic shift and a mask, also where the mask keeps bits that the shift copied: these are
+// lost.
+inline std::int16_t hidden(std::int16_t value) {
+  asm("" : "+h"(value));
+  return value;
+}
+inline std::int32_t hidden(std::int32_t value) {
+  asm("" : "+r"(value));
+  return value;
+}
+inline std::int64_t hidden(std::int64_t value) {
+  asm("" : "+l"(value));
+  return value;
+}
+#endif
+
 // Integers are their own keys.
 template <typename T, Extreme extreme, bool is_integer = std::is_integral_v<T>>
 struct Ordered : Plain<T> {};
@@ -89,7 +107,12 @@ struct Ordered<T, extreme, false> {
  private:
   // Its own inverse. A comparison, not a shift: AVX2 lacks the arithmetic shift of 64-bit integers.
   static Accumulator flip_negative(Accumulator bits) {
+#if defined(__CUDA_ARCH__)
+    const Accumulator signs = hidden(static_cast<Accumulator>(bits >> (8 * kBytes - 1)));
+    return static_cast<Accumulator>(bits ^ static_cast<Accumulator>(signs & kGreatest));
+#else
     return static_cast<Accumulator>(bits ^ static_cast<Accumulator>(bits < 0 ? kGreatest : 0));
+#endif
   }
 };
 
