@@ -143,6 +143,9 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   std::span<const Rank> readers() const noexcept { return readers_; }
+  // Which of them has long held up what is published; kNoRank: nobody, or the wire does not know.
+  // path: slow
+  virtual Rank late() const noexcept { return kNoRank; }
 
  private:
   const std::vector<Rank> readers_;

@@ -9,6 +9,8 @@ struct FrameWire::PeerGroup : Group {
   PeerGroup(FrameWire& wire, std::span<const Rank> ranks) : Group(ranks) {
     for (const Rank rank : ranks) peers.push_back(&wire.peer(rank));
   }
+  Rank late() const noexcept override { return network != nullptr ? network->late() : kNoRank; }
+
   std::vector<Peer*> peers;
   // Of the team that publishes: known with its first publication, there until the team is freed.
   mutable FrameGroup* network = nullptr;

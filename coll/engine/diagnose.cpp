@@ -178,24 +178,50 @@ std::string explain_mismatch(const Team& team, const CallSignature& mine, Rank o
                      theirs.to_text(), theirs.difference_text(ours), ours.to_text());
 }
 
-std::vector<int> partners(const Instance& instance) {
-  std::vector<int> members;
-  const auto add = [&](std::int32_t peer) {
-    const int member = static_cast<int>(instance.member(peer));
-    if (std::find(members.begin(), members.end(), member) == members.end()) {
-      members.push_back(member);
-    }
-  };
+namespace {
+
+// visit(number of the plan) of each partner, and visit_group(group) of publications under way.
+template <typename Visit, typename VisitGroup>
+void for_each_partner(const Instance& instance, Visit&& visit, VisitGroup&& visit_group) {
   for (std::size_t v = 0; v < instance.states.size(); ++v) {
     const Vertex& vertex = instance.plan->vertices[v];
     const VertexState& state = instance.states[v];
     const bool talks = state.recvs != nullptr || state.sends != nullptr;
     if (!talks || state.base >= state.indices.count) continue;
-    // Any reader of a publication may be the one that is late.
-    for (const std::int32_t reader : vertex.peers) add(reader);
+    if (state.group == nullptr || !visit_group(*state.group)) {
+      for (const std::int32_t reader : vertex.peers) visit(reader);
+    }
     const std::int32_t peer = vertex.peer.at(state.indices.step(state.base));
-    if (vertex.peers.empty() && peer != instance.plan->rank) add(peer);
+    if (vertex.peers.empty() && peer != instance.plan->rank) visit(peer);
   }
+}
+
+void add_member(std::vector<int>& members, int member) {
+  const bool known = std::find(members.begin(), members.end(), member) != members.end();
+  if (!known) members.push_back(member);
+}
+
+}  // namespace
+
+std::vector<int> partners(const Instance& instance) {
+  std::vector<int> members;
+  const auto add = [&](std::int32_t peer) {
+    add_member(members, static_cast<int>(instance.member(peer)));
+  };
+  for_each_partner(instance, add, [](const TeamGroup&) { return false; });
+  return members;
+}
+
+std::vector<int> awaited(const Instance& instance) {
+  std::vector<int> members;
+  const auto add = [&](std::int32_t peer) {
+    add_member(members, static_cast<int>(instance.member(peer)));
+  };
+  const auto add_readers = [&](const TeamGroup& group) {
+    for (const Rank rank : group.awaited()) add_member(members, instance.team->member_of(rank));
+    return true;
+  };
+  for_each_partner(instance, add, add_readers);
   return members;
 }
 

@@ -54,6 +54,9 @@ Status as_told(Status reported) noexcept;
 std::string explain_other_size(Rank other, unsigned channel, std::uint64_t expected_bytes);
 // Members with which the instance has yet to exchange segments. path: slow
 std::vector<int> partners(const Instance& instance);
+// Those of them for whom it may wait: of the readers of a publication only the one that is late,
+// if the wire knows. path: slow
+std::vector<int> awaited(const Instance& instance);
 
 // For teams on several nodes.
 class FailureListener {

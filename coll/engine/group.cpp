@@ -77,6 +77,20 @@ void TeamGroup::on_share(Completion& completion, Status status) noexcept {
   whole.complete(status);
 }
 
+std::vector<Rank> TeamGroup::awaited() const {
+  std::vector<Rank> ranks;
+  for (const Part& part : parts_) {
+    const Rank late = part.group->late();
+    const std::span<const Rank> readers = part.group->readers();
+    if (late != kNoRank) {
+      ranks.push_back(late);
+    } else {
+      ranks.insert(ranks.end(), readers.begin(), readers.end());
+    }
+  }
+  return ranks;
+}
+
 void TeamGroup::cancel(SendOp& op) noexcept {
   if (parts_.size() == 1) return parts_.front().wire->cancel(op);
   Share* share = shares(op);

@@ -50,6 +50,10 @@ class TeamGroup {
   // Of one that is pending or half made: its completion will not fire.
   void cancel(SendOp& op) noexcept;
 
+  // Readers for whom a publication may wait: of a wire that knows who is late only that one.
+  // path: slow
+  std::vector<Rank> awaited() const;
+
  private:
   struct Part {
     Wire* wire;

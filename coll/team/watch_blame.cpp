@@ -72,7 +72,7 @@ std::vector<int> TeamWatch::debtors(const Team& team, const Pending& what) const
     const int member = op != nullptr ? ShortOperations::awaited(*op) : -1;
     return member < 0 ? std::vector<int>() : std::vector<int>{member};
   }
-  return what.instance == nullptr ? std::vector<int>() : partners(*what.instance);
+  return what.instance == nullptr ? std::vector<int>() : awaited(*what.instance);
 }
 
 // It was asked and has answered nothing for long: what it said before is of no use.

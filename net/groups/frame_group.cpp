@@ -374,8 +374,18 @@ std::uint64_t FrameGroup::deadline_ns() const noexcept {
   return filled_ > 0 ? 0 : packets_->deadline_ns();
 }
 
+Rank FrameGroup::late() const noexcept {
+  if (packets_ == nullptr) return kNoRank;
+  const multicast::Group::Late late = packets_->late();
+  const bool long_since = elapsed_ns(late.since_ns, context_.clock.now_ns()) >= kLateNs;
+  return late.rank != context_.options.rank && long_since ? late.rank : kNoRank;
+}
+
 std::string FrameGroup::describe() const {
   const std::size_t others = members_->size() - 1;
+  if (is_open() && late() != kNoRank) {
+    return fmt::format("multicast to {} others, held up by rank {}", others, late());
+  }
   if (is_open()) return fmt::format("multicast to {} others", others);
   if (!lost_.empty()) {
     return "messages: " + GroupEnd{GroupEnd::Why::kLost, lost_.front(), 0}.text();

@@ -92,6 +92,8 @@ class FrameGroup final : public ListNode,  // of those with a port
   std::uint64_t used_at() const noexcept { return used_at_; }
   std::uint32_t team() const noexcept { return team_; }
   const std::vector<Rank>& members() const noexcept { return *members_; }
+  // Who has long held up what is published here; kNoRank: nobody.
+  Rank late() const noexcept;
   // For people: what carries the team's publications, and why not the network.
   std::string describe() const;
 
@@ -111,6 +113,8 @@ class FrameGroup final : public ListNode,  // of those with a port
     std::uint64_t bytes = 0;
   };
   static constexpr std::uint32_t kDegree = 4;
+  // A window that is shut for less says nothing of who is late.
+  static constexpr std::uint64_t kLateNs = 100'000'000;
   // A look at a port may be a system call: where so many in a row have found nothing, only every
   // so many-th is made.
   static constexpr std::uint32_t kQuietLooks = 16, kQuietStep = 4;
@@ -161,7 +165,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   bool abandoned_ = false;
   std::uint64_t used_at_ = 0;
   std::uint32_t join_looks_ = 0, quiet_looks_ = 0;
-  std::uint32_t posts_unheard_ = 0;  // since progress(), while it is joining
+  std::uint32_t posts_unheard_ = 0;         // since progress(), while it is joining
 };
 
 }  // namespace espalier::net

@@ -15,6 +15,14 @@ namespace {
 // Answers as it was told to, then kPending; notes what it is asked.
 class ToldWire final : public Wire {
  public:
+  struct ToldGroup final : Group {
+    ToldGroup(std::span<const Rank> readers, const ToldWire& told) : Group(readers), wire(told) {}
+    Rank late() const noexcept override { return wire.late; }
+    const ToldWire& wire;
+  };
+  std::unique_ptr<Group> open_group(std::span<const Rank> to) override {
+    return std::make_unique<ToldGroup>(to, *this);
+  }
   WireCaps caps(Rank) const noexcept override { return {}; }
   Posted send(const Send&, SendOp&) noexcept override { return Posted::kDone; }
   Posted publish(const Send&, const Group& group, SendOp& op) noexcept override {
@@ -46,6 +54,7 @@ class ToldWire final : public Wire {
   std::deque<Posted> answers;
   SendOp* pending = nullptr;
   std::span<const Rank> readers;
+  Rank late = kNoRank;
   int posts = 0, taken = 0, canceled = 0;
 };
 
@@ -178,6 +187,13 @@ TEST_F(TeamGroupTest, SharesAreUsedAgain) {
   EXPECT_EQ(op.fired + second.fired, 0);
 }
 
+TEST_F(TeamGroupTest, OfAWireThatKnowsWhoIsLateNobodyElseIsAwaited) {
+  TeamGroup group(mixed());
+  EXPECT_EQ(group.awaited(), (std::vector<Rank>{1, 2, 4, 5, 7}));
+  far.late = 5;
+  EXPECT_EQ(group.awaited(), (std::vector<Rank>{1, 2, 5, 7}));
+}
+
 // ---- the engine over two wires ----
 
 // Members 0 and 1 are on one node, 2 and 3 on another.
@@ -231,6 +247,15 @@ TEST_F(EngineGroups, APublicationOverTwoWiresIsOneVertex) {
   (void)engine.progress();
   EXPECT_EQ(team.active, nullptr);
   EXPECT_EQ(near.posts, 1);
+}
+
+TEST_F(EngineGroups, WhoIsLateIsAwaited) {
+  publish();
+  ASSERT_NE(team.active, nullptr);
+  EXPECT_EQ(awaited(*team.active), (std::vector<int>{1, 2, 3}));
+  far.late = 13;
+  EXPECT_EQ(awaited(*team.active), (std::vector<int>{1, 3}));
+  EXPECT_EQ(partners(*team.active), (std::vector<int>{1, 2, 3}));
 }
 
 TEST_F(EngineGroups, AHalfMadePublicationIsTakenBack) {

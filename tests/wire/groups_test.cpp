@@ -102,11 +102,13 @@ struct GroupWorld : RdmaWorld {
     ASSERT_TRUE(step_until(*this, [&] { return all_open(team); }));
   }
   std::uint64_t packets(Rank r) { return counters(r).group_packets.value(); }
-  std::uint64_t relays() {
+
+  std::uint64_t sum(Counter Counters::*what) {
     std::uint64_t all = 0;
-    for (Rank r = 0; r < size(); ++r) all += counters(r).group_relays.value();
+    for (Rank r = 0; r < size(); ++r) all += (counters(r).*what).value();
     return all;
   }
+  std::uint64_t relays() { return sum(&Counters::group_relays); }
 
   std::shared_ptr<const std::vector<Rank>> everybody;
 };
@@ -200,6 +202,34 @@ TEST(Groups, FlowsOfManySourcesThroughAFaultyNetwork) {
   ASSERT_TRUE(step_until(world, done));
   for (auto& m : all) m->check();
   EXPECT_GT(world.group_net().counts().lost, 0u);
+}
+
+// Its window is shut, and nobody but that one can open it.
+TEST(Groups, WhoHoldsThemUpIsNamed) {
+  GroupWorld world(4);
+  world.open();
+  constexpr Rank kLate = 2;
+  ToAll m(world, 0, FlowId(kTeam, 0, 1), 1'000'000);
+  m.receive();
+  const std::vector<Rank> readers = {1, 2, 3};
+  const auto group = world.wire(0).open_group(readers);
+  EXPECT_EQ(group->late(), kNoRank);
+  const auto live = [&] {
+    for (int i = 0; i < 3000; ++i) {
+      for (const Rank r : {0, 1, 3}) (void)world.wire(r).progress();
+    }
+  };
+  ASSERT_EQ(m.post(*group), Posted::kPending);
+  live();
+  world.pass(200'000'000);
+  live();
+  EXPECT_EQ(group->late(), kLate);
+  EXPECT_EQ(world.group(0).describe(), "multicast to 3 others, held up by rank 2");
+  EXPECT_EQ(world.group(1).late(), kNoRank);
+  ASSERT_TRUE(step_until(world, [&] { return m.complete(); }));
+  m.check();
+  EXPECT_EQ(group->late(), kNoRank);
+  EXPECT_EQ(world.group(0).describe(), "multicast to 3 others");
 }
 
 TEST(Groups, WhatIsNotGrantedWaits) {
