@@ -77,6 +77,8 @@ struct Counters {
   Counter frames_sent;
   Counter group_packets;
   Counter group_relays;
+  Counter group_losses;
+  Counter group_repairs;
   Counter socket_calls;
   Counter strangers;
   Counter yields;

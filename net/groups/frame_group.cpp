@@ -361,12 +361,22 @@ void FrameGroup::attend() noexcept {
         std::uint64_t{loss.missed} * 1000 / std::max(loss.packets, std::uint32_t{1});
     meeting_.wish({GroupEnd::Why::kLoss, loss.worst, static_cast<std::uint32_t>(permille)});
   }
+  if (packets_ != nullptr) count_losses();
   if (meeting_.is_leaving() && nothing_under_way()) meeting_.drained();
   (void)meeting_.work(*this);
   if (meeting_.stage() == Stage::kGone) {
     packets_.reset();
     port_.reset();
   }
+}
+
+void FrameGroup::count_losses() noexcept {
+  const std::uint64_t losses = packets_->repair_ns().count();
+  const std::uint64_t repairs = packets_->counts().repairs_sent + packets_->counts().packets_again;
+  if (losses == losses_ && repairs == repairs_) [[likely]]
+    return;
+  context_.counters.group_losses += losses - std::exchange(losses_, losses);
+  context_.counters.group_repairs += repairs - std::exchange(repairs_, repairs);
 }
 
 std::uint64_t FrameGroup::deadline_ns() const noexcept {

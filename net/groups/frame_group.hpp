@@ -143,6 +143,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   void fail() noexcept;
   void look_whether_joined() noexcept;
   void attend() noexcept;
+  void count_losses() noexcept;
 
   const Context context_;
   const std::uint32_t team_;
@@ -165,6 +166,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   bool abandoned_ = false;
   std::uint64_t used_at_ = 0;
   std::uint32_t join_looks_ = 0, quiet_looks_ = 0;
+  std::uint64_t losses_ = 0, repairs_ = 0;  // that are counted
   std::uint32_t posts_unheard_ = 0;         // since progress(), while it is joining
 };
 

@@ -128,6 +128,7 @@ TEST(Groups, OneSendServesAllOfThem) {
   EXPECT_EQ(world.relays(), 0u);
   settle(world);
   EXPECT_EQ(world.group_net().counts().dropped, 0u);
+  EXPECT_EQ(world.sum(&Counters::group_losses) + world.sum(&Counters::group_repairs), 0u);
 }
 
 TEST(Groups, BeforeAllHaveJoinedFramesArePassedOn) {
@@ -202,6 +203,9 @@ TEST(Groups, FlowsOfManySourcesThroughAFaultyNetwork) {
   ASSERT_TRUE(step_until(world, done));
   for (auto& m : all) m->check();
   EXPECT_GT(world.group_net().counts().lost, 0u);
+  // One that is repeated may serve several.
+  EXPECT_GT(world.sum(&Counters::group_losses), 0u);
+  EXPECT_GT(world.sum(&Counters::group_repairs), 0u);
 }
 
 // Its window is shut, and nobody but that one can open it.
