@@ -23,7 +23,8 @@ inline constexpr double kEndSeconds = 20;  // 2 s are usual; the machine may be 
 
 struct Sent {
   std::uint64_t packets = 0, relays = 0;  // of groups
-  std::uint64_t adapter = 0;              // bytes that this node's has sent, of all kinds
+  // What this node's adapter has sent, of all kinds: bytes, packets.
+  std::uint64_t adapter = 0, adapter_packets = 0;
 };
 
 inline std::uint64_t counter(const Context& context, const char* name) {
@@ -37,8 +38,12 @@ inline std::uint64_t counter(const Context& context, const char* name) {
 }
 
 inline Sent sent_by_me(const Context& context) {
-  Sent sent{counter(context, "group_packets"), counter(context, "group_relays"), 0};
-  if (const char* path = std::getenv("SENT_BYTES")) std::ifstream(path) >> sent.adapter;
+  Sent sent{counter(context, "group_packets"), counter(context, "group_relays")};
+  if (const char* path = std::getenv("SENT_BYTES")) {
+    std::ifstream(path) >> sent.adapter;
+    std::ifstream(std::regex_replace(path, std::regex("bytes$"), "packets")) >>
+        sent.adapter_packets;
+  }
   return sent;
 }
 
@@ -48,6 +53,7 @@ inline std::vector<Sent> sent_since(const Context& context, const Sent& before) 
   mine.packets -= before.packets;
   mine.relays -= before.relays;
   mine.adapter -= before.adapter;
+  mine.adapter_packets -= before.adapter_packets;
   std::vector<Sent> all(static_cast<std::size_t>(context.size));
   CHECK_OK(esp_allgather(context.world, &mine, all.data(), sizeof mine, ESP_BYTE), context.world,
            "counters");
@@ -62,7 +68,8 @@ inline std::uint64_t total(const std::vector<Sent>& all, std::uint64_t Sent::*wh
 
 inline std::string description(const Context& context) {
   std::string text(esp_job_describe(context.job, nullptr, 0) + 1, '\0');
-  text.resize(std::min(esp_job_describe(context.job, text.data(), text.size()), text.size()));
+  esp_job_describe(context.job, text.data(), text.size());
+  text.resize(std::strlen(text.c_str()));
   return text;
 }
 
@@ -74,6 +81,15 @@ inline std::optional<std::uint64_t> packet_payload(const Context& context) {
     return std::nullopt;
   }
   return std::stoull(found[1]) - 40;
+}
+
+// Packets for which the world's group was given up, as the description says.
+inline std::optional<int> lost_of_1000(const Context& context) {
+  std::smatch found;
+  const std::string text = description(context);
+  const std::regex line("team 0 .*: ([0-9]+) of 1000 packets were lost on the way to rank [0-9]");
+  if (!std::regex_search(text, found, line)) return std::nullopt;
+  return std::stoi(found[1]);
 }
 
 // ---- broadcasts ----

@@ -25,12 +25,13 @@ exec "$@"
 END
 chmod +x /tmp/node
 
-# job RANKS NODES WIRES COMMAND...: all ranks must end well. MAP: how they are dealt out.
+# job RANKS NODES WIRES COMMAND...: all ranks must end well. MAP: how they are dealt out. LIMIT: in
+# so many seconds.
 job() {
   local ranks=$1 nodes=$2
   local -x ESPALIER_WIRES=$3
   shift 3
-  "$run" --timeout 90 -n "$ranks" --nodes "$nodes" --map "${MAP:-block}" /tmp/node "$@"
+  "$run" --timeout "${LIMIT:-90}" -n "$ranks" --nodes "$nodes" --map "${MAP:-block}" /tmp/node "$@"
 }
 # fault EXPECTED_OK RANKS NODES WIRES MODE...: as tests/proc/fault.sh.
 fault() {
@@ -356,12 +357,15 @@ job_device_gone_ud() { gone shm,ud; }
 # The same for a second, which the job cannot end in; it goes on, and its connections are made anew.
 flap() {
   local flaps code=0
+  local -x UNTIL=/tmp/link_is_up
+  rm -f "$UNTIL"
   flaps=$(< /sys/class/net/n1/carrier_down_count)
   ESPALIER_COUNTERS=1 ESPALIER_RDMA_ACK_TIMEOUT=12 begin job 3 3 "$1" "$probe" last 4
   ip link set n1 down
   sleep 1
   kill -0 "$pid" || code=1
   link_up 1 || code=1
+  touch "$UNTIL"
   end || code=$?
   flaps=$(($(< /sys/class/net/n1/carrier_down_count) - flaps))
   echo "node 1 lost its link $flaps times"
@@ -382,10 +386,15 @@ to_groups() {
   "$@"
 }
 # once RANKS WIRES: as the adapters count, too.
-once() { COUNTED=yes to_groups ready_job "$1" "$1" "$2" "$multicast" collect; }
+once() { LIMIT=180 COUNTED=yes to_groups ready_job "$1" "$1" "$2" "$multicast" collect; }
 job_multicast_rc_4_nodes() { once 4 rc,ud; }
 job_multicast_rc_8_nodes() { once 8 rc,ud; }
 job_multicast_ud_4_nodes() { once 4 ud; }
+job_multicast_ud_8_nodes() { once 8 ud; }
+# From one byte to 64 MiB, and from three sources at once.
+sizes() { LIMIT=300 ESPALIER_TIMEOUT=120 to_groups job 4 4 "$1" "$multicast" sizes 64; }
+job_multicast_sizes_rc() { sizes rc,ud; }
+job_multicast_sizes_ud() { sizes ud; }
 job_multicast_rc_6_ranks_3_nodes() {
   MAP=random:7 to_groups job 6 3 shm,rc,ud "$multicast" collect
 }

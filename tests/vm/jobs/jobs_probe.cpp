@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -100,12 +101,19 @@ esp_status round(const Context& context, std::uint32_t number) {
   return status;
 }
 
+// Where UNTIL is a path, at least until there is such a file.
+bool lasts(double begin, double seconds) {
+  const char* until = std::getenv("UNTIL");
+  const double passed = esp_time() - begin;
+  return passed < seconds || (until != nullptr && ::access(until, F_OK) != 0 && passed < 60);
+}
+
 void last(const Context& context, double seconds) {
   const double begin = esp_time();
   for (std::uint32_t number = 1, more = 1; more != 0; ++number) {
     CHECK_OK(round(context, number), context.world, "round {}", number);
     if (number == 1) tell_begun(context);
-    more = g_failures == 0 && esp_time() - begin < seconds ? 1 : 0;
+    more = g_failures == 0 && lasts(begin, seconds) ? 1 : 0;
     CHECK_OK(esp_bcast(context.world, &more, 1, ESP_UINT32, 0), context.world, "go on");
     if (esp_team_error(context.world)[0] != '\0') return;
   }
