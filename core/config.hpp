@@ -24,6 +24,7 @@ namespace espalier {
 enum class CmaMode : std::uint8_t { kAuto, kOn, kOff };
 enum class MulticastMode : std::uint8_t { kAuto, kOn, kOff };
 enum class MulticastLeaders : std::uint8_t { kAuto, kNode, kSocket, kAdapter };
+enum class DevicesMode : std::uint8_t { kAuto, kOff };
 enum class BootstrapKind : std::uint8_t { kAuto, kPmix, kSingleton };
 enum class NodeRule : std::uint8_t { kLauncher, kMachine };
 // From kBoard on: one level alone.
@@ -97,6 +98,8 @@ struct Config {
   std::uint64_t rdma_cache_bytes = 0;
   std::uint64_t rdma_pull_bytes = 256 << 10;
   double rdma_silence = 0.0;
+  DevicesMode devices = DevicesMode::kAuto;
+  std::string cuda_driver;
   bool counters = false;
   TraceSetting trace;
   std::uint64_t trace_events = 65536;

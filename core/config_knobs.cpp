@@ -21,6 +21,7 @@ template <>
 constexpr std::string_view kNames<MulticastMode>[] = {"auto", "on", "off"};
 template <>
 constexpr std::string_view kNames<MulticastLeaders>[] = {"auto", "node", "socket", "adapter"};
+constexpr std::string_view kNames<DevicesMode>[] = {"auto", "off"};
 template <>
 constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "neon", "avx2", "avx512"};
 template <>
@@ -363,6 +364,13 @@ constexpr Knob kKnobs[] = {
                                 "nothing of the library does not answer. 0: 120 s, or TIMEOUT if "
                                 "that is longer (never, if TIMEOUT is 0).",
                                 {0, kYear}),
+    knob<&Config::devices>("DEVICES", "",
+                           "Whether buffers may be memory of devices (GPUs). auto: where the "
+                           "program has loaded the driver of devices; a program that has not has "
+                           "no such memory, and pays nothing. off: nobody asks, and a program "
+                           "that passes memory of a device crashes."),
+    knob<&Config::cuda_driver>(
+        "CUDA_DRIVER", "", "The library of CUDA's driver, by name or path. Empty: libcuda.so.1."),
     knob<&Config::counters>("COUNTERS", "",
                             "Write this rank's counters that are not 0 to the standard error when "
                             "it has left the job."),

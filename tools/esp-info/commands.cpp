@@ -63,23 +63,33 @@ int show_topology() {
   return 0;
 }
 
-int show_devices() {
-  const Result<Config> config = load_config();
-  if (!config) return fail(config.error().text);
-  const auto options = espalier::verbs::options_from(config.value());
+namespace {
+
+int show_rdma(const Config& config) {
+  const auto options = espalier::verbs::options_from(config);
   const auto ports = espalier::verbs::list_ports(options);
   for (const auto& port : ports) {
     fmt::print("{}\n", espalier::verbs::describe(port));
     if (port.why_not.empty()) fmt::print("  {}\n", espalier::verbs::describe_groups(port));
   }
   if (ports.empty()) fmt::print("no RDMA device: {}\n", espalier::verbs::why_no_device());
-  const auto machine = espalier::load_machine(config.value().topology);
+  const auto machine = espalier::load_machine(config.topology);
   if (!machine) return fail(machine.error().text);
   const auto chosen = espalier::verbs::choose_ports(
       ports, options, machine.value(), {.place = espalier::locality_of_rank(machine.value(), 0)});
   if (!chosen) return fail(chosen.error().text);
   if (!chosen.value().empty()) fmt::print("chosen here: {}\n", chosen.value().front().name());
   return 0;
+}
+
+}  // namespace
+
+int show_devices() {
+  const Result<Config> config = load_config();
+  if (!config) return fail(config.error().text);
+  const int rdma = show_rdma(config.value());
+  const int drivers = show_drivers(config.value());
+  return rdma != 0 ? rdma : drivers;
 }
 
 }  // namespace esp_info

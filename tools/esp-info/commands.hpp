@@ -16,8 +16,9 @@ espalier::Result<espalier::Config> load_config();
 int show_config(bool markdown);
 int show_counters();
 int show_topology();
-// RDMA devices: all ports, and which this process would take.
+// RDMA devices: all ports, and which this process would take. Then drivers of devices (GPUs).
 int show_devices();
+int show_drivers(const espalier::Config& config);
 // What the library would choose for a collective, without a job.
 struct ExplainRequest {
   std::string operation;

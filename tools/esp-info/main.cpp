@@ -46,7 +46,8 @@ int main(int argc, char** argv) try {
   auto* config_flag = commands->add_flag("--config", config, "Settings: value, source, meaning");
   commands->add_flag("--topology", topology,
                      "The machine, or the one that ESPALIER_TOPOLOGY describes");
-  commands->add_flag("--devices", devices, "RDMA devices, and which would be used");
+  commands->add_flag("--devices", devices,
+                     "RDMA devices, and which would be used; drivers of GPUs and their devices");
   commands->add_flag("--counters", counters, "Counters: name and meaning");
   auto* merge = commands
                     ->add_option("--merge-traces", traces,

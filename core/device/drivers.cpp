@@ -1,0 +1,47 @@
+#include "core/device/drivers.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "core/device/cuda_driver.hpp"
+
+namespace espalier::device {
+
+Drivers::Drivers(const Config& config)
+    : library_(config.cuda_driver.empty() ? "libcuda.so.1" : config.cuda_driver),
+      looking_(config.devices != DevicesMode::kOff) {}
+
+Driver* Drivers::look() {
+  objects_.catch_up();
+  void* const library = ::dlopen(library_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  const Result<Driver*> taken = take(library);
+  if (!taken) why_not_ = taken.error().text;
+  return driver_.get();
+}
+
+Result<Driver*> Drivers::take(void* library) {
+  looking_ = false;
+  Result<std::unique_ptr<Driver>> made = CudaDriver::open(library);
+  if (!made) {
+    return error(made.error().status.code(), fmt::format("{}: {}", library_, made.error().text));
+  }
+  driver_ = std::move(*made);
+  return driver_.get();
+}
+
+Result<Driver*> Drivers::open() {
+  if (driver_ != nullptr) return driver_.get();
+  if (!why_not_.empty()) return error(ESP_ERR_UNSUPPORTED, why_not_);
+  if (!looking_) return error(ESP_ERR_UNSUPPORTED, "off by DEVICES");
+  void* const library = ::dlopen(library_.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const said = ::dlerror();
+    return error(ESP_ERR_UNSUPPORTED, said != nullptr ? said : library_);
+  }
+  const Result<Driver*> taken = take(library);
+  if (!taken) why_not_ = taken.error().text;
+  return taken;
+}
+
+}  // namespace espalier::device

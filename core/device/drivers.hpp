@@ -1,0 +1,46 @@
+// Drivers: which driver of devices this process has, found when it is first needed.
+//
+// A pointer can only be a device's in a process that has loaded the driver, by itself or by way of
+// a runtime. So loaded() never loads it: it looks whether somebody has, and looks again when the
+// process has loaded anything more (LoadedObjects). A program without devices pays one read.
+// Now there is one kind of driver, CUDA's; others are to be looked for in the same places.
+//
+// Ownership: the driver, which must outlive what it makes. Threads: owner. path: data (loaded),
+// slow (open)
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/config.hpp"
+#include "core/device/device.hpp"
+#include "core/device/loaded_objects.hpp"
+
+namespace espalier::device {
+
+class Drivers {
+ public:
+  explicit Drivers(const Config& config);
+
+  // nullptr: no memory of this process is a device's, or why_not() says otherwise.
+  Driver* loaded() {
+    if (driver_ != nullptr || !looking_ || !objects_.changed()) return driver_.get();
+    return look();
+  }
+  // Loads it if need be, for those who show it. The error says what is wrong: off, absent, too old.
+  Result<Driver*> open();
+  // Why a driver that the program has loaded cannot be used; empty: there is no such driver.
+  const std::string& why_not() const noexcept { return why_not_; }
+
+ private:
+  Driver* look();
+  Result<Driver*> take(void* library);
+
+  std::string library_;  // its name or path
+  bool looking_;         // a driver may yet come
+  LoadedObjects objects_;
+  std::unique_ptr<Driver> driver_;
+  std::string why_not_;
+};
+
+}  // namespace espalier::device
