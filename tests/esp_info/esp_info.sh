@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# esp_info.sh PROGRAM SOURCE_FOLDER ESP_RUN: output, exit codes and error messages of esp-info.
+# esp_info.sh PROGRAM SOURCE_FOLDER ESP_RUN PLAYED_CUDA: output, exit codes and error messages of
+# esp-info. PLAYED_CUDA: the library that plays CUDA's driver.
 set -euo pipefail
 program=$1
 source_folder=$2
 esp_run=$3
+played=$4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # shellcheck source=tests/scripts/expect.sh
@@ -28,6 +30,20 @@ expect 1 'there is no file /nonexistent.xml' \
 expect 0 '^no RDMA device: |^chosen here: |not usable' "$program" --devices
 expect 1 'DEVICE: there is no RDMA device "nothing0" here' \
   env ESPALIER_DEVICE=nothing0 "$program" --devices
+
+expect 0 '^no driver of devices: off by DEVICES' env ESPALIER_DEVICES=off "$program" --devices
+expect 0 '^no driver of devices: /nonexistent.so: cannot open' \
+  env ESPALIER_CUDA_DRIVER=/nonexistent.so "$program" --devices
+cuda=(env ESPALIER_CUDA_DRIVER="$played")
+expect 0 '^driver of devices: CUDA 12.4 .played by a library of tests, no device., with' \
+  "${cuda[@]}" "$program" --devices
+expect 0 '^  device 1: Played device, no GPU at 0000:02:00.0, 256M of memory, .* 9.0, .* dma-buf' \
+  "${cuda[@]}" PLAYED_CUDA_DEVICES=2 "$program" --devices
+expect 0 'which has no device here' "${cuda[@]}" PLAYED_CUDA_DEVICES=0 "$program" --devices
+expect 0 '^no driver of devices: .*too old: it is of CUDA 11.0, 11.7 is needed' \
+  "${cuda[@]}" PLAYED_CUDA_VERSION=11000 "$program" --devices
+expect 0 '^driver of devices not usable: cuDeviceGetName: unknown error .999.' \
+  "${cuda[@]}" PLAYED_CUDA_FAIL=cuDeviceGetName:1:999 "$program" --devices
 
 expect 0 '^rank +0 of 1' "$program"
 expect 0 '^peers' "$program" --every-rank
