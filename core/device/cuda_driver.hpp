@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "core/device/cuda_abi.hpp"
 #include "core/device/device.hpp"
@@ -41,7 +42,7 @@ class CudaDriver final : public Driver {
   Result<Stream> make_stream(Home home) override;
   Result<Event> make_event(Home home) override;
   Outcome copy(const Stream& stream, void* dst, const void* src, std::uint64_t bytes) override;
-  Result<Module> load_module(Home home, const std::string& ptx) override;
+  Result<Module> load_module(Home home, std::string_view ptx) override;
   Result<Kernel> kernel(const Module& module, const char* name) override;
   Outcome launch(const Stream& stream, const Kernel& kernel, Grid grid, void** parameters) override;
   Outcome record(const Event& event, const Stream& stream) override;

@@ -106,10 +106,11 @@ Outcome CudaDriver::write_flag(const Stream& stream, std::uint32_t* flag, std::u
 
 // Kernels -----------------------------------------------------------------------------------------
 
-Result<Module> CudaDriver::load_module(Home home, const std::string& ptx) {
+Result<Module> CudaDriver::load_module(Home home, std::string_view ptx) {
   cuda::Module module = nullptr;
-  const Outcome outcome =
-      inside(home, "cuModuleLoadData", [&] { return fn_.module_load_data(&module, ptx.c_str()); });
+  const Outcome outcome = inside(home, "cuModuleLoadData", [&] {
+    return fn_.module_load_data(&module, std::string(ptx).c_str());
+  });
   if (!outcome) return outcome.error();
   return Module(*this, module, home);
 }

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -175,7 +176,7 @@ class Driver {
   // Between any two places. Of memory of the host that is not registered the call may wait until
   // the copy is done, and for what is in the stream before it.
   virtual Outcome copy(const Stream& stream, void* dst, const void* src, std::uint64_t bytes) = 0;
-  virtual Result<Module> load_module(Home home, const std::string& ptx) = 0;
+  virtual Result<Module> load_module(Home home, std::string_view ptx) = 0;
   virtual Result<Kernel> kernel(const Module& module, const char* name) = 0;
   // `parameters`: the address of each; read before the call returns.
   virtual Outcome launch(const Stream& stream, const Kernel& kernel, Grid grid,

@@ -231,6 +231,7 @@ Code cuLaunchKernel(Function handle, unsigned grid_x, unsigned grid_y, unsigned 
     return kInvalidValue;
   }
   auto launch = std::make_shared<HeldLaunch>(function.entry, parameters);
+  launch->name = function.entry.name;
   launch->blocks = grid_x;
   launch->threads = block_x;
   Operation run;

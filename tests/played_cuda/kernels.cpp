@@ -25,7 +25,12 @@ const std::map<std::string, KernelOfHost> kKernels = {{"played_sum_f32", &played
 
 KernelOfHost kernel_of_host(const std::string& name) {
   const auto found = kKernels.find(name);
-  return found != kKernels.end() ? found->second : nullptr;
+  if (found != kKernels.end()) return found->second;
+#if defined(PLAYED_LIBRARY_KERNELS)
+  return kernel_of_library(name);
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace played

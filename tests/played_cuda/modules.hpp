@@ -25,6 +25,7 @@ class Launch {
   // nothing else uses them at the same time.
   virtual const std::byte* read(cuda::Address at, std::size_t bytes) const = 0;
   virtual std::byte* write(cuda::Address at, std::size_t bytes) const = 0;
+  std::string name;
   unsigned blocks = 1, threads = 1;  // of each block
 
  private:
@@ -34,6 +35,7 @@ class Launch {
 using KernelOfHost = void (*)(const Launch& launch);
 // nullptr: there is none. In kernels.cpp.
 KernelOfHost kernel_of_host(const std::string& name);
+KernelOfHost kernel_of_library(const std::string& name);  // In library_kernels.cpp.
 
 struct Entry {
   std::string name;
