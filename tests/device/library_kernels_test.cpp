@@ -1,5 +1,4 @@
 // The library's kernels, from their PTX by way of a driver to bytes in a device's memory.
-#if __has_include("core/device/kernels/kernel_ptx.hpp")
 #include <gtest/gtest.h>
 
 #include <array>
@@ -74,4 +73,3 @@ TEST(LibraryKernels, AllHaveAPlayedOne) {
 
 }  // namespace
 }  // namespace espalier::device::test
-#endif
