@@ -441,6 +441,7 @@ Result<std::unique_ptr<esp_job>> bring_up(const esp_job_options& options) {
   auto config = config_from_env(options.settings);
   if (!config) return config.error();
   job->config = std::move(*config);
+  job->devices.emplace(*job);
   if (auto done = choose_kernels(job->config); !done) return done.error();
   job->state = open_rank_state(Log(job->config.log_level));
   if (job->state != nullptr) job->state->enter(RankPhase::kJoining);

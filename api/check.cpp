@@ -204,7 +204,10 @@ esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* opti
   call.choice_is_free = plain(call.options) && handle.job->plain_config;
   status = check_buffers(handle, call);
   const bool reduces = traits_of(call.collective).reduces;
-  return status == ESP_OK && reduces ? bind_operator(handle, call) : status;
+  if (status == ESP_OK && reduces) status = bind_operator(handle, call);
+  return status == ESP_OK && handle.job->devices->may_be()
+             ? handle.job->devices->look_at(handle, call)
+             : status;
 }
 
 }  // namespace espalier::api

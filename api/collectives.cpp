@@ -37,11 +37,11 @@ constexpr std::uint64_t kLong = ~std::uint64_t{0};
 std::uint64_t quick_bytes(const esp_team* team, Collective collective, size_t count,
                           esp_type type) noexcept {
   if (team == nullptr || static_cast<unsigned>(type) >= ESP_TYPE_COUNT) return kLong;
-  const esp_job& job = *team->job;
+  esp_job& job = *team->job;
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, job.short_tables.type_bytes[type], &bytes)) return kLong;
   const bool takes = ShortPath::takes(team->team, collective, bytes);
-  return takes && !job.worker->in_progress() ? bytes : kLong;
+  return takes && !job.worker->in_progress() && !job.devices->may_be() ? bytes : kLong;
 }
 
 // Of blocking calls; and of started ones that leave everything to choice.

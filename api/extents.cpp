@@ -167,9 +167,7 @@ esp_status compare_own(esp_team& handle, Call& call) {
 
 esp_status choose_packing(esp_team& handle, Call& call, const Side& in, const Side& out) {
   const CollectiveTraits& traits = traits_of(call.collective);
-  const bool gives = gives_input(handle.team, call) && traits.input != Extent::kNone;
-  const bool stays = call.in_place && traits.root_sends;
-  const bool gets = gets_output(handle.team, call) && traits.output != Extent::kNone && !stays;
+  const auto [gives, gets] = sides_of(handle.team, call);
   const bool made = call.pattern != nullptr;
   call.packs_input = gives && (made || in.has_gaps);
   call.packs_output = gets && (made || out.has_gaps);
@@ -187,6 +185,13 @@ bool gets_output(const Team& team, const Call& call) noexcept {
 }
 bool gives_input(const Team& team, const Call& call) noexcept {
   return !traits_of(call.collective).root_sends || team.rank == call.root;
+}
+
+Sides sides_of(const Team& team, const Call& call) noexcept {
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const bool stays = call.in_place && traits.root_sends;
+  return {gives_input(team, call) && traits.input != Extent::kNone,
+          gets_output(team, call) && traits.output != Extent::kNone && !stays};
 }
 
 esp_status measure_buffers(esp_team& handle, Call& call, Extents& extents) {

@@ -14,6 +14,12 @@ struct Extents {
 bool gets_output(const Team& team, const Call& call) noexcept;
 bool gives_input(const Team& team, const Call& call) noexcept;
 
+// Which of its buffers does the operation read, and write, for their elements?
+struct Sides {
+  bool gives = false, gets = false;
+};
+Sides sides_of(const Team& team, const Call& call) noexcept;
+
 // Looks at each entry of the arrays once, completes the call's counts (of elements of the built-in
 // type; arrays stay the caller's) and says what is packed. Of a call in place the input's arrays
 // become the output's. An error has been reported.

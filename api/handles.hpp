@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/devices.hpp"
 #include "api/one_sided.hpp"
 #include "api/partial.hpp"
 #include "api/state_report.hpp"
@@ -247,6 +248,7 @@ struct esp_job {
   std::unique_ptr<espalier::StateReport> report;  // with `watch`
   std::unique_ptr<espalier::OneSided> one_sided;
   std::unique_ptr<espalier::TagMessages> tags;
+  std::optional<espalier::Devices> devices;  // from the beginning
   espalier::DeferredCallbacks deferred;
   espalier::Announcer announcer{*this};
   espalier::api::Partials partials{*this};

@@ -98,7 +98,7 @@ Posted take_at_once(Team& team, const Engine::Flow& flow, std::uint64_t sequence
 bool done_at_once(esp_team& handle, const Engine::Flow& flow, std::uint32_t looks) {
   esp_job& job = *handle.job;
   Team& team = handle.team;
-  if (job.threaded || job.worker->in_progress()) return false;
+  if (flow.mover != nullptr || job.threaded || job.worker->in_progress()) return false;
   if (flow.bytes > team.inline_limit && job.trace.enabled()) return false;  // It is shown.
   if (job.engine->partition(team, flow.peer, flow.bytes).pieces != 1) return false;
   auto& counter = team.flow(flow.peer, flow.channel);
@@ -122,19 +122,28 @@ bool done_at_once(esp_team& handle, const Engine::Flow& flow, std::uint32_t look
 esp_status start_on_engine(esp_team& handle, const Engine::Flow& flow, const esp_notify* notify,
                            esp_request** request) {
   const Engine::Direction direction = flow.direction;
-  return api::start_on_team(handle, notify, request,
-                            [team = &handle, direction, buffer = flow.buffer, bytes = flow.bytes,
-                             peer = flow.peer, channel = flow.channel](esp_request* pending) {
-                              return team->job->engine->start_flow(
-                                  team->team, {direction, buffer, bytes, peer, channel},
-                                  Finish{api::finish_request, pending});
-                            });
+  return api::start_on_team(
+      handle, notify, request,
+      [team = &handle, direction, buffer = flow.buffer, bytes = flow.bytes, peer = flow.peer,
+       channel = flow.channel, mover = flow.mover](esp_request* pending) {
+        return team->job->engine->start_flow(
+            team->team, {direction, buffer, bytes, peer, channel, false, mover},
+            Finish{api::finish_request, pending});
+      });
 }
 
-esp_status start_flow(const char* caller, esp_team* handle, const Engine::Flow& flow,
+// With who reaches its buffer, if it is memory of a device.
+esp_status check(const char* caller, esp_team* handle, Engine::Flow& flow) {
+  const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  if (status != ESP_OK || !handle->job->devices->may_be()) [[likely]]
+    return status;
+  return handle->job->devices->look_at(caller, flow.buffer, flow.mover);
+}
+
+esp_status start_flow(const char* caller, esp_team* handle, Engine::Flow flow,
                       const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  esp_status status = check(caller, handle, flow);
   if (status == ESP_OK) status = api::check_report(*handle->job, caller, notify, request);
   if (status != ESP_OK) return status;
   if (notify == nullptr && done_at_once(*handle, flow, 0)) {
@@ -144,8 +153,8 @@ esp_status start_flow(const char* caller, esp_team* handle, const Engine::Flow& 
   return start_on_engine(*handle, flow, notify, request);
 }
 
-esp_status run_flow(const char* caller, esp_team* handle, const Engine::Flow& flow) {
-  const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+esp_status run_flow(const char* caller, esp_team* handle, Engine::Flow flow) {
+  const esp_status status = check(caller, handle, flow);
   if (status != ESP_OK) return status;
   esp_job& job = *handle->job;
   if (!api::may_block(job)) return api::refuse_blocking(job, caller);
@@ -167,7 +176,7 @@ esp_status run_flow(const char* caller, esp_team* handle, const Engine::Flow& fl
 esp_status bind_flow(const char* caller, esp_team* handle, Engine::Flow flow,
                      const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  const esp_status status = check(caller, handle, flow);
   if (status != ESP_OK) return status;
   flow.persistent = true;
   return api::init_request(*handle, caller, flow, nullptr, notify, request);
@@ -176,7 +185,10 @@ esp_status bind_flow(const char* caller, esp_team* handle, Engine::Flow flow,
 esp_status bind_parts(const char* caller, esp_team* handle, Engine::Flow flow, int partitions,
                       const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
+  if (status == ESP_OK && handle->job->devices->may_be()) {
+    status = handle->job->devices->refuse(caller, flow.buffer);
+  }
   if (status != ESP_OK) return status;
   espalier::Result<api::Partial*> partial = static_cast<api::Partial*>(nullptr);
   api::on_owner(*handle->job, [&] { partial = api::make_partial(*handle, flow, partitions); });

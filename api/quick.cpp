@@ -27,10 +27,11 @@ bool buffers_are_in_order(const Team& team, const Call& call, const CollectiveTr
 
 bool goes_quick(const esp_team& handle, Call& call) noexcept {
   const Team& team = handle.team;
-  const esp_job& job = *handle.job;
+  esp_job& job = *handle.job;
   // Irregular ones have no count before their lengths are looked at.
   if (!team.quick || call.collective < Collective::kAllgather || call.count == 0) return false;
   if (static_cast<unsigned>(call.type) >= ESP_TYPE_COUNT || job.worker->in_progress()) return false;
+  if (job.devices->may_be()) return false;
   const CollectiveTraits& traits = traits_of(call.collective);
   std::uint64_t bytes = 0;
   call.element_bytes = static_cast<std::uint32_t>(job.short_tables.type_bytes[call.type]);

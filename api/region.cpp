@@ -61,6 +61,9 @@ esp_status check_copy(const char* caller, const esp_region* region, int rank, si
   if (status != ESP_OK) return status;
   if (buffer == nullptr && bytes > 0)
     return bad(caller, *region, fmt::format("{} bytes, but the buffer is NULL", bytes));
+  espalier::Devices& devices = *region->team->job->devices;
+  if (devices.may_be()) [[unlikely]]
+    return devices.refuse(caller, buffer);
   return ESP_OK;
 }
 

@@ -40,6 +40,8 @@ esp_status check_tag_call(const char* caller, const TagCall& call, bool receives
   const bool here = !job.threaded;  // Otherwise start_on_team looks, on the owner.
   if (here && call.team->team.failed()) [[unlikely]]
     return fail_team(*call.team, call.team->team.fault);
+  if (job.devices->may_be()) [[unlikely]]
+    return job.devices->refuse(caller, call.buffer);
   return ESP_OK;
 }
 

@@ -49,6 +49,8 @@ struct Counters {
   Counter combines;
   Counter combine_bytes;
   Counter past_cache_bytes;
+  Counter device_copies;
+  Counter device_copy_bytes;
   Counter portions_delivered;
   Counter grants;
   Counter retries;

@@ -96,9 +96,10 @@ Result<Pattern> Pattern::listed(esp_type type, std::span<const std::size_t> leng
   return p;
 }
 
-// copy(offset in memory, position packed relative to `first`, bytes), block by block.
+// copy(offset in memory, position packed relative to `first`, bytes), block by block; false ends
+// it.
 template <typename Copy>
-void Pattern::walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const noexcept {
+bool Pattern::walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const noexcept {
   std::uint64_t element = first / packed_ * extent_;
   std::uint64_t at = first % packed_;
   std::uint64_t packed = 0;
@@ -121,7 +122,7 @@ void Pattern::walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const 
       if (++block == blocks_.size()) block = 0;
     }
     const std::uint64_t n = std::min(end - at, bytes - packed);
-    copy(element + offset, packed, n);
+    if (!copy(element + offset, packed, n)) return false;
     packed += n;
     at += n;
     if (at == packed_) {
@@ -129,12 +130,14 @@ void Pattern::walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const 
       element += extent_;
     }
   }
+  return true;
 }
 
 void Pattern::pack(std::byte* packed, const std::byte* elements, std::uint64_t first,
                    std::uint64_t bytes) const noexcept {
   walk(first, bytes, [&](std::uint64_t offset, std::uint64_t at, std::uint64_t n) {
     std::memcpy(packed + at, elements + offset, n);
+    return true;
   });
 }
 
@@ -142,6 +145,16 @@ void Pattern::unpack(std::byte* elements, const std::byte* packed, std::uint64_t
                      std::uint64_t bytes) const noexcept {
   walk(first, bytes, [&](std::uint64_t offset, std::uint64_t at, std::uint64_t n) {
     std::memcpy(elements + offset, packed + at, n);
+    return true;
+  });
+}
+
+bool Pattern::for_each_piece(std::uint64_t first, std::uint64_t bytes, VisitPiece visit,
+                             void* context) const noexcept {
+  // What is plain is in one piece, however many elements.
+  if (is_plain()) return visit(context, first, 0, bytes);
+  return walk(first, bytes, [&](std::uint64_t offset, std::uint64_t at, std::uint64_t n) {
+    return visit(context, offset, at, n);
   });
 }
 

@@ -46,13 +46,19 @@ class Pattern {
             std::uint64_t bytes) const noexcept;
   void unpack(std::byte* elements, const std::byte* packed, std::uint64_t first,
               std::uint64_t bytes) const noexcept;
+  // For who copies by itself: each piece of it, in order, from its beginning in memory (from that
+  // of the elements) and packed (from `first`). False ends it, and is the answer.
+  using VisitPiece = bool (*)(void* context, std::uint64_t offset, std::uint64_t packed,
+                              std::uint64_t bytes) noexcept;
+  bool for_each_piece(std::uint64_t first, std::uint64_t bytes, VisitPiece visit,
+                      void* context) const noexcept;
 
  private:
   struct Block {
     std::uint64_t offset, begin;  // in memory; packed
   };
   template <typename Copy>
-  void walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const noexcept;
+  bool walk(std::uint64_t first, std::uint64_t bytes, Copy&& copy) const noexcept;
   Outcome settle(std::uint64_t span, std::size_t extent, std::uint64_t type_bytes);
 
   esp_type type_ = ESP_BYTE;

@@ -25,6 +25,7 @@ const char* esp_status_text(esp_status status) {
       "internal error",
       "the connection to a member broke",
       "the message is longer than its receive",
+      "a device (GPU) or its driver failed",
   };
   static_assert(std::size(kTexts) == ESP_STATUS_COUNT);
   return status >= 0 && status < ESP_STATUS_COUNT ? kTexts[status] : "unknown status";

@@ -47,7 +47,8 @@ int Worker::progress_once() noexcept {
   in_progress_ = true;
   int events = 0;
   for (Wire* wire : wires_) events += wire->progress();
-  for (Agent* agent : agents_) events += agent->progress();
+  // One may attach another.
+  for (std::size_t i = 0; i < agents_.size(); ++i) events += agents_[i]->progress();
   if (submissions_ != nullptr) events += run_submissions();
   if (!timers_.empty()) {
     const auto fired = timers_.run_expired(clock_.now_ns());

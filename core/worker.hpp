@@ -87,6 +87,7 @@ class Worker {
 
   // Setup, before the first progress().
   void attach(Wire& wire) { wires_.push_back(&wire); }
+  // Of agents the owner, at any time.
   void attach(Agent& agent) { agents_.push_back(&agent); }
   void attach(WakeSource& source) { sources_.push_back(&source); }
   void set_watchdog(Watchdog* watchdog) noexcept { watchdog_ = watchdog; }

@@ -4,7 +4,9 @@
 //   kUserInput --> kInput --> (the plan) --> kOutput --> kUserOutput
 //
 // Who reads kInput waits for all of it, and the last copy for all who write kOutput. A broadcast's
-// root has its input in kUserOutput.
+// root has its input in kUserOutput. Copies that take their time (PlanRequest::moves) go piece by
+// piece beside all the rest: a reader that goes through the buffer in the same pieces needs its own
+// alone, and what is final is copied out at once.
 #include <algorithm>
 #include <utility>
 
@@ -50,13 +52,24 @@ void keep_present(Plan& plan, Vertex& copy, const std::vector<std::int32_t>& sou
   copy.block = plan.add_table(std::move(present));
 }
 
-void insert_first(Plan& plan, Vertex vertex, Place read) {
+// Is index i of both about the same piece of what lies at the same places?
+bool goes_along(const Plan& plan, const Vertex& copy, const Vertex& v) {
+  return v.steps == copy.steps && v.block == copy.block && v.run == copy.run && v.lanes == 1 &&
+         v.since == 0 && !v.elsewhere && plan.layout(v.shape) == plan.layout(copy.shape) &&
+         plan.layout(v.shape).kind != Layout::Kind::kCounts;
+}
+
+Dependency need_of_copy(const Plan& plan, const Vertex& copy, const Vertex& v, bool piecewise) {
+  return {.vertex = 0, .whole = !(piecewise && goes_along(plan, copy, v))};
+}
+
+void insert_first(Plan& plan, Vertex vertex, Place read, bool piecewise) {
   for (Vertex& v : plan.vertices) {
     for (Dependency& need : v.needs) ++need.vertex;
     for (Operand& operand : v.operands) {
       if (operand.place == Place::kView) ++operand.vertex;
     }
-    if (reads(v, read)) v.needs.push_back({.vertex = 0, .whole = true});
+    if (reads(v, read)) v.needs.push_back(need_of_copy(plan, vertex, v, piecewise));
   }
   plan.vertices.insert(plan.vertices.begin(), std::move(vertex));
 }
@@ -80,9 +93,11 @@ void add_packing(Plan& plan, const PlanRequest& request) {
   const CollectiveTraits& traits = traits_of(request.collective);
   const bool has_data = plan.layout(Place::kUserOutput).blocks > 0;
   const bool sends_output = traits.input == Extent::kNone && request.rank == request.root;
+  const bool at_once = request.delivers || request.moves;
   if (plan.packs_output && sends_output) {
-    insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput);
-  } else if (plan.packs_output && has_data && request.delivers) {
+    insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput,
+                 request.moves);
+  } else if (plan.packs_output && has_data && at_once) {
     add_unpacking(plan);
   } else if (plan.packs_output && has_data) {
     Vertex copy = copy_all(plan, Place::kOutput, Place::kUserOutput);
@@ -90,12 +105,24 @@ void add_packing(Plan& plan, const PlanRequest& request) {
     if (copy.steps > 0) append(plan, std::move(copy));
   }
   if (plan.packs_input && plan.layout(Place::kUserInput).blocks > 0) {
-    insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput);
+    insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput,
+                 request.moves);
     // In place, what is unpacked as it comes would replace what is still to be packed.
     for (Vertex& v : plan.vertices) {
-      const bool replaces = ESP_PLANT(83, request.delivers, false) && v.dst == Place::kUserOutput;
-      if (replaces) v.needs.push_back({.vertex = 0, .whole = true});
+      const bool replaces = ESP_PLANT(83, at_once, false) && v.dst == Place::kUserOutput;
+      if (replaces) v.needs.push_back(need_of_copy(plan, plan.vertices[0], v, request.moves));
     }
+  }
+}
+
+void add_flow_packing(Plan& plan, bool receives) {
+  plan.packs_output = true;
+  plan.layouts.resize(kMaxBuffers, Layout{});
+  plan.layouts[buffer_of(Place::kUserOutput)] = plan.layout(Place::kOutput);
+  if (receives) {
+    add_unpacking(plan);
+  } else {
+    insert_first(plan, copy_all(plan, Place::kUserOutput, Place::kOutput), Place::kOutput, true);
   }
 }
 

@@ -33,6 +33,12 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 
 }  // namespace
 
+namespace {
+
+const Pattern kBytes;  // of messages
+
+}  // namespace
+
 // Before anything is entered: the same call may be made once more.
 Error Engine::no_memory() {
   return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
@@ -41,7 +47,7 @@ Error Engine::no_memory() {
 Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
   auto entry = plan_for(team, call, among_heads);
   if (!entry) return entry.error();
-  Instance* instance = team.plans.take(**entry, mover_ != nullptr);
+  Instance* instance = team.plans.take(**entry);
   if (instance == nullptr) return no_memory();
   instance->engine = this;
   instance->team = &team;
@@ -80,10 +86,12 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.output = flow.buffer;
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
+  instance->call.mover = flow.mover;
+  if (flow.mover != nullptr) instance->call.pattern = &kBytes;
   instance->call.gate = flow.gate;
   instance->call.consumer = flow.consumer;
-  (void)instance->bind_buffers();  // of a regular plan: nothing can fail
-  if (expect_portions(*instance)) return instance;
+  const Outcome has_buffers = instance->bind_buffers();
+  if (has_buffers.ok() && expect_portions(*instance)) return instance;
   team.plans.give_back(*instance);
   return no_memory();
 }

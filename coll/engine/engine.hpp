@@ -105,7 +105,8 @@ class Engine final : public Agent {
     int peer = 0;  // team rank
     unsigned channel = 0;
     bool persistent = false;
-    Gate gate = {};  // of what is sent bit by bit
+    Mover* mover = nullptr;  // as Call::mover
+    Gate gate = {};          // of what is sent bit by bit
     Consumer consumer = {};
   };
   Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
@@ -130,9 +131,6 @@ class Engine final : public Agent {
   void cancel(Team& team) noexcept;
 
   void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
-  // Carries out copies and combinations; nullptr: the calling processor, at once. Before the first
-  // operation. Who drives its progress is its owner.
-  void set_mover(Mover* mover) noexcept { mover_ = mover; }
   // More of the input of some operation on the team is there than before.
   void look_at_gates(Team& team) noexcept;
   // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
@@ -165,8 +163,8 @@ class Engine final : public Agent {
   Posted post_recv(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   Store store_of(const Instance& instance, const Vertex& vertex) const noexcept;
   Posted combine(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
-  void repack(const Instance& instance, const Vertex& vertex, Indices indices, std::uint32_t index,
-              std::uint64_t bytes) noexcept;
+  Posted repack(Instance& instance, std::uint16_t number, std::uint32_t index,
+                std::uint64_t bytes) noexcept;
   void mark(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   bool settle(Instance& instance) noexcept;
   [[gnu::cold]] bool inquires(const Instance& instance) noexcept;
@@ -199,14 +197,14 @@ class Engine final : public Agent {
                                             const VertexState& state,
                                             std::uint64_t possible) noexcept;
   Posted deliver(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
+  template <typename What>
   Posted move(Instance& instance, std::uint16_t number, std::uint32_t index,
-              const Move& what) noexcept;
+              const What& what) noexcept;
   void release_operands(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   static void on_move(Completion& op, Status status) noexcept;
 
   Counters& counters_;
   Trace& trace_;
-  Mover* mover_ = nullptr;
   bool starting_ = false;  // inside a start: no consumer is called
   Tuning tuning_;
   FailureListener* listener_ = nullptr;

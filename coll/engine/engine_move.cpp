@@ -29,8 +29,7 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
     return Posted::kDone;
   }
   if (vertex.shape >= Place::kUserInput || vertex.dst == Place::kUserOutput) [[unlikely]] {
-    repack(instance, vertex, indices, index, elements * plan.element_bytes);
-    return Posted::kDone;
+    return repack(instance, number, index, elements * plan.element_bytes);
   }
   std::size_t k = 0;
   for (const Operand& operand : vertex.operands) {
@@ -46,9 +45,10 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
     instance.place(static_cast<std::uint32_t>(vertex.block.at(indices.step(index))));
   std::byte* dst = written(instance, vertex, indices, index);
   const bool stands_there = k == 1 && dst == instance.operands[0];
-  if (mover_ != nullptr && !stands_there) [[unlikely]] {
-    return move(instance, number, index,
-                {dst, instance.operands, k, elements, plan.element_bytes, &instance.call.combiner});
+  if (instance.call.mover != nullptr && !stands_there) [[unlikely]] {
+    const Move what{dst,      instance.operands,  k,
+                    elements, plan.element_bytes, &instance.call.combiner};
+    return move(instance, number, index, what);
   }
   const std::uint64_t bytes = elements * plan.element_bytes;
   if (k > 1) {
@@ -67,10 +67,11 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
 
 // Between the caller's elements and the run that they are packed in. Blocks with displacements
 // begin where these say; others follow each other, so that a place in the run is one in memory.
-// Always by the calling processor: a mover knows no patterns.
-void Engine::repack(const Instance& instance, const Vertex& vertex, Indices indices,
-                    std::uint32_t index, std::uint64_t bytes) noexcept {
+Posted Engine::repack(Instance& instance, std::uint16_t number, std::uint32_t index,
+                      std::uint64_t bytes) noexcept {
   const Plan& plan = *instance.plan;
+  const Vertex& vertex = plan.vertices[number];
+  const Indices indices = instance.states[number].indices;
   const bool packs = vertex.dst != Place::kUserOutput;
   const Place user = packs ? vertex.operands[0].place : vertex.dst;
   const Place packed = packs ? vertex.dst : vertex.operands[0].place;
@@ -81,14 +82,17 @@ void Engine::repack(const Instance& instance, const Vertex& vertex, Indices indi
   const std::uint64_t begin = elements.apart ? layout.begin(block) * plan.element_bytes : 0;
   const std::uint64_t at =
       plan.offset_bytes(instance.layouts, vertex, indices, index, packed, vertex.block) - begin;
-  const ElementForm* form = instance.call.form;
+  const Repack what{elements.pattern, instance.call.form, elements.begin, run, at, bytes, packs};
+  if (instance.call.mover != nullptr) [[unlikely]]
+    return move(instance, number, index, what);
   if (packs) {
-    pack(*elements.pattern, form, run, elements.begin, at, bytes);
+    pack(*what.pattern, what.form, run, what.elements, at, bytes);
   } else {
-    unpack(*elements.pattern, form, elements.begin, run, at, bytes);
+    unpack(*what.pattern, what.form, what.elements, run, at, bytes);
   }
   ++counters_.combines;
   counters_.combine_bytes += bytes;
+  return Posted::kDone;
 }
 
 void Engine::release_operands(Instance& instance, std::uint16_t number,
@@ -99,17 +103,35 @@ void Engine::release_operands(Instance& instance, std::uint16_t number,
   }
 }
 
+namespace {
+
+Posted post_to(Mover& mover, const Move& what, Completion& op) noexcept {
+  return mover.move(what, op);
+}
+Posted post_to(Mover& mover, const Repack& what, Completion& op) noexcept {
+  return mover.repack(what, op);
+}
+std::uint64_t moved_bytes(const Move& what) noexcept {
+  return what.bytes() * what.operand_count;
+}
+std::uint64_t moved_bytes(const Repack& what) noexcept {
+  return what.bytes;
+}
+
+}  // namespace
+
+template <typename What>
 Posted Engine::move(Instance& instance, std::uint16_t number, std::uint32_t index,
-                    const Move& what) noexcept {
+                    const What& what) noexcept {
   VertexState& state = instance.states[number];
   MoveSlot& slot = state.moves[index % state.slots];
   slot.index = index;
   slot.on_complete = on_move;
-  const Posted posted = mover_->move(what, slot);
+  const Posted posted = post_to(*instance.call.mover, what, slot);
   if (posted == Posted::kRetry) return posted;
   slot.pending = posted == Posted::kPending;
   ++counters_.combines;
-  counters_.combine_bytes += what.bytes() * what.operand_count;
+  counters_.combine_bytes += moved_bytes(what);
   if (ESP_PLANT(50, !slot.pending, true)) release_operands(instance, number, index);
   return posted;
 }
@@ -129,7 +151,7 @@ void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index
   VertexState& from = instance.states[view];
   RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
   if (!slot.busy) return;  // Nothing was to come.
-  instance.team->wire_to(peer_of(instance, view, index)).release(slot);
+  instance.team->wire_to(peer_of(instance, view, index), slot.transfer.path).release(slot);
   slot.busy = false;
   queue_vertex(instance, view);
 }

@@ -19,6 +19,7 @@ PlanRequest Engine::request_of(const Team& team, const Call& call) {
   base.in_place = key.in_place;
   base.packs_input = key.packs_input;
   base.packs_output = key.packs_output;
+  base.moves = key.moves;
   base.awaits = key.awaits;
   base.delivers = key.delivers;
   base.places = key.places;
@@ -89,6 +90,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.count = flow.bytes;
   key.awaits = flow.gate.function != nullptr;
   key.delivers = flow.consumer.function != nullptr;
+  key.moves = flow.mover != nullptr;
   if (PlanEntry* known = team.plans.find(key)) return known;
   Plan plan;
   plan.collective = Collective::kPointToPoint;
@@ -105,6 +107,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   vertex.window = static_cast<std::uint16_t>(receive ? tuning_.window_recv : tuning_.window_send);
   vertex.peer = Steps::constant(flow.peer);
   plan.vertices.push_back(vertex);
+  if (key.moves) add_flow_packing(plan, receive);
   add_flow_partial(plan, key.delivers, key.awaits);
   plan.finish();
   ESP_ASSERT(plan.vertices.back().indices.count == parts.pieces);

@@ -204,7 +204,7 @@ void Engine::withdraw(Instance& instance) noexcept {
       if (state.sends != nullptr) withdraw(instance, number, state.sends[i]);
       if (state.moves != nullptr &&
           ESP_PLANT(52, std::exchange(state.moves[i].pending, false), false)) {
-        mover_->cancel(state.moves[i]);
+        instance.call.mover->cancel(state.moves[i]);
       }
       if (state.recvs != nullptr && state.recvs[i].busy) {
         RecvSlot& slot = state.recvs[i];
@@ -302,6 +302,10 @@ std::string Engine::explain(const Instance& instance) const {
   if (status.code() == ESP_ERR_PEER_DIED && status.rank() != kNoRank) {
     return fmt::format("rank {} died before {} (operation {} on team {}) had its data",
                        status.rank(), mine, instance.sequence, team.id);
+  }
+  if (status.code() == ESP_ERR_DEVICE && instance.call.mover != nullptr) {
+    return fmt::format("{} (operation {} on team {}), rank {}: {}", mine, instance.sequence,
+                       team.id, status.rank(), instance.call.mover->why());
   }
   return fmt::format("{} (operation {} on team {}): {}{}{}", mine, instance.sequence, team.id,
                      esp_status_text(status.code()),

@@ -76,7 +76,7 @@ PlanEntry::PlanEntry(const PlanKey& of, Plan made)
     : key(of),
       plan(std::move(made)),
       plan_bytes(bytes_of(plan)),
-      instance_bytes(BlockLayout(plan, false).total) {}
+      instance_bytes(BlockLayout(plan, of.moves).total) {}
 
 PlanEntry::~PlanEntry() {
   ESP_ASSERT(in_use == 0);
@@ -105,7 +105,7 @@ Slot* make_slots(Slot*& at, std::size_t count, Instance* instance, std::uint16_t
 
 }  // namespace
 
-Instance* PlanEntry::take(bool moves) {
+Instance* PlanEntry::take() {
   if (free != nullptr) {
     Instance* instance = free;
     free = instance->next;
@@ -113,7 +113,7 @@ Instance* PlanEntry::take(bool moves) {
     ++in_use;
     return instance;
   }
-  const BlockLayout layout(plan, moves);
+  const BlockLayout layout(plan, key.moves);
   void* memory = ::operator new(layout.total, std::align_val_t{kAlign}, std::nothrow);
   if (memory == nullptr) return nullptr;
   auto* base = static_cast<std::byte*>(memory);
@@ -132,7 +132,7 @@ Instance* PlanEntry::take(bool moves) {
       state->sends = make_slots(send, state->slots, instance, number);
     } else if (is_recv(vertex)) {
       state->recvs = make_slots(recv, state->slots, instance, number);
-    } else if (moves && vertex.action == Action::kCombine) {
+    } else if (key.moves && vertex.action == Action::kCombine) {
       state->moves = make_slots(move, state->slots, instance, number);
     }
   }
@@ -286,15 +286,32 @@ Outcome Instance::bind_buffers() noexcept {
   }
   if (plan->places) place_on_arrival();
   const std::uint64_t bytes = plan->scratch_bytes(layouts);
-  if (irregular->scratch_bytes < bytes) {
-    irregular->scratch.reset(new (std::nothrow) std::byte[bytes]);
-    irregular->scratch_bytes = irregular->scratch != nullptr ? bytes : 0;
-    if (irregular->scratch == nullptr) {
-      return error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes between blocks", bytes));
-    }
+  if (!irregular->scratch.grow(bytes, call.mover)) {
+    return error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes between blocks", bytes));
   }
-  place_scratch(irregular->scratch.get());
+  place_scratch(irregular->scratch.begin());
   return Unit{};
+}
+
+bool OwnMemory::grow(std::uint64_t bytes, Mover* mover) noexcept {
+  if (bytes_ >= bytes) return true;
+  reset();
+  begin_ = mover != nullptr ? mover->allocate(bytes) : new (std::nothrow) std::byte[bytes];
+  if (begin_ == nullptr) return false;
+  bytes_ = bytes;
+  mover_ = mover;
+  return true;
+}
+
+void OwnMemory::reset() noexcept {
+  if (mover_ != nullptr) {
+    mover_->release(begin_, bytes_);
+  } else {
+    delete[] begin_;
+  }
+  begin_ = nullptr;
+  bytes_ = 0;
+  mover_ = nullptr;
 }
 
 // Vertices with the same readers share one.
@@ -319,9 +336,8 @@ void PlanEntry::give_back(Instance* instance, bool keeps) noexcept {
   ESP_ASSERT(in_use > 0);
   --in_use;
   IrregularCall* own = instance->irregular.get();
-  if (own != nullptr && own->scratch_bytes > IrregularCall::kKeptBytes && !keeps) {
+  if (own != nullptr && own->scratch.bytes() > IrregularCall::kKeptBytes && !keeps) {
     own->scratch.reset();
-    own->scratch_bytes = 0;
   }
   instance->next = free;
   free = instance;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "coll/engine/group.hpp"
+#include "coll/engine/mover.hpp"
 #include "coll/plan/binding.hpp"
 #include "coll/plan/plan.hpp"
 #include "coll/team/team.hpp"
@@ -52,11 +53,31 @@ struct VertexState {
   std::uint64_t posted = 0;
   SendSlot* sends = nullptr;   // window entries, or
   RecvSlot* recvs = nullptr;   // or,
-  MoveSlot* moves = nullptr;   // where there is a mover
+  MoveSlot* moves = nullptr;   // of calls with a mover
   TeamGroup* group = nullptr;  // of a kPublish vertex, from its first publication on
   std::uint16_t slots = 0;
   bool queued = false;
   bool stalled = false;  // a post answered kRetry
+};
+
+// The processor's, or a mover's.
+class OwnMemory {
+ public:
+  OwnMemory() = default;
+  ~OwnMemory() { reset(); }
+  OwnMemory(const OwnMemory&) = delete;
+  OwnMemory& operator=(const OwnMemory&) = delete;
+
+  std::byte* begin() const noexcept { return begin_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  // So much at least; what was in it is gone. `mover`: the same at each call. False: there is none.
+  bool grow(std::uint64_t bytes, Mover* mover) noexcept;
+  void reset() noexcept;
+
+ private:
+  std::byte* begin_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  Mover* mover_ = nullptr;
 };
 
 // What a call has of its own where its plan is irregular, or packs. All grow to the largest call,
@@ -69,8 +90,7 @@ struct IrregularCall {
   // caller has its own back.
   std::vector<std::size_t> arrays;
   std::vector<esp_type> types;
-  std::unique_ptr<std::byte[]> scratch;
-  std::uint64_t scratch_bytes = 0;
+  OwnMemory scratch;
   const RecvSlot* refused = nullptr;  // the receive that failed first, if one did
   // Of a plan that places blocks on arrival: the layouts, with what stands in `begins`, in
   // elements, and the end of what has come.
@@ -155,8 +175,7 @@ struct PlanEntry : ListNode {
 
   // What it holds, about.
   std::uint64_t bytes() const noexcept { return plan_bytes + instances * instance_bytes; }
-  // With slots for moves that take time. nullptr: no memory.
-  Instance* take(bool moves);
+  Instance* take();                                         // nullptr: no memory
   void give_back(Instance* instance, bool keeps) noexcept;  // `keeps`: all of its memory
 };
 

@@ -1,5 +1,7 @@
-// Mover: who carries out the copies and combinations of plans, when it is not the calling processor
-// itself: a device, a copy thread, an adapter.
+// Mover: who carries out the copies and combinations of a call, when it is not the calling
+// processor itself: a device, a copy thread, an adapter. A call that has one (Call::mover) has
+// buffers that the processor may be unable to reach: its plan packs what it reads there, and
+// unpacks what it writes, and all between is memory of the mover's, which both reach.
 //
 // It answers as a wire does. kDone: carried out. kPending: op.complete() is called once, from
 // progress() of whatever drives the mover; until then operands are read and dst is written at any
@@ -9,9 +11,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "coll/engine/combiner.hpp"
 #include "core/completion.hpp"
+#include "core/element_form.hpp"
+#include "core/pattern.hpp"
 
 namespace espalier {
 
@@ -26,10 +31,27 @@ struct Move {
   std::uint64_t bytes() const noexcept { return elements * element_bytes; }
 };
 
+// Between the caller's elements and the run that they are packed in: so many bytes of the run from
+// position `at`, which begin at `run`.
+struct Repack {
+  const Pattern* pattern = nullptr;
+  const ElementForm* form = nullptr;  // nullptr: that of the elements
+  std::byte* elements = nullptr;
+  std::byte* run = nullptr;
+  std::uint64_t at = 0, bytes = 0;
+  bool packs = false;  // else it unpacks
+};
+
 class Mover {
  public:
   virtual ~Mover() = default;
   virtual Posted move(const Move& move, Completion& op) noexcept = 0;
+  virtual Posted repack(const Repack& repack, Completion& op) noexcept = 0;
+  // Memory that the processor and the mover reach, 64-byte aligned; nullptr: there is none.
+  virtual std::byte* allocate(std::uint64_t bytes) noexcept = 0;
+  virtual void release(std::byte* memory, std::uint64_t bytes) noexcept = 0;
+  // What the last failure was, for people.
+  virtual std::string why() const = 0;
   // Takes a pending move back: when this returns nothing is read or written any more, and the
   // completion does not fire.
   virtual void cancel(Completion& op) noexcept = 0;

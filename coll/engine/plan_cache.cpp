@@ -13,6 +13,7 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   key.in_place = call.in_place && !call.packs_output && replaces_blocks(call.collective);
   key.packs_input = call.packs_input;
   key.packs_output = call.packs_output;
+  key.moves = call.mover != nullptr;
   key.awaits = call.gate.function != nullptr;
   key.delivers = call.consumer.function != nullptr;
   key.places = call.places;
@@ -38,7 +39,7 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   for (const std::uint64_t word :
        {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
                                  8 * key.packs_input + 16 * key.packs_output + 32 * key.awaits +
-                                 64 * key.delivers + 128 * key.places),
+                                 64 * key.delivers + 128 * key.places + 256 * key.moves),
         std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
         pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {
@@ -68,13 +69,13 @@ PlanEntry& PlanCache::add(const PlanKey& key, Plan plan) {
   return entry;
 }
 
-Instance* PlanCache::take(PlanEntry& entry, bool moves) {
+Instance* PlanCache::take(PlanEntry& entry) {
   if (entry.linked()) {
     entry.unlink();
     --idle_plans_;
     idle_bytes_ -= entry.bytes();
   }
-  Instance* instance = entry.take(moves);
+  Instance* instance = entry.take();
   if (instance == nullptr && entry.in_use == 0) lay_aside(entry);
   return instance;
 }

@@ -27,6 +27,7 @@ struct PlanKey {
   bool commutative = true;
   bool in_place = false;  // where another plan is made for it
   bool packs_input = false, packs_output = false;
+  bool moves = false;        // by a mover: instances have slots for it
   std::uint32_t graph = 0;   // of neighbours; 0: none
   bool among_heads = false;  // of the part of a short operation between nodes
   bool awaits = false, delivers = false, places = false;  // PlanRequest
@@ -64,9 +65,8 @@ class PlanCache {
   // nullptr: there is none. Stays at least until the next add() or give_back(), and while in use.
   PlanEntry* find(const PlanKey& key) noexcept;
   PlanEntry& add(const PlanKey& key, Plan plan);
-  // An instance of the plan, which is in use until it is given back; `moves`: with slots for a
-  // mover, the same for all of a cache. nullptr: no memory.
-  Instance* take(PlanEntry& entry, bool moves = false);
+  // An instance of the plan, which is in use until it is given back. nullptr: no memory.
+  Instance* take(PlanEntry& entry);
   void give_back(Instance& instance) noexcept;
   // From now on no memory is given back before the end: of a team that has failed, whose segments
   // others may read until they learn of it (Wire::cancel).

@@ -1,5 +1,7 @@
 #include "coll/engine/short_operations.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -225,7 +227,6 @@ void ShortOperations::complete(ShortOperation& op) noexcept {
   const Finish told = op.finish;
   const Status status = team.fault;
   if (op.scratch != nullptr) scratches_.release(op.scratch);
-  if (op.packing != nullptr && !team.failed()) op.packing->end();
   if (op.call.consumer.function != nullptr && !team.failed()) [[unlikely]]
     deliver_all(team, op.call);
   operations_.release(&op);
@@ -250,13 +251,26 @@ bool ShortOperations::advance(ShortOperation& op) noexcept {
   if (op.closed) [[unlikely]] {
     if (!is_open(op.call.gate)) return false;
     op.closed = false;
-    if (op.packing != nullptr) op.packing->refresh();
   }
+  if (op.packing != nullptr && !op.packing->is_packed()) [[unlikely]]
+    return waits_for_mover(op);
   while (op.stage() != Stage::kDone) {
     if (!step(op)) return false;
     ++op.at;
   }
+  if (op.packing != nullptr && !op.packing->is_unpacked()) [[unlikely]]
+    return waits_for_mover(op);
   return true;
+}
+
+bool ShortOperations::waits_for_mover(ShortOperation& op) noexcept {
+  const Status& status = op.packing->status();
+  if (!status.ok()) {
+    engine_.fail(*op.team, status,
+                 fmt::format("{}, rank {}: {}", op.call.signature().to_text(), status.rank(),
+                             op.packing->why()));
+  }
+  return false;
 }
 
 bool ShortOperations::step(ShortOperation& op) noexcept {

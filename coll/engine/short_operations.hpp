@@ -89,6 +89,7 @@ class ShortOperations final : public Agent {
 
  private:
   bool advance(ShortOperation& op) noexcept;
+  bool waits_for_mover(ShortOperation& op) noexcept;
   bool step(ShortOperation& op) noexcept;
   bool gather(ShortOperation& op) noexcept;
   bool collect(ShortOperation& op) noexcept;

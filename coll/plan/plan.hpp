@@ -356,6 +356,7 @@ struct PlanRequest {
   bool commutative = true;                         // false: combine in rank order
   bool in_place = false;                           // input and output are the same
   bool packs_input = false, packs_output = false;  // this rank's elements lie apart
+  bool moves = false;                              // and a mover packs them, beside all the rest
   // Of this rank alone: its input becomes ready by and by; what lands is handed to a consumer;
   // blocks may lie in order of arrival.
   bool awaits = false, delivers = false, places = false;
@@ -376,6 +377,8 @@ struct PlanRequest {
 // Of a message between two members, which is one vertex: what lands is delivered, or what is sent
 // is awaited (algorithms/partial.cpp). Before Plan::finish().
 void add_flow_partial(Plan& plan, bool delivers, bool awaits);
+// Likewise, where a mover packs what is sent, or unpacks what lands (algorithms/packing.cpp).
+void add_flow_packing(Plan& plan, bool receives);
 
 // Why a request has no plan with NodePlan::multicast, for people; nullptr: it has one.
 const char* why_no_multicast(const PlanRequest& request);

@@ -29,6 +29,7 @@
 
 namespace espalier {
 
+class Mover;
 struct Instance;
 struct ShortOperation;
 
@@ -55,6 +56,8 @@ struct Call {
   const TypeTable* types = nullptr;
   const esp_type *in_types = nullptr, *out_types = nullptr;
   bool packs_input = false, packs_output = false;  // on this rank
+  // Who reaches its buffers where the processor may not: these are packed. nullptr: the processor.
+  Mover* mover = nullptr;
   const Neighbors* neighbors = nullptr;            // of this rank
   bool in_place = false;                           // the input stands in the output
   Gate gate;                                       // the input becomes ready by and by

@@ -2,7 +2,8 @@
  *
  * Each is called by every member of the team, in the same order, with equal counts, types,
  * operators and roots. Buffers of different members never overlap anything of their own, unless
- * ESP_IN_PLACE says so. Counts are elements of `type`.
+ * ESP_IN_PLACE says so. Counts are elements of `type`. Buffers may be memory of a device (GPU), of
+ * any member by itself: docs/devices.md.
  */
 #ifndef ESPALIER_COLLECTIVES_H
 #define ESPALIER_COLLECTIVES_H

@@ -64,7 +64,8 @@ typedef enum esp_status {
   ESP_ERR_NETWORK =
       15, /* the connection to the rank that the text names broke, or what came was not ours */
   ESP_ERR_TRUNCATED = 16, /* a message is longer than its receive, which has what fits */
-  ESP_STATUS_COUNT = 17
+  ESP_ERR_DEVICE = 17,    /* a GPU or its driver failed; the text has the driver's words */
+  ESP_STATUS_COUNT = 18
 } esp_status;
 
 /* A constant English sentence for a status, never NULL. */

@@ -21,11 +21,24 @@ class LateMover final : public Mover {
       refuse_next = false;
       return Posted::kRetry;
     }
-    Late late{move, Operands(move.operands, move.operands + move.operand_count), &op};
+    Late late{move, Operands(move.operands, move.operands + move.operand_count), &op, {}};
     late.move.operands = nullptr;
     pending.push_back(std::move(late));
     return Posted::kPending;
   }
+  Posted repack(const Repack& repack, Completion& op) noexcept override {
+    pending.push_back({{}, {}, &op, repack});
+    return Posted::kPending;
+  }
+  std::byte* allocate(std::uint64_t bytes) noexcept override {
+    ++blocks;
+    return new (std::nothrow) std::byte[bytes];
+  }
+  void release(std::byte* memory, std::uint64_t) noexcept override {
+    --blocks;
+    delete[] memory;
+  }
+  std::string why() const override { return "the mover's words"; }
   void cancel(Completion& op) noexcept override {
     std::erase_if(pending, [&](const Late& late) { return late.op == &op; });
     ++canceled;
@@ -34,7 +47,10 @@ class LateMover final : public Mover {
     Late late = std::move(pending[at]);
     pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(at));
     auto* dst = static_cast<std::byte*>(late.move.dst);
-    if (status.ok() && late.operands.size() == 1) {
+    if (const Repack& r = late.repack; r.pattern != nullptr) {
+      if (status.ok() && r.packs) pack(*r.pattern, r.form, r.run, r.elements, r.at, r.bytes);
+      if (status.ok() && !r.packs) unpack(*r.pattern, r.form, r.elements, r.run, r.at, r.bytes);
+    } else if (status.ok() && late.operands.size() == 1) {
       std::copy_n(static_cast<const std::byte*>(late.operands[0]), late.move.bytes(), dst);
     } else if (status.ok()) {
       std::vector<std::byte> scratch;
@@ -49,9 +65,11 @@ class LateMover final : public Mover {
     Move move;
     Operands operands;
     Completion* op;
+    Repack repack;
   };
   std::vector<Late> pending;
   int canceled = 0;
+  int blocks = 0;  // of its memory, that are out
   bool refuse_next = false;
 };
 
@@ -133,7 +151,7 @@ struct EngineMoves : testing::Test {
 };
 
 TEST_F(EngineMoves, CompleteLateAndInAnyOrder) {
-  engine.set_mover(&mover);
+  call.mover = &mover;
   Plan plan = plan_of(40);
   plan.vertices.push_back(copy_vertex(4));
   EXPECT_FALSE(start(std::move(plan)).done);
@@ -151,7 +169,7 @@ TEST_F(EngineMoves, CompleteLateAndInAnyOrder) {
 }
 
 TEST_F(EngineMoves, ARefusedMoveIsTriedAgain) {
-  engine.set_mover(&mover);
+  call.mover = &mover;
   mover.refuse_next = true;
   Plan plan = plan_of(2);
   plan.vertices.push_back(copy_vertex(1));
@@ -166,7 +184,7 @@ TEST_F(EngineMoves, ARefusedMoveIsTriedAgain) {
 }
 
 TEST_F(EngineMoves, AFailureEndsTheOperationAndTakesTheOthersBack) {
-  engine.set_mover(&mover);
+  call.mover = &mover;
   Plan plan = plan_of(40);
   plan.vertices.push_back(copy_vertex(4));
   start(std::move(plan));
@@ -182,7 +200,7 @@ TEST_F(EngineMoves, AFailureEndsTheOperationAndTakesTheOthersBack) {
 
 // What depends on a move waits for its completion, not for its post.
 TEST_F(EngineMoves, OthersWaitForTheCompletion) {
-  engine.set_mover(&mover);
+  call.mover = &mover;
   Plan plan = plan_of(2);
   plan.vertices.push_back(copy_vertex(1));
   Vertex again = copy_vertex(1);

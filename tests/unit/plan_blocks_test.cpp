@@ -235,6 +235,7 @@ TEST(PackingPlans, AroundEveryPlan) {
         // All alike here; that members differ the swarm has. Of rooted ones sides are not there.
         if (traits.rooted) continue;
         request.packs_input = request.packs_output = true;
+        request.moves = random() % 2 != 0;
         const IrregularPlans made(request, random_lengths(size, false, random), true, random);
         for (Schedule schedule : schedules(23, size)) {
           schedule.in_place = false;
@@ -250,6 +251,7 @@ TEST(PackingPlans, AroundEveryPlan) {
             random() % 3 != 0 && traits.input != Extent::kNone && (is_root || !traits.root_sends);
         mine.packs_output =
             random() % 3 != 0 && (is_root || !traits.root_gets) && !(keeps && is_root);
+        mine.moves = random() % 2 != 0;
         return make_plan(mine);
       };
       std::vector<Plan> plans;

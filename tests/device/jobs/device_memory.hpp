@@ -1,0 +1,56 @@
+// Memory of a device, as programs that use the library have it: by the driver itself, whichever is
+// loaded: a real one, or the played one of tests/played_cuda.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace test {
+
+// Loads the driver; the first device is the process's from then on.
+class Device {
+ public:
+  // nullptr: a device of it cannot be had; `why` says so.
+  static std::unique_ptr<Device> open(const char* library, const char*& why);
+
+  std::byte* allocate(std::size_t bytes);
+  void free(std::byte* at);
+  // Waits.
+  void write(std::byte* to, const void* from, std::size_t bytes);
+  void read(void* to, const std::byte* from, std::size_t bytes);
+
+ private:
+  using Address = std::uint64_t;
+  int (*allocate_)(Address*, std::size_t) = nullptr;
+  int (*free_)(Address) = nullptr;
+  int (*write_)(Address, const void*, std::size_t) = nullptr;
+  int (*read_)(void*, Address, std::size_t) = nullptr;
+};
+
+// A buffer on the host or on a device, between guards. `device` nullptr: on the host.
+class Buffer {
+ public:
+  Buffer(Device* device, std::size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept
+      : device_(other.device_),
+        bytes_(other.bytes_),
+        memory_(std::exchange(other.memory_, nullptr)) {}
+
+  std::byte* at() const noexcept { return memory_ + kGuard; }
+  void write(const std::vector<std::byte>& what);
+  // Of as many bytes as it has. `whole`: nothing was written beside them.
+  std::vector<std::byte> read(bool& whole) const;
+
+ private:
+  static constexpr std::size_t kGuard = 256;
+
+  Device* device_;
+  std::size_t bytes_;
+  std::byte* memory_;
+};
+
+}  // namespace test
