@@ -78,6 +78,7 @@ struct Counters {
   Counter packet_bytes;
   Counter frames_sent;
   Counter group_packets;
+  Counter group_placed;
   Counter group_relays;
   Counter group_losses;
   Counter group_repairs;

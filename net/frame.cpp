@@ -68,6 +68,7 @@ Uses uses_of(FrameKind kind) noexcept {
     case FrameKind::kGroup:
       return {.flow = true, .ordinal = true, .bytes = true};
     case FrameKind::kRelayed:
+    case FrameKind::kPlaced:
       return {true, true, true, true, true};
   }
   return {};
@@ -123,6 +124,11 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
     case FrameKind::kRelayed:
       if (h.ordinal >= h.total) return "ordinal";
       return within(h.bytes, kRelayPrefixBytes, limit + kRelayPrefixBytes) ? nullptr : "bytes";
+    case FrameKind::kPlaced:
+      if (h.total == 0 && h.flow != 0) return "flow";
+      if (h.total == 0 && h.signature != 0) return "signature";
+      if (h.total == 0 ? h.ordinal != 0 : h.ordinal >= h.total) return "ordinal";
+      return h.bytes > kGroupBytes ? "bytes" : nullptr;
     case FrameKind::kTaken:
     case FrameKind::kGoodbye:
       return nullptr;
@@ -159,7 +165,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   if (mark != kMark) return wrong("mark", mark);
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
   if (kind < static_cast<std::uint8_t>(FrameKind::kSegment) ||
-      kind > static_cast<std::uint8_t>(FrameKind::kRelayed)) {
+      kind > static_cast<std::uint8_t>(FrameKind::kPlaced)) {
     return wrong("kind", kind);
   }
   const auto flags = get<std::uint8_t>(bytes, kFlagsAt);

@@ -33,6 +33,9 @@ enum class FrameKind : std::uint8_t {
   // Of groups of the network (net/groups).
   kGroup,    // flow: team, ordinal: GroupWord; payload: at most kGroupBytes
   kRelayed,  // as kSegment; payload: kRelayPrefixBytes that name the source, and the segment
+  // In packets of a group alone. Payload: a message of a placed segment (net/groups/lanes.hpp), or
+  // nothing: the source's lane is to be opened. With an announcement the rest is the segment's.
+  kPlaced,
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 28;
@@ -50,7 +53,7 @@ constexpr bool is_of_guest(FrameKind kind) noexcept {
   return FrameKind::kMessage <= kind && kind <= FrameKind::kAnswer;
 }
 constexpr bool is_of_group(FrameKind kind) noexcept {
-  return kind == FrameKind::kGroup || kind == FrameKind::kRelayed;
+  return FrameKind::kGroup <= kind && kind <= FrameKind::kPlaced;
 }
 
 // Names are those of segments; what others use of it stands at their kinds.

@@ -12,6 +12,7 @@ FrameWire::FrameWire(Link& link, const FrameWireOptions& options, Counters& coun
 FrameWire::~FrameWire() {
   if (groups_ != nullptr) {
     peers_.for_each([&](Rank rank, Peer&) {
+      groups_->stop_arrivals(rank);
       groups_->visit_arrivals(rank, [&](FrameArrival& in) { break_off(in, {}); });
     });
   }
@@ -74,6 +75,7 @@ void FrameWire::lost(Rank rank, const Status& why) noexcept {
   fail_sends(p);
   fail_receives(p);
   if (groups_ != nullptr) {
+    groups_->stop_arrivals(rank);
     groups_->visit_arrivals(rank, [&](FrameArrival& in) { break_off(in, why); });
     groups_->lost(rank);
   }

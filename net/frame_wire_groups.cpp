@@ -77,7 +77,8 @@ void FrameWire::join_group(std::uint32_t team, std::shared_ptr<const std::vector
 // ---- of what comes by the link ----
 
 std::byte* FrameWire::begin_of_group(FrameArrival& in, const FrameHeader& header) noexcept {
-  const bool known = header.kind == FrameKind::kRelayed || header.ordinal < kGroupWords;
+  const bool word = header.kind == FrameKind::kGroup && header.ordinal < kGroupWords;
+  const bool known = header.kind == FrameKind::kRelayed || word;
   if (groups_ != nullptr && known) return land(in, header.bytes);
   link_.lose(in.from, error(ESP_ERR_NETWORK, "a frame of a group, which nobody expects", in.from));
   return nullptr;

@@ -255,6 +255,7 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
     case FrameKind::kRelayed:
       return end_of_group(in);
     case FrameKind::kGoodbye:
+    case FrameKind::kPlaced:  // begin() has refused it.
       return;
     default:
       counters_.remote_bytes_received += header.bytes;
@@ -337,7 +338,7 @@ void FrameWire::give_up_receiving(FrameArrival& in) noexcept {
   const bool room = bytes == 0 || payload != nullptr;
   if (room && keep_arriving(in, in.header, payload)) {
     if (!moves) return;
-    return in.reader != nullptr ? in.reader->redirect(payload) : link_.redirect(in.from, payload);
+    return in.carrier != nullptr ? in.carrier->redirect(payload) : link_.redirect(in.from, payload);
   }
   if (payload != nullptr) buffers_.give(payload);
   link_.lose(in.from,

@@ -5,7 +5,6 @@
 
 #include "core/wire.hpp"
 #include "net/outgoing_frame.hpp"
-#include "net/rdma/frame_stream.hpp"
 
 namespace espalier::net {
 
@@ -55,14 +54,24 @@ struct EarlySegment : MatchNode {
   bool whole = false;
 };
 
+// Who brings a payload that does not come by the peer's link.
+class Redirect {
+ public:
+  // Moves what is here of it to other memory, and goes on there.
+  virtual void redirect(std::byte* payload) noexcept = 0;
+
+ protected:
+  ~Redirect() = default;
+};
+
 // A stream of frames of one rank, and the payload of it that is under way: at most one of
 // `receiving`, `arriving`, or what lands for nobody.
 struct FrameArrival {
-  explicit FrameArrival(Rank from_, rdma::FrameReader* reader_ = nullptr) noexcept
-      : from(from_), reader(reader_) {}
+  explicit FrameArrival(Rank from_, Redirect* carrier_ = nullptr) noexcept
+      : from(from_), carrier(carrier_) {}
 
   const Rank from;
-  rdma::FrameReader* const reader;  // of a stream through a group; nullptr: it comes by the link
+  Redirect* const carrier;  // of a group; nullptr: it comes by the link
   FrameHeader header;
   RecvOp* receiving = nullptr;
   EarlySegment* arriving = nullptr;

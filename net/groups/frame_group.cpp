@@ -65,6 +65,11 @@ void FrameGroup::use(std::unique_ptr<multicast::GroupPort> port) {
   multicast::GroupSink& sink = *this;
   packets_ =
       std::make_unique<multicast::Group>(*members_, *port_, mail, context_.clock, sink, options);
+  Lanes::Stream& stream = *this;
+  const Lanes::Context lanes{
+      context_.host,  context_.clock, context_.counters, context_.options, stream,
+      context_.wakes, team_,          options.group,     *members_,        kDegree};
+  lanes_ = std::make_unique<Lanes>(lanes);
 }
 
 std::uint32_t FrameGroup::index_of(Rank rank) const noexcept {
@@ -101,6 +106,7 @@ Posted FrameGroup::post(OutgoingFrame& frame) noexcept {
     return relay(frame);
   }
   used_at_ = context_.clock.now_ns();
+  if (lanes_->post(frame)) return Posted::kPending;
   const bool first = queue_.empty() && !cursor_.begun;
   if (first) load(frame);
   const bool packed = first && pack_one();
@@ -152,9 +158,36 @@ void FrameGroup::send_filled(bool more) noexcept {
   ++context_.counters.group_packets;
 }
 
+// Between two frames, never inside of one.
+bool FrameGroup::publish(const FrameHeader& header, std::span<const std::byte> head,
+                         std::span<const std::byte> payload) noexcept {
+  if (cursor_.begun || !fault_.ok()) return false;
+  const std::size_t bytes = kFrameHeaderBytes + header.bytes;
+  std::span<std::byte> room = packets_->room();
+  if (!room.empty() && room.size() - filled_ < bytes) {
+    send_filled(true);
+    room = packets_->room();
+  }
+  if (room.empty()) return false;
+  ESP_ASSERT(room.size() - filled_ >= bytes);
+  const FrameBytes made = frame_bytes(header);
+  std::byte* at = room.data() + filled_;
+  std::memcpy(at, made.data(), made.size());
+  at += made.size();
+  if (!head.empty()) std::memcpy(at, head.data(), head.size());
+  if (!payload.empty()) copy_bytes(at + head.size(), payload.data(), payload.size());
+  context_.counters.copy_in_bytes += payload.size();
+  filled_ += bytes;
+  if (filled_ == room.size()) send_filled(true);
+  return true;
+}
+
 int FrameGroup::pack_waiting() noexcept {
   int events = 0;
   while (cursor_.begun || !queue_.empty()) {
+    // What lanes have to say goes first.
+    if (!cursor_.begun && lanes_->owes()) events += lanes_->speak();
+    if (!cursor_.begun && (lanes_->owes() || queue_.empty())) break;
     if (!cursor_.begun) load(*queue_.front());
     if (!pack_one()) break;
     const bool orphan = cursor_.copy != nullptr;
@@ -175,6 +208,9 @@ void FrameGroup::flush() noexcept {
 
 // What has been begun arrives: its stream would be of no use without the rest.
 void FrameGroup::withdraw(OutgoingFrame& frame) noexcept {
+  const Lanes::Taken taken = lanes_ != nullptr ? lanes_->withdraw(frame) : Lanes::Taken::kNotHere;
+  if (taken == Lanes::Taken::kNoMemory) fault_ = Status(ESP_ERR_NO_MEMORY);
+  if (taken != Lanes::Taken::kNotHere) return;
   const bool begun = queue_.front() == &frame && cursor_.begun && cursor_.copy == nullptr;
   frame.unlink();
   if (!begun) return;
@@ -260,23 +296,44 @@ void FrameGroup::deliver(Rank source, std::uint64_t, std::span<const std::byte> 
 std::byte* FrameGroup::begin(Rank from, const FrameHeader& header) noexcept {
   Source& source = *sources_.find(from);
   std::byte* place = nullptr;
+  if (header.kind == FrameKind::kPlaced) {
+    if (!lanes_->begin(from, header, place)) give_up(from, "a frame that is not for lanes");
+    return place;
+  }
   if (header.kind == FrameKind::kSegment && !header.synchronous) {
     place = context_.host.begin_segment(source.arrival, header);
     if (place != nullptr || header.bytes == 0) return place;
   } else {
-    context_.host.lose_peer(from, error(ESP_ERR_NETWORK, "a frame that is not for groups", from));
+    give_up(from, "a frame that is not for groups");
   }
   source.reader.stop();  // The peer has been given up.
   return nullptr;
 }
 
-void FrameGroup::end(Rank from, const FrameHeader&, std::byte*) noexcept {
-  context_.host.end_segment(sources_.find(from)->arrival);
+void FrameGroup::end(Rank from, const FrameHeader& header, std::byte*) noexcept {
+  if (header.kind != FrameKind::kPlaced) {
+    return context_.host.end_segment(sources_.find(from)->arrival);
+  }
+  if (!lanes_->end(from, header)) give_up(from, "a message about a segment that no source sends");
+}
+
+void FrameGroup::give_up(Rank source, const char* why) noexcept {
+  sources_.find(source)->reader.stop();
+  context_.host.lose_peer(source, error(ESP_ERR_NETWORK, why, source));
+}
+
+void FrameGroup::stop_arrivals(Rank source) noexcept {
+  if (Source* met = sources_.find(source)) met->reader.stop();
+  if (lanes_ != nullptr) lanes_->stop_arrivals(source);
 }
 
 void FrameGroup::heard(Rank from, GroupWord word, std::span<const std::byte> payload) noexcept {
   if (word == GroupWord::kMail) {
     if (packets_ != nullptr) packets_->mail_arrived(from, payload);
+    return;
+  }
+  if (word == GroupWord::kLanes) {
+    if (lanes_ != nullptr) lanes_->mail_arrived(from, payload);
     return;
   }
   const std::uint32_t member = index_of(from);
@@ -291,7 +348,9 @@ void FrameGroup::member_lost(Rank rank) noexcept {
   if (index_of(rank) == GroupTree::kNobody) return;
   lost_.push_back(rank);
   if (Source* met = sources_.find(rank)) met->reader.stop();
-  if (packets_ != nullptr) packets_->member_lost(rank);
+  if (packets_ == nullptr) return;
+  packets_->member_lost(rank);
+  lanes_->member_lost(rank);
 }
 
 // ---- beside the data ----
@@ -305,7 +364,7 @@ bool FrameGroup::say(std::uint32_t to, GroupWord word, std::span<const std::byte
 }
 
 bool FrameGroup::looks_now() noexcept {
-  const bool busy = cursor_.begun || filled_ > 0 || !packets_->drained();
+  const bool busy = cursor_.begun || filled_ > 0 || !packets_->drained() || lanes_->busy();
   if (busy || ++quiet_looks_ <= kQuietLooks) return true;
   return quiet_looks_ % kQuietStep == 0;
 }
@@ -317,7 +376,7 @@ int FrameGroup::progress() noexcept {
     events = packets_->progress();
     if (events > 0) quiet_looks_ = 0;
     if (events < 0) fault_ = port_->fault();
-    if (events >= 0) events += pack_waiting();
+    if (events >= 0) events += lanes_->progress() + pack_waiting();
     flush();
   }
   if (!fault_.ok() && !failed_) fail();
@@ -328,6 +387,7 @@ int FrameGroup::progress() noexcept {
 // The port is gone, and what members have sent cannot be had any more.
 void FrameGroup::fail() noexcept {
   failed_ = true;
+  if (lanes_ != nullptr) lanes_->fail(fault_);
   cursor_ = {};
   filled_ = 0;
   while (OutgoingFrame* frame = queue_.pop_front()) frame->completion.complete(fault_);
@@ -339,7 +399,7 @@ void FrameGroup::fail() noexcept {
 
 bool FrameGroup::nothing_under_way() const noexcept {
   if (packets_ == nullptr) return true;
-  return queue_.empty() && !cursor_.begun && filled_ == 0 && packets_->drained();
+  return queue_.empty() && !cursor_.begun && filled_ == 0 && packets_->drained() && lanes_->idle();
 }
 
 void FrameGroup::look_whether_joined() noexcept {
@@ -365,6 +425,7 @@ void FrameGroup::attend() noexcept {
   if (meeting_.is_leaving() && nothing_under_way()) meeting_.drained();
   (void)meeting_.work(*this);
   if (meeting_.stage() == Stage::kGone) {
+    lanes_.reset();
     packets_.reset();
     port_.reset();
   }
@@ -381,7 +442,7 @@ void FrameGroup::count_losses() noexcept {
 
 std::uint64_t FrameGroup::deadline_ns() const noexcept {
   if (packets_ == nullptr || !meeting_.has_joined()) return kNever;
-  return filled_ > 0 ? 0 : packets_->deadline_ns();
+  return filled_ > 0 ? 0 : std::min(packets_->deadline_ns(), lanes_->deadline_ns());
 }
 
 Rank FrameGroup::late() const noexcept {

@@ -8,6 +8,8 @@
 //
 //   post --open--> packets --> all members          post --else--> copy --> children --> theirs ...
 //
+// Large frames of a group that is open go by lanes, without a copy (lanes.hpp).
+//
 // A frame that is relayed to a member that has not joined yet is kept until it has: it does not
 // know whom to pass it on to.
 //
@@ -22,8 +24,10 @@
 
 #include "core/peer_table.hpp"
 #include "net/groups/group_meeting.hpp"
+#include "net/groups/lanes.hpp"
 #include "net/groups/relays.hpp"
 #include "net/multicast/group.hpp"
+#include "net/rdma/frame_stream.hpp"
 
 namespace espalier::net {
 
@@ -31,6 +35,7 @@ class FrameGroup final : public ListNode,  // of those with a port
                          private multicast::MemberMail,
                          private multicast::GroupSink,
                          private GroupMeeting::Voice,
+                         private Lanes::Stream,
                          private FrameSink {
  public:
   struct Context {
@@ -39,6 +44,7 @@ class FrameGroup final : public ListNode,  // of those with a port
     Clock& clock;
     Counters& counters;
     const FrameGroupsOptions& options;
+    DescriptorSet* wakes;  // of ports; may be nullptr
   };
   using Members = std::shared_ptr<const std::vector<Rank>>;
 
@@ -61,11 +67,14 @@ class FrameGroup final : public ListNode,  // of those with a port
   // one's.
   void heard(Rank from, GroupWord word, std::span<const std::byte> payload) noexcept;
   void relayed(Rank from, const FrameHeader& header, std::byte* buffer) noexcept;
-  // visit(FrameArrival&) of that source's stream, if any has come.
+  // visit(FrameArrival&), of that source's stream and placed segments, if any have come.
   template <typename Visit>
-  void visit_arrival(Rank source, Visit&& visit) {
+  void visit_arrivals(Rank source, Visit&& visit) {
     if (Source* met = sources_.find(source)) visit(met->arrival);
+    if (lanes_ != nullptr) lanes_->visit_arrivals(source, visit);
   }
+  // Nothing of that source is written to any memory any more.
+  void stop_arrivals(Rank source) noexcept;
   // Who is above this member in the tree of a source; the source, if it is none of the group.
   Rank above(Rank source) const noexcept;
   // It is dead: its stream has been broken off.
@@ -74,7 +83,7 @@ class FrameGroup final : public ListNode,  // of those with a port
 
   int progress() noexcept;
   std::uint64_t deadline_ns() const noexcept;  // as multicast::Group::deadline_ns
-  bool arm() noexcept { return port_ == nullptr || port_->arm(); }
+  bool arm() noexcept { return port_ == nullptr || (port_->arm() && lanes_->arm()); }
   int descriptor() const noexcept { return port_ != nullptr ? port_->descriptor() : -1; }
 
   // The team is freed here: nothing more is posted.
@@ -98,8 +107,9 @@ class FrameGroup final : public ListNode,  // of those with a port
   std::string describe() const;
 
  private:
-  struct Source {
-    explicit Source(Rank rank) noexcept : arrival(rank, &reader) {}
+  struct Source final : Redirect {
+    explicit Source(Rank rank) noexcept : arrival(rank, this) {}
+    void redirect(std::byte* payload) noexcept override { reader.redirect(payload); }
     rdma::FrameReader reader;
     FrameArrival arrival;
   };
@@ -124,6 +134,9 @@ class FrameGroup final : public ListNode,  // of those with a port
   // GroupSink
   void deliver(Rank source, std::uint64_t tag, std::span<const std::byte> payload) override;
   void source_ended(Rank, std::uint32_t) override {}
+  // Lanes::Stream
+  bool publish(const FrameHeader& header, std::span<const std::byte> head,
+               std::span<const std::byte> payload) noexcept override;
   // GroupMeeting::Voice
   bool say(std::uint32_t to, GroupWord word, std::span<const std::byte> payload) override;
   // FrameSink
@@ -138,6 +151,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   bool pack_one() noexcept;
   bool looks_now() noexcept;
   void load(const OutgoingFrame& frame) noexcept;
+  void give_up(Rank source, const char* why) noexcept;
   void send_filled(bool more) noexcept;
   bool nothing_under_way() const noexcept;
   void fail() noexcept;
@@ -154,6 +168,7 @@ class FrameGroup final : public ListNode,  // of those with a port
   GroupMeeting meeting_;
   std::unique_ptr<multicast::GroupPort> port_;
   std::unique_ptr<multicast::Group> packets_;
+  std::unique_ptr<Lanes> lanes_;  // there with them
 
   IntrusiveList<OutgoingFrame> queue_;  // oldest first; the first one may be partly packed
   Cursor cursor_;

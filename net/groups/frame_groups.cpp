@@ -23,7 +23,7 @@ FrameGroups::~FrameGroups() {
 
 void FrameGroups::join(std::uint32_t team, FrameGroup::Members members) {
   if (groups_.contains(team) || members->size() < 2) return;
-  const FrameGroup::Context context{host_, relays_, clock_, counters_, options_};
+  const FrameGroup::Context context{host_, relays_, clock_, counters_, options_, wakes_.get()};
   auto made = std::make_unique<FrameGroup>(context, team, std::move(members));
   FrameGroup& group = *made;
   groups_.emplace(team, std::move(made));
@@ -132,7 +132,10 @@ void FrameGroups::hand_over(FrameGroup& group, const Early& early) noexcept {
 // What needs no grant; those who join later have granted nothing.
 void FrameGroups::keep(const Early& early) noexcept {
   const bool word = early.header.kind == FrameKind::kGroup;
-  const bool mail = word && early.header.ordinal == static_cast<std::uint32_t>(GroupWord::kMail);
+  const auto is = [&](GroupWord which) {
+    return word && early.header.ordinal == static_cast<std::uint32_t>(which);
+  };
+  const bool mail = is(GroupWord::kMail) || is(GroupWord::kLanes);
   const bool allowed = word || early.header.ordinal < kEagerSegments;
   if (allowed && !mail && early_.size() < kEarlyMax) {
     early_.push_back(early);

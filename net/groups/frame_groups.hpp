@@ -42,10 +42,14 @@ class FrameGroups final : public WakeSource {
   // Frames that have come by the link. `buffer` is the pool's, nullptr: no payload; it is given
   // back, sooner or later.
   void frame(Rank from, const FrameHeader& header, std::byte* buffer) noexcept;
-  // visit(FrameArrival&), of that source's streams through groups.
+  // visit(FrameArrival&), of that source's streams and placed segments through groups.
   template <typename Visit>
   void visit_arrivals(Rank source, Visit&& visit) {
-    for (const auto& [team, group] : groups_) group->visit_arrival(source, visit);
+    for (const auto& [team, group] : groups_) group->visit_arrivals(source, visit);
+  }
+  // Before they are broken off: nothing is written to their memory any more.
+  void stop_arrivals(Rank source) noexcept {
+    for (const auto& [team, group] : groups_) group->stop_arrivals(source);
   }
   void lost(Rank rank) noexcept;
 

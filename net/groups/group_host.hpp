@@ -15,6 +15,8 @@
 #include "net/buffer_pool.hpp"
 #include "net/frame_wire_state.hpp"
 #include "net/multicast/group_port.hpp"
+#include "net/multicast/placing_port.hpp"
+#include "net/rdma/direct_memory.hpp"
 
 namespace espalier::net {
 
@@ -27,8 +29,9 @@ enum class GroupWord : std::uint8_t {
   kClose,    // down: likewise; nobody begins to send through it any more
   kDrained,  // up: the sender, and all below it, have no packet under way
   kGone,     // down: nobody has; leave
+  kLanes,    // mail about placed segments (net/multicast/placed_message.hpp)
 };
-inline constexpr std::uint32_t kGroupWords = 7;
+inline constexpr std::uint32_t kGroupWords = 8;
 
 class GroupHost {
  public:
@@ -54,6 +57,13 @@ class GroupPorts {
   // For the group of a team whose first member this is: teams of one split have the same number.
   // ESP_ERR_NO_MEMORY: tables are full, it may do when another group has been left.
   virtual Result<std::unique_ptr<multicast::GroupPort>> open(std::uint32_t team, Rank first) = 0;
+  // For the lane of a source in that group.
+  virtual Result<std::unique_ptr<multicast::PlacingPort>> open_lane(std::uint32_t, Rank, Rank) {
+    return error(ESP_ERR_UNSUPPORTED, "this network has no lanes");
+  }
+  // Memory that is registered with the lanes' adapter anyhow, until end(). Without bytes: none.
+  virtual rdma::Lease lease(const void*, std::uint64_t, rdma::Use) noexcept { return {}; }
+  virtual void end(rdma::Lease& lease) noexcept { lease = {}; }
 
  protected:
   ~GroupPorts() = default;
@@ -70,6 +80,11 @@ struct FrameGroupsOptions {
   std::uint32_t receive_depth = 0;  // of the port that has the fewest
   std::uint32_t sources = 4;        // of a group that send at once without loss
   std::uint32_t groups_max = 8;     // that this rank is in at a time
+  // Lanes (net/groups/lanes.hpp):
+  std::uint64_t place_from_bytes = 0;         // larger frames go by them; 0: none does
+  std::uint32_t lane_places = 2048;           // of the port that has the fewest
+  std::uint32_t lanes_max = 8;                // of a group that this rank has ports for
+  std::uint64_t lane_reorder_ns = 2'000'000;  // a lane may be later than the packets
 };
 
 }  // namespace espalier::net

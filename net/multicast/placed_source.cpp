@@ -26,10 +26,26 @@ PlacedSource::PlacedSource(std::span<const Rank> members, PlacingPort& port, Pla
 void PlacedSource::start(const std::byte* memory, std::uint32_t key, std::uint64_t bytes,
                          std::uint64_t cookie) {
   ESP_ASSERT(open() && bytes > 0 && bytes <= bytes_max());
-  segment(next_) = {memory, key, bytes, cookie, cut_of(bytes, options_.packet_bytes), 0, false};
+  segment(next_) = {memory, key, bytes, cookie, cut_of(bytes, options_.packet_bytes)};
   next_ = next_ + 1;
   ++counts_.segments;
   announce();
+}
+
+void PlacedSource::move(std::uint64_t cookie, const std::byte* memory) {
+  for (Sequence number = front_; number != next_; number = number + 1) {
+    Segment& now = segment(number);
+    if (now.cookie != cookie) continue;
+    if (number == front_ && !failed_ && port_.sending() > 0) port_.flush_places(*this);
+    now.memory = memory;
+    now.by_stream = true;
+    return;
+  }
+}
+
+void PlacedSource::stop() {
+  if (!failed_ && port_.sending() > 0) port_.flush_places(*this);
+  failed_ = true;
 }
 
 std::span<const std::byte> PlacedSource::packet_of(const Segment& segment,
@@ -58,9 +74,10 @@ void PlacedSource::announce() noexcept {
 // As many as the port's queue takes: it paces.
 int PlacedSource::send_packets() noexcept {
   Segment& now = segment(front_);
-  if (!failed_ && port_.joined() == Joined::kNotYet) return 0;
+  const bool by_lane = !failed_ && !now.by_stream;
+  if (by_lane && port_.joined() == Joined::kNotYet) return 0;
   const std::uint32_t before = now.next_packet;
-  if (failed_ || port_.joined() == Joined::kFailed) now.next_packet = now.cut.packets;
+  if (!by_lane || port_.joined() == Joined::kFailed) now.next_packet = now.cut.packets;
   while (now.next_packet < now.cut.packets) {
     std::array<std::byte, kLaneHeaderBytes> header;
     write(options_.lane, {front_, now.next_packet, options_.packet_bytes}, header);

@@ -75,6 +75,13 @@ class PlacedSource final : private PlacingSink {
   bool open() const noexcept { return next_ - front_ <= static_cast<std::int32_t>(kSegmentsAhead); }
   // Of 1 byte to bytes_max().
   void start(const std::byte* memory, std::uint32_t key, std::uint64_t bytes, std::uint64_t cookie);
+  // The memory of a segment that is not finished is its user's again: its bytes stand at `memory`,
+  // too, and what has not left goes by the stream, from there.
+  void move(std::uint64_t cookie, const std::byte* memory);
+  // Nothing of any segment is read any more, and nothing more is sent on the lane.
+  void stop();
+  // ... because the port has failed, or by stop().
+  bool failed() const noexcept { return failed_; }
   std::uint64_t bytes_max() const noexcept {
     return std::uint64_t{options_.packets_max} * options_.packet_bytes;
   }
@@ -99,7 +106,8 @@ class PlacedSource final : private PlacingSink {
     std::uint64_t bytes = 0, cookie = 0;
     PlacedCut cut;
     std::uint32_t next_packet = 0;
-    bool told = false;  // that it has been sent
+    bool told = false;       // that it has been sent
+    bool by_stream = false;  // not by the lane
   };
   static constexpr std::uint32_t kSlots = 4;
   static_assert(kSegmentsAhead + 1 <= kSlots);

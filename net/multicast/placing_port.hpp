@@ -59,12 +59,13 @@ class PlacingPort {
   virtual void show_places() noexcept = 0;
   // Takes all places back. Before it returns all that have been used up are told by placed(), the
   // others by returned(), and nothing is written to any of them afterwards. Packets that come
-  // meanwhile are lost. An adapter that is gone, which poll() tells, returns none.
+  // meanwhile are lost, and so are those that were to be sent: their payload is not read any more.
+  // An adapter that is gone, which poll() tells, returns none.
   virtual void flush_places(PlacingSink& sink) noexcept = 0;
 
   // To all members: a header, which is copied, and payload that stays as it is until sending()
-  // does not count it any more. False: the queue is full, try again after poll(). `more`: another
-  // send or flush() follows at once.
+  // does not count it any more, or flush_places(). False: the queue is full, try again after
+  // poll(). `more`: another send or flush() follows at once.
   virtual bool send(LaneHeader header, const std::byte* payload, std::uint32_t bytes,
                     std::uint32_t key, bool more) noexcept = 0;
   virtual void flush() noexcept {}

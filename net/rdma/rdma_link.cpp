@@ -37,6 +37,7 @@ bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexc
     case Kind::kControl:
     case Kind::kGoodbye:
     case Kind::kRefused:
+    case Kind::kPlaced:
     case Kind::kAnswer:
     case Kind::kGroup:
       return false;

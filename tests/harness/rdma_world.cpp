@@ -1,5 +1,6 @@
 #include "tests/harness/rdma_world.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -71,25 +72,41 @@ class RdmaWorld::Driver final : public Wire {
 
 class RdmaWorld::Ports final : public net::GroupPorts {
  public:
-  Ports(sim::GroupNet& net, Rank rank, const sim::GroupPortOptions& options)
-      : net_(net), rank_(rank), options_(options) {}
+  Ports(sim::GroupNet& net, Rank rank, const RdmaWorldOptions& options)
+      : net_(net), rank_(rank), options_(*options.groups), lanes_(options.lanes) {
+    if (!lanes_) return;
+    lanes_->enrolls = std::ranges::count(options.registers_nothing, rank) == 0;
+    if (std::ranges::count(options.without_lanes, rank) > 0) lanes_.reset();
+  }
 
   Result<std::unique_ptr<multicast::GroupPort>> open(std::uint32_t team, Rank first) override {
-    multicast::GroupAddress address;
-    std::memcpy(address.gid.data(), &team, sizeof team);
-    std::memcpy(address.gid.data() + sizeof team, &first, sizeof first);
-    return std::unique_ptr<multicast::GroupPort>(
-        std::make_unique<sim::SimGroupPort>(net_, rank_, address, options_));
+    return std::unique_ptr<multicast::GroupPort>(std::make_unique<sim::SimGroupPort>(
+        net_, rank_, address_of(team, first, kNoRank), options_));
+  }
+  Result<std::unique_ptr<multicast::PlacingPort>> open_lane(std::uint32_t team, Rank first,
+                                                            Rank source) override {
+    if (!lanes_) return error(ESP_ERR_UNSUPPORTED, "no lanes here");
+    return std::unique_ptr<multicast::PlacingPort>(std::make_unique<sim::SimPlacingPort>(
+        net_, rank_, address_of(team, first, source), *lanes_));
   }
 
  private:
+  static multicast::GroupAddress address_of(std::uint32_t team, Rank first, Rank source) {
+    multicast::GroupAddress address;
+    std::memcpy(address.gid.data(), &team, sizeof team);
+    std::memcpy(address.gid.data() + 4, &first, sizeof first);
+    std::memcpy(address.gid.data() + 8, &source, sizeof source);
+    return address;
+  }
+
   sim::GroupNet& net_;
   const Rank rank_;
   const sim::GroupPortOptions options_;
+  std::optional<sim::PlacingPortOptions> lanes_;
 };
 
 void RdmaWorld::use_groups(Rank r, const RdmaWorldOptions& options) {
-  ports_.push_back(std::make_unique<Ports>(*group_net_, r, *options.groups));
+  ports_.push_back(std::make_unique<Ports>(*group_net_, r, options));
   net::FrameGroupsOptions groups;
   groups.ports = ports_.back().get();
   groups.epoch = 1;
@@ -98,6 +115,12 @@ void RdmaWorld::use_groups(Rank r, const RdmaWorldOptions& options) {
   groups.packet_bytes = options.groups->packet_bytes;
   groups.receive_depth = options.groups->receive_packets;
   groups.groups_max = options.groups_max;
+  if (options.lanes) {
+    groups.place_from_bytes = options.lane_from_bytes;
+    groups.lane_places = options.lanes->places;
+    groups.lanes_max = options.lanes_max;
+    groups.lane_reorder_ns = 50'000;
+  }
   frames(r).use_groups(bed_.world.clock(r), groups);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/sim/sim_group_port.hpp"
+#include "net/sim/sim_placing_port.hpp"
 #include "tests/harness/frame_world.hpp"
 #include "tests/harness/rdma_ranks.hpp"
 #include "tests/harness/sim_bed.hpp"
@@ -24,6 +25,12 @@ struct RdmaWorldOptions : RdmaRanksOptions {
   // Groups of the network, with ports like this.
   std::optional<sim::GroupPortOptions> groups;
   std::uint32_t groups_max = 8;
+  // With lanes, for frames of so many bytes or more; ports of those ranks register nothing, or
+  // cannot be opened.
+  std::optional<sim::PlacingPortOptions> lanes;
+  std::uint64_t lane_from_bytes = 16 << 10;
+  std::uint32_t lanes_max = 8;
+  std::vector<Rank> registers_nothing, without_lanes;
 };
 
 class RdmaWorld : public FrameWorld {

@@ -35,6 +35,8 @@ class PlacedNetwork::Port final : public PlacingPort {
   }
   void show_places() noexcept override {}
   void flush_places(PlacingSink& sink) noexcept override {
+    sends_.clear();
+    completed_ = 0;
     hand_over(sink, kNone);
     return_all(sink);
   }

@@ -230,6 +230,24 @@ TEST(MulticastPlaced, ACancelledReceiveGoesOnInOtherMemory) {
   EXPECT_TRUE(std::ranges::all_of(before, [](std::byte is) { return is == std::byte{0xEE}; }));
 }
 
+// The source takes a segment's memory back in the middle: the rest goes by the stream.
+TEST(MulticastPlaced, ASourceThatWantsItsMemoryBackSendsFromACopy) {
+  for (std::uint64_t moment = 0; moment < 20'000; moment += 1'500) {
+    SCOPED_TRACE(moment);
+    PlayedLane p(4);
+    for (int i = 0; i < 3; ++i) p.start(20 * kPayload + 1);
+    p.run(moment);
+    if (p.user.done.size() > 1) break;
+    Bytes copy = p.sent[1];
+    p.source->move(1, copy.data());
+    std::ranges::fill(p.sent[1], std::byte{0xEE});
+    p.run();
+    p.sent[1] = copy;
+    p.expect_all(3);
+    EXPECT_GE(p.source->counts().packets + p.counts(1).repairs, 60U);
+  }
+}
+
 TEST(MulticastPlaced, TheDeadAreLeftOut) {
   PlayedLane p(7);
   p.stopped[1] = true;  // It has members below.

@@ -1,5 +1,4 @@
 // Headers of frames: what is written is read back, and nothing else is taken for a frame.
-#include "core/wire.hpp"
 #include "net/frame.hpp"
 
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 
 #include "core/atomic_word.hpp"
 #include "core/prng.hpp"
+#include "core/wire.hpp"
 
 namespace espalier::net {
 namespace {
@@ -73,8 +73,13 @@ std::vector<FrameHeader> samples() {
   FrameHeader relayed = segment;
   relayed.kind = FrameKind::kRelayed;
   relayed.bytes = kLimit + kRelayPrefixBytes;
-  return {segment, synchronous, empty, grant,  taken,  control, goodbye, message,
-          refused, put,         get,   atomic, answer, freed,   group,   relayed};
+  FrameHeader announced = segment;
+  announced.kind = FrameKind::kPlaced;
+  announced.bytes = kGroupBytes;
+  FrameHeader placed;
+  placed.kind = FrameKind::kPlaced;
+  return {segment, synchronous, empty,  grant,  taken, control, goodbye, message,   refused,
+          put,     get,         atomic, answer, freed, group,   relayed, announced, placed};
 }
 
 TEST(Frame, ReadsBackWhatWasWritten) {
