@@ -289,6 +289,19 @@ TEST(GroupsPlaced, AMemberDies) {
   }
 }
 
+// They are for packets alone.
+TEST(GroupsPlaced, AFrameOfLanesByALinkIsAnError) {
+  LaneWorld world(3);
+  Message hello(0, 1, FlowId(99, 0, 1), 8, 1);
+  carry(world, hello);
+  net::FrameHeader header;
+  header.kind = net::FrameKind::kPlaced;
+  Completion unused;
+  ASSERT_EQ(world.link(0).post(1, header, nullptr, unused), Posted::kDone);
+  ASSERT_TRUE(step_until(world, [&] { return !world.frames(1).state(0).ok(); }));
+  EXPECT_EQ(world.frames(1).state(0).code(), ESP_ERR_NETWORK);
+}
+
 // Any mix of sizes, sources, faults, members that lack something, receives that come late.
 void run_placed_by_seed(std::uint64_t seed) {
   Prng prng(seed);
