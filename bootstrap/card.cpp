@@ -106,6 +106,7 @@ Card make_card(const Config& config, const std::uint64_t& nonce, const shm::Meet
   card.multicast = static_cast<std::uint64_t>(config.multicast);
   card.multicast_groups = static_cast<std::uint64_t>(config.multicast_groups);
   card.multicast_leaders = static_cast<std::uint64_t>(config.multicast_leaders);
+  card.multicast_place_bytes = config.multicast_place_bytes;
   card.wires = hash_text(config.wires);
   CPU_ZERO(&card.cpus);
   (void)::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
@@ -198,6 +199,7 @@ Outcome check_agreement(const Card& mine, Rank me, const Card& theirs, Rank rank
       {"MULTICAST", &Card::multicast},
       {"MULTICAST_GROUPS", &Card::multicast_groups},
       {"MULTICAST_LEADERS", &Card::multicast_leaders},
+      {"MULTICAST_PLACE_BYTES", &Card::multicast_place_bytes},
       {"WIRES", &Card::wires, Kind::kHash},
   };
   for (const auto& [knob, value, kind] : kCommon) {

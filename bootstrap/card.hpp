@@ -73,6 +73,7 @@ struct CardFields {
   std::uint64_t multicast = 0;     //
   std::uint64_t multicast_groups = 0;
   std::uint64_t multicast_leaders = 0;
+  std::uint64_t multicast_place_bytes = 0;
   std::uint64_t wires = 0;  // hash of the list
   MemberLocality locality = kBoundNowhere;
   cpu_set_t cpus = {};  // that this rank may run on

@@ -13,11 +13,23 @@ namespace {
 
 // Below those that the kernel gives to clients.
 constexpr std::uint16_t kUdpPortFirst = 20000, kUdpPorts = 12000;
+// Tells numbers of lanes from those of groups.
+constexpr std::uint64_t kLaneMark = std::uint64_t{0x1A7E} << 32;
 
 std::uint64_t mix(std::uint64_t value) noexcept {
   value = (value ^ value >> 33) * 0xff51afd7ed558ccdULL;
   value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53ULL;
   return value ^ value >> 33;
+}
+
+std::uint64_t number_of(std::uint64_t epoch, std::uint32_t team, Rank first) noexcept {
+  return mix(mix(mix(epoch) + team) + static_cast<std::uint32_t>(first));
+}
+
+multicast::GroupAddress address_of(std::uint64_t number) noexcept {
+  const auto byte = [&](int at) { return static_cast<std::uint8_t>(number >> at); };
+  const auto key = static_cast<std::uint32_t>(number >> 24) & multicast::kGroupKeyMax;
+  return multicast::group_address({239, byte(0), byte(8), byte(16)}, std::max(key, 1U));
 }
 
 // Of what IP network the address is one.
@@ -34,10 +46,13 @@ std::uint32_t hash_network(const net::Interface& interface) noexcept {
 }  // namespace
 
 multicast::GroupAddress group_address_of(std::uint64_t epoch, std::uint32_t team, Rank first) {
-  const std::uint64_t number = mix(mix(mix(epoch) + team) + static_cast<std::uint32_t>(first));
-  const auto byte = [&](int at) { return static_cast<std::uint8_t>(number >> at); };
-  const auto key = static_cast<std::uint32_t>(number >> 24) & multicast::kGroupKeyMax;
-  return multicast::group_address({239, byte(0), byte(8), byte(16)}, std::max(key, 1U));
+  return address_of(number_of(epoch, team, first));
+}
+
+multicast::GroupAddress lane_address_of(std::uint64_t epoch, std::uint32_t team, Rank first,
+                                        Rank source) {
+  const std::uint64_t lane = kLaneMark | static_cast<std::uint32_t>(source);
+  return address_of(mix(number_of(epoch, team, first) + lane));
 }
 
 std::unique_ptr<JobGroups> JobGroups::by_rdma(RdmaStack& stack) {
@@ -80,6 +95,20 @@ std::string JobGroups::adapter() const {
 Result<std::unique_ptr<multicast::GroupPort>> JobGroups::open(std::uint32_t team, Rank first) {
   const multicast::GroupAddress address = group_address_of(epoch_, team, first);
   return stack_ != nullptr ? stack_->open_group(address) : open_udp(address);
+}
+
+Result<std::unique_ptr<multicast::PlacingPort>> JobGroups::open_lane(std::uint32_t team, Rank first,
+                                                                     Rank source) {
+  if (stack_ == nullptr) return error(ESP_ERR_UNSUPPORTED, "there are no lanes over UDP");
+  return stack_->open_lane(lane_address_of(epoch_, team, first, source));
+}
+
+rdma::Lease JobGroups::lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept {
+  return stack_ != nullptr ? stack_->lease(memory, bytes, use) : rdma::Lease();
+}
+
+void JobGroups::end(rdma::Lease& lease) noexcept {
+  if (stack_ != nullptr) stack_->end(lease);
 }
 
 Result<std::unique_ptr<multicast::GroupPort>> JobGroups::open_udp(

@@ -21,6 +21,9 @@ class RdmaStack;
 // In 239.0.0.0/8, with a key: of a team of a job, whose first member tells teams of one split
 // apart.
 multicast::GroupAddress group_address_of(std::uint64_t epoch, std::uint32_t team, Rank first);
+// Of the lane of a source in it.
+multicast::GroupAddress lane_address_of(std::uint64_t epoch, std::uint32_t team, Rank first,
+                                        Rank source);
 
 class JobGroups final : public net::GroupPorts {
  public:
@@ -38,6 +41,11 @@ class JobGroups final : public net::GroupPorts {
     agreed_ = of_job;
   }
   Result<std::unique_ptr<multicast::GroupPort>> open(std::uint32_t team, Rank first) override;
+  // By RDMA alone.
+  Result<std::unique_ptr<multicast::PlacingPort>> open_lane(std::uint32_t team, Rank first,
+                                                            Rank source) override;
+  rdma::Lease lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept override;
+  void end(rdma::Lease& lease) noexcept override;
 
  private:
   JobGroups() = default;

@@ -9,6 +9,7 @@
 
 #include "core/host.hpp"
 #include "core/topology.hpp"
+#include "net/verbs/verbs.hpp"
 
 namespace espalier {
 namespace {
@@ -159,6 +160,8 @@ void Network::connect_groups(const Config& config, const std::vector<WireKind>& 
   options.packet_bytes = terms.packet_bytes;
   options.receive_depth = terms.receive_depth;
   options.groups_max = static_cast<std::uint32_t>(config.multicast_groups);
+  options.place_from_bytes = config.multicast_place_bytes;
+  options.lane_places = verbs::PlacingOptions().places;
   groups_way_->wire.use_groups(clock, options);
 }
 

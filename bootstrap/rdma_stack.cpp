@@ -165,6 +165,11 @@ Result<std::unique_ptr<multicast::GroupPort>> RdmaStack::open_group(
   return adapter_->open_group(group, {});
 }
 
+Result<std::unique_ptr<multicast::PlacingPort>> RdmaStack::open_lane(
+    const multicast::GroupAddress& group) {
+  return adapter_->open_lane(group, {});
+}
+
 std::vector<CardAddress> RdmaStack::addresses() const {
   const rdma::PortAddress own = datagram_port_->address();
   std::vector<CardAddress> all = {{WireKind::kUd, {own.bytes.begin(), own.bytes.end()}}};
@@ -236,6 +241,14 @@ void RdmaStack::let_go(const void* memory) noexcept {
   if (connections_ == nullptr) return;
   const rdma::Region* region = connections_->memory().find(memory, 1);
   if (region != nullptr && region->begin == memory) connections_->memory().remove(memory);
+}
+
+rdma::Lease RdmaStack::lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept {
+  return connections_ != nullptr ? connections_->memory().lease(memory, bytes, use) : rdma::Lease();
+}
+
+void RdmaStack::end(rdma::Lease& lease) noexcept {
+  if (lease) connections_->memory().end(lease);
 }
 
 Result<rdma::PortAddress> RdmaStack::address_of(Rank rank) const {

@@ -19,7 +19,7 @@
 #include "core/descriptor_set.hpp"
 #include "core/log.hpp"
 #include "core/memory_watch.hpp"
-#include "net/multicast/group_port.hpp"
+#include "net/multicast/placing_port.hpp"
 #include "net/rdma/datagram_link.hpp"
 #include "net/rdma/rdma_link.hpp"
 
@@ -51,6 +51,7 @@ class RdmaStack final : private rdma::AddressBook {
   GroupTerms group_terms() const;
   std::string why_no_groups() const;
   Result<std::unique_ptr<multicast::GroupPort>> open_group(const multicast::GroupAddress& group);
+  Result<std::unique_ptr<multicast::PlacingPort>> open_lane(const multicast::GroupAddress& group);
   // Why there are no connections although they are wanted; empty: there are.
   const std::string& why_no_connections() const noexcept { return why_no_connections_; }
 
@@ -71,6 +72,9 @@ class RdmaStack final : private rdma::AddressBook {
   void hold(const void* memory, std::uint64_t bytes) noexcept;
   // No effect on what is not held.
   void let_go(const void* memory) noexcept;
+  // Such memory, or what the cache of registrations has or makes, until end(). Without bytes: none.
+  rdma::Lease lease(const void* memory, std::uint64_t bytes, rdma::Use use) noexcept;
+  void end(rdma::Lease& lease) noexcept;
 
  private:
   RdmaStack() = default;

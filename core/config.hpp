@@ -57,6 +57,7 @@ struct Config {
   MulticastMode multicast = MulticastMode::kAuto;
   int multicast_groups = 8;
   MulticastLeaders multicast_leaders = MulticastLeaders::kAuto;
+  std::uint64_t multicast_place_bytes = 128 << 10;
   std::string wires = "shm,rc,ud,tcp";
   std::string tcp_interface;
   double timeout = 3600.0;

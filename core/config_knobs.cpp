@@ -199,6 +199,11 @@ constexpr Knob kKnobs[] = {
         "Ranks of a node that are in a team's group of the network, each for a part of the node: "
         "one for each adapter that the node's ranks use (auto does so, too), for each socket to "
         "which they are bound, or one for the node. The same on all ranks."),
+    knob<&Config::multicast_place_bytes>(
+        "MULTICAST_PLACE_BYTES", "bytes",
+        "Segments from this size on that are sent to the network's group by RDMA are sent from and "
+        "received into the memory they belong to, without a copy. 0: none is. The same on all "
+        "ranks."),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "

@@ -253,6 +253,8 @@ TEST(Cards, SettingsThatDifferAreShown) {
             "ESPALIER_MULTICAST_GROUPS differs between rank 0 and rank 1: 8 and 3");
   EXPECT_EQ(text([](Config& c) { c.multicast_leaders = MulticastLeaders::kSocket; }),
             "ESPALIER_MULTICAST_LEADERS differs between rank 0 and rank 1: auto and socket");
+  EXPECT_EQ(text([](Config& c) { c.multicast_place_bytes = 4096; }),
+            "ESPALIER_MULTICAST_PLACE_BYTES differs between rank 0 and rank 1: 131072 and 4096");
   EXPECT_EQ(text([](Config& c) { c.wires = "tcp"; }),
             "ESPALIER_WIRES differs between rank 0 and rank 1");
   // What a damaged card says.

@@ -23,6 +23,13 @@ TEST(JobGroups, AddressesAreSoundAndHardlyEverMeet) {
         EXPECT_EQ(address, group_address_of(epoch, team, first));
         seen.insert(multicast::group_text(address));
         ++number;
+        for (const Rank source : {first, 7}) {
+          const multicast::GroupAddress lane = lane_address_of(epoch, team, first, source);
+          EXPECT_TRUE(multicast::check_group(lane).ok()) << multicast::group_text(lane);
+          EXPECT_GT(lane.key, 0U);
+          seen.insert(multicast::group_text(lane));
+          ++number;
+        }
       }
     }
   }
