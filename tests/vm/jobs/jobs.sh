@@ -414,6 +414,11 @@ job_multicast_duplicates_rc() { to_groups bad 4 4 rc,ud duplicate 5%; }
 job_multicast_duplicates_ud() { to_groups bad 4 4 ud duplicate 5%; }
 job_multicast_reordered_rc() { to_groups bad 4 4 rc,ud delay 1ms reorder 80%; }
 job_multicast_reordered_ud() { to_groups bad 4 4 ud delay 1ms reorder 80%; }
+job_multicast_placed_rc() { ESPALIER_MULTICAST=on job 4 4 rc,ud "$probe" placed; }
+job_multicast_placed_ud() { ESPALIER_MULTICAST=on job 4 4 ud "$probe" placed; }
+job_multicast_placed_loss_1_rc() {
+  network loss 1% && ESPALIER_MULTICAST=on job 4 4 rc,ud "$probe" placed
+}
 job_multicast_link_down_and_up_rc() { to_groups flap rc,ud; }
 job_multicast_link_down_and_up_ud() { to_groups flap ud; }
 broken() {  # EXPECTED_OK WIRES MODE

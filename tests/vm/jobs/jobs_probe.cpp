@@ -4,6 +4,7 @@
 //                          memory of esp_alloc
 //   jobs_probe roots       broadcasts and reductions from and to every rank
 //   jobs_probe tree        one broadcast from and one reduction to rank 0, of one segment each
+//   jobs_probe placed      broadcasts of 1 to 16 MiB, which come without a copy by multicast
 //   jobs_probe last S      sums and broadcasts for S seconds by rank 0's clock; all must be right
 //   jobs_probe lose LOST   the same until one fails, which must name LOST, to LOST itself one of
 //                          the others; those go on with each other
@@ -40,21 +41,18 @@ void collect(const Context& context) {
 }
 
 // Its segments are sent from registered memory and placed into it.
-void from_heap(const Context& context) {
-  constexpr std::size_t kCount = 50'000;
-  auto* data = static_cast<std::uint32_t*>(esp_alloc(context.job, kCount * sizeof(std::uint32_t)));
+void from_heap(const Context& context, std::size_t count, int root) {
+  auto* data = static_cast<std::uint32_t*>(esp_alloc(context.job, count * sizeof(std::uint32_t)));
   CHECK(data != nullptr, "esp_alloc");
   if (data == nullptr) return;
-  for (int root = 0; root < std::min(context.size, 2); ++root) {
-    const auto value = [&](std::size_t i) {
-      return static_cast<std::uint32_t>(i * 2654435761u) ^ static_cast<std::uint32_t>(root);
-    };
-    for (std::size_t i = 0; i < kCount; ++i) data[i] = context.rank == root ? value(i) : 0;
-    CHECK_OK(esp_bcast(context.world, data, kCount, ESP_UINT32, root), context.world, "heap");
-    std::size_t right = 0;
-    while (right < kCount && data[right] == value(right)) ++right;
-    CHECK_EQ(right, kCount, "heap, root {}", root);
-  }
+  const auto value = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(i * 2654435761u) ^ static_cast<std::uint32_t>(root);
+  };
+  for (std::size_t i = 0; i < count; ++i) data[i] = context.rank == root ? value(i) : 0;
+  CHECK_OK(esp_bcast(context.world, data, count, ESP_UINT32, root), context.world, "heap");
+  std::size_t right = 0;
+  while (right < count && data[right] == value(right)) ++right;
+  CHECK_EQ(right, count, "heap, root {}", root);
   esp_free(context.job, data);
 }
 
@@ -70,6 +68,59 @@ void roots(const Context& context) {
 void tree(const Context& context) {
   check_bcast(context.world, {.count = 4096});
   check_reduce(context.world, {.count = 4096});
+}
+
+std::uint64_t counter(const Context& context, const char* name) {
+  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
+  esp_counters(context.job, values.data(), values.size());
+  for (const esp_counter_value& value : values) {
+    if (std::strcmp(value.name, name) == 0) return value.value;
+  }
+  CHECK(false, "no counter {}", name);
+  return 0;
+}
+
+// Again and again until it is so at all ranks: the first segments of a root go another way, and
+// those that come before their receive are copied.
+template <typename Round>
+void until_placed(const Context& context, const char* what, int root, Round&& round) {
+  const double begin = esp_time();
+  for (unsigned char more = 1; more == 1;) {
+    const std::uint64_t before = counter(context, "group_placed");
+    const std::uint64_t registered = counter(context, "registrations");
+    round();
+    const std::uint64_t segments = counter(context, "group_placed") - before;
+    const bool placed = context.rank == root || segments > 0;
+    const bool again =
+        std::strcmp(what, "heap") == 0 && counter(context, "registrations") > registered;
+    more = placed && !again ? 0 : 1;
+    fmt::print("rank {}: {} from {}, {} segments placed{}\n", context.rank, what, root, segments,
+               again ? ", memory was registered" : "");
+    const bool late = esp_time() - begin > 30;
+    CHECK(more == 0 || !late, "{} was copied, or registered", what);
+    if (late && more == 1) more = 2;
+    CHECK_OK(esp_allreduce(context.world, ESP_IN_PLACE, &more, 1, ESP_UINT8, ESP_MAX),
+             context.world, "whether all have it");
+    if (esp_team_error(context.world)[0] != '\0') return;
+  }
+}
+
+void placed(const Context& context) {
+  const char* wires = std::getenv("ESPALIER_WIRES");
+  const bool connects = wires != nullptr && std::strstr(wires, "rc") != nullptr;
+  for (const int root : {0, context.size - 1}) {
+    const auto broadcast = [&](const char* what, std::size_t bytes) {
+      until_placed(context, what, root, [&] {
+        check_bcast(context.world, {.type = ESP_BYTE, .count = bytes, .root = root});
+      });
+    };
+    broadcast("1 MiB", 1u << 20);
+    broadcast("4 MiB and 13 bytes", (4u << 20) + 13);
+    if (root == 0) broadcast("16 MiB", 16u << 20);
+    // Of connections; where there are none it is registered for each segment.
+    until_placed(context, connects ? "heap" : "other memory", root,
+                 [&] { from_heap(context, 200'000, root); });
+  }
 }
 
 // For who waits outside.
@@ -245,11 +296,13 @@ int run(const std::string& mode, double number) {
   g_case = mode;
   if (mode == "collect") {
     collect(context);
-    from_heap(context);
+    for (int root = 0; root < std::min(context.size, 2); ++root) from_heap(context, 50'000, root);
   } else if (mode == "roots") {
     roots(context);
   } else if (mode == "tree") {
     tree(context);
+  } else if (mode == "placed") {
+    placed(context);
   } else if (mode == "reach") {
     reach(context);
   } else if (mode == "last") {
