@@ -17,10 +17,6 @@
 #include "bootstrap/make_tuning.hpp"
 #include "core/prng.hpp"
 
-#ifndef PR_SET_PTRACER
-#define PR_SET_PTRACER 0x59616d61
-#endif
-
 namespace espalier {
 namespace {
 
