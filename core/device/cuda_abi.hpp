@@ -135,6 +135,7 @@ inline constexpr int kRangeHandleDmaBuf = 1;
     (void* handle, Address at, std::size_t bytes, int type, unsigned long long flags))
 
 struct Functions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration is no expression.
 #define ESP_CUDA_MEMBER(member, name, parameters) Code(*member) parameters = nullptr;
   ESP_CUDA_FUNCTIONS(ESP_CUDA_MEMBER)
 #undef ESP_CUDA_MEMBER

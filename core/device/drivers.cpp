@@ -39,7 +39,7 @@ Result<Driver*> Drivers::open() {
     const char* const said = ::dlerror();
     return error(ESP_ERR_UNSUPPORTED, said != nullptr ? said : library_);
   }
-  const Result<Driver*> taken = take(library);
+  Result<Driver*> taken = take(library);
   if (!taken) why_not_ = taken.error().text;
   return taken;
 }

@@ -12,7 +12,7 @@ Result<Place> PointerKinds::ask(Driver& driver, const void* at) {
   if (allocation != 0 && remembered.allocation == allocation && remembered.holds(at, 1)) {
     return remembered;
   }
-  const Result<Place> place = driver.place(at);
+  Result<Place> place = driver.place(at);
   if (place.ok()) remembered = place.value();
   return place;
 }

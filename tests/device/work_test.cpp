@@ -240,6 +240,18 @@ TEST(Contexts, PrimaryOnesAreRetainedOnceAndReleased) {
   EXPECT_EQ(played.count("cuDevicePrimaryCtxRelease"), 1u);
 }
 
+TEST(Contexts, OfMemoryThatHasNoneArePrimary) {
+  Bed bed("PLAYED_CUDA_POOL=1");
+  std::byte* const memory = bed.played.allocate(kBytes);
+  const Place place = must(bed.driver->place(memory));
+  EXPECT_EQ(place.home, (Home{.device = 0}));
+  EXPECT_FALSE(place.shareable);
+  const Stream stream = must(bed.driver->make_stream(place.home));
+  must(bed.driver->copy(stream, memory, memory + 100, 100));
+  bed.finish(stream);
+  EXPECT_EQ(bed.played.count("cuDevicePrimaryCtxRetain"), 1u);
+}
+
 TEST(Contexts, OfNoDevice) {
   Bed bed;
   for (const DeviceNumber device : {-1, 1000}) {

@@ -20,9 +20,10 @@ constexpr int kUnwritten = 0xa5;
 // Of what a device does not see: 0, as a pointer that nobody knows.
 std::uint64_t attribute_of(const Known& known, int attribute, Address at) {
   if (known.kind == Known::kNothing) return 0;
+  const bool of_pool = state.settings.pool && known.kind == Known::kDevice;
   switch (attribute) {
     case kAttributeContext:
-      return address_of(known.context);
+      return of_pool ? 0 : address_of(known.context);
     case kAttributeMemoryType:
       return known.kind == Known::kRegistered ? kTypeHost : kTypeDevice;
     case kAttributeBufferId:
@@ -32,7 +33,7 @@ std::uint64_t attribute_of(const Known& known, int attribute, Address at) {
     case kAttributeDeviceOrdinal:
       return static_cast<std::uint64_t>(known.device);
     case kAttributeIsIpcCapable:
-      return known.kind == Known::kDevice ? 1 : 0;
+      return known.kind == Known::kDevice && !of_pool ? 1 : 0;
     case kAttributeRangeStart:
       return known.base;
     case kAttributeRangeSize:

@@ -2,7 +2,8 @@
 // functions, and the functions that programs call and the library does not.
 //
 // The environment, read when the library is loaded: PLAYED_CUDA_DEVICES (1), _MEMORY (bytes of
-// each, 256 MiB), _PEERS (1: devices reach each other), _VERSION (12040), _SEED, _DELAY_US (the
+// each, 256 MiB), _PEERS (1: devices reach each other), _POOL (1: memory as from the driver's
+// pools, which belongs to no context), _VERSION (12040), _SEED, _DELAY_US (the
 // longest delay of a thing in a stream, 200), and _FAIL, as Control::fail.
 #pragma once
 

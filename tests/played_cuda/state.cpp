@@ -44,6 +44,7 @@ State::State() {
   settings.devices = static_cast<int>(number_from("PLAYED_CUDA_DEVICES", 1));
   settings.memory_bytes = number_from("PLAYED_CUDA_MEMORY", settings.memory_bytes);
   settings.peers = number_from("PLAYED_CUDA_PEERS", 1) != 0;
+  settings.pool = number_from("PLAYED_CUDA_POOL", 0) != 0;
   settings.version = static_cast<int>(number_from("PLAYED_CUDA_VERSION", 12040));
   settings.delay_us = static_cast<unsigned>(number_from("PLAYED_CUDA_DELAY_US", settings.delay_us));
   settings.seed = number_from("PLAYED_CUDA_SEED", settings.seed);

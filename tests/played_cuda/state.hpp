@@ -26,6 +26,7 @@ struct Settings {
   int devices = 1;
   std::uint64_t memory_bytes = 256 << 20;
   bool peers = true;
+  bool pool = false;
   int version = 12040;
   std::uint64_t seed = 1;
   unsigned delay_us = 200;
