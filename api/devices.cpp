@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-Devices::Devices(esp_job& job) : job_(job), drivers_(job.config), kinds_(drivers_) {}
+Devices::Devices(esp_job& job) : job_(job), drivers_(job.config, &job.log), kinds_(drivers_) {}
 Devices::~Devices() = default;
 
 // Memory that the processor may not touch. The lock is held.

@@ -21,6 +21,7 @@ template <>
 constexpr std::string_view kNames<MulticastMode>[] = {"auto", "on", "off"};
 template <>
 constexpr std::string_view kNames<MulticastLeaders>[] = {"auto", "node", "socket", "adapter"};
+template <>
 constexpr std::string_view kNames<DevicesMode>[] = {"auto", "off"};
 template <>
 constexpr std::string_view kNames<Isa>[] = {"auto", "generic", "sse2", "neon", "avx2", "avx512"};

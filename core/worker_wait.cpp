@@ -17,8 +17,8 @@ constexpr std::uint64_t kBlindParkNs = 1'000'000;
 // How often a yielding waiter does its housekeeping.
 constexpr std::uint64_t kWatchNs = 20'000'000;
 // And one that always finds something to do, which need not be what it waits for, looks at the
-// clock after so many rounds.
-constexpr std::uint32_t kBusyRounds = 1024;
+// clock after so many rounds. A round may take 0.1 s where posting is the processor's work.
+constexpr std::uint32_t kBusyRounds = 32;
 // A yield that comes back at once, for nobody else wants the core, takes less than this; one that
 // gives it away takes two switches between processes.
 constexpr std::uint64_t kShortYieldNs = 2'500;

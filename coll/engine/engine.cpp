@@ -45,6 +45,11 @@ Error Engine::no_memory() {
 }
 
 Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
+  if (mover_ != nullptr && call.mover == nullptr) [[unlikely]] {
+    Call moved = call;
+    moved.mover = mover_;
+    return bind(team, moved, among_heads);
+  }
   auto entry = plan_for(team, call, among_heads);
   if (!entry) return entry.error();
   Instance* instance = team.plans.take(**entry);

@@ -131,6 +131,9 @@ class Engine final : public Agent {
   void cancel(Team& team) noexcept;
 
   void set_listener(FailureListener* listener) noexcept { listener_ = listener; }
+  // Of calls that have none; nullptr: the calling processor does all at once. Before the first
+  // operation. Who drives its progress is its owner.
+  void set_mover(Mover* mover) noexcept { mover_ = mover; }
   // More of the input of some operation on the team is there than before.
   void look_at_gates(Team& team) noexcept;
   // Where a team's first member says, at level debug, which algorithm a call takes: once per plan.
@@ -205,6 +208,7 @@ class Engine final : public Agent {
 
   Counters& counters_;
   Trace& trace_;
+  Mover* mover_ = nullptr;
   bool starting_ = false;  // inside a start: no consumer is called
   Tuning tuning_;
   FailureListener* listener_ = nullptr;

@@ -7,8 +7,9 @@
 
 namespace espalier::device {
 
-Drivers::Drivers(const Config& config)
-    : library_(config.cuda_driver.empty() ? "libcuda.so.1" : config.cuda_driver),
+Drivers::Drivers(const Config& config, const Log* log)
+    : log_(log),
+      library_(config.cuda_driver.empty() ? "libcuda.so.1" : config.cuda_driver),
       looking_(config.devices != DevicesMode::kOff) {}
 
 Driver* Drivers::look() {
@@ -16,7 +17,10 @@ Driver* Drivers::look() {
   void* const library = ::dlopen(library_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   const Result<Driver*> taken = take(library);
-  if (!taken) why_not_ = taken.error().text;
+  if (!taken) {
+    why_not_ = taken.error().text;
+    if (log_ != nullptr) log_->warn("buffers may not be memory of devices: {}", why_not_);
+  }
   return driver_.get();
 }
 

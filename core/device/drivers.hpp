@@ -15,12 +15,14 @@
 #include "core/config.hpp"
 #include "core/device/device.hpp"
 #include "core/device/loaded_objects.hpp"
+#include "core/log.hpp"
 
 namespace espalier::device {
 
 class Drivers {
  public:
-  explicit Drivers(const Config& config);
+  // `log` is told of a driver that the program has loaded and that cannot be used.
+  explicit Drivers(const Config& config, const Log* log = nullptr);
 
   // nullptr: no memory of this process is a device's, or why_not() says otherwise.
   Driver* loaded() {
@@ -36,6 +38,7 @@ class Drivers {
   Driver* look();
   Result<Driver*> take(void* library);
 
+  const Log* log_;
   std::string library_;  // its name or path
   bool looking_;         // a driver may yet come
   LoadedObjects objects_;

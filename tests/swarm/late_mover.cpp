@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <utility>
 
 namespace espalier::swarm {
@@ -16,12 +17,28 @@ LateMover::LateMover(const LateMoves& moves, std::uint64_t seed, Rank rank, Now 
       schedule_(std::move(schedule)) {}
 
 Posted LateMover::move(const Move& move, Completion& op) noexcept {
+  Late late{move, Operands(move.operands, move.operands + move.operand_count), {}, &op, 0};
+  late.move.operands = nullptr;
+  return post(std::move(late));
+}
+
+Posted LateMover::repack(const Repack& repack, Completion& op) noexcept {
+  return post({{}, {}, repack, &op, 0});
+}
+
+std::byte* LateMover::allocate(std::uint64_t bytes) noexcept {
+  return new (std::nothrow) std::byte[bytes];
+}
+
+void LateMover::release(std::byte* memory, std::uint64_t) noexcept {
+  delete[] memory;
+}
+
+Posted LateMover::post(Late late) {
   if (prng_.chance(moves_.refused)) {
     schedule_(now_() + 1);
     return Posted::kRetry;
   }
-  Late late{move, Operands(move.operands, move.operands + move.operand_count), &op, 0};
-  late.move.operands = nullptr;
   if (prng_.chance(moves_.at_once)) {
     carry_out(late);
     return Posted::kDone;
@@ -42,6 +59,7 @@ bool LateMover::uses(const std::byte* memory, std::uint64_t bytes) const noexcep
     return bytes > 0 && !before(at, memory) && before(at, memory + bytes);
   };
   return std::any_of(open_.begin(), open_.end(), [&](const Late& late) {
+    if (late.repack.pattern != nullptr) return holds(late.repack.elements);
     return late.move.elements > 0 &&
            (holds(late.move.dst) || std::any_of(late.operands.begin(), late.operands.end(), holds));
   });
@@ -73,6 +91,11 @@ Status LateMover::verdict() noexcept {
 
 void LateMover::carry_out(const Late& late) {
   const Move& move = late.move;
+  if (const Repack& r = late.repack; r.pattern != nullptr) {
+    if (r.packs) pack(*r.pattern, r.form, r.run, r.elements, r.at, r.bytes);
+    if (!r.packs) unpack(*r.pattern, r.form, r.elements, r.run, r.at, r.bytes);
+    return;
+  }
   if (move.elements == 0) return;
   if (late.operands.size() == 1) {
     std::memmove(move.dst, late.operands.front(), move.bytes());

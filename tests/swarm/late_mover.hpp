@@ -19,6 +19,10 @@ class LateMover final : public Mover {
   LateMover(const LateMoves& moves, std::uint64_t seed, Rank rank, Now now, Schedule schedule);
 
   Posted move(const Move& move, Completion& op) noexcept override;
+  Posted repack(const Repack& repack, Completion& op) noexcept override;
+  std::byte* allocate(std::uint64_t bytes) noexcept override;
+  void release(std::byte* memory, std::uint64_t bytes) noexcept override;
+  std::string why() const override { return "the mover broke"; }
   void cancel(Completion& op) noexcept override;
   // Completes what is due. Returns how many.
   int progress() noexcept;
@@ -31,9 +35,11 @@ class LateMover final : public Mover {
   struct Late {
     Move move;
     Operands operands;
+    Repack repack;  // with a pattern: this, instead
     Completion* op = nullptr;
     std::uint64_t due_ns = 0;
   };
+  Posted post(Late late);
   static void carry_out(const Late& late);
   Status verdict() noexcept;
 

@@ -1,6 +1,7 @@
 #include "tools/esp-sim/cluster.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "coll/engine/engine.hpp"
@@ -19,6 +20,12 @@ constexpr std::uint64_t kLookAfterNs = 20'000'000;
 class NoMover final : public Mover {
  public:
   Posted move(const Move&, Completion&) noexcept override { return Posted::kDone; }
+  Posted repack(const Repack&, Completion&) noexcept override { return Posted::kDone; }
+  std::byte* allocate(std::uint64_t bytes) noexcept override {
+    return new (std::nothrow) std::byte[bytes];
+  }
+  void release(std::byte* memory, std::uint64_t) noexcept override { delete[] memory; }
+  std::string why() const override { return {}; }
   void cancel(Completion&) noexcept override {}
 };
 
