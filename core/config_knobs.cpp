@@ -204,7 +204,8 @@ constexpr Knob kKnobs[] = {
         "MULTICAST_PLACE_BYTES", "bytes",
         "Segments from this size on that are sent to the network's group by RDMA are sent from and "
         "received into the memory they belong to, without a copy. 0: none is. The same on all "
-        "ranks."),
+        "ranks.",
+        {0, kTiB}),
     knob<&Config::wires>("WIRES", "",
                          "What may connect two ranks, best first: shm (ranks of a node, always "
                          "first), rc and ud (RDMA by connections and by datagrams), tcp. What is "
