@@ -33,12 +33,6 @@ std::uint64_t complete_from(std::int64_t begin, const VertexState& state,
 
 }  // namespace
 
-namespace {
-
-const Pattern kBytes;  // of messages
-
-}  // namespace
-
 // Before anything is entered: the same call may be made once more.
 Error Engine::no_memory() {
   return error(ESP_ERR_NO_MEMORY, "no memory for an operation");
@@ -92,7 +86,7 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
   instance->call.mover = flow.mover;
-  if (flow.mover != nullptr) instance->call.pattern = &kBytes;
+  if (flow.mover != nullptr) instance->call.pattern = &bytes_;
   instance->call.gate = flow.gate;
   instance->call.consumer = flow.consumer;
   const Outcome has_buffers = instance->bind_buffers();

@@ -209,6 +209,7 @@ class Engine final : public Agent {
   Counters& counters_;
   Trace& trace_;
   Mover* mover_ = nullptr;
+  const Pattern bytes_ = Pattern::plain(ESP_BYTE);  // of messages
   bool starting_ = false;  // inside a start: no consumer is called
   Tuning tuning_;
   FailureListener* listener_ = nullptr;

@@ -147,7 +147,7 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   expect_refused(FrameBytes{}, "mark");
   expect_refused(with(segment, 0, std::uint8_t{1}), "mark");  // another version
   expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
-  expect_refused(with(segment, 2, std::uint8_t{14}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{15}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
   for (const unsigned flags : {2U, 3U, 128U, 255U}) {
     expect_refused(with(segment, 3, static_cast<std::uint8_t>(flags)), "flags");
@@ -185,6 +185,12 @@ TEST(Frame, RefusesWhatGroupsDoNotWrite) {
   expect_refused(with(relayed, 24, static_cast<std::uint32_t>(kRelayPrefixBytes - 1)), "bytes");
   expect_refused(with(relayed, 24, static_cast<std::uint32_t>(kLimit + kRelayPrefixBytes + 1)),
                  "bytes");
+  const FrameHeader announced = all[16], placed = all[17];
+  expect_refused(with(announced, 16, std::uint32_t{42}), "ordinal");
+  expect_refused(with(announced, 24, static_cast<std::uint32_t>(kGroupBytes + 1)), "bytes");
+  expect_refused(with(placed, 4, std::uint32_t{1}), "signature");
+  expect_refused(with(placed, 8, std::uint64_t{1}), "flow");
+  expect_refused(with(placed, 16, std::uint32_t{1}), "ordinal");
 }
 
 TEST(Frame, RefusesWhatRemoteAccessDoesNotWrite) {
