@@ -134,6 +134,9 @@ std::string describe(const esp_job& job) {
       job.config.shm_arena_bytes >> 10, job.shm_wire->caps(job.rank).segment_bytes >> 10);
   add(text, "heap         {} KiB of {} KiB in use (esp_alloc)", job.heap->used() >> 10,
       job.config.heap_bytes >> 10);
+  if (const std::string devices = job.devices->describe(); !devices.empty()) {
+    add(text, "devices      {}", devices);
+  }
   add(text, "CMA          {}", pull_text(job));
   if (job.config.cma != CmaMode::kOff) add(text, "CMA from     {}", pull_threshold_text(job));
   if (job.network != nullptr) {

@@ -1,6 +1,8 @@
 #include "api/devices.hpp"
 
 #include <fmt/format.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "api/api.hpp"
 #include "api/check.hpp"
@@ -11,74 +13,113 @@ namespace espalier {
 Devices::Devices(esp_job& job) : job_(job), drivers_(job.config, &job.log), kinds_(drivers_) {}
 Devices::~Devices() = default;
 
+namespace {
+
+// A driver that answers nothing any more has no say in memory of the host.
+bool is_readable(const void* at) noexcept {
+  std::byte byte;
+  const iovec into = {&byte, 1}, from = {const_cast<void*>(at), 1};
+  return ::process_vm_readv(::getpid(), &into, 1, &from, 1, 0) == 1;
+}
+
+}  // namespace
+
 // Memory that the processor may not touch. The lock is held.
 Result<bool> Devices::is_away(const void* buffer) {
   if (buffer == nullptr) return false;
   auto place = kinds_.of(buffer);
-  if (!place.ok()) return error(ESP_ERR_DEVICE, place.error().text);
-  return !device::host_may_touch(place->kind);
+  if (place.ok()) return !device::host_may_touch(place->kind);
+  if (is_readable(buffer)) return false;
+  return error(ESP_ERR_DEVICE, place.error().text);
 }
 
-// Made at the first call that needs it. The lock is held.
-Result<Mover*> Devices::mover() {
-  if (mover_ != nullptr) return static_cast<Mover*>(mover_.get());
-  mover_ = std::make_unique<DeviceMover>(DeviceMover::Context{
-      drivers_, *drivers_.loaded(), job_.worker->timers(), job_.clock, job_.counters, job_.rank});
-  api::on_owner(job_, [&] { job_.worker->attach(*mover_); });
-  return static_cast<Mover*>(mover_.get());
+Devices::Found Devices::look(const void* input, const void* output) {
+  const std::lock_guard lock(mutex_);
+  Found found;
+  if (!may_be()) return found;
+  auto in = is_away(input), out = is_away(output);
+  if (!in || !out) {
+    found.refused = (in.ok() ? out.error() : in.error()).text;
+  } else {
+    found.input = *in;
+    found.output = *out;
+  }
+  return found;
+}
+
+// Made at the first call that needs it.
+Mover& Devices::mover() {
+  bool made = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (mover_ == nullptr) {
+      made = true;
+      mover_ = std::make_unique<DeviceMover>(DeviceMover::Context{drivers_, *drivers_.loaded(),
+                                                                  job_.worker->timers(), job_.clock,
+                                                                  job_.counters, job_.rank});
+    }
+  }
+  // Its owner may run callbacks, which call.
+  if (made) api::on_owner(job_, [&] { job_.worker->attach(*mover_); });
+  return *mover_;
+}
+
+esp_status Devices::fail(const char* caller, esp_team& team, const std::string& why) {
+  const Status status(ESP_ERR_DEVICE, job_.rank);
+  const std::string text = fmt::format("{}, rank {}: {}", caller, job_.rank, why);
+  api::on_owner(job_, [&] { job_.engine->fail(team.team, status, text); });
+  return api::fail_team(team, status);
 }
 
 esp_status Devices::look_at(esp_team& team, Call& call) {
-  const std::lock_guard lock(mutex_);
-  if (!may_be()) return ESP_OK;
   const CollectiveTraits& traits = traits_of(call.collective);
   const api::Sides sides = api::sides_of(team.team, call);
-  auto input = is_away(sides.gives ? call.input : nullptr);
-  auto output = is_away(sides.gets ? call.output : nullptr);
-  if (!input || !output) {
-    const std::string& why = (input.ok() ? output.error() : input.error()).text;
-    return api::fail(job_, ESP_ERR_DEVICE, fmt::format("{}: {}", api::caller_of(call), why));
-  }
-  if (!*input && !*output) return ESP_OK;
+  const Found found = look(sides.gives ? call.input : nullptr, sides.gets ? call.output : nullptr);
+  if (!found.refused.empty()) return fail(api::caller_of(call), team, found.refused);
+  if (!found.input && !found.output) return ESP_OK;
   if (call.options.partial != nullptr) {
-    return api::fail(
-        job_, ESP_ERR_UNSUPPORTED,
-        fmt::format("{}: partial completion of memory of a device", api::caller_of(call)));
+    return api::fail(job_, ESP_ERR_UNSUPPORTED,
+                     fmt::format("{}: partial completion of memory of a device is not there: call "
+                                 "it without, as the others may have",
+                                 api::caller_of(call)));
   }
-  auto made = mover();
-  if (!made) return api::fail(job_, made.error());
-  call.mover = *made;
+  call.mover = &mover();
   if (call.pattern == nullptr && !traits.types) {
     call.pattern = &job_.short_tables.plain_patterns[static_cast<std::size_t>(call.type)];
   }
-  call.packs_input = call.packs_input || *input;
-  call.packs_output = call.packs_output || *output;
+  call.packs_input = call.packs_input || found.input;
+  call.packs_output = call.packs_output || found.output;
   return ESP_OK;
 }
 
-esp_status Devices::look_at(const char* caller, const void* buffer, Mover*& reaches) {
-  const std::lock_guard lock(mutex_);
-  if (!may_be()) return ESP_OK;
-  auto away = is_away(buffer);
-  if (!away)
-    return api::fail(job_, ESP_ERR_DEVICE, fmt::format("{}: {}", caller, away.error().text));
-  if (!*away) return ESP_OK;
-  auto made = mover();
-  if (!made) return api::fail(job_, made.error());
-  reaches = *made;
+esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,
+                            Mover*& reaches) {
+  const Found found = look(buffer, nullptr);
+  if (!found.refused.empty()) return fail(caller, team, found.refused);
+  if (found.input) reaches = &mover();
   return ESP_OK;
 }
 
-esp_status Devices::refuse(const char* caller, const void* buffer) {
+esp_status Devices::refuse(const char* caller, const void* buffer, std::uint64_t bytes) {
+  const Found found = look(bytes > 0 ? buffer : nullptr, nullptr);
+  if (!found.refused.empty()) {
+    return api::fail(job_, ESP_ERR_DEVICE, fmt::format("{}: {}", caller, found.refused));
+  }
+  if (!found.input) return ESP_OK;
+  return api::fail(job_, ESP_ERR_UNSUPPORTED,
+                   fmt::format("{}: the buffer is memory of a device: copy it to the host; only "
+                               "collectives, esp_send and esp_recv take it",
+                               caller));
+}
+
+std::string Devices::describe() const {
   const std::lock_guard lock(mutex_);
-  if (!may_be()) return ESP_OK;
-  auto away = is_away(buffer);
-  if (away.ok() && !*away) return ESP_OK;
-  return api::fail(job_, away.ok() ? ESP_ERR_UNSUPPORTED : ESP_ERR_DEVICE,
-                   fmt::format("{}: {}", caller,
-                               away.ok() ? "the buffer is memory of a device, which collectives "
-                                           "and esp_send and esp_recv take"
-                                         : away.error().text));
+  device::Driver* const driver = drivers_.loaded();
+  if (driver == nullptr) return drivers_.why_not();
+  auto info = driver->describe();
+  if (!info.ok()) return info.error().text;
+  return fmt::format("buffers may be memory of {} {}{}", info->name, info->version,
+                     info->played ? ", played" : "");
 }
 
 }  // namespace espalier

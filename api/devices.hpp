@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "coll/device/device_mover.hpp"
 #include "core/device/drivers.hpp"
@@ -29,20 +30,31 @@ class Devices {
 
   // May any memory be a device's?
   bool may_be() noexcept { return drivers_.loaded() != nullptr; }
-  // Of a call that is checked: who reaches its buffers.
+  // Of a call that is checked: who reaches its buffers. Where the driver does not say, the team
+  // fails: the others wait for this member.
   esp_status look_at(esp_team& team, Call& call);
   // Of a message: `mover` is set where it is a device's. `caller` is for the text.
-  esp_status look_at(const char* caller, const void* buffer, Mover*& mover);
+  esp_status look_at(const char* caller, esp_team& team, const void* buffer, Mover*& mover);
   // For functions that take memory of the host alone.
-  esp_status refuse(const char* caller, const void* buffer);
+  esp_status refuse(const char* caller, const void* buffer, std::uint64_t bytes);
+
+  // For people; "": no driver is loaded.
+  std::string describe() const;
 
  private:
+  // Which are a device's, or why nobody knows.
+  struct Found {
+    bool input = false, output = false;
+    std::string refused;
+  };
+  Found look(const void* input, const void* output);
   Result<bool> is_away(const void* buffer);
-  Result<Mover*> mover();
+  Mover& mover();
+  esp_status fail(const char* caller, esp_team& team, const std::string& why);
 
   esp_job& job_;
-  std::mutex mutex_;  // of all below
-  device::Drivers drivers_;
+  mutable std::mutex mutex_;         // of all below
+  mutable device::Drivers drivers_;  // looks when it is asked
   device::PointerKinds kinds_;
   std::unique_ptr<DeviceMover> mover_;
 };

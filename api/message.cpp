@@ -35,6 +35,8 @@ esp_status check(const char* caller, esp_job* job, int rank, int id, const void*
         *job, caller,
         fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
   }
+  if (job->devices->may_be()) [[unlikely]]
+    return job->devices->refuse(caller, payload, bytes);
   return ESP_OK;
 }
 

@@ -137,7 +137,7 @@ esp_status check(const char* caller, esp_team* handle, Engine::Flow& flow) {
   const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
   if (status != ESP_OK || !handle->job->devices->may_be()) [[likely]]
     return status;
-  return handle->job->devices->look_at(caller, flow.buffer, flow.mover);
+  return handle->job->devices->look_at(caller, *handle, flow.buffer, flow.mover);
 }
 
 esp_status start_flow(const char* caller, esp_team* handle, Engine::Flow flow,
@@ -187,7 +187,7 @@ esp_status bind_parts(const char* caller, esp_team* handle, Engine::Flow flow, i
   if (request != nullptr) *request = nullptr;
   esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
   if (status == ESP_OK && handle->job->devices->may_be()) {
-    status = handle->job->devices->refuse(caller, flow.buffer);
+    status = handle->job->devices->refuse(caller, flow.buffer, flow.bytes);
   }
   if (status != ESP_OK) return status;
   espalier::Result<api::Partial*> partial = static_cast<api::Partial*>(nullptr);

@@ -63,16 +63,20 @@ esp_status check_copy(const char* caller, const esp_region* region, int rank, si
     return bad(caller, *region, fmt::format("{} bytes, but the buffer is NULL", bytes));
   espalier::Devices& devices = *region->team->job->devices;
   if (devices.may_be()) [[unlikely]]
-    return devices.refuse(caller, buffer);
+    return devices.refuse(caller, buffer, bytes);
   return ESP_OK;
 }
 
-esp_status check_word(const char* caller, const esp_region* region, int rank, size_t offset) {
+esp_status check_word(const char* caller, const esp_region* region, int rank, size_t offset,
+                      const std::uint64_t* old) {
   const esp_status status = check(caller, region, rank, offset, sizeof(std::uint64_t));
   if (status != ESP_OK) return status;
   if (offset % sizeof(std::uint64_t) != 0) {
     return bad(caller, *region, fmt::format("an atomic at offset {}: not a multiple of 8", offset));
   }
+  espalier::Devices& devices = *region->team->job->devices;
+  if (devices.may_be()) [[unlikely]]
+    return devices.refuse(caller, old, sizeof *old);
   return ESP_OK;
 }
 
@@ -319,7 +323,7 @@ esp_status esp_get(esp_region* region, int rank, size_t offset, void* buffer, si
 
 esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t value,
                          uint64_t* old) {
-  const esp_status status = check_word(__func__, region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset, old);
   if (status != ESP_OK) return status;
   Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
@@ -328,7 +332,7 @@ esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t v
 
 esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_t expected,
                             uint64_t desired, uint64_t* old) {
-  const esp_status status = check_word(__func__, region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset, old);
   if (status != ESP_OK) return status;
   Access swap =
       access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
@@ -358,7 +362,7 @@ esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buff
 esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint64_t value,
                                uint64_t* old, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(__func__, region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset, old);
   if (status != ESP_OK) return status;
   Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
@@ -369,7 +373,7 @@ esp_status esp_compare_swap_start(esp_region* region, int rank, size_t offset, u
                                   uint64_t desired, uint64_t* old, const esp_notify* notify,
                                   esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(__func__, region, rank, offset);
+  const esp_status status = check_word(__func__, region, rank, offset, old);
   if (status != ESP_OK) return status;
   Access swap =
       access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);

@@ -41,7 +41,7 @@ esp_status check_tag_call(const char* caller, const TagCall& call, bool receives
   if (here && call.team->team.failed()) [[unlikely]]
     return fail_team(*call.team, call.team->team.fault);
   if (job.devices->may_be()) [[unlikely]]
-    return job.devices->refuse(caller, call.buffer);
+    return job.devices->refuse(caller, call.buffer, call.count);
   return ESP_OK;
 }
 

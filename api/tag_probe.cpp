@@ -67,7 +67,9 @@ esp_status start_claimed_receive(const char* caller, esp_tag_message** message, 
   esp_team& team = *what.call.team;
   esp_status status = api::check_tag_call(caller, what.call, true);
   if (status == ESP_OK) status = api::check_report(*team.job, caller, notify, request);
-  if (status == ESP_ERR_ARGUMENT) return status;
+  // It may be received otherwise.
+  const bool is_refused = status == ESP_ERR_ARGUMENT || status == ESP_ERR_UNSUPPORTED;
+  if (is_refused || status == ESP_ERR_DEVICE) return status;
   *message = nullptr;  // Of a team that has failed it goes with the job.
   if (status != ESP_OK) return status;
   return api::start_with_request(

@@ -303,7 +303,8 @@ std::string Engine::explain(const Instance& instance) const {
     return fmt::format("rank {} died before {} (operation {} on team {}) had its data",
                        status.rank(), mine, instance.sequence, team.id);
   }
-  if (status.code() == ESP_ERR_DEVICE && instance.call.mover != nullptr) {
+  const bool is_mine = status.rank() == team.members[static_cast<std::size_t>(team.rank)];
+  if (status.code() == ESP_ERR_DEVICE && is_mine && instance.call.mover != nullptr) {
     return fmt::format("{} (operation {} on team {}), rank {}: {}", mine, instance.sequence,
                        team.id, status.rank(), instance.call.mover->why());
   }

@@ -324,6 +324,22 @@ void refused(const Context& c) {
         esp_job_error(c.job));
   CHECK_STATUS(esp_tag_send(c.world, buffer.at(), 16, ESP_INT32, c.rank, 1), ESP_ERR_UNSUPPORTED,
                c.world, "tag");
+  auto* word = reinterpret_cast<std::uint64_t*>(buffer.at());
+  CHECK_STATUS(esp_fetch_add(region, c.rank, 0, 1, word), ESP_ERR_UNSUPPORTED, c.world, "atomic");
+  CHECK_STATUS(esp_am_send(c.job, c.rank, 3, 0, word, 16), ESP_ERR_UNSUPPORTED, c.world, "message");
+  // One that was matched stays, to be received otherwise.
+  int value = 7, came = 0;
+  esp_request* sent = nullptr;
+  CHECK_OK(esp_tag_send_start(c.world, &value, 1, ESP_INT32, c.rank, 5, nullptr, &sent), c.world,
+           "send");
+  esp_tag_message* matched = nullptr;
+  CHECK_OK(esp_tag_probe(c.world, c.rank, 5, ~std::uint64_t{0}, nullptr, &matched), c.world,
+           "probe");
+  CHECK_STATUS(esp_tag_message_recv(&matched, word, 1, ESP_INT32, nullptr), ESP_ERR_UNSUPPORTED,
+               c.world, "matched");
+  CHECK_OK(esp_tag_message_recv(&matched, &came, 1, ESP_INT32, nullptr), c.world, "matched");
+  CHECK_OK(esp_request_wait(&sent), c.world, "sent");
+  CHECK_EQ(came, value, "of the matched message");
   CHECK_OK(esp_region_free(region), c.world, "free");
 }
 
@@ -345,6 +361,24 @@ void broken(const Context& c) {
   CHECK(text.find("cuMemcpyAsync: out of memory (2)") != std::string::npos, "it says \"{}\"", text);
 }
 
+// A device is lost at rank 0: all are told, and other teams go on with memory of the host.
+void lost(const Context& c) {
+  esp_team* spare = nullptr;
+  CHECK_OK(esp_team_dup(c.world, &spare), c.world, "dup");
+  auto* buffer = new Buffer(&the_device(), 4000);  // The lost one is never freed.
+  esp_status status = ESP_OK;
+  for (int i = 0; i < 50 && status == ESP_OK; ++i) {
+    status = esp_allreduce(c.world, ESP_IN_PLACE, buffer->at(), 1000, ESP_INT32, ESP_MAX);
+  }
+  CHECK_EQ(status, ESP_ERR_DEVICE, "{}", text_of(c.world));
+  const std::string text = text_of(c.world);
+  CHECK(text.find("rank 0") != std::string::npos, "it says \"{}\"", text);
+  int sum = 1;
+  CHECK_OK(esp_allreduce(spare, ESP_IN_PLACE, &sum, 1, ESP_INT32, ESP_SUM), spare, "host");
+  CHECK_EQ(sum, c.size, "on the other team");
+  CHECK_OK(esp_team_free(spare), spare, "free");
+}
+
 }  // namespace
 }  // namespace test
 
@@ -356,6 +390,7 @@ int main(int argc, char** argv) {
                           {"started", test::started},
                           {"messages", test::messages},
                           {"refused", test::refused},
-                          {"broken", test::broken}},
+                          {"broken", test::broken},
+                          {"lost", test::lost}},
                          argc, argv);
 }
