@@ -42,6 +42,7 @@ class Buffer {
 
   std::byte* at() const noexcept { return memory_ + kGuard; }
   void write(const std::vector<std::byte>& what);
+  void abandon() noexcept { memory_ = nullptr; }
   // Of as many bytes as it has. `whole`: nothing was written beside them.
   std::vector<std::byte> read(bool& whole) const;
 
