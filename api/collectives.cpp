@@ -34,10 +34,10 @@ namespace {
 // The operation's size when it may go the quick way; kLong otherwise.
 constexpr std::uint64_t kLong = ~std::uint64_t{0};
 
-std::uint64_t quick_bytes(const esp_team* team, Collective collective, size_t count,
-                          esp_type type) noexcept {
+[[gnu::always_inline]] inline std::uint64_t quick_bytes(const esp_team* team, Collective collective,
+                                                        size_t count, esp_type type) noexcept {
   if (team == nullptr || static_cast<unsigned>(type) >= ESP_TYPE_COUNT) return kLong;
-  esp_job& job = *team->job;
+  const esp_job& job = *team->job;
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(count, job.short_tables.type_bytes[type], &bytes)) return kLong;
   const bool takes = ShortPath::takes(team->team, collective, bytes);

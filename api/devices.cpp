@@ -36,7 +36,7 @@ Result<bool> Devices::is_away(const void* buffer) {
 Devices::Found Devices::look(const void* input, const void* output) {
   const std::lock_guard lock(mutex_);
   Found found;
-  if (!may_be()) return found;
+  if (drivers_.loaded() == nullptr) return found;
   auto in = is_away(input), out = is_away(output);
   if (!in || !out) {
     found.refused = (in.ok() ? out.error() : in.error()).text;

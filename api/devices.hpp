@@ -29,7 +29,7 @@ class Devices {
   ~Devices();
 
   // May any memory be a device's?
-  bool may_be() noexcept { return drivers_.loaded() != nullptr; }
+  bool may_be() const noexcept { return drivers_.may_be(); }
   // Of a call that is checked: who reaches its buffers. Where the driver does not say, the team
   // fails: the others wait for this member.
   esp_status look_at(esp_team& team, Call& call);

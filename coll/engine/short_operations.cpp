@@ -94,6 +94,8 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
     if (op->packing == nullptr || !op->packing->begin(team, op->call)) {
       operations_.release(op);
       op = nullptr;
+    } else {
+      op->closed = true;
     }
   }
   if (op == nullptr) {
@@ -103,7 +105,8 @@ Result<Engine::Started> ShortOperations::start(Team& team, const Call& call,
   team.enter(signature);
   op->entered = Entered(team);
   op->scratch = scratch;
-  op->closed = call.gate.function != nullptr;
+  if (call.gate.function != nullptr) [[unlikely]]
+    op->closed = true;
   ++counters_.short_operations;
   if (engine_.trace().enabled()) engine_.trace().begin(trace_kind(call.collective), subject(*op));
   path_.announce(team);
@@ -249,11 +252,10 @@ bool ShortOperations::advance(ShortOperation& op) noexcept {
   const ShortOperation* oldest = op.team->short_operations;
   if (op.call.blocking && oldest != nullptr && oldest != &op) return false;
   if (op.closed) [[unlikely]] {
-    if (!is_open(op.call.gate)) return false;
+    if (op.call.gate.function != nullptr && !is_open(op.call.gate)) return false;
+    if (op.packing != nullptr && !op.packing->is_packed()) return waits_for_mover(op);
     op.closed = false;
   }
-  if (op.packing != nullptr && !op.packing->is_packed()) [[unlikely]]
-    return waits_for_mover(op);
   while (op.stage() != Stage::kDone) {
     if (!step(op)) return false;
     ++op.at;

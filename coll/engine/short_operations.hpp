@@ -56,7 +56,7 @@ struct ShortOperation {
   std::uint8_t at = 0;
   bool puts = false;                       // the own contribution stands in the own slot
   bool crossing = false, crossed = false;  // the heads' plan was started; has ended
-  bool closed = false;                     // the call's gate; was so at the last look
+  bool closed = false;                     // the input: by the call's gate, or not packed yet
   int cursor = 0;                          // gather: rows before it have been seen
   int head = 0;                            // row of the head
   Scratch* scratch = nullptr;

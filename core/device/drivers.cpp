@@ -10,11 +10,23 @@ namespace espalier::device {
 Drivers::Drivers(const Config& config, const Log* log)
     : log_(log),
       library_(config.cuda_driver.empty() ? "libcuda.so.1" : config.cuda_driver),
-      looking_(config.devices != DevicesMode::kOff) {}
+      looking_(config.devices != DevicesMode::kOff) {
+  set_sign();
+}
+
+// Until somebody has looked the first time, and while the end of the list cannot be held, anything
+// may be.
+void Drivers::set_sign() noexcept {
+  auto* const there = reinterpret_cast<link_map*>(this);  // any that is not null
+  word_ = driver_ != nullptr || looking_ ? there : nullptr;
+  link_map* const* of_list = driver_ == nullptr && looking_ ? objects_.sign() : nullptr;
+  sign_.store(of_list != nullptr ? of_list : &word_, std::memory_order_relaxed);
+}
 
 Driver* Drivers::look() {
   objects_.catch_up();
   void* const library = ::dlopen(library_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  set_sign();
   if (library == nullptr) return nullptr;
   const Result<Driver*> taken = take(library);
   if (!taken) {
@@ -28,9 +40,11 @@ Result<Driver*> Drivers::take(void* library) {
   looking_ = false;
   Result<std::unique_ptr<Driver>> made = CudaDriver::open(library);
   if (!made) {
+    set_sign();
     return error(made.error().status.code(), fmt::format("{}: {}", library_, made.error().text));
   }
   driver_ = std::move(*made);
+  set_sign();
   return driver_.get();
 }
 

@@ -9,6 +9,7 @@
 // slow (open)
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,11 @@ class Drivers {
     if (driver_ != nullptr || !looking_ || !objects_.changed()) return driver_.get();
     return look();
   }
+  // False: loaded() is nullptr. Any thread; for who asks at every call.
+  bool may_be() const noexcept {
+    const link_map* const* sign = sign_.load(std::memory_order_relaxed);
+    return __atomic_load_n(sign, __ATOMIC_RELAXED) != nullptr;
+  }
   // Loads it if need be, for those who show it. The error says what is wrong: off, absent, too old.
   Result<Driver*> open();
   // Why a driver that the program has loaded cannot be used; empty: there is no such driver.
@@ -36,6 +42,7 @@ class Drivers {
 
  private:
   Driver* look();
+  void set_sign() noexcept;
   Result<Driver*> take(void* library);
 
   const Log* log_;
@@ -44,6 +51,12 @@ class Drivers {
   LoadedObjects objects_;
   std::unique_ptr<Driver> driver_;
   std::string why_not_;
+  // Not null where nothing more is looked for and there is a driver, or where always is to be
+  // looked.
+  link_map* word_;
+  // Writer: the owner; readers: any thread. Publishes nothing: who uses what a library has given
+  // has loaded it before.
+  std::atomic<link_map* const*> sign_;
 };
 
 }  // namespace espalier::device

@@ -25,6 +25,8 @@ class LoadedObjects {
   bool changed() const noexcept {
     return last_ == nullptr || __atomic_load_n(&last_->l_next, __ATOMIC_ACQUIRE) != nullptr;
   }
+  // A word that is not null from when it has, for who looks at every call; nullptr: there is none.
+  link_map* const* sign() const noexcept { return last_ != nullptr ? &last_->l_next : nullptr; }
   // Goes to the end of the list; what is to be found is looked for after this.
   void catch_up();
 
