@@ -55,8 +55,6 @@ class DeviceMover final : public Mover, public Agent {
 
   int progress() noexcept override;
 
-  const StagingMemory& staging() const noexcept { return staging_; }
-
  private:
   enum class Direction : std::uint8_t { kToHost, kToDevice };
   static constexpr std::size_t kDirections = 2;

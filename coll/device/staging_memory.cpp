@@ -23,24 +23,15 @@ StagingMemory::Area* StagingMemory::map(std::uint64_t bytes, device::Home home) 
   ::madvise(memory, bytes, MADV_DONTFORK);
   Area area{static_cast<std::byte*>(memory), bytes, {}};
   auto registered = driver_.register_host(memory, bytes, home);
-  if (registered.ok()) {
-    area.registration = std::move(*registered);
-  } else {
-    unregistered_ += bytes;
-  }
-  mapped_ += bytes;
-  const auto at =
-      std::upper_bound(areas_.begin(), areas_.end(), area.begin,
-                       [](const std::byte* begin, const Area& a) { return begin < a.begin; });
-  return &*areas_.insert(at, std::move(area));
+  if (registered.ok()) area.registration = std::move(*registered);
+  areas_.push_back(std::move(area));
+  return &areas_.back();
 }
 
 void StagingMemory::unmap(std::byte* begin) noexcept {
   const auto at = std::find_if(areas_.begin(), areas_.end(),
                                [&](const Area& area) { return area.begin == begin; });
-  if (!at->registration) unregistered_ -= at->bytes;
   at->registration.reset();
-  mapped_ -= at->bytes;
   ::munmap(at->begin, at->bytes);
   areas_.erase(at);
 }
@@ -79,15 +70,6 @@ void StagingMemory::give_back(std::byte* block, std::uint64_t bytes) noexcept {
     kept_ += size;
   }
   free_[bits].push_back(block);
-}
-
-bool StagingMemory::reaches(const void* at, std::uint64_t bytes) const noexcept {
-  const auto* begin = static_cast<const std::byte*>(at);
-  auto area = std::upper_bound(areas_.begin(), areas_.end(), begin,
-                               [](const std::byte* p, const Area& a) { return p < a.begin; });
-  if (area == areas_.begin()) return false;
-  --area;
-  return static_cast<bool>(area->registration) && begin + bytes <= area->begin + area->bytes;
 }
 
 }  // namespace espalier

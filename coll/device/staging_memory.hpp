@@ -30,11 +30,6 @@ class StagingMemory {
   // others of the driver do, too. nullptr: there is no memory.
   std::byte* take(std::uint64_t bytes, device::Home home) noexcept;
   void give_back(std::byte* block, std::uint64_t bytes) noexcept;
-  // May devices read and write all of it at any time?
-  bool reaches(const void* at, std::uint64_t bytes) const noexcept;
-
-  std::uint64_t mapped_bytes() const noexcept { return mapped_; }
-  std::uint64_t unregistered_bytes() const noexcept { return unregistered_; }
 
  private:
   // From the system, at once.
@@ -53,9 +48,9 @@ class StagingMemory {
   bool carve(unsigned bits, device::Home home) noexcept;
 
   device::Driver& driver_;
-  std::vector<Area> areas_;                              // by address
+  std::vector<Area> areas_;
   std::array<std::vector<std::byte*>, kBits + 1> free_;  // by size
-  std::uint64_t mapped_ = 0, kept_ = 0, unregistered_ = 0;
+  std::uint64_t kept_ = 0;
 };
 
 }  // namespace espalier
