@@ -29,8 +29,16 @@ const char* action_name(Action action) {
 }
 
 const char* place_name(Place place) {
-  constexpr const char* kNames[] = {"-",           "input", "output",    "scratch",
-                                    "accumulator", "view",  "scratch 2", "scratch 3"};
+  constexpr const char* kNames[] = {"-",
+                                    "input",
+                                    "output",
+                                    "scratch",
+                                    "accumulator",
+                                    "view",
+                                    "scratch 2",
+                                    "scratch 3",
+                                    "the caller's input",
+                                    "the caller's output"};
   return kNames[static_cast<std::size_t>(place)];
 }
 
@@ -61,6 +69,7 @@ std::string describe_operands(const Vertex& v) {
     const Operand& operand = v.operands[k];
     text += operand.place == Place::kView ? fmt::format("v{}", operand.vertex)
                                           : std::string(place_name(operand.place));
+    if (operand.stays) text += fmt::format(", or where v{} left it", operand.vertex);
   }
   return text;
 }
