@@ -11,7 +11,9 @@
 namespace espalier {
 
 Devices::Devices(esp_job& job) : job_(job), drivers_(job.config, &job.log), kinds_(drivers_) {}
-Devices::~Devices() = default;
+Devices::~Devices() {
+  if (shares_ != nullptr && job_.shm_wire != nullptr) job_.shm_wire->set_away(nullptr);
+}
 
 namespace {
 
@@ -57,11 +59,37 @@ Mover& Devices::mover() {
       mover_ = std::make_unique<DeviceMover>(DeviceMover::Context{drivers_, *drivers_.loaded(),
                                                                   job_.worker->timers(), job_.clock,
                                                                   job_.counters, job_.rank});
+      shares_ = std::make_unique<DeviceShares>(
+          DeviceShares::Context{drivers_, *drivers_.loaded(), *mover_, job_.log});
     }
   }
   // Its owner may run callbacks, which call.
-  if (made) api::on_owner(job_, [&] { job_.worker->attach(*mover_); });
+  if (made) {
+    api::on_owner(job_, [&] {
+      job_.worker->attach(*mover_);
+      if (job_.shm_wire != nullptr) job_.shm_wire->set_away(shares_.get());
+    });
+  }
   return *mover_;
+}
+
+// Once all do it stays so: flags of those who open such memory are not taken back.
+bool Devices::shares(Team& team, std::uint64_t bytes) const {
+  if (job_.config.device_share_bytes == 0 || bytes < job_.config.device_share_bytes) return false;
+  if (team.near_opens) return true;
+  const TeamNodes* const nodes = team.nodes();
+  const std::int32_t node = nodes != nullptr ? nodes->node_of(team.rank) : 0;
+  const std::int32_t begin = nodes != nullptr ? nodes->begin[static_cast<std::size_t>(node)] : 0;
+  const std::int32_t end =
+      nodes != nullptr ? nodes->begin[static_cast<std::size_t>(node) + 1] : team.size();
+  for (std::int32_t at = begin; at < end; ++at) {
+    const std::int32_t member = nodes != nullptr ? nodes->member_at(at) : at;
+    if (member == team.rank) continue;
+    const auto number = static_cast<std::size_t>(member);
+    if (!team.wire_to(number).caps(team.members[number]).away) return false;
+  }
+  team.near_opens = true;
+  return true;
 }
 
 esp_status Devices::fail(const char* caller, esp_team& team, const std::string& why) {
@@ -89,14 +117,20 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   }
   call.packs_input = call.packs_input || found.input;
   call.packs_output = call.packs_output || found.output;
+  const bool plain = call.pattern != nullptr && call.pattern->is_plain() && call.form == nullptr;
+  call.shares = plain && !call.in_place && shares(team.team, call.bytes());
   return ESP_OK;
 }
 
-esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,
-                            Mover*& reaches) {
-  const Found found = look(buffer, nullptr);
+esp_status Devices::look_at(const char* caller, esp_team& team, Engine::Flow& flow) {
+  const Found found = look(flow.buffer, nullptr);
   if (!found.refused.empty()) return fail(caller, team, found.refused);
-  if (found.input) reaches = &mover();
+  if (!found.input) return ESP_OK;
+  flow.mover = &mover();
+  const auto peer = static_cast<std::size_t>(flow.peer);
+  const std::uint64_t least = job_.config.device_share_bytes;
+  flow.shares = least > 0 && flow.bytes >= least &&
+                team.team.wire_to(peer).caps(team.team.members[peer]).away;
   return ESP_OK;
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 
 #include "coll/device/device_mover.hpp"
+#include "coll/device/device_shares.hpp"
+#include "coll/engine/engine.hpp"
 #include "core/device/drivers.hpp"
 #include "core/device/pointer_kinds.hpp"
 
@@ -33,8 +35,8 @@ class Devices {
   // Of a call that is checked: who reaches its buffers. Where the driver does not say, the team
   // fails: the others wait for this member.
   esp_status look_at(esp_team& team, Call& call);
-  // Of a message: `mover` is set where it is a device's. `caller` is for the text.
-  esp_status look_at(const char* caller, esp_team& team, const void* buffer, Mover*& mover);
+  // Of a message: its mover is set where it is a device's. `caller` is for the text.
+  esp_status look_at(const char* caller, esp_team& team, Engine::Flow& flow);
   // For functions that take memory of the host alone.
   esp_status refuse(const char* caller, const void* buffer, std::uint64_t bytes);
 
@@ -50,6 +52,8 @@ class Devices {
   Found look(const void* input, const void* output);
   Result<bool> is_away(const void* buffer);
   Mover& mover();
+  // Do the others of the node reach what is on devices, and is this long enough?
+  bool shares(Team& team, std::uint64_t bytes) const;
   esp_status fail(const char* caller, esp_team& team, const std::string& why);
 
   esp_job& job_;
@@ -57,6 +61,7 @@ class Devices {
   mutable device::Drivers drivers_;  // looks when it is asked
   device::PointerKinds kinds_;
   std::unique_ptr<DeviceMover> mover_;
+  std::unique_ptr<DeviceShares> shares_;
 };
 
 }  // namespace espalier

@@ -101,6 +101,7 @@ struct Config {
   double rdma_silence = 0.0;
   DevicesMode devices = DevicesMode::kAuto;
   std::string cuda_driver;
+  std::uint64_t device_share_bytes = 64 << 10;
   bool counters = false;
   TraceSetting trace;
   std::uint64_t trace_events = 65536;

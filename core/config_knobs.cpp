@@ -378,6 +378,12 @@ constexpr Knob kKnobs[] = {
                            "that passes memory of a device crashes."),
     knob<&Config::cuda_driver>(
         "CUDA_DRIVER", "", "The library of CUDA's driver, by name or path. Empty: libcuda.so.1."),
+    knob<&Config::device_share_bytes>(
+        "DEVICE_SHARE_BYTES", "bytes",
+        "From this size on, of a block or a message, members of a node read each other's memory of "
+        "devices where it lies; smaller ones go through memory of the host, as all do between "
+        "nodes. 0: all do.",
+        {0, kTiB}),
     knob<&Config::counters>("COUNTERS", "",
                             "Write this rank's counters that are not 0 to the standard error when "
                             "it has left the job."),

@@ -33,6 +33,8 @@ constexpr CounterInfo kTable[] = {
     {"device_copies", "copies between memory of devices and of the host, by a device",
      &Counters::device_copies},
     {"device_copy_bytes", "bytes of these", &Counters::device_copy_bytes},
+    {"device_shared_bytes", "bytes read where they lie, in memory of devices of other processes",
+     &Counters::device_shared_bytes},
     {"portions_delivered", "segments handed to consumers before their operation was complete",
      &Counters::portions_delivered},
     {"grants", "receive credits given to peers", &Counters::grants},

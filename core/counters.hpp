@@ -51,6 +51,7 @@ struct Counters {
   Counter past_cache_bytes;
   Counter device_copies;
   Counter device_copy_bytes;
+  Counter device_shared_bytes;
   Counter portions_delivered;
   Counter grants;
   Counter retries;

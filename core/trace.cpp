@@ -35,6 +35,8 @@ const char* trace_kind_name(TraceKind kind) noexcept {
                                            "send",
                                            "publish",
                                            "combine",
+                                           "pack",
+                                           "unpack",
                                            "copy",
                                            "cma",
                                            "grant",

@@ -44,6 +44,8 @@ enum class TraceKind : std::uint8_t {
   kSend,     // from post to completion
   kPublish,  // from publication until the buffer may be used again
   kCombine,
+  kPack,      // by a mover: from memory of a device, as a rule
+  kUnpack,    // likewise, into it
   kCopy,      // between user buffer and shared memory
   kCma,       // one call of process_vm_readv or process_vm_writev
   kGrant,     // credit given to a peer

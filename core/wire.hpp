@@ -16,6 +16,8 @@
 //   receiver's posts grant the rest (Receive::total, window).
 // - A publication serves the readers of a group, which is opened before and serves any number of
 // publications; the wire decides how its readers get them.
+// - What is away (Send::away) stays where it is for receives that take it so, and is copied for all
+// others.
 // - A length or signature that differs from what the receiver expects completes the receive with
 // ESP_ERR_MISMATCH.
 // - progress() never blocks and calls completions; they may post but not call progress().
@@ -75,6 +77,7 @@ struct Send {
   bool synchronous = false;      // complete only when the receiver has taken the segment
   bool to_view = false;    // the receiver reads in place: prefer a path that needs no copy there
   bool at_once = false;    // kDone or kRetry: its owner has nothing to wait with
+  bool away = false;       // data lies where AwayMemory is; for peers whose WireCaps say so
   Transfer transfer = {};  // no two segments of a flow need have the same
 };
 
@@ -103,12 +106,16 @@ struct RecvOp : Completion, MatchNode {
   std::uint32_t signature = 0;
   std::uint32_t its_signature = 0;  // of what came and did not fit, as well as
   std::uint64_t its_bytes = 0;
+  // What lies in memory of a device may stay there: `view` points at it, for devices, and dst is
+  // left alone. The caller's.
+  bool takes_away = false;
   const void* view = nullptr;  // valid from completion to release(); may move inside progress()
   Status status;               // valid when recv answered kDone
 
   // The wire's, until release():
   std::uint64_t token = 0;
   void* evacuated = nullptr;
+  bool is_away = false;
   RecvOp* held_next = nullptr;
   RecvOp* held_prev = nullptr;
   alignas(16) std::byte inline_data[kInlineBytes];
@@ -122,6 +129,7 @@ struct RecvOp : Completion, MatchNode {
     view = nullptr;
     token = 0;
     evacuated = nullptr;
+    is_away = false;
   }
   // What it comes to with a segment like this.
   Status verdict(std::uint64_t came_bytes, std::uint32_t came_signature, Rank from) noexcept {
@@ -158,6 +166,7 @@ struct WireCaps {
   // Of a Transfer it obeys: the paths, and the other two fields, which are of pulls.
   bool copies = false, pulls = false, pushes = false;
   bool paces_pulls = false;
+  bool away = false;  // Send::away: the peer reaches memory of devices of this machine
 };
 
 class Wire;

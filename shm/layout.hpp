@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/away_memory.hpp"
 #include "core/doorbell.hpp"
 
 namespace espalier::shm {
@@ -36,12 +37,14 @@ enum class CellKind : std::uint8_t {
   kInline,  // payload in the cell
   kArena,   // payload in the sender's arena at `where`; acknowledged
   kDirect,  // payload in the sender's heap at `where`; acknowledged
+  kAway,    // payload in memory of a device, whose AwayName the cell has; acknowledged
   kPull,    // payload in the sender's private memory at `where`: process_vm_readv; acknowledged
   kLost,    // no payload: it cannot be had, for the reason (errno) `where`
   // Answers to the reverse flow, without a payload:
-  kGrant,    // segments with ordinal < `where` may be sent
-  kTaken,    // the receive of the synchronous segment `where` has found it
-  kRefused,  // this pull, which the cell repeats, is not allowed: copy. Its ticket stays open
+  kGrant,     // segments with ordinal < `where` may be sent
+  kTaken,     // the receive of the synchronous segment `where` has found it
+  kRefused,   // this pull, which the cell repeats, is not allowed: copy. Its ticket stays open
+  kDeclined,  // this segment of a device, which the cell repeats, is wanted as bytes: likewise
   // Not an answer, but as short:
   kWritten,  // the segment stands in the memory of its receive, as landing `where` says
 };
@@ -67,6 +70,7 @@ struct alignas(128) Cell {
   std::byte payload[kPayloadBytes];
 };
 static_assert(sizeof(Cell) == 128 && offsetof(Cell, payload) == 40);
+static_assert(sizeof(AwayName) <= Cell::kPayloadBytes);
 
 // Memory of a posted receive, for its sender to write into (shm_wire_push.cpp). The receiver writes
 // all while it is kFree, `state` last (release). Whoever may take the next step owns it:
@@ -115,6 +119,7 @@ struct RankBlock {
     std::atomic<std::uint32_t> left;      // by the owner: it has finalized
     std::atomic<std::uint32_t> joined;    // by the owner: it has locked its byte of the file
     std::atomic<std::uint32_t> lost;      // by whoever has found it: its process is gone
+    std::atomic<std::uint32_t> opens;     // by the owner: it opens memory of the others' devices
     std::atomic<std::uint32_t> pressure;  // by the owner: a send found its arena full; readers that
                                           // hold segments of it may move them out
   };

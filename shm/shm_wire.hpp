@@ -6,6 +6,7 @@
 //   direct   the buffer lies in the sender's heap (esp_alloc): receivers read it in place
 //   pull     large flows, where measured to pay: the receiver reads the private buffer by CMA
 //   push     where the plan asks for it: the sender writes into a posted receive by CMA
+//   away     memory of a device stays there; the receiver has its address, or asks for a copy
 // A pull that the system refuses, though it allowed others, is answered: the sender copies that
 // segment, and all later ones.
 // Everything but inline is acknowledged through a ticket: a byte that the receiver writes when it
@@ -22,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "core/away_memory.hpp"
 #include "core/counters.hpp"
 #include "core/doorbell.hpp"
 #include "core/flow_grants.hpp"
@@ -79,6 +81,9 @@ class ShmWire final : public Wire {
 
   // Which process it is; before this rank says that it may read there (Segment::may_pull).
   void set_process(Rank rank, VisiblePid pid) noexcept { peer(rank).pid = pid; }
+  // By which memory of devices is named and opened, from now on; nullptr: not any more. Outlives
+  // the wire, or the next call of this.
+  void set_away(AwayMemory* away) noexcept;
   // Nobody receives anything of this team any more: lets go of what came before its receive, and
   // drops what comes yet. The number is not used again.
   void forget_team(std::uint32_t team);
@@ -119,6 +124,17 @@ class ShmWire final : public Wire {
   struct Unread {
     Rank to = kNoRank;
     Answer segment;
+  };
+  // A segment of a device's that its reader wants as bytes: they are fetched, then copied.
+  struct Declined : Completion {
+    enum class State : std::uint8_t { kWaits, kFetching, kFetched };
+    ShmWire* wire = nullptr;
+    SendOp* op = nullptr;  // nullptr: it was taken back
+    Rank to = kNoRank;
+    Answer segment;
+    std::byte* bytes = nullptr;
+    State state = State::kWaits;
+    Status status;
   };
   // A segment that came before its receive was posted: a copy of its cell. Inline payload is safe
   // with it, everything else stays with the sender until matched (or evacuated).
@@ -203,14 +219,27 @@ class ShmWire final : public Wire {
   static Answer refusal_of(const Cell& cell) noexcept;
   void refuse(Peer& peer, const Answer& segment, int error_number) noexcept;
   void note_refusal(Peer& peer, int error_number) noexcept;
-  void await_copy(Pulling& pulling) noexcept;
+  void post_again(RecvOp& op, Rank from, const Answer& segment) noexcept;
   void note_refused(Peer& peer, const Cell& cell) noexcept;
   void put_again(Peer& peer, const Answer& segment, CellKind kind, std::uint64_t where) noexcept;
   bool send_copy(const Unread& unread) noexcept;
+  bool send_bytes(Peer& peer, const Answer& segment, const void* bytes) noexcept;
   int send_copies() noexcept;
   void note_read(const SendOp& op) noexcept;
   int tell_next() noexcept;
   void give_up_untold(const SendOp& op) noexcept;
+
+  // Memory of devices (shm_wire_away.cpp).
+  Posted take_away(Peer& peer, const Cell& cell, RecvOp& op) noexcept;
+  void note_declined(Peer& peer, const Cell& cell) noexcept;
+  bool serve(Declined& declined) noexcept;
+  int serve_declined() noexcept;
+  bool fetch(Declined& declined) noexcept;
+  void end_fetch(Declined& declined) noexcept;
+  void fail_fetched(Declined& declined) noexcept;
+  void give_up_declined(const SendOp& op) noexcept;
+  void give_up(Declined& declined) noexcept;
+  static void on_fetched(Completion& completion, Status status) noexcept;
 
   // Pushing (shm_wire_push.cpp).
   bool pushes(const Send& send) const noexcept;
@@ -225,6 +254,11 @@ class ShmWire final : public Wire {
   void end_push(Peer& peer, const Cell& cell) noexcept;
 
   // Receiving (shm_wire_receive.cpp).
+  static constexpr std::uint64_t kHasTicket = std::uint64_t{1} << 63;
+  static std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket,
+                                  std::uint8_t lap) noexcept {
+    return kHasTicket | std::uint64_t{local} << 32 | std::uint64_t{ticket} << 8 | lap;
+  }
   void meet_senders(std::size_t word) noexcept;
   int drain(Peer& peer) noexcept;
   bool handle(Peer& peer, Cell& cell) noexcept;
@@ -274,6 +308,8 @@ class ShmWire final : public Wire {
   std::vector<Pulling> pulls_;    // served in turn, a quantum per progress()
   std::vector<Unread> unread_;    // in the order of the refusals
   std::vector<Rationed> rationed_;
+  AwayMemory* away_ = nullptr;
+  std::vector<std::unique_ptr<Declined>> declined_, free_declined_;
   std::size_t pull_turn_ = 0;
   std::uint32_t owing_ = 0;        // peers that answers are owed to
   std::uint32_t empty_looks_ = 0;  // calls of progress() that found nothing, since the last event

@@ -45,6 +45,7 @@ void ShmWire::evacuate(RecvOp& op) noexcept {
 void ShmWire::evacuate(Unexpected& message) noexcept {
   const Cell& cell = message.cell;
   if (cell.kind == CellKind::kInline || cell.kind == CellKind::kLost ||
+      cell.kind == CellKind::kAway ||  // Nobody here reaches it before its receive is posted.
       message.evacuated != nullptr || !message.failure.ok())
     return;
   void* copy = std::malloc(cell.bytes);
@@ -88,7 +89,7 @@ bool ShmWire::quiet() noexcept {
   for (Peer& p : peers_) (void)reap(p);
   return arena_.empty() && matcher_.count() == 0 && grants_.count() == 0 && held_ == nullptr &&
          finished_.empty() && untaken_.empty() && pulls_.empty() && unread_.empty() &&
-         rationed_.empty() && owing_ == 0;
+         rationed_.empty() && declined_.empty() && owing_ == 0;
 }
 
 void ShmWire::discard(Unexpected& message) noexcept {

@@ -60,7 +60,9 @@ bool ShmWire::step_pull(Pulling& pulling) noexcept {
   Peer& p = peer(pulling.from);
   if (ESP_PLANT(28, is_refusal(status), is_refusal(status) && pulling.copy.copied() == 0)) {
     refuse(p, pulling.segment, status.error_number());
-    await_copy(pulling);
+    std::free(op.evacuated);
+    op.evacuated = nullptr;
+    post_again(op, pulling.from, pulling.segment);
     return true;
   }
   count_received(pulling.copy.bytes());
@@ -119,16 +121,14 @@ void ShmWire::note_refusal(Peer& p, int error_number) noexcept {
       p.rank, explain_denied(error_number));
 }
 
-void ShmWire::await_copy(Pulling& pulling) noexcept {
-  RecvOp& op = *pulling.op;
-  std::free(op.evacuated);
-  op.evacuated = nullptr;
-  op.peer = pulling.from;
-  op.flow = pulling.segment.flow;
-  op.ordinal = pulling.segment.ordinal;
+// The copy comes as a segment of its own.
+void ShmWire::post_again(RecvOp& op, Rank from, const Answer& segment) noexcept {
+  op.peer = from;
+  op.flow = segment.flow;
+  op.ordinal = segment.ordinal;
   op.posted = true;
   matcher_.insert(op);
-  add_interest(peer(pulling.from));
+  add_interest(peer(from));
 }
 
 void ShmWire::note_refused(Peer& p, const Cell& cell) noexcept {
@@ -170,11 +170,17 @@ bool ShmWire::send_copy(const Unread& unread) noexcept {
     put_again(p, segment, CellKind::kLost, ECANCELED);
     return true;
   }
+  return send_bytes(p, segment, reinterpret_cast<const void*>(segment.where));
+}
+
+// The ticket of what was not read is that of a copy now. False: there is no room yet.
+bool ShmWire::send_bytes(Peer& p, const Answer& segment, const void* bytes) noexcept {
+  Ticket& ticket = p.tickets[segment.ticket & ~std::uint32_t{kSynchronous}];
   const Arena::Chunk chunk = take_chunk(segment.bytes, 1);
   if (chunk.id == Arena::kNone) return ESP_PLANT(29, false, true);
   if (pressed_) relax();
   std::byte* slot = segment_.arena(segment_.index()) + chunk.offset;
-  copy_bytes(slot, reinterpret_cast<const void*>(segment.where), segment.bytes);
+  copy_bytes(slot, bytes, segment.bytes);
   counters_.copy_in_bytes += segment.bytes;
   put_again(p, segment, CellKind::kArena, segment_.offset_of(slot));
   ticket.chunk = chunk.id;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "core/copy.hpp"
 #include "core/plant.hpp"
@@ -13,15 +14,10 @@
 namespace espalier::shm {
 namespace {
 
-constexpr std::uint64_t kHasTicket = std::uint64_t{1} << 63;
 // Bytes copied per ring and call of progress(): a big transfer does not starve the other peers.
 constexpr std::uint64_t kBudgetBytes = std::uint64_t{1} << 20;
 // Calls of progress() without an event before it does the housekeeping of idle().
 constexpr std::uint32_t kEmptyLooks = 4096;
-
-std::uint64_t make_token(std::uint32_t local, std::uint16_t ticket, std::uint8_t lap) noexcept {
-  return kHasTicket | std::uint64_t{local} << 32 | std::uint64_t{ticket} << 8 | lap;
-}
 
 bool has_left_its_buffer(const Cell& cell) noexcept {
   return cell.kind == CellKind::kInline || cell.kind == CellKind::kArena;
@@ -70,6 +66,8 @@ WireCaps ShmWire::caps(Rank peer) const noexcept {
   caps.copies = caps.paces_pulls = true;
   caps.pulls = may_reach(other, me);
   caps.pushes = may_reach(me, other);
+  const auto& opens = segment_.rank_block(other).flags.opens;
+  caps.away = away_ != nullptr && opens.load(std::memory_order_relaxed) != 0;
   return caps;
 }
 
@@ -167,6 +165,8 @@ Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   op.status = op.verdict(cell.bytes, cell.signature, p.rank);
   if (op.status.ok() && cell.kind == CellKind::kPull) {
     posted = start_pull(p, cell, op);
+  } else if (op.status.ok() && cell.kind == CellKind::kAway) {
+    posted = take_away(p, cell, op);
   } else {
     count_received(cell.bytes);
     if (op.status.ok() && cell.kind == CellKind::kLost) {
@@ -217,6 +217,9 @@ bool ShmWire::note_answer(Peer& p, const Cell& cell) noexcept {
       break;
     case CellKind::kWritten:
       end_push(p, cell);
+      break;
+    case CellKind::kDeclined:
+      note_declined(p, cell);
       break;
     default:
       note_refused(p, cell);
@@ -304,6 +307,8 @@ int ShmWire::progress() noexcept {
   if (!pulls_.empty()) events += step_pulls();
   if (!unread_.empty()) [[unlikely]]
     events += send_copies();
+  if (!declined_.empty()) [[unlikely]]
+    events += serve_declined();
   if (!rationed_.empty()) [[unlikely]]
     events += tell_next();
   while (!finished_.empty()) {
@@ -352,6 +357,7 @@ void ShmWire::release(RecvOp& op) noexcept {
   if ((op.token & kHasTicket) != 0) {
     unhold(op);
     Peer& p = peers_[(op.token >> 32) & 0x7fffffff];
+    if (std::exchange(op.is_away, false) && away_ != nullptr) away_->close(p.rank, op.view);
     acknowledge(p, (op.token >> 8) & 0xffff, static_cast<std::uint8_t>(op.token));
     op.token = 0;
   }

@@ -31,7 +31,7 @@ constexpr std::uint64_t kPrefetchBytes = 4096;
 Posted ShmWire::send(const Send& send, SendOp& op) noexcept {
   const std::uint32_t to = local(send.segment.peer);
   if (send.bytes <= Cell::kPayloadBytes && send.segment.ordinal < kEagerSegments &&
-      !send.synchronous) {
+      !send.synchronous && !send.away) {
     return send_inline(peers_[to], send);
   }
   return post(send, std::span(&to, 1), op);
@@ -71,7 +71,7 @@ Posted ShmWire::publish(const Send& send, const Group& group, SendOp& op) noexce
 
 // All or nothing: room is checked for every reader before the first cell is written.
 Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
-  const bool needs_ticket = send.bytes > Cell::kPayloadBytes;
+  const bool needs_ticket = send.bytes > Cell::kPayloadBytes || send.away;
   for (const std::uint32_t to : readers) {
     Peer& p = peers_[to];
     if (!granted(p, send) || !has_room(p, needs_ticket)) {
@@ -79,7 +79,7 @@ Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
       return Posted::kRetry;
     }
   }
-  if (send.transfer.path == Path::kPush && pushes(send)) [[unlikely]]
+  if (send.transfer.path == Path::kPush && !send.away && pushes(send)) [[unlikely]]
     return post_pushed(send, readers, op);
   Carriage carriage;
   if (!choose(send, readers, carriage)) {
@@ -89,7 +89,8 @@ Posted ShmWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   if (pressed_) [[unlikely]]
     relax();
   // What is read in the sender's memory is waited for, and what is synchronous.
-  const bool read = carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull;
+  const bool read = carriage.kind == CellKind::kDirect || carriage.kind == CellKind::kPull ||
+                    carriage.kind == CellKind::kAway;
   if (read && send.at_once) return Posted::kRetry;
   const std::uint32_t waits = (read ? 1 : 0) + (send.synchronous ? 1 : 0);
   if (read) carriage.op = &op;
@@ -173,6 +174,11 @@ bool ShmWire::pays_to_pull(const Send& send, Readers readers) noexcept {
 
 // False: the arena is full.
 bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noexcept {
+  if (send.away) [[unlikely]] {
+    carriage.kind = CellKind::kAway;
+    carriage.where = reinterpret_cast<std::uint64_t>(send.data);
+    return true;
+  }
   if (send.bytes <= Cell::kPayloadBytes) {
     counters_.inline_sends += readers.size();
     return true;
@@ -280,6 +286,9 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
   cell.where = carriage.where;
   if (carriage.kind == CellKind::kInline && send.bytes > 0) {
     std::memcpy(cell.payload, send.data, send.bytes);
+  } else if (carriage.kind == CellKind::kAway) [[unlikely]] {
+    const AwayName name = away_ != nullptr ? away_->name_of(send.data) : AwayName();
+    std::memcpy(cell.payload, name.bytes.data(), name.bytes.size());
   }
   cell.lap = 0;  // No acknowledgement wanted.
   cell.ticket = send.synchronous ? kSynchronous : 0;
@@ -338,6 +347,8 @@ void ShmWire::cancel(SendOp& op) noexcept {
   std::erase(finished_, &op);
   if (!rationed_.empty()) [[unlikely]]
     give_up_untold(op);
+  if (!declined_.empty()) [[unlikely]]
+    give_up_declined(op);
 }
 
 // Of one that was taken back nothing is known any more.

@@ -69,7 +69,15 @@ void insert_first(Plan& plan, Vertex vertex, Place read, bool piecewise) {
     for (Operand& operand : v.operands) {
       if (operand.place == Place::kView) ++operand.vertex;
     }
-    if (reads(v, read)) v.needs.push_back(need_of_copy(plan, vertex, v, piecewise));
+  }
+  for (std::size_t at = 0; at < plan.vertices.size(); ++at) {
+    Vertex& v = plan.vertices[at];
+    if (!reads(v, read)) continue;
+    const Dependency need = need_of_copy(plan, vertex, v, piecewise);
+    v.needs.push_back(need);
+    // Pieces may be packed in any order: see Builder::need_source.
+    if (need.whole || is_local(v.action)) continue;
+    v.needs.push_back({.vertex = static_cast<VertexId>(at + 1), .shift = v.window});
   }
   plan.vertices.insert(plan.vertices.begin(), std::move(vertex));
 }
@@ -109,7 +117,8 @@ void add_packing(Plan& plan, const PlanRequest& request) {
                  request.moves);
     // In place, what is unpacked as it comes would replace what is still to be packed.
     for (Vertex& v : plan.vertices) {
-      const bool replaces = ESP_PLANT(83, at_once, false) && v.dst == Place::kUserOutput;
+      const bool replaces =
+          ESP_PLANT(83, at_once && request.replaces, false) && v.dst == Place::kUserOutput;
       if (replaces) v.needs.push_back(need_of_copy(plan, plan.vertices[0], v, request.moves));
     }
   }

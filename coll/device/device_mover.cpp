@@ -13,8 +13,7 @@ DeviceMover::~DeviceMover() {
 }
 
 std::byte* DeviceMover::allocate(std::uint64_t bytes) noexcept {
-  const device::Home home = devices_.empty() ? device::Home{0, 0} : devices_.front()->home;
-  return staging_.take(bytes, home);
+  return staging_.take(bytes, home());
 }
 
 void DeviceMover::release(std::byte* memory, std::uint64_t bytes) noexcept {

@@ -55,6 +55,11 @@ class DeviceMover final : public Mover, public Agent {
 
   int progress() noexcept override;
 
+  // Of the device that was met first.
+  device::Home home() const noexcept {
+    return devices_.empty() ? device::Home{0, 0} : devices_.front()->home;
+  }
+
  private:
   enum class Direction : std::uint8_t { kToHost, kToDevice };
   static constexpr std::size_t kDirections = 2;

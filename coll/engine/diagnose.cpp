@@ -41,6 +41,10 @@ namespace {
 
 TraceKind segment_kind(const Vertex& vertex) noexcept {
   if (vertex.action == Action::kPublish) return TraceKind::kPublish;
+  if (vertex.action == Action::kCombine) {
+    if (vertex.dst == Place::kUserOutput) return TraceKind::kUnpack;
+    return vertex.operands[0].place >= Place::kUserInput ? TraceKind::kPack : TraceKind::kCombine;
+  }
   return vertex.action == Action::kSend ? TraceKind::kSend : TraceKind::kRecv;
 }
 
@@ -52,7 +56,7 @@ TraceSubject segment_subject(const Instance& instance, std::uint16_t number,
   TraceSubject s = subject(instance);
   if (instance.call.collective != Collective::kPointToPoint) s.vertex = number;
   s.index = index;
-  if (vertex.action != Action::kPublish) {
+  if (vertex.action != Action::kPublish && !is_local(vertex.action)) {
     s.peer = instance.team->members[instance.member(vertex.peer.at(n.step(index)))];
   }
   s.value = static_cast<std::uint32_t>(plan.length_elements(instance.layouts, vertex, n, index) *

@@ -86,6 +86,7 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
   instance->call.mover = flow.mover;
+  instance->call.shares = flow.shares;
   if (flow.mover != nullptr) instance->call.pattern = &bytes_;
   instance->call.gate = flow.gate;
   instance->call.consumer = flow.consumer;

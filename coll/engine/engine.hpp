@@ -106,6 +106,7 @@ class Engine final : public Agent {
     unsigned channel = 0;
     bool persistent = false;
     Mover* mover = nullptr;  // as Call::mover
+    bool shares = false;     // as Call::shares, of this peer
     Gate gate = {};          // of what is sent bit by bit
     Consumer consumer = {};
   };
@@ -203,6 +204,10 @@ class Engine final : public Agent {
   template <typename What>
   Posted move(Instance& instance, std::uint16_t number, std::uint32_t index,
               const What& what) noexcept;
+  Posted bring(Instance& instance, std::uint16_t number, std::uint32_t index,
+               std::uint64_t bytes) noexcept;
+  static std::byte* where_it_stays(const Instance& instance, const Operand& operand,
+                                   std::uint32_t index, std::byte* otherwise) noexcept;
   void release_operands(Instance& instance, std::uint16_t number, std::uint32_t index) noexcept;
   static void on_move(Completion& op, Status status) noexcept;
 
@@ -210,7 +215,7 @@ class Engine final : public Agent {
   Trace& trace_;
   Mover* mover_ = nullptr;
   const Pattern bytes_ = Pattern::plain(ESP_BYTE);  // of messages
-  bool starting_ = false;  // inside a start: no consumer is called
+  bool starting_ = false;                           // inside a start: no consumer is called
   Tuning tuning_;
   FailureListener* listener_ = nullptr;
   const Log* log_ = nullptr;

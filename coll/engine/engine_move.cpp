@@ -31,6 +31,8 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
   if (vertex.shape >= Place::kUserInput || vertex.dst == Place::kUserOutput) [[unlikely]] {
     return repack(instance, number, index, elements * plan.element_bytes);
   }
+  if (vertex.operands[0].stays) [[unlikely]]
+    return bring(instance, number, index, elements * plan.element_bytes);
   std::size_t k = 0;
   for (const Operand& operand : vertex.operands) {
     if (operand.place == Place::kView) {
@@ -76,6 +78,7 @@ Posted Engine::repack(Instance& instance, std::uint16_t number, std::uint32_t in
   const Place user = packs ? vertex.operands[0].place : vertex.dst;
   const Place packed = packs ? vertex.dst : vertex.operands[0].place;
   std::byte* run = locate(instance, packed, vertex, indices, index, vertex.block);
+  if (vertex.operands[0].stays) run = where_it_stays(instance, vertex.operands[0], index, run);
   const auto block = static_cast<std::uint32_t>(vertex.block.at(indices.step(index)));
   const Layout& layout = instance.layouts[buffer_of(packed)];
   const UserElements elements = instance.user_elements(user, block);
@@ -95,11 +98,33 @@ Posted Engine::repack(Instance& instance, std::uint16_t number, std::uint32_t in
   return Posted::kDone;
 }
 
+// What was left on a device is copied to where it would have come to.
+Posted Engine::bring(Instance& instance, std::uint16_t number, std::uint32_t index,
+                     std::uint64_t bytes) noexcept {
+  const Vertex& vertex = instance.plan->vertices[number];
+  const Indices indices = instance.states[number].indices;
+  std::byte* const run = written(instance, vertex, indices, index);
+  std::byte* const lies = where_it_stays(instance, vertex.operands[0], index, run);
+  if (lies == run) return Posted::kDone;
+  const Repack what{instance.call.pattern, nullptr, lies, run, 0, bytes, true};
+  return move(instance, number, index, what);
+}
+
+// The device's, if it lies there; else it has come to `otherwise`.
+std::byte* Engine::where_it_stays(const Instance& instance, const Operand& operand,
+                                  std::uint32_t index, std::byte* otherwise) noexcept {
+  const VertexState& from = instance.states[operand.vertex];
+  const RecvSlot& slot = from.recvs[index % from.slots];
+  if (!slot.busy) return otherwise;
+  return static_cast<std::byte*>(const_cast<void*>(slot.view));
+}
+
 void Engine::release_operands(Instance& instance, std::uint16_t number,
                               std::uint32_t index) noexcept {
   for (const Operand& operand : instance.plan->vertices[number].operands) {
     const bool last = ESP_PLANT(33, !operand.keeps, true);
-    if (operand.place == Place::kView && last) release(instance, operand.vertex, index);
+    if ((operand.place == Place::kView || operand.stays) && last)
+      release(instance, operand.vertex, index);
   }
 }
 
@@ -127,8 +152,10 @@ Posted Engine::move(Instance& instance, std::uint16_t number, std::uint32_t inde
   MoveSlot& slot = state.moves[index % state.slots];
   slot.index = index;
   slot.on_complete = on_move;
+  const std::uint64_t begin_ns = trace_.now_ns();
   const Posted posted = post_to(*instance.call.mover, what, slot);
   if (posted == Posted::kRetry) return posted;
+  if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   slot.pending = posted == Posted::kPending;
   ++counters_.combines;
   counters_.combine_bytes += moved_bytes(what);
@@ -143,6 +170,8 @@ void Engine::on_move(Completion& op, Status status) noexcept {
   slot.pending = false;
   if (ESP_PLANT(51, !status.ok(), false)) engine.note_failure(instance, status);
   if (ESP_PLANT(50, true, false)) engine.release_operands(instance, slot.vertex, slot.index);
+  Trace& trace = engine.trace_;
+  if (trace.enabled()) trace_end(trace, instance, slot.vertex, slot.index, TracePhase::kEnd);
   engine.mark(instance, slot.vertex, slot.index);
   engine.make_ready(instance);
 }

@@ -17,9 +17,11 @@ PlanRequest Engine::request_of(const Team& team, const Call& call) {
   base.element_bytes = call.element_bytes;
   base.commutative = call.combiner.commutative();
   base.in_place = key.in_place;
+  base.replaces = key.replaces;
   base.packs_input = key.packs_input;
   base.packs_output = key.packs_output;
   base.moves = key.moves;
+  base.shares = key.shares;
   base.awaits = key.awaits;
   base.delivers = key.delivers;
   base.places = key.places;
@@ -91,6 +93,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.awaits = flow.gate.function != nullptr;
   key.delivers = flow.consumer.function != nullptr;
   key.moves = flow.mover != nullptr;
+  key.shares = flow.shares;
   if (PlanEntry* known = team.plans.find(key)) return known;
   Plan plan;
   plan.collective = Collective::kPointToPoint;
@@ -108,6 +111,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   vertex.peer = Steps::constant(flow.peer);
   plan.vertices.push_back(vertex);
   if (key.moves) add_flow_packing(plan, receive);
+  if (key.shares) add_sharing(plan, nullptr);
   add_flow_partial(plan, key.delivers, key.awaits);
   plan.finish();
   ESP_ASSERT(plan.vertices.back().indices.count == parts.pieces);

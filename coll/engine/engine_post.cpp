@@ -95,6 +95,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
       plan.flow_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.synchronous = vertex.synchronous;
   send.to_view = plan.reduces && vertex.src != Place::kOutput;
+  send.away = vertex.src >= Place::kUserInput && send.bytes > 0;
   send.transfer = vertex.transfer;
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;
@@ -131,6 +132,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   }
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
+  slot.takes_away = vertex.stays;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];
@@ -146,7 +148,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   const Posted posted = team.wire_to(member, slot.transfer.path).recv(segment, window, slot);
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
-    if (vertex.action == Action::kRecv) slot.busy = false;
+    if (vertex.action == Action::kRecv) slot.busy = slot.is_away;
     if (!slot.status.ok()) note_failure(instance, slot.status, &slot);
   }
   return posted;
@@ -168,7 +170,7 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   auto& slot = static_cast<RecvSlot&>(op);
   Instance& instance = *slot.instance;
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
-  if (vertex.action == Action::kRecv) slot.busy = false;
+  if (vertex.action == Action::kRecv) slot.busy = slot.is_away;
   if (ESP_PLANT(19, !status.ok(), !status.ok() && slot.index == 0)) {
     instance.engine->note_failure(instance, status, &slot);
   }
@@ -195,17 +197,23 @@ void Engine::withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) 
   if (trace_.enabled()) trace_end(trace_, instance, number, slot.index, TracePhase::kCancel);
 }
 
-// Takes every operation in flight back and gives every view back.
+// Takes every operation in flight back and gives every view back: after the moves that read them.
 void Engine::withdraw(Instance& instance) noexcept {
   const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+  for (const VertexState& state : instance.states) {
+    for (std::size_t i = 0; state.moves != nullptr && i < state.slots; ++i) {
+      if (ESP_PLANT(52, std::exchange(state.moves[i].pending, false), false)) {
+        const MoveSlot& slot = state.moves[i];
+        instance.call.mover->cancel(state.moves[i]);
+        if (trace_.enabled())
+          trace_end(trace_, instance, slot.vertex, slot.index, TracePhase::kCancel);
+      }
+    }
+  }
   for (std::uint16_t number = 0; number < vertices; ++number) {
     VertexState& state = instance.states[number];
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
       if (state.sends != nullptr) withdraw(instance, number, state.sends[i]);
-      if (state.moves != nullptr &&
-          ESP_PLANT(52, std::exchange(state.moves[i].pending, false), false)) {
-        instance.call.mover->cancel(state.moves[i]);
-      }
       if (state.recvs != nullptr && state.recvs[i].busy) {
         RecvSlot& slot = state.recvs[i];
         Wire& wire =

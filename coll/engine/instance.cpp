@@ -272,6 +272,8 @@ Outcome Instance::bind_buffers() noexcept {
   // The engine writes only where the plan says kOutput or scratch.
   buffers[buffer_of(Place::kInput)] = static_cast<std::byte*>(const_cast<void*>(call.input));
   buffers[buffer_of(Place::kOutput)] = static_cast<std::byte*>(call.output);
+  buffers[buffer_of(Place::kUserInput)] = buffers[buffer_of(Place::kInput)];
+  buffers[buffer_of(Place::kUserOutput)] = buffers[buffer_of(Place::kOutput)];
   if (irregular == nullptr) return Unit{};
   if (plan->irregular) {
     keep_arrays();

@@ -11,9 +11,11 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   key.commutative = ESP_PLANT(14, call.combiner.commutative(), true);
   // What is packed is read and written in two places.
   key.in_place = call.in_place && !call.packs_output && replaces_blocks(call.collective);
+  key.replaces = call.in_place && call.packs_input && call.packs_output;
   key.packs_input = call.packs_input;
   key.packs_output = call.packs_output;
   key.moves = call.mover != nullptr;
+  key.shares = call.shares;
   key.awaits = call.gate.function != nullptr;
   key.delivers = call.consumer.function != nullptr;
   key.places = call.places;
@@ -39,7 +41,8 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
   for (const std::uint64_t word :
        {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
                                  8 * key.packs_input + 16 * key.packs_output + 32 * key.awaits +
-                                 64 * key.delivers + 128 * key.places + 256 * key.moves),
+                                 64 * key.delivers + 128 * key.places + 256 * key.moves +
+                                 512 * key.shares + 1024 * key.replaces),
         std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
         pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {

@@ -57,6 +57,7 @@ void assert_places(const Plan& plan, const Vertex& v) {
   ESP_ASSERT((v.action == Action::kPublish) == !v.peers.empty());
   ESP_ASSERT(v.since == 0 || (v.since < v.steps && is_local(v.action)));
   ESP_ASSERT(!v.places || (plan.places && v.action == Action::kCombine && v.run == 1));
+  ESP_ASSERT(!v.stays || (v.action == Action::kRecv && v.dst == Place::kOutput));
   ESP_ASSERT(!v.elsewhere || (v.action != Action::kRecv && v.action != Action::kRecvView));
 }
 
@@ -90,10 +91,12 @@ void assert_views(const Plan& plan, VertexId id) {
   const Vertex& combine = plan.vertices[id];
   if (combine.action != Action::kCombine) return;
   for (const Operand& operand : combine.operands) {
-    if (operand.place != Place::kView) continue;
+    if (operand.place != Place::kView && !operand.stays) continue;
     ESP_ASSERT(operand.vertex < plan.vertices.size());
     const Vertex& view = plan.vertices[operand.vertex];
-    ESP_ASSERT(view.action == Action::kRecvView && view.indices == combine.indices);
+    const bool is_kept =
+        operand.stays ? view.stays && view.dst == operand.place : view.action == Action::kRecvView;
+    ESP_ASSERT(is_kept && view.indices == combine.indices);
     ESP_ASSERT(follows(combine, operand.vertex, 0, 0));
     ESP_ASSERT(operand.keeps || follows(view, id, 1, kMaxWindow));
   }
@@ -103,11 +106,13 @@ void assert_released_once(const Plan& plan) {
   std::vector<std::uint8_t> releases(plan.vertices.size(), 0);
   for (const Vertex& v : plan.vertices) {
     for (const Operand& operand : v.operands) {
-      if (operand.place == Place::kView && !operand.keeps) ++releases[operand.vertex];
+      const bool reads = operand.place == Place::kView || operand.stays;
+      if (reads && !operand.keeps) ++releases[operand.vertex];
     }
   }
   for (std::size_t id = 0; id < plan.vertices.size(); ++id) {
-    ESP_ASSERT(releases[id] == (plan.vertices[id].action == Action::kRecvView ? 1 : 0));
+    const Vertex& v = plan.vertices[id];
+    ESP_ASSERT(releases[id] == (v.action == Action::kRecvView || v.stays ? 1 : 0));
   }
 }
 

@@ -107,6 +107,9 @@ struct Operand {
   std::uint16_t vertex =
       0;               // kView: the kRecvView vertex whose segment, at the same index, is read
   bool keeps = false;  // kView: another combine reads it after this one, and releases it
+  // kOutput: what `vertex` received and left where it lies (Vertex::stays) is read there, and
+  // released.
+  bool stays = false;
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
@@ -154,6 +157,7 @@ struct Vertex {
       0;  // part of the flow: phases and trees of one operation use different channels
   bool synchronous = false;  // kSend: complete only when the receiver has taken the segment
                              // (controls of experiments)
+  bool stays = false;        // kRecv: what lies on a device may stay there, for one unpacking
   bool skips_empty = false;  // no segment of no elements, and none to oneself
   bool elsewhere = false;    // what is read lies in block `from` of its buffer
   bool places = false;       // kCombine: blocks of the output lie where the first that comes finds
@@ -356,7 +360,9 @@ struct PlanRequest {
   bool commutative = true;                         // false: combine in rank order
   bool in_place = false;                           // input and output are the same
   bool packs_input = false, packs_output = false;  // this rank's elements lie apart
-  bool moves = false;                              // and a mover packs them, beside all the rest
+  bool replaces = false;  // and what is unpacked is in the place of what is packed
+  bool moves = false;     // and a mover packs them, beside all the rest
+  bool shares = false;    // and the others of the node reach what lies on its device, and it theirs
   // Of this rank alone: its input becomes ready by and by; what lands is handed to a consumer;
   // blocks may lie in order of arrival.
   bool awaits = false, delivers = false, places = false;
@@ -379,6 +385,10 @@ struct PlanRequest {
 void add_flow_partial(Plan& plan, bool delivers, bool awaits);
 // Likewise, where a mover packs what is sent, or unpacks what lands (algorithms/packing.cpp).
 void add_flow_packing(Plan& plan, bool receives);
+
+// Likewise, where the other reaches what lies on a device, of a team on these nodes
+// (algorithms/sharing.cpp).
+void add_sharing(Plan& plan, const TeamNodes* nodes);
 
 // Why a request has no plan with NodePlan::multicast, for people; nullptr: it has one.
 const char* why_no_multicast(const PlanRequest& request);

@@ -58,11 +58,12 @@ struct Call {
   bool packs_input = false, packs_output = false;  // on this rank
   // Who reaches its buffers where the processor may not: these are packed. nullptr: the processor.
   Mover* mover = nullptr;
-  const Neighbors* neighbors = nullptr;            // of this rank
-  bool in_place = false;                           // the input stands in the output
-  Gate gate;                                       // the input becomes ready by and by
-  Consumer consumer;                               // of what has landed
-  bool places = false;                             // blocks of the output in order of arrival
+  bool shares = false;  // and it, and those of the others of the node, reach each other's
+  const Neighbors* neighbors = nullptr;  // of this rank
+  bool in_place = false;                 // the input stands in the output
+  Gate gate;                             // the input becomes ready by and by
+  Consumer consumer;                     // of what has landed
+  bool places = false;                   // blocks of the output in order of arrival
   esp_type type = ESP_BYTE;
   std::uint32_t element_bytes = 1;
   esp_op op = ESP_SUM;
@@ -170,6 +171,7 @@ struct Team {
   bool short_path = false;          // small operations take it; off for good after a failure
   // From so many bytes on those of a collective do not (ShortOperations::set_limits).
   std::array<std::uint64_t, kCollectives> short_end = {};
+  bool near_opens = false;  // the others of the node reach what lies on devices, as far as was seen
   bool quick_allowed = false;  // blocking ones on the quick way in: all members are on this node
   bool quick = false;          // now: no short one is under way
   bool in_group = false;       // this rank has joined the network's group of the team

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/blocks.hpp"
+#include "tests/support/counter.hpp"
 #include "tests/support/rank_check.hpp"
 
 // The call is refused with this status, and the text has these words.
@@ -17,16 +18,6 @@
   } while (false)
 
 namespace test {
-
-inline std::uint64_t counter(const Context& context, std::string_view name) {
-  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
-  (void)esp_counters(context.job, values.data(), values.size());
-  for (const esp_counter_value& one : values) {
-    if (one.name == name) return one.value;
-  }
-  CHECK(false, "there is no counter {}", name);
-  return 0;
-}
 
 void bcast(const Context& context);             // every type and root, many counts
 void types(const Context& context);             // every operator on every type it is defined for

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/counter.hpp"
 #include "tests/support/gathers.hpp"
 
 namespace test {
@@ -26,16 +27,6 @@ struct Sent {
   // What this node's adapter has sent, of all kinds: bytes, packets.
   std::uint64_t adapter = 0, adapter_packets = 0;
 };
-
-inline std::uint64_t counter(const Context& context, const char* name) {
-  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
-  esp_counters(context.job, values.data(), values.size());
-  for (const esp_counter_value& value : values) {
-    if (std::strcmp(value.name, name) == 0) return value.value;
-  }
-  CHECK(false, "no counter {}", name);
-  return 0;
-}
 
 inline Sent sent_by_me(const Context& context) {
   Sent sent{counter(context, "group_packets"), counter(context, "group_relays")};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# broken.sh FAILURES PROGRAM...: as a rank of a job; at rank 0 the played driver fails so.
-[ "$PMIX_RANK" -gt 0 ] || export PLAYED_CUDA_FAIL="$1"
+# broken.sh FAILURES PROGRAM...: as a rank of a job; at rank BROKEN_RANK (0) the driver fails so.
+[ "$PMIX_RANK" -ne "${BROKEN_RANK:-0}" ] || export PLAYED_CUDA_FAIL="$1"
 shift
 exec "$@"

@@ -23,6 +23,7 @@
 #include <string>
 
 #include "tests/support/collectives.hpp"
+#include "tests/support/counter.hpp"
 
 namespace test {
 namespace {
@@ -68,16 +69,6 @@ void roots(const Context& context) {
 void tree(const Context& context) {
   check_bcast(context.world, {.count = 4096});
   check_reduce(context.world, {.count = 4096});
-}
-
-std::uint64_t counter(const Context& context, const char* name) {
-  std::vector<esp_counter_value> values(esp_counters(context.job, nullptr, 0));
-  esp_counters(context.job, values.data(), values.size());
-  for (const esp_counter_value& value : values) {
-    if (std::strcmp(value.name, name) == 0) return value.value;
-  }
-  CHECK(false, "no counter {}", name);
-  return 0;
 }
 
 // Again and again until it is so at all ranks: the first segments of a root go another way, and

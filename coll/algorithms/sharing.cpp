@@ -1,0 +1,200 @@
+// Sharing: members of one node read each other's device memory where it lies, without the host
+// (Chu et al., section 3: handles that are opened once; ADAPT, section 4: the flush to the own
+// device beside what is passed on).
+//
+//   pack --> kInput --> send             becomes   kUserInput --> send
+//   recv --> kOutput --> unpack          becomes   recv (stays) --> unpack, from where it lies
+//                   \--> near send                        |            \--> kUserOutput --> near
+//                   send
+//                   \--> far send                         \--> copy --> kOutput --> far send
+//
+// Only what goes to members of the own node, and comes from them; the network's segments are in
+// memory of the host as before. Either side does it by itself: wires bring bytes to who takes no
+// address. What lies on a device is read there once it is final, so a send follows the unpacking of
+// its piece.
+#include <algorithm>
+#include <utility>
+
+#include "coll/algorithms/builder.hpp"
+
+namespace espalier {
+namespace {
+
+bool touches(const Vertex& v, Place place) {
+  const auto is_there = [&](Place where) {
+    return where == place || (place == Place::kInput && where == Place::kAccumulator);
+  };
+  return is_there(v.src) || std::any_of(v.operands.begin(), v.operands.end(),
+                                        [&](const Operand& o) { return is_there(o.place); });
+}
+
+bool is_send(const Vertex& v) {
+  return v.action == Action::kSend || v.action == Action::kPublish;
+}
+
+// Copies the caller's elements into the run, or out of it.
+bool packs(const Vertex& v) {
+  return v.action == Action::kCombine && v.operands[0].place >= Place::kUserInput;
+}
+bool unpacks(const Vertex& v) {
+  return v.action == Action::kCombine && v.dst == Place::kUserOutput;
+}
+
+class Sharing {
+ public:
+  Sharing(Plan& plan, const TeamNodes* nodes) : plan_(plan), nodes_(nodes) {}
+
+  void apply() {
+    for (Vertex& v : plan_.vertices) {
+      if (is_send(v)) read_in_place(v);
+    }
+    keep_needed();
+    for (std::size_t id = plan_.vertices.size(); id-- > 0;) {
+      if (unpacks(plan_.vertices[id])) let_stay(static_cast<VertexId>(id));
+    }
+    place_brought();
+  }
+
+ private:
+  bool is_near(std::int32_t member) const {
+    return nodes_ == nullptr || nodes_->node_of(member) == nodes_->node_of(plan_.rank);
+  }
+  bool all_near(const Vertex& v) const {
+    if (v.transfer.path == Path::kMulticast) return false;
+    if (v.action == Action::kPublish) {
+      return std::all_of(v.peers.begin(), v.peers.end(), [&](auto peer) { return is_near(peer); });
+    }
+    for (std::uint32_t step = 0; step < (v.peer.is_constant() ? 1 : v.steps); ++step) {
+      if (!is_near(v.peer.at(step))) return false;
+    }
+    return true;
+  }
+
+  // The vertex that unpacks all that `writer` writes, index by index.
+  VertexId unpacking_of(VertexId writer) const {
+    for (std::size_t id = 0; id < plan_.vertices.size(); ++id) {
+      const Vertex& v = plan_.vertices[id];
+      const bool follows = v.needs.size() == 1 && v.needs[0] == Dependency{.vertex = writer};
+      if (unpacks(v) && v.since == 0 && follows) return static_cast<VertexId>(id);
+    }
+    return kNoVertex;
+  }
+
+  void read_in_place(Vertex& send) {
+    const bool in = send.src == Place::kInput && plan_.packs_input && !plan_.reduces;
+    const bool out = send.src == Place::kOutput && plan_.packs_output;
+    if (!(in || out) || !all_near(send)) return;
+    std::vector<Dependency> needs;
+    bool is_ordered = in;
+    for (Dependency need : send.needs) {
+      const Vertex& of = plan_.vertices[need.vertex];
+      if (of.dst == send.src) {
+        is_ordered = true;
+        if (packs(of)) continue;
+        need.vertex = unpacking_of(need.vertex);
+        if (need.vertex == kNoVertex) return;
+      }
+      needs.push_back(need);
+    }
+    if (!is_ordered) return;
+    send.src = in ? Place::kUserInput : Place::kUserOutput;
+    send.needs = std::move(needs);
+  }
+
+  // Unpacking comes right behind what it unpacks, so that edges go forward; packing that nobody
+  // reads any more goes.
+  void keep_needed() {
+    std::vector<VertexId> order;
+    std::vector<bool> placed(plan_.vertices.size(), false);
+    for (std::size_t at = 0; at < placed.size(); ++at) {
+      const auto id = static_cast<VertexId>(at);
+      if (placed[id] || is_idle(plan_.vertices[id])) continue;
+      order.push_back(id);
+      placed[id] = true;
+      const VertexId next = unpacking_of(id);
+      if (next == kNoVertex || placed[next]) continue;
+      order.push_back(next);
+      placed[next] = true;
+    }
+    renumber(order);
+  }
+  bool is_idle(const Vertex& v) const {
+    return packs(v) && std::none_of(plan_.vertices.begin(), plan_.vertices.end(),
+                                    [&](const Vertex& other) { return touches(other, v.dst); });
+  }
+  void renumber(const std::vector<VertexId>& order) {
+    std::vector<VertexId> number(plan_.vertices.size(), kNoVertex);
+    std::vector<Vertex> vertices;
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      number[order[at]] = static_cast<VertexId>(at);
+      vertices.push_back(std::move(plan_.vertices[order[at]]));
+    }
+    for (Vertex& v : vertices) {
+      for (Dependency& need : v.needs) need.vertex = number[need.vertex];
+      std::erase_if(v.needs, [](const Dependency& need) { return need.vertex == kNoVertex; });
+      for (Operand& operand : v.operands) {
+        const bool names = operand.place == Place::kView || operand.stays;
+        if (names) operand.vertex = number[operand.vertex];
+      }
+    }
+    plan_.vertices = std::move(vertices);
+  }
+
+  // What is received and unpacked. Who else reads it wants it on the host: it is brought there
+  // first.
+  void let_stay(VertexId id) {
+    const Vertex& unpacking = plan_.vertices[id];
+    if (unpacking.since != 0 || unpacking.needs.size() != 1) return;
+    const VertexId from = unpacking.needs[0].vertex;
+    if (unpacking_of(from) != id) return;
+    if (plan_.vertices[from].action != Action::kRecv || !all_near(plan_.vertices[from])) return;
+    const bool is_read =
+        std::any_of(plan_.vertices.begin(), plan_.vertices.end(),
+                    [&](const Vertex& v) { return !unpacks(v) && v.src == Place::kOutput; });
+    if (is_read) bring(from, id);
+    Vertex& receive = plan_.vertices[from];
+    receive.stays = true;
+    receive.needs.push_back({.vertex = id, .shift = receive.window});
+    plan_.vertices[id].operands[0] = {.place = Place::kOutput, .vertex = from, .stays = true};
+  }
+  void bring(VertexId from, VertexId unpacking) {
+    Vertex bring = plan_.vertices[unpacking];
+    bring.dst = Place::kOutput;
+    bring.operands[0] = {.place = Place::kOutput, .vertex = from, .keeps = true, .stays = true};
+    const auto brought = static_cast<VertexId>(plan_.vertices.size());
+    for (Vertex& v : plan_.vertices) {
+      if (unpacks(v)) continue;
+      for (Dependency& need : v.needs) {
+        if (need.vertex == from) need.vertex = brought;
+      }
+    }
+    plan_.vertices[unpacking].needs.push_back({.vertex = brought});
+    plan_.vertices.push_back(std::move(bring));
+    brought_.emplace_back(from, brought);
+  }
+  // Each right behind what it brings.
+  void place_brought() {
+    if (brought_.empty()) return;
+    std::vector<VertexId> order;
+    for (std::size_t id = 0; id < plan_.vertices.size() - brought_.size(); ++id) {
+      order.push_back(static_cast<VertexId>(id));
+      for (const auto& [from, brought] : brought_) {
+        if (from == id) order.push_back(brought);
+      }
+    }
+    renumber(order);
+  }
+
+  Plan& plan_;
+  const TeamNodes* const nodes_;
+  std::vector<std::pair<VertexId, VertexId>> brought_;  // a receive, and who brings what it got
+};
+
+}  // namespace
+
+void add_sharing(Plan& plan, const TeamNodes* nodes) {
+  if (plan.irregular || plan.places || plan.order.at(0) >= 0) return;
+  Sharing(plan, nodes).apply();
+}
+
+}  // namespace espalier

@@ -1,0 +1,168 @@
+// device_shared CASE...: members of a node read each other's memory of devices where it lies.
+// DEVICE_LIBRARY names the driver's library.
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+#include "tests/device/jobs/device_memory.hpp"
+#include "tests/support/counter.hpp"
+#include "tests/support/rank_check.hpp"
+
+namespace test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::size_t kCount = 300'001, kBytes = kCount * 4;
+
+std::unique_ptr<Device> open_device() {
+  const char* library = std::getenv("DEVICE_LIBRARY");
+  const char* why = nullptr;
+  auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
+  if (device != nullptr) return device;
+  fmt::print(stderr, "device_shared: {}\n", why);
+  std::exit(77);
+}
+
+Bytes numbers(int seed, std::size_t bytes) {
+  std::vector<std::int32_t> values(bytes / 4);
+  std::iota(values.begin(), values.end(), seed * 1'000'003);
+  Bytes data(bytes);
+  if (bytes > 0) std::memcpy(data.data(), values.data(), bytes);
+  return data;
+}
+
+// What all members have read where it lies, while `work` was done.
+template <typename Work>
+std::uint64_t shared_during(const Context& c, Work&& work) {
+  const std::uint64_t before = counter(c, "device_shared_bytes");
+  work();
+  std::uint64_t read = counter(c, "device_shared_bytes") - before;
+  CHECK_OK(esp_allreduce(c.world, ESP_IN_PLACE, &read, 1, ESP_UINT64, ESP_SUM), c.world, "sum");
+  return read;
+}
+
+void bcast_from(const Context& c, Buffer& buffer, int root, int seed) {
+  const Bytes sent = numbers(seed, kBytes);
+  if (c.rank == root) buffer.write(sent);
+  CHECK_OK(esp_bcast(c.world, buffer.at(), kCount, ESP_INT32, root), c.world, "bcast");
+  bool whole = false;
+  CHECK(buffer.read(whole) == sent && whole, "bcast {} from {}", seed, root);
+}
+
+// How many members have a source of theirs on their own node: EXPECT_SHARED.
+std::uint64_t readers() {
+  const char* text = std::getenv("EXPECT_SHARED");
+  return text != nullptr ? static_cast<std::uint64_t>(std::atoi(text)) : 0;
+}
+
+void everybody(const Context& c) {
+  const auto device = open_device();
+  const auto size = static_cast<std::size_t>(c.size), me = static_cast<std::size_t>(c.rank);
+  Buffer one(device.get(), kBytes), all(device.get(), kBytes * size);
+  bcast_from(c, one, 0, 1);  // From here on all know of each other.
+  CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+  const std::uint64_t copied = counter(c, "device_copy_bytes");
+  const std::uint64_t read = shared_during(c, [&] { bcast_from(c, one, 0, 2); });
+  CHECK_EQ(read, readers() * kBytes, "bytes of a bcast");
+  const std::uint64_t moved = counter(c, "device_copy_bytes") - copied;
+  const bool one_node = readers() + 1 == size;
+  if (one_node) CHECK_EQ(moved, c.rank == 0 ? 0 : kBytes, "copied at rank {}", c.rank);
+  for (int root = 0; root < c.size; ++root) bcast_from(c, one, root, 3 + root);
+
+  bool whole = false;
+  one.write(numbers(c.rank, kBytes));
+  const std::uint64_t gathered = shared_during(c, [&] {
+    CHECK_OK(esp_allgather(c.world, one.at(), all.at(), kCount, ESP_INT32), c.world, "allgather");
+  });
+  CHECK(gathered > 0, "nothing of an allgather was read where it lies");
+  Bytes expected;
+  for (int r = 0; r < c.size; ++r) {
+    const Bytes of = numbers(r, kBytes);
+    expected.insert(expected.end(), of.begin(), of.end());
+  }
+  CHECK(all.read(whole) == expected && whole, "allgather");
+
+  all.write(numbers(c.rank, kBytes * size));
+  Buffer other(device.get(), kBytes * size);
+  CHECK_OK(esp_alltoall(c.world, all.at(), other.at(), kCount, ESP_INT32), c.world, "alltoall");
+  expected.clear();
+  for (int r = 0; r < c.size; ++r) {
+    const Bytes of = numbers(r, kBytes * size);
+    const auto begin = of.begin() + static_cast<std::ptrdiff_t>(me * kBytes);
+    expected.insert(expected.end(), begin, begin + static_cast<std::ptrdiff_t>(kBytes));
+  }
+  CHECK(other.read(whole) == expected && whole, "alltoall");
+}
+
+// Between neighbours, through more allocations than are kept open.
+void messages(const Context& c) {
+  const auto device = open_device();
+  const int right = (c.rank + 1) % c.size, left = (c.rank + c.size - 1) % c.size;
+  std::uint64_t read = 0;
+  for (int round = 0; round < 80; ++round) {
+    Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+    from.write(numbers(c.rank + round, kBytes));
+    read += shared_during(c, [&] {
+      esp_request* sent = nullptr;
+      CHECK_OK(esp_send_start(c.world, from.at(), kBytes, right, 3, nullptr, &sent), c.world,
+               "send");
+      CHECK_OK(esp_recv(c.world, to.at(), kBytes, left, 3), c.world, "recv");
+      CHECK_OK(esp_request_wait(&sent), c.world, "sent");
+    });
+    bool whole = false;
+    CHECK(to.read(whole) == numbers(left + round, kBytes) && whole, "round {}", round);
+  }
+  CHECK(read >= 78 * kBytes * readers(), "{} bytes were read where they lie", read);
+}
+
+// Some have their buffers on the host: these want bytes.
+void mixed(const Context& c) {
+  const auto device = open_device();
+  Buffer far(device.get(), kBytes), near(nullptr, kBytes);
+  bcast_from(c, far, 0, 1);
+  CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+  for (int round = 0; round < 12; ++round) {
+    const bool here = (round + c.rank) % 3 == 0;
+    bcast_from(c, here ? near : far, round % c.size, round);
+  }
+}
+
+// Rank 1 cannot open anything.
+void closed(const Context& c) {
+  const auto device = open_device();
+  Buffer buffer(device.get(), kBytes);
+  for (int round = 0; round < 6; ++round) {
+    bcast_from(c, buffer, 0, round);
+    CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+  }
+  const bool opens = c.rank > 1;
+  CHECK_EQ(counter(c, "device_shared_bytes") > 0, opens, "at rank {}", c.rank);
+}
+
+// A long message, for overlap.py.
+void stream(const Context& c) {
+  const auto device = open_device();
+  constexpr std::size_t kLong = 16 << 20;
+  Buffer buffer(device.get(), kLong);
+  for (int round = 0; round < 2; ++round) {
+    const Bytes sent = numbers(round, kLong);
+    if (c.rank == 0) buffer.write(sent);
+    CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+    CHECK_OK(esp_bcast(c.world, buffer.at(), kLong, ESP_BYTE, 0), c.world, "bcast");
+    bool whole = false;
+    CHECK(buffer.read(whole) == sent && whole, "round {}", round);
+  }
+}
+
+}  // namespace
+}  // namespace test
+
+int main(int argc, char** argv) {
+  return test::run_cases({{"everybody", test::everybody},
+                          {"messages", test::messages},
+                          {"mixed", test::mixed},
+                          {"closed", test::closed},
+                          {"stream", test::stream}},
+                         argc, argv);
+}

@@ -1,0 +1,121 @@
+// Plans whose members read each other's memory of devices (coll/algorithms/sharing.cpp).
+#include <algorithm>
+
+#include "tests/unit/plan_hazards.hpp"
+#include "tests/unit/plan_makers.hpp"
+
+namespace espalier::plan_check {
+namespace {
+
+PlanRequest shared_bcast(std::int32_t rank, std::int32_t root) {
+  PlanRequest request = call(Collective::kBcast, 8, 17);
+  request.algorithm = ESP_ALGORITHM_PUBLISH;
+  request.rank = rank;
+  request.root = root;
+  request.packs_output = request.moves = request.shares = true;
+  return request;
+}
+
+Plan made(const PlanRequest& request) {
+  auto plan = make_plan(request);
+  EXPECT_TRUE(plan.ok());
+  return std::move(*plan);
+}
+
+TEST(SharingPlans, ARootPublishesWhatLiesOnItsDevice) {
+  const Plan plan = made(shared_bcast(3, 3));
+  ASSERT_EQ(plan.vertices.size(), 1U) << plan.to_text();  // Nothing is packed.
+  EXPECT_EQ(plan.vertices[0].action, Action::kPublish);
+  EXPECT_EQ(plan.vertices[0].src, Place::kUserOutput);
+}
+
+TEST(SharingPlans, AReaderUnpacksFromWhereItLies) {
+  const Plan plan = made(shared_bcast(2, 3));
+  ASSERT_EQ(plan.vertices.size(), 2U) << plan.to_text();
+  EXPECT_TRUE(plan.vertices[0].stays);
+  EXPECT_TRUE(plan.vertices[1].operands[0].stays);
+  EXPECT_EQ(plan.vertices[1].dst, Place::kUserOutput);
+}
+
+// What comes from the network is in memory of the host, and goes on to the network from there; to
+// the own node from the leader's device, once it is there.
+TEST(SharingPlans, ALeaderSharesWhatItHasUnpacked) {
+  PlanRequest request = over(nodes_in_order(), call(Collective::kBcast, 8, 17));
+  request.shape = ESP_SHAPE_CHAIN;
+  request.packs_output = request.moves = request.shares = true;
+  request.rank = 3;  // of the second node of three
+  const Plan plan = made(request);
+  int far = 0, near = 0;
+  for (const Vertex& v : plan.vertices) {
+    EXPECT_FALSE(v.stays);
+    if (v.action != Action::kSend && v.action != Action::kPublish) continue;
+    if (v.src == Place::kOutput) ++far;
+    if (v.src != Place::kUserOutput) continue;
+    ++near;
+    const bool follows = std::any_of(v.needs.begin(), v.needs.end(), [&](const Dependency& need) {
+      return plan.vertices[need.vertex].dst == Place::kUserOutput;
+    });
+    EXPECT_TRUE(follows) << plan.to_text();
+  }
+  EXPECT_EQ(far, 1) << plan.to_text();
+  EXPECT_EQ(near, 1) << plan.to_text();
+}
+
+TEST(SharingPlans, AnAllgatherGoesFromDeviceToDevice) {
+  PlanRequest request = call(Collective::kAllgather, 4, 17);
+  request.algorithm = ESP_ALGORITHM_PUBLISH;
+  request.packs_input = request.packs_output = request.moves = request.shares = true;
+  request.rank = 1;
+  const Plan plan = made(request);
+  for (const Vertex& v : plan.vertices) {
+    EXPECT_TRUE(v.action != Action::kPublish || v.src == Place::kUserInput) << plan.to_text();
+    EXPECT_TRUE(v.action != Action::kRecv || v.stays) << plan.to_text();
+  }
+}
+
+TEST(SharingPlans, WhatIsCombinedIsPackedAsBefore) {
+  PlanRequest request = call(Collective::kAllreduce, 8, 17);
+  request.packs_input = request.packs_output = request.moves = request.shares = true;
+  for (request.rank = 0; request.rank < request.size; ++request.rank) {
+    for (const Vertex& v : made(request).vertices) EXPECT_NE(v.src, Place::kUserInput);
+  }
+}
+
+// Any member may have devices, or share, whatever the others do.
+TEST(SharingPlans, AroundEveryPlan) {
+  std::mt19937 random(29);
+  int shared = 0;
+  for (const MadeRequest& one : made_requests()) {
+    SCOPED_TRACE(one.name);
+    if (one.request.in_place) continue;
+    PlanRequest asked = one.request;
+    if (asked.nodes.follow) asked.commutative = false;  // combined in the order of nodes
+    const CollectiveTraits& traits = traits_of(one.request.collective);
+    for (int turn = 0; turn < 4; ++turn) {
+      std::vector<Plan> plans;
+      for (std::int32_t rank = 0; rank < one.request.size; ++rank) {
+        PlanRequest mine = one.request;
+        mine.rank = rank;
+        const bool is_root = rank == mine.root;
+        mine.packs_input =
+            random() % 3 != 0 && traits.input != Extent::kNone && (is_root || !traits.root_sends);
+        mine.packs_output = random() % 3 != 0 && (is_root || !traits.root_gets);
+        mine.moves = true;
+        mine.shares = turn == 0 || random() % 2 != 0;
+        plans.push_back(made(mine));
+        for (const Vertex& v : plans.back().vertices) {
+          if (v.stays || v.src >= Place::kUserInput) ++shared;
+        }
+      }
+      for (Schedule schedule : schedules(31, one.request.size)) {
+        schedule.in_place = false;
+        ASSERT_TRUE(expect_correct(plans, asked, schedule));
+      }
+      ASSERT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "");
+    }
+  }
+  EXPECT_GT(shared, 400);
+}
+
+}  // namespace
+}  // namespace espalier::plan_check
