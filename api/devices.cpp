@@ -50,7 +50,7 @@ Devices::Found Devices::look(const void* input, const void* output) {
 }
 
 // Made at the first call that needs it.
-Mover& Devices::mover() {
+StagedCopies& Devices::copies() {
   bool made = false;
   {
     const std::lock_guard lock(mutex_);
@@ -61,6 +61,7 @@ Mover& Devices::mover() {
                                                                   job_.counters, job_.rank});
       shares_ = std::make_unique<DeviceShares>(
           DeviceShares::Context{drivers_, *drivers_.loaded(), *mover_, job_.log});
+      copies_.emplace(*mover_);
     }
   }
   // Its owner may run callbacks, which call.
@@ -68,9 +69,50 @@ Mover& Devices::mover() {
     api::on_owner(job_, [&] {
       job_.worker->attach(*mover_);
       if (job_.shm_wire != nullptr) job_.shm_wire->set_away(shares_.get());
+      job_.worker->attach(*copies_);
     });
   }
-  return *mover_;
+  return *copies_;
+}
+
+namespace {
+
+// Who waits for a copy.
+struct Awaited {
+  const Mover& mover;
+  Status status;
+  std::string why;
+  Latch ended;
+
+  void end(Status how) {
+    status = how;
+    if (how.code() == ESP_ERR_DEVICE) why = mover.why();
+    ended.open();
+  }
+};
+
+}  // namespace
+
+Outcome Devices::copy(const Repack& what) {
+  StagedCopies& by = copies();
+  Awaited copy{by.mover(), {}, {}, {}};
+  const auto tell = [](void* context, Status status) noexcept {
+    static_cast<Awaited*>(context)->end(status);
+  };
+  api::on_owner(job_, [&] {
+    const Engine::Started started = by.start(what, {tell, &copy});
+    if (started.done) copy.end(started.status);
+  });
+  api::wait_until(
+      job_, [&] { return copy.ended.is_open(); },
+      [&](std::uint64_t limit_ns) { copy.ended.sleep(limit_ns); });
+  if (copy.status.ok()) return Unit{};
+  if (copy.why.empty()) copy.why = esp_status_text(copy.status.code());
+  return error(copy.status.code(), std::move(copy.why), copy.status.rank());
+}
+
+void Devices::close() noexcept {
+  if (copies_) copies_->close();
 }
 
 // Once all do it stays so: flags of those who open such memory are not taken back.
@@ -123,15 +165,28 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
 }
 
 esp_status Devices::look_at(const char* caller, esp_team& team, Engine::Flow& flow) {
-  const Found found = look(flow.buffer, nullptr);
-  if (!found.refused.empty()) return fail(caller, team, found.refused);
-  if (!found.input) return ESP_OK;
+  bool on_device = false;
+  const esp_status status = look_at(caller, team, flow.buffer, on_device);
+  if (!on_device) return status;
   flow.mover = &mover();
   const auto peer = static_cast<std::size_t>(flow.peer);
   const std::uint64_t least = job_.config.device_share_bytes;
   flow.shares = least > 0 && flow.bytes >= least &&
                 team.team.wire_to(peer).caps(team.team.members[peer]).away;
   return ESP_OK;
+}
+
+esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,
+                            bool& on_device) {
+  const Found found = look(buffer, nullptr);
+  if (!found.refused.empty()) return fail(caller, team, found.refused);
+  on_device = found.input;
+  return ESP_OK;
+}
+
+bool Devices::is_out_of_reach(const void* buffer) {
+  const Found found = look(buffer, nullptr);
+  return found.input || !found.refused.empty();
 }
 
 esp_status Devices::refuse(const char* caller, const void* buffer, std::uint64_t bytes) {
@@ -142,7 +197,7 @@ esp_status Devices::refuse(const char* caller, const void* buffer, std::uint64_t
   if (!found.input) return ESP_OK;
   return api::fail(job_, ESP_ERR_UNSUPPORTED,
                    fmt::format("{}: the buffer is memory of a device: copy it to the host; only "
-                               "collectives, esp_send and esp_recv take it",
+                               "collectives and messages from one rank to another take it",
                                caller));
 }
 

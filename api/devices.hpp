@@ -10,11 +10,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "coll/device/device_mover.hpp"
 #include "coll/device/device_shares.hpp"
 #include "coll/engine/engine.hpp"
+#include "coll/device/staged_copies.hpp"
 #include "core/device/drivers.hpp"
 #include "core/device/pointer_kinds.hpp"
 
@@ -37,8 +39,20 @@ class Devices {
   esp_status look_at(esp_team& team, Call& call);
   // Of a message: its mover is set where it is a device's. `caller` is for the text.
   esp_status look_at(const char* caller, esp_team& team, Engine::Flow& flow);
+  esp_status look_at(const char* caller, esp_team& team, const void* buffer, bool& on_device);
+  // Of anything: the processor cannot reach it.
+  bool is_out_of_reach(const void* buffer);
+  // The team fails, for the others wait for this member.
+  esp_status fail(const char* caller, esp_team& team, const std::string& why);
   // For functions that take memory of the host alone.
   esp_status refuse(const char* caller, const void* buffer, std::uint64_t bytes);
+
+  // Of a job that has met a device.
+  StagedCopies& copies();
+  // Waits until it is done: not in callbacks. The text of what fails is the caller's to tell.
+  Outcome copy(const Repack& what);
+  // Copies end, and there are no more.
+  void close() noexcept;
 
   // For people; "": no driver is loaded.
   std::string describe() const;
@@ -51,16 +65,16 @@ class Devices {
   };
   Found look(const void* input, const void* output);
   Result<bool> is_away(const void* buffer);
-  Mover& mover();
+  Mover& mover() { return copies().mover(); }
   // Do the others of the node reach what is on devices, and is this long enough?
   bool shares(Team& team, std::uint64_t bytes) const;
-  esp_status fail(const char* caller, esp_team& team, const std::string& why);
 
   esp_job& job_;
   mutable std::mutex mutex_;         // of all below
   mutable device::Drivers drivers_;  // looks when it is asked
   device::PointerKinds kinds_;
   std::unique_ptr<DeviceMover> mover_;
+  std::optional<StagedCopies> copies_;  // by it
   std::unique_ptr<DeviceShares> shares_;
 };
 

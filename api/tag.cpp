@@ -20,7 +20,7 @@ using api::TagCall;
 
 namespace espalier::api {
 
-esp_status check_tag_call(const char* caller, const TagCall& call, bool receives) {
+esp_status check_tag_call(const char* caller, TagCall& call, bool receives) {
   if (call.team == nullptr) return ESP_ERR_ARGUMENT;
   esp_job& job = *call.team->job;
   const int size = call.team->team.size();
@@ -40,14 +40,25 @@ esp_status check_tag_call(const char* caller, const TagCall& call, bool receives
   const bool here = !job.threaded;  // Otherwise start_on_team looks, on the owner.
   if (here && call.team->team.failed()) [[unlikely]]
     return fail_team(*call.team, call.team->team.fault);
-  if (job.devices->may_be()) [[unlikely]]
-    return job.devices->refuse(caller, call.buffer, call.count);
+  if (job.devices->may_be() && call.count > 0) [[unlikely]]
+    return job.devices->look_at(caller, *call.team, call.buffer, call.on_device);
   return ESP_OK;
 }
 
+namespace {
+
+TagBlock on_device(esp_job& job, TagBlock block) {
+  if (block.pattern == nullptr) block.pattern = &job.short_tables.plain_patterns[ESP_BYTE];
+  block.device = &job.devices->copies();
+  return block;
+}
+
+}  // namespace
+
 Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives) {
   if (const std::size_t size = type_size(call.type); size != 0) [[likely]] {
-    return TagBlock{call.buffer, call.count * size, nullptr};
+    const TagBlock block = {call.buffer, call.count * size};
+    return call.on_device ? on_device(job, block) : block;
   }
   const Pattern* pattern = job.types.find(call.type);
   if (pattern == nullptr) {
@@ -61,7 +72,8 @@ Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives) {
   if (receives && pattern->overlaps()) {
     return error(ESP_ERR_ARGUMENT, "blocks of an element overlap, and cannot be received");
   }
-  return TagBlock{call.buffer, bytes, pattern->is_plain() ? nullptr : pattern};
+  const TagBlock block = {call.buffer, bytes, pattern->is_plain() ? nullptr : pattern};
+  return call.on_device ? on_device(job, block) : block;
 }
 
 }  // namespace espalier::api
@@ -89,47 +101,102 @@ bool sent_at_once(const TagCall& call) {
   const std::size_t size = espalier::type_size(call.type);
   const std::uint64_t bytes = call.count * size;
   if (size == 0 || bytes > job.tags->limits().eager_bytes) return false;
-  const TagBlock block = {call.buffer, bytes, nullptr};
+  const TagBlock block = {call.buffer, bytes};
   return job.tags->send_now({call.team->team, call.peer, call.tag, block, false, call.aside});
 }
 
-esp_status start_send(const char* caller, const TagCall& call, bool synchronous,
-                      const esp_notify* notify, esp_request** request) {
-  if (request != nullptr) *request = nullptr;
-  esp_status status = api::check_tag_call(caller, call, false);
-  if (status == ESP_OK) status = api::check_report(*call.team->job, caller, notify, request);
-  if (status != ESP_OK) return status;
-  if (notify == nullptr && !synchronous && sent_at_once(call)) {
-    *request = &call.team->job->completed;
-    return ESP_OK;
-  }
+// Of a call that has been checked.
+esp_status begin_send(const TagCall& call, bool synchronous, const esp_notify* notify,
+                      esp_request** request) {
   return api::start_on_team(*call.team, notify, request, [call, synchronous](esp_request* pending) {
     return send_tagged(call, synchronous, {api::finish_request, pending});
   });
 }
 
-esp_status run_send(const char* caller, const TagCall& call, bool synchronous) {
+esp_status start_send(const char* caller, TagCall call, bool synchronous, const esp_notify* notify,
+                      esp_request** request) {
+  if (request != nullptr) *request = nullptr;
+  esp_status status = api::check_tag_call(caller, call, false);
+  if (status == ESP_OK) status = api::check_report(*call.team->job, caller, notify, request);
+  if (status != ESP_OK) return status;
+  if (notify == nullptr && !synchronous && !call.on_device && sent_at_once(call)) {
+    *request = &call.team->job->completed;
+    return ESP_OK;
+  }
+  return begin_send(call, synchronous, notify, request);
+}
+
+esp_status send_and_wait(const TagCall& call, bool synchronous) {
+  esp_request* request = nullptr;
+  const esp_status started = begin_send(call, synchronous, nullptr, &request);
+  return started == ESP_OK ? api::tag_ended(*call.team, esp_request_wait(&request)) : started;
+}
+
+// Of a short message in memory of a device a copy is sent, so that it need not wait for its
+// receiver. nullptr: there is none, for it is long, or the type is wrong, or there is no memory.
+std::byte* take_room(const TagCall& call, TagBlock& block) {
+  esp_job& job = *call.team->job;
+  std::byte* room = nullptr;
+  api::on_owner(job, [&] {
+    Result<TagBlock> found = api::tag_block(job, call, false);
+    if (!found || found->bytes == 0 || found->bytes > job.tags->limits().eager_bytes) return;
+    block = *found;
+    room = block.device->mover().allocate(block.bytes);
+  });
+  return room;
+}
+
+esp_status send_from_device(const char* caller, const TagCall& call, bool synchronous) {
+  esp_job& job = *call.team->job;
+  TagBlock block;
+  std::byte* room = synchronous ? nullptr : take_room(call, block);
+  if (room == nullptr) return send_and_wait(call, synchronous);
+  const espalier::Outcome copied =
+      job.devices->copy({.pattern = block.pattern,
+                         .elements = static_cast<std::byte*>(block.memory),
+                         .run = room,
+                         .bytes = block.bytes,
+                         .packs = true});
+  TagCall copy = call;
+  copy.buffer = room;
+  copy.count = block.bytes;
+  copy.type = ESP_BYTE;
+  copy.on_device = false;
+  esp_status status = ESP_OK;
+  if (!copied.ok()) {
+    status = job.devices->fail(caller, *call.team, copied.error().text);
+  } else if (!sent_at_once(copy)) {
+    status = send_and_wait(copy, false);
+  }
+  api::on_owner(job, [&] { block.device->mover().release(room, block.bytes); });
+  return status;
+}
+
+esp_status run_send(const char* caller, TagCall call, bool synchronous) {
   const esp_status status = api::check_tag_call(caller, call, false);
   if (status != ESP_OK) return status;
   esp_job& job = *call.team->job;
   if (!api::may_block(job)) return api::refuse_blocking(job, caller);
-  if (!synchronous && sent_at_once(call)) [[likely]]
+  if (!synchronous && !call.on_device && sent_at_once(call)) [[likely]]
     return ESP_OK;
   const api::Caller under_way(*call.team);
-  esp_request* request = nullptr;
-  const esp_status started = start_send(caller, call, synchronous, nullptr, &request);
-  return started == ESP_OK ? api::tag_ended(*call.team, esp_request_wait(&request)) : started;
+  return call.on_device ? send_from_device(caller, call, synchronous)
+                        : send_and_wait(call, synchronous);
 }
 
-esp_status start_receive(const char* caller, const TagCall& call, const esp_notify* notify,
+// Of a call that has been checked.
+esp_status begin_receive(const TagCall& call, const esp_notify* notify, esp_request** request) {
+  return api::start_on_team(*call.team, notify, request, [call](esp_request* pending) {
+    return receive_tagged(call, *pending);
+  });
+}
+
+esp_status start_receive(const char* caller, TagCall call, const esp_notify* notify,
                          esp_request** request) {
   if (request != nullptr) *request = nullptr;
   esp_status status = api::check_tag_call(caller, call, true);
   if (status == ESP_OK) status = api::check_report(*call.team->job, caller, notify, request);
-  if (status != ESP_OK) return status;
-  return api::start_on_team(*call.team, notify, request, [call](esp_request* pending) {
-    return receive_tagged(call, *pending);
-  });
+  return status == ESP_OK ? begin_receive(call, notify, request) : status;
 }
 
 // What is there, or comes within so many looks, and no other receive or message is before it.
@@ -139,7 +206,7 @@ bool received_at_once(const TagCall& call, Status& status) {
   const Rank from = call.team->team.members[static_cast<std::size_t>(call.peer)];
   const std::size_t size = espalier::type_size(call.type);
   if (size == 0 || !job.one_sided->is_near(from)) return false;
-  const TagBlock block = {call.buffer, call.count * size, nullptr};
+  const TagBlock block = {call.buffer, call.count * size};
   for (std::uint32_t looks = job.worker->spins(); looks > 0; --looks) {
     const std::optional<ActiveMessage> next = job.one_sided->front(from);
     if (!next) {
@@ -153,19 +220,19 @@ bool received_at_once(const TagCall& call, Status& status) {
   return false;
 }
 
-esp_status run_receive(const char* caller, const TagCall& call) {
+esp_status run_receive(const char* caller, TagCall call) {
   const esp_status checked = api::check_tag_call(caller, call, true);
   if (checked != ESP_OK) return checked;
   esp_job& job = *call.team->job;
   if (!api::may_block(job)) return api::refuse_blocking(job, caller);
   Status status;
-  if (received_at_once(call, status)) [[likely]] {
+  if (!call.on_device && received_at_once(call, status)) [[likely]] {
     api::flush(job);
     return status.code();
   }
   const api::Caller under_way(*call.team);
   esp_request* request = nullptr;
-  const esp_status started = start_receive(caller, call, nullptr, &request);
+  const esp_status started = begin_receive(call, nullptr, &request);
   return started == ESP_OK ? api::tag_ended(*call.team, esp_request_wait(&request)) : started;
 }
 

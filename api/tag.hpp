@@ -15,10 +15,12 @@ struct TagCall {
   std::uint64_t tag = 0, mask = ESP_TAG_EXACT;
   esp_tag_info* info = nullptr;
   bool aside = false;  // TagSending::aside
+  bool on_device = false;
 };
 
-// What does not depend on the owner: team, buffer and peer. ESP_ANY_SOURCE is one for receives.
-esp_status check_tag_call(const char* caller, const TagCall& call, bool receives);
+// What does not depend on the owner: team, buffer and peer; and where the buffer is. ESP_ANY_SOURCE
+// is one for receives.
+esp_status check_tag_call(const char* caller, TagCall& call, bool receives);
 // On the owner: where the elements lie. An error: there is no such type, or it cannot be received.
 Result<TagBlock> tag_block(esp_job& job, const TagCall& call, bool receives);
 

@@ -67,10 +67,8 @@ esp_status start_claimed_receive(const char* caller, esp_tag_message** message, 
   esp_team& team = *what.call.team;
   esp_status status = api::check_tag_call(caller, what.call, true);
   if (status == ESP_OK) status = api::check_report(*team.job, caller, notify, request);
-  // It may be received otherwise.
-  const bool is_refused = status == ESP_ERR_ARGUMENT || status == ESP_ERR_UNSUPPORTED;
-  if (is_refused || status == ESP_ERR_DEVICE) return status;
-  *message = nullptr;  // Of a team that has failed it goes with the job.
+  if (status == ESP_ERR_ARGUMENT) return status;  // It may be received otherwise.
+  *message = nullptr;                             // Of a team that has failed it goes with the job.
   if (status != ESP_OK) return status;
   return api::start_with_request(
       *team.job, notify, request, [what](esp_request* pending) -> Result<Engine::Started> {
@@ -92,7 +90,7 @@ extern "C" {
 
 esp_status esp_tag_probe_now(esp_team* team, int source, uint64_t tag, uint64_t mask, int* found,
                              esp_tag_info* info, esp_tag_message** message) {
-  const TagCall asked = asked_for(team, source, tag, mask, info);
+  TagCall asked = asked_for(team, source, tag, mask, info);
   const esp_status status = api::check_tag_call(__func__, asked, true);
   if (status != ESP_OK) return status;
   if (found == nullptr) return api::bad_argument(*team->job, __func__, "found is NULL");
@@ -101,7 +99,7 @@ esp_status esp_tag_probe_now(esp_team* team, int source, uint64_t tag, uint64_t 
 
 esp_status esp_tag_probe(esp_team* team, int source, uint64_t tag, uint64_t mask,
                          esp_tag_info* info, esp_tag_message** message) {
-  const TagCall asked = asked_for(team, source, tag, mask, info);
+  TagCall asked = asked_for(team, source, tag, mask, info);
   const esp_status status = api::check_tag_call(__func__, asked, true);
   if (status != ESP_OK) return status;
   esp_job& job = *team->job;

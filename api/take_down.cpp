@@ -184,6 +184,7 @@ Outcome take_down(esp_job& job) {
     job.engine->cancel(handle->team);
   }
   job.worker->call_back([&] {
+    job.devices->close();
     job.tags->close();
     job.one_sided->close();
     while (job.engine->progress() + job.short_operations->progress() + job.deferred.progress() >

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "espalier/devices.h"
 #include "mpi/message.h"
 
 /* Keeps its communicator. */
@@ -92,15 +93,35 @@ const char* buffered_problem(const Comm* comm) {
   return is_attached ? "no room in the attached buffer" : "no buffer is attached";
 }
 
+/* It is copied to the host first: the lock is not held while a device is waited for. */
+static esp_status send_from_device(const Message* message) {
+  const Payload* p = &message->payload;
+  char* host = malloc(p->bytes);
+  if (host == NULL) return ESP_ERR_NO_MEMORY;
+  esp_status status = p->form == kPayloadLayout
+                          ? type_pack(p->datatype, displaced(p->base, -p->datatype->true_lb),
+                                      p->count, 0, p->bytes, host)
+                          : esp_memory_copy(state_job(), host, p->base, p->bytes);
+  if (status == ESP_OK) {
+    Message copied = *message;
+    copied.payload.form = kPayloadBytes;
+    copied.payload.base = host;
+    status = buffered_send(&copied);
+  }
+  free(host);
+  return status;
+}
+
 esp_status buffered_send(const Message* message) {
   const Payload* p = &message->payload;
   Copy *copy = NULL, *ended = NULL;
+  if (p->bytes > 0 && esp_memory_is_device(state_job(), p->base)) return send_from_device(message);
   state_lock();
   esp_status status = take_room(serving(message->comm), message->comm, p->bytes, &ended, &copy);
   if (status == ESP_OK) {
     if (p->form == kPayloadLayout) {
-      type_pack(p->datatype, displaced(p->base, -p->datatype->true_lb), p->count, 0, p->bytes,
-                copy->bytes);
+      (void)type_pack(p->datatype, displaced(p->base, -p->datatype->true_lb), p->count, 0, p->bytes,
+                      copy->bytes);
     } else {
       memcpy(copy->bytes, p->base, p->bytes);
     }

@@ -137,7 +137,7 @@ int call_fit(Call* call) {
 }
 
 int call_staged_done(const Call* call, esp_status status) {
-  if (status == ESP_OK) stage_end(call->stage);
+  if (status == ESP_OK) status = stage_end(call->stage);
   stage_free(call->stage);
   return raise_status(call->function, call->comm, status);
 }
@@ -160,7 +160,14 @@ Request* call_begin(const Call* call, size_t arrays, MPI_Request* handle, int* c
   }
   request->persistent = call->persistent;
   request->stage = call->stage;
-  if (call->stage != NULL && !call->persistent) stage_begin(call->stage);
+  if (call->stage != NULL && !call->persistent) {
+    const esp_status staged = stage_begin(call->stage);
+    if (staged != ESP_OK) {
+      *code = raise_status(call->function, call->comm, staged);
+      request_destroy(request);
+      return NULL;
+    }
+  }
   if (request->persistent) atomic_init(&request->progress, kInactive);
   int blocks = atomic_load_explicit(&call->comm->delivered_blocks, memory_order_relaxed);
   if (call->stage != NULL && call->stage->memory != NULL) blocks = 0;

@@ -181,11 +181,17 @@ void datatype_forget_layout(Datatype* type);
 /* ---- pack.c ---- */
 
 /* Copies `bytes` packed bytes of `count` elements, from the packed position `first` on, out of the
- * elements at `buffer` and into them. Any part may be copied by itself. */
-void type_pack(const Datatype* type, const void* buffer, size_t count, size_t first, size_t bytes,
-               void* to);
-void type_unpack(const Datatype* type, void* buffer, size_t count, size_t first, size_t bytes,
-                 const void* from);
+ * elements at `buffer` and into them. Any part may be copied by itself. What lies on a device is
+ * copied piece by piece, and waited for: nothing else fails. */
+esp_status type_pack(const Datatype* type, const void* buffer, size_t count, size_t first,
+                     size_t bytes, void* to);
+esp_status type_unpack(const Datatype* type, void* buffer, size_t count, size_t first, size_t bytes,
+                       const void* from);
+/* Where the first byte of so many elements is and the last one ends, from the buffer on. 0: further
+ * than numbers reach. */
+int type_reach(const Datatype* type, size_t count, ptrdiff_t* lowest, ptrdiff_t* highest);
+/* Do the elements lie on a device? */
+int type_on_device(const Datatype* type, const void* buffer);
 
 /* Where the elements of a buffer begin that lie so far behind it. The buffer may be MPI_BOTTOM. */
 static inline void* displaced(const void* buffer, ptrdiff_t by) {

@@ -42,14 +42,10 @@ int call_op(Call* call, MPI_Op handle, FoldPlan plan) {
 
 /* Where elements may be combined: memory of the shape that they have in the program's. */
 static int make_scratch(Fold* fold) {
-  const Datatype* type = fold->type;
-  const ptrdiff_t extent = datatype_extent(type);
-  ptrdiff_t reach, lowest = type->true_lb, highest = type->true_ub;
+  ptrdiff_t lowest, highest;
   enum { kAlignment = 64 };
   if (fold->count == 0) return 1;
-  if (__builtin_mul_overflow((ptrdiff_t)fold->count - 1, extent, &reach)) return 0;
-  if (reach < 0) lowest += reach;
-  if (reach > 0) highest += reach;
+  if (!type_reach(fold->type, fold->count, &lowest, &highest)) return 0;
   const size_t bytes = (size_t)(highest - lowest) + 2 * kAlignment;
   fold->room = calloc(2, bytes);
   if (fold->room == NULL) return 0;
@@ -141,8 +137,8 @@ int fold_call(Call* call) {
   Request* request = NULL;
   const int code = fold_start(call, &request);
   if (code != MPI_SUCCESS) return code;
-  const esp_status status = esp_request_wait(&request->handle);
-  if (status == ESP_OK) stage_end(request->stage);
+  esp_status status = esp_request_wait(&request->handle);
+  if (status == ESP_OK) status = stage_end(request->stage);
   const int ended = raise_status(call->function, call->comm, status);
   request_destroy(request);
   return ended;
@@ -150,19 +146,20 @@ int fold_call(Call* call) {
 
 /* ---- after ---- */
 
-void fold_end(Stage* stage) {
+esp_status fold_end(Stage* stage) {
   const Fold* fold = &stage->fold;
-  if (fold->contributions == 0 || fold->bytes == 0) return;
+  if (fold->contributions == 0 || fold->bytes == 0) return ESP_OK;
   char* gathered = stage->memory + fold->gathered;
   void *lower = fold->scratch[0], *higher = fold->scratch[1];
-  type_unpack(fold->type, lower, fold->count, 0, fold->bytes, gathered);
+  /* In memory of the host, where nothing fails. */
+  (void)type_unpack(fold->type, lower, fold->count, 0, fold->bytes, gathered);
   for (size_t r = 1; r < fold->contributions; ++r) {
-    type_unpack(fold->type, higher, fold->count, 0, fold->bytes, gathered + r * fold->bytes);
+    (void)type_unpack(fold->type, higher, fold->count, 0, fold->bytes, gathered + r * fold->bytes);
     op_apply(fold->op, lower, higher, fold->count, fold->type);
     void* combined = higher;
     higher = lower;
     lower = combined;
   }
-  type_pack(fold->type, lower, fold->count, 0, fold->bytes, gathered);
-  type_unpack(fold->type, fold->result, fold->count, 0, fold->bytes, gathered);
+  (void)type_pack(fold->type, lower, fold->count, 0, fold->bytes, gathered);
+  return type_unpack(fold->type, fold->result, fold->count, 0, fold->bytes, gathered);
 }

@@ -87,9 +87,10 @@ esp_status message_start(Request* request) {
   request->is_canceled = request->is_unpacked = 0;
   request->handle = NULL;
   atomic_store_explicit(&request->progress, kUnderWay, memory_order_release);
-  esp_status status = ESP_OK;
-  if (request->stage != NULL) stage_begin(request->stage);
-  if (request->peer == MPI_PROC_NULL) {
+  esp_status status = request->stage != NULL ? stage_begin(request->stage) : ESP_OK;
+  if (status != ESP_OK) {
+    request->outcome = status;
+  } else if (request->peer == MPI_PROC_NULL) {
     request->info = (esp_tag_info){MPI_PROC_NULL, (uint32_t)MPI_ANY_TAG, 0};
   } else if (request->mode == kReceives) {
     request->info = (esp_tag_info){MPI_ANY_SOURCE, 0, 0};

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "espalier/devices.h"
 #include "mpi/datatype.h"
 
 /* What is left of a copy. Addresses are numbers, because MPI_BOTTOM is no object. */
@@ -9,10 +10,20 @@ typedef struct Copy {
   char* packed;
   size_t left;
   int unpacks;
+  int on_device; /* either side is */
+  esp_status status;
 } Copy;
 
+static void copy_by_device(Copy* copy, uintptr_t at, size_t bytes) {
+  void* to = copy->unpacks ? (void*)at : copy->packed;
+  const void* from = copy->unpacks ? copy->packed : (const void*)at;
+  if (copy->status == ESP_OK) copy->status = esp_memory_copy(state_job(), to, from, bytes);
+}
+
 static void copy_bytes(Copy* copy, uintptr_t at, size_t bytes) {
-  if (copy->unpacks) {
+  if (copy->on_device) {
+    copy_by_device(copy, at, bytes);
+  } else if (copy->unpacks) {
     memcpy((void*)at, copy->packed, bytes);
   } else {
     memcpy(copy->packed, (const void*)at, bytes);
@@ -76,7 +87,7 @@ static void copy_run(Copy* copy, const Run* run, uintptr_t base, size_t skipped)
   while (k < run->count && copy->left > 0) {
     const size_t in_piece = run->bytes - skipped;
     const size_t whole = copy->left / run->bytes;
-    if (run->inside == NULL && skipped == 0 && whole > 1) {
+    if (run->inside == NULL && skipped == 0 && whole > 1 && !copy->on_device) {
       const size_t pieces = whole < run->count - k ? whole : run->count - k;
       copy_pieces(copy, at, pieces, run->stride, run->bytes);
       k += pieces;
@@ -111,16 +122,36 @@ static void copy_elements(Copy* copy, const Datatype* type, uintptr_t base, size
   copy_run(copy, &all, base, first);
 }
 
-void type_pack(const Datatype* type, const void* buffer, size_t count, size_t first, size_t bytes,
-               void* to) {
-  Copy copy = {to, bytes, 0};
-  copy_elements(&copy, type, (uintptr_t)buffer, count, first);
+int type_reach(const Datatype* type, size_t count, ptrdiff_t* lowest, ptrdiff_t* highest) {
+  ptrdiff_t reach;
+  *lowest = type->true_lb;
+  *highest = type->true_ub;
+  if (__builtin_mul_overflow((ptrdiff_t)count - 1, datatype_extent(type), &reach)) return 0;
+  ptrdiff_t* end = reach < 0 ? lowest : highest;
+  return !__builtin_add_overflow(*end, reach, end);
 }
 
-void type_unpack(const Datatype* type, void* buffer, size_t count, size_t first, size_t bytes,
-                 const void* from) {
-  Copy copy = {(char*)(uintptr_t)from, bytes, 1};
+int type_on_device(const Datatype* type, const void* buffer) {
+  return esp_memory_is_device(state_job(), displaced(buffer, type->true_lb));
+}
+
+static esp_status copy_all(const Datatype* type, const void* buffer, size_t count, size_t first,
+                           Copy copy) {
+  if (copy.left == 0) return ESP_OK;
+  copy.on_device = type_on_device(type, buffer) || esp_memory_is_device(state_job(), copy.packed);
   copy_elements(&copy, type, (uintptr_t)buffer, count, first);
+  return copy.status;
+}
+
+esp_status type_pack(const Datatype* type, const void* buffer, size_t count, size_t first,
+                     size_t bytes, void* to) {
+  return copy_all(type, buffer, count, first, (Copy){.packed = to, .left = bytes});
+}
+
+esp_status type_unpack(const Datatype* type, void* buffer, size_t count, size_t first, size_t bytes,
+                       const void* from) {
+  return copy_all(type, buffer, count, first,
+                  (Copy){.packed = (char*)(uintptr_t)from, .left = bytes, .unpacks = 1});
 }
 
 /* ---- MPI_Pack and MPI_Unpack ---- */
@@ -173,9 +204,10 @@ static int pack(const char* function, const void* inbuf, MPI_Count count, MPI_Da
   int code = check(&p, comm, count, datatype);
   if (code == MPI_SUCCESS) code = check_room(&p, inbuf, outbuf, size, position);
   if (code != MPI_SUCCESS || p.bytes == 0) return code;
-  type_pack(p.type, inbuf, (size_t)count, 0, p.bytes, (char*)outbuf + *position);
-  *position += (MPI_Count)p.bytes;
-  return MPI_SUCCESS;
+  const esp_status status =
+      type_pack(p.type, inbuf, (size_t)count, 0, p.bytes, (char*)outbuf + *position);
+  if (status == ESP_OK) *position += (MPI_Count)p.bytes;
+  return raise_status(function, p.comm, status);
 }
 
 static int unpack(const char* function, const void* inbuf, MPI_Count size, MPI_Count* position,
@@ -184,9 +216,10 @@ static int unpack(const char* function, const void* inbuf, MPI_Count size, MPI_C
   int code = check(&p, comm, count, datatype);
   if (code == MPI_SUCCESS) code = check_room(&p, outbuf, inbuf, size, position);
   if (code != MPI_SUCCESS || p.bytes == 0) return code;
-  type_unpack(p.type, outbuf, (size_t)count, 0, p.bytes, (const char*)inbuf + *position);
-  *position += (MPI_Count)p.bytes;
-  return MPI_SUCCESS;
+  const esp_status status =
+      type_unpack(p.type, outbuf, (size_t)count, 0, p.bytes, (const char*)inbuf + *position);
+  if (status == ESP_OK) *position += (MPI_Count)p.bytes;
+  return raise_status(function, p.comm, status);
 }
 
 /* Positions of ints stay ints, because they do not leave the buffer. */

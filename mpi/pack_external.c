@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "espalier/devices.h"
 #include "mpi/datatype.h"
 
 /* What is left of a conversion. The size is known to be enough. */
@@ -162,6 +163,10 @@ static int convert_all(Packing* p, const void* buffer, void* packed, MPI_Count s
   if (p->bytes == 0) return MPI_SUCCESS;
   if (packed == NULL || displaced(buffer, p->type->true_lb) == NULL) {
     return wrong(p, MPI_ERR_BUFFER, "null buffer");
+  }
+  if (type_on_device(p->type, buffer) || esp_memory_is_device(state_job(), packed)) {
+    return wrong(p, MPI_ERR_UNSUPPORTED_OPERATION,
+                 "numbers in memory of a device are not converted: copy them to the host");
   }
   External to = {(unsigned char*)packed + *position, unpacks};
   const uintptr_t extent = (uintptr_t)datatype_extent(p->type);

@@ -37,6 +37,17 @@ static int check_peer(const Message* message) {
                      "the peer is not a rank of the communicator");
 }
 
+/* What has gaps is unpacked in callbacks of the library, in which nobody waits for a device. */
+static int check_place(const Message* message, const void* buffer) {
+  const Payload* payload = &message->payload;
+  if (payload->form == kPayloadBytes || payload->bytes == 0 ||
+      !type_on_device(payload->datatype, buffer)) {
+    return MPI_SUCCESS;
+  }
+  return raise_error(message->function, message->comm, MPI_ERR_UNSUPPORTED_OPERATION,
+                     "partitions in memory of a device must lie in one piece");
+}
+
 /* What has gaps is packed and unpacked from the program's buffer, partition by partition. */
 static Payload whole_of(const Message* message) {
   Payload payload = message->payload;
@@ -72,6 +83,7 @@ static int init(Message* message, Kind kind, const void* buffer, int partitions,
   int code = message_peer(message, message->peer, message->tag, comm);
   if (code == MPI_SUCCESS) code = check_data(message, buffer, partitions, count, datatype);
   if (code == MPI_SUCCESS) code = check_peer(message);
+  if (code == MPI_SUCCESS) code = check_place(message, buffer);
   if (code != MPI_SUCCESS) return code;
   const Call call = {.function = message->function, .comm = message->comm, .persistent = 1};
   Request* request = call_begin(&call, 0, handle, &code);

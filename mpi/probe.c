@@ -80,7 +80,8 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* mess
 /* ---- receives of these ---- */
 
 static esp_status start_taken(Request* request, MPI_Message taken) {
-  if (request->stage != NULL) stage_begin(request->stage);
+  const esp_status status = request->stage != NULL ? stage_begin(request->stage) : ESP_OK;
+  if (status != ESP_OK) return status;
   const Payload* p = &request->payload;
   return esp_tag_message_recv_start(&taken->message, p->base, p->count, p->type, &request->info,
                                     NULL, &request->handle);

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "espalier/devices.h"
 #include "mpi/datatype.h"
 
 /* inout[i] = in[i] op inout[i]. 0: not defined for the type. */
@@ -150,6 +152,50 @@ static Combine* const kCombine[ESP_TYPE_COUNT] = {
     [ESP_LONG_DOUBLE_INT] = long_double_pair,
 };
 
+/* Memory of the host in the place of elements on a device: all from the first byte to the last. */
+typedef struct Mirror {
+  void* at;   /* where elements begin; without a mirror those of the program */
+  char* room; /* NULL: there is none */
+  char *first, *mirrored;
+  size_t bytes;
+} Mirror;
+
+static esp_status open_mirror(Mirror* mirror, const Datatype* type, size_t count,
+                              const void* buffer) {
+  ptrdiff_t lowest, highest;
+  enum { kAlignment = 64 };
+  *mirror = (Mirror){.at = displaced(buffer, 0)};
+  if (!type_on_device(type, buffer)) return ESP_OK;
+  if (!type_reach(type, count, &lowest, &highest)) return ESP_ERR_NO_MEMORY;
+  mirror->bytes = (size_t)(highest - lowest);
+  mirror->room = malloc(mirror->bytes + kAlignment);
+  if (mirror->room == NULL) return ESP_ERR_NO_MEMORY;
+  const uintptr_t begin = (uintptr_t)mirror->room - (uintptr_t)lowest + kAlignment - 1;
+  mirror->at = (void*)(begin & ~(uintptr_t)(kAlignment - 1));
+  mirror->first = displaced(buffer, lowest);
+  mirror->mirrored = displaced(mirror->at, lowest);
+  return esp_memory_copy(state_job(), mirror->mirrored, mirror->first, mirror->bytes);
+}
+
+static int reduce_local(const char* function, const void* inbuf, void* inoutbuf, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Op op);
+
+static int reduce_mirrored(const char* function, const void* inbuf, void* inoutbuf, MPI_Count count,
+                           MPI_Datatype datatype, MPI_Op op) {
+  const Datatype* type = datatype_of(datatype);
+  Mirror in, inout = {0};
+  int code = MPI_SUCCESS;
+  esp_status status = open_mirror(&in, type, (size_t)count, inbuf);
+  if (status == ESP_OK) status = open_mirror(&inout, type, (size_t)count, inoutbuf);
+  if (status == ESP_OK) code = reduce_local(function, in.at, inout.at, count, datatype, op);
+  if (status == ESP_OK && code == MPI_SUCCESS && inout.room != NULL) {
+    status = esp_memory_copy(state_job(), inout.first, inout.mirrored, inout.bytes);
+  }
+  free(in.room);
+  free(inout.room);
+  return code != MPI_SUCCESS ? code : raise_status(function, NULL, status);
+}
+
 static int reduce_local(const char* function, const void* inbuf, void* inoutbuf, MPI_Count count,
                         MPI_Datatype datatype, MPI_Op op) {
   require_ready(function);
@@ -164,6 +210,9 @@ static int reduce_local(const char* function, const void* inbuf, void* inoutbuf,
     return raise_error(function, NULL, MPI_ERR_OP, "null operator, or one of windows");
   }
   const Datatype* type = payload.datatype;
+  if (payload.bytes > 0 && (type_on_device(type, inbuf) || type_on_device(type, inoutbuf))) {
+    return reduce_mirrored(function, inbuf, inoutbuf, count, datatype, op);
+  }
   esp_op builtin;
   Op* own = builtin_op_of(op, &builtin) ? type_own_op(type, builtin) : NULL;
   if (own != NULL || !builtin_op_of(op, &builtin)) {

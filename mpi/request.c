@@ -32,7 +32,7 @@ void request_destroy(Request* request) {
 void request_unpack(Request* request) {
   if (request->stage == NULL || request->is_unpacked) return;
   request->is_unpacked = 1;
-  if (request->outcome == ESP_OK) stage_end(request->stage);
+  if (request->outcome == ESP_OK) request->outcome = stage_end(request->stage);
 }
 
 static void set_progress(Request* request, Progress progress) {
@@ -356,8 +356,8 @@ static int start(const char* function, Request* request) {
   }
   if (request->taken != NULL) taken_clear(request->taken);
   request->is_unpacked = 0;
-  if (request->stage != NULL) stage_begin(request->stage);
-  const esp_status status = esp_request_start(request->handle);
+  esp_status status = request->stage != NULL ? stage_begin(request->stage) : ESP_OK;
+  if (status == ESP_OK) status = esp_request_start(request->handle);
   if (status != ESP_OK) return raise_status(function, request->comm, status);
   set_progress(request, kUnderWay);
   return MPI_SUCCESS;

@@ -27,21 +27,26 @@ int stage_allocate(Stage* stage) {
   return stage->memory != NULL;
 }
 
-void stage_begin(Stage* stage) {
-  for (size_t i = 0; i < stage->moves; ++i) {
+esp_status stage_begin(Stage* stage) {
+  esp_status status = ESP_OK;
+  for (size_t i = 0; i < stage->moves && status == ESP_OK; ++i) {
     const Move* move = &stage->move[i];
     if ((move->when & kBefore) == 0) continue;
-    type_pack(move->type, move->at, move->count, 0, move->bytes, stage->memory + move->packed);
+    status =
+        type_pack(move->type, move->at, move->count, 0, move->bytes, stage->memory + move->packed);
   }
+  return status;
 }
 
-void stage_end(Stage* stage) {
-  for (size_t i = 0; i < stage->moves; ++i) {
+esp_status stage_end(Stage* stage) {
+  esp_status status = ESP_OK;
+  for (size_t i = 0; i < stage->moves && status == ESP_OK; ++i) {
     const Move* move = &stage->move[i];
     if ((move->when & kAfter) == 0) continue;
-    type_unpack(move->type, move->at, move->count, 0, move->bytes, stage->memory + move->packed);
+    status = type_unpack(move->type, move->at, move->count, 0, move->bytes,
+                         stage->memory + move->packed);
   }
-  if (stage->fold.op != NULL) fold_end(stage);
+  return status == ESP_OK && stage->fold.op != NULL ? fold_end(stage) : status;
 }
 
 void stage_free(Stage* stage) {

@@ -61,12 +61,13 @@ static inline void stage_hold(Stage* stage, const Datatype* type) {
 }
 /* When all were added. 0: no memory. */
 int stage_allocate(Stage* stage);
-void stage_begin(Stage* stage);
-void stage_end(Stage* stage);
+/* Either fails where memory of a device cannot be copied. */
+esp_status stage_begin(Stage* stage);
+esp_status stage_end(Stage* stage);
 void stage_free(Stage* stage);
 
 /* ---- fold.c ---- */
 
-void fold_end(Stage* stage);
+esp_status fold_end(Stage* stage);
 
 #endif /* ESPALIER_MPI_STAGE_H */

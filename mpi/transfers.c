@@ -36,7 +36,8 @@ static void transfer_ended(void* context, esp_status status) {
   keep_failure(p, status);
   if (!p->sends && p->packed != NULL && status == ESP_OK) {
     const size_t bytes = bytes_of(p), at = (size_t)(transfer - p->transfer) * bytes;
-    type_unpack(p->payload.datatype, p->payload.base, p->payload.count, at, bytes, p->packed + at);
+    (void)type_unpack(p->payload.datatype, p->payload.base, p->payload.count, at, bytes,
+                      p->packed + at);
   }
   atomic_store_explicit(&transfer->is_done, 1, memory_order_release);
   end_some(p, 1);
@@ -165,7 +166,8 @@ esp_status partitioned_ready(Partitioned* p, int partition) {
   const size_t bytes = bytes_of(p), at = (size_t)partition * bytes;
   if (atomic_exchange(&transfer->is_ready, 1) != 0) return ESP_ERR_STATE;
   if (p->packed != NULL) {
-    type_pack(p->payload.datatype, p->payload.base, p->payload.count, at, bytes, p->packed + at);
+    (void)type_pack(p->payload.datatype, p->payload.base, p->payload.count, at, bytes,
+                    p->packed + at);
   }
   const esp_notify notify = {transfer_ended, transfer, NULL};
   const esp_status status =

@@ -13,15 +13,21 @@
 // that it is taken, which it does for half a window at once; so what waits at a receiver is bounded
 // by the windows of those who send to it, and no window opens again beyond a bound on them all.
 //
+// Memory of a device is sent and received by flows with a mover, so it is always announced; what
+// comes at once for such memory, and what this rank sends itself, passes through memory of the
+// mover's (tag_devices.cpp).
+//
 // Nothing that comes is trusted: what answers no announcement of this rank is dropped, and logged.
 //
 // Ownership: borrows teams, buffers and patterns until the end of their operations.
 // Threads: owner. path: data, slow (look)
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
+#include "coll/device/staged_copies.hpp"
 #include "coll/engine/engine.hpp"
 #include "coll/team/watch.hpp"
 #include "core/active_message.hpp"
@@ -45,6 +51,7 @@ struct TagBlock {
   void* memory = nullptr;
   std::uint64_t bytes = 0;           // packed
   const Pattern* pattern = nullptr;  // nullptr: in one piece
+  StagedCopies* device = nullptr;    // who copies it: it is a device's; then there is a pattern
 };
 
 struct TagSending {
@@ -146,6 +153,7 @@ class TagMessages final : public Agent, public MessageTaker {
   struct Operation;
   struct Send;
   struct Peer;
+  struct Carried;
   struct Slot {
     Send* send = nullptr;
     std::uint32_t uses = 0;
@@ -183,6 +191,14 @@ class TagMessages final : public Agent, public MessageTaker {
   void end(Receive& receive, Status status) noexcept;
   static void on_received(void* receive, Status status) noexcept;
 
+  // tag_devices.cpp
+  Started land(Receive& receive, const TagKey& key, std::span<const std::byte> payload) noexcept;
+  Started carry_to_self(Receive& receive, Send& send, std::uint64_t bytes) noexcept;
+  Started put(Carried& carried) noexcept;
+  Started settle(Carried& carried, Status status) noexcept;
+  static void on_got(void* carried, Status status) noexcept;
+  static void on_put(void* carried, Status status) noexcept;
+
   void add(Operation& operation) noexcept;
   void set_ended(Operation& operation, Status status) noexcept;
   void end(Operation& operation, Status status) noexcept;
@@ -203,6 +219,7 @@ class TagMessages final : public Agent, public MessageTaker {
   std::vector<std::uint32_t> free_slots_;
   Pool<Send> sends_;
   Pool<Receive> receives_;
+  Pool<Carried> carried_;
   IntrusiveList<Operation> open_, probes_;
   IntrusiveList<Operation> ended_;  // their ends are to be told from progress()
   IntrusiveList<ByTeam> claimed_;

@@ -75,7 +75,7 @@ Result<TagMessages::Started> TagMessages::receive(TagArrival& claimed,
                                                   const Finish& finish) {
   const TagKey key = claimed.key;
   const std::uint64_t bytes = claimed.bytes;
-  if (!claimed.announced) {
+  if (!claimed.announced && receiving.block.device == nullptr) {
     if (receiving.info != nullptr) {
       *receiving.info = {member(receiving.team, key.source), key.tag, bytes};
     }
@@ -85,11 +85,12 @@ Result<TagMessages::Started> TagMessages::receive(TagArrival& claimed,
   }
   Receive* made = make_receive(receiving, finish);
   if (made == nullptr) {
-    tell_ready(key.source, 0, claimed.name);
+    if (claimed.announced) tell_ready(key.source, 0, claimed.name);
     drop(claimed);
     return error(ESP_ERR_NO_MEMORY, "no memory for a receive");
   }
-  const Started started = begin_move(*made, key, bytes, claimed.name);
+  const Started started = claimed.announced ? begin_move(*made, key, bytes, claimed.name)
+                                            : land(*made, key, {claimed.payload(), bytes});
   drop(claimed);
   if (!started.done) return started;
   return Started{true, finish_receive(*made, started.status)};
@@ -158,6 +159,13 @@ void TagMessages::arrive(Rank from, const ActiveMessage& message) noexcept {
   auto& receive = static_cast<Receive&>(*met);
   if (is_announced(message)) {
     const Started started = begin_move(receive, key, announced.bytes, announced.name);
+    if (started.done) end(receive, started.status);
+    return;
+  }
+  if (receive.block.device != nullptr) [[unlikely]] {
+    const auto* payload = static_cast<const std::byte*>(message.payload);
+    const Started started = land(receive, key, {payload, message.bytes});
+    count_taken(from, message.bytes);
     if (started.done) end(receive, started.status);
     return;
   }
@@ -249,7 +257,8 @@ TagMessages::Started TagMessages::begin_move(Receive& receive, const TagKey& key
     return {true, failure};
   }
   auto started = parts_.engine.start_flow(
-      team, {Engine::Direction::kReceive, memory, fits, member(team, key.source), kTagChannel},
+      team,
+      tag_flow(Engine::Direction::kReceive, receive.block, memory, fits, member(team, key.source)),
       {&on_received, &receive});
   tell_ready(key.source, started ? fits : 0, name);
   return started ? *started : Started{true, started.error().status};
@@ -262,6 +271,8 @@ TagMessages::Started TagMessages::move_to_self(Receive& receive, std::uint64_t b
   if (send == nullptr) {
     return {true, receive.team.failed() ? receive.team.fault : Status(ESP_ERR_CANCELED)};
   }
+  const bool on_device = send->block.device != nullptr || receive.block.device != nullptr;
+  if (bytes > 0 && on_device) return carry_to_self(receive, *send, bytes);
   const auto* from = static_cast<const std::byte*>(send->block.memory);
   Status status;
   if (bytes > 0 && send->block.pattern != nullptr) {
@@ -274,10 +285,7 @@ TagMessages::Started TagMessages::move_to_self(Receive& receive, std::uint64_t b
     from = packed;
   }
   if (status.ok()) tag_unpack(receive.block, from, bytes);
-  send->outcome = status;
-  send->moves = true;
-  send->unlink();
-  ended_.push_back(*send);
+  set_ended(*send, status);
   return {true, status};
 }
 

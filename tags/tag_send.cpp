@@ -25,7 +25,8 @@ void TagMessages::add(Operation& operation) noexcept {
 Result<TagMessages::Started> TagMessages::send(const TagSending& sending, const Finish& finish) {
   if (closed_) return error(ESP_ERR_CANCELED, "the job is being finalized");
   const Rank to = sending.team.members[static_cast<std::size_t>(sending.to)];
-  if (ESP_PLANT(89, !sending.synchronous, true) && sending.block.bytes <= parts_.limits.eager_bytes)
+  if (ESP_PLANT(89, !sending.synchronous, true) &&
+      sending.block.bytes <= parts_.limits.eager_bytes && sending.block.device == nullptr)
       [[likely]] {
     Peer& p = peer(to);
     const std::uint64_t cost = sending.block.bytes + ESP_PLANT(92, kTagOverhead, 0);
@@ -141,14 +142,11 @@ void TagMessages::go(Rank from, std::uint64_t bytes, std::uint64_t name) noexcep
     parts_.engine.fail(team, Status(ESP_ERR_NO_MEMORY), "no memory to pack a message");
     return end(*send, ESP_ERR_NO_MEMORY);
   }
-  if (send->block.pattern != nullptr) {
-    send->block.pattern->pack(packed, static_cast<const std::byte*>(send->block.memory), 0, bytes);
-  }
-  auto started =
-      parts_.engine.start_flow(team,
-                               {Engine::Direction::kSend, packed,
-                                ESP_PLANT(88, bytes, bytes / 2 + 1), send->to, kTagChannel},
-                               {&on_sent, send});
+  if (send->packed != nullptr) tag_pack(packed, send->block, bytes);
+  auto started = parts_.engine.start_flow(team,
+                                          tag_flow(Engine::Direction::kSend, send->block, packed,
+                                                   ESP_PLANT(88, bytes, bytes / 2 + 1), send->to),
+                                          {&on_sent, send});
   if (!started) {
     const Error& why = started.error();
     parts_.engine.fail(team, why.status, why.text);

@@ -86,11 +86,42 @@ struct TagMessages::Receive : Operation, PostedReceive {
   esp_tag_info* info;
 };
 
-// So many bytes of the block's beginning, in one piece. nullptr: no memory.
+// Bytes on their way between memory of devices and that of the host.
+struct TagMessages::Carried {
+  Receive& receive;
+  Send* send;  // nullptr: what came is in `memory` already
+  Mover& mover;
+  std::byte* memory;
+  std::uint64_t bytes;
+};
+
+// Where a flow finds so many bytes of the block's beginning: in one piece, or where they lie on a
+// device. nullptr: no memory.
 inline std::byte* tag_packed(TagBlock block, std::uint64_t bytes, std::byte*& room) noexcept {
-  if (block.pattern == nullptr) return static_cast<std::byte*>(block.memory);
+  if (block.pattern == nullptr || block.device != nullptr) {
+    return static_cast<std::byte*>(block.memory);
+  }
   room = static_cast<std::byte*>(std::malloc(bytes));
   return room;
+}
+
+inline Engine::Flow tag_flow(Engine::Direction direction, const TagBlock& block, std::byte* packed,
+                             std::uint64_t bytes, int peer) noexcept {
+  Engine::Flow flow{direction, packed, bytes, peer, kTagChannel};
+  if (block.device != nullptr) {
+    flow.mover = &block.device->mover();
+    flow.pattern = block.pattern;
+  }
+  return flow;
+}
+
+inline void tag_pack(std::byte* packed, const TagBlock& block, std::uint64_t bytes) noexcept {
+  const auto* memory = static_cast<const std::byte*>(block.memory);
+  if (block.pattern == nullptr) {
+    copy_bytes(packed, memory, bytes);
+  } else {
+    block.pattern->pack(packed, memory, 0, bytes);
+  }
 }
 
 inline void tag_unpack(const TagBlock& block, const void* packed, std::uint64_t bytes) noexcept {

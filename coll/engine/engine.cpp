@@ -87,7 +87,9 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.root = flow.peer;
   instance->call.mover = flow.mover;
   instance->call.shares = flow.shares;
-  if (flow.mover != nullptr) instance->call.pattern = &bytes_;
+  if (flow.mover != nullptr) {
+    instance->call.pattern = flow.pattern != nullptr ? flow.pattern : &bytes_;
+  }
   instance->call.gate = flow.gate;
   instance->call.consumer = flow.consumer;
   const Outcome has_buffers = instance->bind_buffers();

@@ -109,6 +109,7 @@ class Engine final : public Agent {
     bool shares = false;     // as Call::shares, of this peer
     Gate gate = {};          // of what is sent bit by bit
     Consumer consumer = {};
+    const Pattern* pattern = nullptr;  // with a mover: how the bytes lie; nullptr: in one piece
   };
   Result<Started> start_flow(Team& team, const Flow& flow, const Finish& finish);
 

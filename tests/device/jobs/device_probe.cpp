@@ -322,24 +322,9 @@ void refused(const Context& c) {
   CHECK_STATUS(esp_put(region, c.rank, 0, buffer.at(), 64), ESP_ERR_UNSUPPORTED, c.world, "put");
   CHECK(std::strstr(esp_job_error(c.job), "memory of a device") != nullptr, "it says \"{}\"",
         esp_job_error(c.job));
-  CHECK_STATUS(esp_tag_send(c.world, buffer.at(), 16, ESP_INT32, c.rank, 1), ESP_ERR_UNSUPPORTED,
-               c.world, "tag");
   auto* word = reinterpret_cast<std::uint64_t*>(buffer.at());
   CHECK_STATUS(esp_fetch_add(region, c.rank, 0, 1, word), ESP_ERR_UNSUPPORTED, c.world, "atomic");
   CHECK_STATUS(esp_am_send(c.job, c.rank, 3, 0, word, 16), ESP_ERR_UNSUPPORTED, c.world, "message");
-  // One that was matched stays, to be received otherwise.
-  int value = 7, came = 0;
-  esp_request* sent = nullptr;
-  CHECK_OK(esp_tag_send_start(c.world, &value, 1, ESP_INT32, c.rank, 5, nullptr, &sent), c.world,
-           "send");
-  esp_tag_message* matched = nullptr;
-  CHECK_OK(esp_tag_probe(c.world, c.rank, 5, ~std::uint64_t{0}, nullptr, &matched), c.world,
-           "probe");
-  CHECK_STATUS(esp_tag_message_recv(&matched, word, 1, ESP_INT32, nullptr), ESP_ERR_UNSUPPORTED,
-               c.world, "matched");
-  CHECK_OK(esp_tag_message_recv(&matched, &came, 1, ESP_INT32, nullptr), c.world, "matched");
-  CHECK_OK(esp_request_wait(&sent), c.world, "sent");
-  CHECK_EQ(came, value, "of the matched message");
   CHECK_OK(esp_region_free(region), c.world, "free");
 }
 
