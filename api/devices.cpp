@@ -30,7 +30,11 @@ bool is_readable(const void* at) noexcept {
 Result<bool> Devices::is_away(const void* buffer) {
   if (buffer == nullptr) return false;
   auto place = kinds_.of(buffer);
-  if (place.ok()) return !device::host_may_touch(place->kind);
+  if (place.ok()) {
+    const bool away = !device::host_may_touch(place->kind);
+    if (away && mover_ == nullptr) home_ = place->home;
+    return away;
+  }
   if (is_readable(buffer)) return false;
   return error(ESP_ERR_DEVICE, place.error().text);
 }
@@ -58,7 +62,7 @@ StagedCopies& Devices::copies() {
       made = true;
       mover_ = std::make_unique<DeviceMover>(DeviceMover::Context{drivers_, *drivers_.loaded(),
                                                                   job_.worker->timers(), job_.clock,
-                                                                  job_.counters, job_.rank});
+                                                                  job_.counters, job_.rank, home_});
       shares_ = std::make_unique<DeviceShares>(
           DeviceShares::Context{drivers_, *drivers_.loaded(), *mover_, job_.log});
       copies_.emplace(*mover_);
@@ -164,16 +168,12 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   return ESP_OK;
 }
 
-esp_status Devices::look_at(const char* caller, esp_team& team, Engine::Flow& flow) {
+esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,
+                            Mover*& reaches) {
   bool on_device = false;
-  const esp_status status = look_at(caller, team, flow.buffer, on_device);
-  if (!on_device) return status;
-  flow.mover = &mover();
-  const auto peer = static_cast<std::size_t>(flow.peer);
-  const std::uint64_t least = job_.config.device_share_bytes;
-  flow.shares = least > 0 && flow.bytes >= least &&
-                team.team.wire_to(peer).caps(team.team.members[peer]).away;
-  return ESP_OK;
+  const esp_status status = look_at(caller, team, buffer, on_device);
+  if (on_device) reaches = &mover();
+  return status;
 }
 
 esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,

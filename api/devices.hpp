@@ -15,7 +15,6 @@
 
 #include "coll/device/device_mover.hpp"
 #include "coll/device/device_shares.hpp"
-#include "coll/engine/engine.hpp"
 #include "coll/device/staged_copies.hpp"
 #include "core/device/drivers.hpp"
 #include "core/device/pointer_kinds.hpp"
@@ -38,7 +37,7 @@ class Devices {
   // fails: the others wait for this member.
   esp_status look_at(esp_team& team, Call& call);
   // Of a message: its mover is set where it is a device's. `caller` is for the text.
-  esp_status look_at(const char* caller, esp_team& team, Engine::Flow& flow);
+  esp_status look_at(const char* caller, esp_team& team, const void* buffer, Mover*& mover);
   esp_status look_at(const char* caller, esp_team& team, const void* buffer, bool& on_device);
   // Of anything: the processor cannot reach it.
   bool is_out_of_reach(const void* buffer);
@@ -73,6 +72,7 @@ class Devices {
   mutable std::mutex mutex_;         // of all below
   mutable device::Drivers drivers_;  // looks when it is asked
   device::PointerKinds kinds_;
+  device::Home home_{0, 0};  // of the memory that was met last before there was a mover
   std::unique_ptr<DeviceMover> mover_;
   std::optional<StagedCopies> copies_;  // by it
   std::unique_ptr<DeviceShares> shares_;

@@ -125,9 +125,9 @@ esp_status start_on_engine(esp_team& handle, const Engine::Flow& flow, const esp
   return api::start_on_team(
       handle, notify, request,
       [team = &handle, direction, buffer = flow.buffer, bytes = flow.bytes, peer = flow.peer,
-       channel = flow.channel, mover = flow.mover, shares = flow.shares](esp_request* pending) {
+       channel = flow.channel, mover = flow.mover](esp_request* pending) {
         return team->job->engine->start_flow(
-            team->team, {direction, buffer, bytes, peer, channel, false, mover, shares},
+            team->team, {direction, buffer, bytes, peer, channel, false, mover},
             Finish{api::finish_request, pending});
       });
 }
@@ -137,7 +137,7 @@ esp_status check(const char* caller, esp_team* handle, Engine::Flow& flow) {
   const esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
   if (status != ESP_OK || !handle->job->devices->may_be()) [[likely]]
     return status;
-  return handle->job->devices->look_at(caller, *handle, flow);
+  return handle->job->devices->look_at(caller, *handle, flow.buffer, flow.mover);
 }
 
 esp_status start_flow(const char* caller, esp_team* handle, Engine::Flow flow,

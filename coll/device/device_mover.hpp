@@ -39,6 +39,7 @@ class DeviceMover final : public Mover, public Agent {
     Clock& clock;
     Counters& counters;
     Rank rank = kNoRank;
+    device::Home home{0, 0};  // of the first memory that will be met
   };
 
   explicit DeviceMover(const Context& context) noexcept
@@ -57,7 +58,7 @@ class DeviceMover final : public Mover, public Agent {
 
   // Of the device that was met first.
   device::Home home() const noexcept {
-    return devices_.empty() ? device::Home{0, 0} : devices_.front()->home;
+    return devices_.empty() ? context_.home : devices_.front()->home;
   }
 
  private:

@@ -86,7 +86,6 @@ Result<Instance*> Engine::bind_flow(Team& team, const Flow& flow) {
   instance->call.count = flow.bytes;
   instance->call.root = flow.peer;
   instance->call.mover = flow.mover;
-  instance->call.shares = flow.shares;
   if (flow.mover != nullptr) {
     instance->call.pattern = flow.pattern != nullptr ? flow.pattern : &bytes_;
   }

@@ -106,7 +106,6 @@ class Engine final : public Agent {
     unsigned channel = 0;
     bool persistent = false;
     Mover* mover = nullptr;  // as Call::mover
-    bool shares = false;     // as Call::shares, of this peer
     Gate gate = {};          // of what is sent bit by bit
     Consumer consumer = {};
     const Pattern* pattern = nullptr;  // with a mover: how the bytes lie; nullptr: in one piece
@@ -153,6 +152,7 @@ class Engine final : public Agent {
                     const Tuning& tuning) const;
   static void join_group(Team& team, const Plan& plan);
   Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
+  bool shares(const Team& team, const Flow& flow) const noexcept;
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();
   Started launch(Instance& instance, const Finish& finish) noexcept;

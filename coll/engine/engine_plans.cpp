@@ -85,6 +85,14 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_hea
   return &team.plans.add(key, std::move(*plan));
 }
 
+// Does the other reach what lies on a device of this node, and is it long enough?
+bool Engine::shares(const Team& team, const Flow& flow) const noexcept {
+  if (flow.mover == nullptr || (flow.pattern != nullptr && !flow.pattern->is_plain())) return false;
+  const std::uint64_t least = tuning_.device_share_bytes;
+  const auto peer = static_cast<std::size_t>(flow.peer);
+  return least > 0 && flow.bytes >= least && team.wire_to(peer).caps(team.members[peer]).away;
+}
+
 Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   PlanKey key;
   key.collective = Collective::kPointToPoint;
@@ -93,7 +101,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.awaits = flow.gate.function != nullptr;
   key.delivers = flow.consumer.function != nullptr;
   key.moves = flow.mover != nullptr;
-  key.shares = flow.shares;
+  key.shares = shares(team, flow);
   if (PlanEntry* known = team.plans.find(key)) return known;
   Plan plan;
   plan.collective = Collective::kPointToPoint;

@@ -101,7 +101,7 @@ void messages(const Context& c) {
   const int right = (c.rank + 1) % c.size, left = (c.rank + c.size - 1) % c.size;
   std::uint64_t read = 0;
   for (int round = 0; round < 80; ++round) {
-    Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+    Buffer from(device.get(), kBytes), to(device.get(), kBytes), tagged(device.get(), kBytes);
     from.write(numbers(c.rank + round, kBytes));
     read += shared_during(c, [&] {
       esp_request* sent = nullptr;
@@ -109,11 +109,18 @@ void messages(const Context& c) {
                "send");
       CHECK_OK(esp_recv(c.world, to.at(), kBytes, left, 3), c.world, "recv");
       CHECK_OK(esp_request_wait(&sent), c.world, "sent");
+      CHECK_OK(esp_tag_send_start(c.world, from.at(), kCount, ESP_INT32, right, 9, nullptr, &sent),
+               c.world, "tag");
+      CHECK_OK(esp_tag_recv(c.world, tagged.at(), kCount, ESP_INT32, left, 9, ~std::uint64_t{0},
+                            nullptr),
+               c.world, "tag");
+      CHECK_OK(esp_request_wait(&sent), c.world, "sent");
     });
     bool whole = false;
+    CHECK(tagged.read(whole) == numbers(left + round, kBytes) && whole, "tagged, {}", round);
     CHECK(to.read(whole) == numbers(left + round, kBytes) && whole, "round {}", round);
   }
-  CHECK(read >= 78 * kBytes * readers(), "{} bytes were read where they lie", read);
+  CHECK(read >= 2 * 78 * kBytes * readers(), "{} bytes were read where they lie", read);
 }
 
 // Some have their buffers on the host: these want bytes.
