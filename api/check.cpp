@@ -197,6 +197,10 @@ esp_status check_call(esp_team& handle, Call& call, const esp_coll_options* opti
     if (const Outcome sound = check_options(call.options); !sound) {
       return bad(handle, call, sound.error().status.code(), sound.error().text);
     }
+    if (call.options.stream != nullptr || call.options.event != nullptr) {
+      status = handle.job->devices->check_stream(call);
+      if (status != ESP_OK) return status;
+    }
   }
   const Config& config = handle.job->config;
   if (!handle.job->plain_config) [[unlikely]]

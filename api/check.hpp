@@ -12,7 +12,8 @@ const char* caller_of(const Call& call) noexcept;
 inline bool leaves_all(const esp_coll_options& o) noexcept {
   return o.struct_size == sizeof o && o.algorithm == ESP_ALGORITHM_AUTO &&
          o.shape == ESP_SHAPE_AUTO && o.radix == 0 && o.segment_bytes == 0 && o.window_send == 0 &&
-         o.window_recv == 0 && o.variant == ESP_VARIANT_EVENT && o.partial == nullptr;
+         o.window_recv == 0 && o.variant == ESP_VARIANT_EVENT && o.partial == nullptr &&
+         o.stream == nullptr && o.event == nullptr;
 }
 // Fills `call` (collective, buffers, arrays, count, type, operator and root are as the caller gave
 // them) with what follows from these and the options, which may be nullptr. ESP_OK, or an error

@@ -4,6 +4,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "api/api.hpp"
 #include "api/check.hpp"
 #include "api/extents.hpp"
@@ -148,8 +150,12 @@ esp_status Devices::fail(const char* caller, esp_team& team, const std::string& 
 esp_status Devices::look_at(esp_team& team, Call& call) {
   const CollectiveTraits& traits = traits_of(call.collective);
   const api::Sides sides = api::sides_of(team.team, call);
-  const Found found = look(sides.gives ? call.input : nullptr, sides.gets ? call.output : nullptr);
+  Found found = look(sides.gives ? call.input : nullptr, sides.gets ? call.output : nullptr);
   if (!found.refused.empty()) return fail(api::caller_of(call), team, found.refused);
+  if (call.options.stream != nullptr) {  // The mover waits for it, wherever they are.
+    found.input = sides.gives && call.input != nullptr;
+    found.output = sides.gets && call.output != nullptr;
+  }
   if (!found.input && !found.output) return ESP_OK;
   if (call.options.partial != nullptr) {
     return api::fail(job_, ESP_ERR_UNSUPPORTED,
@@ -164,9 +170,75 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   call.packs_input = call.packs_input || found.input;
   call.packs_output = call.packs_output || found.output;
   const bool plain = call.pattern != nullptr && call.pattern->is_plain() && call.form == nullptr;
-  call.shares = plain && !call.in_place && shares(team.team, call.bytes());
+  call.shares =
+      plain && !call.in_place && call.options.stream == nullptr && shares(team.team, call.bytes());
   return ESP_OK;
 }
+
+// Streams -----------------------------------------------------------------------------------------
+
+esp_status Devices::check_stream(const Call& call) {
+  const auto bad = [&](esp_status code, const char* what) {
+    return api::fail(job_, code, fmt::format("{}: {}", api::caller_of(call), what));
+  };
+  const esp_coll_options& options = call.options;
+  if (options.stream == nullptr) {
+    return bad(ESP_ERR_ARGUMENT, "the options have an event, and no stream to record it in");
+  }
+  if (options.partial != nullptr) {
+    return bad(ESP_ERR_UNSUPPORTED, "partial completion is not ordered with a stream");
+  }
+  if (call.collective == Collective::kBarrier) {
+    return bad(ESP_ERR_UNSUPPORTED, "a barrier has no buffers to be ordered with a stream");
+  }
+  const std::lock_guard lock(mutex_);
+  if (drivers_.loaded() != nullptr) return ESP_OK;
+  if (job_.config.devices == DevicesMode::kOff) {
+    return bad(ESP_ERR_ARGUMENT, "the options have a stream, and the setting DEVICES is off");
+  }
+  const std::string& why = drivers_.why_not();
+  return bad(ESP_ERR_ARGUMENT,
+             why.empty()
+                 ? "the options have a stream, and the program has loaded no driver of devices"
+                 : fmt::format("the options have a stream: {}", why).c_str());
+}
+
+// What the caller gave may be wrong: that is its own affair. A driver that fails is everybody's.
+esp_status Devices::refuse_stream(esp_team& team, const Call& call, const Error& why) {
+  const char* const caller = api::caller_of(call);
+  const std::string text = fmt::format("the stream or event of the options: {}", why.text);
+  const esp_status code = why.status.code();
+  if (code != ESP_ERR_ARGUMENT && code != ESP_ERR_UNSUPPORTED) return fail(caller, team, text);
+  return api::fail(job_, code, fmt::format("{}: {}", caller, text));
+}
+
+esp_status Devices::order(esp_team& team, Call& call) {
+  Result<StreamOrder*> taken = static_cast<StreamOrder*>(nullptr);
+  {
+    const std::lock_guard lock(mutex_);
+    if (orders_ == nullptr) {
+      orders_ = std::make_unique<StreamOrders>(*drivers_.loaded(), job_.clock, job_.log);
+    }
+    taken = orders_->take(call.options.stream, call.options.event);
+  }
+  if (!taken) return refuse_stream(team, call, taken.error());
+  call.order = taken.value();
+  return ESP_OK;
+}
+
+esp_status Devices::enter(esp_team& team, Call& call) {
+  const Outcome entered = call.order->enter();
+  if (entered) return ESP_OK;
+  StreamOrders::give_back(*std::exchange(call.order, nullptr));
+  return refuse_stream(team, call, entered.error());
+}
+
+void Devices::enter(esp_team& team, const char* caller, StreamOrder& order) {
+  const Outcome entered = order.enter();
+  if (!entered) (void)fail(caller, team, entered.error().text);
+}
+
+// -------------------------------------------------------------------------------------------------
 
 esp_status Devices::look_at(const char* caller, esp_team& team, const void* buffer,
                             Mover*& reaches) {

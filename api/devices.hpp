@@ -16,6 +16,7 @@
 #include "coll/device/device_mover.hpp"
 #include "coll/device/device_shares.hpp"
 #include "coll/device/staged_copies.hpp"
+#include "coll/device/stream_order.hpp"
 #include "core/device/drivers.hpp"
 #include "core/device/pointer_kinds.hpp"
 
@@ -36,6 +37,14 @@ class Devices {
   // Of a call that is checked: who reaches its buffers. Where the driver does not say, the team
   // fails: the others wait for this member.
   esp_status look_at(esp_team& team, Call& call);
+  // Of the options of a call: is a stream of theirs one that the call can be ordered with?
+  esp_status check_stream(const Call& call);
+  // Gives a call with such a stream its place there (Call::order), which who holds it gives back.
+  esp_status order(esp_team& team, Call& call);
+  // The call, or a round of it, begins: behind what is in the stream. An error of a call: it has
+  // given its place back; of a round: the team has failed.
+  esp_status enter(esp_team& team, Call& call);
+  void enter(esp_team& team, const char* caller, StreamOrder& order);
   // Of a message: its mover is set where it is a device's. `caller` is for the text.
   esp_status look_at(const char* caller, esp_team& team, const void* buffer, Mover*& mover);
   esp_status look_at(const char* caller, esp_team& team, const void* buffer, bool& on_device);
@@ -67,6 +76,7 @@ class Devices {
   Mover& mover() { return copies().mover(); }
   // Do the others of the node reach what is on devices, and is this long enough?
   bool shares(Team& team, std::uint64_t bytes) const;
+  esp_status refuse_stream(esp_team& team, const Call& call, const Error& why);
 
   esp_job& job_;
   mutable std::mutex mutex_;         // of all below
@@ -76,6 +86,7 @@ class Devices {
   std::unique_ptr<DeviceMover> mover_;
   std::optional<StagedCopies> copies_;  // by it
   std::unique_ptr<DeviceShares> shares_;
+  std::unique_ptr<StreamOrders> orders_;
 };
 
 }  // namespace espalier

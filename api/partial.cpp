@@ -105,6 +105,7 @@ void release_partial(esp_job& job, Partial* partial) noexcept {
   if (partial == nullptr) return;
   while (partial->visitors.load(std::memory_order_acquire) != 0) sched_yield();
   job.partials.forget(*partial);
+  if (partial->order != nullptr) StreamOrders::give_back(*partial->order);
   if (partial->arrivals != nullptr) {
     while (!partial->arrivals->followers().empty()) {
       partial->arrivals->followers().back()->unfollow();
@@ -131,6 +132,7 @@ void begin_round(Partial& partial) noexcept {
 }
 
 void end_round(Partial& partial, Status status) noexcept {
+  if (partial.order != nullptr) partial.order->end();
   if (partial.arrivals != nullptr) {
     if (partial.function != nullptr && status.ok()) hand_out_rest(partial);
     const std::vector<Partitions*>& followers = partial.arrivals->followers();

@@ -11,6 +11,7 @@
 #include "api/arrivals.hpp"
 #include "api/partitions.hpp"
 #include "api/separate.hpp"
+#include "coll/device/stream_order.hpp"
 #include "coll/engine/engine.hpp"
 #include "core/doorbell.hpp"
 #include "core/worker.hpp"
@@ -28,6 +29,7 @@ struct Partial {
   esp_segment_function function = nullptr;
   void* context = nullptr;
   esp_request* after = nullptr;
+  StreamOrder* order = nullptr;  // nullptr: the call is ordered with no stream of the program's
   // That has been freed. Writer: the owner; readers: it, and threads that start a round.
   std::atomic<bool> orphaned{false};
   // In Partials' lists, the owner's: segments wait for the function.
@@ -73,6 +75,8 @@ Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& w
                               bool reports);
 // Of a message between two members, of `bytes` in so many parts.
 Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitions);
+// Of a call that has its place in a stream, which is the Partial's then, or given back.
+Result<Partial*> make_partial(esp_team& handle, StreamOrder& order);
 void release_partial(esp_job& job, Partial* partial) noexcept;
 
 // Before a round starts: whoever starts it, and then the owner.

@@ -285,6 +285,16 @@ Result<Partial*> make_partial(esp_team& handle, Call& call, const esp_partial& g
   return partial;
 }
 
+Result<Partial*> make_partial(esp_team& handle, StreamOrder& order) {
+  Partial* partial = allocate(handle);
+  if (partial != nullptr) {
+    partial->order = &order;
+    return partial;
+  }
+  StreamOrders::give_back(order);
+  return error(ESP_ERR_NO_MEMORY, "no memory for the order of a stream");
+}
+
 Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitions) {
   if (partitions < 1 || partitions > kPartsMax) {
     return error(ESP_ERR_ARGUMENT,

@@ -120,6 +120,9 @@ esp_status start_round(const char* caller, esp_request& request) {
   const esp_status status = check_start(caller, request);
   if (status != ESP_OK) return status;
   if (claim_round(request) != Claim::kMine) return refuse_round(caller, request);
+  if (request.partial != nullptr && request.partial->order != nullptr) [[unlikely]] {
+    request.job->devices->enter(*request.team, caller, *request.partial->order);
+  }
   hand_over(*request.job, [&request] { start_claimed(request); });
   return ESP_OK;
 }

@@ -70,6 +70,8 @@ esp_status wait_for_end(esp_team& handle, const Call& call) {
 
 // Takes what is asked for besides out of the options, whose memory is the caller's.
 Result<Partial*> take_partial(esp_team& handle, Call& call, bool reports) {
+  if (call.order != nullptr) [[unlikely]]
+    return make_partial(handle, *call.order);
   const esp_partial* wanted = std::exchange(call.options.partial, nullptr);
   if (wanted == nullptr) [[likely]]
     return nullptr;
@@ -103,6 +105,7 @@ esp_status start_reported(esp_team& handle, Call& call, const esp_notify* notify
   esp_status status = ESP_OK;
   on_owner(job, [&] {
     if (team.failed()) {
+      if (call.order != nullptr) StreamOrders::give_back(*call.order);
       status = fail_team(handle, team.fault);
       return;
     }
@@ -134,6 +137,16 @@ esp_status start_reported(esp_team& handle, Call& call, const esp_notify* notify
   return status;
 }
 
+// Behind what is in the stream of the options, which goes on behind the end of the call.
+[[gnu::cold, gnu::noinline]] esp_status start_ordered(esp_team& handle, Call& call,
+                                                      const esp_notify* notify,
+                                                      esp_request** request) {
+  Devices& devices = *handle.job->devices;
+  esp_status status = devices.order(handle, call);
+  if (status == ESP_OK) status = devices.enter(handle, call);
+  return status == ESP_OK ? start_reported(handle, call, notify, request) : status;
+}
+
 }  // namespace
 
 esp_status run_call(esp_team* team, Call& call, Purpose purpose) {
@@ -156,7 +169,9 @@ esp_status init_call(esp_team* team, Call call, const esp_coll_options* options,
   if (request != nullptr) *request = nullptr;
   if (team == nullptr) return ESP_ERR_ARGUMENT;
   call.purpose = Purpose::kPersistent;
-  const esp_status status = check_call(*team, call, options);
+  esp_status status = check_call(*team, call, options);
+  if (status == ESP_OK && call.options.stream != nullptr) [[unlikely]]
+    status = team->job->devices->order(*team, call);
   if (status != ESP_OK) return status;
   Result<Partial*> partial = static_cast<Partial*>(nullptr);
   on_owner(*team->job, [&] { partial = take_partial(*team, call, notify != nullptr); });
@@ -173,6 +188,8 @@ esp_status start_call(esp_team* team, Call call, const esp_coll_options* options
   if (!reports_once(notify, request)) [[unlikely]] {
     return refuse_report(*team->job, caller_of(call));
   }
+  if (call.options.stream != nullptr) [[unlikely]]
+    return start_ordered(*team, call, notify, request);
   if (hands_over(*team->job) && call.options.partial == nullptr) {
     return start_handed(*team, call, notify, request);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/device/stream_order.hpp"
 #include "core/copy.hpp"
 
 namespace espalier {
@@ -32,6 +33,17 @@ Posted DeviceMover::move(const Move& move, Completion&) noexcept {
 }
 
 Posted DeviceMover::repack(const Repack& repack, Completion& op) noexcept {
+  if (repack.behind != nullptr) {
+    const auto reached = repack.behind->is_reached();
+    if (!reached.ok()) {
+      fail_later(reached.error(), op);
+      return Posted::kPending;
+    }
+    if (!reached.value()) {  // Who retries is woken.
+      set_timer();
+      return Posted::kRetry;
+    }
+  }
   auto place = kinds_.of(repack.elements);
   if (!place.ok()) {
     fail_later(place.error(), op);

@@ -85,7 +85,8 @@ Posted Engine::repack(Instance& instance, std::uint16_t number, std::uint32_t in
   const std::uint64_t begin = elements.apart ? layout.begin(block) * plan.element_bytes : 0;
   const std::uint64_t at =
       plan.offset_bytes(instance.layouts, vertex, indices, index, packed, vertex.block) - begin;
-  const Repack what{elements.pattern, instance.call.form, elements.begin, run, at, bytes, packs};
+  const Repack what{elements.pattern,   instance.call.form, elements.begin, run, at, bytes, packs,
+                    instance.call.order};
   if (instance.call.mover != nullptr) [[unlikely]]
     return move(instance, number, index, what);
   if (packs) {

@@ -20,6 +20,8 @@
 
 namespace espalier {
 
+class StreamOrder;
+
 struct Move {
   void* dst = nullptr;
   const void* const* operands = nullptr;
@@ -40,6 +42,8 @@ struct Repack {
   std::byte* run = nullptr;
   std::uint64_t at = 0, bytes = 0;
   bool packs = false;  // else it unpacks
+  // Nothing is done before that has been reached: kRetry. For movers that have streams.
+  StreamOrder* behind = nullptr;
 };
 
 class Mover {

@@ -32,6 +32,7 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   const std::uint64_t in = call.packs_input ? bytes_of(traits.input) : 0;
   output_bytes_ = call.packs_output ? bytes_of(traits.output) : 0;
   mover_ = std::exchange(call.mover, nullptr);
+  order_ = call.order;
   memory_bytes_ = in + output_bytes_ + 1;
   memory_ = mover_ != nullptr ? mover_->allocate(memory_bytes_)
                               : new (std::nothrow) std::byte[memory_bytes_];
@@ -110,7 +111,8 @@ bool ShortPacking::is_packed() noexcept {
                        .elements = const_cast<std::byte*>(user_input_),
                        .run = input_,
                        .bytes = input_bytes_,
-                       .packs = true});
+                       .packs = true,
+                       .behind = order_});
   return packed_;
 }
 
@@ -122,7 +124,8 @@ bool ShortPacking::unpack_part(std::byte* elements, const std::byte* from,
                     .form = form_,
                     .elements = elements,
                     .run = const_cast<std::byte*>(from),
-                    .bytes = bytes});
+                    .bytes = bytes,
+                    .behind = order_});
 }
 
 bool ShortPacking::is_unpacked() noexcept {

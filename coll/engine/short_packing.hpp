@@ -40,6 +40,7 @@ class ShortPacking : private Completion {
   bool unpack_part(std::byte* elements, const std::byte* from, std::uint64_t bytes) noexcept;
 
   Mover* mover_ = nullptr;
+  StreamOrder* order_ = nullptr;
   std::byte* memory_ = nullptr;
   std::uint64_t memory_bytes_ = 0;
   std::unique_ptr<std::size_t[]> counts_;  // of blocks that differ, packed

@@ -30,6 +30,7 @@
 namespace espalier {
 
 class Mover;
+class StreamOrder;
 struct Instance;
 struct ShortOperation;
 
@@ -59,6 +60,7 @@ struct Call {
   // Who reaches its buffers where the processor may not: these are packed. nullptr: the processor.
   Mover* mover = nullptr;
   bool shares = false;  // and it, and those of the others of the node, reach each other's
+  StreamOrder* order = nullptr;          // in the stream of the caller's options
   const Neighbors* neighbors = nullptr;  // of this rank
   bool in_place = false;                 // the input stands in the output
   Gate gate;                             // the input becomes ready by and by

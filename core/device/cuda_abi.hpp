@@ -79,6 +79,7 @@ enum PointerAttribute : int {
 enum MemoryType : unsigned { kTypeHost = 1, kTypeDevice = 2, kTypeArray = 3, kTypeUnified = 4 };
 
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kWaitGreaterEqual = 0;  // cyclic
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr unsigned kHostRegisterDeviceMap = 2;
@@ -101,6 +102,7 @@ inline constexpr int kRangeHandleDmaBuf = 1;
   X(primary_release, cuDevicePrimaryCtxRelease_v2, (Device device))                               \
   X(push_current, cuCtxPushCurrent_v2, (Context context))                                         \
   X(pop_current, cuCtxPopCurrent_v2, (Context * context))                                         \
+  X(ctx_get_device, cuCtxGetDevice, (Device * device))                                            \
   X(mem_alloc, cuMemAlloc_v2, (Address * address, std::size_t bytes))                             \
   X(mem_free, cuMemFree_v2, (Address address))                                                    \
   X(host_register, cuMemHostRegister_v2, (void* at, std::size_t bytes, unsigned flags))           \
@@ -113,6 +115,9 @@ inline constexpr int kRangeHandleDmaBuf = 1;
   X(stream_create, cuStreamCreate, (Stream * stream, unsigned flags))                             \
   X(stream_destroy, cuStreamDestroy_v2, (Stream stream))                                          \
   X(stream_wait_event, cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))           \
+  X(stream_get_context, cuStreamGetCtx, (Stream stream, Context * context))                       \
+  X(stream_wait_value, cuStreamWaitValue32_v2,                                                    \
+    (Stream stream, Address at, std::uint32_t value, unsigned flags))                             \
   X(stream_write_value, cuStreamWriteValue32_v2,                                                  \
     (Stream stream, Address at, std::uint32_t value, unsigned flags))                             \
   X(event_create, cuEventCreate, (Event * event, unsigned flags))                                 \

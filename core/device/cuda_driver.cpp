@@ -54,6 +54,21 @@ bool has_no_memory(cuda::Code code) noexcept {
   return code == cuda::kNotInitialized || code == cuda::kDeinitialized;
 }
 
+esp_status status_of(cuda::Code code) noexcept {
+  switch (code) {
+    case cuda::kOutOfMemory:
+      return ESP_ERR_NO_MEMORY;
+    case cuda::kNotSupported:
+      return ESP_ERR_UNSUPPORTED;
+    case cuda::kInvalidHandle:  // Of the program's: those of ours are the driver's own.
+    case cuda::kInvalidContext:
+    case cuda::kContextDestroyed:
+      return ESP_ERR_ARGUMENT;
+    default:
+      return ESP_ERR_SYSTEM;
+  }
+}
+
 }  // namespace
 
 // Opening -----------------------------------------------------------------------------------------
@@ -164,10 +179,7 @@ Error CudaDriver::failure(const char* call, cuda::Code code, DeviceNumber device
       state.lost.store(true, std::memory_order_release);
     }
   }
-  const esp_status status = code == cuda::kOutOfMemory    ? ESP_ERR_NO_MEMORY
-                            : code == cuda::kNotSupported ? ESP_ERR_UNSUPPORTED
-                                                          : ESP_ERR_SYSTEM;
-  return error(status, std::move(text));
+  return error(status_of(code), std::move(text));
 }
 
 bool CudaDriver::lost(DeviceNumber device) const noexcept {

@@ -49,6 +49,11 @@ class CudaDriver final : public Driver {
   Result<EventState> query(const Event& event) override;
   Outcome wait(const Stream& stream, const Event& event) override;
   Outcome write_flag(const Stream& stream, std::uint32_t* flag, std::uint32_t value) override;
+  Result<ForeignStream> foreign_stream(void* handle) override;
+  Outcome record(const Event& event, const ForeignStream& stream) override;
+  Outcome record_foreign(void* event, const ForeignStream& stream) override;
+  Outcome wait_flag(const ForeignStream& stream, const std::uint32_t* flag,
+                    std::uint32_t value) override;
   Result<MemoryHandle> export_memory(const Place& place) override;
   Result<OpenedMemory> open_memory(Home home, const MemoryHandle& handle) override;
   Result<Descriptor> dma_buf(const Place& place, const void* at, std::uint64_t bytes) override;

@@ -104,6 +104,39 @@ Outcome CudaDriver::write_flag(const Stream& stream, std::uint32_t* flag, std::u
   });
 }
 
+// Of the program's --------------------------------------------------------------------------------
+
+Result<ForeignStream> CudaDriver::foreign_stream(void* handle) {
+  cuda::Context context = nullptr;
+  const cuda::Code code = fn_.stream_get_context(handle, &context);
+  if (code != cuda::kSuccess) return failure("cuStreamGetCtx", code);
+  ForeignStream stream{.handle = handle,
+                       .home = {.context = reinterpret_cast<std::uintptr_t>(context)}};
+  cuda::Device device = kNoDevice;
+  const Outcome outcome =
+      inside(stream.home, "cuCtxGetDevice", [&] { return fn_.ctx_get_device(&device); });
+  if (!outcome) return outcome.error();
+  stream.home.device = device;
+  return stream;
+}
+
+Outcome CudaDriver::record(const Event& event, const ForeignStream& stream) {
+  return record_foreign(event.handle(), stream);
+}
+
+Outcome CudaDriver::record_foreign(void* event, const ForeignStream& stream) {
+  return inside(stream.home, "cuEventRecord",
+                [&] { return fn_.event_record(event, stream.handle); });
+}
+
+Outcome CudaDriver::wait_flag(const ForeignStream& stream, const std::uint32_t* flag,
+                              std::uint32_t value) {
+  return inside(stream.home, "cuStreamWaitValue32", [&] {
+    return fn_.stream_wait_value(stream.handle, cuda::address_of(flag), value,
+                                 cuda::kWaitGreaterEqual);
+  });
+}
+
 // Kernels -----------------------------------------------------------------------------------------
 
 Result<Module> CudaDriver::load_module(Home home, std::string_view ptx) {

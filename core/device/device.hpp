@@ -124,6 +124,8 @@ class Owned {
   void reset() noexcept {
     if (handle_ != nullptr) (driver_->*Release)(std::exchange(handle_, nullptr), home_);
   }
+  // Never given back.
+  void abandon() noexcept { handle_ = nullptr; }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   void* handle() const noexcept { return handle_; }  // of memory: its address
   const Home& home() const noexcept { return home_; }
@@ -132,6 +134,12 @@ class Owned {
   Driver* driver_ = nullptr;
   void* handle_ = nullptr;
   Home home_;
+};
+
+// A stream that the program has made.
+struct ForeignStream {
+  void* handle = nullptr;
+  Home home;
 };
 
 // A function of a Module, for as long as that lasts.
@@ -190,6 +198,17 @@ class Driver {
   virtual Outcome wait(const Stream& stream, const Event& event) = 0;
   // Into registered memory, after all that is in the stream before.
   virtual Outcome write_flag(const Stream& stream, std::uint32_t* flag, std::uint32_t value) = 0;
+
+  // Streams and events of the program's, by its handles. ESP_ERR_ARGUMENT: the driver does not take
+  // the handle. For the driver's words for "the default stream" it is the caller's context's, or
+  // thread's.
+  virtual Result<ForeignStream> foreign_stream(void* handle) = 0;
+  virtual Outcome record(const Event& event, const ForeignStream& stream) = 0;
+  virtual Outcome record_foreign(void* event, const ForeignStream& stream) = 0;
+  // What comes later in the stream waits until the flag, in registered memory, is `value` or one of
+  // the 2^31 - 1 after it. The host may write it.
+  virtual Outcome wait_flag(const ForeignStream& stream, const std::uint32_t* flag,
+                            std::uint32_t value) = 0;
 
   // Of the allocation that the place is in; opened at its base, by other processes.
   virtual Result<MemoryHandle> export_memory(const Place& place) = 0;

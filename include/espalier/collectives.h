@@ -3,7 +3,8 @@
  * Each is called by every member of the team, in the same order, with equal counts, types,
  * operators and roots. Buffers of different members never overlap anything of their own, unless
  * ESP_IN_PLACE says so. Counts are elements of `type`. Buffers may be memory of a device (GPU), of
- * any member by itself: docs/devices.md.
+ * any member by itself: docs/devices.md. Started calls may be ordered with a stream of a device
+ * (esp_coll_options).
  */
 #ifndef ESPALIER_COLLECTIVES_H
 #define ESPALIER_COLLECTIVES_H

@@ -307,7 +307,19 @@ typedef enum esp_algorithm {
   ESP_ALGORITHM_COUNT
 } esp_algorithm;
 
-/* Zero means "choose for me" everywhere. Must be equal on all members, but for `partial`. */
+/* Zero means "choose for me" everywhere. Must be equal on all members, but for the last three.
+ *
+ * `stream`: a CUstream (or cudaStream_t) by which this member orders the call, wherever its buffers
+ * are; NULL: none. CUDA's names for the default streams, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD,
+ * are streams. The call touches the buffers when all has happened that is in the stream when it is
+ * made (a persistent one: when a round is started), which it does not wait for. What is put into
+ * the stream later waits for the end of the operation, and `event` (a CUevent, or NULL) is recorded
+ * there. The operation ends as any other, failed or not; the stream goes on in any case, and the
+ * request or notify has the status. Until then the stream stands still: who synchronises it without
+ * a thread that drives progress (ESP_THREAD_PROGRESS, or another in esp_request_wait) waits for
+ * ever. Not of streams that are being captured. docs/devices.md has more. ESP_ERR_ARGUMENT: no
+ * driver of devices is loaded, or it does not know the stream or event; ESP_ERR_UNSUPPORTED: of
+ * barriers, with `partial`. */
 typedef struct esp_coll_options {
   size_t struct_size;
   esp_algorithm algorithm;
@@ -318,12 +330,14 @@ typedef struct esp_coll_options {
   int window_recv;      /* M: segments granted to the parent, M > N by default; 1..64 */
   esp_variant variant;
   const struct esp_partial* partial; /* NULL, or what this member asks for besides (partial.h) */
+  void* stream;                      /* see above */
+  void* event;
 } esp_coll_options;
 
 #define ESP_COLL_OPTIONS_INIT                                                                    \
   {                                                                                              \
     sizeof(esp_coll_options), ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO, 0, 0, 0, 0, ESP_VARIANT_EVENT, \
-        NULL                                                                                     \
+        NULL, NULL, NULL                                                                         \
   }
 
 /* How a non-blocking operation reports, other than through a request. Exactly one of the two is

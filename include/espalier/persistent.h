@@ -22,6 +22,8 @@
  * On one node rounds of a few bytes go as started calls of them do; elsewhere a round spares the
  * checks, the choice of a plan and its binding, which pays for small messages and many blocks.
  *
+ * Each round is ordered anew with a stream of the options (esp_coll_options), which must last.
+ *
  * Buffers belong to the library during rounds. Arrays of counts and displacements and `options` are
  * read by the init function alone.
  */

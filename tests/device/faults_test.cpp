@@ -49,6 +49,20 @@ TEST_F(PlayedFaults, DestroyedEventsAndStreams) {
   EXPECT_DEATH((void)bed.played.driver.event_query(&event), "there is no such event");
 }
 
+TEST_F(PlayedFaults, FlagsThatAreNotRegistered) {
+  Bed bed;
+  const Stream stream = must(bed.driver->make_stream(bed.home));
+  const ForeignStream foreign = must(bed.driver->foreign_stream(stream.handle()));
+  alignas(4096) static std::uint32_t flag = 0;
+  EXPECT_DEATH((void)bed.driver->wait_flag(foreign, &flag, 1),
+               "cuStreamWaitValue32: the flag is in memory that is not registered");
+  HostRegistration pinned = must(bed.driver->register_host(&flag, sizeof flag, bed.home));
+  must(bed.driver->wait_flag(foreign, &flag, 1));
+  EXPECT_DEATH(pinned.reset(), "cuMemHostUnregister: a stream uses this memory");
+  __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+  bed.finish(stream);
+}
+
 TEST_F(PlayedFaults, WrongContexts) {
   Bed bed;
   cuda::Stream stream = nullptr;

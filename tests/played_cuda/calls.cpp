@@ -211,6 +211,13 @@ Code cuCtxPopCurrent_v2(Context* context) {
   return kSuccess;
 }
 
+Code cuCtxGetDevice(Device* device) {
+  const Call call("cuCtxGetDevice");
+  if (call.fails()) return call.code();
+  *device = state.current("cuCtxGetDevice").device;
+  return kSuccess;
+}
+
 Code cuCtxGetCurrent(Context* context) {
   const Call call("cuCtxGetCurrent");
   if (call.fails()) return call.code();

@@ -176,12 +176,7 @@ Code cuPointerGetAttributes(unsigned count, int* attributes, void** values, Addr
 Code cuMemcpyAsync(Address dst, Address src, std::size_t bytes, Stream handle) {
   Call call("cuMemcpyAsync");
   if (call.fails()) return call.code();
-  played::Context& context = state.current("cuMemcpyAsync");
-  played::Stream& stream =
-      handle == nullptr ? *context.default_stream : state.streams.stream("cuMemcpyAsync", handle);
-  if (stream.context != &context) {
-    fault("cuMemcpyAsync", "the stream is of another context than the current one");
-  }
+  played::Stream& stream = played::stream_of("cuMemcpyAsync", handle);
   if (submit_copy("cuMemcpyAsync", stream, dst, src, bytes)) {
     state.streams.finish(call.lock(), stream);
     return state.failures.lost();

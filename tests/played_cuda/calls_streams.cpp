@@ -20,6 +20,7 @@ using played::LoadedFunction;
 using played::LoadedModule;
 using played::Operation;
 using played::state;
+using played::stream_of;
 
 // A launch with copies of its parameters.
 class HeldLaunch final : public played::Launch {
@@ -47,15 +48,6 @@ class HeldLaunch final : public played::Launch {
   std::vector<std::vector<std::byte>> parameters_;
   const Operation* operation_ = nullptr;
 };
-
-// The stream of a call, which must be of the current context.
-played::Stream& stream_of(const char* call, Stream handle) {
-  played::Context& context = state.current(call);
-  if (handle == nullptr) return *context.default_stream;
-  played::Stream& stream = state.streams.stream(call, handle);
-  if (stream.context != &context) fault(call, "the stream is of another context");
-  return stream;
-}
 
 LoadedModule& module_of(const char* call, Module handle) {
   for (const auto& one : state.modules.modules) {
@@ -115,6 +107,37 @@ Code cuStreamWaitEvent(Stream handle, Event event_handle, unsigned) {
   return kSuccess;
 }
 
+// Programs' own handles come to the library, so a stranger is no fault here.
+Code cuStreamGetCtx(Stream handle, Context* context) {
+  const Call call("cuStreamGetCtx");
+  if (call.fails()) return call.code();
+  if (played::is_default(handle)) {
+    *context = &state.current("cuStreamGetCtx");
+    return kSuccess;
+  }
+  if (!state.streams.has_stream(handle)) return kInvalidHandle;
+  *context = state.streams.stream("cuStreamGetCtx", handle).context;
+  return kSuccess;
+}
+
+Code cuStreamWaitValue32_v2(Stream handle, Address at, std::uint32_t value, unsigned flags) {
+  const Call call("cuStreamWaitValue32");
+  if (call.fails()) return call.code();
+  played::Stream& stream = stream_of("cuStreamWaitValue32", handle);
+  if (state.memory.find(at).kind == Known::kNothing) {
+    fault("cuStreamWaitValue32", "the flag is in memory that is not registered");
+  }
+  if (at % sizeof value != 0) return kInvalidValue;
+  if (flags != kWaitGreaterEqual) fault("cuStreamWaitValue32", "this way to compare is not played");
+  Operation wait;
+  wait.call = "cuStreamWaitValue32";
+  wait.host = {{static_cast<std::uintptr_t>(at), sizeof value}};
+  wait.waits_on = static_cast<const std::uint32_t*>(pointer_of(at));
+  wait.value = value;
+  state.streams.submit(stream, std::move(wait));
+  return kSuccess;
+}
+
 Code cuStreamWriteValue32_v2(Stream handle, Address at, std::uint32_t value, unsigned) {
   const Call call("cuStreamWriteValue32");
   if (call.fails()) return call.code();
@@ -156,6 +179,7 @@ Code cuEventRecord(Event handle, Stream stream_handle) {
   const Call call("cuEventRecord");
   if (call.fails()) return call.code();
   played::Stream& stream = stream_of("cuEventRecord", stream_handle);
+  if (!state.streams.has_event(handle)) return kInvalidHandle;  // A program's, as above.
   played::Event& event = state.streams.event("cuEventRecord", handle);
   if (event.context != stream.context) {
     fault("cuEventRecord", "the event is of another context than the stream");

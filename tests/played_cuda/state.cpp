@@ -66,6 +66,18 @@ void fault(const char* call, const std::string& text) {
   std::abort();
 }
 
+bool is_default(const void* stream) noexcept {
+  return reinterpret_cast<std::uintptr_t>(stream) <= kLegacyStream;
+}
+
+Stream& stream_of(const char* call, void* handle) {
+  Context& context = state.current(call);
+  if (is_default(handle)) return *context.default_stream;
+  Stream& stream = state.streams.stream(call, handle);
+  if (stream.context != &context) fault(call, "the stream is of another context");
+  return stream;
+}
+
 ContextStack& context_stack() {
   return stack_of_thread;
 }

@@ -88,6 +88,10 @@ struct State {
 extern State state;
 
 [[noreturn]] void fault(const char* call, const std::string& text);
+// Whether it names the default stream of the current context.
+bool is_default(const void* stream) noexcept;
+// The stream of a call, which must be of the current context.
+Stream& stream_of(const char* call, void* handle);
 // Of the calling thread. Nothing is to be destroyed, so threads do not keep the library loaded.
 class ContextStack {
  public:

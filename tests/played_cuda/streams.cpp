@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "tests/played_cuda/state.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kAccessesMax = 10000;
 constexpr int kPoison = 0xa5;
+constexpr std::chrono::microseconds kFlagLook{50};
 
 bool overlap(std::uintptr_t a, std::uintptr_t a_end, std::uintptr_t b, std::uintptr_t b_end) {
   return a < b_end && b < a_end;
@@ -66,6 +68,17 @@ Stream& Streams::stream(const char* call, void* handle) {
     return *known;
   }
   fault(call, "there is no such stream");
+}
+
+bool Streams::has_event(const void* handle) const {
+  return std::any_of(events_.begin(), events_.end(),
+                     [&](const auto& one) { return one.get() == handle; });
+}
+
+bool Streams::has_stream(const void* handle) const {
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& one) {
+    return one.get() == handle && !one->destroyed && !one->context->destroyed;
+  });
 }
 
 Event& Streams::event(const char* call, void* handle) {
@@ -127,7 +140,26 @@ bool Streams::uses(const void* at, std::uint64_t bytes) const {
 bool Streams::ready(const Stream& stream) {
   if (stream.queue.empty()) return false;
   const Operation& first = stream.queue.front();
+  if (first.waits_on != nullptr) {
+    const std::uint32_t flag = __atomic_load_n(first.waits_on, __ATOMIC_ACQUIRE);
+    return static_cast<std::int32_t>(flag - first.value) >= 0;
+  }
   return first.waits_for == nullptr || first.waits_for->done >= first.generation;
+}
+
+bool Streams::waits_on_flags() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& stream) {
+    return !stream->queue.empty() && stream->queue.front().waits_on != nullptr;
+  });
+}
+
+void Streams::catch_up(Stream& stream, const Clock& clock) {
+  stream.clock.merge(clock);
+  for (Operation& later : stream.queue) {
+    later.clock.merge(clock);
+    Event* const event = later.records;
+    if (event != nullptr && event->recorded == later.generation) event->recorded_clock.merge(clock);
+  }
 }
 
 Stream* Streams::draw() {
@@ -143,7 +175,11 @@ void Streams::run() {
   std::unique_lock lock(state.lock);
   while (!ending_) {
     if (draw() == nullptr) {
-      more_.wait(lock);
+      if (waits_on_flags()) {
+        more_.wait_for(lock, kFlagLook);
+      } else {
+        more_.wait(lock);
+      }
       continue;
     }
     if (state.settings.delay_us > 0) {
@@ -162,6 +198,11 @@ void Streams::run() {
     stream->busy = false;
     if (operation.records != nullptr) operation.records->done = operation.generation;
     if (operation.raises_flag) learned(operation.clock);
+    // Who wrote the flag knew no more than the program does now.
+    if (operation.waits_on != nullptr) catch_up(*stream, program_);
+    if (operation.waits_for != nullptr && operation.waits_for->recorded == operation.generation) {
+      catch_up(*stream, operation.waits_for->recorded_clock);
+    }
     stream->queue.pop_front();
     finished_.notify_all();
   }

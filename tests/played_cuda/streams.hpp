@@ -48,7 +48,9 @@ struct Operation {
   std::function<void(const Operation&)> work;
   std::vector<std::pair<std::uintptr_t, std::uint64_t>> host;  // that it may touch
   Event* waits_for = nullptr;
-  std::uint64_t generation = 0;  // of waits_for
+  std::uint64_t generation = 0;             // of waits_for
+  const std::uint32_t* waits_on = nullptr;  // a flag of at least `value`, cyclic
+  std::uint32_t value = 0;
   Event* records = nullptr;
   bool raises_flag = false;  // that the program may see, and then knows what is done
   std::size_t stream = 0;
@@ -78,6 +80,9 @@ class Streams {
   // What a program has as a handle; faults: a stranger, one that is destroyed.
   Stream& stream(const char* call, void* handle);
   Event& event(const char* call, void* handle);
+  // Whether it is a stream that lives; an event that ever was.
+  bool has_stream(const void* handle) const;
+  bool has_event(const void* handle) const;
 
   void submit(Stream& stream, Operation operation);
   // Until it is empty or the device is lost. `lock` is held before and after.
@@ -102,6 +107,11 @@ class Streams {
   void run();
   Stream* draw();
   static bool ready(const Stream& stream);
+  // Whether some stream waits for what the host writes: nobody tells of that.
+  bool waits_on_flags() const;
+  // What is behind an operation that has waited comes after more than was known when it was put
+  // there.
+  static void catch_up(Stream& stream, const Clock& clock);
   bool is_past(const Access& access) const;
   void check(const Operation& operation, std::uintptr_t begin, std::uintptr_t end, bool write);
 

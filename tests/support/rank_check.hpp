@@ -108,8 +108,9 @@ struct Case {
 };
 
 // Opens the job, runs the named cases, closes the job; the program's exit status.
-inline int run_cases(const std::vector<Case>& cases, int argc, char** argv) {
-  const Opened opened = open_job();
+inline int run_cases(const std::vector<Case>& cases, int argc, char** argv,
+                     const esp_job_options& options = ESP_JOB_OPTIONS_INIT) {
+  const Opened opened = open_job(options);
   if (opened.status != ESP_OK) {
     fmt::print(stderr, "esp_job_init: {}\n", opened.text);
     return 1;

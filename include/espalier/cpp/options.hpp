@@ -8,7 +8,7 @@
 
 namespace esp {
 
-// Must be equal on all members, but for `partial`. Zero: choose for me.
+// Must be equal on all members, but for the last three. Zero: choose for me.
 struct CollOptions {
   esp_algorithm algorithm = ESP_ALGORITHM_AUTO;
   esp_shape shape = ESP_SHAPE_AUTO;
@@ -19,6 +19,8 @@ struct CollOptions {
   esp_variant variant = ESP_VARIANT_EVENT;
   // What this member asks for besides (espalier/partial.h); stays where it is until the call.
   const esp_partial* partial = nullptr;
+  void* stream = nullptr;  // A CUstream: the call is ordered with it (esp_coll_options).
+  void* event = nullptr;   // A CUevent that is recorded there at the end.
 
   constexpr esp_coll_options to_c() const noexcept {
     return {sizeof(esp_coll_options),
@@ -29,7 +31,9 @@ struct CollOptions {
             window_send,
             window_recv,
             variant,
-            partial};
+            partial,
+            stream,
+            event};
   }
 };
 

@@ -11,6 +11,8 @@ namespace test {
 namespace {
 
 constexpr std::byte kUntouched{0xa5};
+constexpr unsigned kNonBlocking = 1;  // a stream beside the default one
+constexpr int kNotReady = 600;
 
 void must(int result, const char* what) {
   if (result == 0) return;
@@ -43,7 +45,13 @@ std::unique_ptr<Device> Device::open(const char* library, const char*& why) {
                      find(handle, "cuMemAlloc_v2", device->allocate_) &&
                      find(handle, "cuMemFree_v2", device->free_) &&
                      find(handle, "cuMemcpyHtoD_v2", device->write_) &&
-                     find(handle, "cuMemcpyDtoH_v2", device->read_);
+                     find(handle, "cuMemcpyDtoH_v2", device->read_) &&
+                     find(handle, "cuMemAllocHost_v2", device->allocate_host_) &&
+                     find(handle, "cuStreamCreate", device->make_stream_) &&
+                     find(handle, "cuEventCreate", device->make_event_) &&
+                     find(handle, "cuMemcpyAsync", device->copy_) &&
+                     find(handle, "cuStreamSynchronize", device->finish_) &&
+                     find(handle, "cuEventQuery", device->query_);
   int number = 0;
   void* context = nullptr;
   why = "it has not all functions";
@@ -71,6 +79,39 @@ void Device::write(std::byte* to, const void* from, std::size_t bytes) {
 
 void Device::read(void* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 0) must(read_(to, reinterpret_cast<Address>(from), bytes), "cuMemcpyDtoH");
+}
+
+std::byte* Device::allocate_host(std::size_t bytes) {
+  void* at = nullptr;
+  must(allocate_host_(&at, bytes), "cuMemAllocHost");
+  return static_cast<std::byte*>(at);
+}
+
+void* Device::make_stream() {
+  void* stream = nullptr;
+  must(make_stream_(&stream, kNonBlocking), "cuStreamCreate");
+  return stream;
+}
+
+void* Device::make_event() {
+  void* event = nullptr;
+  must(make_event_(&event, 0), "cuEventCreate");
+  return event;
+}
+
+void Device::copy(void* stream, void* to, const void* from, std::size_t bytes) {
+  must(copy_(reinterpret_cast<Address>(to), reinterpret_cast<Address>(from), bytes, stream),
+       "cuMemcpyAsync");
+}
+
+void Device::finish(void* stream) {
+  must(finish_(stream), "cuStreamSynchronize");
+}
+
+bool Device::is_done(void* event) {
+  const int result = query_(event);
+  if (result != kNotReady) must(result, "cuEventQuery");
+  return result == 0;
 }
 
 Buffer::Buffer(Device* device, std::size_t bytes) : device_(device), bytes_(bytes) {

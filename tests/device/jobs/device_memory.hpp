@@ -22,12 +22,27 @@ class Device {
   void write(std::byte* to, const void* from, std::size_t bytes);
   void read(void* to, const std::byte* from, std::size_t bytes);
 
+  // Registered memory of the host, until the process ends.
+  std::byte* allocate_host(std::size_t bytes);
+  void* make_stream();
+  void* make_event();
+  // Between any two places, of which those of the host are registered; does not wait.
+  void copy(void* stream, void* to, const void* from, std::size_t bytes);
+  void finish(void* stream);
+  bool is_done(void* event);
+
  private:
   using Address = std::uint64_t;
   int (*allocate_)(Address*, std::size_t) = nullptr;
   int (*free_)(Address) = nullptr;
   int (*write_)(Address, const void*, std::size_t) = nullptr;
   int (*read_)(void*, Address, std::size_t) = nullptr;
+  int (*allocate_host_)(void**, std::size_t) = nullptr;
+  int (*make_stream_)(void**, unsigned) = nullptr;
+  int (*make_event_)(void**, unsigned) = nullptr;
+  int (*copy_)(Address, Address, std::size_t, void*) = nullptr;
+  int (*finish_)(void*) = nullptr;
+  int (*query_)(void*) = nullptr;
 };
 
 // A buffer on the host or on a device, between guards. `device` nullptr: on the host.
