@@ -28,16 +28,17 @@ bool is_readable(const void* at) noexcept {
 
 }  // namespace
 
-// Memory that the processor may not touch. The lock is held.
-Result<bool> Devices::is_away(const void* buffer) {
-  if (buffer == nullptr) return false;
+// Of memory that the processor may not touch. The lock is held.
+Result<std::optional<device::Home>> Devices::home_of(const void* buffer) {
+  using Home = std::optional<device::Home>;
+  if (buffer == nullptr) return Home();
   auto place = kinds_.of(buffer);
   if (place.ok()) {
-    const bool away = !device::host_may_touch(place->kind);
-    if (away && mover_ == nullptr) home_ = place->home;
-    return away;
+    const bool here = device::host_may_touch(place->kind);
+    if (!here && mover_ == nullptr) home_ = place->home;
+    return here ? Home() : Home(place->home);
   }
-  if (is_readable(buffer)) return false;
+  if (is_readable(buffer)) return Home();
   return error(ESP_ERR_DEVICE, place.error().text);
 }
 
@@ -45,7 +46,7 @@ Devices::Found Devices::look(const void* input, const void* output) {
   const std::lock_guard lock(mutex_);
   Found found;
   if (drivers_.loaded() == nullptr) return found;
-  auto in = is_away(input), out = is_away(output);
+  auto in = home_of(input), out = home_of(output);
   if (!in || !out) {
     found.refused = (in.ok() ? out.error() : in.error()).text;
   } else {
@@ -68,6 +69,8 @@ StagedCopies& Devices::copies() {
       shares_ = std::make_unique<DeviceShares>(
           DeviceShares::Context{drivers_, *drivers_.loaded(), *mover_, job_.log});
       copies_.emplace(*mover_);
+      reductions_ = std::make_unique<DeviceReductions>(*drivers_.loaded(), job_.log,
+                                                       job_.config.device_reduce_bytes);
     }
   }
   // Its owner may run callbacks, which call.
@@ -147,16 +150,21 @@ esp_status Devices::fail(const char* caller, esp_team& team, const std::string& 
   return api::fail_team(team, status);
 }
 
+const Reduction* Devices::reduction_of(const Call& call, device::Home home) {
+  const std::lock_guard lock(mutex_);
+  return reductions_->find({call.op, call.type, call.bytes(), home});
+}
+
 esp_status Devices::look_at(esp_team& team, Call& call) {
   const CollectiveTraits& traits = traits_of(call.collective);
   const api::Sides sides = api::sides_of(team.team, call);
-  Found found = look(sides.gives ? call.input : nullptr, sides.gets ? call.output : nullptr);
+  const Found found = look(sides.gives ? call.input : nullptr, sides.gets ? call.output : nullptr);
   if (!found.refused.empty()) return fail(api::caller_of(call), team, found.refused);
-  if (call.options.stream != nullptr) {  // The mover waits for it, wherever they are.
-    found.input = sides.gives && call.input != nullptr;
-    found.output = sides.gets && call.output != nullptr;
-  }
-  if (!found.input && !found.output) return ESP_OK;
+  // The mover waits for a stream, wherever buffers are.
+  const bool ordered = call.options.stream != nullptr;
+  const bool in = found.input || (ordered && sides.gives && call.input != nullptr);
+  const bool out = found.output || (ordered && sides.gets && call.output != nullptr);
+  if (!in && !out) return ESP_OK;
   if (call.options.partial != nullptr) {
     return api::fail(job_, ESP_ERR_UNSUPPORTED,
                      fmt::format("{}: partial completion of memory of a device is not there: call "
@@ -164,14 +172,20 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
                                  api::caller_of(call)));
   }
   call.mover = &mover();
+  const bool any_there = found.input || found.output;
+  const bool all_there = any_there && (found.input || !sides.gives) &&
+                         (found.output || !sides.gets) &&
+                         (!found.input || !found.output || *found.input == *found.output);
+  if (traits.reduces && all_there && call.pattern == nullptr) {
+    call.reduction = reduction_of(call, found.input ? *found.input : *found.output);
+  }
   if (call.pattern == nullptr && !traits.types) {
     call.pattern = &job_.short_tables.plain_patterns[static_cast<std::size_t>(call.type)];
   }
-  call.packs_input = call.packs_input || found.input;
-  call.packs_output = call.packs_output || found.output;
+  call.packs_input = call.packs_input || in;
+  call.packs_output = call.packs_output || out;
   const bool plain = call.pattern != nullptr && call.pattern->is_plain() && call.form == nullptr;
-  call.shares =
-      plain && !call.in_place && call.options.stream == nullptr && shares(team.team, call.bytes());
+  call.shares = plain && any_there && !call.in_place && !ordered && shares(team.team, call.bytes());
   return ESP_OK;
 }
 
@@ -279,8 +293,17 @@ std::string Devices::describe() const {
   if (driver == nullptr) return drivers_.why_not();
   auto info = driver->describe();
   if (!info.ok()) return info.error().text;
-  return fmt::format("buffers may be memory of {} {}{}", info->name, info->version,
-                     info->played ? ", played" : "");
+  const DeviceReductions none(*driver, job_.log, job_.config.device_reduce_bytes);
+  return fmt::format("buffers may be memory of {} {}{}, {}", info->name, info->version,
+                     info->played ? ", played" : "",
+                     (reductions_ != nullptr ? *reductions_ : none).describe());
+}
+
+std::string Devices::explain(const Call& call) const {
+  if (call.mover == nullptr || !traits_of(call.collective).reduces) return {};
+  if (call.reduction != nullptr) return "; on a device, which combines";
+  const std::lock_guard lock(mutex_);
+  return fmt::format("; on a device, combined by the host ({})", reductions_->describe());
 }
 
 }  // namespace espalier

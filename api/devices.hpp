@@ -3,7 +3,8 @@
 //
 // A program without such memory pays for one look at the list of loaded libraries: only who has
 // loaded the driver can have any. With it the quick ways are closed, and each call asks where its
-// buffers are; those on a device are packed by the mover (coll/device/device_mover.hpp).
+// buffers are; those on a device are packed by the mover (coll/device/device_mover.hpp), which also
+// combines what lies on one device.
 //
 // Ownership: a job's. Threads: any (look_at), the owner of the worker (the mover). path: data
 #pragma once
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "coll/device/device_mover.hpp"
+#include "coll/device/device_reductions.hpp"
 #include "coll/device/device_shares.hpp"
 #include "coll/device/staged_copies.hpp"
 #include "coll/device/stream_order.hpp"
@@ -64,15 +66,18 @@ class Devices {
 
   // For people; "": no driver is loaded.
   std::string describe() const;
+  // Who combines for this call; "": it combines nothing, or has no memory of a device.
+  std::string explain(const Call& call) const;
 
  private:
   // Which are a device's, or why nobody knows.
   struct Found {
-    bool input = false, output = false;
+    std::optional<device::Home> input, output;
     std::string refused;
   };
   Found look(const void* input, const void* output);
-  Result<bool> is_away(const void* buffer);
+  Result<std::optional<device::Home>> home_of(const void* buffer);
+  const Reduction* reduction_of(const Call& call, device::Home home);
   Mover& mover() { return copies().mover(); }
   // Do the others of the node reach what is on devices, and is this long enough?
   bool shares(Team& team, std::uint64_t bytes) const;
@@ -83,6 +88,7 @@ class Devices {
   mutable device::Drivers drivers_;  // looks when it is asked
   device::PointerKinds kinds_;
   device::Home home_{0, 0};  // of the memory that was met last before there was a mover
+  std::unique_ptr<DeviceReductions> reductions_;
   std::unique_ptr<DeviceMover> mover_;
   std::optional<StagedCopies> copies_;  // by it
   std::unique_ptr<DeviceShares> shares_;

@@ -12,9 +12,10 @@ void explain_once(esp_team& handle, const Call& call) {
   if (!handle.explained.emplace(call.collective, call.bytes()).second) return;
   const esp_job& job = *handle.job;
   const Log log(LogLevel::kInfo, job.rank);
-  log.info("team {}: {}", team.id,
-           explain(call.options, Engine::request_of(team, call), job.engine->tuning(),
-                   ShortOperations::takes(team, call)));
+  const bool is_short = ShortOperations::takes(team, call);
+  log.info("team {}: {}{}", team.id,
+           explain(call.options, Engine::request_of(team, call), job.engine->tuning(), is_short),
+           is_short ? "" : job.devices->explain(call));
 }
 
 }  // namespace espalier::api

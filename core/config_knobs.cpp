@@ -384,6 +384,12 @@ constexpr Knob kKnobs[] = {
         "devices where it lies; smaller ones go through memory of the host, as all do between "
         "nodes. 0: all do.",
         {0, kTiB}),
+    knob<&Config::device_reduce_bytes>(
+        "DEVICE_REDUCE_BYTES", "bytes",
+        "Reductions of blocks from this size on whose buffers are memory of a device are carried "
+        "out by kernels there, where the library has some for operator and type. 0: none is, the "
+        "processor reduces.",
+        {0, kTiB}),
     knob<&Config::counters>("COUNTERS", "",
                             "Write this rank's counters that are not 0 to the standard error when "
                             "it has left the job."),

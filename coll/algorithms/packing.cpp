@@ -7,6 +7,9 @@
 // root has its input in kUserOutput. Copies that take their time (PlanRequest::moves) go piece by
 // piece beside all the rest: a reader that goes through the buffer in the same pieces needs its own
 // alone, and what is final is copied out at once.
+//
+// A mover that combines (PlanRequest::combines) reads the caller's elements where they lie, and
+// writes there what nobody reads: only what is sent, or received, is packed.
 #include <algorithm>
 #include <utility>
 
@@ -90,11 +93,43 @@ void append(Plan& plan, Vertex vertex) {
   if (!vertex.needs.empty()) plan.vertices.push_back(std::move(vertex));
 }
 
+bool combines(const Vertex& v) {
+  return v.action == Action::kCombine && v.operands.size() > 1;
+}
+
+// What only combinations read, or write, is not packed: it is the caller's own. Of an input that is
+// sent, too, combinations read the caller's elements all the same. In place this is as safe as a
+// plan that packs nothing: what is final replaces what no combination has still to read.
+void reach(Plan& plan) {
+  const auto others_read = [](const Vertex& v) {
+    return (!combines(v) && reads(v, Place::kInput)) ||
+           std::any_of(v.operands.begin(), v.operands.end(),
+                       [](const Operand& o) { return o.place == Place::kAccumulator; });
+  };
+  const auto is_no_result = [](const Vertex& v) {
+    return reads(v, Place::kOutput) || reads(v, Place::kAccumulator) ||
+           (v.dst == Place::kOutput && !combines(v));
+  };
+  const auto any = [&](const auto& what) {
+    return std::any_of(plan.vertices.begin(), plan.vertices.end(), what);
+  };
+  plan.packs_input = plan.packs_input && any(others_read);
+  plan.packs_output = plan.packs_output && any(is_no_result);
+  for (Vertex& v : plan.vertices) {
+    if (!plan.packs_input || !combines(v)) continue;
+    for (Operand& o : v.operands) {
+      if (o.place == Place::kInput) o.place = Place::kUserInput;
+    }
+  }
+}
+
 }  // namespace
 
 void add_packing(Plan& plan, const PlanRequest& request) {
   plan.packs_input = request.packs_input;
   plan.packs_output = request.packs_output;
+  plan.combines = request.combines;
+  if (plan.combines) reach(plan);
   plan.layouts.resize(kMaxBuffers, Layout{});
   plan.layouts[buffer_of(Place::kUserInput)] = plan.layout(Place::kInput);
   plan.layouts[buffer_of(Place::kUserOutput)] = plan.layout(Place::kOutput);
@@ -112,13 +147,14 @@ void add_packing(Plan& plan, const PlanRequest& request) {
     if (request.neighbors != nullptr) keep_present(plan, copy, request.neighbors->sources);
     if (copy.steps > 0) append(plan, std::move(copy));
   }
+  const Place result = plan.packs_output ? Place::kUserOutput : Place::kOutput;
   if (plan.packs_input && plan.layout(Place::kUserInput).blocks > 0) {
     insert_first(plan, copy_all(plan, Place::kUserInput, Place::kInput), Place::kInput,
                  request.moves);
     // In place, what is unpacked as it comes would replace what is still to be packed.
     for (Vertex& v : plan.vertices) {
-      const bool replaces =
-          ESP_PLANT(83, at_once && request.replaces, false) && v.dst == Place::kUserOutput;
+      const bool is_of_caller = v.dst == Place::kUserOutput || (plan.combines && v.dst == result);
+      const bool replaces = ESP_PLANT(83, at_once && request.replaces, false) && is_of_caller;
       if (replaces) v.needs.push_back(need_of_copy(plan, plan.vertices[0], v, request.moves));
     }
   }

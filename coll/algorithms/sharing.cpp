@@ -34,7 +34,8 @@ bool is_send(const Vertex& v) {
 
 // Copies the caller's elements into the run, or out of it.
 bool packs(const Vertex& v) {
-  return v.action == Action::kCombine && v.operands[0].place >= Place::kUserInput;
+  return v.action == Action::kCombine && v.operands.size() == 1 &&
+         v.operands[0].place >= Place::kUserInput;
 }
 bool unpacks(const Vertex& v) {
   return v.action == Action::kCombine && v.dst == Place::kUserOutput;
@@ -81,7 +82,8 @@ class Sharing {
   }
 
   void read_in_place(Vertex& send) {
-    const bool in = send.src == Place::kInput && plan_.packs_input && !plan_.reduces;
+    const bool is_taken = !plan_.reduces || plan_.combines;  // as it lies, by kernels of the others
+    const bool in = send.src == Place::kInput && plan_.packs_input && is_taken;
     const bool out = send.src == Place::kOutput && plan_.packs_output;
     if (!(in || out) || !all_near(send)) return;
     std::vector<Dependency> needs;

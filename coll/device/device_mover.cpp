@@ -21,8 +21,9 @@ void DeviceMover::release(std::byte* memory, std::uint64_t bytes) noexcept {
   staging_.give_back(memory, bytes);
 }
 
-// All of it is memory that the processor reaches: only what is packed may be elsewhere.
-Posted DeviceMover::move(const Move& move, Completion&) noexcept {
+// But for what kernels combine, all of it is memory that the processor reaches.
+Posted DeviceMover::move(const Move& move, Completion& op) noexcept {
+  if (move.reduction != nullptr) return reduce(move, op);
   if (move.operand_count == 1) {
     copy_bytes(static_cast<std::byte*>(move.dst), static_cast<const std::byte*>(move.operands[0]),
                move.bytes());
@@ -32,18 +33,41 @@ Posted DeviceMover::move(const Move& move, Completion&) noexcept {
   return Posted::kDone;
 }
 
-Posted DeviceMover::repack(const Repack& repack, Completion& op) noexcept {
-  if (repack.behind != nullptr) {
-    const auto reached = repack.behind->is_reached();
-    if (!reached.ok()) {
-      fail_later(reached.error(), op);
-      return Posted::kPending;
-    }
-    if (!reached.value()) {  // Who retries is woken.
-      set_timer();
-      return Posted::kRetry;
-    }
+// kDone: what was in the caller's stream has happened. Who retries is woken.
+Posted DeviceMover::await(StreamOrder* behind, Completion& op) noexcept {
+  if (behind == nullptr) return Posted::kDone;
+  const auto reached = behind->is_reached();
+  if (!reached.ok()) {
+    fail_later(reached.error(), op);
+    return Posted::kPending;
   }
+  if (reached.value()) return Posted::kDone;
+  set_timer();
+  return Posted::kRetry;
+}
+
+Posted DeviceMover::reduce(const Move& move, Completion& op) noexcept {
+  if (const Posted due = await(move.behind, op); due != Posted::kDone) return due;
+  auto posted = reducer_.post(move, op);
+  if (!posted.ok()) {
+    fail_later(posted.error(), op);
+    return Posted::kPending;
+  }
+  set_timer();
+  return *posted;
+}
+
+int DeviceMover::progress_reductions() noexcept {
+  int events = 0;
+  for (DeviceReducer::Ended ended; reducer_.take(ended); ++events) {
+    const Status status = ended.outcome.ok() ? Status{} : failed(ended.outcome.error());
+    if (ended.op != nullptr) ended.op->complete(status);
+  }
+  return events;
+}
+
+Posted DeviceMover::repack(const Repack& repack, Completion& op) noexcept {
+  if (const Posted due = await(repack.behind, op); due != Posted::kDone) return due;
   auto place = kinds_.of(repack.elements);
   if (!place.ok()) {
     fail_later(place.error(), op);
@@ -195,18 +219,21 @@ int DeviceMover::progress() noexcept {
       if (lane.begin != lane.end) events += progress(lane);
     }
   }
+  if (!reducer_.idle()) events += progress_reductions();
   for (std::size_t count = failed_.size(); count > 0; --count, ++events) {
     const auto [op, status] = failed_.front();
     failed_.erase(failed_.begin());
     op->complete(status);
   }
-  if (under_way_ > 0 || !failed_.empty()) set_timer();
+  if (under_way_ > 0 || !reducer_.idle() || !failed_.empty()) set_timer();
   return events;
 }
 
 void DeviceMover::cancel(Completion& op) noexcept {
   std::erase_if(failed_, [&](const auto& one) { return one.first == &op; });
   const std::uint64_t give_up_ns = context_.clock.now_ns() + kGiveUpNs;
+  while (reducer_.is_under_way(op) && context_.clock.now_ns() < give_up_ns) Worker::pause();
+  reducer_.forget(op);
   for (const auto& device : devices_) {
     for (Lane& lane : device->lanes) {
       for (std::uint32_t n = lane.begin; n != lane.end; ++n) {

@@ -6,7 +6,8 @@
 // What lies on a device is packed into memory of the host piece by piece, and unpacked from it; the
 // network and other members take it from there while the next pieces are copied. Each device has a
 // stream for either direction, so the two overlap. Nothing waits for a device: progress() asks the
-// events of the oldest copies, and a timer calls it while there are some.
+// events of the oldest copies, and a timer calls it while there are some. What combines by kernels
+// does so beside the copies (coll/device/device_reducer.hpp).
 //
 // Errors: the operation ends with ESP_ERR_DEVICE, and why() has the driver's text. What is left of
 // a device that is lost ends likewise.
@@ -20,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/device/device_reducer.hpp"
 #include "coll/device/staging_memory.hpp"
 #include "coll/engine/mover.hpp"
 #include "core/clock.hpp"
@@ -43,15 +45,21 @@ class DeviceMover final : public Mover, public Agent {
   };
 
   explicit DeviceMover(const Context& context) noexcept
-      : context_(context), kinds_(context.drivers), staging_(context.driver) {}
+      : context_(context),
+        kinds_(context.drivers),
+        staging_(context.driver),
+        reducer_(context.driver, staging_, context.counters) {}
   ~DeviceMover() override;
 
   Posted move(const Move& move, Completion& op) noexcept override;
   Posted repack(const Repack& repack, Completion& op) noexcept override;
   std::byte* allocate(std::uint64_t bytes) noexcept override;
   void release(std::byte* memory, std::uint64_t bytes) noexcept override;
+  bool reduces_in(const std::byte* memory) const noexcept override {
+    return staging_.is_registered(memory);
+  }
   std::string why() const override { return why_; }
-  // Waits for the copy that is under way, kGiveUpNs at most.
+  // Waits for the copy or kernel that is under way, kGiveUpNs at most.
   void cancel(Completion& op) noexcept override;
 
   int progress() noexcept override;
@@ -98,6 +106,9 @@ class DeviceMover final : public Mover, public Agent {
   Posted look(Copy& copy, Status& status) noexcept;
   void conclude(Copy& copy, Status status) noexcept;
   int progress(Lane& lane) noexcept;
+  Posted await(StreamOrder* behind, Completion& op) noexcept;
+  Posted reduce(const Move& move, Completion& op) noexcept;
+  int progress_reductions() noexcept;
   Status failed(const Error& error) noexcept;
   void fail_later(const Error& error, Completion& op) noexcept;
   void set_timer() noexcept;
@@ -106,6 +117,7 @@ class DeviceMover final : public Mover, public Agent {
   const Context context_;
   device::PointerKinds kinds_;
   StagingMemory staging_;
+  DeviceReducer reducer_;
   std::vector<std::unique_ptr<Device>> devices_;        // in the order in which they were met
   std::vector<std::pair<Completion*, Status>> failed_;  // still to be told, from progress()
   std::vector<std::byte> scratch_;                      // of users' operators

@@ -36,6 +36,12 @@ void StagingMemory::unmap(std::byte* begin) noexcept {
   areas_.erase(at);
 }
 
+bool StagingMemory::is_registered(const std::byte* block) const noexcept {
+  return std::any_of(areas_.begin(), areas_.end(), [&](const Area& area) {
+    return area.begin <= block && block < area.begin + area.bytes && area.registration;
+  });
+}
+
 bool StagingMemory::carve(unsigned bits, device::Home home) noexcept {
   constexpr std::uint64_t kSlabBytes = std::uint64_t{1} << kSlabBits;
   const Area* slab = map(kSlabBytes, home);

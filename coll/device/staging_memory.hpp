@@ -30,6 +30,8 @@ class StagingMemory {
   // others of the driver do, too. nullptr: there is no memory.
   std::byte* take(std::uint64_t bytes, device::Home home) noexcept;
   void give_back(std::byte* block, std::uint64_t bytes) noexcept;
+  // Do kernels reach it, too?
+  bool is_registered(const std::byte* block) const noexcept;
 
  private:
   // From the system, at once.

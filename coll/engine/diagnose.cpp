@@ -43,7 +43,8 @@ TraceKind segment_kind(const Vertex& vertex) noexcept {
   if (vertex.action == Action::kPublish) return TraceKind::kPublish;
   if (vertex.action == Action::kCombine) {
     if (vertex.dst == Place::kUserOutput) return TraceKind::kUnpack;
-    return vertex.operands[0].place >= Place::kUserInput ? TraceKind::kPack : TraceKind::kCombine;
+    const bool packs = vertex.operands.size() == 1 && vertex.operands[0].place >= Place::kUserInput;
+    return packs ? TraceKind::kPack : TraceKind::kCombine;
   }
   return vertex.action == Action::kSend ? TraceKind::kSend : TraceKind::kRecv;
 }

@@ -56,7 +56,11 @@ Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
   instance->call = call;
   if (const Outcome bound = instance->bind_buffers(); !bound) {
     team.plans.give_back(*instance);
-    return bound.error();
+    if (call.reduction == nullptr) return bound.error();
+    // What the mover combines takes more memory, of a kind of its own.
+    Call combined_here = call;
+    combined_here.reduction = nullptr;
+    return bind(team, combined_here, among_heads);
   }
   if (!expect_portions(*instance)) {
     team.plans.give_back(*instance);

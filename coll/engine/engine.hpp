@@ -184,6 +184,7 @@ class Engine final : public Agent {
   std::string explain(const Instance& instance) const;
   static void on_send(Completion& op, Status status) noexcept;
   static void on_recv(Completion& op, Status status) noexcept;
+  static void note_landed(RecvSlot& slot) noexcept;
   static std::byte* locate(const Instance& instance, Place place, const Vertex& vertex,
                            Indices indices, std::uint32_t index, const Steps& block) noexcept;
   static std::byte* written(const Instance& instance, const Vertex& vertex, Indices indices,

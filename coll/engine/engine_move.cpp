@@ -48,8 +48,14 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
   std::byte* dst = written(instance, vertex, indices, index);
   const bool stands_there = k == 1 && dst == instance.operands[0];
   if (instance.call.mover != nullptr && !stands_there) [[unlikely]] {
-    const Move what{dst,      instance.operands,  k,
-                    elements, plan.element_bytes, &instance.call.combiner};
+    const Move what{.dst = dst,
+                    .operands = instance.operands,
+                    .operand_count = k,
+                    .elements = elements,
+                    .element_bytes = plan.element_bytes,
+                    .combiner = &instance.call.combiner,
+                    .reduction = k > 1 ? instance.call.reduction : nullptr,
+                    .behind = instance.call.order};
     return move(instance, number, index, what);
   }
   const std::uint64_t bytes = elements * plan.element_bytes;
@@ -181,7 +187,8 @@ void Engine::release(Instance& instance, std::uint16_t view, std::uint32_t index
   VertexState& from = instance.states[view];
   RecvSlot& slot = from.recvs[ESP_PLANT(6, index, index + 1) % from.slots];
   if (!slot.busy) return;  // Nothing was to come.
-  instance.team->wire_to(peer_of(instance, view, index), slot.transfer.path).release(slot);
+  if (slot.dst == nullptr || slot.is_away) [[likely]]
+    instance.team->wire_to(peer_of(instance, view, index), slot.transfer.path).release(slot);
   slot.busy = false;
   queue_vertex(instance, view);
 }

@@ -22,6 +22,7 @@ PlanRequest Engine::request_of(const Team& team, const Call& call) {
   base.packs_output = key.packs_output;
   base.moves = key.moves;
   base.shares = key.shares;
+  base.combines = key.combines;
   base.awaits = key.awaits;
   base.delivers = key.delivers;
   base.places = key.places;

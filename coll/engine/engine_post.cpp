@@ -129,10 +129,12 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
     slot.dst = written(instance, vertex, indices, index);
     // A segment without bytes may go to a buffer that is not there. To wires, no address is a view.
     if (slot.dst == nullptr) slot.dst = reinterpret_cast<std::byte*>(&slot);
+  } else if (state.landing != nullptr) [[unlikely]] {
+    slot.dst = state.landing + index % state.slots * plan.segment_slot_bytes();
   }
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
-  slot.takes_away = vertex.stays;
+  slot.takes_away = vertex.stays || state.landing != nullptr;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];
@@ -149,9 +151,15 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   if (trace_.enabled()) trace_post(trace_, instance, number, index, posted, begin_ns);
   if (posted == Posted::kDone) {
     if (vertex.action == Action::kRecv) slot.busy = slot.is_away;
+    note_landed(slot);
     if (!slot.status.ok()) note_failure(instance, slot.status, &slot);
   }
   return posted;
+}
+
+// It is read there, and the wire has nothing of it any more.
+void Engine::note_landed(RecvSlot& slot) noexcept {
+  if (slot.busy && slot.dst != nullptr && !slot.is_away) slot.view = slot.dst;
 }
 
 void Engine::on_send(Completion& op, Status status) noexcept {
@@ -171,6 +179,7 @@ void Engine::on_recv(Completion& op, Status status) noexcept {
   Instance& instance = *slot.instance;
   const Vertex& vertex = instance.plan->vertices[slot.vertex];
   if (vertex.action == Action::kRecv) slot.busy = slot.is_away;
+  note_landed(slot);
   if (ESP_PLANT(19, !status.ok(), !status.ok() && slot.index == 0)) {
     instance.engine->note_failure(instance, status, &slot);
   }
@@ -218,8 +227,11 @@ void Engine::withdraw(Instance& instance) noexcept {
         RecvSlot& slot = state.recvs[i];
         Wire& wire =
             instance.team->wire_to(peer_of(instance, number, slot.index), slot.transfer.path);
-        wire.cancel(static_cast<RecvOp&>(slot));
-        wire.release(slot);
+        const bool landed = slot.dst != nullptr && slot.view != nullptr && !slot.is_away;
+        if (!landed) {
+          wire.cancel(static_cast<RecvOp&>(slot));
+          wire.release(slot);
+        }
         slot.busy = false;
         if (trace_.enabled()) {
           trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);

@@ -31,7 +31,7 @@ std::size_t slots(const Vertex& v) {
 
 // Is what belongs to the plan's buffers measured by each call, or not to be kept?
 bool has_own_memory(const Plan& plan) {
-  return plan.irregular || plan.packs_input || plan.packs_output || plan.places;
+  return plan.irregular || plan.packs_input || plan.packs_output || plan.places || plan.combines;
 }
 
 // Where the parts of an instance's block begin.
@@ -287,12 +287,34 @@ Outcome Instance::bind_buffers() noexcept {
     }
   }
   if (plan->places) place_on_arrival();
-  const std::uint64_t bytes = plan->scratch_bytes(layouts);
+  const std::uint64_t own = plan->scratch_bytes(layouts), bytes = own + landing_bytes();
   if (!irregular->scratch.grow(bytes, call.mover)) {
     return error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes between blocks", bytes));
   }
-  place_scratch(irregular->scratch.begin());
+  std::byte* const memory = irregular->scratch.begin();
+  if (call.reduction != nullptr && memory != nullptr && !call.mover->reduces_in(memory)) {
+    return error(ESP_ERR_NO_MEMORY, fmt::format("no memory of {} bytes to combine in", bytes));
+  }
+  place_scratch(memory);
+  if (call.reduction != nullptr) place_landing(memory + own);
   return Unit{};
+}
+
+std::uint64_t Instance::landing_bytes() const noexcept {
+  if (call.reduction == nullptr) return 0;
+  std::uint64_t slots = 0;
+  for (std::size_t v = 0; v < states.size(); ++v) {
+    if (plan->vertices[v].action == Action::kRecvView) slots += states[v].slots;
+  }
+  return slots * plan->segment_slot_bytes();
+}
+
+void Instance::place_landing(std::byte* at) noexcept {
+  for (std::size_t v = 0; v < states.size(); ++v) {
+    if (plan->vertices[v].action != Action::kRecvView) continue;
+    states[v].landing = at;
+    at += states[v].slots * plan->segment_slot_bytes();
+  }
 }
 
 bool OwnMemory::grow(std::uint64_t bytes, Mover* mover) noexcept {

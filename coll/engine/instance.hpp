@@ -55,6 +55,9 @@ struct VertexState {
   RecvSlot* recvs = nullptr;   // or,
   MoveSlot* moves = nullptr;   // of calls with a mover
   TeamGroup* group = nullptr;  // of a kPublish vertex, from its first publication on
+  // Of a kRecvView vertex whose segments a mover combines: they come into memory of the mover's, as
+  // many as there are slots. nullptr: they are read where the wire has them.
+  std::byte* landing = nullptr;
   std::uint16_t slots = 0;
   bool queued = false;
   bool stalled = false;  // a post answered kRetry
@@ -144,6 +147,8 @@ struct Instance {
   std::uint64_t own_elements() const noexcept;
   UserElements user_elements(Place user, std::uint32_t block) const noexcept;
   void place_scratch(std::byte* at) noexcept;
+  std::uint64_t landing_bytes() const noexcept;
+  void place_landing(std::byte* at) noexcept;
   // Where blocks of the output lie (Plan::places): none has come; this one comes, or has.
   void place_on_arrival();
   void place_nothing() noexcept;

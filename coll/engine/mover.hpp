@@ -22,6 +22,10 @@ namespace espalier {
 
 class StreamOrder;
 
+// How a mover combines elements of a call by itself: what it knows of operator, type and place. Of
+// the mover's kind, and immutable; lasts as long as any call of the mover.
+struct Reduction {};
+
 struct Move {
   void* dst = nullptr;
   const void* const* operands = nullptr;
@@ -29,6 +33,10 @@ struct Move {
   std::uint64_t elements = 0;
   std::uint32_t element_bytes = 1;
   const Combiner* combiner = nullptr;  // of several operands; valid until the move is complete
+  // Of several operands: not nullptr, the mover combines, and some may be the caller's, where the
+  // processor cannot reach.
+  const Reduction* reduction = nullptr;
+  StreamOrder* behind = nullptr;  // as Repack::behind, of a reduction
 
   std::uint64_t bytes() const noexcept { return elements * element_bytes; }
 };
@@ -54,6 +62,11 @@ class Mover {
   // Memory that the processor and the mover reach, 64-byte aligned; nullptr: there is none.
   virtual std::byte* allocate(std::uint64_t bytes) noexcept = 0;
   virtual void release(std::byte* memory, std::uint64_t bytes) noexcept = 0;
+  // Whether a Reduction reads and writes this memory of allocate(), too.
+  virtual bool reduces_in(const std::byte* memory) const noexcept {
+    (void)memory;
+    return true;
+  }
   // What the last failure was, for people.
   virtual std::string why() const = 0;
   // Takes a pending move back: when this returns nothing is read or written any more, and the

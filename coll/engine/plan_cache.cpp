@@ -9,8 +9,10 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   PlanKey key;
   key.collective = call.collective;
   key.commutative = ESP_PLANT(14, call.combiner.commutative(), true);
+  key.combines = call.reduction != nullptr;
   // What is packed is read and written in two places.
-  key.in_place = call.in_place && !call.packs_output && replaces_blocks(call.collective);
+  const bool is_one_place = !call.packs_output || key.combines;
+  key.in_place = call.in_place && is_one_place && replaces_blocks(call.collective);
   key.replaces = call.in_place && call.packs_input && call.packs_output;
   key.packs_input = call.packs_input;
   key.packs_output = call.packs_output;
@@ -42,7 +44,7 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
        {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
                                  8 * key.packs_input + 16 * key.packs_output + 32 * key.awaits +
                                  64 * key.delivers + 128 * key.places + 256 * key.moves +
-                                 512 * key.shares + 1024 * key.replaces),
+                                 512 * key.shares + 1024 * key.replaces + 2048 * key.combines),
         std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
         pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {

@@ -30,6 +30,7 @@ struct PlanKey {
   bool replaces = false;     // PlanRequest
   bool moves = false;        // by a mover: instances have slots for it
   bool shares = false;       // PlanRequest
+  bool combines = false;     // and it combines
   std::uint32_t graph = 0;   // of neighbours; 0: none
   bool among_heads = false;  // of the part of a short operation between nodes
   bool awaits = false, delivers = false, places = false;  // PlanRequest

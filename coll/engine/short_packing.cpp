@@ -33,6 +33,7 @@ bool ShortPacking::begin(const Team& team, Call& call) noexcept {
   output_bytes_ = call.packs_output ? bytes_of(traits.output) : 0;
   mover_ = std::exchange(call.mover, nullptr);
   order_ = call.order;
+  call.reduction = nullptr;
   memory_bytes_ = in + output_bytes_ + 1;
   memory_ = mover_ != nullptr ? mover_->allocate(memory_bytes_)
                               : new (std::nothrow) std::byte[memory_bytes_];

@@ -207,6 +207,7 @@ struct Plan {
   bool irregular = false;  // layouts of kind kCounts are bound by each call (plan/binding.hpp)
   bool reduces = false;
   bool packs_input = false, packs_output = false;  // kInput, kOutput are packed forms of the user's
+  bool combines = false;  // a mover does: all memory of the plan's is the mover's
   // Blocks of the output lie in the order in which they come: each instance's layout says where.
   bool places = false;
   // Or in this order: the caller's block that lies at each position. constant(-1): as they are.
@@ -283,6 +284,10 @@ struct Plan {
                               std::uint32_t i) const noexcept;
   std::uint64_t ring_slot_bytes(const Layout& ring) const noexcept {
     return (ring.elements * element_bytes + 63) & ~std::uint64_t{63};
+  }
+  // Of the longest segment; each begins at a multiple of 64.
+  std::uint64_t segment_slot_bytes() const noexcept {
+    return (piece_elements * element_bytes + 63) & ~std::uint64_t{63};
   }
   std::uint32_t pieces_of(std::uint64_t elements) const noexcept {
     return static_cast<std::uint32_t>((elements + piece_elements - 1) / piece_elements);
@@ -363,6 +368,7 @@ struct PlanRequest {
   bool replaces = false;  // and what is unpacked is in the place of what is packed
   bool moves = false;     // and a mover packs them, beside all the rest
   bool shares = false;    // and the others of the node reach what lies on its device, and it theirs
+  bool combines = false;  // which also combines, and then reads and writes where they lie
   // Of this rank alone: its input becomes ready by and by; what lands is handed to a consumer;
   // blocks may lie in order of arrival.
   bool awaits = false, delivers = false, places = false;

@@ -31,6 +31,7 @@ namespace espalier {
 
 class Mover;
 class StreamOrder;
+struct Reduction;
 struct Instance;
 struct ShortOperation;
 
@@ -59,8 +60,11 @@ struct Call {
   bool packs_input = false, packs_output = false;  // on this rank
   // Who reaches its buffers where the processor may not: these are packed. nullptr: the processor.
   Mover* mover = nullptr;
-  bool shares = false;  // and it, and those of the others of the node, reach each other's
-  StreamOrder* order = nullptr;          // in the stream of the caller's options
+  bool shares = false;           // and it, and those of the others of the node, reach each other's
+  StreamOrder* order = nullptr;  // in the stream of the caller's options
+  // The mover combines, too, and reads and writes all buffers where they lie. nullptr: the
+  // processor combines what is packed.
+  const Reduction* reduction = nullptr;
   const Neighbors* neighbors = nullptr;  // of this rank
   bool in_place = false;                 // the input stands in the output
   Gate gate;                             // the input becomes ready by and by

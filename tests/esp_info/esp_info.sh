@@ -39,6 +39,8 @@ expect 0 '^driver of devices: CUDA 12.4 .played by a library of tests, no device
   "${cuda[@]}" "$program" --devices
 expect 0 '^  device 1: Played device, no GPU at 0000:02:00.0, 256M of memory, .* 9.0, .* dma-buf' \
   "${cuda[@]}" PLAYED_CUDA_DEVICES=2 "$program" --devices
+expect 0 '^  ([0-9]+ kernels for reductions|no kernels: the library was built without)' \
+  "${cuda[@]}" "$program" --devices
 expect 0 'which has no device here' "${cuda[@]}" PLAYED_CUDA_DEVICES=0 "$program" --devices
 expect 0 '^no driver of devices: .*too old: it is of CUDA 11.0, 11.7 is needed' \
   "${cuda[@]}" PLAYED_CUDA_VERSION=11000 "$program" --devices

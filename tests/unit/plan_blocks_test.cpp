@@ -253,6 +253,7 @@ TEST(PackingPlans, AroundEveryPlan) {
             random() % 3 != 0 && (is_root || !traits.root_gets) && !(keeps && is_root);
         mine.moves = random() % 2 != 0;
         mine.shares = mine.moves && !mine.in_place && random() % 2 != 0;
+        mine.combines = mine.moves && random() % 2 != 0;
         return make_plan(mine);
       };
       std::vector<Plan> plans;

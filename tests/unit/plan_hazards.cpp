@@ -258,8 +258,9 @@ class Hazards {
     const std::uint64_t at =
         writes ? plan.offset_bytes(v, i, place) : plan.source_bytes(v, i, place);
     const std::int64_t input_at = input_at_[static_cast<std::size_t>(plan.rank)];
-    if (place != Place::kInput || input_at < 0) return {buffer_of(place), at};
-    return {buffer_of(Place::kOutput),
+    const Place input = plan.packs_input ? Place::kUserInput : Place::kInput;
+    if (place != input || input_at < 0) return {buffer_of(place), at};
+    return {buffer_of(plan.packs_output ? Place::kUserOutput : Place::kOutput),
             at + static_cast<std::uint64_t>(input_at) * plan.element_bytes};
   }
 

@@ -101,6 +101,81 @@ TEST(Hazards, NoneInExchanges) {
   }
 }
 
+// As calls have it whose buffers are all on a device: a mover that combines packs only what others
+// send and receive.
+std::vector<Plan> combined(PlanRequest request) {
+  std::vector<Plan> plans;
+  for (request.rank = 0; request.rank < request.size; ++request.rank) {
+    const bool gets = !traits_of(request.collective).root_gets || request.rank == request.root;
+    request.packs_input = request.moves = request.combines = true;
+    request.packs_output = gets;
+    request.replaces = request.in_place;
+    plans.push_back(std::move(make_plan(request).value()));
+  }
+  return plans;
+}
+
+void expect_combined(const PlanRequest& request) {
+  const std::vector<Plan> plans = combined(request);
+  expect_none(plans, request);
+  for (Schedule schedule : schedules(29, request.size)) {
+    schedule.in_place = false;
+    if (request.in_place || !expect_correct(plans, request, schedule)) return;
+  }
+}
+
+TEST(Hazards, NoneWhereAMoverCombines) {
+  for (const Case& c : kCases) {
+    if (!traits_of(c.collective).reduces || is_irregular(c.collective)) continue;
+    for (const std::int32_t size : {2, 3, 4, 7, 8, 18}) {
+      PlanRequest request = exchange(c.collective, c.algorithm, size);
+      request.in_place = c.in_place;
+      request.elements = 5;
+      if (make_plan(request).ok()) expect_combined(request);
+      if (HasFailure()) return;
+    }
+  }
+  for (const Collective collective : {Collective::kReduce, Collective::kAllreduce}) {
+    for (const ShapeCase& shape : shape_cases()) {
+      for (const std::int32_t size : {2, 3, 6, 9}) {
+        PlanRequest request = call(collective, size, 9);
+        request.shape = shape.shape;
+        request.radix = shape.radix;
+        request.root = size / 2;
+        expect_combined(request);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  for (const esp_algorithm algorithm : {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD}) {
+    PlanRequest request = call(Collective::kAllreduce, 6, 7);
+    request.algorithm = algorithm;
+    expect_combined(request);
+  }
+}
+
+TEST(Hazards, AMoverThatCombinesPacksWhatOthersSendAndReceive) {
+  PlanRequest request = call(Collective::kReduce, 7, 3);
+  request.shape = ESP_SHAPE_BINOMIAL;
+  request.root = 0;
+  const std::vector<Plan> reduce = combined(request);
+  EXPECT_FALSE(reduce[0].packs_input || reduce[0].packs_output) << "the root";
+  EXPECT_EQ(reduce[0].scratch_bytes(reduce[0].layouts.data()), 0u);
+  EXPECT_FALSE(reduce[2].packs_input) << "inside the tree";
+  EXPECT_TRUE(reduce[1].packs_input) << "a leaf, which sends";
+  request.collective = Collective::kAllreduce;
+  const std::vector<Plan> allreduce = combined(request);
+  EXPECT_TRUE(!allreduce[0].packs_input && allreduce[0].packs_output) << "the root sends it on";
+  request.algorithm = ESP_ALGORITHM_RING;
+  const std::vector<Plan> ring = combined(request);
+  const auto reads_the_callers = [](const Vertex& v) {
+    return std::ranges::any_of(v.operands, [&](const Operand& o) {
+      return v.operands.size() > 1 && o.place == Place::kUserInput;
+    });
+  };
+  EXPECT_TRUE(ring[1].packs_input && std::ranges::any_of(ring[1].vertices, reads_the_callers));
+}
+
 // What some executions get away with: each edge of a plan that only orders memory, taken out.
 TEST(Hazards, EveryMissingEdgeIsFound) {
   const auto without = [](PlanRequest request, std::uint16_t from, std::uint16_t to) {

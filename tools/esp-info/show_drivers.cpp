@@ -3,6 +3,7 @@
 
 #include "core/config_value.hpp"
 #include "core/device/drivers.hpp"
+#include "core/device/kernels/kernel_ptx.hpp"
 #include "tools/esp-info/commands.hpp"
 
 namespace esp_info {
@@ -32,6 +33,9 @@ int show_drivers(const Config& config) {
                one.bus_address, espalier::format_size(one.memory_bytes), one.major, one.minor,
                one.dma_buf ? ", memory as dma-buf" : "");
   }
+  const std::size_t kernels = device::kernel_texts().size();
+  fmt::print("  {}\n", kernels == 0 ? "no kernels: the library was built without, the host reduces"
+                                    : fmt::format("{} kernels for reductions and copies", kernels));
   return 0;
 }
 

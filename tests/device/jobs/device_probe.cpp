@@ -343,7 +343,10 @@ void broken(const Context& c) {
   const std::string text = text_of(c.world);
   CHECK(text.find("rank 0") != std::string::npos, "it says \"{}\"", text);
   if (c.rank > 0) return;
-  CHECK(text.find("cuMemcpyAsync: out of memory (2)") != std::string::npos, "it says \"{}\"", text);
+  const char* const call = std::getenv("DEVICE_CALL");
+  const std::string words =
+      fmt::format("{}: out of memory (2)", call != nullptr ? call : "cuMemcpyAsync");
+  CHECK(text.find(words) != std::string::npos, "it says \"{}\"", text);
 }
 
 // A device is lost at rank 0: all are told, and other teams go on with memory of the host.
