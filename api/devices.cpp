@@ -266,7 +266,7 @@ esp_status Devices::look_at(const char* caller, esp_team& team, const void* buff
                             bool& on_device) {
   const Found found = look(buffer, nullptr);
   if (!found.refused.empty()) return fail(caller, team, found.refused);
-  on_device = found.input;
+  on_device = found.input.has_value();
   return ESP_OK;
 }
 

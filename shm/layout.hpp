@@ -96,6 +96,10 @@ struct PairBlock {
   Cell cells[kRingCells];                           // written by the sender
   alignas(128) std::atomic<std::uint32_t> drained;  // by the receiver: cells taken; frees them
   alignas(128) std::atomic<std::uint8_t> acks[kTickets];  // by the receiver: lap of the done ticket
+  // Of places on devices, so that none is read that its owner has back. Both by lap of the ticket,
+  // and each looks at the other's after its own (seq_cst): one of the two sees that it is late.
+  alignas(128) std::atomic<std::uint8_t> opened[kTickets];   // by the receiver
+  alignas(128) std::atomic<std::uint8_t> revoked[kTickets];  // by the sender
   alignas(128) Landing landings[kLandings];
 };
 

@@ -101,6 +101,7 @@ class ShmWire final : public Wire {
     std::uint32_t chunk = Arena::kNone;
     SendOp* op = nullptr;
     bool open = false;
+    bool away = false;
   };
   // A synchronous segment whose receive has not found it.
   struct Untaken {
@@ -239,6 +240,7 @@ class ShmWire final : public Wire {
   void fail_fetched(Declined& declined) noexcept;
   void give_up_declined(const SendOp& op) noexcept;
   void give_up(Declined& declined) noexcept;
+  void revoke(Peer& peer, std::uint64_t number) noexcept;
   static void on_fetched(Completion& completion, Status status) noexcept;
 
   // Pushing (shm_wire_push.cpp).

@@ -9,8 +9,9 @@
 // path: data
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
-#include <new>
+#include <thread>
 #include <utility>
 
 #include "shm/shm_wire.hpp"
@@ -28,6 +29,13 @@ void ShmWire::set_away(AwayMemory* away) noexcept {
 
 Posted ShmWire::take_away(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   if (op.takes_away && away_ != nullptr) {
+    p.in->opened[cell.ticket % kTickets].store(cell.lap, std::memory_order_seq_cst);
+    if (p.in->revoked[cell.ticket % kTickets].load(std::memory_order_seq_cst) == cell.lap) {
+      op.status = Status(ESP_ERR_SYSTEM, p.rank, ECANCELED);
+      count_received(cell.bytes);
+      acknowledge(p, cell.ticket, cell.lap);
+      return Posted::kDone;
+    }
     AwayName name;
     std::memcpy(name.bytes.data(), cell.payload, name.bytes.size());
     if (const void* place = away_->open(p.rank, name)) {
@@ -130,6 +138,25 @@ void ShmWire::fail_fetched(Declined& declined) noexcept {
     const Status status = declined.status;
     cancel(*op);
     op->complete(status);
+  }
+}
+
+// Of a send that is taken back: whose place is being read waits for the end of that. The reader
+// learns why this is so, and lets go, when it looks; kPatience: when it does not.
+void ShmWire::revoke(Peer& p, std::uint64_t number) noexcept {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  const std::uint64_t at = number % kTickets;
+  const auto lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
+  p.out->revoked[at].store(lap, std::memory_order_seq_cst);
+  if (p.out->opened[at].load(std::memory_order_seq_cst) != lap) return;
+  const auto is_gone = [&] {
+    Liveness* const lives = options_.liveness;
+    return lives != nullptr && (lives->is_dead(p.rank) || lives->has_left(p.rank));
+  };
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  while (p.out->acks[at].load(std::memory_order_acquire) != lap && !is_gone() &&
+         std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
   }
 }
 

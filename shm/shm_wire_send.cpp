@@ -294,7 +294,8 @@ void ShmWire::put_cell(Peer& p, const Send& send, const Carriage& carriage) noex
   cell.ticket = send.synchronous ? kSynchronous : 0;
   if (carriage.kind != CellKind::kInline) {
     const std::uint64_t number = p.ticket_next++;
-    p.tickets[number % kTickets] = {carriage.chunk, carriage.op, true};
+    p.tickets[number % kTickets] = {carriage.chunk, carriage.op, true,
+                                    carriage.kind == CellKind::kAway};
     cell.ticket |= static_cast<std::uint16_t>(number % kTickets);
     cell.lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
     if (carriage.op != nullptr && p.ops_open++ == 0) add_interest(p);
@@ -337,6 +338,8 @@ void ShmWire::cancel(SendOp& op) noexcept {
       if (ticket.op != &op || ESP_PLANT(25, false, p.rank % 2 == 1)) continue;
       ticket.op = nullptr;
       if (--p.ops_open == 0) drop_interest(p);
+      if (ticket.away) [[unlikely]]
+        revoke(p, n);
     }
   }
   std::erase_if(untaken_, [&](const Untaken& untaken) {

@@ -175,6 +175,8 @@ class Engine final : public Agent {
   [[gnu::cold]] bool inquires(const Instance& instance) noexcept;
   void end(Instance& instance) noexcept;
   void withdraw(Instance& instance) noexcept;
+  void withdraw_receives(Instance& instance) noexcept;
+  void withdraw(Instance& instance, RecvSlot& slot) noexcept;
   void withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) noexcept;
   void withdraw_all(Team& team) noexcept;
   int tell_failed() noexcept;

@@ -206,9 +206,8 @@ void Engine::withdraw(Instance& instance, std::uint16_t number, SendSlot& slot) 
   if (trace_.enabled()) trace_end(trace_, instance, number, slot.index, TracePhase::kCancel);
 }
 
-// Takes every operation in flight back and gives every view back: after the moves that read them.
-void Engine::withdraw(Instance& instance) noexcept {
-  const auto vertices = static_cast<std::uint16_t>(instance.states.size());
+// Gives every view back, after the moves that read it, and takes receives back.
+void Engine::withdraw_receives(Instance& instance) noexcept {
   for (const VertexState& state : instance.states) {
     for (std::size_t i = 0; state.moves != nullptr && i < state.slots; ++i) {
       if (ESP_PLANT(52, std::exchange(state.moves[i].pending, false), false)) {
@@ -219,24 +218,35 @@ void Engine::withdraw(Instance& instance) noexcept {
       }
     }
   }
-  for (std::uint16_t number = 0; number < vertices; ++number) {
+  for (std::size_t number = 0; number < instance.states.size(); ++number) {
     VertexState& state = instance.states[number];
+    if (state.recvs == nullptr) continue;
     for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
-      if (state.sends != nullptr) withdraw(instance, number, state.sends[i]);
-      if (state.recvs != nullptr && state.recvs[i].busy) {
-        RecvSlot& slot = state.recvs[i];
-        Wire& wire =
-            instance.team->wire_to(peer_of(instance, number, slot.index), slot.transfer.path);
-        const bool landed = slot.dst != nullptr && slot.view != nullptr && !slot.is_away;
-        if (!landed) {
-          wire.cancel(static_cast<RecvOp&>(slot));
-          wire.release(slot);
-        }
-        slot.busy = false;
-        if (trace_.enabled()) {
-          trace_end(trace_, instance, number, state.recvs[i].index, TracePhase::kCancel);
-        }
-      }
+      if (state.recvs[i].busy) withdraw(instance, state.recvs[i]);
+    }
+  }
+}
+
+void Engine::withdraw(Instance& instance, RecvSlot& slot) noexcept {
+  Wire& wire =
+      instance.team->wire_to(peer_of(instance, slot.vertex, slot.index), slot.transfer.path);
+  const bool landed = slot.dst != nullptr && slot.view != nullptr && !slot.is_away;
+  if (!landed) {
+    wire.cancel(static_cast<RecvOp&>(slot));
+    wire.release(slot);
+  }
+  slot.busy = false;
+  if (trace_.enabled()) trace_end(trace_, instance, slot.vertex, slot.index, TracePhase::kCancel);
+}
+
+// Takes every operation in flight back.
+void Engine::withdraw(Instance& instance) noexcept {
+  withdraw_receives(instance);
+  for (std::size_t number = 0; number < instance.states.size(); ++number) {
+    VertexState& state = instance.states[number];
+    if (state.sends == nullptr) continue;
+    for (std::size_t i = ESP_PLANT(11, 0U, 1U); i < state.slots; ++i) {
+      withdraw(instance, static_cast<std::uint16_t>(number), state.sends[i]);
     }
   }
 }
@@ -289,9 +299,11 @@ void Engine::cancel(Team& team) noexcept {
   withdraw_all(team);
 }
 
-// Callbacks do not run here: this may be inside a starting call.
+// Callbacks do not run here: this may be inside a starting call. Views first, of all operations:
+// wires may wait for members to let go of what is taken back.
 void Engine::withdraw_all(Team& team) noexcept {
   team.plans.keep_all();
+  for (Instance* i = team.active; i != nullptr; i = i->active_next) withdraw_receives(*i);
   while (team.active != nullptr) {
     Instance& instance = *team.active;
     withdraw(instance);

@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::uint64_t kReducedElements = 1500;
 
-struct Waiting : Completion {
-  Waiting() noexcept
+struct Pending : Completion {
+  Pending() noexcept
       : Completion([](Completion& self, Status how) noexcept {
-          auto& waiting = static_cast<Waiting&>(self);
+          auto& waiting = static_cast<Pending&>(self);
           ++waiting.times;
           waiting.status = how;
         }) {}
@@ -38,7 +38,7 @@ struct ReducerBed : Bed {
   const DeviceReduction* find(esp_op op, esp_type type, std::uint64_t bytes = 1 << 20) {
     return reductions.find({op, type, bytes, home});
   }
-  void finish(const Waiting& waiting) {
+  void finish(const Pending& waiting) {
     for (int i = 0; i < 100'000 && waiting.times == 0; ++i) {
       mover.progress();
       ::usleep(20);
@@ -148,7 +148,7 @@ TEST(DeviceReducer, GivesTheHostsBitsForAnyNumberOfOperands) {
       if (reduction == nullptr) continue;
       for (const std::size_t k : {2, 8, 9, 23}) {
         Operands operands(bed, type, k);
-        Waiting done;
+        Pending done;
         ASSERT_EQ(bed.mover.move(operands.move(*reduction, k), done), Posted::kPending);
         bed.finish(done);
         ASSERT_TRUE(done.status.ok()) << bed.mover.why();
@@ -169,7 +169,7 @@ TEST(DeviceReducer, TakesAnyOperandAsDestination) {
   for (const std::size_t k : {2, 8, 9, 16, 23}) {
     for (std::size_t into = 0; into < k; ++into) {
       Operands operands(bed, ESP_DOUBLE, k);
-      Waiting done;
+      Pending done;
       ASSERT_EQ(bed.mover.move(operands.move(*reduction, into), done), Posted::kPending);
       bed.finish(done);
       expect_same(ESP_SUM, ESP_DOUBLE, operands.at(into), operands.expected(ESP_SUM, ESP_DOUBLE));
@@ -184,13 +184,13 @@ TEST(DeviceReducer, TellsOfALaunchThatFailsAndGoesOn) {
   ASSERT_NE(reduction, nullptr);
   Operands operands(bed, ESP_INT32, 12);  // of two launches: the second fails
   bed.played.fail("cuLaunchKernel:2:2");
-  Waiting failed;
+  Pending failed;
   ASSERT_EQ(bed.mover.move(operands.move(*reduction, 12), failed), Posted::kPending);
   EXPECT_EQ(failed.times, 0);
   bed.finish(failed);
   EXPECT_EQ(failed.status, Status(ESP_ERR_DEVICE, 0));
   EXPECT_EQ(bed.mover.why(), "cuLaunchKernel: out of memory (2)");
-  Waiting done;
+  Pending done;
   ASSERT_EQ(bed.mover.move(operands.move(*reduction, 12), done), Posted::kPending);
   bed.finish(done);
   EXPECT_TRUE(done.status.ok());
@@ -203,7 +203,7 @@ TEST(DeviceReducer, TellsOfAStreamThatCannotBeMade) {
   const DeviceReduction* const reduction = bed.find(ESP_MAX, ESP_INT32);
   Operands operands(bed, ESP_INT32, 2);
   bed.played.fail("cuStreamCreate:1:2");
-  Waiting failed;
+  Pending failed;
   ASSERT_EQ(bed.mover.move(operands.move(*reduction, 2), failed), Posted::kPending);
   bed.finish(failed);
   EXPECT_EQ(failed.status, Status(ESP_ERR_DEVICE, 0));
@@ -216,15 +216,15 @@ TEST(DeviceReducer, HasRoomForSoManyAndThenRefuses) {
   const DeviceReduction* const reduction = bed.find(ESP_SUM, ESP_INT32);
   Operands operands(bed, ESP_INT32, 2);
   bed.played.hold(true);
-  std::array<Waiting, 128> waiting;
-  for (Waiting& one : waiting) {
+  std::array<Pending, 128> waiting;
+  for (Pending& one : waiting) {
     ASSERT_EQ(bed.mover.move(operands.move(*reduction, 2), one), Posted::kPending);
   }
-  Waiting refused;
+  Pending refused;
   EXPECT_EQ(bed.mover.move(operands.move(*reduction, 2), refused), Posted::kRetry);
   EXPECT_EQ(bed.mover.progress(), 0);
   bed.played.hold(false);
-  for (Waiting& one : waiting) bed.finish(one);
+  for (Pending& one : waiting) bed.finish(one);
   EXPECT_EQ(bed.mover.move(operands.move(*reduction, 2), refused), Posted::kPending);
   bed.finish(refused);
 }
@@ -236,7 +236,7 @@ TEST(DeviceReducer, WaitsForAKernelThatIsTakenBack) {
   const DeviceReduction* const reduction = bed.find(ESP_SUM, ESP_INT32);
   Operands operands(bed, ESP_INT32, 2);
   bed.played.hold(true);
-  Waiting taken;
+  Pending taken;
   ASSERT_EQ(bed.mover.move(operands.move(*reduction, 2), taken), Posted::kPending);
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

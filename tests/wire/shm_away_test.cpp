@@ -1,7 +1,10 @@
 // Segments that lie in memory of a device (shm/shm_wire_away.cpp): they stay there for who takes
 // them so, and come as bytes to all others.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "core/away_memory.hpp"
 #include "tests/harness/shm_world.hpp"
@@ -217,6 +220,39 @@ TEST_F(ShmAwayTest, WhatIsTakenBackIsNotReadAnyMore) {
     ASSERT_EQ(m.received.fired, 1);
     EXPECT_EQ(m.received.status, Status(ESP_ERR_SYSTEM, 0, ECANCELED));
   }
+}
+
+TEST_F(ShmAwayTest, WhatIsTakenBackIsNotOpenedAnyMore) {
+  make(2);
+  Message m(0, 1, FlowId(1, 0, 1), kAwayBytes, 5);
+  m.received.takes_away = true;
+  send(m);
+  wire(0).cancel(m.sent);
+  (void)m.receive(wire(1));
+  progress();
+  ASSERT_TRUE(m.received.complete());
+  EXPECT_EQ(m.received.status, Status(ESP_ERR_SYSTEM, 0, ECANCELED));
+  EXPECT_EQ(away(1).open_now, 0);
+}
+
+// Its owner may free it as soon as cancel() has returned.
+TEST_F(ShmAwayTest, WhoTakesBackWaitsForWhoReads) {
+  make(2);
+  Message m(0, 1, FlowId(1, 0, 1), kAwayBytes, 5);
+  m.received.takes_away = true;
+  EXPECT_EQ(m.receive(wire(1)), Posted::kPending);
+  send(m);
+  progress();
+  ASSERT_TRUE(m.received.is_away);
+  std::atomic<bool> released{false};
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    released.store(true);
+    wire(1).release(m.received);
+  });
+  wire(0).cancel(m.sent);
+  EXPECT_TRUE(released.load());
+  reader.join();
 }
 
 TEST_F(ShmAwayTest, AFetchThatFailsFailsBoth) {
