@@ -19,6 +19,9 @@
  * that lie apart (layouts.h) are packed and unpacked, a copy each. A message that is longer than
  * its receive fills that and gives it ESP_ERR_TRUNCATED; the sender does not hear of it.
  *
+ * Either buffer may be memory of a device (GPU): docs/devices.md. What is started from such memory
+ * waits at the sender however short it is.
+ *
  * A receive from a member that has died, or from any when a member has, ends with
  * ESP_ERR_PEER_DIED, one that is waited for and whose source has gone to finalize with
  * ESP_ERR_MISMATCH; the team stays whole in both cases. A send that waits for its receive longer
