@@ -35,10 +35,14 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
     options.around = sim::surroundings_of(*job.machine, map);
     sim::follow_localities(options.tuning, job.levels);
   }
+  options.staging = job.staging;
+  options.reducer = job.reducer;
   options.tuning.multicast = job.multicast;
-  if (job.multicast != Multicast::kOff) {
+  if (job.chooses || job.multicast != Multicast::kOff) {
     options.around = sim::surroundings_of(*job.machine, map);
     options.tuning.costs = sim::costs_of(*job.machine, sim::followed(*options.around));
+  }
+  if (job.multicast != Multicast::kOff) {
     options.tuning.multicast_packet_bytes =
         static_cast<std::uint32_t>(job.machine->multicast.packet_bytes);
   }

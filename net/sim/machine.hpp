@@ -74,6 +74,18 @@ struct MulticastCost {
   double extra_ns(std::uint64_t bytes, std::uint64_t members) const noexcept;
 };
 
+// The device (GPU) that each rank has, of which it is the process (net/sim/device_lanes.hpp).
+struct DeviceCost {
+  double to_host_ns_per_byte = 0;  // 0: ranks have no devices
+  double to_device_ns_per_byte = 0;
+  double latency_ns = 0;          // of a copy beside its bytes, until its end is known
+  double post_ns = 0;             // of the processor, for a copy or a kernel
+  double launch_ns = 0;           // from the post of a kernel until it runs
+  double reduce_ns_per_byte = 0;  // of one operand, in memory of the device
+
+  bool any() const noexcept { return to_host_ns_per_byte > 0; }
+};
+
 // Where one parameter of the file comes from: shown to people, and checked to be there.
 struct Origin {
   enum class Kind : std::uint8_t { kPublished, kMeasured, kAssumed };
@@ -90,6 +102,7 @@ struct Machine {
   std::vector<Lane> lanes;
   CmaCost cma;
   MulticastCost multicast;
+  DeviceCost device;
   double reduce_ns_per_byte = 0;  // of one operand, by one core
   std::vector<Origin> origins;
 

@@ -14,7 +14,8 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
-constexpr std::string_view kSectionKinds[] = {"level", "lane", "cma", "multicast", "compute"};
+constexpr std::string_view kSectionKinds[] = {"level",     "lane",   "cma",
+                                              "multicast", "device", "compute"};
 constexpr std::string_view kTopKeys[] = {"title"};
 constexpr std::string_view kCoreKeys[] = {"arity"};
 constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_from",     "latency",
@@ -23,6 +24,8 @@ constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_f
 constexpr std::string_view kLaneKeys[] = {"per", "bandwidth", "gap", "duplex"};
 constexpr std::string_view kCmaKeys[] = {"call", "page", "reader"};
 constexpr std::string_view kMulticastKeys[] = {"packet", "setup", "growth"};
+constexpr std::string_view kDeviceKeys[] = {"to_host", "to_device", "latency",
+                                            "post",    "launch",    "reduce"};
 constexpr std::string_view kComputeKeys[] = {"reduce"};
 
 Words keys_of(const MachineSection& section) {
@@ -30,6 +33,7 @@ Words keys_of(const MachineSection& section) {
   if (section.kind == "lane") return kLaneKeys;
   if (section.kind == "cma") return kCmaKeys;
   if (section.kind == "multicast") return kMulticastKeys;
+  if (section.kind == "device") return kDeviceKeys;
   if (section.kind == "compute") return kComputeKeys;
   return section.name == "core" ? Words(kCoreKeys) : Words(kLevelKeys);
 }
@@ -192,6 +196,17 @@ class Builder {
           .outcome();
     }
     if (section.kind == "multicast") return take_multicast(section);
+    if (section.kind == "device") {
+      DeviceCost& device = machine_.device;
+      return Reader(text_, section)
+          .bandwidth("to_host", device.to_host_ns_per_byte)
+          .bandwidth("to_device", device.to_device_ns_per_byte)
+          .time("latency", device.latency_ns)
+          .time("post", device.post_ns)
+          .time("launch", device.launch_ns)
+          .bandwidth("reduce", device.reduce_ns_per_byte)
+          .outcome();
+    }
     if (section.kind == "compute") {
       has_compute_ = true;
       return Reader(text_, section).bandwidth("reduce", machine_.reduce_ns_per_byte).outcome();

@@ -50,7 +50,7 @@ class Splitter {
     if (bare.back() != ']') {
       return wrong(
           fmt::format("\"{}\" does not end with ']': a section is \"[level NAME]\", "
-                      "\"[lane NAME]\", \"[cma]\", \"[multicast]\" or \"[compute]\"",
+                      "\"[lane NAME]\", \"[cma]\", \"[multicast]\", \"[device]\" or \"[compute]\"",
                       bare));
     }
     const std::string_view inner = trim(bare.substr(1, bare.size() - 2));

@@ -141,6 +141,30 @@ TEST(MachineParse, GoodFile) {
   EXPECT_EQ(m.find_level("socket"), -1);
 }
 
+TEST(MachineParse, Device) {
+  const auto without = parse_machine(file_with(0, ""), "m.machine");
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without.value().device.any());
+  const std::string section =
+      "[device]\nto_host = 4 GB/s # assumed: x\nto_device = 8 GB/s # assumed: x\n"
+      "latency = 8 us # assumed: x\npost = 2 us # assumed: x\nlaunch = 5 us # assumed: x\n";
+  const std::string text = file_with(0, "") + section;
+  EXPECT_EQ(complaint(text), "m.machine:28: [device] has no \"reduce\"");
+  const auto parsed = parse_machine(text + "reduce = 100 GB/s # assumed: x\n", "m.machine");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text;
+  const DeviceCost& device = parsed.value().device;
+  EXPECT_TRUE(device.any());
+  EXPECT_EQ(device.to_host_ns_per_byte, 0.25);
+  EXPECT_EQ(device.to_device_ns_per_byte, 0.125);
+  EXPECT_EQ(device.latency_ns, 8000);
+  EXPECT_EQ(device.post_ns, 2000);
+  EXPECT_EQ(device.launch_ns, 5000);
+  EXPECT_EQ(device.reduce_ns_per_byte, 0.01);
+  EXPECT_EQ(complaint(text + "to_hosts = 1 GB/s # assumed: x\n"),
+            "m.machine:34: [device] has no key \"to_hosts\"; the nearest known one is "
+            "\"to_host\" (known: to_host, to_device, latency, post, launch or reduce)");
+}
+
 TEST(MachineParse, Multicast) {
   const auto without = parse_machine(file_with(0, ""), "m.machine");
   ASSERT_TRUE(without.ok());
@@ -199,7 +223,7 @@ TEST(MachineParse, FormComplaints) {
             "m.machine:5: \"latency =\" is neither \"[section]\" nor \"key = value  # origin\"");
   EXPECT_EQ(complaint(9, "[level node"),
             "m.machine:9: \"[level node\" does not end with ']': a section is \"[level NAME]\", "
-            "\"[lane NAME]\", \"[cma]\", \"[multicast]\" or \"[compute]\"");
+            "\"[lane NAME]\", \"[cma]\", \"[multicast]\", \"[device]\" or \"[compute]\"");
   EXPECT_EQ(complaint(9, "[level cluster]"),
             "m.machine:9: [level cluster] is there already, in line 2: give each section once");
   EXPECT_EQ(complaint(7, "latency = 1 us # assumed: x"),
@@ -229,7 +253,7 @@ TEST(MachineParse, OriginComplaints) {
 TEST(MachineParse, UnknownWords) {
   EXPECT_EQ(complaint(9, "[levle node]"),
             "m.machine:9: there is no section [levle node]; the nearest known kind is \"level\" "
-            "(known: level, lane, cma, multicast or compute)");
+            "(known: level, lane, cma, multicast, device or compute)");
   EXPECT_EQ(complaint(9, "[level nod]"),
             "m.machine:9: there is no level \"nod\"; the nearest known one is \"node\" (from the "
             "outside: cluster, group, switch, node, board, socket, numa, cache or core)");

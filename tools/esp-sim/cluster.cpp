@@ -56,6 +56,10 @@ struct Cluster::Node {
     engine.set_mover(cluster_.mover_.get());
     team.rank = rank_;
     team.wire = &wire;
+    if (cluster_.options_.staging != Staging::kNone) {
+      mover = std::make_unique<SimMover>(
+          SimMover::Context{cluster_.world_, rank_, counters, wire, cluster_.options_.reducer});
+    }
     team.segment_limit = wire.caps(rank_).segment_bytes;
   }
   // What is under way on a team must end before the team does.
@@ -72,6 +76,7 @@ struct Cluster::Node {
   std::unique_ptr<Consumption> consumption;
   Counters counters;
   SimWire wire;
+  std::unique_ptr<SimMover> mover;  // of buffers on devices
   Engine engine;
   Team team;
 };
@@ -112,6 +117,7 @@ void Cluster::on_turn(void* cluster, Rank rank) {
 void Cluster::take_turn(Node& node) {
   if (std::exchange(node.starts, false)) start(node);
   if (std::exchange(node.looks, false) && !node.done) look_for_the_dead(node);
+  if (node.mover != nullptr) (void)node.mover->progress();
   (void)node.engine.progress();
 }
 
@@ -123,6 +129,7 @@ void Cluster::start(Node& node) {
 void Cluster::start_call(Node& node) {
   Call call = buffers_->call(node.rank);
   call.root = operation_.root_of(node.calls_started++, world_.ranks());
+  if (options_.staging != Staging::kNone) stage(node, call);
   if (node.consumption != nullptr) call.consumer = {on_portion, nullptr, &node};
   auto started = node.engine.start(node.team, call, {on_finish, &node});
   if (!started) {
@@ -131,6 +138,19 @@ void Cluster::start_call(Node& node) {
   }
   if (started->done) finish(node, started->status);
   start_computing(node);
+}
+
+void Cluster::stage(Node& node, Call& call) {
+  const Sides sides = sides_of(operation_, node.rank, world_.ranks());
+  if (options_.staging == Staging::kWhole) {
+    if (sides.gives > 0) node.mover->lanes().copy_and_wait(DeviceLanes::Way::kToHost, sides.gives);
+    return;
+  }
+  const bool in_output = traits_of(call.collective).input == Extent::kNone;
+  call.mover = node.mover.get();
+  call.pattern = &pattern_;
+  call.packs_input = sides.gives > 0 && !in_output;
+  call.packs_output = sides.gets > 0 || (sides.gives > 0 && in_output);
 }
 
 // After the start, but on another core: there it begins with the operation.
@@ -165,6 +185,10 @@ void Cluster::finish(Node& node, Status status) noexcept {
   ESP_ASSERT(!node.done || operation_.at_once);
   if (node.done) return;  // an earlier one has failed
   node.wire.charge_combines();
+  const std::uint64_t gets = sides_of(operation_, node.rank, world_.ranks()).gets;
+  if (options_.staging == Staging::kWhole && status.ok() && gets > 0) {
+    node.mover->lanes().copy_and_wait(DeviceLanes::Way::kToDevice, gets);
+  }
   --calls_left_;
   if (status.ok() && --node.calls_left > 0) {
     if (operation_.at_once) return;
@@ -219,6 +243,13 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
     return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
   }
+  const CollectiveTraits& traits = traits_of(operation.collective);
+  if (options_.staging != Staging::kNone &&
+      (!world_.machine().device.any() || traits.neighbors || is_irregular(operation.collective))) {
+    return error(ESP_ERR_UNSUPPORTED,
+                 "buffers on devices: the machine has none, or blocks are not alike");
+  }
+  pattern_ = Pattern::plain(operation.element_bytes() == 8 ? ESP_UINT64 : ESP_UINT8);
   operation_ = operation;
   buffers_ = std::make_unique<Buffers>(operation, world_.ranks(), world_.options().carry_data);
   result_ = {};

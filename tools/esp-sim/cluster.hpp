@@ -25,16 +25,24 @@
 #include "net/sim/world.hpp"
 #include "tools/esp-sim/application.hpp"
 #include "tools/esp-sim/operation.hpp"
+#include "tools/esp-sim/sim_mover.hpp"
 
 namespace espalier::sim {
 
 class Buffers;
+
+// Of operations whose buffers lie on the devices of the machine. kWhole: each rank copies what it
+// gives to the host, enters the operation, and copies what it has got to the device. kPieces: the
+// library's plans do (PlanRequest::moves).
+enum class Staging : std::uint8_t { kNone, kWhole, kPieces };
 
 struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
   std::shared_ptr<const Membership> around;  // localities that plans follow; nullptr: none
   Application application;                   // beside operations of one call
+  Staging staging = Staging::kNone;
+  SimMover::Reducer reducer = SimMover::Reducer::kHost;  // kPieces
 };
 
 struct RunResult {
@@ -82,6 +90,7 @@ class Cluster {
   void take_turn(Node& node);
   void start(Node& node);
   void start_call(Node& node);
+  void stage(Node& node, Call& call);
   void start_computing(Node& node);
   static bool on_portion(void* node, const Portion& portion) noexcept;
   std::uint64_t computed_ns(const Node& node) const noexcept;
@@ -95,6 +104,7 @@ class Cluster {
 
   ClusterOptions options_;
   std::unique_ptr<Mover> mover_;  // without data
+  Pattern pattern_;               // of elements on devices
   World world_;
   Trace trace_;  // off
   std::vector<std::unique_ptr<Node>> nodes_;

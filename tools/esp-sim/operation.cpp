@@ -42,6 +42,17 @@ std::size_t output_blocks(const Operation& operation, Rank rank, std::uint32_t r
   return has ? blocks_of(operation, traits.output, ranks) : 0;
 }
 
+Sides sides_of(const Operation& operation, Rank rank, std::uint32_t ranks) noexcept {
+  const CollectiveTraits& traits = traits_of(operation.collective);
+  const bool is_root = rank == operation.root;
+  const std::uint64_t in = operation.bytes * input_blocks(operation, rank, ranks);
+  const std::uint64_t out = operation.bytes * output_blocks(operation, rank, ranks);
+  // A broadcast's root has its input in the output.
+  if (traits.rooted && traits.input == Extent::kNone)
+    return is_root ? Sides{out, 0} : Sides{0, out};
+  return {traits.root_sends && !is_root ? 0 : in, traits.root_gets && !is_root ? 0 : out};
+}
+
 // The 0 of an exchange of all with all stands in the middle of twice as many entries: each rank
 // sees those from another place on.
 UnevenBlocks::UnevenBlocks(const Operation& operation, std::uint32_t ranks)

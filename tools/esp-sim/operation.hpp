@@ -47,6 +47,12 @@ std::uint64_t call_count(const Operation& operation, std::uint32_t ranks) noexce
 std::size_t input_blocks(const Operation& operation, Rank rank, std::uint32_t ranks) noexcept;
 std::size_t output_blocks(const Operation& operation, Rank rank, std::uint32_t ranks) noexcept;
 
+// What this rank gives and gets, in bytes; of collectives whose blocks are alike.
+struct Sides {
+  std::uint64_t gives = 0, gets = 0;
+};
+Sides sides_of(const Operation& operation, Rank rank, std::uint32_t ranks) noexcept;
+
 // The lengths of the blocks of an irregular collective, in elements. All are alike but empty ones:
 // those of the last rank, with neighbours what it sends; of an alltoallv and alltoallw those
 // between ranks whose sum is 0 modulo their number, which makes one in each buffer of each rank. Of
