@@ -150,23 +150,27 @@ class Sharing {
     const VertexId from = unpacking.needs[0].vertex;
     if (unpacking_of(from) != id) return;
     if (plan_.vertices[from].action != Action::kRecv || !all_near(plan_.vertices[from])) return;
-    const bool is_read =
-        std::any_of(plan_.vertices.begin(), plan_.vertices.end(),
-                    [&](const Vertex& v) { return !unpacks(v) && v.src == Place::kOutput; });
-    if (is_read) bring(from, id);
+    if (is_read_on_host()) bring(from, id);
     Vertex& receive = plan_.vertices[from];
     receive.stays = true;
     receive.needs.push_back({.vertex = id, .shift = receive.window});
     plan_.vertices[id].operands[0] = {.place = Place::kOutput, .vertex = from, .stays = true};
+  }
+  bool is_read_on_host() const {
+    return std::any_of(plan_.vertices.begin(), plan_.vertices.end(), [](const Vertex& v) {
+      const bool brings = !v.operands.empty() && v.operands[0].stays;
+      return !unpacks(v) && !brings &&
+             (touches(v, Place::kOutput) || touches(v, Place::kAccumulator));
+    });
   }
   void bring(VertexId from, VertexId unpacking) {
     Vertex bring = plan_.vertices[unpacking];
     bring.dst = Place::kOutput;
     bring.operands[0] = {.place = Place::kOutput, .vertex = from, .keeps = true, .stays = true};
     const auto brought = static_cast<VertexId>(plan_.vertices.size());
-    for (Vertex& v : plan_.vertices) {
-      if (unpacks(v)) continue;
-      for (Dependency& need : v.needs) {
+    for (std::size_t id = 0; id < plan_.vertices.size(); ++id) {
+      if (id == from || unpacks(plan_.vertices[id])) continue;
+      for (Dependency& need : plan_.vertices[id].needs) {
         if (need.vertex == from) need.vertex = brought;
       }
     }

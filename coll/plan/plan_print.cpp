@@ -39,6 +39,7 @@ const char* place_name(Place place) {
                                     "scratch 3",
                                     "the caller's input",
                                     "the caller's output"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Place::kUserOutput) + 1);
   return kNames[static_cast<std::size_t>(place)];
 }
 

@@ -99,9 +99,9 @@ std::string overlap_section(const sim::Machine& psg) {
       "device reduces; which of these the published figures have, our source does not say.\n"
       "- A core reduces {:.0f} GB/s of each operand, so with two operands {:.1f} GB/s of the "
       "message, less than card ({:.0f} GB/s) and lanes ({:.0f} GB/s): where the host reduces, that "
-      "is what all waits for, and the copies' overlap saves little. The library's calls do not "
-      "reduce on devices everywhere yet (`docs/devices.md`); here what is received is read by the "
-      "kernel over the lane, the own operand where it lies, and the result goes to the host.\n"
+      "is what all waits for, and the copies' overlap saves little. As in calls of the "
+      "library (`docs/devices.md`) what is received is read by the kernel over the lane, the own "
+      "operand where it lies, and the result goes to the host.\n"
       "- Below 1 MiB the 8 us of each copy on the way decide, and copies as a whole are as good, "
       "unless the device reduces.\n\n",
       broadcast_rows(psg), reduce_rows(psg), large.binomial / large.whole,

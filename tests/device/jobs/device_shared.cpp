@@ -147,6 +147,44 @@ void closed(const Context& c) {
   CHECK_EQ(counter(c, "device_shared_bytes") > 0, opens, "at rank {}", c.rank);
 }
 
+// Kernels read what the others of the node have on their devices.
+void sums(const Context& c) {
+  const auto device = open_device();
+  Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+  std::vector<std::int32_t> expected(kCount, 0);
+  for (int r = 0; r < c.size; ++r) {
+    const Bytes of = numbers(r, kBytes);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      std::int32_t value;
+      std::memcpy(&value, of.data() + i * 4, 4);
+      expected[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(expected[i]) +
+                                              static_cast<std::uint32_t>(value));
+    }
+  }
+  from.write(numbers(c.rank, kBytes));
+  const auto check = [&](const char* what) {
+    bool whole = false;
+    const Bytes came = to.read(whole);
+    CHECK(std::memcmp(came.data(), expected.data(), kBytes) == 0 && whole, "{}", what);
+  };
+  std::uint64_t read = 0;
+  const std::uint64_t reduced = counter(c, "device_reductions");
+  for (int round = 0; round < 4; ++round) {
+    read = shared_during(c, [&] {
+      CHECK_OK(esp_allreduce(c.world, from.at(), to.at(), kCount, ESP_INT32, ESP_SUM), c.world,
+               "allreduce");
+    });
+    check("allreduce");
+    to.write(numbers(9, kBytes));
+    const int root = round % c.size;
+    CHECK_OK(esp_reduce(c.world, from.at(), to.at(), kCount, ESP_INT32, ESP_SUM, root), c.world,
+             "reduce");
+    if (c.rank == root) check("reduce");
+  }
+  CHECK(read > 0, "nothing of an allreduce was read where it lies");
+  CHECK(counter(c, "device_reductions") > reduced, "no device has reduced at rank {}", c.rank);
+}
+
 // A long message, for overlap.py.
 void stream(const Context& c) {
   const auto device = open_device();
@@ -170,6 +208,7 @@ int main(int argc, char** argv) {
                           {"messages", test::messages},
                           {"mixed", test::mixed},
                           {"closed", test::closed},
+                          {"sums", test::sums},
                           {"stream", test::stream}},
                          argc, argv);
 }
