@@ -77,6 +77,7 @@ struct Send {
   bool synchronous = false;      // complete only when the receiver has taken the segment
   bool to_view = false;    // the receiver reads in place: prefer a path that needs no copy there
   bool at_once = false;    // kDone or kRetry: its owner has nothing to wait with
+  bool leaves = false;     // complete without the receiver's release: not read where it lies
   bool away = false;       // data lies where AwayMemory is; for peers whose WireCaps say so
   Transfer transfer = {};  // no two segments of a flow need have the same
 };

@@ -185,7 +185,8 @@ bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noex
   }
   if (send.transfer.path != Path::kAny) [[unlikely]]
     return choose_asked(send, readers, carriage);
-  if (send.bytes >= options_.direct_threshold && segment_.in_own_heap(send.data, send.bytes)) {
+  if (send.bytes >= options_.direct_threshold && !send.leaves &&
+      segment_.in_own_heap(send.data, send.bytes)) {
     carriage.kind = CellKind::kDirect;
     carriage.where = segment_.offset_of(send.data);
     counters_.direct_bytes += send.bytes;
@@ -204,7 +205,7 @@ bool ShmWire::choose(const Send& send, Readers readers, Carriage& carriage) noex
 bool ShmWire::choose_asked(const Send& send, Readers readers, Carriage& carriage) noexcept {
   const bool fits = send.bytes <= segment_.layout().arena_bytes() / 2;
   if (send.transfer.path == Path::kPull || !fits) {
-    if (segment_.in_own_heap(send.data, send.bytes)) {
+    if (!send.leaves && segment_.in_own_heap(send.data, send.bytes)) {
       carriage.kind = CellKind::kDirect;
       carriage.where = segment_.offset_of(send.data);
       counters_.direct_bytes += send.bytes;

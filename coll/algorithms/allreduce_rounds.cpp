@@ -105,6 +105,7 @@ class Rounds {
     for (std::int32_t distance = 1; distance < pairs_; distance *= 2) {
       const std::int32_t partner = rank_of(number_ ^ distance);
       const VertexId sent = add_send(sums_, partner, 0, 1);
+      builder_.plan().vertices[sent].leaves = true;  // Both partners' sums wait for it.
       if (last_ != kNoVertex) builder_.need_source(sent, last_);
       const VertexId sum = take(partner, 0, 1, (number_ & distance) != 0);
       builder_.need(sum, sent);

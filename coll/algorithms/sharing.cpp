@@ -54,6 +54,7 @@ class Sharing {
       if (unpacks(plan_.vertices[id])) let_stay(static_cast<VertexId>(id));
     }
     place_brought();
+    if (plan_.combines) let_views_stay();
   }
 
  private:
@@ -85,7 +86,7 @@ class Sharing {
     const bool is_taken = !plan_.reduces || plan_.combines;  // as it lies, by kernels of the others
     const bool in = send.src == Place::kInput && plan_.packs_input && is_taken;
     const bool out = send.src == Place::kOutput && plan_.packs_output;
-    if (!(in || out) || !all_near(send)) return;
+    if (!(in || out) || send.leaves || !all_near(send)) return;
     std::vector<Dependency> needs;
     bool is_ordered = in;
     for (Dependency need : send.needs) {
@@ -189,6 +190,21 @@ class Sharing {
       }
     }
     renumber(order);
+  }
+
+  // Kernels read them there. What is copied alone the processor copies.
+  void let_views_stay() {
+    std::vector<bool> is_copied(plan_.vertices.size(), false);
+    for (const Vertex& v : plan_.vertices) {
+      for (const Operand& operand : v.operands) {
+        const bool alone = v.operands.size() == 1 && operand.place == Place::kView;
+        if (alone) is_copied[operand.vertex] = true;
+      }
+    }
+    for (std::size_t id = 0; id < plan_.vertices.size(); ++id) {
+      Vertex& v = plan_.vertices[id];
+      if (v.action == Action::kRecvView && all_near(v)) v.stays = !is_copied[id];
+    }
   }
 
   Plan& plan_;

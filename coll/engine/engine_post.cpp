@@ -95,6 +95,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
       plan.flow_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   send.synchronous = vertex.synchronous;
   send.to_view = plan.reduces && vertex.src != Place::kOutput;
+  send.leaves = vertex.leaves;
   send.away = vertex.src >= Place::kUserInput && send.bytes > 0;
   send.transfer = vertex.transfer;
   const std::uint64_t begin_ns = trace_.now_ns();
@@ -134,7 +135,7 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   }
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
-  slot.takes_away = vertex.stays || state.landing != nullptr;
+  slot.takes_away = vertex.stays;
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];

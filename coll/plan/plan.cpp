@@ -57,7 +57,8 @@ void assert_places(const Plan& plan, const Vertex& v) {
   ESP_ASSERT((v.action == Action::kPublish) == !v.peers.empty());
   ESP_ASSERT(v.since == 0 || (v.since < v.steps && is_local(v.action)));
   ESP_ASSERT(!v.places || (plan.places && v.action == Action::kCombine && v.run == 1));
-  ESP_ASSERT(!v.stays || (v.action == Action::kRecv && v.dst == Place::kOutput));
+  ESP_ASSERT(!v.stays || (v.action == Action::kRecv && v.dst == Place::kOutput) ||
+             (v.action == Action::kRecvView && plan.combines));
   ESP_ASSERT(!v.elsewhere || (v.action != Action::kRecv && v.action != Action::kRecvView));
 }
 

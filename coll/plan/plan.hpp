@@ -155,9 +155,13 @@ struct Vertex {
   Place shape = Place::kOutput;  // the buffer whose layout the segments follow
   std::uint8_t channel =
       0;  // part of the flow: phases and trees of one operation use different channels
+  // kSend: what its receiver combines waits for it, so it must not wait for that: it is never read
+  // where it lies.
+  bool leaves = false;
   bool synchronous = false;  // kSend: complete only when the receiver has taken the segment
                              // (controls of experiments)
-  bool stays = false;        // kRecv: what lies on a device may stay there, for one unpacking
+  // What lies on a device may stay there: for one unpacking (kRecv), for a mover's combination.
+  bool stays = false;
   bool skips_empty = false;  // no segment of no elements, and none to oneself
   bool elsewhere = false;    // what is read lies in block `from` of its buffer
   bool places = false;       // kCombine: blocks of the output lie where the first that comes finds

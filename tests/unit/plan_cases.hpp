@@ -88,6 +88,7 @@ inline std::vector<Schedule> schedules(std::uint64_t seed, std::int32_t size) {
        .in_place = seed % 2 == 1,
        .late_moves = true,
        .all_or_none = true},
+      {.order = Order::kRandom, .seed = seed, .in_place = seed % 2 == 0, .holds_views = true},
   };
 }
 

@@ -241,12 +241,30 @@ class Interpreter : Run {
       to.views[t.recv_index] = std::move(t.values);
       to.arrived[t.recv_index] = true;
     }
-    const bool last = from.vertex->action == Action::kSend || --from.unread[t.send_index % 64] == 0;
-    if (last) {
-      for (Cell& cell : range_of(cells(from, from.vertex->src, t.send_index, true))) --cell.readers;
-      complete(t.send, t.send_index);
+    const bool is_held = to.vertex->action == Action::kRecvView || to.vertex->stays;
+    if (schedule.holds_views && is_held && !from.vertex->leaves) {
+      to.holds.push_back({t.recv_index, t.send, t.send_index});
+    } else {
+      end_send(t.send, t.send_index);
     }
     complete(t.recv, t.recv_index);
+  }
+
+  // One reader has it.
+  void end_send(std::int32_t id, std::uint32_t i) {
+    State& from = states[static_cast<std::size_t>(id)];
+    if (from.vertex->action == Action::kPublish && --from.unread[i % 64] > 0) return;
+    for (Cell& cell : range_of(cells(from, from.vertex->src, i, true))) --cell.readers;
+    complete(id, i);
+  }
+  // What was read in its sender's memory is not read any more.
+  void let_go(State& view, std::uint32_t i) {
+    const auto held = std::find_if(view.holds.begin(), view.holds.end(),
+                                   [&](const Hold& hold) { return hold.index == i; });
+    if (held == view.holds.end()) return;
+    const Hold hold = *held;
+    view.holds.erase(held);
+    end_send(hold.send, hold.send_index);
   }
 
   void complete(std::int32_t id, std::uint32_t i) {
@@ -262,6 +280,9 @@ class Interpreter : Run {
   }
 
   Values read_operand(const State& s, const Operand& operand, std::uint32_t i) {
+    if (operand.stays && !operand.keeps) {
+      let_go(states[static_cast<std::size_t>(s.first_of_rank + operand.vertex)], i);
+    }
     if (operand.place != Place::kView) return read(s, operand.place, i);
     State& view = states[static_cast<std::size_t>(s.first_of_rank + operand.vertex)];
     if (is_skipped(*view.plan, *view.vertex, i)) return {};
@@ -272,6 +293,7 @@ class Interpreter : Run {
     if (operand.keeps) return view.views[i];
     view.arrived[i] = false;
     --view.held;
+    let_go(view, i);
     return std::move(view.views[i]);
   }
 

@@ -42,6 +42,9 @@ struct Schedule {
   // A publication goes to all of its readers or to none, as the wires have it: no transfer of it
   // begins before all have posted their receives.
   bool all_or_none = false;
+  // What is received as a view is read in its sender's memory: the send is complete when the view
+  // is released.
+  bool holds_views = false;
   const std::vector<Neighbors>* graph = nullptr;  // of exchanges of neighbours, by rank
 };
 

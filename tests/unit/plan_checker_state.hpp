@@ -49,6 +49,13 @@ struct End {
   std::uint32_t base = 0;
 };
 
+// A segment that is read in its sender's memory; of the index of a view.
+struct Hold {
+  std::uint32_t index = 0;
+  std::int32_t send = 0;
+  std::uint32_t send_index = 0;
+};
+
 // A vertex under execution. Bit k of the masks speaks of index prefix + k.
 struct State {
   const Plan* plan = nullptr;
@@ -61,9 +68,10 @@ struct State {
   std::uint32_t held = 0;  // views: in flight or not yet released
   bool queued = false;
   std::uint64_t busy_round = 0;
-  std::vector<End> ends;              // by peer: of each step, unless it is always the same
-  std::vector<Values> views;          // kRecvView: by index
-  std::vector<bool> arrived;          // and those that are there
+  std::vector<End> ends;      // by peer: of each step, unless it is always the same
+  std::vector<Values> views;  // kRecvView: by index
+  std::vector<bool> arrived;  // and those that are there
+  std::vector<Hold> holds;
   std::vector<std::uint32_t> unread;  // kPublish: readers to come, by index % 64
   std::uint32_t count() const { return vertex->indices.count; }
   bool complete() const { return prefix == count(); }

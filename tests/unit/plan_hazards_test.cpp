@@ -109,7 +109,8 @@ std::vector<Plan> combined(PlanRequest request) {
     const bool gets = !traits_of(request.collective).root_gets || request.rank == request.root;
     request.packs_input = request.moves = request.combines = true;
     request.packs_output = gets;
-    request.replaces = request.in_place;
+    // Where one plan is for both, it is the one that may be in place.
+    request.replaces = request.in_place || !replaces_blocks(request.collective);
     plans.push_back(std::move(make_plan(request).value()));
   }
   return plans;

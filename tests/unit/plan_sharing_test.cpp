@@ -81,40 +81,64 @@ TEST(SharingPlans, WhatIsCombinedIsPackedAsBefore) {
   }
 }
 
-// Any member may have devices, or share, whatever the others do.
+// Any member may have devices, share, or combine, whatever the others do. How many vertices share.
+int check_mixed(const MadeRequest& one, std::mt19937& random) {
+  int shared = 0;
+  PlanRequest asked = one.request;
+  if (asked.nodes.follow) asked.commutative = false;  // combined in the order of nodes
+  const CollectiveTraits& traits = traits_of(one.request.collective);
+  for (int turn = 0; turn < 4; ++turn) {
+    std::vector<Plan> plans;
+    for (std::int32_t rank = 0; rank < one.request.size; ++rank) {
+      PlanRequest mine = one.request;
+      mine.rank = rank;
+      const bool is_root = rank == mine.root, all = turn == 0;
+      mine.packs_input = (all || random() % 3 != 0) && traits.input != Extent::kNone &&
+                         (is_root || !traits.root_sends);
+      mine.packs_output = (all || random() % 3 != 0) && (is_root || !traits.root_gets);
+      mine.moves = true;
+      mine.shares = all || random() % 2 != 0;
+      mine.combines = traits.reduces && (all || random() % 2 != 0);
+      plans.push_back(made(mine));
+      for (const Vertex& v : plans.back().vertices) {
+        if (v.stays || v.src >= Place::kUserInput) ++shared;
+      }
+    }
+    for (Schedule schedule : schedules(31, one.request.size)) {
+      schedule.in_place = false;
+      if (!expect_correct(plans, asked, schedule)) return shared;
+    }
+    EXPECT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "");
+  }
+  return shared;
+}
+
 TEST(SharingPlans, AroundEveryPlan) {
   std::mt19937 random(29);
   int shared = 0;
   for (const MadeRequest& one : made_requests()) {
     SCOPED_TRACE(one.name);
     if (one.request.in_place) continue;
-    PlanRequest asked = one.request;
-    if (asked.nodes.follow) asked.commutative = false;  // combined in the order of nodes
-    const CollectiveTraits& traits = traits_of(one.request.collective);
-    for (int turn = 0; turn < 4; ++turn) {
-      std::vector<Plan> plans;
-      for (std::int32_t rank = 0; rank < one.request.size; ++rank) {
-        PlanRequest mine = one.request;
-        mine.rank = rank;
-        const bool is_root = rank == mine.root;
-        mine.packs_input =
-            random() % 3 != 0 && traits.input != Extent::kNone && (is_root || !traits.root_sends);
-        mine.packs_output = random() % 3 != 0 && (is_root || !traits.root_gets);
-        mine.moves = true;
-        mine.shares = turn == 0 || random() % 2 != 0;
-        plans.push_back(made(mine));
-        for (const Vertex& v : plans.back().vertices) {
-          if (v.stays || v.src >= Place::kUserInput) ++shared;
-        }
-      }
-      for (Schedule schedule : schedules(31, one.request.size)) {
-        schedule.in_place = false;
-        ASSERT_TRUE(expect_correct(plans, asked, schedule));
-      }
-      ASSERT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), -1)), "");
-    }
+    shared += check_mixed(one, random);
+    if (HasFailure()) return;
   }
   EXPECT_GT(shared, 400);
+}
+
+// More pieces than windows.
+TEST(SharingPlans, AroundLongAllreduces) {
+  std::mt19937 random(31);
+  for (const esp_algorithm algorithm :
+       {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD, ESP_ALGORITHM_RING, ESP_ALGORITHM_DOUBLING,
+        ESP_ALGORITHM_HALVING, ESP_ALGORITHM_TREE}) {
+    for (const std::int32_t size : {2, 4, 8}) {
+      PlanRequest request = call(Collective::kAllreduce, size, 40);
+      request.algorithm = algorithm;
+      SCOPED_TRACE(describe(request));
+      (void)check_mixed({"", request}, random);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 }  // namespace
