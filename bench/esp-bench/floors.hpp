@@ -25,7 +25,13 @@ struct Floor {
   std::string note;   // why not, or what else must be known
 };
 
+struct Circumstances;
+
 std::vector<Floor> measure_floors(const Options& options);
+
+// Plain copies of the driver between registered memory of the host and the first device, and on the
+// device. Throws where there is none; tells which it is.
+std::vector<Floor> measure_device_floors(const Options& options, Circumstances& seen);
 
 // The parts, each in its own file.
 void measure_copy_floors(const Options& options, std::vector<Floor>& floors);

@@ -1,12 +1,14 @@
 // esp-bench: measures collectives and point-to-point operations, and the floors under them.
 //
 // One source for Espalier, Open MPI and MPICH: see backend.hpp. Exit codes: 0 measured, 1 a
-// failure or a wrong result, 2 a wrong option. path: setup
+// failure (such as no device where one is asked for) or a wrong result, 2 a wrong option.
+// path: setup
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/buffer_memory.hpp"
 #include "esp-bench/clock.hpp"
 #include "esp-bench/floors.hpp"
 #include "esp-bench/host.hpp"
@@ -93,7 +96,8 @@ class Limit {
 };
 
 // `save` is called with all rows so far, after each.
-std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_machine,
+std::vector<Row> measure_all(Backend& backend, BufferMemory& memory, const Options& options,
+                             bool one_machine,
                              const std::function<void(const std::vector<Row>&)>& save) {
   std::vector<Row> rows;
   Limit limit(backend, options);
@@ -105,7 +109,8 @@ std::vector<Row> measure_all(Backend& backend, const Options& options, bool one_
       for (const Choice& choice : options.choices) {
         if (is_pair(kind) && choice != options.choices.front()) continue;
         Row row = refused_row(kind, bytes, choice, limit.refusal());
-        if (row.refusal.empty()) row = measure(backend, kind, bytes, choice, options, one_machine);
+        if (row.refusal.empty())
+          row = measure(backend, memory, kind, bytes, choice, options, one_machine);
         rows.push_back(std::move(row));
         save(rows);
       }
@@ -125,8 +130,10 @@ nlohmann::json ops_json(const Options& options, int ranks, const Circumstances& 
   return json;
 }
 
-int run_ops(Backend& backend, const Options& options) {
+int run_ops(Backend& backend, BufferMemory& memory, const Options& options) {
   Circumstances seen;
+  seen.device = memory.device();
+  seen.device_is_played = memory.is_played();
   seen.placement = gather_placement(backend);
   seen.one_machine = same_machine(seen.placement);
   seen.proximity_before_ns = measure_proximity(backend, seen.one_machine);
@@ -136,7 +143,7 @@ int run_ops(Backend& backend, const Options& options) {
   const auto save = [&](const std::vector<Row>& done) {
     if (saves) write_json(ops_json(options, backend.size(), seen, done), options);
   };
-  const std::vector<Row> rows = measure_all(backend, options, seen.one_machine, save);
+  const std::vector<Row> rows = measure_all(backend, memory, options, seen.one_machine, save);
   seen.load = meter.read();
   backend.combine({&seen.load.own_s, 1}, Combine::kSum);
   seen.proximity_after_ns = measure_proximity(backend, seen.one_machine);
@@ -160,10 +167,13 @@ nlohmann::json floors_json(const std::vector<Floor>& floors) {
 
 int run_floors(const Options& options) {
   const LoadMeter meter;
-  const std::vector<Floor> floors = measure_floors(options);
+  Circumstances seen;
+  const std::vector<Floor> floors = options.alloc == Alloc::kDevice
+                                        ? measure_device_floors(options, seen)
+                                        : measure_floors(options);
+  if (options.table) print_device(seen);
   if (options.table) print_table(floors);
   nlohmann::json json = header_json(options, 0);
-  Circumstances seen;
   seen.load = meter.read();
   json.update(to_json(seen));
   json["floors"] = floors_json(floors);
@@ -183,38 +193,49 @@ void check_against_job(const Backend& backend, const Options& options) {
   if (options.mode == Mode::kIdle) need(backend.size() >= 2, "mode idle needs two ranks");
 }
 
-int run_in_job(const Options& options) {
-  const double before_kib = memory_kib("smaps_rollup", "Rss");
-  const auto backend = Backend::open(Operation::heap_bytes(options));
-  check_against_job(*backend, options);
-  nlohmann::json json = header_json(options, backend->size());
+int run_mode(Backend& backend, double before_kib, const Options& options) {
+  check_against_job(backend, options);
+  const auto memory = BufferMemory::open(backend, options.alloc);
+  nlohmann::json json = header_json(options, backend.size());
   switch (options.mode) {
     case Mode::kOps:
-      return run_ops(*backend, options);
+      return run_ops(backend, *memory, options);
     case Mode::kMemory:
-      json["memory"] = measure_memory(*backend, before_kib, options);
+      json["memory"] = measure_memory(backend, *memory, before_kib, options);
       break;
     case Mode::kIdle:
-      json["idle"] = measure_idle(*backend, options);
+      json["idle"] = measure_idle(backend, options);
       break;
     case Mode::kCalls:
-      make_calls(*backend, options);
+      make_calls(backend, *memory, options);
       break;
     case Mode::kSockets: {
-      const std::vector<Floor> floors = measure_sockets(*backend, options);
-      if (options.table && backend->rank() == 0) print_table(floors);
+      const std::vector<Floor> floors = measure_sockets(backend, options);
+      if (options.table && backend.rank() == 0) print_table(floors);
       json["floors"] = floors_json(floors);
       break;
     }
     case Mode::kPeers:
-      json["peers"] = measure_peers(*backend, options.table);
+      json["peers"] = measure_peers(backend, options.table);
       break;
     case Mode::kInit:
     case Mode::kFloors:
       break;
   }
-  if (backend->rank() == 0) write_json(json, options);
+  if (backend.rank() == 0) write_json(json, options);
   return 0;
+}
+
+int run_in_job(const Options& options) {
+  const double before_kib = memory_kib("smaps_rollup", "Rss");
+  const auto backend = Backend::open(Operation::heap_bytes(options));
+  try {
+    return run_mode(*backend, before_kib, options);
+  } catch (const std::exception& error) {
+    // Said first, and without leaving the job: others, who expect calls, may end this rank then.
+    std::fprintf(stderr, "esp-bench: %s\n", error.what());
+    std::exit(1);
+  }
 }
 
 }  // namespace

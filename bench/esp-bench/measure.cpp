@@ -140,9 +140,9 @@ Row refused_row(OpKind kind, std::size_t bytes, const Choice& choice, std::strin
   return row;
 }
 
-Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choice,
-            const Options& options, bool shared_clock) {
-  Operation operation(backend, kind, bytes, options);
+Row measure(Backend& backend, BufferMemory& memory, OpKind kind, std::size_t bytes,
+            const Choice& choice, const Options& options, bool shared_clock) {
+  Operation operation(backend, memory, kind, bytes, options);
   Row row = refused_row(kind, bytes, choice, operation.refusal());
   if (!row.refusal.empty()) return row;
   unsigned round = 1;

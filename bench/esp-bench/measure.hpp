@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "esp-bench/backend.hpp"
+#include "esp-bench/buffer_memory.hpp"
 #include "esp-bench/options.hpp"
 #include "esp-bench/statistics.hpp"
 
@@ -38,7 +39,7 @@ struct Row {
 Row refused_row(OpKind kind, std::size_t bytes, const Choice& choice, std::string why);
 
 // Collective over all ranks; the row is the same on all of them.
-Row measure(Backend& backend, OpKind kind, std::size_t bytes, const Choice& choice,
-            const Options& options, bool shared_clock);
+Row measure(Backend& backend, BufferMemory& memory, OpKind kind, std::size_t bytes,
+            const Choice& choice, const Options& options, bool shared_clock);
 
 }  // namespace espalier::bench

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 
 namespace espalier::bench {
 namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kPeriod = 16;  // of the data, in floats: one cache line
+constexpr std::size_t kPiece = std::size_t{16} << 20;  // of a new ring, written at a time
+constexpr std::size_t kPeriod = 16;                    // of the data, in floats: one cache line
 constexpr std::size_t kRanksOfHeap = 64;
 constexpr std::size_t kWindow = 64;  // messages in flight of a flow, as in the OSU benchmarks
 using Pattern = std::array<float, kPeriod>;
@@ -38,15 +37,13 @@ Pattern sum_of_patterns(int ranks, std::size_t slot, unsigned round, int block) 
   return sum;
 }
 
-void fill(float* data, std::size_t bytes, const Pattern& pattern) {
-  auto* out = reinterpret_cast<std::byte*>(data);
+void fill(std::byte* out, std::size_t bytes, const Pattern& pattern) {
   for (std::size_t done = 0; done < bytes; done += sizeof pattern) {
     std::memcpy(out + done, pattern.data(), std::min(sizeof pattern, bytes - done));
   }
 }
 
-bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
-  const auto* in = reinterpret_cast<const std::byte*>(data);
+bool equals(const std::byte* in, std::size_t bytes, const Pattern& pattern) {
   for (std::size_t done = 0; done < bytes; done += sizeof pattern) {
     const std::size_t part = std::min(sizeof pattern, bytes - done);
     if (std::memcmp(in + done, pattern.data(), part) != 0) return false;
@@ -58,17 +55,19 @@ bool equals(const float* data, std::size_t bytes, const Pattern& pattern) {
 
 void Operation::fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot,
                           unsigned round, int block) {
-  fill(data, bytes, pattern_of(rank, slot, round, block));
+  auto* const at = reinterpret_cast<std::byte*>(data);
+  fill(memory_.to_write(at, bytes), bytes, pattern_of(rank, slot, round, block));
+  memory_.written(at, bytes);
 }
 
 bool Operation::is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
                         int block) const {
-  return equals(data, bytes, pattern_of(rank, slot, round_, block));
+  return equals(to_read(data, bytes), bytes, pattern_of(rank, slot, round_, block));
 }
 
 bool Operation::is_sum(const float* data, std::size_t bytes, int ranks, std::size_t slot,
                        int block) const {
-  return equals(data, bytes, sum_of_patterns(ranks, slot, round_, block));
+  return equals(to_read(data, bytes), bytes, sum_of_patterns(ranks, slot, round_, block));
 }
 
 std::size_t ring_slots(std::size_t bytes, const Options& options) {
@@ -77,8 +76,10 @@ std::size_t ring_slots(std::size_t bytes, const Options& options) {
   return std::min(std::max(fitting, least), options.batch_max);
 }
 
-Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Options& options)
+Operation::Operation(Backend& backend, BufferMemory& memory, OpKind kind, std::size_t bytes,
+                     const Options& options)
     : backend_(backend),
+      memory_(memory),
       kind_(kind),
       bytes_(bytes),
       layout_(kind, backend.rank(), backend.size(), bytes / sizeof(float)),
@@ -91,7 +92,6 @@ Operation::Operation(Backend& backend, OpKind kind, std::size_t bytes, const Opt
       strides_{reuses_ ? 0 : buffers_[0], reuses_ ? 0 : buffers_[1]},
       root_(options.root),
       rotate_(options.rotate_root),
-      from_library_(options.alloc_library),
       offset_(options.offset) {
   if (kind == OpKind::kBarrier) return;
   if (has_blocks(kind)) set_blocks();
@@ -107,24 +107,24 @@ std::size_t Operation::ring_bytes(std::size_t buffer) const {
 
 std::byte* Operation::make_ring(std::size_t buffer) const {
   const std::size_t ring = ring_bytes(buffer);
-  void* got = from_library_ ? backend_.allocate(ring) : std::aligned_alloc(kPage, ring);
-  if (got == nullptr) {
-    throw std::runtime_error("no memory for " + std::to_string(ring) + " bytes of buffers" +
-                             (from_library_ ? " from esp_alloc" : ""));
+  std::byte* const got = memory_.allocate(ring);
+  // NaNs: no result is right by accident, and no page is new.
+  for (std::size_t done = 0; done < ring; done += kPiece) {
+    const std::size_t part = std::min(kPiece, ring - done);
+    std::memset(memory_.to_write(got + done, part), 0xff, part);
+    memory_.written(got + done, part);
   }
-  std::memset(got, 0xff, ring);  // NaNs: no result is right by accident, and no page is new.
-  return static_cast<std::byte*>(got);
+  return got;
 }
 
 Operation::~Operation() {
   for (std::byte* memory : rings_) {
-    if (from_library_ && memory != nullptr) backend_.release(memory);
-    if (!from_library_) std::free(memory);
+    if (memory != nullptr) memory_.release(memory);
   }
 }
 
 std::size_t Operation::heap_bytes(const Options& options) {
-  if (!options.alloc_library) return 0;
+  if (options.alloc != Alloc::kLibrary) return 0;
   const bool blocks = std::any_of(options.ops.begin(), options.ops.end(), has_blocks);
   std::size_t most = 0;
   for (const std::size_t size : options.sizes) {
@@ -170,7 +170,7 @@ void Operation::rewrite(std::size_t calls, unsigned round) {
     } else if (has_blocks(kind_)) {
       rewrite_blocks(slot, round);
     } else {
-      fill(input(slot), bytes_, pattern_of(backend_.rank(), slot, round));
+      fill_slot(input(slot), bytes_, backend_.rank(), slot, round);
     }
   }
 }

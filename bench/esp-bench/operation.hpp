@@ -22,6 +22,7 @@
 
 #include "esp-bench/backend.hpp"
 #include "esp-bench/block_layout.hpp"
+#include "esp-bench/buffer_memory.hpp"
 #include "esp-bench/one_sided.hpp"
 #include "esp-bench/options.hpp"
 
@@ -32,7 +33,8 @@ std::size_t ring_slots(std::size_t bytes, const Options& options);
 
 class Operation {
  public:
-  Operation(Backend& backend, OpKind kind, std::size_t bytes, const Options& options);
+  Operation(Backend& backend, BufferMemory& memory, OpKind kind, std::size_t bytes,
+            const Options& options);
   ~Operation();
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
@@ -74,8 +76,11 @@ class Operation {
   std::byte* make_ring(std::size_t buffer) const;
   void run_latency(std::size_t calls);
   void run_bandwidth(std::size_t calls);
-  static void fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot, unsigned round,
-                        int block = 0);
+  void fill_slot(float* data, std::size_t bytes, int rank, std::size_t slot, unsigned round,
+                 int block = 0);
+  const std::byte* to_read(const float* data, std::size_t bytes) const {
+    return memory_.to_read(reinterpret_cast<const std::byte*>(data), bytes);
+  }
   bool is_slot(const float* data, std::size_t bytes, int rank, std::size_t slot,
                int block = 0) const;
   // The sum of block `block` of the first `ranks` ranks.
@@ -97,6 +102,7 @@ class Operation {
                          std::size_t bytes);
 
   Backend& backend_;
+  BufferMemory& memory_;
   const OpKind kind_;
   const std::size_t bytes_;
   const BlockLayout layout_;
@@ -106,7 +112,6 @@ class Operation {
   const std::size_t strides_[2];  // bytes between slots
   const int root_;
   const bool rotate_;
-  const bool from_library_;
   unsigned round_ = 0;                        // of the data in the buffers; 0: none yet
   std::byte* rings_[2] = {nullptr, nullptr};  // input, output
   std::size_t offset_ = 0;                    // of the first buffer, in a ring

@@ -10,10 +10,8 @@ namespace espalier::bench {
 namespace {
 
 // As a new ring is.
-bool is_untouched(const float* data, std::size_t floats) {
-  const auto* begin = reinterpret_cast<const std::byte*>(data);
-  return std::all_of(begin, begin + floats * sizeof(float),
-                     [](std::byte b) { return b == std::byte{0xff}; });
+bool is_untouched(const std::byte* begin, std::size_t bytes) {
+  return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{0xff}; });
 }
 
 }  // namespace
@@ -100,7 +98,8 @@ void Operation::rewrite_blocks(std::size_t slot, unsigned round) {
 bool Operation::verify_block(std::size_t slot, std::size_t i) const {
   const std::size_t floats = bytes_ / sizeof(float), got = layout_.received(i);
   const float* block = output(slot) + i * floats;
-  if (!is_untouched(block + got, floats - got)) return false;
+  const std::size_t beside = (floats - got) * sizeof(float);
+  if (!is_untouched(to_read(block + got, beside), beside)) return false;
   if (is_reduce_scatter(kind_)) {
     return is_sum(block, got * sizeof(float), backend_.size(), slot, backend_.rank());
   }

@@ -18,6 +18,8 @@ const std::map<std::string, Mode> kModes = {{"ops", Mode::kOps},         {"floor
                                             {"memory", Mode::kMemory},   {"idle", Mode::kIdle},
                                             {"init", Mode::kInit},       {"calls", Mode::kCalls},
                                             {"sockets", Mode::kSockets}, {"peers", Mode::kPeers}};
+const std::map<std::string, Alloc> kAllocs = {
+    {"malloc", Alloc::kMalloc}, {"esp", Alloc::kLibrary}, {"device", Alloc::kDevice}};
 // Positions are the values of esp_algorithm, esp_shape and esp_variant.
 const std::vector<std::string> kAlgorithms = {"auto",       "short", "tree",    "publish",
                                               "spread",     "ring",  "bruck",   "doubling",
@@ -167,6 +169,9 @@ void check_ops(const Options& options) {
     if (is_one_sided(kind) && !OneSided::is_there()) {
       refuse("--op " + std::string(op_name(kind)) + ": needs the program for Espalier");
     }
+    if (is_one_sided(kind) && options.alloc == Alloc::kDevice) {
+      refuse("--op " + std::string(op_name(kind)) + ": not with --alloc device");
+    }
   }
 }
 
@@ -241,8 +246,10 @@ Options parse_options(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(all_ops()));
   app.add_option("--root", root, "rank, or `rotate`: another root every call");
-  app.add_option("--alloc", alloc, "buffers from malloc, or from esp_alloc (`esp`)")
-      ->check(CLI::IsMember({"malloc", "esp"}));
+  app.add_option("--alloc", alloc,
+                 "buffers from malloc, from esp_alloc (`esp`), or in the memory of a device, whose "
+                 "copies are the floors then")
+      ->check(CLI::IsMember(kAllocs));
   app.add_option("--buffers", buffers,
                  "rewritten: they rotate, and get new data between samples; reused: one for all "
                  "calls, written once, as in the OSU benchmarks")
@@ -258,15 +265,16 @@ Options parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     refuse(error.what());
   }
-  if (!Backend::has_choices() && (axes.any() || sweep || alloc == "esp")) {
+  options.alloc = kAllocs.at(alloc);
+  if (!Backend::has_choices() && (axes.any() || sweep || options.alloc != Alloc::kMalloc)) {
     refuse("this program measures " + Backend::library() +
-           "; the options marked `Espalier only` and --alloc esp need the one for Espalier");
+           "; the options marked `Espalier only`, "
+           "--alloc esp and --alloc device need the one for Espalier");
   }
   options.mode = kModes.at(mode);
   for (const std::string& op : ops) options.ops.push_back(all_ops().at(op));
   check_ops(options);
   set_root(options, root);
-  options.alloc_library = alloc == "esp";
   set_buffers(options, buffers == "reused");
   options.table = !quiet;
   apply_defaults(options);

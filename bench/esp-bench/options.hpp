@@ -16,6 +16,9 @@ namespace espalier::bench {
 
 enum class Mode { kOps, kFloors, kMemory, kIdle, kInit, kCalls, kSockets, kPeers };
 
+// Where buffers come from: malloc, esp_alloc, or the memory of a device (GPU).
+enum class Alloc { kMalloc, kLibrary, kDevice };
+
 struct Options {
   Mode mode = Mode::kOps;
   std::vector<OpKind> ops;
@@ -30,7 +33,7 @@ struct Options {
   std::size_t ring_bytes = std::size_t{1} << 20;  // of rotating buffers, where several fit
   int root = 0;
   bool rotate_root = false;
-  bool alloc_library = false;       // buffers from esp_alloc
+  Alloc alloc = Alloc::kMalloc;
   bool reuses_buffers = false;      // one per direction, written once
   std::size_t calls = 100;          // mode calls
   int late_rank = 0;                // mode calls: arrives after the others

@@ -87,7 +87,10 @@ nlohmann::json to_json(const Circumstances& c) {
   for (const Placement& p : c.placement) {
     ranks.push_back({{"rank", p.rank}, {"cpu", p.cpu}, {"affinity", p.affinity}});
   }
+  nlohmann::json device;
+  if (!c.device.empty()) device = {{"name", c.device}, {"played", c.device_is_played}};
   return {{"placement", ranks},
+          {"device", device},
           {"one_machine", c.one_machine},
           {"proximity_ns", {{"before", c.proximity_before_ns}, {"after", c.proximity_after_ns}}},
           {"load",
@@ -122,6 +125,7 @@ nlohmann::json to_json(const Floor& floor) {
 void print_table(const std::vector<Row>& rows, const Circumstances& c, int ranks, bool by_time) {
   fmt::print("# {}, {} ranks, line one way {:.0f} ns before and {:.0f} ns after\n",
              Backend::library(), ranks, c.proximity_before_ns, c.proximity_after_ns);
+  print_device(c);
   fmt::print("{:<20} {:>8} {:>11} {:>9} {:>11} {:>11} {:>8} {:>10}\n", "operation", "size",
              "median us", "MAD", "p99", "min", "GB/s", "samples");
   std::vector<Row> sorted = rows;
@@ -150,6 +154,12 @@ void print_table(const std::vector<Floor>& floors) {
                human_bytes(floor.bytes), t.median, t.mad, t.p99,
                gigabytes_per_second(floor.bytes, t.median), floor.note);
   }
+}
+
+void print_device(const Circumstances& c) {
+  if (c.device.empty()) return;
+  fmt::print("# memory of a device: {}{}\n", c.device,
+             c.device_is_played ? "; it is PLAYED, and no figure means anything" : "");
 }
 
 void write_json(const nlohmann::json& json, const Options& options) {

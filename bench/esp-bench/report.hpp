@@ -29,7 +29,9 @@ struct Circumstances {
   bool one_machine = true;
   double proximity_before_ns = 0;  // 0: not measured
   double proximity_after_ns = 0;
-  Load load;  // own_s: all ranks together
+  Load load;           // own_s: all ranks together
+  std::string device;  // that buffers are on; empty: on the host
+  bool device_is_played = false;
 };
 
 nlohmann::json header_json(const Options& options, int ranks);
@@ -40,6 +42,8 @@ nlohmann::json to_json(const Floor& floor);
 void print_table(const std::vector<Row>& rows, const Circumstances& circumstances, int ranks,
                  bool by_time);
 void print_table(const std::vector<Floor>& floors);
+// A line about it, where there is one.
+void print_device(const Circumstances& circumstances);
 
 // To the file of --json, or standard output for "-"; nothing without --json. Throws when the file
 // cannot be written.

@@ -24,12 +24,13 @@ std::vector<double> gather(Backend& backend, double mine) {
   return all;
 }
 
-void use(Backend& backend, std::size_t bytes, const std::vector<OpKind>& ops) {
+void use(Backend& backend, BufferMemory& memory, std::size_t bytes,
+         const std::vector<OpKind>& ops) {
   Options options;
   options.ring_bytes = bytes;
   for (const OpKind kind : ops) {
     if (is_pair(kind)) continue;
-    Operation operation(backend, kind, bytes, options);
+    Operation operation(backend, memory, kind, bytes, options);
     operation.run(std::min<std::size_t>(operation.slots(), 4));
   }
 }
@@ -43,16 +44,17 @@ double proportional_kib() {
 
 }  // namespace
 
-nlohmann::json measure_memory(Backend& backend, double before_kib, const Options& options) {
+nlohmann::json measure_memory(Backend& backend, BufferMemory& memory, double before_kib,
+                              const Options& options) {
   struct Stage {
     const char* name;
     double rss_kib, pss_kib;
   };
   std::vector<Stage> stages = {{"before", before_kib, 0.0}};
   stages.push_back({"joined", resident_kib(), proportional_kib()});
-  use(backend, 8, options.ops);
+  use(backend, memory, 8, options.ops);
   stages.push_back({"after 8 B", resident_kib(), proportional_kib()});
-  use(backend, std::size_t{1} << 20, options.ops);
+  use(backend, memory, std::size_t{1} << 20, options.ops);
   stages.push_back({"after 1 MiB", resident_kib(), proportional_kib()});
   nlohmann::json json = nlohmann::json::array();
   for (const Stage& stage : stages) {
@@ -87,11 +89,11 @@ nlohmann::json measure_idle(Backend& backend, const Options& options) {
   return {{"cpu_ms", cpu_ms}, {"waited_s", waited_s}, {"sleeper", backend.size() - 1}};
 }
 
-void make_calls(Backend& backend, const Options& options) {
+void make_calls(Backend& backend, BufferMemory& memory, const Options& options) {
   constexpr auto kLate = std::chrono::milliseconds(2);
   backend.choose(options.choices.front());
   for (const OpKind kind : options.ops) {
-    Operation operation(backend, kind, options.sizes.front(), options);
+    Operation operation(backend, memory, kind, options.sizes.front(), options);
     for (std::size_t i = 0; i < options.calls; ++i) {
       if (backend.rank() == options.late_rank) std::this_thread::sleep_for(kLate);
       operation.run(1);

@@ -176,6 +176,7 @@ class Program(unittest.TestCase):
     def test_an_mpi_has_no_choices(self):
         self.assertIn("Espalier", self.refused("--shape", "chain"))
         self.assertIn("Espalier", self.refused("--alloc", "esp"))
+        self.assertIn("Espalier", self.refused("--alloc", "device"))
         self.assertIn("Espalier", self.refused("--op", "put-latency"))
 
     @unittest.skipIf(LIBRARY != known.OURS, "choices are Espalier's own")
