@@ -43,12 +43,14 @@ class Rings {
 
 // `copy` is called with the place of each buffer in its ring, and waits.
 template <typename Copy>
-Summary time_copies(std::size_t slots, std::size_t stride, bool smoke, Copy copy) {
+Summary time_copies(std::size_t slots, std::size_t stride, const Options& options, Copy copy) {
   const std::size_t ring = slots * stride;
-  const std::size_t by_volume = std::clamp<std::size_t>((std::size_t{1} << 30) / ring, 9, 50);
-  const int samples = smoke ? 3 : static_cast<int>(by_volume);
+  const int samples = options.smoke ? 3 : 50;
+  constexpr int kLeast = 3;
+  const std::int64_t end = now_ns() + static_cast<std::int64_t>(options.budget_ms * 1e6);
   std::vector<double> each_us;
   for (int sample = -1; sample < samples; ++sample) {  // One for warm-up.
+    if (sample >= kLeast && now_ns() > end) break;
     const std::int64_t start = now_ns();
     for (std::size_t at = 0; at < ring; at += stride) copy(at);
     const auto elapsed = static_cast<double>(now_ns() - start);
@@ -69,7 +71,7 @@ std::vector<Floor> measure_device_floors(const Options& options, Circumstances& 
     const std::size_t slots = std::clamp<std::size_t>(options.ring_bytes / stride, 2, 64);
     const Rings rings(device, slots * stride);
     const auto add = [&](const char* name, const char* note, auto copy) {
-      floors.push_back({name, bytes, time_copies(slots, stride, options.smoke, copy), note});
+      floors.push_back({name, bytes, time_copies(slots, stride, options, copy), note});
     };
     add("to-device", "", [&](std::size_t at) {
       device.copy(Device::kToDevice, rings.device(0) + at, rings.host(0) + at, bytes);
