@@ -66,7 +66,8 @@ inline std::string describe(const PlanRequest& r) {
 inline std::string describe(const Schedule& s) {
   return " | order " + std::to_string(static_cast<int>(s.order)) + " seed " +
          std::to_string(s.seed) + (s.in_order_posts ? " in-order posts" : "") +
-         (s.in_place ? " in place" : "") + (s.all_or_none ? " publications to all or none" : "");
+         (s.in_place ? " in place" : "") + (s.all_or_none ? " publications to all or none" : "") +
+         (s.holds_views ? " views hold their sends" : "");
 }
 
 // Adversarial, seeded and orderly executions, in place and not.
