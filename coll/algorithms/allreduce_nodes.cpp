@@ -49,6 +49,7 @@ VertexId add_step(Builder& builder, const Lane& lane, const std::vector<std::int
     if (head == builder.request().rank) continue;
     Vertex send = transfer(lane, Action::kSend, head, builder.window_send());
     send.src = sum;
+    send.leaves = true;  // All of the group wait for theirs before they combine.
     sends.push_back(builder.add(std::move(send)));
     if (made != kNoVertex) builder.need_source(sends.back(), made);
   }

@@ -242,7 +242,8 @@ class Interpreter : Run {
       to.arrived[t.recv_index] = true;
     }
     const bool is_held = to.vertex->action == Action::kRecvView || to.vertex->stays;
-    if (schedule.holds_views && is_held && !from.vertex->leaves) {
+    const bool is_empty = bytes(to, t.recv_index) == 0;
+    if (schedule.holds_views && is_held && !is_empty && !from.vertex->leaves) {
       to.holds.push_back({t.recv_index, t.send, t.send_index});
     } else {
       end_send(t.send, t.send_index);

@@ -404,6 +404,25 @@ TEST(ShmWire, EachSegmentTakesThePathItShould) {
   EXPECT_EQ(c.copy_in_bytes.value(), 4096U) << "neither of the last two was copied in";
 }
 
+// Both wait for their send before they let go of what they have received.
+TEST(ShmWire, WhatLeavesIsNotReadWhereItLies) {
+  ShmWorld world(2, ShmWorldOptions{});
+  Message m(0, 1, FlowId(1, 0, 1), 8192, 3);
+  m.in_place = true;
+  Send send;
+  send.segment = {1, m.flow, 0, 1, 0};
+  send.data = world.shared(0, 8192);
+  send.bytes = send.flow_bytes = 8192;
+  send.leaves = true;
+  std::memcpy(const_cast<void*>(send.data), m.source.data(), 8192);
+  EXPECT_EQ(world.wire(0).send(send, m.sent), Posted::kDone);
+  (void)m.receive(world.wire(1));
+  settle(world);
+  m.check();
+  EXPECT_EQ(world.counters(0).direct_bytes.value(), 0U);
+  world.wire(1).release(m.received);
+}
+
 TEST(ShmWire, ABigPullGoesInQuantaAndOthersPassIt) {
   ShmWorldOptions options;
   options.wire.pull.threshold = 1 << 20;
