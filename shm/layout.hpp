@@ -48,6 +48,8 @@ enum class CellKind : std::uint8_t {
   // Not an answer, but as short:
   kWritten,  // the segment stands in the memory of its receive, as landing `where` says
 };
+// `where` of kLost: its sender's device, or the driver of that, has failed.
+inline constexpr std::uint64_t kLostOnDevice = std::uint64_t{1} << 32;
 // Has it no payload to be fetched?
 constexpr bool is_answer(CellKind kind) noexcept {
   return kind >= CellKind::kGrant;

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
@@ -311,6 +312,7 @@ class ShmWire final : public Wire {
   std::vector<Unread> unread_;    // in the order of the refusals
   std::vector<Rationed> rationed_;
   AwayMemory* away_ = nullptr;
+  std::chrono::nanoseconds patience_ = std::chrono::seconds(2);  // with readers of what is revoked
   std::vector<std::unique_ptr<Declined>> declined_, free_declined_;
   std::size_t pull_turn_ = 0;
   std::uint32_t owing_ = 0;        // peers that answers are owed to

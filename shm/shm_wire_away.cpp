@@ -29,7 +29,8 @@ void ShmWire::set_away(AwayMemory* away) noexcept {
 
 Posted ShmWire::take_away(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   if (op.takes_away && away_ != nullptr) {
-    p.in->opened[cell.ticket % kTickets].store(cell.lap, std::memory_order_seq_cst);
+    auto& opened = p.in->opened[cell.ticket % kTickets];
+    opened.store(cell.lap, std::memory_order_seq_cst);
     if (p.in->revoked[cell.ticket % kTickets].load(std::memory_order_seq_cst) == cell.lap) {
       op.status = Status(ESP_ERR_SYSTEM, p.rank, ECANCELED);
       count_received(cell.bytes);
@@ -46,6 +47,7 @@ Posted ShmWire::take_away(Peer& p, const Cell& cell, RecvOp& op) noexcept {
       counters_.device_shared_bytes += cell.bytes;
       return Posted::kDone;
     }
+    opened.store(0, std::memory_order_release);  // Nothing of it is read.
   }
   Answer segment = refusal_of(cell);
   segment.kind = CellKind::kDeclined;
@@ -102,7 +104,8 @@ bool ShmWire::serve(Declined& declined) noexcept {
   if (!declined.status.ok()) fail_fetched(declined);
   if (declined.op == nullptr) {  // Its memory may be gone.
     p.tickets[declined.segment.ticket].open = false;
-    put_again(p, declined.segment, CellKind::kLost, declined.status.ok() ? ECANCELED : EIO);
+    put_again(p, declined.segment, CellKind::kLost,
+              declined.status.ok() ? ECANCELED : kLostOnDevice);
   } else if (!send_bytes(p, declined.segment, declined.bytes)) {
     return false;
   }
@@ -142,9 +145,8 @@ void ShmWire::fail_fetched(Declined& declined) noexcept {
 }
 
 // Of a send that is taken back: whose place is being read waits for the end of that. The reader
-// learns why this is so, and lets go, when it looks; kPatience: when it does not.
+// learns why this is so, and lets go, when it looks; for all who do not there is one patience.
 void ShmWire::revoke(Peer& p, std::uint64_t number) noexcept {
-  constexpr auto kPatience = std::chrono::seconds(2);
   const std::uint64_t at = number % kTickets;
   const auto lap = static_cast<std::uint8_t>(number / kTickets % 255 + 1);
   p.out->revoked[at].store(lap, std::memory_order_seq_cst);
@@ -153,11 +155,15 @@ void ShmWire::revoke(Peer& p, std::uint64_t number) noexcept {
     Liveness* const lives = options_.liveness;
     return lives != nullptr && (lives->is_dead(p.rank) || lives->has_left(p.rank));
   };
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
-  while (p.out->acks[at].load(std::memory_order_acquire) != lap && !is_gone() &&
-         std::chrono::steady_clock::now() < limit) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto now = begin;
+  while (p.out->opened[at].load(std::memory_order_acquire) == lap &&
+         p.out->acks[at].load(std::memory_order_acquire) != lap && !is_gone() &&
+         now - begin < patience_) {
     std::this_thread::yield();
+    now = std::chrono::steady_clock::now();
   }
+  patience_ -= std::min<std::chrono::nanoseconds>(patience_, now - begin);
 }
 
 // Of a send that is taken back.

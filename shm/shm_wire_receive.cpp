@@ -170,7 +170,9 @@ Posted ShmWire::deliver(Peer& p, const Cell& cell, RecvOp& op) noexcept {
   } else {
     count_received(cell.bytes);
     if (op.status.ok() && cell.kind == CellKind::kLost) {
-      op.status = Status(ESP_ERR_SYSTEM, p.rank, static_cast<int>(cell.where));
+      op.status = cell.where == kLostOnDevice
+                      ? Status(ESP_ERR_DEVICE, p.rank)
+                      : Status(ESP_ERR_SYSTEM, p.rank, static_cast<int>(cell.where));
     } else if (op.status.ok()) {
       fetch(p, cell, op);
     } else if (cell.lap != 0) {

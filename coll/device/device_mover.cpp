@@ -250,8 +250,10 @@ void DeviceMover::cancel(Completion& op) noexcept {
   }
 }
 
+// Of a device that is lost every later call fails: the first one says why.
 Status DeviceMover::failed(const Error& error) noexcept {
-  why_ = error.text;
+  const device::DeviceNumber number = home().device;
+  why_ = context_.driver.lost(number) ? context_.driver.why_lost(number) : error.text;
   return Status(ESP_ERR_DEVICE, context_.rank);
 }
 

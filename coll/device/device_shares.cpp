@@ -64,7 +64,7 @@ bool DeviceShares::close_oldest() noexcept {
 
 void DeviceShares::refuse(Allocation of, const Error& why) noexcept {
   refused_[refused_next_++ % kRefusedMost] = of;
-  if (std::exchange(warned_, true)) return;
+  if (context_.driver.lost(context_.mover.home().device) || std::exchange(warned_, true)) return;
   context_.log.warn("memory of a device of rank {} is copied through the host: {}", of.owner,
                     why.text);
 }
