@@ -222,4 +222,12 @@ std::string describe_algorithm(const PlanRequest& request, const Plan& plan, std
                      segment);
 }
 
+bool reads_from(const Vertex& v, Place place) {
+  const auto is_there = [&](Place where) {
+    return where == place || (place == Place::kInput && where == Place::kAccumulator);
+  };
+  return is_there(v.src) || std::any_of(v.operands.begin(), v.operands.end(),
+                                        [&](const Operand& o) { return is_there(o.place); });
+}
+
 }  // namespace espalier

@@ -173,6 +173,9 @@ Result<Plan> make_allreduce_by_multicast(const PlanRequest& request);
 // size == 1: a copy, or nothing.
 Result<Plan> make_alone(const PlanRequest& request);
 
+// Is anything of the buffer sent, or an operand? A chain reads its input in the first step.
+bool reads_from(const Vertex& v, Place place);
+
 // Puts copies between the caller's elements, which lie apart, and kInput and kOutput, before and
 // after all else (packing.cpp).
 void add_packing(Plan& plan, const PlanRequest& request);

@@ -19,15 +19,6 @@
 namespace espalier {
 namespace {
 
-bool reads(const Vertex& v, Place place) {
-  const auto is_there = [&](Place where) {
-    return where == place || (place == Place::kInput && where == Place::kAccumulator);
-  };
-  const bool operand = std::any_of(v.operands.begin(), v.operands.end(),
-                                   [&](const Operand& o) { return is_there(o.place); });
-  return operand || is_there(v.src);
-}
-
 // Of all blocks of the buffer.
 Vertex copy_all(const Plan& plan, Place from, Place to) {
   Vertex copy;
@@ -75,7 +66,7 @@ void insert_first(Plan& plan, Vertex vertex, Place read, bool piecewise) {
   }
   for (std::size_t at = 0; at < plan.vertices.size(); ++at) {
     Vertex& v = plan.vertices[at];
-    if (!reads(v, read)) continue;
+    if (!reads_from(v, read)) continue;
     const Dependency need = need_of_copy(plan, vertex, v, piecewise);
     v.needs.push_back(need);
     // Pieces may be packed in any order: see Builder::need_source.
@@ -102,12 +93,12 @@ bool combines(const Vertex& v) {
 // plan that packs nothing: what is final replaces what no combination has still to read.
 void reach(Plan& plan) {
   const auto others_read = [](const Vertex& v) {
-    return (!combines(v) && reads(v, Place::kInput)) ||
+    return (!combines(v) && reads_from(v, Place::kInput)) ||
            std::any_of(v.operands.begin(), v.operands.end(),
                        [](const Operand& o) { return o.place == Place::kAccumulator; });
   };
   const auto is_no_result = [](const Vertex& v) {
-    return reads(v, Place::kOutput) || reads(v, Place::kAccumulator) ||
+    return reads_from(v, Place::kOutput) || reads_from(v, Place::kAccumulator) ||
            (v.dst == Place::kOutput && !combines(v));
   };
   const auto any = [&](const auto& what) {

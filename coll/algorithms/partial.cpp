@@ -162,14 +162,6 @@ void add_behind_writers(Plan& plan, Place result, Make&& make) {
   }
 }
 
-bool reads_from(const Vertex& v, Place place) {
-  const auto is_there = [&](Place where) {
-    return where == place || (place == Place::kInput && where == Place::kAccumulator);
-  };
-  return is_there(v.src) || std::any_of(v.operands.begin(), v.operands.end(),
-                                        [&](const Operand& o) { return is_there(o.place); });
-}
-
 // A chain reads its input in the first step.
 bool accumulates(const Vertex& v) {
   return v.src == Place::kAccumulator ||

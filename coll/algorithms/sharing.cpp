@@ -20,14 +20,6 @@
 namespace espalier {
 namespace {
 
-bool touches(const Vertex& v, Place place) {
-  const auto is_there = [&](Place where) {
-    return where == place || (place == Place::kInput && where == Place::kAccumulator);
-  };
-  return is_there(v.src) || std::any_of(v.operands.begin(), v.operands.end(),
-                                        [&](const Operand& o) { return is_there(o.place); });
-}
-
 bool is_send(const Vertex& v) {
   return v.action == Action::kSend || v.action == Action::kPublish;
 }
@@ -123,7 +115,7 @@ class Sharing {
   }
   bool is_idle(const Vertex& v) const {
     return packs(v) && std::none_of(plan_.vertices.begin(), plan_.vertices.end(),
-                                    [&](const Vertex& other) { return touches(other, v.dst); });
+                                    [&](const Vertex& other) { return reads_from(other, v.dst); });
   }
   void renumber(const std::vector<VertexId>& order) {
     std::vector<VertexId> number(plan_.vertices.size(), kNoVertex);
@@ -161,7 +153,7 @@ class Sharing {
     return std::any_of(plan_.vertices.begin(), plan_.vertices.end(), [](const Vertex& v) {
       const bool brings = !v.operands.empty() && v.operands[0].stays;
       return !unpacks(v) && !brings &&
-             (touches(v, Place::kOutput) || touches(v, Place::kAccumulator));
+             (reads_from(v, Place::kOutput) || reads_from(v, Place::kAccumulator));
     });
   }
   void bring(VertexId from, VertexId unpacking) {
