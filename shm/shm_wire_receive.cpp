@@ -66,8 +66,10 @@ WireCaps ShmWire::caps(Rank peer) const noexcept {
   caps.copies = caps.paces_pulls = true;
   caps.pulls = may_reach(other, me);
   caps.pushes = may_reach(me, other);
-  const auto& opens = segment_.rank_block(other).flags.opens;
-  caps.away = away_ != nullptr && opens.load(std::memory_order_relaxed) != 0;
+  const auto opens = [&](std::uint32_t rank) {  // Asked by any thread that makes a call.
+    return segment_.rank_block(rank).flags.opens.load(std::memory_order_relaxed) != 0;
+  };
+  caps.away = opens(me) && opens(other);
   return caps;
 }
 
