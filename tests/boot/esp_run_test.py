@@ -370,11 +370,17 @@ def test_strangers():
 def test_idle():
     with waiting("--nodes", "2", "--tag") as job:
         ours = [job.process.pid] + job.daemons()
-        time.sleep(0.5)
-        before = [jobs.cpu_ticks(pid) for pid in ours]
-        time.sleep(2)
-        after = [jobs.cpu_ticks(pid) for pid in ours]
-        assert sum(after) - sum(before) <= 1, f"CPU ticks {before} -> {after}"
+
+        def spent():
+            before = [jobs.cpu_ticks(pid) for pid in ours]
+            time.sleep(2)
+            return sum(jobs.cpu_ticks(pid) for pid in ours) - sum(before)
+
+        # Who polls is never quiet; a slow machine is only quiet when all have come to rest.
+        windows = [spent()]
+        while windows[-1] > 1 and len(windows) < 10:
+            windows.append(spent())
+        assert windows[-1] <= 1, f"CPU ticks in 2 s each: {windows}"
         job.signal(signal.SIGTERM)
         job.expect(143)
 
