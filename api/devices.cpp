@@ -14,7 +14,13 @@ namespace espalier {
 
 Devices::Devices(esp_job& job) : job_(job), drivers_(job.config, &job.log), kinds_(drivers_) {}
 Devices::~Devices() {
-  if (shares_ != nullptr && job_.shm_wire != nullptr) job_.shm_wire->set_away(nullptr);
+  if (shares_ != nullptr) offer(nullptr);
+}
+
+// Memory of devices, to wires.
+void Devices::offer(AwayMemory* away) noexcept {
+  if (job_.shm_wire != nullptr) job_.shm_wire->set_away(away);
+  if (job_.network != nullptr) job_.network->set_away(away);
 }
 
 namespace {
@@ -77,7 +83,7 @@ StagedCopies& Devices::copies() {
   if (made) {
     api::on_owner(job_, [&] {
       job_.worker->attach(*mover_);
-      if (job_.shm_wire != nullptr) job_.shm_wire->set_away(shares_.get());
+      offer(shares_.get());
       job_.worker->attach(*copies_);
     });
   }
@@ -143,6 +149,17 @@ bool Devices::shares(Team& team, std::uint64_t bytes) const {
   return true;
 }
 
+// One member of another node stands for all: it is this rank's adapter that is asked for.
+bool Devices::goes_directly(const Team& team, std::uint64_t bytes) const {
+  const TeamNodes* const nodes = team.nodes();
+  const std::uint64_t least = job_.config.device_direct_bytes;
+  if (nodes == nullptr || least == 0 || bytes < least) return false;
+  const std::int32_t node = nodes->node_of(team.rank);
+  const std::int32_t other = nodes->member_at(nodes->begin[node == 0 ? 1 : 0]);
+  const auto number = static_cast<std::size_t>(other);
+  return team.wire_to(number).caps(team.members[number]).away;
+}
+
 esp_status Devices::fail(const char* caller, esp_team& team, const std::string& why) {
   const Status status(ESP_ERR_DEVICE, job_.rank);
   const std::string text = fmt::format("{}, rank {}: {}", caller, job_.rank, why);
@@ -185,7 +202,9 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   call.packs_input = call.packs_input || in;
   call.packs_output = call.packs_output || out;
   const bool plain = call.pattern != nullptr && call.pattern->is_plain() && call.form == nullptr;
-  call.shares = plain && any_there && !call.in_place && !ordered && shares(team.team, call.bytes());
+  const bool lies_so = plain && any_there && !call.in_place && !ordered;
+  call.shares = lies_so && shares(team.team, call.bytes());
+  call.direct = lies_so && !traits.reduces && goes_directly(team.team, call.bytes());
   return ESP_OK;
 }
 

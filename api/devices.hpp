@@ -81,6 +81,9 @@ class Devices {
   Mover& mover() { return copies().mover(); }
   // Do the others of the node reach what is on devices, and is this long enough?
   bool shares(Team& team, std::uint64_t bytes) const;
+  // Do adapters bring what is on devices to other nodes, likewise?
+  bool goes_directly(const Team& team, std::uint64_t bytes) const;
+  void offer(AwayMemory* away) noexcept;
   esp_status refuse_stream(esp_team& team, const Call& call, const Error& why);
 
   esp_job& job_;

@@ -45,6 +45,7 @@ Tuning make_tuning(const Config& config, const LevelShapes& level_shapes,
   }
   tuning.past_cache_bytes = config.past_cache_bytes;
   tuning.device_share_bytes = config.device_share_bytes;
+  tuning.device_direct_bytes = config.device_direct_bytes;
   tuning.transfer.path = config.transfer;
   tuning.transfer.readers_at_once = static_cast<std::uint16_t>(config.readers);
   tuning.inner_levels = config.levels >= LevelRule::kBoard

@@ -242,6 +242,10 @@ void Network::idle() noexcept {
   for (const auto& way : ways_) way->wire.idle();
 }
 
+void Network::set_away(AwayMemory* away) noexcept {
+  for (const auto& way : ways_) way->wire.set_away(away);
+}
+
 void Network::tell(Rank to, std::span<const std::byte> message) noexcept {
   way(to).wire.send_control(to, message);
 }

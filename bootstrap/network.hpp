@@ -83,6 +83,8 @@ class Network final : public Messenger,
   std::span<net::FrameWire* const> all_frames() const noexcept override { return frames_; }
   void attach_to(Worker& worker);
   void idle() noexcept;
+  // See FrameWire::set_away.
+  void set_away(AwayMemory* away) noexcept;
   void attach(MessageKind kind, MessageHandler& handler) noexcept {
     handlers_[static_cast<std::size_t>(kind)] = &handler;
   }

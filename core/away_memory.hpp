@@ -3,8 +3,8 @@
 //
 // The owner names a place, the name travels, and who has it opens the place: an address that
 // devices of the opener reach, and the processor does not. An opened place is closed when it is not
-// read any more; its name may then be opened again. Threads: owner of the worker. path: data (known
-// memory), slow (the first time)
+// read any more; its name may then be opened again. Adapters of a network know such memory as a
+// file. Threads: owner of the worker. path: data (known memory), slow (the first time)
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "core/completion.hpp"
+#include "core/descriptor.hpp"
 #include "core/status.hpp"
 
 namespace espalier {
@@ -19,6 +20,13 @@ namespace espalier {
 // What the bytes say only AwayMemory knows. All zero: a place that cannot be opened.
 struct AwayName {
   std::array<std::byte, 80> bytes = {};
+};
+
+// An allocation that a place is in. Its number is never given to another one; 0: it has none.
+struct AwayAllocation {
+  std::uint64_t number = 0;
+  const std::byte* begin = nullptr;
+  std::uint64_t bytes = 0;
 };
 
 class AwayMemory {
@@ -37,6 +45,18 @@ class AwayMemory {
   // Memory to fetch into; nullptr: there is none.
   virtual std::byte* allocate(std::uint64_t bytes) noexcept = 0;
   virtual void release(std::byte* memory, std::uint64_t bytes) noexcept = 0;
+
+  // For adapters that read and write such memory themselves.
+  virtual AwayAllocation allocation_of(const void* at) noexcept {
+    (void)at;
+    return {};
+  }
+  // All of the allocation, from its begin on, as a file that adapters register.
+  // ESP_ERR_UNSUPPORTED: this driver, or device, has no such files.
+  virtual Result<Descriptor> file_of(const AwayAllocation& allocation) {
+    (void)allocation;
+    return error(ESP_ERR_UNSUPPORTED, "there are no files of such memory");
+  }
 };
 
 }  // namespace espalier

@@ -102,6 +102,7 @@ struct Config {
   DevicesMode devices = DevicesMode::kAuto;
   std::string cuda_driver;
   std::uint64_t device_share_bytes = 64 << 10;
+  std::uint64_t device_direct_bytes = 64 << 10;
   std::uint64_t device_reduce_bytes = 256 << 10;
   bool counters = false;
   TraceSetting trace;

@@ -381,8 +381,13 @@ constexpr Knob kKnobs[] = {
     knob<&Config::device_share_bytes>(
         "DEVICE_SHARE_BYTES", "bytes",
         "From this size on, of a block or a message, members of a node read each other's memory of "
-        "devices where it lies; smaller ones go through memory of the host, as all do between "
-        "nodes. 0: all do.",
+        "devices where it lies; smaller ones go through memory of the host. 0: all do.",
+        {0, kTiB}),
+    knob<&Config::device_direct_bytes>(
+        "DEVICE_DIRECT_BYTES", "bytes",
+        "From this size on, of a block or a message, adapters read and write memory of devices of "
+        "other nodes themselves (GPUDirect RDMA), where driver and adapter offer it; else it goes "
+        "through memory of the host. 0: all does.",
         {0, kTiB}),
     knob<&Config::device_reduce_bytes>(
         "DEVICE_REDUCE_BYTES", "bytes",

@@ -35,6 +35,8 @@ constexpr CounterInfo kTable[] = {
     {"device_copy_bytes", "bytes of these", &Counters::device_copy_bytes},
     {"device_shared_bytes", "bytes read where they lie, in memory of devices of other processes",
      &Counters::device_shared_bytes},
+    {"device_direct_bytes", "bytes of memory of this rank's devices that adapters read or wrote",
+     &Counters::device_direct_bytes},
     {"device_reductions", "reductions of a segment that a device carried out",
      &Counters::device_reductions},
     {"device_reduction_bytes", "bytes read by these, of all operands",

@@ -52,6 +52,7 @@ struct Counters {
   Counter device_copies;
   Counter device_copy_bytes;
   Counter device_shared_bytes;
+  Counter device_direct_bytes;
   Counter device_reductions;
   Counter device_reduction_bytes;
   Counter portions_delivered;

@@ -110,6 +110,8 @@ struct RecvOp : Completion, MatchNode {
   // What lies in memory of a device may stay there: `view` points at it, for devices, and dst is
   // left alone. The caller's.
   bool takes_away = false;
+  // ... or may be brought here by an adapter, memory of a device, too; `view` points at it then.
+  void* place = nullptr;
   const void* view = nullptr;  // valid from completion to release(); may move inside progress()
   Status status;               // valid when recv answered kDone
 
@@ -167,7 +169,7 @@ struct WireCaps {
   // Of a Transfer it obeys: the paths, and the other two fields, which are of pulls.
   bool copies = false, pulls = false, pushes = false;
   bool paces_pulls = false;
-  bool away = false;  // Send::away: the peer reaches memory of devices of this machine
+  bool away = false;  // Send::away: the peer reaches memory of this rank's devices
 };
 
 class Wire;

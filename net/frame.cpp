@@ -45,9 +45,13 @@ struct Uses {
 Uses uses_of(FrameKind kind) noexcept {
   switch (kind) {
     case FrameKind::kSegment:
-      return {true, true, true, true};
+    case FrameKind::kAway:
+    case FrameKind::kInstead:
+      return {true, true, true, true, true};
     case FrameKind::kGrant:
     case FrameKind::kTaken:
+    case FrameKind::kDeclined:
+    case FrameKind::kGone:
       return {.flow = true, .ordinal = true};
     case FrameKind::kControl:
       return {.bytes = true};
@@ -81,7 +85,7 @@ const char* unused_field(const FrameHeader& h) noexcept {
   const Uses uses = uses_of(h.kind);
   if (!uses.flow && h.flow != 0) return "flow";
   if (!uses.ordinal && h.ordinal != 0) return "ordinal";
-  if (h.synchronous) return "flags";
+  if (h.synchronous && h.kind != FrameKind::kInstead) return "flags";
   if (!uses.signature && h.signature != 0) return "signature";
   if (!uses.total && h.total != 0) return "total";
   if (!uses.bytes && h.bytes != 0) return "bytes";
@@ -96,8 +100,12 @@ constexpr bool within(std::uint64_t value, std::uint64_t least, std::uint64_t mo
 const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
   switch (h.kind) {
     case FrameKind::kSegment:
+    case FrameKind::kInstead:
       if (h.ordinal >= h.total) return "ordinal";
       return h.bytes > limit ? "bytes" : nullptr;
+    case FrameKind::kAway:
+      if (h.ordinal >= h.total) return "ordinal";
+      return h.bytes != kAwayBytes ? "bytes" : nullptr;
     case FrameKind::kGrant:
       return h.ordinal == 0 ? "ordinal" : nullptr;
     case FrameKind::kControl:
@@ -130,6 +138,8 @@ const char* wrong_field(const FrameHeader& h, std::uint64_t limit) noexcept {
       if (h.total == 0 ? h.ordinal != 0 : h.ordinal >= h.total) return "ordinal";
       return h.bytes > kGroupBytes ? "bytes" : nullptr;
     case FrameKind::kTaken:
+    case FrameKind::kDeclined:
+    case FrameKind::kGone:
     case FrameKind::kGoodbye:
       return nullptr;
   }
@@ -165,7 +175,7 @@ Result<FrameHeader> parse_frame(std::span<const std::byte, kFrameHeaderBytes> by
   if (mark != kMark) return wrong("mark", mark);
   const auto kind = get<std::uint8_t>(bytes, kKindAt);
   if (kind < static_cast<std::uint8_t>(FrameKind::kSegment) ||
-      kind > static_cast<std::uint8_t>(FrameKind::kPlaced)) {
+      kind > static_cast<std::uint8_t>(FrameKind::kGone)) {
     return wrong("kind", kind);
   }
   const auto flags = get<std::uint8_t>(bytes, kFlagsAt);

@@ -36,6 +36,11 @@ enum class FrameKind : std::uint8_t {
   // In packets of a group alone. Payload: a message of a placed segment (net/groups/lanes.hpp), or
   // nothing: the source's lane is to be opened. With an announcement the rest is the segment's.
   kPlaced,
+  // Of segments in memory of devices (net/frame_wire_away.cpp). kTaken answers the first, too.
+  kAway,      // as kSegment; payload: kAwayBytes that say where the receiver may get it
+  kDeclined,  // flow, ordinal: the receiver of such a segment wants its bytes
+  kInstead,   // as kSegment: the bytes of one that was declined
+  kGone,      // flow, ordinal: one that was declined does not come
 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 28;
@@ -47,6 +52,8 @@ inline constexpr std::uint64_t kOperandBytes = 16;           // of an atomic
 inline constexpr std::uint64_t kGroupBytes = 64 << 10;       // a packet of a group, by mail
 // The source's rank, 4 bytes, and 4 that are 0: so segments stay aligned.
 inline constexpr std::uint64_t kRelayPrefixBytes = 8;
+// Address, 8 bytes; key, 4; the segment's bytes, 4.
+inline constexpr std::uint64_t kAwayBytes = 16;
 
 // Of the guest of a wire.
 constexpr bool is_of_guest(FrameKind kind) noexcept {
@@ -55,11 +62,14 @@ constexpr bool is_of_guest(FrameKind kind) noexcept {
 constexpr bool is_of_group(FrameKind kind) noexcept {
   return FrameKind::kGroup <= kind && kind <= FrameKind::kPlaced;
 }
+constexpr bool is_of_away(FrameKind kind) noexcept {
+  return FrameKind::kAway <= kind && kind <= FrameKind::kGone;
+}
 
 // Names are those of segments; what others use of it stands at their kinds.
 struct FrameHeader {
   FrameKind kind = FrameKind::kSegment;
-  bool synchronous = false;     // kSegment: the sender waits for kTaken
+  bool synchronous = false;     // kSegment, kInstead: the sender waits for kTaken
   std::uint32_t signature = 0;  // kSegment: of the call (core/wire.hpp)
   std::uint64_t flow = 0;
   std::uint32_t ordinal = 0;

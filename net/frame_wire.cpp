@@ -18,8 +18,13 @@ FrameWire::~FrameWire() {
   }
   while (Part* part = open_.front()) {
     if (part->pending) take_back(*part);
+    if (part->away != nullptr) end_away(*part);
     part->unlink();
     parts_.release(part);
+  }
+  while (AwayGet* get = away_got_.front()) {
+    link_.withdraw(get->from, *get);
+    end_get(*get);
   }
   matcher_.for_each([&](MatchNode& node) {
     if (!node.posted) discard(static_cast<Message&>(node));
@@ -39,6 +44,7 @@ WireCaps FrameWire::caps(Rank peer) const noexcept {
   WireCaps caps;
   caps.inline_bytes = link_.caps(peer).inline_bytes;
   caps.segment_bytes = kSegmentBytesMax;
+  caps.away = away_ != nullptr && link_.caps(peer).away;
   return caps;
 }
 
@@ -51,6 +57,8 @@ int FrameWire::progress() noexcept {
   int events = link_.progress(*this);
   if (groups_ != nullptr) events += groups_->progress();
   if (!backlog_.empty()) events += flush_backlog();
+  if (!fetches_.empty()) [[unlikely]]
+    events += serve_fetches();
   if (!failed_recvs_.empty()) [[unlikely]]
     events += complete_failed();
   return events;
@@ -74,6 +82,7 @@ void FrameWire::lost(Rank rank, const Status& why) noexcept {
   grants_.forget(rank);
   fail_sends(p);
   fail_receives(p);
+  fail_gets(p);
   if (groups_ != nullptr) {
     groups_->stop_arrivals(rank);
     groups_->visit_arrivals(rank, [&](FrameArrival& in) { break_off(in, why); });

@@ -103,6 +103,9 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   // Ok while the peer is not lost.
   Status state(Rank rank) const noexcept;
 
+  // Memory of devices of this rank, for sends that are away and receives with a place. nullptr: no
+  // more of it; sends under way never complete.
+  void set_away(AwayMemory* away) noexcept;
   // Groups of the network, from now on; before anybody joins one. nullptr: there are none.
   void use_groups(Clock& clock, const FrameGroupsOptions& options);
   FrameGroups* groups() noexcept { return groups_.get(); }
@@ -177,7 +180,7 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   void end_posted(FrameArrival& in) noexcept;
   void end_unexpected(FrameArrival& in) noexcept;
   void end_control(FrameArrival& in, std::span<const std::byte> message) noexcept;
-  void deliver(Peer& peer, Message& message, RecvOp& op) noexcept;
+  Posted deliver(Peer& peer, Message& message, RecvOp& op) noexcept;
   void count_and_answer(Peer& peer, const FrameHeader& header) noexcept;
   void show(RecvOp& op, std::byte* buffer) noexcept;
   bool stop_receiving(FrameArrival& in, RecvOp& op) noexcept;
@@ -189,6 +192,31 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   void fail_receives(Peer& peer) noexcept;
   void fail_later(RecvOp& op, const Status& why) noexcept;
   void discard(Message& message) noexcept;
+
+  // Of segments in memory of devices (frame_wire_away.cpp).
+  void post_away(Part& part) noexcept;
+  void await_fetch(Part& part) noexcept;
+  void note_declined(Rank from, const FrameHeader& header) noexcept;
+  void drop_place(AwaySend& away) noexcept;
+  int serve_fetches() noexcept;
+  bool serve(AwaySend& away) noexcept;
+  void fetch(AwaySend& away) noexcept;
+  static void on_fetched(Completion& completion, Status status) noexcept;
+  void revoke(Part& part) noexcept;
+  void end_away(Part& part) noexcept;
+  std::byte* begin_away(FrameArrival& in, const FrameHeader& header) noexcept;
+  void end_away(Rank from, FrameArrival& in) noexcept;
+  void meet_away(FrameArrival& in) noexcept;
+  void keep_away(FrameArrival& in, const FrameHeader& header, RemoteMemory memory) noexcept;
+  Posted take_away(Peer& peer, const FrameHeader& header, RemoteMemory from, RecvOp& op) noexcept;
+  bool begin_get(AwayGet& get, RemoteMemory from) noexcept;
+  static void on_got(Completion& completion, Status status) noexcept;
+  void take_got(AwayGet& get, Status status) noexcept;
+  void end_get(AwayGet& get) noexcept;
+  void decline(Peer& peer, const FrameHeader& header, RecvOp& op) noexcept;
+  void note_gone(Rank from, const FrameHeader& header) noexcept;
+  bool stop_getting(RecvOp& op) noexcept;
+  void fail_gets(Peer& peer) noexcept;
 
   // Of groups (frame_wire_groups.cpp).
   bool tell(Rank to, std::uint32_t team, GroupWord word,
@@ -217,6 +245,11 @@ class FrameWire final : public Wire, private FrameSink, private GroupHost {
   Completion unused_;                  // of frames that the link takes over at once
   std::vector<RecvOp*> failed_recvs_;  // completions that must not run inside a post
   std::unique_ptr<FrameGroups> groups_;
+  AwayMemory* away_ = nullptr;
+  Pool<AwaySend> away_sends_;
+  Pool<AwayGet> away_gets_;
+  IntrusiveList<AwaySend> fetches_;  // that are to be copied to memory of the host
+  IntrusiveList<AwayGet> away_got_;  // all gets
 };
 
 }  // namespace espalier::net

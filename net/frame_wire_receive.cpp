@@ -37,10 +37,7 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
   if (MatchNode* found = matcher_.find(op.peer, op.flow, op.ordinal)) [[unlikely]] {
     ESP_ASSERT(!found->posted);
     auto& message = static_cast<Message&>(*found);
-    if (message.whole) {
-      deliver(p, message, op);
-      return Posted::kDone;
-    }
+    if (message.whole) return deliver(p, message, op);
     ESP_ASSERT(message.claimed == nullptr);
     message.claimed = &op;
     return Posted::kPending;
@@ -70,16 +67,21 @@ Posted FrameWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& o
 Posted FrameWire::take(const SegmentId& segment, RecvOp& op) noexcept {
   if (matcher_.count() == 0) return Posted::kRetry;
   MatchNode* found = matcher_.find(segment.peer, segment.flow.key, segment.ordinal);
-  if (found == nullptr || found->posted || !static_cast<Message*>(found)->whole) {
-    return Posted::kRetry;
-  }
+  if (found == nullptr || found->posted) return Posted::kRetry;
+  auto& message = static_cast<Message&>(*found);
+  if (!message.whole || message.away.address != 0) return Posted::kRetry;
   op.expect(segment);
-  deliver(peer(segment.peer), static_cast<Message&>(*found), op);
-  return Posted::kDone;
+  return deliver(peer(segment.peer), message, op);
 }
 
-// The whole segment is here. op.status says how it went.
-void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
+// The whole segment is here: kDone, op.status says how it went. Or it can be got: as recv().
+Posted FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
+  if (message.away.address != 0) [[unlikely]] {
+    const FrameHeader header = message.header;
+    const RemoteMemory away = message.away;
+    discard(message);
+    return take_away(p, header, away, op);
+  }
   count_and_answer(p, message.header);
   op.status = op.verdict(message.header.bytes, message.header.signature, p.rank);
   if (op.status.ok() && op.dst == nullptr) {
@@ -89,6 +91,7 @@ void FrameWire::deliver(Peer& p, Message& message, RecvOp& op) noexcept {
     counters_.copy_out_bytes += op.bytes;
   }
   discard(message);
+  return Posted::kDone;
 }
 
 // The payload in `buffer`, which is the pool's, becomes the operation's view. nullptr: 0 bytes.
@@ -145,6 +148,7 @@ std::byte* FrameWire::begin(Rank from, const FrameHeader& header) noexcept {
   in.header = header;
   if (is_of_guest(header.kind)) return begin_guest(from, header);
   if (is_of_group(header.kind)) return begin_of_group(in, header);
+  if (is_of_away(header.kind)) return begin_away(in, header);
   return header.kind == FrameKind::kControl ? land(in, header.bytes) : nullptr;
 }
 
@@ -254,6 +258,11 @@ void FrameWire::end(Rank from, const FrameHeader& header, std::byte* payload) no
     case FrameKind::kGroup:
     case FrameKind::kRelayed:
       return end_of_group(in);
+    case FrameKind::kAway:
+    case FrameKind::kInstead:
+    case FrameKind::kDeclined:
+    case FrameKind::kGone:
+      return end_away(from, in);
     case FrameKind::kGoodbye:
     case FrameKind::kPlaced:  // begin() has refused it.
       return;
@@ -289,7 +298,7 @@ void FrameWire::end_unexpected(FrameArrival& in) noexcept {
     if (forgotten_.has(message.flow)) discard(message);
     return;
   }
-  deliver(peer(in.from), message, *op);
+  (void)deliver(peer(in.from), message, *op);
   op->complete(op->status);
 }
 
@@ -311,7 +320,7 @@ void FrameWire::cancel(RecvOp& op) noexcept {
     }
     return;
   }
-  const bool under_way = stop_receiving(p.arrival, op);
+  const bool under_way = stop_receiving(p.arrival, op) || stop_getting(op);
   if (under_way || (groups_ != nullptr && cancel_of_groups(op))) return;
   std::erase(failed_recvs_, &op);
 }

@@ -9,7 +9,7 @@ namespace espalier::net {
 
 Posted FrameWire::send(const Send& send, SendOp& op) noexcept {
   Peer& p = peer(send.segment.peer);
-  const bool whole = send.bytes <= p.inline_bytes && !send.synchronous;
+  const bool whole = send.bytes <= p.inline_bytes && !send.synchronous && !send.away;
   if (!whole || !grants_.may_send(p.rank, send.segment) ||
       !post_whole(p, header_of(send), send.data)) {
     if (send.at_once) return Posted::kRetry;
@@ -33,7 +33,11 @@ Posted FrameWire::post(const Send& send, Readers readers, SendOp& op) noexcept {
   for (auto* part = static_cast<Part*>(op.chain); part != nullptr;) {
     auto* following = static_cast<Part*>(part->chain);
     if (!part->reader.lost) grants_.sent(part->reader.rank, send.segment);
-    if (!post(*part)) drop(*part);
+    if (send.away) {
+      post_away(*part);
+    } else if (!post(*part)) {
+      drop(*part);
+    }
     part = following;
   }
   counters_.segments_sent += readers.size();
@@ -65,6 +69,12 @@ bool FrameWire::take_parts(const Send& send, Readers readers, SendOp& op) noexce
     open_.push_back(*part);
     last->chain = part;
     last = part;
+    if (!send.away) continue;
+    part->away = away_sends_.allocate(*part, send, &FrameWire::on_fetched);
+    if (part->away == nullptr) {
+      while (op.chain != nullptr) drop(*static_cast<Part*>(op.chain));
+      return false;
+    }
   }
   return true;
 }
@@ -125,7 +135,8 @@ void FrameWire::on_sent(Completion& completion, Status status) noexcept {
     part.failure = status;
     if (std::exchange(part.untaken, false)) wire.untaken_.erase(part);
   }
-  if (!part.untaken) wire.finish(part);
+  const bool goes_on = part.untaken || (part.failure.ok() && part.fetches());
+  if (!goes_on) wire.finish(part);
 }
 
 // Nothing is missing of this part. The last part of an operation completes it, with the first
@@ -150,6 +161,7 @@ void FrameWire::drop(Part& part) noexcept {
     before->chain = part.chain;
   }
   if (part.untaken) untaken_.erase(part);
+  if (part.away != nullptr) end_away(part);
   if (is_copied(part.frame.header.kind)) --part.reader.controls;
   part.unlink();
   parts_.release(&part);
@@ -158,6 +170,7 @@ void FrameWire::drop(Part& part) noexcept {
 void FrameWire::cancel(SendOp& op) noexcept {
   while (op.chain != nullptr) {
     auto& part = *static_cast<Part*>(op.chain);
+    if (part.away != nullptr) revoke(part);
     if (part.pending) take_back(part);
     drop(part);
   }
@@ -265,6 +278,9 @@ void FrameWire::note_taken(Rank from, const FrameHeader& header) noexcept {
   auto& part = static_cast<Part&>(*found);
   untaken_.erase(part);
   part.untaken = false;
+  if (part.away != nullptr && part.away->held) {
+    counters_.device_direct_bytes += part.away->bytes;
+  }
   if (!part.pending) finish(part);
 }
 

@@ -1,16 +1,58 @@
 // What FrameWire keeps per frame of a send, per early segment and per peer. Its own.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "core/wire.hpp"
 #include "net/outgoing_frame.hpp"
+#include "net/remote_memory.hpp"
 
 namespace espalier::net {
 
 class FrameGroup;
 class FrameWire;
 struct FramePeer;
+struct FramePart;
+
+// What a part has beside it where its segment lies in memory of a device. In the list of fetches
+// from kWaits to kFetched. As Completion: the copy to memory of the host.
+struct AwaySend : Completion, ListNode {
+  enum class State : std::uint8_t { kTold, kWaits, kFetching, kFetched, kSent };
+
+  AwaySend(FramePart& part_, const Send& send, Callback callback) noexcept
+      : Completion(callback),
+        part(part_),
+        memory(static_cast<const std::byte*>(send.data)),
+        bytes(send.bytes),
+        synchronous(send.synchronous) {}
+
+  FramePart& part;
+  const std::byte* const memory;
+  const std::uint64_t bytes;
+  const bool synchronous;
+  bool held = false;      // the link may let the reader get it
+  bool declined = false;  // by the reader, which waits for the bytes
+  State state = State::kTold;
+  Status status;                 // of the copy
+  std::byte* fetched = nullptr;  // the copy, in memory of the host
+  std::array<std::byte, kAwayBytes> place;
+};
+
+// A segment that this rank gets out of memory of a device of its sender's.
+struct AwayGet : Completion, ListNode {
+  AwayGet(FrameWire& wire_, Rank from_, const FrameHeader& header_, RecvOp& op_,
+          Callback callback) noexcept
+      : Completion(callback), wire(wire_), from(from_), header(header_), op(&op_) {}
+
+  FrameWire& wire;
+  const Rank from;
+  const FrameHeader header;  // the segment's
+  RecvOp* const op;
+  std::byte* to = nullptr;
+  bool placed = false;  // `to` is RecvOp::place, which the link holds
+  bool pooled = false;  // `to` is of the wire's buffers
+};
 
 // One frame of a send, to one peer or to a group, or one of the wire's own. Open from the post
 // until the link has the payload and, if the send is synchronous, the peer has taken the segment.
@@ -27,7 +69,14 @@ struct FramePart : SendOp, MatchNode, ListNode {
   bool pending = false;  // it waits, or the link has it
   bool untaken = false;
   std::unique_ptr<std::byte[]> copy;  // of a control message
+  AwaySend* away = nullptr;
   Status failure;
+
+  // The link has done with it, and all the same it goes on.
+  bool fetches() const noexcept {
+    return away != nullptr && AwaySend::State::kWaits <= away->state &&
+           away->state <= AwaySend::State::kFetched;
+  }
 };
 
 // Nobody waits for the end of such a frame: the wire has a copy.
@@ -52,6 +101,7 @@ struct EarlySegment : MatchNode {
   std::byte* payload = nullptr;  // the pool's; nullptr: 0 bytes
   RecvOp* claimed = nullptr;
   bool whole = false;
+  RemoteMemory away;  // it lies there, in memory of a device of its sender's
 };
 
 // Who brings a payload that does not come by the peer's link.
@@ -76,6 +126,7 @@ struct FrameArrival {
   RecvOp* receiving = nullptr;
   EarlySegment* arriving = nullptr;
   std::byte* landing = nullptr;  // the pool's: of a view, a mismatch, a control message
+  std::array<std::byte, kAwayBytes> place = {};
 };
 
 // In a list while anything waits for it.

@@ -20,6 +20,10 @@
 #include "net/frame.hpp"
 #include "net/remote_memory.hpp"
 
+namespace espalier {
+class AwayMemory;
+}  // namespace espalier
+
 namespace espalier::net {
 
 // The protocol above a link. Its functions are called from Link::progress() only; they may post,
@@ -49,6 +53,13 @@ class FrameSink {
 
 struct LinkCaps {
   std::uint64_t inline_bytes = 0;  // payloads up to here are copied by post(): kDone
+  bool away = false;  // its adapter may read memory of devices of this rank for the peer
+};
+
+// What an adapter is to do with memory of a device.
+enum class AwayUse : std::uint8_t {
+  kRead,   // let peers get from it
+  kWrite,  // get() into it
 };
 
 inline constexpr std::uint64_t kFlushPatienceNs = 1'000'000'000;
@@ -112,6 +123,23 @@ class Link {
     (void)completion;
     return false;
   }
+  // Optional: memory of devices (core/away_memory.hpp) for get(), while it is held: as often as it
+  // is dropped. No address: none, it goes over the host. nullptr ends all of it.
+  virtual void set_away(AwayMemory* away) noexcept { (void)away; }
+  virtual RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
+                                 AwayUse use) noexcept {
+    (void)memory;
+    (void)bytes;
+    (void)use;
+    return {};
+  }
+  virtual void drop_away(const std::byte* memory, AwayUse use) noexcept {
+    (void)memory;
+    (void)use;
+  }
+  // Of what is held for peers: they get nothing from it any more (ESP_ERR_STATE), nor from the rest
+  // of its allocation. It is still to be dropped.
+  virtual void revoke_away(const std::byte* memory) noexcept { (void)memory; }
   // Takes a pending post back: its completion will not fire, its payload is not read after this
   // call. The frame arrives all the same (the link copies what it still needs), or the peer is
   // lost: the peer may have seen the frame begin. Puts and gets: what has not left does not happen.

@@ -203,7 +203,9 @@ Result<Plan> Builder::finish() {
   plan_.algorithm = describe_algorithm(request_, plan_, pieces_);
   if (request_.places) place_on_arrival(plan_);
   if (request_.packs_input || request_.packs_output) add_packing(plan_, request_);
-  if (request_.shares) add_sharing(plan_, request_.nodes.nodes);
+  if (request_.shares || request_.direct) {
+    add_sharing(plan_, request_.nodes.nodes, {.near = request_.shares, .far = request_.direct});
+  }
   add_partial(plan_, request_);
   plan_.finish();
   return std::move(plan_);

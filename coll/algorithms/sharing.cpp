@@ -8,10 +8,12 @@
 //                   send
 //                   \--> far send                         \--> copy --> kOutput --> far send
 //
-// Only what goes to members of the own node, and comes from them; the network's segments are in
-// memory of the host as before. Either side does it by itself: wires bring bytes to who takes no
-// address. What lies on a device is read there once it is final, so a send follows the unpacking of
-// its piece.
+// Only what goes to members who reach it, and comes from them: those of the own node, and where an
+// adapter reads and writes memory of devices those of others, too (GPUDirect RDMA; reductions
+// apart, where partial results come and go in the place of the last). Else the network's segments
+// are in memory of the host as before. Either side does it by itself: wires bring bytes to who
+// takes no address. What lies on a device is read there once it is final, so a send follows the
+// unpacking of its piece, which has nothing to do where an adapter has brought it.
 #include <algorithm>
 #include <utility>
 
@@ -33,9 +35,12 @@ bool unpacks(const Vertex& v) {
   return v.action == Action::kCombine && v.dst == Place::kUserOutput;
 }
 
-class Sharing {
+class SharingPass {
  public:
-  Sharing(Plan& plan, const TeamNodes* nodes) : plan_(plan), nodes_(nodes) {}
+  SharingPass(Plan& plan, const TeamNodes* nodes, Sharing with)
+      : plan_(plan), nodes_(nodes), with_(with) {
+    with_.far = with_.far && !plan.reduces;
+  }
 
   void apply() {
     for (Vertex& v : plan_.vertices) {
@@ -51,17 +56,24 @@ class Sharing {
 
  private:
   bool is_near(std::int32_t member) const {
-    return nodes_ == nullptr || nodes_->node_of(member) == nodes_->node_of(plan_.rank);
+    if (nodes_ == nullptr) return with_.near;
+    return nodes_->node_of(member) == nodes_->node_of(plan_.rank);
   }
-  bool all_near(const Vertex& v) const {
+  // False of all, if it goes through the network's group.
+  template <typename Holds>
+  bool all_peers(const Vertex& v, Holds&& holds) const {
     if (v.transfer.path == Path::kMulticast) return false;
-    if (v.action == Action::kPublish) {
-      return std::all_of(v.peers.begin(), v.peers.end(), [&](auto peer) { return is_near(peer); });
-    }
+    if (v.action == Action::kPublish) return std::all_of(v.peers.begin(), v.peers.end(), holds);
     for (std::uint32_t step = 0; step < (v.peer.is_constant() ? 1 : v.steps); ++step) {
-      if (!is_near(v.peer.at(step))) return false;
+      if (!holds(v.peer.at(step))) return false;
     }
     return true;
+  }
+  bool all_near(const Vertex& v) const {
+    return all_peers(v, [&](std::int32_t peer) { return is_near(peer); });
+  }
+  bool all_reach(const Vertex& v) const {
+    return all_peers(v, [&](std::int32_t peer) { return is_near(peer) ? with_.near : with_.far; });
   }
 
   // The vertex that unpacks all that `writer` writes, index by index.
@@ -78,7 +90,7 @@ class Sharing {
     const bool is_taken = !plan_.reduces || plan_.combines;  // as it lies, by kernels of the others
     const bool in = send.src == Place::kInput && plan_.packs_input && is_taken;
     const bool out = send.src == Place::kOutput && plan_.packs_output;
-    if (!(in || out) || send.leaves || !all_near(send)) return;
+    if (!(in || out) || send.leaves || !all_reach(send)) return;
     std::vector<Dependency> needs;
     bool is_ordered = in;
     for (Dependency need : send.needs) {
@@ -142,10 +154,13 @@ class Sharing {
     if (unpacking.since != 0 || unpacking.needs.size() != 1) return;
     const VertexId from = unpacking.needs[0].vertex;
     if (unpacking_of(from) != id) return;
-    if (plan_.vertices[from].action != Action::kRecv || !all_near(plan_.vertices[from])) return;
+    if (plan_.vertices[from].action != Action::kRecv || !all_reach(plan_.vertices[from])) return;
+    const bool near = all_near(plan_.vertices[from]);
+    if (is_read_on_host() && !near) return;  // It lands where the others of the node want it.
     if (is_read_on_host()) bring(from, id);
     Vertex& receive = plan_.vertices[from];
     receive.stays = true;
+    receive.lands = !near;
     receive.needs.push_back({.vertex = id, .shift = receive.window});
     plan_.vertices[id].operands[0] = {.place = Place::kOutput, .vertex = from, .stays = true};
   }
@@ -195,20 +210,21 @@ class Sharing {
     }
     for (std::size_t id = 0; id < plan_.vertices.size(); ++id) {
       Vertex& v = plan_.vertices[id];
-      if (v.action == Action::kRecvView && all_near(v)) v.stays = !is_copied[id];
+      if (v.action == Action::kRecvView && with_.near && all_near(v)) v.stays = !is_copied[id];
     }
   }
 
   Plan& plan_;
   const TeamNodes* const nodes_;
+  Sharing with_;
   std::vector<std::pair<VertexId, VertexId>> brought_;  // a receive, and who brings what it got
 };
 
 }  // namespace
 
-void add_sharing(Plan& plan, const TeamNodes* nodes) {
+void add_sharing(Plan& plan, const TeamNodes* nodes, Sharing with) {
   if (plan.irregular || plan.places || plan.order.at(0) >= 0) return;
-  Sharing(plan, nodes).apply();
+  SharingPass(plan, nodes, with).apply();
 }
 
 }  // namespace espalier

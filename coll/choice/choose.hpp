@@ -92,7 +92,8 @@ struct Tuning {
   // ranks of a node reduced 16 MiB in 0.65 to 0.83 of the time in four of five pairs of launches;
   // 4 MiB, four ranks, and nodes over TCP took as long as before.
   std::uint64_t past_cache_bytes = 8 << 20;
-  std::uint64_t device_share_bytes = 64 << 10;  // of messages; 0: never
+  std::uint64_t device_share_bytes = 64 << 10;   // of messages; 0: never
+  std::uint64_t device_direct_bytes = 64 << 10;  // likewise, between nodes
   // The next eight are from models and papers: not measured here yet.
   // Allgather on one node: up to so many ranks each block is published, one copy for all readers.
   std::int32_t gather_publish_ranks = 64;

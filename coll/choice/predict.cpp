@@ -252,7 +252,7 @@ std::optional<double> predict(const PlanRequest& request, const Costs& costs) {
   for (std::int32_t rank = 0; rank < request.size; ++rank) {
     PlanRequest own = request;
     own.rank = rank;
-    own.packs_input = own.packs_output = own.moves = own.shares = own.combines = false;
+    own.packs_input = own.packs_output = own.moves = own.shares = own.direct = own.combines = false;
     auto plan = make_plan(own);
     if (!plan) return {};
     for (const Vertex& v : plan->vertices) {

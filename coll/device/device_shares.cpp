@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "core/memory_watch.hpp"
+
 namespace espalier {
 
 // Where the driver does not say, or gives no handle, there is no name, and readers ask for bytes.
@@ -78,6 +80,24 @@ void DeviceShares::close(Rank owner, const void* opened) noexcept {
   }
   ESP_ASSERT(nearest != nullptr && nearest->readers > 0);
   --nearest->readers;
+}
+
+AwayAllocation DeviceShares::allocation_of(const void* at) noexcept {
+  auto place = kinds_.of(at);
+  if (!place.ok() || place->kind != device::MemoryKind::kDevice) return {};
+  return {place->allocation, reinterpret_cast<const std::byte*>(place->base), place->bytes};
+}
+
+// Of whole pages, with what else of the device's memory lies in the first and the last.
+Result<Descriptor> DeviceShares::file_of(const AwayAllocation& allocation) {
+  auto place = kinds_.of(allocation.begin);
+  if (!place) return place.error();
+  if (place->allocation != allocation.number) {
+    return error(ESP_ERR_STATE, "the memory was freed meanwhile");
+  }
+  const std::uintptr_t begin = MemoryWatch::page_of(allocation.begin);
+  const std::uintptr_t end = MemoryWatch::page_after(allocation.begin, allocation.bytes);
+  return context_.driver.dma_buf(*place, reinterpret_cast<const void*>(begin), end - begin);
 }
 
 Posted DeviceShares::fetch(std::byte* dst, const void* src, std::uint64_t bytes,

@@ -46,6 +46,8 @@ class DeviceShares final : public AwayMemory {
   void release(std::byte* memory, std::uint64_t bytes) noexcept override {
     context_.mover.release(memory, bytes);
   }
+  AwayAllocation allocation_of(const void* at) noexcept override;
+  Result<Descriptor> file_of(const AwayAllocation& allocation) override;
 
  private:
   static constexpr std::size_t kNamedMost = 64, kOpenMost = 64, kRefusedMost = 64;

@@ -152,7 +152,7 @@ class Engine final : public Agent {
                     const Tuning& tuning) const;
   static void join_group(Team& team, const Plan& plan);
   Result<PlanEntry*> plan_for(Team& team, const Call& call, bool among_heads = false);
-  bool shares(const Team& team, const Flow& flow) const noexcept;
+  Sharing sharing_of(const Team& team, const Flow& flow) const noexcept;
   Result<PlanEntry*> plan_for_flow(Team& team, const Flow& flow);
   static Error no_memory();
   Started launch(Instance& instance, const Finish& finish) noexcept;

@@ -91,6 +91,10 @@ Posted Engine::repack(Instance& instance, std::uint16_t number, std::uint32_t in
   const std::uint64_t begin = elements.apart ? layout.begin(block) * plan.element_bytes : 0;
   const std::uint64_t at =
       plan.offset_bytes(instance.layouts, vertex, indices, index, packed, vertex.block) - begin;
+  if (vertex.operands[0].stays && run == static_cast<std::byte*>(elements.begin) + at) {
+    release_operands(instance, number, index);  // An adapter has brought it there.
+    return Posted::kDone;
+  }
   const Repack what{elements.pattern,   instance.call.form, elements.begin, run, at, bytes, packs,
                     instance.call.order};
   if (instance.call.mover != nullptr) [[unlikely]]

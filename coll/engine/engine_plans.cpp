@@ -22,6 +22,7 @@ PlanRequest Engine::request_of(const Team& team, const Call& call) {
   base.packs_output = key.packs_output;
   base.moves = key.moves;
   base.shares = key.shares;
+  base.direct = key.direct;
   base.combines = key.combines;
   base.awaits = key.awaits;
   base.delivers = key.delivers;
@@ -86,12 +87,15 @@ Result<PlanEntry*> Engine::plan_for(Team& team, const Call& call, bool among_hea
   return &team.plans.add(key, std::move(*plan));
 }
 
-// Does the other reach what lies on a device of this node, and is it long enough?
-bool Engine::shares(const Team& team, const Flow& flow) const noexcept {
-  if (flow.mover == nullptr || (flow.pattern != nullptr && !flow.pattern->is_plain())) return false;
-  const std::uint64_t least = tuning_.device_share_bytes;
+// Does the other reach what lies on a device of this rank, and is it long enough?
+Sharing Engine::sharing_of(const Team& team, const Flow& flow) const noexcept {
+  if (flow.mover == nullptr || (flow.pattern != nullptr && !flow.pattern->is_plain())) return {};
   const auto peer = static_cast<std::size_t>(flow.peer);
-  return least > 0 && flow.bytes >= least && team.wire_to(peer).caps(team.members[peer]).away;
+  Wire& wire = team.wire_to(peer);
+  const bool near = &wire == team.wire;
+  const std::uint64_t least = near ? tuning_.device_share_bytes : tuning_.device_direct_bytes;
+  const bool reaches = least > 0 && flow.bytes >= least && wire.caps(team.members[peer]).away;
+  return {.near = reaches && near, .far = reaches && !near};
 }
 
 Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
@@ -102,7 +106,9 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.awaits = flow.gate.function != nullptr;
   key.delivers = flow.consumer.function != nullptr;
   key.moves = flow.mover != nullptr;
-  key.shares = shares(team, flow);
+  const Sharing with = sharing_of(team, flow);
+  key.shares = with.near;
+  key.direct = with.far;
   if (PlanEntry* known = team.plans.find(key)) return known;
   Plan plan;
   plan.collective = Collective::kPointToPoint;
@@ -120,7 +126,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   vertex.peer = Steps::constant(flow.peer);
   plan.vertices.push_back(vertex);
   if (key.moves) add_flow_packing(plan, receive);
-  if (key.shares) add_sharing(plan, nullptr);
+  if (with.near || with.far) add_sharing(plan, nullptr, with);
   add_flow_partial(plan, key.delivers, key.awaits);
   plan.finish();
   ESP_ASSERT(plan.vertices.back().indices.count == parts.pieces);

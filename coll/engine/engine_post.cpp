@@ -136,6 +136,9 @@ Posted Engine::post_recv(Instance& instance, std::uint16_t number, std::uint32_t
   slot.bytes = plan.length_elements(instance.layouts, vertex, indices, index) * plan.element_bytes;
   slot.transfer = vertex.transfer;
   slot.takes_away = vertex.stays;
+  slot.place = nullptr;
+  if (vertex.lands) [[unlikely]]
+    slot.place = locate(instance, Place::kUserOutput, vertex, indices, index, vertex.block);
   const std::size_t member = instance.member(vertex.peer.at(indices.step(index)));
   SegmentId segment;
   segment.peer = team.members[member];

@@ -18,6 +18,7 @@ PlanKey PlanKey::of(const Call& call) noexcept {
   key.packs_output = call.packs_output;
   key.moves = call.mover != nullptr;
   key.shares = call.shares;
+  key.direct = call.direct;
   key.awaits = call.gate.function != nullptr;
   key.delivers = call.consumer.function != nullptr;
   key.places = call.places;
@@ -44,7 +45,8 @@ std::size_t PlanCache::Hash::operator()(const PlanKey& key) const noexcept {
        {pair(key.collective, key.commutative + 2 * key.in_place + 4 * key.among_heads +
                                  8 * key.packs_input + 16 * key.packs_output + 32 * key.awaits +
                                  64 * key.delivers + 128 * key.places + 256 * key.moves +
-                                 512 * key.shares + 1024 * key.replaces + 2048 * key.combines),
+                                 512 * key.shares + 1024 * key.replaces + 2048 * key.combines +
+                                 4096 * key.direct),
         std::uint64_t{key.graph}, pair(key.root, key.element_bytes), key.count,
         pair(key.algorithm, key.shape), pair(key.variant, key.radix),
         pair(key.window_send, key.window_recv), key.segment_bytes}) {

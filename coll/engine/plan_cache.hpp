@@ -27,12 +27,12 @@ struct PlanKey {
   bool commutative = true;
   bool in_place = false;  // where another plan is made for it
   bool packs_input = false, packs_output = false;
-  bool replaces = false;     // PlanRequest
-  bool moves = false;        // by a mover: instances have slots for it
-  bool shares = false;       // PlanRequest
-  bool combines = false;     // and it combines
-  std::uint32_t graph = 0;   // of neighbours; 0: none
-  bool among_heads = false;  // of the part of a short operation between nodes
+  bool replaces = false;                // PlanRequest
+  bool moves = false;                   // by a mover: instances have slots for it
+  bool shares = false, direct = false;  // PlanRequest
+  bool combines = false;                // and it combines
+  std::uint32_t graph = 0;              // of neighbours; 0: none
+  bool among_heads = false;             // of the part of a short operation between nodes
   bool awaits = false, delivers = false, places = false;  // PlanRequest
   std::int32_t root = 0;
   std::uint64_t count = 0;

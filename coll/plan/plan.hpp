@@ -162,6 +162,8 @@ struct Vertex {
                              // (controls of experiments)
   // What lies on a device may stay there: for one unpacking (kRecv), for a mover's combination.
   bool stays = false;
+  // kRecv that stays: an adapter may bring it to the caller's output, where it is unpacked.
+  bool lands = false;
   bool skips_empty = false;  // no segment of no elements, and none to oneself
   bool elsewhere = false;    // what is read lies in block `from` of its buffer
   bool places = false;       // kCombine: blocks of the output lie where the first that comes finds
@@ -372,6 +374,7 @@ struct PlanRequest {
   bool replaces = false;  // and what is unpacked is in the place of what is packed
   bool moves = false;     // and a mover packs them, beside all the rest
   bool shares = false;    // and the others of the node reach what lies on its device, and it theirs
+  bool direct = false;    // and its adapter reaches it, for the others
   bool combines = false;  // which also combines, and then reads and writes where they lie
   // Of this rank alone: its input becomes ready by and by; what lands is handed to a consumer;
   // blocks may lie in order of arrival.
@@ -398,7 +401,10 @@ void add_flow_packing(Plan& plan, bool receives);
 
 // Likewise, where the other reaches what lies on a device, of a team on these nodes
 // (algorithms/sharing.cpp).
-void add_sharing(Plan& plan, const TeamNodes* nodes);
+struct Sharing {
+  bool near = false, far = false;  // members of the own node, of others
+};
+void add_sharing(Plan& plan, const TeamNodes* nodes, Sharing with);
 
 // Why a request has no plan with NodePlan::multicast, for people; nullptr: it has one.
 const char* why_no_multicast(const PlanRequest& request);

@@ -61,6 +61,7 @@ struct Call {
   // Who reaches its buffers where the processor may not: these are packed. nullptr: the processor.
   Mover* mover = nullptr;
   bool shares = false;           // and it, and those of the others of the node, reach each other's
+  bool direct = false;           // and its adapter, for members of other nodes
   StreamOrder* order = nullptr;  // in the stream of the caller's options
   // The mover combines, too, and reads and writes all buffers where they lie. nullptr: the
   // processor combines what is packed.

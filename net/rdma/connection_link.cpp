@@ -21,6 +21,8 @@ ConnectionLink::ConnectionLink(ConnectionPort& port, Postman& postman, Clock& cl
       packets_(std::move(packets)),
       inline_bytes_(port.inline_bytes()),
       memory_(port, options.memory),
+      away_sources_(port),
+      away_places_(port),
       ranks_(ranks),
       receive_depth_(port.receive_depth()),
       unpromised_(receive_depth_) {
@@ -92,7 +94,7 @@ void ConnectionLink::release(Rank rank) noexcept {
 }
 
 net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
-  return {FramePost::kInlineBytes};
+  return {FramePost::kInlineBytes, !away_sources_.useless()};
 }
 
 void ConnectionLink::reach(Rank rank) noexcept {

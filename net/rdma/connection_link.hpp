@@ -43,6 +43,7 @@
 #include "net/early_frames.hpp"
 #include "net/frame.hpp"
 #include "net/link.hpp"
+#include "net/rdma/away_regions.hpp"
 #include "net/rdma/connection_handshake.hpp"
 #include "net/rdma/connection_message.hpp"
 #include "net/rdma/connection_port.hpp"
@@ -128,6 +129,11 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
            Completion& completion) noexcept override;
   bool get(Rank rank, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
            Completion& completion) noexcept override;
+  void set_away(AwayMemory* away) noexcept override;
+  net::RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
+                              net::AwayUse use) noexcept override;
+  void drop_away(const std::byte* memory, net::AwayUse use) noexcept override;
+  void revoke_away(const std::byte* memory) noexcept override;
   void withdraw(Rank rank, Completion& completion) noexcept override;
   void redirect(Rank from, std::byte* payload) noexcept override;
   void reach(Rank rank) noexcept override;
@@ -250,6 +256,9 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool reach_over(Peer& peer, Batch& batch) noexcept;
   void complete_access(Record& record) noexcept;
   void drop_access(Record& record) noexcept;
+  AwayRegions& away(net::AwayUse use) noexcept {
+    return use == net::AwayUse::kRead ? away_sources_ : away_places_;
+  }
   void finish(Access& access, Status status) noexcept;
   void release(Access& access) noexcept;
   bool withdraw_access(Peer& peer, Completion& completion) noexcept;
@@ -325,6 +334,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   std::unique_ptr<SendPackets> packets_;
   const std::uint32_t inline_bytes_;  // the port's
   DirectMemory memory_;
+  // Of devices: what peers read can be revoked, which what this rank reads into must survive.
+  AwayRegions away_sources_, away_places_;
   Pool<Post> posts_;
   Pool<Access> accesses_;
   TimerQueue timers_;

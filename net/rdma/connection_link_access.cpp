@@ -29,6 +29,27 @@ void ConnectionLink::conceal(const std::byte* memory) noexcept {
   concealed_ = true;
 }
 
+void ConnectionLink::set_away(AwayMemory* away) noexcept {
+  away_sources_.set(away);
+  away_places_.set(away);
+}
+
+net::RemoteMemory ConnectionLink::hold_away(const std::byte* memory, std::uint64_t bytes,
+                                            net::AwayUse use) noexcept {
+  const Region* region = away(use).hold(memory, bytes);
+  if (region == nullptr) return {};
+  return {reinterpret_cast<std::uint64_t>(memory), region->remote_key};
+}
+
+void ConnectionLink::drop_away(const std::byte* memory, net::AwayUse use) noexcept {
+  away(use).drop(memory);
+}
+
+void ConnectionLink::revoke_away(const std::byte* memory) noexcept {
+  away_sources_.revoke(memory);
+  concealed_ = true;
+}
+
 bool ConnectionLink::put(Rank rank, const std::byte* from, std::uint64_t bytes,
                          net::RemoteMemory to, Completion& completion) noexcept {
   // It is only read.
@@ -49,7 +70,9 @@ bool ConnectionLink::begin(Rank rank, bool gets, RemoteMemory remote, std::byte*
   if (!reachable) return false;
   Access* access = accesses_.allocate(*to, gets, remote, local, bytes, completion);
   if (access == nullptr) return false;
-  if (bytes >= options_.place_from_bytes) {
+  if (const Region* place = away_places_.find(local, bytes)) {
+    access->lease = {.region = *place};
+  } else if (bytes >= options_.place_from_bytes) {
     access->lease = memory_.lease(local, bytes, gets ? Use::kWrite : Use::kRead);
   }
   to->accesses.push_back(*access);

@@ -278,7 +278,9 @@ void ConnectionLink::failed(ConnectionId, std::uint64_t, Fault) noexcept {}
 
 // The frame comes as a message: its place is not needed.
 void ConnectionLink::frame_begun(Peer& peer, const net::FrameHeader& header) noexcept {
-  if (peer.landings == nullptr || header.kind != net::FrameKind::kSegment) return;
+  const bool segment =
+      header.kind == net::FrameKind::kSegment || header.kind == net::FrameKind::kAway;
+  if (peer.landings == nullptr || !segment) return;
   Landing* landing = peer.landings->find(header.flow, header.ordinal);
   if (landing == nullptr) return;
   if (landing->state == Landing::State::kPulled) return violation(peer, "a frame to be read");

@@ -113,6 +113,14 @@ class ConnectionPort {
   virtual void destroy(ConnectionId which) noexcept = 0;
 
   virtual Result<Region> enroll(const void* begin, std::uint64_t bytes) = 0;
+  // Memory of a device, by a file (dma-buf) of these pages; `begin` is what it is called. Ended as
+  // those of enroll(). ESP_ERR_UNSUPPORTED: this adapter takes none.
+  virtual Result<Region> enroll_file(int file, const std::byte* begin, std::uint64_t bytes) {
+    (void)file;
+    (void)begin;
+    (void)bytes;
+    return error(ESP_ERR_UNSUPPORTED, "this adapter takes no memory of devices");
+  }
   virtual void withdraw(const Region& region) noexcept = 0;
 
   // False: the send queue is full.

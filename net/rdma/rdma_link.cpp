@@ -25,6 +25,8 @@ bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexc
     case Kind::kRelayed:
       return true;
     case Kind::kSegment:
+    case Kind::kAway:
+    case Kind::kInstead:
       return FlowId::channel_of(header.flow) < FlowId::kPointToPoint ||
              connections_left_ > kept_for_trees_;
     case Kind::kMessage:
@@ -34,6 +36,8 @@ bool RdmaLink::is_worth_a_connection(const net::FrameHeader& header) const noexc
       return connections_left_ > kept_for_trees_;
     case Kind::kGrant:
     case Kind::kTaken:
+    case Kind::kDeclined:
+    case Kind::kGone:
     case Kind::kControl:
     case Kind::kGoodbye:
     case Kind::kRefused:

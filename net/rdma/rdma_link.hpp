@@ -55,6 +55,20 @@ class RdmaLink final : public net::Link {
   void conceal(const std::byte* memory) noexcept override {
     if (connections_ != nullptr) connections_->conceal(memory);
   }
+  void set_away(AwayMemory* away) noexcept override {
+    if (connections_ != nullptr) connections_->set_away(away);
+  }
+  net::RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
+                              net::AwayUse use) noexcept override {
+    return connections_ != nullptr ? connections_->hold_away(memory, bytes, use)
+                                   : net::RemoteMemory();
+  }
+  void drop_away(const std::byte* memory, net::AwayUse use) noexcept override {
+    if (connections_ != nullptr) connections_->drop_away(memory, use);
+  }
+  void revoke_away(const std::byte* memory) noexcept override {
+    if (connections_ != nullptr) connections_->revoke_away(memory);
+  }
   // Once the connection is this peer's way.
   bool put(Rank peer, const std::byte* from, std::uint64_t bytes, net::RemoteMemory to,
            Completion& completion) noexcept override;

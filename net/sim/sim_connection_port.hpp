@@ -40,6 +40,10 @@ class SimConnectionPort final : public rdma::ConnectionPort {
   void destroy(rdma::ConnectionId which) noexcept override;
 
   Result<rdma::Region> enroll(const void* begin, std::uint64_t bytes) override;
+  // What is called memory of a device is the host's here.
+  Result<rdma::Region> enroll_file(int, const std::byte* begin, std::uint64_t bytes) override {
+    return enroll(begin, bytes);
+  }
   void withdraw(const rdma::Region& region) noexcept override;
 
   bool send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept override;

@@ -244,6 +244,28 @@ Result<rdma::Region> VerbsConnectionPort::enroll(const void* begin, std::uint64_
                       .writable = writable};
 }
 
+// No atomics: what they may reach is told by esp_alloc, which gives memory of the host.
+Result<rdma::Region> VerbsConnectionPort::enroll_file(int file, const std::byte* begin,
+                                                      std::uint64_t bytes) {
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  ibv_mr* const made = ibv_reg_dmabuf_mr(adapter_.domain(), 0, bytes,
+                                         reinterpret_cast<std::uint64_t>(begin), file, kAccess);
+  if (made == nullptr) {
+    const int why = errno;
+    Error failure = adapter_.failed("ibv_reg_dmabuf_mr", why);
+    failure.text += fmt::format(" ({} bytes)", bytes);
+    const bool never = why == EOPNOTSUPP || why == ENOSYS || why == EPROTONOSUPPORT;
+    if (never) failure.status = Status(ESP_ERR_UNSUPPORTED, kNoRank, why);
+    return failure;
+  }
+  return rdma::Region{.begin = begin,
+                      .bytes = bytes,
+                      .local_key = made->lkey,
+                      .remote_key = made->rkey,
+                      .handle = reinterpret_cast<std::uint64_t>(made),
+                      .writable = true};
+}
+
 void VerbsConnectionPort::withdraw(const rdma::Region& region) noexcept {
   if (const int failure = ibv_dereg_mr(reinterpret_cast<ibv_mr*>(region.handle))) {
     adapter_.device_gone(failure);

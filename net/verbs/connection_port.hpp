@@ -53,6 +53,7 @@ class VerbsConnectionPort final : public rdma::ConnectionPort, private EventTarg
   void destroy(rdma::ConnectionId which) noexcept override;
 
   Result<rdma::Region> enroll(const void* begin, std::uint64_t bytes) override;
+  Result<rdma::Region> enroll_file(int file, const std::byte* begin, std::uint64_t bytes) override;
   void withdraw(const rdma::Region& region) noexcept override;
 
   bool send(rdma::ConnectionId on, const rdma::Transfer& what) noexcept override;

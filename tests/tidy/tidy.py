@@ -79,7 +79,7 @@ def included_folder(source, target):
 
 # The second measures adapters without the library, the others stand between it and the ports.
 MAY_USE_VERBS = ("net/verbs/", "bench/experiments/soft_roce/", "tests/vm/queue_pairs.cpp",
-                 "tests/vm/jobs/device_gone.cpp")
+                 "tests/vm/jobs/device_gone.cpp", "tests/vm/jobs/played_dma_buf.cpp")
 
 
 def rule_include(source):

@@ -214,6 +214,8 @@ class Hazards {
       case Action::kRecv: {
         const Segment segment{plan.peer(v, i), plan.rank, v.channel, ordinal};
         note(plan, at, i, v.dst, true, arrivals_.at(segment).begin, t.end);
+        if (v.lands)
+          note(plan, at, i, Place::kUserOutput, true, arrivals_.at(segment).begin, t.end);
         return;
       }
       case Action::kRecvView:

@@ -6,65 +6,14 @@
 #include <optional>
 #include <thread>
 
-#include "core/away_memory.hpp"
 #include "tests/harness/shm_world.hpp"
 #include "tests/harness/traffic.hpp"
+#include "tests/harness/two_places.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kAwayBytes = 100'000;
-
-// Memory that is reached by way of a copy, "there", of what its owner has. Fetches end when asked.
-class TwoPlaces final : public AwayMemory {
- public:
-  AwayName name_of(const void* at) noexcept override {
-    AwayName name;
-    if (gives_names) std::memcpy(name.bytes.data(), &at, sizeof at);
-    return name;
-  }
-  const void* open(Rank owner, const AwayName& name) noexcept override {
-    EXPECT_EQ(owner, 0);
-    const void* at = nullptr;
-    std::memcpy(&at, name.bytes.data(), sizeof at);
-    if (at != nullptr && opens) ++open_now;
-    return opens ? at : nullptr;
-  }
-  void close(Rank, const void*) noexcept override { --open_now; }
-  Posted fetch(std::byte* dst, const void* src, std::uint64_t bytes,
-               Completion& op) noexcept override {
-    if (retries > 0) return --retries, Posted::kRetry;
-    fetches.push_back({dst, src, bytes, &op});
-    return Posted::kPending;
-  }
-  void cancel(Completion& op) noexcept override {
-    std::erase_if(fetches, [&](const Fetch& fetch) { return fetch.op == &op; });
-  }
-  std::byte* allocate(std::uint64_t bytes) noexcept override {
-    ++allocated;
-    return new std::byte[bytes];
-  }
-  void release(std::byte* memory, std::uint64_t) noexcept override {
-    --allocated;
-    delete[] memory;
-  }
-  void end_fetches(Status status = {}) {
-    for (const Fetch& fetch : std::exchange(fetches, {})) {
-      if (status.ok()) std::memcpy(fetch.dst, fetch.src, fetch.bytes);
-      fetch.op->complete(status);
-    }
-  }
-
-  struct Fetch {
-    std::byte* dst;
-    const void* src;
-    std::uint64_t bytes;
-    Completion* op;
-  };
-  bool gives_names = true, opens = true;
-  int open_now = 0, allocated = 0, retries = 0;
-  std::vector<Fetch> fetches;
-};
 
 class ShmAwayTest : public testing::Test {
  protected:

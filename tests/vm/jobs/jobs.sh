@@ -185,6 +185,32 @@ job_second_device() {
     grep -q "^rdma  *rxe0:1 RoCE, active" <<< "$said" &&
     job 2 2 shm,rc,ud "${second[@]}" "$probe" collect
 }
+# Memory of the played device of GPUs, which the adapters of this guest read and write by a played
+# registration (played_dma_buf.cpp); without that Soft-RoCE takes none, and it goes by the host.
+directly() {
+  local played=$bin/../played/libcuda.so.1
+  DEVICE_LIBRARY=$played ESPALIER_CUDA_DRIVER=$played job "$@"
+}
+job_devices_directly() {
+  local -x LD_PRELOAD=$bin/played_dma_buf.so
+  directly 3 3 rc,ud "$bin/device_direct" collectives messages mixed &&
+    directly 6 3 shm,rc,ud "$bin/device_shared" mixed
+}
+job_devices_directly_loss_1() {
+  local -x LD_PRELOAD=$bin/played_dma_buf.so ESPALIER_RDMA_ACK_TIMEOUT=12
+  network loss 1%
+  directly 3 3 rc,ud "$bin/device_direct" collectives mixed
+  local how=$?
+  network
+  return "$how"
+}
+job_devices_by_the_host() {
+  local -x EXPECT_DIRECT=0
+  directly 3 3 rc,ud "$bin/device_direct" collectives messages mixed &&
+    PLAYED_DMA_BUF=22 LD_PRELOAD=$bin/played_dma_buf.so \
+      directly 3 3 rc,ud "$bin/device_direct" collectives mixed
+}
+
 # Nobody names a device: each rank takes one of the nearest, ranks of a node different ones.
 job_devices_chosen_automatically() {
   local said

@@ -1,0 +1,141 @@
+// device_direct CASE...: adapters read and write memory of devices between nodes, a rank on each.
+// DEVICE_LIBRARY names the driver's library. EXPECT_DIRECT=0: none does, and all goes by the host.
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+#include "tests/device/jobs/device_memory.hpp"
+#include "tests/support/counter.hpp"
+#include "tests/support/rank_check.hpp"
+
+namespace test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr std::size_t kCount = 200'003, kBytes = kCount * 4;
+
+std::unique_ptr<Device> open_device() {
+  const char* library = std::getenv("DEVICE_LIBRARY");
+  const char* why = nullptr;
+  auto device = Device::open(library != nullptr ? library : "libcuda.so.1", why);
+  if (device != nullptr) return device;
+  fmt::print(stderr, "device_direct: {}\n", why);
+  std::exit(77);
+}
+
+bool expect_direct() {
+  const char* text = std::getenv("EXPECT_DIRECT");
+  return text == nullptr || std::string_view(text) != "0";
+}
+
+Bytes numbers(int seed, std::size_t bytes) {
+  std::vector<std::int32_t> values(bytes / 4);
+  std::iota(values.begin(), values.end(), seed * 1'000'003);
+  Bytes data(bytes);
+  if (bytes > 0) std::memcpy(data.data(), values.data(), bytes);
+  return data;
+}
+
+void bcast(const Context& c, Buffer& buffer, int root, int seed) {
+  const Bytes sent = numbers(seed, kBytes);
+  if (c.rank == root) buffer.write(sent);
+  CHECK_OK(esp_bcast(c.world, buffer.at(), kCount, ESP_INT32, root), c.world, "bcast");
+  bool whole = false;
+  CHECK(buffer.read(whole) == sent && whole, "bcast {} from {}", seed, root);
+}
+
+// What adapters have brought, and what has been copied between devices and host, of all ranks.
+struct Moved {
+  std::uint64_t direct = 0, copied = 0;
+};
+template <typename Work>
+Moved moved_during(const Context& c, Work&& work) {
+  const std::uint64_t direct = counter(c, "device_direct_bytes");
+  const std::uint64_t copied = counter(c, "device_copy_bytes");
+  work();
+  std::uint64_t all[] = {counter(c, "device_direct_bytes") - direct,
+                         counter(c, "device_copy_bytes") - copied};
+  CHECK_OK(esp_allreduce(c.world, ESP_IN_PLACE, all, 2, ESP_UINT64, ESP_SUM), c.world, "sum");
+  return {all[0], all[1]};
+}
+
+// Connections are made, and all know what their adapters take.
+void warm_up(const Context& c, Buffer& buffer) {
+  for (int round = 0; round < 2; ++round) {
+    for (int root = 0; root < c.size; ++root) bcast(c, buffer, root, root);
+    CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+  }
+}
+
+// Read once at the sender of each copy, and written once at its receiver.
+void collectives(const Context& c) {
+  const auto device = open_device();
+  const auto size = static_cast<std::size_t>(c.size);
+  Buffer one(device.get(), kBytes), all(device.get(), kBytes * size);
+  warm_up(c, one);
+  Moved moved = moved_during(c, [&] { bcast(c, one, 0, 7); });
+  const std::uint64_t copies = size - 1;
+  CHECK_EQ(moved.direct, expect_direct() ? 2 * copies * kBytes : 0, "of a bcast");
+  if (expect_direct()) CHECK_EQ(moved.copied, 0, "of a bcast");
+
+  one.write(numbers(c.rank, kBytes));
+  moved = moved_during(c, [&] {
+    CHECK_OK(esp_allgather(c.world, one.at(), all.at(), kCount, ESP_INT32), c.world, "allgather");
+  });
+  CHECK_EQ(moved.direct > 0, expect_direct(), "of an allgather");
+  Bytes expected;
+  for (int r = 0; r < c.size; ++r) {
+    const Bytes of = numbers(r, kBytes);
+    expected.insert(expected.end(), of.begin(), of.end());
+  }
+  bool whole = false;
+  CHECK(all.read(whole) == expected && whole, "allgather");
+
+  Buffer sum(device.get(), kBytes);
+  CHECK_OK(esp_allreduce(c.world, one.at(), sum.at(), kCount, ESP_INT32, ESP_MAX), c.world, "max");
+  CHECK(sum.read(whole) == numbers(c.size - 1, kBytes) && whole, "allreduce");
+}
+
+void messages(const Context& c) {
+  const auto device = open_device();
+  const int right = (c.rank + 1) % c.size, left = (c.rank + c.size - 1) % c.size;
+  Buffer warm(device.get(), kBytes);
+  warm_up(c, warm);
+  Moved moved;
+  for (int round = 0; round < 70; ++round) {  // more allocations than are kept
+    Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+    from.write(numbers(c.rank + round, kBytes));
+    moved = moved_during(c, [&] {
+      esp_request* sent = nullptr;
+      CHECK_OK(esp_send_start(c.world, from.at(), kBytes, right, 3, nullptr, &sent), c.world,
+               "send");
+      CHECK_OK(esp_recv(c.world, to.at(), kBytes, left, 3), c.world, "recv");
+      CHECK_OK(esp_request_wait(&sent), c.world, "sent");
+    });
+    bool whole = false;
+    CHECK(to.read(whole) == numbers(left + round, kBytes) && whole, "round {}", round);
+  }
+  const auto size = static_cast<std::uint64_t>(c.size);
+  CHECK_EQ(moved.direct, expect_direct() ? 2 * size * kBytes : 0, "of messages");
+}
+
+// Some have their buffers on the host.
+void mixed(const Context& c) {
+  const auto device = open_device();
+  Buffer far(device.get(), kBytes), near(nullptr, kBytes);
+  warm_up(c, far);
+  for (int round = 0; round < 12; ++round) {
+    const bool here = (round + c.rank) % 3 == 0;
+    bcast(c, here ? near : far, round % c.size, round);
+  }
+}
+
+}  // namespace
+}  // namespace test
+
+int main(int argc, char** argv) {
+  return test::run_cases(
+      {{"collectives", test::collectives}, {"messages", test::messages}, {"mixed", test::mixed}},
+      argc, argv);
+}
