@@ -78,8 +78,17 @@ std::vector<FrameHeader> samples() {
   announced.bytes = kGroupBytes;
   FrameHeader placed;
   placed.kind = FrameKind::kPlaced;
-  return {segment, synchronous, empty,  grant,  taken, control, goodbye, message,   refused,
-          put,     get,         atomic, answer, freed, group,   relayed, announced, placed};
+  FrameHeader away = segment;
+  away.kind = FrameKind::kAway;
+  away.bytes = kAwayBytes;
+  FrameHeader instead = synchronous;
+  instead.kind = FrameKind::kInstead;
+  FrameHeader declined = taken, gone = taken;
+  declined.kind = FrameKind::kDeclined;
+  gone.kind = FrameKind::kGone;
+  return {segment,   synchronous, empty, grant,   taken,    control, goodbye, message,
+          refused,   put,         get,   atomic,  answer,   freed,   group,   relayed,
+          announced, placed,      away,  instead, declined, gone};
 }
 
 TEST(Frame, ReadsBackWhatWasWritten) {
@@ -147,7 +156,7 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   expect_refused(FrameBytes{}, "mark");
   expect_refused(with(segment, 0, std::uint8_t{1}), "mark");  // another version
   expect_refused(with(segment, 2, std::uint8_t{0}), "kind");
-  expect_refused(with(segment, 2, std::uint8_t{15}), "kind");
+  expect_refused(with(segment, 2, std::uint8_t{19}), "kind");
   expect_refused(with(segment, 2, std::uint8_t{255}), "kind");
   for (const unsigned flags : {2U, 3U, 128U, 255U}) {
     expect_refused(with(segment, 3, static_cast<std::uint8_t>(flags)), "flags");
@@ -169,6 +178,24 @@ TEST(Frame, RefusesEveryFieldOutOfRange) {
   for (const FrameHeader& header : {control, goodbye}) {
     expect_refused(with(header, 8, std::uint64_t{1}), "flow");
     expect_refused(with(header, 16, std::uint32_t{1}), "ordinal");
+  }
+}
+
+TEST(Frame, RefusesWhatDevicesDoNotWrite) {
+  FrameHeader away = samples()[0];
+  away.kind = FrameKind::kAway;
+  away.bytes = kAwayBytes;
+  expect_refused(with(away, 24, std::uint32_t{kAwayBytes - 1}), "bytes");
+  expect_refused(with(away, 3, std::uint8_t{1}), "flags");
+  expect_refused(with(away, 16, away.total), "ordinal");
+  FrameHeader instead = samples()[0];
+  instead.kind = FrameKind::kInstead;
+  expect_refused(with(instead, 16, instead.total), "ordinal");
+  for (const FrameKind kind : {FrameKind::kDeclined, FrameKind::kGone}) {
+    FrameHeader answer = samples()[4];
+    answer.kind = kind;
+    expect_refused(with(answer, 24, std::uint32_t{1}), "bytes");
+    expect_refused(with(answer, 20, std::uint32_t{1}), "total");
   }
 }
 

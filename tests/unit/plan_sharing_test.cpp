@@ -61,6 +61,40 @@ TEST(SharingPlans, ALeaderSharesWhatItHasUnpacked) {
   EXPECT_EQ(near, 1) << plan.to_text();
 }
 
+// Where adapters take memory of devices it goes on from the leader's, to the network, too.
+TEST(SharingPlans, ALeaderSendsFromItsDeviceWhereAdaptersDo) {
+  PlanRequest request = over(nodes_in_order(), call(Collective::kBcast, 8, 17));
+  request.shape = ESP_SHAPE_CHAIN;
+  request.packs_output = request.moves = request.shares = request.direct = true;
+  request.rank = 3;
+  const Plan plan = made(request);
+  int landing = 0;
+  for (const Vertex& v : plan.vertices) {
+    landing += v.lands ? 1 : 0;
+    EXPECT_EQ(v.lands, v.stays) << "what comes from the network alone";
+    const bool sends = v.action == Action::kSend || v.action == Action::kPublish;
+    EXPECT_TRUE(!sends || v.src == Place::kUserOutput) << plan.to_text();
+  }
+  EXPECT_EQ(landing, 1) << plan.to_text();
+}
+
+// The others of the node want it on the host: it comes there at once.
+TEST(SharingPlans, WhatTheNodeWantsOnTheHostComesThere) {
+  PlanRequest request = over(nodes_in_order(), call(Collective::kBcast, 8, 17));
+  request.shape = ESP_SHAPE_CHAIN;
+  request.packs_output = request.moves = request.direct = true;
+  request.rank = 3;
+  for (const Vertex& v : made(request).vertices) EXPECT_FALSE(v.stays || v.lands);
+}
+
+TEST(SharingPlans, PartialResultsGoByTheHostBetweenNodes) {
+  PlanRequest request = over(nodes_in_order(), call(Collective::kAllreduce, 8, 17));
+  request.packs_input = request.packs_output = request.moves = request.direct = true;
+  for (request.rank = 0; request.rank < request.size; ++request.rank) {
+    for (const Vertex& v : made(request).vertices) EXPECT_FALSE(v.stays || v.lands);
+  }
+}
+
 TEST(SharingPlans, AnAllgatherGoesFromDeviceToDevice) {
   PlanRequest request = call(Collective::kAllgather, 4, 17);
   request.algorithm = ESP_ALGORITHM_PUBLISH;
@@ -98,6 +132,7 @@ int check_mixed(const MadeRequest& one, std::mt19937& random) {
       mine.packs_output = (all || random() % 3 != 0) && (is_root || !traits.root_gets);
       mine.moves = true;
       mine.shares = all || random() % 2 != 0;
+      mine.direct = all || random() % 2 != 0;
       mine.combines = traits.reduces && (all || random() % 2 != 0);
       plans.push_back(made(mine));
       for (const Vertex& v : plans.back().vertices) {

@@ -7,7 +7,7 @@
 
 namespace espalier::rdma {
 
-struct Registrar final : ConnectionPort {
+struct Registrar : ConnectionPort {
   std::uint32_t inline_bytes() const noexcept override { return 0; }
   std::uint32_t packet_bytes() const noexcept override { return 0; }
   std::uint32_t send_depth() const noexcept override { return 0; }
