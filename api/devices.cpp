@@ -149,15 +149,15 @@ bool Devices::shares(Team& team, std::uint64_t bytes) const {
   return true;
 }
 
-// One member of another node stands for all: it is this rank's adapter that is asked for.
+// One member of another node stands for all: this rank's adapter is asked for. Callers of any
+// thread ask.
 bool Devices::goes_directly(const Team& team, std::uint64_t bytes) const {
   const TeamNodes* const nodes = team.nodes();
   const std::uint64_t least = job_.config.device_direct_bytes;
-  if (nodes == nullptr || least == 0 || bytes < least) return false;
+  if (nodes == nullptr || least == 0 || bytes < least || job_.network == nullptr) return false;
   const std::int32_t node = nodes->node_of(team.rank);
   const std::int32_t other = nodes->member_at(nodes->begin[node == 0 ? 1 : 0]);
-  const auto number = static_cast<std::size_t>(other);
-  return team.wire_to(number).caps(team.members[number]).away;
+  return job_.network->takes_away(team.members[static_cast<std::size_t>(other)]);
 }
 
 esp_status Devices::fail(const char* caller, esp_team& team, const std::string& why) {
@@ -313,9 +313,13 @@ std::string Devices::describe() const {
   auto info = driver->describe();
   if (!info.ok()) return info.error().text;
   const DeviceReductions none(*driver, job_.log, job_.config.device_reduce_bytes);
-  return fmt::format("buffers may be memory of {} {}{}, {}", info->name, info->version,
+  std::string between;
+  if (mover_ != nullptr && job_.network != nullptr) {
+    between = fmt::format("; between nodes it goes {}", job_.network->describe_away());
+  }
+  return fmt::format("buffers may be memory of {} {}{}, {}{}", info->name, info->version,
                      info->played ? ", played" : "",
-                     (reductions_ != nullptr ? *reductions_ : none).describe());
+                     (reductions_ != nullptr ? *reductions_ : none).describe(), between);
 }
 
 std::string Devices::explain(const Call& call) const {

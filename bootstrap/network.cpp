@@ -246,6 +246,12 @@ void Network::set_away(AwayMemory* away) noexcept {
   for (const auto& way : ways_) way->wire.set_away(away);
 }
 
+std::string Network::describe_away() noexcept {
+  if (rdma_ == nullptr) return "by the host: there is no RDMA";
+  const std::string why = rdma_->link().why_not_away();
+  return why.empty() ? "by adapters" : "by the host: " + why;
+}
+
 void Network::tell(Rank to, std::span<const std::byte> message) noexcept {
   way(to).wire.send_control(to, message);
 }

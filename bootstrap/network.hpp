@@ -85,6 +85,13 @@ class Network final : public Messenger,
   void idle() noexcept;
   // See FrameWire::set_away.
   void set_away(AwayMemory* away) noexcept;
+  // Does an adapter bring memory of devices to this rank? Any thread asks.
+  bool takes_away(Rank rank) noexcept {
+    return (*wires_)[static_cast<std::size_t>(rank)] == WireKind::kRc &&
+           way(rank).link.takes_away();
+  }
+  // For people: who brings memory of devices to other nodes.
+  std::string describe_away() noexcept;
   void attach(MessageKind kind, MessageHandler& handler) noexcept {
     handlers_[static_cast<std::size_t>(kind)] = &handler;
   }

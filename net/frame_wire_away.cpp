@@ -177,9 +177,12 @@ void FrameWire::on_fetched(Completion& completion, Status status) noexcept {
   away.status = status;
 }
 
-// The send is taken back: nobody is to read any more where its memory was.
+// The send is taken back: nobody is to read any more where its memory was, nor to wait for bytes.
 void FrameWire::revoke(Part& part) noexcept {
   if (part.away->held && part.untaken) link_.revoke_away(part.away->memory);
+  if (part.away->declined && part.fetches()) {
+    send_own(part.reader, answer_to(FrameKind::kGone, part.frame.header));
+  }
 }
 
 void FrameWire::end_away(Part& part) noexcept {

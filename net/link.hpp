@@ -126,6 +126,10 @@ class Link {
   // Optional: memory of devices (core/away_memory.hpp) for get(), while it is held: as often as it
   // is dropped. No address: none, it goes over the host. nullptr ends all of it.
   virtual void set_away(AwayMemory* away) noexcept { (void)away; }
+  // There may be some, as far as is known. Any thread asks.
+  virtual bool takes_away() const noexcept { return false; }
+  // For people: why there is none; "": there is, or nobody has asked.
+  virtual std::string why_not_away() const { return {}; }
   virtual RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
                                  AwayUse use) noexcept {
     (void)memory;

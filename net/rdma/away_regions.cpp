@@ -21,7 +21,7 @@ bool holds(const AwayAllocation& whole, const void* at, std::uint64_t bytes) noe
 void AwayRegions::set(AwayMemory* away) noexcept {
   forget_all();
   away_ = away;
-  useless_ = false;
+  usable_.store(away != nullptr, std::memory_order_relaxed);
   why_.clear();
 }
 
@@ -30,7 +30,7 @@ void AwayRegions::forget_all() noexcept {
 }
 
 const Region* AwayRegions::hold(const void* at, std::uint64_t bytes) noexcept {
-  if (useless()) return nullptr;
+  if (!usable()) return nullptr;
   const AwayAllocation allocation = away_->allocation_of(at);
   if (allocation.number == 0 || !holds(allocation, at, bytes)) return nullptr;
   const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
@@ -69,7 +69,8 @@ AwayRegions::Entry* AwayRegions::make(const AwayAllocation& allocation) noexcept
 
 void AwayRegions::refuse(const AwayAllocation& allocation, const Error& why) noexcept {
   refused_[refused_next_++ % kRefusedMost] = allocation.number;
-  useless_ = useless_ || why.status.code() == ESP_ERR_UNSUPPORTED;
+  const bool never = why.status.code() == ESP_ERR_UNSUPPORTED;
+  if (never) usable_.store(false, std::memory_order_relaxed);
   why_ = why.text;
 }
 
@@ -87,9 +88,10 @@ void AwayRegions::drop(const void* at) noexcept {
 }
 
 void AwayRegions::revoke(const void* at) noexcept {
-  Entry* const entry = holding(at);
-  if (entry == nullptr || std::exchange(entry->revoked, true)) return;
-  port_.withdraw(entry->region);
+  for (Entry& entry : entries_) {
+    const bool is_held = entry.holders > 0 && holds(entry.of, at, 1);
+    if (is_held && !std::exchange(entry.revoked, true)) port_.withdraw(entry.region);
+  }
 }
 
 const Region* AwayRegions::find(const void* at, std::uint64_t bytes) const noexcept {

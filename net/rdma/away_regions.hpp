@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,8 +38,8 @@ class AwayRegions {
   // Of what is held.
   const Region* find(const void* at, std::uint64_t bytes) const noexcept;
 
-  // Nothing can be registered at all: neither now nor later.
-  bool useless() const noexcept { return away_ == nullptr || useless_; }
+  // Something may be registered. Any thread asks.
+  bool usable() const noexcept { return usable_.load(std::memory_order_relaxed); }
   const std::string& why() const noexcept { return why_; }
   std::size_t count() const noexcept { return entries_.size(); }
 
@@ -65,7 +66,8 @@ class AwayRegions {
   std::array<std::uint64_t, kRefusedMost> refused_ = {};  // numbers
   std::size_t refused_next_ = 0;
   std::uint64_t uses_ = 0;
-  bool useless_ = false;
+  // Writer: the owner. Readers: any thread, as a hint; it publishes nothing.
+  std::atomic<bool> usable_ = false;
   std::string why_;
 };
 

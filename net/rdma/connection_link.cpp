@@ -94,7 +94,7 @@ void ConnectionLink::release(Rank rank) noexcept {
 }
 
 net::LinkCaps ConnectionLink::caps(Rank) const noexcept {
-  return {FramePost::kInlineBytes, !away_sources_.useless()};
+  return {FramePost::kInlineBytes, away_sources_.usable()};
 }
 
 void ConnectionLink::reach(Rank rank) noexcept {

@@ -130,6 +130,8 @@ class ConnectionLink final : public net::Link, private ConnectionSink, private L
   bool get(Rank rank, std::byte* to, std::uint64_t bytes, net::RemoteMemory from,
            Completion& completion) noexcept override;
   void set_away(AwayMemory* away) noexcept override;
+  bool takes_away() const noexcept override { return away_sources_.usable(); }
+  std::string why_not_away() const override { return away_sources_.why(); }
   net::RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
                               net::AwayUse use) noexcept override;
   void drop_away(const std::byte* memory, net::AwayUse use) noexcept override;

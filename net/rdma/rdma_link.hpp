@@ -58,6 +58,12 @@ class RdmaLink final : public net::Link {
   void set_away(AwayMemory* away) noexcept override {
     if (connections_ != nullptr) connections_->set_away(away);
   }
+  bool takes_away() const noexcept override {
+    return connections_ != nullptr && connections_->takes_away();
+  }
+  std::string why_not_away() const override {
+    return connections_ != nullptr ? connections_->why_not_away() : "there are no connections";
+  }
   net::RemoteMemory hold_away(const std::byte* memory, std::uint64_t bytes,
                               net::AwayUse use) noexcept override {
     return connections_ != nullptr ? connections_->hold_away(memory, bytes, use)

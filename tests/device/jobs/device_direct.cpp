@@ -97,6 +97,18 @@ void collectives(const Context& c) {
   CHECK(sum.read(whole) == numbers(c.size - 1, kBytes) && whole, "allreduce");
 }
 
+// What people are told of it.
+void told(const Context& c) {
+  const auto device = open_device();
+  Buffer one(device.get(), kBytes);
+  warm_up(c, one);
+  std::string text(esp_job_describe(c.job, nullptr, 0) + 1, ' ');
+  (void)esp_job_describe(c.job, text.data(), text.size());
+  const char* how =
+      expect_direct() ? "between nodes it goes by adapters" : "between nodes it goes by the host: ";
+  CHECK(text.find(how) != std::string::npos, "{}", text);
+}
+
 void messages(const Context& c) {
   const auto device = open_device();
   const int right = (c.rank + 1) % c.size, left = (c.rank + c.size - 1) % c.size;
@@ -135,7 +147,9 @@ void mixed(const Context& c) {
 }  // namespace test
 
 int main(int argc, char** argv) {
-  return test::run_cases(
-      {{"collectives", test::collectives}, {"messages", test::messages}, {"mixed", test::mixed}},
-      argc, argv);
+  return test::run_cases({{"collectives", test::collectives},
+                          {"told", test::told},
+                          {"messages", test::messages},
+                          {"mixed", test::mixed}},
+                         argc, argv);
 }

@@ -193,7 +193,7 @@ directly() {
 }
 job_devices_directly() {
   local -x LD_PRELOAD=$bin/played_dma_buf.so
-  directly 3 3 rc,ud "$bin/device_direct" collectives messages mixed &&
+  directly 3 3 rc,ud "$bin/device_direct" collectives told messages mixed &&
     directly 6 3 shm,rc,ud "$bin/device_shared" mixed
 }
 job_devices_directly_loss_1() {
@@ -206,9 +206,9 @@ job_devices_directly_loss_1() {
 }
 job_devices_by_the_host() {
   local -x EXPECT_DIRECT=0
-  directly 3 3 rc,ud "$bin/device_direct" collectives messages mixed &&
+  directly 3 3 rc,ud "$bin/device_direct" collectives told messages mixed &&
     PLAYED_DMA_BUF=22 LD_PRELOAD=$bin/played_dma_buf.so \
-      directly 3 3 rc,ud "$bin/device_direct" collectives mixed
+      directly 3 3 rc,ud "$bin/device_direct" collectives told mixed
 }
 
 # Nobody names a device: each rank takes one of the nearest, ranks of a node different ones.
