@@ -8,7 +8,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kDirectBytes = 300'000;
+constexpr std::uint64_t kLong = 300'000;
 
 class RdmaAwayTest : public testing::Test {
  protected:
@@ -38,9 +38,9 @@ class RdmaAwayTest : public testing::Test {
 
   TwoPlaces& away(Rank r) { return away_[static_cast<std::size_t>(r)]; }
   Message& message(std::uint64_t flow, Rank to = 1) {
-    messages_.push_back(std::make_unique<Message>(0, to, FlowId(1, 0, flow), kDirectBytes, flow));
+    messages_.push_back(std::make_unique<Message>(0, to, FlowId(1, 0, flow), kLong, flow));
     Message& m = *messages_.back();
-    places_.push_back(std::make_unique<std::vector<std::byte>>(kDirectBytes));
+    places_.push_back(std::make_unique<std::vector<std::byte>>(kLong));
     away(0).add(m.source);
     away(to).add(*places_.back());
     m.received.takes_away = true;
@@ -76,7 +76,7 @@ class RdmaAwayTest : public testing::Test {
     ASSERT_EQ(m.received.status.code(), ESP_OK);
     EXPECT_EQ(m.received.view, places_[at]->data());
     EXPECT_TRUE(m.received.is_away);
-    EXPECT_TRUE(holds(places_[at]->data(), kDirectBytes, m.seed));
+    EXPECT_TRUE(holds(places_[at]->data(), kLong, m.seed));
   }
   void expect_bytes(Message& m) {
     EXPECT_FALSE(m.received.is_away);
@@ -106,8 +106,8 @@ TEST_F(RdmaAwayTest, FromDeviceToDevice) {
   expect_placed(early, 0);
   expect_placed(late, 1);
   EXPECT_LT(copied() - before, 1'000U) << "names and answers";
-  EXPECT_EQ(world_->counters(0).device_direct_bytes.value(), 2 * kDirectBytes);
-  EXPECT_EQ(world_->counters(1).device_direct_bytes.value(), 2 * kDirectBytes);
+  EXPECT_EQ(world_->counters(0).device_direct_bytes.value(), 2 * kLong);
+  EXPECT_EQ(world_->counters(1).device_direct_bytes.value(), 2 * kLong);
   for (Message* m : {&early, &late}) world_->wire(1).release(m->received);
 }
 
@@ -117,7 +117,7 @@ TEST_F(RdmaAwayTest, WhatIsRegisteredStaysSo) {
   receive(first);
   send(first);
   ASSERT_TRUE(until([&] { return first.complete(); }));
-  Message again(0, 1, FlowId(1, 0, 2), kDirectBytes, 1);
+  Message again(0, 1, FlowId(1, 0, 2), kLong, 1);
   again.source.swap(first.source);
   again.received.takes_away = true;
   again.received.place = first.received.place;
@@ -142,7 +142,7 @@ TEST_F(RdmaAwayTest, IntoMemoryOfTheHost) {
     expect_bytes(m);
     if (m.in_place) world_->wire(1).release(m.received);
   }
-  EXPECT_EQ(world_->counters(0).device_direct_bytes.value(), 3 * kDirectBytes);
+  EXPECT_EQ(world_->counters(0).device_direct_bytes.value(), 3 * kLong);
   EXPECT_EQ(world_->counters(1).device_direct_bytes.value(), 0U);
 }
 
@@ -181,7 +181,7 @@ TEST_F(RdmaAwayTest, ADriverWithoutFilesIsAskedOnce) {
 // The receiver cannot read from there (its rank has no connection to the sender's yet).
 TEST_F(RdmaAwayTest, WhatIsDeclinedComesAsBytes) {
   world_->frames(2).set_away(&away(2));
-  messages_.push_back(std::make_unique<Message>(1, 2, FlowId(1, 0, 5), kDirectBytes, 5));
+  messages_.push_back(std::make_unique<Message>(1, 2, FlowId(1, 0, 5), kLong, 5));
   Message& m = *messages_.back();
   away(1).add(m.source);
   for (const bool early : {true, false}) {
@@ -208,7 +208,7 @@ TEST_F(RdmaAwayTest, WhatIsDeclinedComesAsBytes) {
 TEST_F(RdmaAwayTest, AMismatchIsTold) {
   for (const bool early : {true, false}) {
     Message& m = message(early ? 1 : 2);
-    m.received.bytes = kDirectBytes - 1;
+    m.received.bytes = kLong - 1;
     m.received.dst = m.target.data();
     const auto post = [&] {
       m.received.posted = world_->wire(1).recv({0, m.flow, 0, 1, 0}, 16, m.received);
@@ -219,7 +219,7 @@ TEST_F(RdmaAwayTest, AMismatchIsTold) {
     if (!early) post();
     ASSERT_TRUE(until([&] { return m.complete(); }));
     EXPECT_EQ(m.received.status.code(), ESP_ERR_MISMATCH);
-    EXPECT_EQ(m.received.its_bytes, kDirectBytes);
+    EXPECT_EQ(m.received.its_bytes, kLong);
   }
 }
 
@@ -243,7 +243,7 @@ TEST_F(RdmaAwayTest, ASenderMayTakeItsMemoryBack) {
     ASSERT_TRUE(until([&] { return m.received.complete(); })) << moment;
     EXPECT_FALSE(moment < 2 && m.received.status.ok()) << moment;
     if (m.received.status.ok()) {
-      EXPECT_TRUE(holds(m.received.data(), kDirectBytes, m.seed)) << moment;
+      EXPECT_TRUE(holds(m.received.data(), kLong, m.seed)) << moment;
     } else {
       EXPECT_EQ(m.received.status.code(), ESP_ERR_SYSTEM) << moment;
     }
