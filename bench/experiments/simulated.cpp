@@ -32,14 +32,14 @@ sim::RunResult run_or_exit(const Job& job, const sim::Operation& operation) {
   sim::ClusterOptions options;
   options.world = job.world;
   if (job.levels != ESP_SHAPE_AUTO) {
-    options.around = sim::surroundings_of(*job.machine, map);
+    options.around = sim::surroundings_of(*job.machine, map, job.leaders);
     sim::follow_localities(options.tuning, job.levels);
   }
   options.staging = job.staging;
   options.reducer = job.reducer;
   options.tuning.multicast = job.multicast;
   if (job.chooses || job.multicast != Multicast::kOff) {
-    options.around = sim::surroundings_of(*job.machine, map);
+    options.around = sim::surroundings_of(*job.machine, map, job.leaders);
     options.tuning.costs = sim::costs_of(*job.machine, sim::followed(*options.around));
   }
   if (job.multicast != Multicast::kOff) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config.hpp"
 #include "net/sim/machine.hpp"
 #include "tools/esp-sim/cluster.hpp"
 
@@ -23,11 +24,12 @@ struct Job {
   esp_shape levels = ESP_SHAPE_AUTO;
   // Through the network's group: always, or as the library chooses. Plans follow the machine.
   Multicast multicast = Multicast::kOff;
+  MulticastLeaders leaders = MulticastLeaders::kNode;  // who of a node is in it
   // What the call leaves open is chosen as across nodes, by rules and by what the machine costs.
   bool chooses = false;
   // Buffers on devices; who reduces them, in pieces.
   sim::Staging staging = sim::Staging::kNone;
-  sim::SimMover::Reducer reducer = sim::SimMover::Reducer::kHost;
+  sim::Reducer reducer = sim::Reducer::kHost;
   // What the processors were charged, if anybody wants to know.
   std::vector<sim::WorkRecord>* work = nullptr;
 };

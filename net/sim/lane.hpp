@@ -18,12 +18,13 @@ class LaneSchedule {
   std::uint64_t reserve(std::uint64_t from_ns, std::uint64_t length_ns, std::uint64_t now_ns) {
     forget(now_ns);
     if (length_ns == 0) return from_ns;
-    std::size_t at = first_;
-    while (at < busy_.size() && busy_[at].end <= from_ns) ++at;
-    std::uint64_t begin = from_ns;
-    while (at < busy_.size() && busy_[at].begin < begin + length_ns) begin = busy_[at++].end;
-    insert(at, {begin, begin + length_ns});
-    return begin;
+    const Gap gap = find(from_ns, length_ns);
+    insert(gap.before, {gap.begin, gap.begin + length_ns});
+    return gap.begin;
+  }
+  // When it would begin.
+  std::uint64_t first_gap(std::uint64_t from_ns, std::uint64_t length_ns) const {
+    return length_ns == 0 ? from_ns : find(from_ns, length_ns).begin;
   }
 
   std::size_t intervals() const noexcept { return busy_.size() - first_; }
@@ -32,6 +33,19 @@ class LaneSchedule {
   struct Interval {
     std::uint64_t begin, end;
   };
+
+  struct Gap {
+    std::uint64_t begin;
+    std::size_t before;  // the position of the interval behind it
+  };
+
+  Gap find(std::uint64_t from_ns, std::uint64_t length_ns) const {
+    std::size_t at = first_;
+    while (at < busy_.size() && busy_[at].end <= from_ns) ++at;
+    std::uint64_t begin = from_ns;
+    while (at < busy_.size() && busy_[at].begin < begin + length_ns) begin = busy_[at++].end;
+    return {begin, at};
+  }
 
   void forget(std::uint64_t now_ns) {
     while (first_ < busy_.size() && busy_[first_].end <= now_ns) ++first_;

@@ -74,6 +74,16 @@ struct MulticastCost {
   double extra_ns(std::uint64_t bytes, std::uint64_t members) const noexcept;
 };
 
+// Copies from the memory of one device to that of another of the same node.
+struct PeerCost {
+  double ns_per_byte = 0;         // of two devices at one socket; 0: devices reach no others
+  double across_ns_per_byte = 0;  // at two
+  double latency_ns = 0;          // as DeviceCost's
+  // Each device has a lane out and a lane in for them (NVLink); else they take those to and from
+  // the host (PCIe).
+  bool own_lanes = false;
+};
+
 // The device (GPU) that each rank has, of which it is the process (net/sim/device_lanes.hpp).
 struct DeviceCost {
   double to_host_ns_per_byte = 0;  // 0: ranks have no devices
@@ -82,8 +92,10 @@ struct DeviceCost {
   double post_ns = 0;             // of the processor, for a copy or a kernel
   double launch_ns = 0;           // from the post of a kernel until it runs
   double reduce_ns_per_byte = 0;  // of one operand, in memory of the device
+  PeerCost peer = {};
 
   bool any() const noexcept { return to_host_ns_per_byte > 0; }
+  bool reaches_peers() const noexcept { return peer.ns_per_byte > 0; }
 };
 
 // Where one parameter of the file comes from: shown to people, and checked to be there.

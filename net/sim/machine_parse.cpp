@@ -24,8 +24,9 @@ constexpr std::string_view kLevelKeys[] = {"arity",     "carrier",       "pull_f
 constexpr std::string_view kLaneKeys[] = {"per", "bandwidth", "gap", "duplex"};
 constexpr std::string_view kCmaKeys[] = {"call", "page", "reader"};
 constexpr std::string_view kMulticastKeys[] = {"packet", "setup", "growth"};
-constexpr std::string_view kDeviceKeys[] = {"to_host", "to_device", "latency",
-                                            "post",    "launch",    "reduce"};
+constexpr std::string_view kDeviceKeys[] = {"to_host",     "to_device",   "latency", "post",
+                                            "launch",      "reduce",      "peer",    "peer_lanes",
+                                            "peer_across", "peer_latency"};
 constexpr std::string_view kComputeKeys[] = {"reduce"};
 
 Words keys_of(const MachineSection& section) {
@@ -68,6 +69,10 @@ class Reader {
   }
   Reader& carrier(std::string_view key, Carrier& value) {
     return read(key, true, parse_carrier, value, "is not a carrier: write device, copy or pull");
+  }
+  Reader& peer_lanes(std::string_view key, bool& own) {
+    return read(key, true, parse_peer_lanes, own,
+                "is neither host (PCIe: those to and from the host) nor own (NVLink)");
   }
   Reader& yes_no(std::string_view key, bool& value) {
     return read(key, true, parse_bool, value, "is neither yes nor no");
@@ -196,17 +201,7 @@ class Builder {
           .outcome();
     }
     if (section.kind == "multicast") return take_multicast(section);
-    if (section.kind == "device") {
-      DeviceCost& device = machine_.device;
-      return Reader(text_, section)
-          .bandwidth("to_host", device.to_host_ns_per_byte)
-          .bandwidth("to_device", device.to_device_ns_per_byte)
-          .time("latency", device.latency_ns)
-          .time("post", device.post_ns)
-          .time("launch", device.launch_ns)
-          .bandwidth("reduce", device.reduce_ns_per_byte)
-          .outcome();
-    }
+    if (section.kind == "device") return take_device(section);
     if (section.kind == "compute") {
       has_compute_ = true;
       return Reader(text_, section).bandwidth("reduce", machine_.reduce_ns_per_byte).outcome();
@@ -265,6 +260,45 @@ class Builder {
     return text_.error_in(section.find("packet")->line,
                           "packet = \"0 B\" carries nothing: leave [multicast] out where the "
                           "network has no groups");
+  }
+
+  Outcome take_device(const MachineSection& section) {
+    DeviceCost& device = machine_.device;
+    Reader reader(text_, section);
+    reader.bandwidth("to_host", device.to_host_ns_per_byte)
+        .bandwidth("to_device", device.to_device_ns_per_byte)
+        .time("latency", device.latency_ns)
+        .time("post", device.post_ns)
+        .time("launch", device.launch_ns)
+        .bandwidth("reduce", device.reduce_ns_per_byte);
+    const bool reaches = std::any_of(section.entries.begin(), section.entries.end(),
+                                     [](const auto& e) { return e.key.starts_with("peer"); });
+    if (!reader.outcome() || !reaches) return reader.outcome();
+    PeerCost& peer = device.peer;
+    peer.latency_ns = device.latency_ns;
+    reader.bandwidth("peer", peer.ns_per_byte).peer_lanes("peer_lanes", peer.own_lanes);
+    peer.across_ns_per_byte = peer.ns_per_byte;
+    reader.bandwidth("peer_across", peer.across_ns_per_byte, false);
+    reader.time("peer_latency", peer.latency_ns, false);
+    return reader.outcome() ? check_peers(section) : reader.outcome();
+  }
+
+  // What goes over lanes to and from the host is not faster than these.
+  Outcome check_peers(const MachineSection& section) const {
+    const DeviceCost& device = machine_.device;
+    if (device.peer.own_lanes) return espalier::Unit{};
+    const double least = std::max(device.to_host_ns_per_byte, device.to_device_ns_per_byte);
+    const std::pair<const char*, double> all[] = {{"peer", device.peer.ns_per_byte},
+                                                  {"peer_across", device.peer.across_ns_per_byte}};
+    for (const auto& [key, takes] : all) {
+      const MachineEntry* entry = section.find(key);
+      if (entry == nullptr || takes >= least) continue;
+      return text_.error_in(
+          entry->line, fmt::format("{} = \"{}\" is faster than the lanes that it takes, {:g} GB/s: "
+                                   "write that, or peer_lanes = own",
+                                   key, entry->value, 1 / least));
+    }
+    return espalier::Unit{};
   }
 
   // Order, ends and size of the nest.

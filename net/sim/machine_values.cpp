@@ -64,4 +64,9 @@ std::optional<Carrier> parse_carrier(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+std::optional<bool> parse_peer_lanes(std::string_view text) noexcept {
+  if (text != "host" && text != "own") return std::nullopt;
+  return text == "own";
+}
+
 }  // namespace espalier::sim

@@ -27,5 +27,7 @@ std::optional<std::uint32_t> parse_count(std::string_view text) noexcept;
 // "16 KiB": a whole number of bytes, with B, KiB or MiB.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 std::optional<Carrier> parse_carrier(std::string_view text) noexcept;
+// "host" or "own": whether copies between devices have lanes of their own.
+std::optional<bool> parse_peer_lanes(std::string_view text) noexcept;
 
 }  // namespace espalier::sim

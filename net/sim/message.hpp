@@ -16,6 +16,8 @@
 
 namespace espalier::sim {
 
+class SimWire;
+
 // The bytes of a segment between sender and receiver.
 class Payload {
  public:
@@ -60,7 +62,16 @@ struct Message : MatchNode {
   std::uint8_t level = 0;
   Carrier carrier = Carrier::kDevice;
   bool to_group = false;   // a copy of what has left once for several
+  bool away = false;       // a name travels: the segment stays on the sender's device
   std::size_t record = 0;  // index + 1 in the world's records
+};
+
+// A segment that lies on the sender's device and whose receiver wants its bytes: they are fetched
+// into memory of the host.
+struct AwayFetch : Completion {
+  SimWire* wire = nullptr;
+  Message* message = nullptr;
+  std::byte* memory = nullptr;
 };
 
 // Objects that are reused, in slabs that live as long as this. Unlike core/pool.hpp it may end

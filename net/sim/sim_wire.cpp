@@ -25,6 +25,7 @@ SimWire::SimWire(World& world, Rank rank, Counters& counters, Drive drive)
 SimWire::~SimWire() {
   world_.detach(rank_);
   while (inbox_ != nullptr) world_.drop(*std::exchange(inbox_, inbox_->next));
+  while (wanted_ != nullptr) world_.drop(*std::exchange(wanted_, wanted_->next));
   while (finished_ != nullptr) {
     auto& send = static_cast<PendingSend&>(*std::exchange(finished_, finished_->next));
     world_.sends_.give_back(send);
@@ -41,6 +42,7 @@ WireCaps SimWire::caps(Rank peer) const noexcept {
   const Carrier carrier = world_.tariffs_[level_to(peer)].carrier;
   caps.pulls = carrier == Carrier::kPull;
   caps.copies = carrier != Carrier::kDevice;
+  caps.away = reaches(peer);
   return caps;
 }
 
@@ -189,6 +191,8 @@ Message& SimWire::make_message(const Send& send, Rank to) noexcept {
                           ? send.bytes < t.pull_from_bytes || send.to_view
                           : path == Path::kCopy;
   m.carrier = t.carrier == Carrier::kPull && copies ? Carrier::kCopy : t.carrier;
+  m.away = send.away;
+  if (m.away) m.carrier = Carrier::kPull;  // by the receiver's device
   return m;
 }
 
@@ -226,8 +230,7 @@ Posted SimWire::recv(const SegmentId& segment, std::uint32_t window, RecvOp& op)
   if (auto* found = matcher_.find(op.peer, op.flow, op.ordinal)) {
     ESP_ASSERT(!found->posted);
     matcher_.erase(*found);
-    hand_over(static_cast<Message&>(*found), op);
-    return Posted::kDone;
+    if (hand_over(static_cast<Message&>(*found), op)) return Posted::kDone;
   }
   op.posted = true;
   matcher_.insert(op);
@@ -244,11 +247,17 @@ void SimWire::cancel(SendOp& op) noexcept {
   if (op.chain == nullptr) return;
   auto& send = static_cast<PendingSend&>(*std::exchange(op.chain, nullptr));
   send.chain = nullptr;
+  if (fetching_ != nullptr) stop_fetches(send);
   if (send.lost && send.readers == 0) world_.sends_.give_back(send);
 }
 
 void SimWire::release(RecvOp& op) noexcept {
-  if (op.token != 0) reinterpret_cast<Payload*>(op.token)->drop();
+  if (std::exchange(op.is_away, false)) {
+    away_->close(op.peer, op.view);
+    world_.let_go(*reinterpret_cast<PendingSend*>(op.token), rank_);
+  } else if (op.token != 0) {
+    reinterpret_cast<Payload*>(op.token)->drop();
+  }
   op.token = 0;
   op.view = nullptr;
 }
@@ -276,7 +285,7 @@ int SimWire::progress() noexcept {
     if (!accept(*inbox_)) break;
     ++events;
   }
-  events += finish_sends();
+  events += finish_sends() + serve_wanted();
   if (events == 0 && drive_ == Drive::kBySelf) return world_.step() ? 1 : 0;
   return events;
 }
@@ -311,20 +320,29 @@ bool SimWire::accept(Message& m) noexcept {
   auto& op = static_cast<RecvOp&>(*found);
   matcher_.erase(op);
   op.posted = false;
-  hand_over(m, op);
-  op.complete(op.status);
+  if (hand_over(m, op)) {
+    op.complete(op.status);
+  } else {
+    op.posted = true;
+    matcher_.insert(op);
+  }
   return true;
 }
 
 // Gives the message to its receive; op.status says how it went.
-void SimWire::hand_over(Message& m, RecvOp& op) noexcept {
+bool SimWire::hand_over(Message& m, RecvOp& op) noexcept {
+  op.status = op.verdict(m.bytes, ESP_PLANT(8, m.signature, op.signature), m.peer);
+  if (m.away && op.status.ok()) {
+    if (!take_away(m, op)) return false;
+  } else if (op.status.ok()) {
+    fetch(m, op);
+  }
   ++counters_.segments_received;
   counters_.bytes_received += m.bytes;
-  op.status = op.verdict(m.bytes, ESP_PLANT(8, m.signature, op.signature), m.peer);
-  if (op.status.ok()) fetch(m, op);
   world_.close_record(m);
   world_.acknowledge(m);
   world_.give_back(m);
+  return true;
 }
 
 void SimWire::fetch(Message& m, RecvOp& op) noexcept {

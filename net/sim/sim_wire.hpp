@@ -5,7 +5,10 @@
 // take a step when there was nothing: so the conformance suite, which only calls progress(), moves
 // virtual time. Memory per wire stays below 2 KiB plus what is in flight: a million of them fit.
 //
-// The network's groups need no joining here.
+// The network's groups need no joining here. With set_away(), ranks of a node whose devices reach
+// each other say so (WireCaps::away): of a segment there a name travels, at the price of an empty
+// message, and its sender completes when the receiver has let it go. Who wants bytes gets them by
+// way of the sender's host (sim_wire_away.cpp).
 //
 // Reductions cost time, too: each post first charges the processor for what the rank's counters say
 // was combined since the last one, so a partial result leaves when it has been computed.
@@ -13,6 +16,7 @@
 // Ownership: borrows the world and the counters. Threads: owner. path: data
 #pragma once
 
+#include "core/away_memory.hpp"
 #include "core/counters.hpp"
 #include "core/flow_grants.hpp"
 #include "core/wire.hpp"
@@ -32,6 +36,9 @@ class SimWire final : public Wire {
   SimWire(const SimWire&) = delete;
   SimWire& operator=(const SimWire&) = delete;
 
+  // Who knows memory of devices; nullptr: nobody. Its fetches neither retry nor fail.
+  void set_away(AwayMemory* away) noexcept { away_ = away; }
+
   WireCaps caps(Rank peer) const noexcept override;
   Posted send(const Send& send, SendOp& op) noexcept override;
   Posted publish(const Send& send, const Group& group, SendOp& op) noexcept override;
@@ -44,8 +51,8 @@ class SimWire final : public Wire {
 
   // Neither posted nor unexpected segments, nothing to hand out, no grant that was not used.
   bool quiet() const noexcept {
-    return inbox_ == nullptr && finished_ == nullptr && matcher_.count() == 0 &&
-           grants_.count() == 0;
+    return inbox_ == nullptr && finished_ == nullptr && wanted_ == nullptr &&
+           fetching_ == nullptr && matcher_.count() == 0 && grants_.count() == 0;
   }
 
   // Charges the processor for reductions since the last call.
@@ -68,13 +75,25 @@ class SimWire final : public Wire {
   PendingSend& pending(SendOp& op) noexcept;
   void load(Message& m, Payload*& payload) noexcept;
   bool accept(Message& m) noexcept;
-  void hand_over(Message& m, RecvOp& op) noexcept;
+  // False: it is not here yet, its bytes are asked for.
+  bool hand_over(Message& m, RecvOp& op) noexcept;
   void fetch(Message& m, RecvOp& op) noexcept;
   int finish_sends() noexcept;
+
+  // What lies on devices (sim_wire_away.cpp).
+  bool reaches(Rank peer) const noexcept;
+  bool take_away(Message& m, RecvOp& op) noexcept;
+  int serve_wanted() noexcept;
+  void fetch_wanted(Message& m) noexcept;
+  static void on_fetched(Completion& fetch, Status status) noexcept;
+  void send_fetched(Message& m) noexcept;
+  void end_fetch(AwayFetch& fetch) noexcept;
+  void stop_fetches(const PendingSend& send) noexcept;
 
   // The world's.
   void enqueue(Message& m) noexcept;
   void enqueue(PendingSend& send) noexcept;
+  void enqueue_wanted(Message& m) noexcept;
   bool note_grant(Rank from, std::uint64_t flow, std::uint32_t limit) noexcept;
   void nudge() noexcept { ++news_; }
 
@@ -89,6 +108,9 @@ class SimWire final : public Wire {
   Message* inbox_last_ = nullptr;
   Completion* finished_ = nullptr;  // PendingSends
   Completion* finished_last_ = nullptr;
+  Message* wanted_ = nullptr;       // whose bytes are asked for
+  Completion* fetching_ = nullptr;  // AwayFetches
+  AwayMemory* away_ = nullptr;
   SparseMatcher matcher_;  // posted receives, unexpected messages
   FlowGrantsIn<SparseMatcher> grants_;
 };

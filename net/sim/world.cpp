@@ -91,7 +91,8 @@ std::uint64_t World::run(std::uint64_t until_ns) {
 void World::note(const Event& event) noexcept {
   std::uint64_t word =
       static_cast<std::uint64_t>(event.kind) << 32 | static_cast<std::uint32_t>(event.rank);
-  if (event.kind == EventKind::kHead || event.kind == EventKind::kArrive) {
+  if (event.kind == EventKind::kHead || event.kind == EventKind::kArrive ||
+      event.kind == EventKind::kWanted) {
     word ^= event.message->flow ^ static_cast<std::uint64_t>(event.message->ordinal) << 40;
   }
   if (event.kind == EventKind::kCall) word ^= event.happening->mark();
@@ -132,6 +133,8 @@ void World::handle(const Event& event) {
     }
     case EventKind::kCall:
       return event.happening->happen();
+    case EventKind::kWanted:
+      return ask_for_bytes(*event.message);
   }
 }
 
@@ -208,6 +211,13 @@ void World::deliver(Message& m) {
   if (p.wire == nullptr || p.crashed) return drop(m);
   p.wire->enqueue(m);
   wake(m.to);
+}
+
+void World::ask_for_bytes(Message& m) {
+  Processor& p = processors_[static_cast<std::size_t>(m.peer)];
+  if (p.wire == nullptr || p.crashed) return drop(m);
+  p.wire->enqueue_wanted(m);
+  wake(m.peer);
 }
 
 void World::complete(PendingSend& send) {

@@ -105,6 +105,8 @@ class World {
 
   // Of the rank whose turn it is, or of the last event.
   std::uint64_t now_ns() const noexcept { return turn_of_ < 0 ? now_ : local_ns(turn_of_); }
+  // Of the event that is being handled: no rank does anything before it.
+  std::uint64_t event_ns() const noexcept { return now_; }
   // When this rank's processor is free: what it does next, begins then.
   std::uint64_t local_ns(Rank rank) const noexcept {
     return std::max(now_, processors_[static_cast<std::size_t>(rank)].busy_until);
@@ -217,6 +219,7 @@ class World {
     kFault,   // number of a drawn fault: begins
     kAlarm,   // rank: wake_at
     kCall,    // happening
+    kWanted,  // message, rank the sender: the receiver wants what is away as bytes
   };
   struct Grant {
     Rank from = kNoRank, to = kNoRank;
@@ -304,6 +307,9 @@ class World {
   void at_lane(Message& m);
   void arrive(Message& m, std::uint64_t time);
   void acknowledge(const Message& m);
+  void want_bytes(Message& m);
+  // What was read on the sender's device is let go.
+  void let_go(PendingSend& send, Rank reader) noexcept;
   void send_grant(const Grant& grant);
   void open_record(Message& m, std::uint64_t posted_ns);
   void close_record(const Message& m) noexcept;
@@ -320,6 +326,7 @@ class World {
   void pause_beside(Rank rank) noexcept;
   void resume_beside(Rank rank) noexcept;
   void deliver(Message& m);
+  void ask_for_bytes(Message& m);
   void complete(PendingSend& send);
   void give_back(Message& m) noexcept;
   // Nobody will take the message.
@@ -340,6 +347,7 @@ class World {
   EventQueue<Event> queue_;
   Recycler<Message> messages_;
   Recycler<PendingSend> sends_;
+  Recycler<AwayFetch> fetches_;
   Recycler<Grant> grants_;                              // on their way
   Pool<FlowGrant> flow_grants_{{64, ~std::size_t{0}}};  // of all wires
   std::uint64_t now_ = 0;

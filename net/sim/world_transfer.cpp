@@ -211,6 +211,22 @@ void World::acknowledge(const Message& m) {
   push(local_ns(m.to) + tariff(m).latency, event);
 }
 
+void World::want_bytes(Message& m) {
+  Event event;
+  event.message = &m;
+  event.rank = m.peer;
+  event.kind = EventKind::kWanted;
+  push(hindered(m.to, m.peer, local_ns(m.to) + tariff(m).latency), event);
+}
+
+void World::let_go(PendingSend& send, Rank reader) noexcept {
+  Event event;
+  event.send = &send;
+  event.rank = send.sender;
+  event.kind = EventKind::kSent;
+  push(local_ns(reader) + tariff_between(reader, send.sender).latency, event);
+}
+
 void World::send_grant(const Grant& grant) {
   Grant& sent = grants_.take();
   sent = grant;

@@ -12,7 +12,7 @@ namespace espalier::test {
 namespace {
 
 using Way = sim::DeviceLanes::Way;
-using Reducer = sim::SimMover::Reducer;
+using Reducer = sim::Reducer;
 
 // o_s = 100, L = 1000, G = 0.5, o_r = 200, and a device each.
 sim::Machine with_devices(sim::Machine machine = device_machine()) {
@@ -47,9 +47,10 @@ TEST(SimDevices, AKernelTakesWhatItTakesMostOf) {
   EXPECT_EQ(lanes.launch({8000, 0, 0}), begin + 500);
   // In order; one operand comes from the host, and the result goes there.
   EXPECT_EQ(lanes.launch({8000, 4000, 4000}), begin + 500 + 1000);
-  // Its lanes were taken as long as its bytes took.
-  EXPECT_EQ(lanes.copy(Way::kToDevice, 800), begin + 500 + 500 + 100 + 400);
-  EXPECT_EQ(lanes.copy(Way::kToHost, 400), begin + 500 + 1000 + 100 + 400);
+  // Its lanes are taken as long as its bytes take, and free before.
+  EXPECT_EQ(lanes.copy(Way::kToDevice, 8000), begin + 500 + 500 + 1000 + 400);
+  EXPECT_EQ(lanes.copy(Way::kToHost, 400), 40U + 100 + 400);
+  EXPECT_EQ(lanes.copy(Way::kToHost, 4000), begin + 500 + 1000 + 1000 + 400);
 }
 
 struct DeviceJob {
@@ -113,14 +114,15 @@ TEST(SimDeviceJobs, PiecesOverlap) {
             whole);
 }
 
-// Two operands a byte, 0.25 ns each by the processor; by the device one comes from the host.
+// Two operands a byte, 0.25 ns each by the processor, between two copies. The device reads its own
+// where it lies and the other from the host, and leaves the result where it is wanted.
 TEST(SimDeviceJobs, WhoReduces) {
   const sim::Operation operation = in_pieces(Collective::kReduce, kPiece, 1);
   const std::uint64_t there = (10 + 4000 + 400) + (100 + 8000 + 1000 + 200);
   const std::uint64_t back = 10 + 2000 + 400;
   EXPECT_EQ(run_on_devices({.operation = operation}).operation_ns, there + 2 * 4000 + back);
   const DeviceJob by_device{.operation = operation, .reducer = Reducer::kDevice};
-  EXPECT_EQ(run_on_devices(by_device).operation_ns, there + (10 + 70 + 4000) + back);
+  EXPECT_EQ(run_on_devices(by_device).operation_ns, there + (10 + 70 + 2000));
 }
 
 TEST(SimDeviceJobs, EveryResultIsRight) {

@@ -162,7 +162,62 @@ TEST(MachineParse, Device) {
   EXPECT_EQ(device.reduce_ns_per_byte, 0.01);
   EXPECT_EQ(complaint(text + "to_hosts = 1 GB/s # assumed: x\n"),
             "m.machine:34: [device] has no key \"to_hosts\"; the nearest known one is "
-            "\"to_host\" (known: to_host, to_device, latency, post, launch or reduce)");
+            "\"to_host\" (known: to_host, to_device, latency, post, launch, reduce, peer, "
+            "peer_lanes, peer_across or peer_latency)");
+}
+
+TEST(MachineParse, DevicesThatReachOthers) {
+  const std::string text =
+      file_with(0, "") +
+      "[device]\nto_host = 4 GB/s # assumed: x\nto_device = 8 GB/s # assumed: x\n"
+      "latency = 8 us # assumed: x\npost = 2 us # assumed: x\nlaunch = 5 us # assumed: x\n"
+      "reduce = 100 GB/s # assumed: x\n";
+  const auto without = parse_machine(text, "m.machine");
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without.value().device.reaches_peers());
+  const std::string nvlink = "peer = 20 GB/s # assumed: x\npeer_lanes = own # assumed: x\n";
+  const auto least = parse_machine(text + nvlink, "m.machine");
+  ASSERT_TRUE(least.ok()) << least.error().text;
+  EXPECT_TRUE(least.value().device.reaches_peers());
+  EXPECT_EQ(least.value().device.peer.ns_per_byte, 0.05);
+  EXPECT_EQ(least.value().device.peer.across_ns_per_byte, 0.05);
+  EXPECT_EQ(least.value().device.peer.latency_ns, 8000);
+  EXPECT_TRUE(least.value().device.peer.own_lanes);
+  const auto all = parse_machine(text +
+                                     "peer = 4 GB/s # assumed: x\npeer_lanes = host # assumed: x\n"
+                                     "peer_across = 2 GB/s # assumed: x\n"
+                                     "peer_latency = 3 us # assumed: x\n",
+                                 "m.machine");
+  ASSERT_TRUE(all.ok()) << all.error().text;
+  EXPECT_EQ(all.value().device.peer.ns_per_byte, 0.25);
+  EXPECT_EQ(all.value().device.peer.across_ns_per_byte, 0.5);
+  EXPECT_EQ(all.value().device.peer.latency_ns, 3000);
+  EXPECT_FALSE(all.value().device.peer.own_lanes);
+}
+
+TEST(MachineParse, PeerComplaints) {
+  const std::string text =
+      file_with(0, "") +
+      "[device]\nto_host = 4 GB/s # assumed: x\nto_device = 8 GB/s # assumed: x\n"
+      "latency = 8 us # assumed: x\npost = 2 us # assumed: x\nlaunch = 5 us # assumed: x\n"
+      "reduce = 100 GB/s # assumed: x\n";
+  EXPECT_EQ(complaint(text + "peer = 4 GB/s # assumed: x\n"),
+            "m.machine:28: [device] has no \"peer_lanes\"");
+  EXPECT_EQ(complaint(text + "peer_latency = 4 us # assumed: x\n"),
+            "m.machine:28: [device] has no \"peer\"");
+  EXPECT_EQ(complaint(text + "peer = 0 GB/s # assumed: x\npeer_lanes = own # assumed: x\n"),
+            "m.machine:35: peer = \"0 GB/s\" is not a bandwidth: write a number above 0 and B/s, "
+            "kB/s, MB/s, GB/s, TB/s, Mbit/s or Gbit/s, as in \"8 GB/s\"");
+  EXPECT_EQ(complaint(text + "peer = 4 GB/s # assumed: x\npeer_lanes = nvlink # assumed: x\n"),
+            "m.machine:36: peer_lanes = \"nvlink\" is neither host (PCIe: those to and from the "
+            "host) nor own (NVLink)");
+  EXPECT_EQ(complaint(text + "peer = 5 GB/s # assumed: x\npeer_lanes = host # assumed: x\n"),
+            "m.machine:35: peer = \"5 GB/s\" is faster than the lanes that it takes, 4 GB/s: write "
+            "that, or peer_lanes = own");
+  EXPECT_EQ(complaint(text + "peer = 4 GB/s # assumed: x\npeer_across = 5 GB/s # assumed: x\n"
+                             "peer_lanes = host # assumed: x\n"),
+            "m.machine:36: peer_across = \"5 GB/s\" is faster than the lanes that it takes, 4 "
+            "GB/s: write that, or peer_lanes = own");
 }
 
 TEST(MachineParse, Multicast) {

@@ -56,10 +56,11 @@ struct Cluster::Node {
     engine.set_mover(cluster_.mover_.get());
     team.rank = rank_;
     team.wire = &wire;
-    if (cluster_.options_.staging != Staging::kNone) {
+    if (cluster_.devices_ != nullptr) {
       mover = std::make_unique<SimMover>(
-          SimMover::Context{cluster_.world_, rank_, counters, wire, cluster_.options_.reducer});
+          SimMover::Context{cluster_.world_, rank_, counters, wire, *cluster_.devices_});
     }
+    if (cluster_.options_.staging == Staging::kShared) wire.set_away(mover.get());
     team.segment_limit = wire.caps(rank_).segment_bytes;
   }
   // What is under way on a team must end before the team does.
@@ -96,6 +97,7 @@ std::size_t Cluster::bytes_per_rank() noexcept {
 Cluster::Cluster(const Machine& machine, const Map& map, const ClusterOptions& options)
     : options_(options), world_(machine, map, options.world) {
   if (!options.world.carry_data) mover_ = std::make_unique<NoMover>();
+  if (options.staging != Staging::kNone) devices_ = std::make_unique<Devices>(world_);
   auto membership = std::make_shared<Membership>();
   if (options_.around != nullptr) membership->localities = followed(*options_.around);
   membership->ranks.resize(map.ranks());
@@ -146,11 +148,38 @@ void Cluster::stage(Node& node, Call& call) {
     if (sides.gives > 0) node.mover->lanes().copy_and_wait(DeviceLanes::Way::kToHost, sides.gives);
     return;
   }
-  const bool in_output = traits_of(call.collective).input == Extent::kNone;
+  const CollectiveTraits& traits = traits_of(call.collective);
+  const bool in_output = traits.input == Extent::kNone;
   call.mover = node.mover.get();
   call.pattern = &pattern_;
   call.packs_input = sides.gives > 0 && !in_output;
   call.packs_output = sides.gets > 0 || (sides.gives > 0 && in_output);
+  call.shares = shares(call);
+  if (traits.reduces && options_.reducer == Reducer::kDevice) call.reduction = &reduction_;
+  const std::uint64_t out_bytes = std::max(sides.gets, in_output ? sides.gives : 0);
+  node.mover->set_buffers({static_cast<const std::byte*>(call.input), in_output ? 0 : sides.gives},
+                          {static_cast<const std::byte*>(call.output), out_bytes});
+}
+
+// As calls of the library do; all devices of a node reach each other.
+bool Cluster::shares(const Call& call) const noexcept {
+  const std::uint64_t least = options_.tuning.device_share_bytes;
+  return options_.staging == Staging::kShared && least > 0 && call.bytes() >= least;
+}
+
+Outcome Cluster::check(const Operation& operation) const {
+  const CollectiveTraits& traits = traits_of(operation.collective);
+  const DeviceCost& device = world_.machine().device;
+  if (options_.staging == Staging::kNone) return espalier::Unit{};
+  const auto refuse = [](const char* why) { return error(ESP_ERR_UNSUPPORTED, why); };
+  if (!device.any()) return refuse("buffers on devices: the machine's file has no [device]");
+  if (traits.neighbors || is_irregular(operation.collective)) {
+    return refuse("buffers on devices: of collectives whose blocks are alike, without neighbours");
+  }
+  if (options_.staging == Staging::kShared && !device.reaches_peers()) {
+    return refuse("devices that read each other: the machine's [device] has no \"peer\"");
+  }
+  return espalier::Unit{};
 }
 
 // After the start, but on another core: there it begins with the operation.
@@ -243,12 +272,7 @@ Result<RunResult> Cluster::run(const Operation& operation) {
   if (operation.root < 0 || static_cast<std::size_t>(operation.root) >= nodes_.size()) {
     return error(ESP_ERR_ARGUMENT, "the root is not a rank of the job");
   }
-  const CollectiveTraits& traits = traits_of(operation.collective);
-  if (options_.staging != Staging::kNone &&
-      (!world_.machine().device.any() || traits.neighbors || is_irregular(operation.collective))) {
-    return error(ESP_ERR_UNSUPPORTED,
-                 "buffers on devices: the machine has none, or blocks are not alike");
-  }
+  if (Outcome outcome = check(operation); !outcome) return outcome.error();
   pattern_ = Pattern::plain(operation.element_bytes() == 8 ? ESP_UINT64 : ESP_UINT8);
   operation_ = operation;
   buffers_ = std::make_unique<Buffers>(operation, world_.ranks(), world_.options().carry_data);

@@ -31,18 +31,13 @@ namespace espalier::sim {
 
 class Buffers;
 
-// Of operations whose buffers lie on the devices of the machine. kWhole: each rank copies what it
-// gives to the host, enters the operation, and copies what it has got to the device. kPieces: the
-// library's plans do (PlanRequest::moves).
-enum class Staging : std::uint8_t { kNone, kWhole, kPieces };
-
 struct ClusterOptions {
   WorldOptions world;
   Tuning tuning;
   std::shared_ptr<const Membership> around;  // localities that plans follow; nullptr: none
   Application application;                   // beside operations of one call
   Staging staging = Staging::kNone;
-  SimMover::Reducer reducer = SimMover::Reducer::kHost;  // kPieces
+  Reducer reducer = Reducer::kHost;  // kPieces, kShared
 };
 
 struct RunResult {
@@ -91,6 +86,8 @@ class Cluster {
   void start(Node& node);
   void start_call(Node& node);
   void stage(Node& node, Call& call);
+  bool shares(const Call& call) const noexcept;
+  Outcome check(const Operation& operation) const;
   void start_computing(Node& node);
   static bool on_portion(void* node, const Portion& portion) noexcept;
   std::uint64_t computed_ns(const Node& node) const noexcept;
@@ -105,7 +102,9 @@ class Cluster {
   ClusterOptions options_;
   std::unique_ptr<Mover> mover_;  // without data
   Pattern pattern_;               // of elements on devices
+  Reduction reduction_;           // by devices
   World world_;
+  std::unique_ptr<Devices> devices_;
   Trace trace_;  // off
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unique_ptr<Buffers> buffers_;

@@ -52,6 +52,14 @@ const std::vector<std::string>& multicast_names() {
   static const std::vector<std::string> names = {"off", "auto", "on"};
   return names;
 }
+const std::vector<std::string>& staging_names() {
+  static const std::vector<std::string> names = {"off", "whole", "pieces", "shared"};
+  return names;
+}
+const std::vector<std::string>& reducer_names() {
+  static const std::vector<std::string> names = {"host", "device"};
+  return names;
+}
 
 std::string name_of(esp_algorithm value) {
   return at(algorithm_names(), value);
@@ -73,6 +81,12 @@ std::string name_of(espalier::sim::Consuming value) {
 }
 std::string name_of(espalier::Multicast value) {
   return at(multicast_names(), value);
+}
+std::string name_of(espalier::sim::Staging value) {
+  return at(staging_names(), value);
+}
+std::string name_of(espalier::sim::Reducer value) {
+  return at(reducer_names(), value);
 }
 
 }  // namespace esp_sim

@@ -9,6 +9,7 @@
 #include "coll/plan/plan.hpp"
 #include "net/sim/machine.hpp"
 #include "tools/esp-sim/application.hpp"
+#include "tools/esp-sim/operation.hpp"
 
 namespace esp_sim {
 
@@ -21,6 +22,8 @@ const std::vector<std::string>& operation_names();
 const std::vector<std::string>& overlap_names();
 const std::vector<std::string>& consumer_names();
 const std::vector<std::string>& multicast_names();
+const std::vector<std::string>& staging_names();
+const std::vector<std::string>& reducer_names();
 
 std::string name_of(esp_algorithm value);
 std::string name_of(esp_shape value);
@@ -29,6 +32,8 @@ std::string name_of(espalier::sim::Placement value);
 std::string name_of(espalier::sim::Overlap value);
 std::string name_of(espalier::sim::Consuming value);
 std::string name_of(espalier::Multicast value);
+std::string name_of(espalier::sim::Staging value);
+std::string name_of(espalier::sim::Reducer value);
 
 inline std::uint64_t as_unsigned(int value) {
   return static_cast<std::uint64_t>(value);

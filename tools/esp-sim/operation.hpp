@@ -40,6 +40,15 @@ struct Operation {
   }
 };
 
+// Of operations whose buffers lie on the devices of the machine. kWhole: each rank copies what it
+// gives to the host, enters the operation, and copies what it has got to the device. kPieces: the
+// library's plans do (PlanRequest::moves). kShared: and ranks of a node read each other's memory
+// where it lies, of calls from DEVICE_SHARE_BYTES on (PlanRequest::shares).
+enum class Staging : std::uint8_t { kNone, kWhole, kPieces, kShared };
+// Who combines, in pieces: the processor what is packed, or the device where buffers lie
+// (PlanRequest::combines).
+enum class Reducer : std::uint8_t { kHost, kDevice };
+
 // As Call::count: of all blocks where they differ and all ranks know them.
 std::uint64_t call_count(const Operation& operation, std::uint32_t ranks) noexcept;
 

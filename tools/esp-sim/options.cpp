@@ -34,6 +34,7 @@ struct Axes {
   std::vector<std::string> algorithms;  // none: trees, where there are any
   std::vector<std::string> noises = {"none"}, levels = {"none"};
   std::vector<std::string> multicast = {"off"};
+  std::vector<std::string> devices = {"off"}, device_reduce;
   std::string multicast_leaders = "node";
   std::vector<std::uint32_t> noise_every = {1};
   std::vector<std::uint64_t> bytes = {1 << 20}, segments = {0};
@@ -54,6 +55,12 @@ struct Axes {
 template <typename Enum>
 Enum position(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+// Who combines matters.
+bool reduces_in_pieces(const Scenario& scenario) {
+  return scenario.staging >= espalier::sim::Staging::kPieces &&
+         espalier::traits_of(scenario.operation).reduces;
 }
 
 // Replaces every scenario by one copy per value of the axis.
@@ -108,6 +115,36 @@ void choose_algorithms(std::vector<Scenario>& scenarios, const std::vector<std::
   leave_out_what_does_not_exist(scenarios);
 }
 
+bool on_devices(const Scenario& scenario) {
+  return scenario.staging != espalier::sim::Staging::kNone;
+}
+
+// Where buffers lie, and who combines there.
+void choose_devices(std::vector<Scenario>& scenarios, const Axes& axes) {
+  using Text = const std::string&;
+  multiply(scenarios, axes.devices, [](Scenario& s, Text v) {
+    s.staging = position<espalier::sim::Staging>(staging_names(), v);
+  });
+  if (axes.device_reduce.empty()) return;
+  if (std::none_of(scenarios.begin(), scenarios.end(), reduces_in_pieces)) {
+    refuse(
+        "--device-reduce: nothing is reduced without --devices pieces or shared and --op reduce "
+        "or another that reduces");
+  }
+  std::vector<Scenario> all;
+  for (const Scenario& scenario : scenarios) {
+    if (!reduces_in_pieces(scenario)) {
+      all.push_back(scenario);
+      continue;
+    }
+    for (Text name : axes.device_reduce) {
+      all.push_back(scenario);
+      all.back().reducer = position<espalier::sim::Reducer>(reducer_names(), name);
+    }
+  }
+  scenarios = std::move(all);
+}
+
 std::vector<Scenario> product_of(const Axes& axes) {
   auto faults = espalier::sim::parse_faults(axes.faults);
   if (!faults) refuse("--faults: " + faults.error().text);
@@ -143,6 +180,7 @@ std::vector<Scenario> product_of(const Axes& axes) {
     const bool is_free = s.multicast != espalier::Multicast::kOff && axes.algorithms.empty();
     if (is_free) s.options.algorithm = ESP_ALGORITHM_AUTO;
   });
+  choose_devices(all, axes);
   multiply(all, axes.noise_every, [](Scenario& s, std::uint32_t v) { s.noise_every = v; });
   multiply(all, axes.radices, [](Scenario& s, int v) { s.options.radix = v; });
   multiply(all, axes.segments, [](Scenario& s, std::uint64_t v) { s.options.segment_bytes = v; });
@@ -209,6 +247,14 @@ void add_operation_options(CLI::App& app, Axes& axes) {
                  "who of a node is in the network's group: one rank, or one of each socket")
       ->check(CLI::IsMember({"node", "socket"}))
       ->group(group);
+  list(app.add_option("--devices", axes.devices,
+                      "buffers on the device of each rank. whole: copied before and after; pieces: "
+                      "the plans copy, piece by piece; shared: and devices of a node read each "
+                      "other")
+           ->check(CLI::IsMember(staging_names())));
+  list(app.add_option("--device-reduce", axes.device_reduce,
+                      "who combines what lies there: the host, or the device where it lies")
+           ->check(CLI::IsMember(reducer_names())));
   list(app.add_option("--radix", axes.radices, "of kary, knomial and bruck")
            ->check(CLI::Range(1, 1024)));
   list(app.add_option("--segment", axes.segments, "bytes, as 64K")
@@ -333,6 +379,12 @@ void check(const Options& options) {
     const auto outcome = check_application(scenario);
     if (!outcome) refuse(outcome.error().text);
     const bool is_plan = outputs.explain || !outputs.goal.empty();
+    if (on_devices(scenario) && is_plan) {
+      refuse("--explain and --goal know no devices: they are without --devices");
+    }
+    if (on_devices(scenario) && scenario.application.any()) {
+      refuse("--overlap and --consumer are about memory of the host, not --devices");
+    }
     if (scenario.application.any() && is_plan) {
       refuse("--explain and --goal are about the operation alone, not --overlap and --consumer");
     }

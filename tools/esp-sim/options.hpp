@@ -19,6 +19,7 @@
 #include "net/sim/machine.hpp"
 #include "net/sim/noise.hpp"
 #include "tools/esp-sim/application.hpp"
+#include "tools/esp-sim/operation.hpp"
 
 namespace esp_sim {
 
@@ -47,6 +48,9 @@ struct Scenario {
   // Through the network's group; with kAuto or kOn plans follow the machine.
   espalier::Multicast multicast = espalier::Multicast::kOff;
   espalier::MulticastLeaders multicast_leaders = espalier::MulticastLeaders::kNode;
+  // Where buffers lie, and who combines there.
+  espalier::sim::Staging staging = espalier::sim::Staging::kNone;
+  espalier::sim::Reducer reducer = espalier::sim::Reducer::kHost;
   espalier::sim::FaultSpec faults;
   std::uint32_t eager = espalier::kEagerSegments;  // segments per flow that need no permission
   espalier::sim::Application application;          // but how long it computes

@@ -43,6 +43,8 @@ ClusterOptions cluster_options(const Machine& machine, const Map& map, const Sce
     options.tuning.multicast_packet_bytes =
         static_cast<std::uint32_t>(machine.multicast.packet_bytes);
   }
+  options.staging = scenario.staging;
+  options.reducer = scenario.reducer;
   options.world.noise_every = scenario.noise_every;
   options.world.seed = seed;
   options.world.noise = scenario.noise;

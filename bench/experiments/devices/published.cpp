@@ -1,29 +1,24 @@
 // Collectives of GPU memory on the simulator, beside the figures that Luo et al. (HPDC 2018) and
 // Chu et al. (TPDS) have published.
-//
-//   esp-gpu-published [--markdown FILE | --check FILE] | --quick
-//
-// --check ends with 1 if the file is not what --markdown would write. --quick runs less, and ends
-// with 1 where what the page says does not hold.
+#include "bench/experiments/devices/published.hpp"
+
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "bench/experiments/devices/published_runs.hpp"
+#include "bench/experiments/page_program.hpp"
 #include "coll/choice/broadcast_models.hpp"
 
 namespace espalier::experiments {
 namespace {
 
 using sim::Staging;
-using Reducer = sim::SimMover::Reducer;
+using Reducer = sim::Reducer;
 namespace models = broadcast_models;
 
-constexpr std::uint64_t kSizes[] = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
 constexpr std::uint64_t kChunkBytes = 512 << 10;  // C
 
 std::string piece_text(const BestRun& run) {
@@ -99,9 +94,11 @@ std::string overlap_section(const sim::Machine& psg) {
       "device reduces; which of these the published figures have, our source does not say.\n"
       "- A core reduces {:.0f} GB/s of each operand, so with two operands {:.1f} GB/s of the "
       "message, less than card ({:.0f} GB/s) and lanes ({:.0f} GB/s): where the host reduces, that "
-      "is what all waits for, and the copies' overlap saves little. As in calls of the "
-      "library (`docs/devices.md`) what is received is read by the kernel over the lane, the own "
-      "operand where it lies, and the result goes to the host.\n"
+      "is what all waits for, and the copies' overlap saves little. Where the "
+      "device reduces it is as in calls of the library (`docs/devices.md`): a kernel reads what "
+      "was "
+      "received over the lane and the own operand where it lies; its result goes to the host, but "
+      "at the root.\n"
       "- Below 1 MiB the 8 us of each copy on the way decide, and copies as a whole are as good, "
       "unless the device reduces.\n\n",
       broadcast_rows(psg), reduce_rows(psg), large.binomial / large.whole,
@@ -175,8 +172,7 @@ std::string streaming_section(const sim::Machine& ri2) {
   return fmt::format(
       "## Streaming broadcast by multicast: 16 GPUs on 16 nodes\n\n"
       "*Published* (Chu et al., RI2): the root copies chunk by chunk to the host, and each chunk "
-      "is "
-      "sent to all while the next is copied: 40 to 88 % lower latency than trees, rings and "
+      "is sent to all while the next is copied: 40 to 88 % lower latency than trees, rings and "
       "multicast that the adapter reads from memory of GPUs, at a bandwidth that is not in our "
       "source. *Ours*: RI2's cards, groups and lanes ({:.0f} GB/s), C = 512 KiB. Model: C / B_H2D "
       "+ (M / U) (t_s + t_o(n) + U / B_H), the published form, with what it leaves out: the way "
@@ -190,85 +186,55 @@ std::string streaming_section(const sim::Machine& ri2) {
       1 / ri2.device.to_host_ns_per_byte, 100 * worst, rows);
 }
 
-// ---- leaders, or all GPUs by themselves ----
-
-struct Stage {
-  double leaders, each;
-};
-
-Stage stage_of(const sim::Machine& machine, std::uint64_t bytes) {
-  GpuCall call = {.bytes = bytes, .plan = Plan::kMulticast};
-  const double leaders = simulated_ns(machine, call);
-  const sim::Machine flat = without_nodes(machine, call.per_node);
-  call.per_node = 1;
-  return {leaders, simulated_ns(flat, call)};
-}
-
-sim::Machine psg_with_groups(const sim::Machine& psg, const sim::Machine& ri2) {
-  sim::Machine machine = psg;
-  machine.multicast = ri2.multicast;
-  return machine;
-}
-
-std::string stage_section(const sim::Machine& machine) {
-  std::string rows;
-  for (const std::uint64_t bytes : kSizes) {
-    const Stage stage = stage_of(machine, bytes);
-    rows +=
-        fmt::format("| {} | {} | {} | {:+.0f} % |\n", human_bytes(bytes), human_time(stage.each),
-                    human_time(stage.leaders), 100 * (stage.leaders / stage.each - 1));
-  }
-  return fmt::format(
-      "## One leader a node: 32 GPUs on 8 nodes\n\n"
-      "*Published* (Chu et al., 88 GPUs of CSCS, whose nodes are not in our source): one leader "
-      "per "
-      "adapter or socket is in the group, and the others read from its GPU; that takes 48, 64 and "
-      "16 % less than three other ways, which our source does not name. *Ours*: PSG's nodes with "
-      "the groups of RI2, in chunks of 512 KiB: all GPUs in the group, or a leader of each node, "
-      "from whose memory of the host the others copy to their GPUs over lanes of their own. There "
-      "is no copying between devices.\n\n"
-      "| message | each GPU in the group | leaders | beside it |\n|---|---|---|---|\n{}\n"
-      "Here a card takes a message once for each of its 4 GPUs if all are in the group; whether "
-      "the published adapters do is not in our source. With leaders it takes it once.\n",
-      rows);
-}
-
 std::string introduction() {
   return "# Memory of GPUs, beside published figures\n\n"
          "Made by `esp-gpu-published`. **Simulated**, but for what is called published: Luo et "
-         "al., "
-         "HPDC 2018, and Chu et al., TPDS. Ours: the library's plans and engine on the sources' "
+         "al., HPDC 2018, and Chu et al., TPDS. Ours: the library's plans and engine on the "
+         "sources' "
          "machines (`net/sim/machines/psg.machine`, `ri2.machine`), a process and a GPU each, with "
-         "a "
-         "PCIe lane in either direction (section `[device]`: bandwidths, latency of a copy, "
-         "launch, "
-         "rate of reduction, most of them assumed). No device was at hand for any figure here. "
-         "Times "
-         "in us and ms, until the last rank is done.\n\n";
+         "a PCIe lane in either direction (section `[device]`: bandwidths, latency of a copy, "
+         "launch, rate of reduction, lanes between devices, most of them assumed). No device was "
+         "at "
+         "hand for any figure here. Times in us and ms, until the last rank is done.\n\n";
 }
 
 // ---- the test ----
 
-int quick(const sim::Machine& psg, const sim::Machine& ri2) {
+void expect_overlap(const Expect& expect) {
+  const sim::Machine psg = machine_or_exit("psg");
+  const WithAndWithout bcast = compare(psg, Collective::kBcast, 4 << 20);
+  expect(bcast.binomial / bcast.best() > 2, "a broadcast is 2 times faster");
+  expect(bcast.whole > bcast.best(), "a broadcast overlaps");
+  const WithAndWithout reduce = compare(psg, Collective::kReduce, 16 << 20);
+  expect(reduce.binomial / reduce.best() > 8, "a reduction is almost 10 times faster");
+  expect(reduce.device.ns < reduce.host.ns, "the device reduces faster");
+}
+
+void expect_streaming(const Expect& expect) {
+  const sim::Machine ri2 = machine_or_exit("ri2");
+  const std::uint64_t bytes = 4 << 20;
+  const double streamed = on_ri2(ri2, bytes, Plan::kMulticast, Staging::kPieces);
+  const double off = streamed / multicast_model_ns(ri2, bytes) - 1;
+  expect(std::abs(off) < 0.1, fmt::format("streaming is {:+.3f} off its model", off));
+}
+
+int quick() {
   int missed = 0;
   const auto expect = [&](bool holds, const std::string& what) {
     if (holds) return;
     ++missed;
     fmt::print(stderr, "missed: {}\n", what);
   };
-  const WithAndWithout bcast = compare(psg, Collective::kBcast, 4 << 20);
-  expect(bcast.binomial / bcast.best() > 2, "a broadcast is 2 times faster");
-  expect(bcast.whole > bcast.best(), "a broadcast overlaps");
-  const WithAndWithout reduce = compare(psg, Collective::kReduce, 4 << 20);
-  expect(reduce.binomial / reduce.best() > 8, "a reduction is almost 10 times faster");
-  expect(reduce.device.ns < reduce.host.ns, "the device reduces faster");
-  const std::uint64_t bytes = 4 << 20;
-  const double streamed = on_ri2(ri2, bytes, Plan::kMulticast, Staging::kPieces);
-  const double off = streamed / multicast_model_ns(ri2, bytes) - 1;
-  expect(std::abs(off) < 0.1, fmt::format("streaming is {:+.3f} off its model", off));
-  const Stage stage = stage_of(psg_with_groups(psg, ri2), bytes);
-  expect(stage.leaders < stage.each, "leaders are faster than all");
+  expect_overlap(expect);
+  expect_streaming(expect);
+  expect_nodes(expect);
   return missed == 0 ? 0 : 1;
+}
+
+std::string page() {
+  const sim::Machine psg = machine_or_exit("psg"), ri2 = machine_or_exit("ri2");
+  return introduction() + overlap_section(psg) + streaming_section(ri2) +
+         leaders_section(psg, ri2) + one_node_section(machine_or_exit("dgx-h100"));
 }
 
 }  // namespace
@@ -276,23 +242,11 @@ int quick(const sim::Machine& psg, const sim::Machine& ri2) {
 
 int main(int argc, char** argv) {
   using namespace espalier::experiments;
-  CLI::App app("Collectives of GPU memory on the simulator beside published figures");
-  std::string markdown, checked;
-  bool fast = false;
-  app.add_option("--markdown", markdown, "write the page to this file instead of printing it");
-  app.add_option("--check", checked, "whether this file is the page");
-  app.add_flag("--quick", fast, "a few sizes; whether what the page says holds");
-  CLI11_PARSE(app, argc, argv);
-  const auto psg = machine_or_exit("psg"), ri2 = machine_or_exit("ri2");
-  if (fast) return quick(psg, ri2);
-  const std::string page = introduction() + overlap_section(psg) + streaming_section(ri2) +
-                           stage_section(psg_with_groups(psg, ri2));
-  if (!checked.empty()) {
-    if (read_file(checked) == page) return 0;
-    fmt::print(stderr, "{} is not what esp-gpu-published --markdown writes\n", checked);
-    return 1;
-  }
-  if (!markdown.empty()) return write_file(markdown, page) ? 0 : 1;
-  fmt::print("{}", page);
-  return 0;
+  return run_page_program(
+      argc, argv,
+      {.name = "esp-gpu-published",
+       .about = "Collectives of GPU memory on the simulator beside published figures",
+       .page = page,
+       .quick = quick,
+       .quick_about = "a few sizes; whether what the page says holds"});
 }

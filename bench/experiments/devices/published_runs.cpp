@@ -15,6 +15,7 @@ sim::Operation operation_of(const GpuCall& call) {
       return tree_operation(call.collective, ESP_SHAPE_BINOMIAL, call.bytes, 1);
     case Plan::kChains:
       return tree_operation(call.collective, ESP_SHAPE_CHAIN, call.bytes, pieces);
+    case Plan::kCut:
     case Plan::kMulticast:
       operation.options.segment_bytes = std::min(call.piece_bytes, call.bytes);
       break;
@@ -33,9 +34,10 @@ double simulated_ns(const sim::Machine& machine, const GpuCall& call) {
   job.machine = &machine;
   job.ranks = call.ranks;
   job.ranks_per_node = call.per_node;
+  job.leaders = call.leaders;
   job.staging = call.staging;
   job.reducer = call.reducer;
-  job.chooses = call.plan == Plan::kChosen;
+  job.chooses = call.plan == Plan::kChosen || call.plan == Plan::kCut;
   job.multicast = call.plan == Plan::kMulticast ? Multicast::kOn : Multicast::kOff;
   job.world.carry_data = false;
   if (call.plan == Plan::kChains) job.levels = ESP_SHAPE_CHAIN;
@@ -45,7 +47,7 @@ double simulated_ns(const sim::Machine& machine, const GpuCall& call) {
 BestRun best_in_pieces(const sim::Machine& machine, GpuCall call) {
   call.plan = Plan::kChosen;
   BestRun best = {simulated_ns(machine, call), 0};
-  call.plan = Plan::kChains;
+  call.plan = has_shapes(call.collective) ? Plan::kChains : Plan::kCut;
   for (const std::uint64_t piece : kPieces) {
     if (piece > call.bytes) continue;
     call.piece_bytes = piece;

@@ -15,6 +15,7 @@ enum class Plan : std::uint8_t {
   kBinomial,   // a tree over rank numbers, the message as it is
   kChains,     // chains of leaders and of members, in pieces
   kChosen,     // as the library chooses for memory of the host
+  kCut,        // the same, in pieces of another length
   kMulticast,  // leaders by the network's group, in pieces
 };
 
@@ -22,15 +23,17 @@ struct GpuCall {
   Collective collective = Collective::kBcast;
   std::uint64_t bytes = 4 << 20;
   Plan plan = Plan::kChosen;
-  std::uint64_t piece_bytes = 512 << 10;  // kChains, kMulticast
+  std::uint64_t piece_bytes = 512 << 10;  // kChains, kCut, kMulticast
   sim::Staging staging = sim::Staging::kPieces;
-  sim::SimMover::Reducer reducer = sim::SimMover::Reducer::kHost;
+  sim::Reducer reducer = sim::Reducer::kHost;
+  MulticastLeaders leaders = MulticastLeaders::kNode;
   std::uint32_t ranks = 32, per_node = 4;
 };
 
 double simulated_ns(const sim::Machine& machine, const GpuCall& call);
 
-// In pieces, by chains, with whichever length of pieces is best; or as chosen, if that is less.
+// In pieces, by chains where there are trees, with whichever length of pieces is best; or as
+// chosen, if that is less.
 struct BestRun {
   double ns = 0;
   std::uint64_t piece_bytes = 0;  // 0: as chosen

@@ -1,16 +1,12 @@
 // What the published models say of multicast beside rings and k-nomial trees, on the published
 // machine.
-//
-//   esp-multicast-models [--markdown FILE | --check FILE]
-//
-// --check ends with 1 if the file is not what --markdown would write. Nothing is measured or
-// simulated here; the forms are in coll/choice/broadcast_models.hpp.
+// Nothing is measured or simulated here; the forms are in coll/choice/broadcast_models.hpp.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iterator>
 #include <string>
 
+#include "bench/experiments/page_program.hpp"
 #include "bench/experiments/simulated.hpp"
 #include "coll/choice/broadcast_models.hpp"
 
@@ -159,24 +155,17 @@ std::string sources_table() {
   return text;
 }
 
+std::string page() {
+  return introduction() + host_table() + staged_table() + crossings_table() + sources_table();
+}
+
 }  // namespace
 }  // namespace espalier::experiments
 
 int main(int argc, char** argv) {
   using namespace espalier::experiments;
-  CLI::App app("What published models say of multicast beside rings and trees");
-  std::string markdown, checked;
-  app.add_option("--markdown", markdown, "write the page to this file instead of printing it");
-  app.add_option("--check", checked, "whether this file is the page");
-  CLI11_PARSE(app, argc, argv);
-  const std::string page =
-      introduction() + host_table() + staged_table() + crossings_table() + sources_table();
-  if (!checked.empty()) {
-    if (read_file(checked) == page) return 0;
-    fmt::print(stderr, "{} is not what esp-multicast-models --markdown writes\n", checked);
-    return 1;
-  }
-  if (!markdown.empty()) return write_file(markdown, page) ? 0 : 1;
-  fmt::print("{}", page);
-  return 0;
+  return run_page_program(argc, argv,
+                          {.name = "esp-multicast-models",
+                           .about = "What published models say of multicast beside rings and trees",
+                           .page = page});
 }

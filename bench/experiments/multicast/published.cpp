@@ -1,21 +1,16 @@
 // Multicast, binomial trees and rings on the simulator, beside the figures that Chu et al. (TPDS)
 // have published, and beside their models.
-//
-//   esp-multicast-published [--markdown FILE | --check FILE] | --quick
-//
-// --check ends with 1 if the file is not what --markdown would write. --quick runs few nodes, and
-// ends with 1 where an aim is missed.
 #include "bench/experiments/multicast/published.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/experiments/page_program.hpp"
 #include "bench/experiments/simulated.hpp"
 
 namespace espalier::experiments {
@@ -147,27 +142,19 @@ int quick() {
   return missed == 0 ? 0 : 1;
 }
 
+std::string page() {
+  return introduction() + latency_section() + sources_section() + overlap_section() + fit_section();
+}
+
 }  // namespace
 }  // namespace espalier::experiments
 
 int main(int argc, char** argv) {
   using namespace espalier::experiments;
-  CLI::App app("Multicast on the simulator beside published figures");
-  std::string markdown, checked;
-  bool fast = false;
-  app.add_option("--markdown", markdown, "write the page to this file instead of printing it");
-  app.add_option("--check", checked, "whether this file is the page");
-  app.add_flag("--quick", fast, "few nodes; whether the aims are met");
-  CLI11_PARSE(app, argc, argv);
-  if (fast) return quick();
-  const std::string page =
-      introduction() + latency_section() + sources_section() + overlap_section() + fit_section();
-  if (!checked.empty()) {
-    if (read_file(checked) == page) return 0;
-    fmt::print(stderr, "{} is not what esp-multicast-published --markdown writes\n", checked);
-    return 1;
-  }
-  if (!markdown.empty()) return write_file(markdown, page) ? 0 : 1;
-  fmt::print("{}", page);
-  return 0;
+  return run_page_program(argc, argv,
+                          {.name = "esp-multicast-published",
+                           .about = "Multicast on the simulator beside published figures",
+                           .page = page,
+                           .quick = quick,
+                           .quick_about = "few nodes; whether the aims are met"});
 }
