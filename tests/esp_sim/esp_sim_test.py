@@ -92,6 +92,34 @@ def test_multicast():
     assert "multicast on" in sim(*few, "--multicast", "on").stdout
 
 
+def test_devices():
+    few = ["--machine", "dgx-h100", "--ranks", 8, "--ranks-per-node", 8, "--levels", "auto",
+           "--algorithm", "auto", "--bytes", "1M"]
+    rows = list(csv.DictReader(io.StringIO(
+        sim(*few, "--op", "bcast,reduce", "--devices", "off,whole,pieces,shared",
+            "--device-reduce", "host,device", "--csv", "-", "--quiet").stdout)))
+    times = {(row["operation"], row["devices"], row["device_reduce"]): int(row["makespan_ns"])
+             for row in rows}
+    assert len(rows) == len(times) == 4 + 6, times
+    for operation in ["bcast", "reduce"]:
+        assert times[operation, "off", "host"] < times[operation, "whole", "host"], times
+    assert times["bcast", "shared", "host"] < times["bcast", "pieces", "host"], times
+    assert times["reduce", "shared", "device"] < times["reduce", "pieces", "device"], times
+    assert "devices shared" in sim(*few, "--devices", "shared").stdout
+    sim(*few, "--devices", "shared", "--repeat", 3, "--noise", "fixed:1000hz:25us")
+    died = list(csv.DictReader(io.StringIO(
+        sim(*few, "--devices", "shared", "--repeat", 40, "--faults", "crash=1,heal=1ms", "--seeds",
+            "1-6", "--csv", "-", "--quiet").stdout)))
+    assert len(died) == 6 and any(int(run["failed_ranks"]) > 0 for run in died), died
+    fails(r"the machine's file has no \[device\]", "--devices", "pieces", *SMALL, code=1)
+    fails('has no "peer"', "--machine", "ri2", "--devices", "shared", *SMALL, code=1)
+    fails("without neighbours", "--machine", "psg", "--op", "neighbor_allgather", "--devices",
+          "pieces", "--ranks", 4, code=1)
+    fails("nothing is reduced", "--device-reduce", "device", *SMALL)
+    fails("know no devices", "--machine", "psg", "--devices", "pieces", "--explain", *SMALL)
+    fails("not --devices", "--machine", "psg", "--devices", "pieces", "--overlap", "none", *SMALL)
+
+
 def test_bad_applications():
     fails("--overlap", "--overlap", "half")
     fails('--work: "3" is neither a time', "--overlap", "none", "--work", "3")

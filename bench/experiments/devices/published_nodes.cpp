@@ -137,7 +137,10 @@ std::string one_node_section(const sim::Machine& dgx) {
       "Through the host a processor copies all that a rank reads of another, once, at {:.0f} GB/s, "
       "and that is what decides. Devices that read each other leave to processors what a copy "
       "takes to post, {:.1f} us: with pieces of 64 KiB, as the library chooses, no more than "
-      "{:.0f} GB/s, whatever the links carry.\n",
+      "{:.0f} GB/s, whatever the links carry. In the model a lane carries one copy after the "
+      "other, "
+      "and a reader's copies are in order, so readers that meet at an owner lose time; and an "
+      "allgather's own block goes to the output by way of the host.\n",
       1 / dgx.device.peer.ns_per_byte, 1 / dgx.device.to_host_ns_per_byte,
       dgx.device.peer.latency_ns / 1e3, one_node_rows(dgx),
       1 / dgx.levels[static_cast<std::size_t>(dgx.find_level("socket"))].ns_per_byte,
