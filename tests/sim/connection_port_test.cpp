@@ -44,7 +44,7 @@ struct Events final : rdma::ConnectionSink {
   std::vector<std::string> log;
 };
 
-using Log = std::vector<std::string>;
+using Told = std::vector<std::string>;
 
 std::string broken(Fault why) {
   return "broken " + std::to_string(static_cast<int>(why));
@@ -119,12 +119,12 @@ TEST(SimConnections, CostWhatADeviceTransferCosts) {
   ASSERT_TRUE(pair.ports[0]->send(pair.ids[0], pair.transfer(1000, 1)));
   pair.world.run();
   EXPECT_EQ(pair.events[1].at_ns, 100U + 1000 + 500 + 200);  // o + L + n G + o
-  EXPECT_EQ(pair.events[0].log, Log{"done 1"});
+  EXPECT_EQ(pair.events[0].log, Told{"done 1"});
 }
 
 TEST(SimConnections, KeepTheirOrder) {
   Pair pair("delay=0.5:500ns");
-  Log expected, done;
+  Told expected, done;
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(pair.send(std::to_string(i), static_cast<std::uint64_t>(i), i % 10 == 9));
     expected.push_back("got " + std::to_string(i));
@@ -146,7 +146,8 @@ TEST(SimConnections, MessagesMayHaveImmediates) {
   what.bytes = 0;
   ASSERT_TRUE(pair.ports[0]->send_immediate(pair.ids[0], what, 0));
   pair.world.run();
-  EXPECT_EQ(pair.events[1].log, (Log{"told 4294967295", "got text", "got more", "told 0", "got "}));
+  EXPECT_EQ(pair.events[1].log,
+            (Told{"told 4294967295", "got text", "got more", "told 0", "got "}));
 }
 
 TEST(SimConnections, UnsignaledOperationsKeepTheirSlots) {
@@ -159,7 +160,7 @@ TEST(SimConnections, UnsignaledOperationsKeepTheirSlots) {
   EXPECT_TRUE(pair.send("y", 3, true));
   EXPECT_FALSE(pair.send("z", 4, true)) << "four slots, all in use";
   pair.world.run();
-  EXPECT_EQ(pair.events[0].log, Log{"done 3"});
+  EXPECT_EQ(pair.events[0].log, Told{"done 3"});
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(pair.send("x", i, false)) << i;
   EXPECT_FALSE(pair.send("x", 4, false));
   pair.world.run();
@@ -173,7 +174,7 @@ TEST(SimConnections, WritesReadsAndAtomics) {
   pair.world.run();
   EXPECT_EQ(pair.memory[1].substr(6, 7), "bhellob");
   EXPECT_EQ(pair.memory[1].substr(20, 5), "hello");
-  EXPECT_EQ(pair.events[1].log, Log{"placed 42 5"});
+  EXPECT_EQ(pair.events[1].log, Told{"placed 42 5"});
 
   rdma::Transfer read = pair.transfer(3, 3);
   read.local = pair.memory[0].data() + 100;
@@ -206,10 +207,10 @@ TEST(SimConnections, AReceiverWithoutPacketsIsWaitedForAndThenBreaks) {
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(pair.send("x", i));
   ASSERT_TRUE(pair.send("never", 3));
   pair.world.run();
-  EXPECT_EQ(pair.events[1].log, (Log{"got x", "got x"}));
+  EXPECT_EQ(pair.events[1].log, (Told{"got x", "got x"}));
   EXPECT_EQ(pair.events[0].log,
-            (Log{"done 0", "done 1", broken(Fault::kReceiverNotReady),
-                 failed(2, Fault::kReceiverNotReady), failed(3, Fault::kFlushed)}));
+            (Told{"done 0", "done 1", broken(Fault::kReceiverNotReady),
+                  failed(2, Fault::kReceiverNotReady), failed(3, Fault::kFlushed)}));
   EXPECT_EQ(pair.net.counts().not_ready, limits.rnr_retries + 1);
 }
 
@@ -247,8 +248,8 @@ TEST(SimConnections, ForeignMemoryBreaksBothEnds) {
     ASSERT_TRUE(other.ports[0]->write(other.ids[0], what, to, false, 0));
     other.world.run();
     EXPECT_EQ(other.events[0].log,
-              (Log{broken(Fault::kRemoteAccess), failed(1, Fault::kRemoteAccess)}));
-    EXPECT_EQ(other.events[1].log, Log{broken(Fault::kRemoteAccess)});
+              (Told{broken(Fault::kRemoteAccess), failed(1, Fault::kRemoteAccess)}));
+    EXPECT_EQ(other.events[1].log, Told{broken(Fault::kRemoteAccess)});
     EXPECT_EQ(other.memory[1], std::string(1 << 16, 'b'));
   }
 }
@@ -259,7 +260,7 @@ TEST(SimConnections, LocalKeysAreChecked) {
   what.local = pair.memory[0].data() + pair.memory[0].size() - 7;
   ASSERT_TRUE(pair.ports[0]->send(pair.ids[0], what));
   pair.world.run();
-  EXPECT_EQ(pair.events[0].log, (Log{broken(Fault::kLocal), failed(1, Fault::kLocal)}));
+  EXPECT_EQ(pair.events[0].log, (Told{broken(Fault::kLocal), failed(1, Fault::kLocal)}));
   EXPECT_TRUE(pair.events[1].log.empty());
 }
 
@@ -270,8 +271,8 @@ TEST(SimConnections, NobodyThereBreaksAfterAWhile) {
   ASSERT_TRUE(pair.send("y", 2, false));
   pair.world.run();
   EXPECT_EQ(pair.events[0].log,
-            (Log{broken(Fault::kRetryExceeded), failed(1, Fault::kRetryExceeded),
-                 failed(2, Fault::kFlushed)}));
+            (Told{broken(Fault::kRetryExceeded), failed(1, Fault::kRetryExceeded),
+                  failed(2, Fault::kFlushed)}));
   EXPECT_GE(pair.world.now_ns(), pair.net.limits().retry_ns / 2);
 }
 
@@ -287,7 +288,7 @@ TEST(SimConnections, ABreakLeavesAPrefix) {
     pair.world.run();
     std::size_t done = 0;
     for (const std::string& line : pair.events[0].log) done += line.starts_with("done") ? 1 : 0;
-    const Log& got = pair.events[1].log;
+    const Told& got = pair.events[1].log;
     ASSERT_GE(got.size(), done);
     for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], "got " + std::to_string(i));
     EXPECT_EQ(pair.events[0].log.size(), 10U + (done == 10 ? 0 : 1));
@@ -308,7 +309,7 @@ TEST(SimConnections, AStoppedEndTakesNothingInButHandsOverWhatItHad) {
   pair.ports[1]->stop(pair.ids[1]);
   pair.world.run();
   EXPECT_EQ(pair.ports[1]->poll(pair.events[1], 16), 1);
-  EXPECT_EQ(pair.events[1].log, Log{"got before"});
+  EXPECT_EQ(pair.events[1].log, Told{"got before"});
   EXPECT_EQ(pair.ports[1]->poll(pair.events[1], 16), 0);
   pair.ports[1]->destroy(pair.ids[1]);
   EXPECT_EQ(pair.ports[1]->connections(), 0U);
@@ -316,7 +317,7 @@ TEST(SimConnections, AStoppedEndTakesNothingInButHandsOverWhatItHad) {
   pair.world.run();
   (void)pair.ports[0]->poll(pair.events[0], 16);
   EXPECT_EQ(pair.events[0].log,
-            (Log{"done 1", broken(Fault::kRetryExceeded), failed(2, Fault::kRetryExceeded)}));
+            (Told{"done 1", broken(Fault::kRetryExceeded), failed(2, Fault::kRetryExceeded)}));
 }
 
 TEST(SimConnections, DestroyDropsWhatWasNotHandedOver) {
