@@ -202,9 +202,11 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   call.packs_input = call.packs_input || in;
   call.packs_output = call.packs_output || out;
   const bool plain = call.pattern != nullptr && call.pattern->is_plain() && call.form == nullptr;
-  const bool lies_so = plain && any_there && !call.in_place && !ordered;
-  call.shares = lies_so && shares(team.team, call.bytes());
-  call.direct = lies_so && !traits.reduces && goes_directly(team.team, call.bytes());
+  const bool lies_so = plain && any_there && !ordered;
+  const bool apart = !call.in_place || call.reduction != nullptr;
+  call.shares = lies_so && apart && shares(team.team, call.bytes());
+  call.direct = lies_so && !call.in_place && !traits.reduces &&
+                goes_directly(team.team, call.bytes());
   return ESP_OK;
 }
 

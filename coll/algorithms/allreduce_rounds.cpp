@@ -24,7 +24,8 @@ class Rounds {
         me_(request.rank),
         blocks_(static_cast<std::int32_t>(blocks_of(request))),
         pairs_(static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(request.size)))),
-        folded_(request.size - pairs_) {}
+        folded_(request.size - pairs_),
+        alternates_(request.algorithm == ESP_ALGORITHM_DOUBLING && stays_on_device(request)) {}
 
   Result<Plan> make() {
     if (me_ < 2 * folded_ && me_ % 2 != 0) {
@@ -34,6 +35,7 @@ class Rounds {
       return builder_.finish();
     }
     number_ = me_ < 2 * folded_ ? me_ / 2 : me_ - folded_;
+    if (alternates_) add_other_sums();
     if (me_ < 2 * folded_) take(me_ + 1, 0, blocks_, false);
     channel_ = 1;  // on all alike, folded or not
     if (builder_.request().algorithm == ESP_ALGORITHM_DOUBLING) {
@@ -86,7 +88,7 @@ class Rounds {
   VertexId take(std::int32_t from, std::int32_t first, std::int32_t run, bool lower) {
     const VertexId view = builder_.add(vertex(Action::kRecvView, first, run, from));
     Vertex combine = vertex(Action::kCombine, first, run);
-    combine.dst = Place::kOutput;
+    combine.dst = next_sums();
     const Operand theirs{.place = Place::kView, .vertex = view}, mine{.place = sums_};
     combine.operands = lower ? std::vector{theirs, mine} : std::vector{mine, theirs};
     const VertexId sum = builder_.add(std::move(combine));
@@ -96,20 +98,33 @@ class Rounds {
     before_ = last_;
     last_ = sum;
     filled_ = {sum};
-    sums_ = Place::kOutput;
+    sums_ = builder_.vertex(sum).dst;
     return sum;
+  }
+  // So many sums alternate between the output, where the last one stands, and another place.
+  void add_other_sums() {
+    sums_left_ = std::bit_width(static_cast<std::uint32_t>(pairs_)) - (me_ < 2 * folded_ ? 0 : 1);
+    if (sums_left_ > 1) other_ = builder_.add_scratch(builder_.plan().layout(Place::kOutput));
+  }
+  Place next_sums() {
+    if (!alternates_) return Place::kOutput;
+    return --sums_left_ % 2 == 0 ? Place::kOutput : other_;
   }
 
   // Piece by piece: a sum may change when it is out.
   void double_distances() {
+    VertexId sent_before = kNoVertex;
     for (std::int32_t distance = 1; distance < pairs_; distance *= 2) {
       const std::int32_t partner = rank_of(number_ ^ distance);
       const VertexId sent = add_send(sums_, partner, 0, 1);
-      builder_.plan().vertices[sent].leaves = true;  // Both partners' sums wait for it.
+      // Both partners' sums wait for it.
+      builder_.plan().vertices[sent].leaves = !alternates_;
       if (last_ != kNoVertex) builder_.need_source(sent, last_);
       const VertexId sum = take(partner, 0, 1, (number_ & distance) != 0);
-      builder_.need(sum, sent);
+      const VertexId replaced = alternates_ ? sent_before : sent;
+      if (replaced != kNoVertex) builder_.need(sum, replaced);
       if (before_ != kNoVertex) builder_.need(sum, before_);
+      sent_before = sent;
     }
   }
 
@@ -142,6 +157,10 @@ class Rounds {
   std::int32_t pairs_;   // numbers that take part in rounds: a power of two
   std::int32_t folded_;
   std::int32_t number_ = 0;  // of this rank among them
+  // A sum is not written where the one before it is: the partner still reads that one there.
+  bool alternates_;
+  Place other_ = Place::kNone;
+  int sums_left_ = 0;
   Place sums_ = Place::kInput;
   VertexId last_ = kNoVertex, before_ = kNoVertex;  // combines of this round and the one before
   std::vector<VertexId> filled_;                    // what wrote the parts of the result

@@ -202,9 +202,14 @@ void Builder::need_source(VertexId vertex, VertexId source, std::int32_t steps) 
 Result<Plan> Builder::finish() {
   plan_.algorithm = describe_algorithm(request_, plan_, pieces_);
   if (request_.places) place_on_arrival(plan_);
-  if (request_.packs_input || request_.packs_output) add_packing(plan_, request_);
-  if (request_.shares || request_.direct) {
-    add_sharing(plan_, request_.nodes.nodes, {.near = request_.shares, .far = request_.direct});
+  if (stays_on_device(request_)) {
+    keep_on_device(plan_);
+  } else {
+    if (request_.packs_input || request_.packs_output) add_packing(plan_, request_);
+    const bool apart = !request_.replaces && !request_.in_place;
+    if (apart && (request_.shares || request_.direct)) {
+      add_sharing(plan_, request_.nodes.nodes, {.near = request_.shares, .far = request_.direct});
+    }
   }
   add_partial(plan_, request_);
   plan_.finish();

@@ -180,6 +180,11 @@ bool reads_from(const Vertex& v, Place place);
 // after all else (packing.cpp).
 void add_packing(Plan& plan, const PlanRequest& request);
 
+// Whether all buffers of the plan are memory of the member's device (on_device.cpp); and the plan
+// as it is there, of one whose sends may all be read where they lie.
+bool stays_on_device(const PlanRequest& request);
+void keep_on_device(Plan& plan);
+
 // Partial completion (partial.cpp). Blocks of the output come to lie one after the other as they
 // arrive, if the plan reads nothing of it and writes it block by block.
 void place_on_arrival(Plan& plan);

@@ -21,9 +21,15 @@ void DeviceMover::release(std::byte* memory, std::uint64_t bytes) noexcept {
   staging_.give_back(memory, bytes);
 }
 
+std::byte* DeviceMover::allocate_beside(const Reduction& reduction, std::uint64_t bytes) noexcept {
+  return pool_.take(bytes, static_cast<const DeviceReduction&>(reduction).home);
+}
+
 // But for what kernels combine, all of it is memory that the processor reaches.
 Posted DeviceMover::move(const Move& move, Completion& op) noexcept {
-  if (move.reduction != nullptr) return reduce(move, op);
+  if (move.reduction != nullptr) {
+    return move.operand_count > 1 ? reduce(move, op) : copy(move, op);
+  }
   if (move.operand_count == 1) {
     copy_bytes(static_cast<std::byte*>(move.dst), static_cast<const std::byte*>(move.operands[0]),
                move.bytes());
@@ -55,6 +61,13 @@ Posted DeviceMover::reduce(const Move& move, Completion& op) noexcept {
   }
   set_timer();
   return *posted;
+}
+
+// Into the device, from wherever it lies.
+Posted DeviceMover::copy(const Move& move, Completion& op) noexcept {
+  auto* const from = static_cast<std::byte*>(const_cast<void*>(move.operands[0]));
+  auto* const to = static_cast<std::byte*>(move.dst);
+  return repack({&bytes_, nullptr, to, from, 0, move.bytes(), false, move.behind}, op);
 }
 
 int DeviceMover::progress_reductions() noexcept {

@@ -7,7 +7,8 @@
 // network and other members take it from there while the next pieces are copied. Each device has a
 // stream for either direction, so the two overlap. Nothing waits for a device: progress() asks the
 // events of the oldest copies, and a timer calls it while there are some. What combines by kernels
-// does so beside the copies (coll/device/device_reducer.hpp).
+// does so beside the copies (coll/device/device_reducer.hpp), and may stay on the device wholly, in
+// memory that is taken there (device_pool.hpp).
 //
 // Errors: the operation ends with ESP_ERR_DEVICE, and why() has the driver's text. What is left of
 // a device that is lost ends likewise.
@@ -21,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/device/device_pool.hpp"
 #include "coll/device/device_reducer.hpp"
 #include "coll/device/staging_memory.hpp"
 #include "coll/engine/mover.hpp"
@@ -48,6 +50,7 @@ class DeviceMover final : public Mover, public Agent {
       : context_(context),
         kinds_(context.drivers),
         staging_(context.driver),
+        pool_(context.driver),
         reducer_(context.driver, staging_, context.counters) {}
   ~DeviceMover() override;
 
@@ -58,6 +61,8 @@ class DeviceMover final : public Mover, public Agent {
   bool reduces_in(const std::byte* memory) const noexcept override {
     return staging_.is_registered(memory);
   }
+  std::byte* allocate_beside(const Reduction& reduction, std::uint64_t bytes) noexcept override;
+  void release_beside(std::byte* memory) noexcept override { pool_.give_back(memory); }
   std::string why() const override { return why_; }
   // Waits for the copy or kernel that is under way, kGiveUpNs at most.
   void cancel(Completion& op) noexcept override;
@@ -108,6 +113,7 @@ class DeviceMover final : public Mover, public Agent {
   int progress(Lane& lane) noexcept;
   Posted await(StreamOrder* behind, Completion& op) noexcept;
   Posted reduce(const Move& move, Completion& op) noexcept;
+  Posted copy(const Move& move, Completion& op) noexcept;
   int progress_reductions() noexcept;
   Status failed(const Error& error) noexcept;
   void fail_later(const Error& error, Completion& op) noexcept;
@@ -116,7 +122,9 @@ class DeviceMover final : public Mover, public Agent {
 
   const Context context_;
   device::PointerKinds kinds_;
+  const Pattern bytes_ = Pattern::plain(ESP_BYTE);
   StagingMemory staging_;
+  DevicePool pool_;
   DeviceReducer reducer_;
   std::vector<std::unique_ptr<Device>> devices_;        // in the order in which they were met
   std::vector<std::pair<Completion*, Status>> failed_;  // still to be told, from progress()

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/kernels/parameters.hpp"
-
 namespace espalier {
 
 Result<DeviceReducer::Lane*> DeviceReducer::lane_of(device::Home home) {
@@ -16,12 +14,14 @@ Result<DeviceReducer::Lane*> DeviceReducer::lane_of(device::Home home) {
   auto stream = driver_.make_stream(home);
   if (!stream.ok()) return stream.error();
   lane->stream = std::move(*stream);
-  lane->launches.resize(kDepth);
-  for (Launch& launch : lane->launches) {
+  lane->launches.entries.resize(kDepth);
+  for (Launch& launch : lane->launches.entries) {
     auto event = driver_.make_event(home);
     if (!event.ok()) return event.error();
     launch.event = std::move(*event);
+    launch.ops.reserve(kDepth);
   }
+  lane->waiting.entries.resize(kDepth);
   lanes_.push_back(std::move(lane));
   return lanes_.back().get();
 }
@@ -67,27 +67,80 @@ Result<Posted> DeviceReducer::post(const Move& move, Completion& op) {
   auto lane = lane_of(static_cast<const DeviceReduction&>(*move.reduction).home);
   if (!lane.ok()) return lane.error();
   Lane& on = **lane;
-  if (on.end - on.begin == kDepth) return Posted::kRetry;
-  Launch& launch = on.at(on.end);
-  launch.sums = nullptr;
-  launch.bytes = move.bytes();
+  const bool joins = move.operand_count <= device::kMostSources;
+  if (joins && on.launches.size() >= kAhead) return wait(on, move, op);
+  if (on.launches.size() == kDepth) return Posted::kRetry;
+  Launch& next = on.launches.at(on.launches.end);
+  next.bytes = move.bytes();
   if (is_read_later(move)) {
-    launch.sums = memory_.take(launch.bytes, on.home);
-    if (launch.sums == nullptr) return Posted::kRetry;
-    if (!memory_.is_registered(launch.sums)) {
-      memory_.give_back(std::exchange(launch.sums, nullptr), launch.bytes);
+    next.sums = memory_.take(next.bytes, on.home);
+    if (next.sums == nullptr) return Posted::kRetry;
+    if (!memory_.is_registered(next.sums)) {
+      memory_.give_back(std::exchange(next.sums, nullptr), next.bytes);
       return error(ESP_ERR_DEVICE, "the driver registers no more memory of the host");
     }
   }
-  launch.op = &op;
-  launch.outcome = launch_all(on, launch, move);
-  const Outcome recorded = driver_.record(launch.event, on.stream);
-  if (launch.outcome.ok()) launch.outcome = recorded;
-  ++counters_.device_reductions;
-  counters_.device_reduction_bytes += move.bytes() * move.operand_count;
-  ++on.end;
-  ++under_way_;
+  next.ops.push_back(&op);
+  launch(on, next, move);
   return Posted::kPending;
+}
+
+void DeviceReducer::launch(Lane& lane, Launch& next, const Move& move) {
+  next.outcome = launch_all(lane, next, move);
+  const Outcome recorded = driver_.record(next.event, lane.stream);
+  if (next.outcome.ok()) next.outcome = recorded;
+  counters_.device_reductions += next.ops.size();
+  counters_.device_reduction_bytes += move.bytes() * move.operand_count;
+  ++lane.launches.end;
+  ++under_way_;
+}
+
+Posted DeviceReducer::wait(Lane& lane, const Move& move, Completion& op) {
+  if (lane.launches.size() + lane.waiting.size() >= kDepth) return Posted::kRetry;
+  Waiting& last = lane.waiting.at(lane.waiting.end++);
+  last.op = &op;
+  last.move = move;
+  std::copy_n(move.operands, move.operand_count, last.operands.begin());
+  return Posted::kPending;
+}
+
+namespace {
+
+bool is_behind(const void* next, const void* first, std::uint64_t bytes) {
+  return next == static_cast<const std::byte*>(first) + bytes;
+}
+
+// Does the next one begin where the first ends, everywhere?
+bool continues(const Move& next, const void* const* operands, const Move& first) {
+  if (next.reduction != first.reduction || next.operand_count != first.operand_count) return false;
+  if (!is_behind(next.dst, first.dst, first.bytes())) return false;
+  for (std::size_t k = 0; k < first.operand_count; ++k) {
+    if (!is_behind(operands[k], first.operands[k], first.bytes())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void DeviceReducer::launch_waiting(Lane& lane) {
+  Ring<Waiting>& waiting = lane.waiting;
+  while (waiting.size() > 0 && lane.launches.size() < kAhead) {
+    Waiting& first = waiting.at(waiting.begin++);
+    if (first.op == nullptr) continue;
+    Launch& next = lane.launches.at(lane.launches.end);
+    Move joined = first.move;
+    joined.operands = first.operands.data();
+    next.ops.push_back(first.op);
+    while (waiting.size() > 0 && joined.bytes() < kJoinedBytes) {
+      const Waiting& more = waiting.at(waiting.begin);
+      if (more.op == nullptr || !continues(more.move, more.operands.data(), joined)) break;
+      joined.elements += more.move.elements;
+      next.ops.push_back(more.op);
+      ++waiting.begin;
+    }
+    next.bytes = joined.bytes();
+    launch(lane, next, joined);
+  }
 }
 
 bool DeviceReducer::has_ended(Launch& launch, Outcome& outcome) {
@@ -100,35 +153,50 @@ bool DeviceReducer::has_ended(Launch& launch, Outcome& outcome) {
 
 bool DeviceReducer::take(Ended& ended) {
   for (const auto& lane : lanes_) {
-    if (lane->begin == lane->end) continue;
-    Launch& launch = lane->at(lane->begin);
-    if (!has_ended(launch, ended.outcome)) continue;
-    ended.op = std::exchange(launch.op, nullptr);
-    memory_.give_back(std::exchange(launch.sums, nullptr), launch.bytes);
-    ++lane->begin;
+    if (lane->launches.size() == 0) continue;
+    Launch& oldest = lane->launches.at(lane->launches.begin);
+    if (oldest.told == 0 && !has_ended(oldest, oldest.outcome)) continue;
+    ended.op = std::exchange(oldest.ops[oldest.told++], nullptr);
+    ended.outcome = oldest.outcome;
+    if (oldest.told < oldest.ops.size()) return true;
+    memory_.give_back(std::exchange(oldest.sums, nullptr), oldest.bytes);
+    oldest.ops.clear();
+    oldest.told = 0;
+    ++lane->launches.begin;
     --under_way_;
+    launch_waiting(*lane);
     return true;
   }
   return false;
 }
 
-DeviceReducer::Launch* DeviceReducer::find(const Completion& op) noexcept {
+Completion** DeviceReducer::find(const Completion& op, Launch*& launched) noexcept {
   for (const auto& lane : lanes_) {
-    for (std::uint32_t n = lane->begin; n != lane->end; ++n) {
-      if (lane->at(n).op == &op) return &lane->at(n);
+    Ring<Launch>& launches = lane->launches;
+    for (std::uint32_t n = launches.begin; n != launches.end; ++n) {
+      for (Completion*& one : launches.at(n).ops) {
+        if (one != &op) continue;
+        launched = &launches.at(n);
+        return &one;
+      }
+    }
+    Ring<Waiting>& waiting = lane->waiting;
+    for (std::uint32_t n = waiting.begin; n != waiting.end; ++n) {
+      if (waiting.at(n).op == &op) return &waiting.at(n).op;
     }
   }
   return nullptr;
 }
 
 bool DeviceReducer::is_under_way(const Completion& op) {
-  Launch* const launch = find(op);
+  Launch* launched = nullptr;
   Outcome ignored = Unit{};
-  return launch != nullptr && !has_ended(*launch, ignored);
+  return find(op, launched) != nullptr && launched != nullptr && !has_ended(*launched, ignored);
 }
 
 void DeviceReducer::forget(const Completion& op) noexcept {
-  if (Launch* const launch = find(op); launch != nullptr) launch->op = nullptr;
+  Launch* launched = nullptr;
+  if (Completion** const at = find(op, launched); at != nullptr) *at = nullptr;
 }
 
 }  // namespace espalier

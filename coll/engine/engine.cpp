@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/plant.hpp"
 
@@ -57,10 +58,10 @@ Result<Instance*> Engine::bind(Team& team, const Call& call, bool among_heads) {
   if (const Outcome bound = instance->bind_buffers(); !bound) {
     team.plans.give_back(*instance);
     if (call.reduction == nullptr) return bound.error();
-    // What the mover combines takes more memory, of a kind of its own.
-    Call combined_here = call;
-    combined_here.reduction = nullptr;
-    return bind(team, combined_here, among_heads);
+    // What the mover combines takes more memory, of kinds of its own.
+    Call with_less = call;
+    if (!std::exchange(with_less.shares, false)) with_less.reduction = nullptr;
+    return bind(team, with_less, among_heads);
   }
   if (!expect_portions(*instance)) {
     team.plans.give_back(*instance);

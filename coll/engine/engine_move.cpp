@@ -54,7 +54,7 @@ Posted Engine::combine(Instance& instance, std::uint16_t number, std::uint32_t i
                     .elements = elements,
                     .element_bytes = plan.element_bytes,
                     .combiner = &instance.call.combiner,
-                    .reduction = k > 1 ? instance.call.reduction : nullptr,
+                    .reduction = k > 1 || plan.on_device ? instance.call.reduction : nullptr,
                     .behind = instance.call.order};
     return move(instance, number, index, what);
   }

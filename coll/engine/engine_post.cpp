@@ -96,7 +96,7 @@ Posted Engine::post_send(Instance& instance, std::uint16_t number, std::uint32_t
   send.synchronous = vertex.synchronous;
   send.to_view = plan.reduces && vertex.src != Place::kOutput;
   send.leaves = vertex.leaves;
-  send.away = vertex.src >= Place::kUserInput && send.bytes > 0;
+  send.away = (plan.on_device || vertex.src >= Place::kUserInput) && send.bytes > 0;
   send.transfer = vertex.transfer;
   const std::uint64_t begin_ns = trace_.now_ns();
   Posted posted;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "coll/engine/engine.hpp"
 
@@ -287,7 +288,11 @@ Outcome Instance::bind_buffers() noexcept {
     }
   }
   if (plan->places) place_on_arrival();
-  const std::uint64_t own = plan->scratch_bytes(layouts), bytes = own + landing_bytes();
+  if (plan->on_device && !take_device_scratch()) {
+    return error(ESP_ERR_NO_MEMORY, "no memory of a device to combine in");
+  }
+  const std::uint64_t own = plan->on_device ? 0 : plan->scratch_bytes(layouts);
+  const std::uint64_t bytes = own + landing_bytes();
   if (!irregular->scratch.grow(bytes, call.mover)) {
     return error(ESP_ERR_NO_MEMORY, fmt::format("no memory for {} bytes between blocks", bytes));
   }
@@ -295,9 +300,14 @@ Outcome Instance::bind_buffers() noexcept {
   if (call.reduction != nullptr && memory != nullptr && !call.mover->reduces_in(memory)) {
     return error(ESP_ERR_NO_MEMORY, fmt::format("no memory of {} bytes to combine in", bytes));
   }
-  place_scratch(memory);
+  place_scratch(plan->on_device ? irregular->on_device.begin() : memory);
   if (call.reduction != nullptr) place_landing(memory + own);
   return Unit{};
+}
+
+bool Instance::take_device_scratch() noexcept {
+  const std::uint64_t bytes = plan->scratch_bytes(layouts);
+  return bytes == 0 || irregular->on_device.take(bytes, *call.mover, *call.reduction);
 }
 
 std::uint64_t Instance::landing_bytes() const noexcept {
@@ -338,6 +348,17 @@ void OwnMemory::reset() noexcept {
   mover_ = nullptr;
 }
 
+bool DeviceScratch::take(std::uint64_t bytes, Mover& mover, const Reduction& beside) noexcept {
+  reset();
+  begin_ = mover.allocate_beside(beside, bytes);
+  mover_ = &mover;
+  return begin_ != nullptr;
+}
+
+void DeviceScratch::reset() noexcept {
+  if (begin_ != nullptr) mover_->release_beside(std::exchange(begin_, nullptr));
+}
+
 // Vertices with the same readers share one.
 TeamGroup& PlanEntry::group_of(std::uint16_t vertex, const Instance& instance) {
   const std::span<const std::int32_t> peers = plan.vertices[vertex].peers;
@@ -363,6 +384,7 @@ void PlanEntry::give_back(Instance* instance, bool keeps) noexcept {
   if (own != nullptr && own->scratch.bytes() > IrregularCall::kKeptBytes && !keeps) {
     own->scratch.reset();
   }
+  if (own != nullptr && !keeps) own->on_device.reset();
   instance->next = free;
   free = instance;
 }

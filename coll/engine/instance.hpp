@@ -83,6 +83,24 @@ class OwnMemory {
   Mover* mover_ = nullptr;
 };
 
+// Memory of a device, of a mover's.
+class DeviceScratch {
+ public:
+  DeviceScratch() = default;
+  ~DeviceScratch() { reset(); }
+  DeviceScratch(const DeviceScratch&) = delete;
+  DeviceScratch& operator=(const DeviceScratch&) = delete;
+
+  std::byte* begin() const noexcept { return begin_; }
+  // In place of what it has had. False: there is none.
+  bool take(std::uint64_t bytes, Mover& mover, const Reduction& beside) noexcept;
+  void reset() noexcept;
+
+ private:
+  std::byte* begin_ = nullptr;
+  Mover* mover_ = nullptr;
+};
+
 // What a call has of its own where its plan is irregular, or packs. All grow to the largest call,
 // and are kept; of scratch memory so much.
 struct IrregularCall {
@@ -94,6 +112,8 @@ struct IrregularCall {
   std::vector<std::size_t> arrays;
   std::vector<esp_type> types;
   OwnMemory scratch;
+  // Of a plan whose buffers are all on a device, its own: taken anew by each call.
+  DeviceScratch on_device;
   const RecvSlot* refused = nullptr;  // the receive that failed first, if one did
   // Of a plan that places blocks on arrival: the layouts, with what stands in `begins`, in
   // elements, and the end of what has come.
@@ -147,6 +167,7 @@ struct Instance {
   std::uint64_t own_elements() const noexcept;
   UserElements user_elements(Place user, std::uint32_t block) const noexcept;
   void place_scratch(std::byte* at) noexcept;
+  bool take_device_scratch() noexcept;
   std::uint64_t landing_bytes() const noexcept;
   void place_landing(std::byte* at) noexcept;
   // Where blocks of the output lie (Plan::places): none has come; this one comes, or has.

@@ -33,10 +33,10 @@ struct Move {
   std::uint64_t elements = 0;
   std::uint32_t element_bytes = 1;
   const Combiner* combiner = nullptr;  // of several operands; valid until the move is complete
-  // Of several operands: not nullptr, the mover combines, and some may be the caller's, where the
-  // processor cannot reach.
+  // Not nullptr: the mover combines, and some operands may be the caller's, where the processor
+  // cannot reach. Of one operand it copies, and `dst` is memory of the device.
   const Reduction* reduction = nullptr;
-  StreamOrder* behind = nullptr;  // as Repack::behind, of a reduction
+  StreamOrder* behind = nullptr;  // as Repack::behind, with a reduction
 
   std::uint64_t bytes() const noexcept { return elements * element_bytes; }
 };
@@ -67,6 +67,13 @@ class Mover {
     (void)memory;
     return true;
   }
+  // Memory beside what a Reduction combines, of its device: others may read it where it lies, the
+  // processor cannot. nullptr: there is none.
+  virtual std::byte* allocate_beside(const Reduction& reduction, std::uint64_t bytes) noexcept {
+    (void)reduction, (void)bytes;
+    return nullptr;
+  }
+  virtual void release_beside(std::byte* memory) noexcept { (void)memory; }
   // What the last failure was, for people.
   virtual std::string why() const = 0;
   // Takes a pending move back: when this returns nothing is read or written any more, and the

@@ -214,6 +214,8 @@ struct Plan {
   bool reduces = false;
   bool packs_input = false, packs_output = false;  // kInput, kOutput are packed forms of the user's
   bool combines = false;  // a mover does: all memory of the plan's is the mover's
+  // And all buffers are memory of its device: sends are read there (algorithms/on_device.cpp).
+  bool on_device = false;
   // Blocks of the output lie in the order in which they come: each instance's layout says where.
   bool places = false;
   // Or in this order: the caller's block that lies at each position. constant(-1): as they are.

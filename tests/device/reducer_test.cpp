@@ -249,6 +249,115 @@ TEST(DeviceReducer, WaitsForAKernelThatIsTakenBack) {
   EXPECT_EQ(taken.times, 0);
 }
 
+// Segments of three buffers on the device.
+class Segments {
+ public:
+  Segments(ReducerBed& bed, std::size_t count) : bed_(bed), values_(count * kEach) {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = static_cast<std::int32_t>(3 * i);
+    for (std::byte*& at : buffers_) {
+      at = bed.played.allocate(values_.size() * 4);
+      bed.played.put(at, values_.data(), values_.size() * 4);
+    }
+  }
+  ~Segments() {
+    for (std::byte* at : buffers_) bed_.played.free(at);
+  }
+  Posted post(const DeviceReduction& reduction, std::size_t segment, Pending& op) {
+    const auto at = [&](int buffer) { return buffers_[buffer] + segment * kEach * 4; };
+    const void* const operands[] = {at(0), at(1)};
+    return bed_.mover.move({.dst = at(2),
+                            .operands = operands,
+                            .operand_count = 2,
+                            .elements = kEach,
+                            .element_bytes = 4,
+                            .reduction = &reduction},
+                           op);
+  }
+  // Of the first element of the segment.
+  bool is_combined(std::size_t segment) {
+    std::vector<std::int32_t> came(values_.size());
+    bed_.played.get(came.data(), buffers_[2], came.size() * 4);
+    bool all = true;
+    for (std::size_t i = segment * kEach; i < (segment + 1) * kEach; ++i) {
+      all = all && came[i] == 2 * values_[i];
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t kEach = 1000;
+  ReducerBed& bed_;
+  std::vector<std::int32_t> values_;
+  std::array<std::byte*, 3> buffers_ = {};
+};
+
+// Two are launched at once; of those that wait meanwhile one is missing and one is taken back.
+TEST(DeviceReducer, LaunchesWhatLiesOneBehindTheOtherAsOne) {
+  NEEDS_KERNELS();
+  ReducerBed bed("PLAYED_CUDA_DELAY_US=0");
+  const DeviceReduction* const reduction = bed.find(ESP_SUM, ESP_INT32);
+  ASSERT_NE(reduction, nullptr);
+  Segments segments(bed, 12);
+  bed.played.hold(true);
+  std::array<Pending, 12> all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == 6) continue;
+    ASSERT_EQ(segments.post(*reduction, i, all[i]), Posted::kPending);
+  }
+  EXPECT_EQ(bed.played.count("cuLaunchKernel"), 2u);
+  bed.mover.cancel(all[9]);
+  bed.played.hold(false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i != 6 && i != 9) bed.finish(all[i]);
+  }
+  EXPECT_EQ(bed.played.count("cuLaunchKernel"), 5u) << "2 to 5, 7 and 8, 10 and 11";
+  EXPECT_EQ(bed.counters.device_reductions.value(), 10u);
+  bed.mover.progress();
+  EXPECT_EQ(all[9].times, 0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(segments.is_combined(i), i != 6 && i != 9) << i;
+  }
+}
+
+// All of one launch have its error.
+TEST(DeviceReducer, TellsAllOfALaunchThatFails) {
+  NEEDS_KERNELS();
+  ReducerBed bed("PLAYED_CUDA_DELAY_US=0");
+  const DeviceReduction* const reduction = bed.find(ESP_SUM, ESP_INT32);
+  Segments segments(bed, 6);
+  bed.played.hold(true);
+  std::array<Pending, 6> all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ASSERT_EQ(segments.post(*reduction, i, all[i]), Posted::kPending);
+  }
+  bed.played.fail("cuLaunchKernel:1:2");
+  bed.played.hold(false);
+  for (Pending& one : all) bed.finish(one);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].status.ok(), i < 2) << i;
+}
+
+// Of a device, apart from each other, used again; and no more than there is.
+TEST(DeviceMemoryOfCalls, IsUsedAgain) {
+  NEEDS_KERNELS();
+  ReducerBed bed("PLAYED_CUDA_DELAY_US=0");
+  const DeviceReduction* const reduction = bed.find(ESP_SUM, ESP_INT32);
+  ASSERT_NE(reduction, nullptr);
+  std::byte* const first = bed.mover.allocate_beside(*reduction, 1000);
+  std::byte* const second = bed.mover.allocate_beside(*reduction, 5 << 20);
+  ASSERT_TRUE(first != nullptr && second != nullptr && first != second);
+  EXPECT_EQ(PointerKinds(bed.drivers).of(second)->kind, MemoryKind::kDevice);
+  bed.mover.release_beside(second);
+  EXPECT_EQ(bed.mover.allocate_beside(*reduction, 8 << 20), second);
+  EXPECT_EQ(bed.mover.allocate_beside(*reduction, std::uint64_t{256} << 20), nullptr);
+  bed.played.fail("cuMemAlloc:1:2");
+  EXPECT_EQ(bed.mover.allocate_beside(*reduction, 4 << 20), nullptr);
+  const std::uint64_t asked = bed.played.count("cuMemAlloc");
+  EXPECT_EQ(bed.mover.allocate_beside(*reduction, 4 << 20), nullptr);
+  EXPECT_EQ(bed.played.count("cuMemAlloc"), asked) << "it is not asked for again";
+  bed.mover.release_beside(first);
+  EXPECT_EQ(bed.mover.allocate_beside(*reduction, 1), first);
+}
+
 TEST(DeviceReductions, AreLoadedOnceForAHome) {
   NEEDS_KERNELS();
   ReducerBed bed;

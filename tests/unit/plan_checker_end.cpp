@@ -30,7 +30,8 @@ void check_block(Run& run, std::size_t r, std::uint32_t b) {
     if (c.deliveries != (delivers ? 1 : 0)) {
       run.fail("rank {} block {} element {} delivered {} times", r, b, e, c.deliveries);
     }
-    if (!results.arrives_once() || run.plans[r].packs_output) continue;
+    const Plan& plan = run.plans[r];
+    if (!results.arrives_once() || plan.packs_output || plan.on_device) continue;
     const bool arrives =
         !traits.root_gets && !results.makes(static_cast<std::int32_t>(r), layout.begin(b) + e);
     if (c.arrivals != (arrives && run.size() > 1 ? 1 : 0)) {

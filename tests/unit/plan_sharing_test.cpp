@@ -115,6 +115,19 @@ TEST(SharingPlans, WhatIsCombinedIsPackedAsBefore) {
   }
 }
 
+// Of movers, what is read in its sender's memory is read until a kernel is through.
+std::vector<Schedule> with_held_moves(std::int32_t size) {
+  std::vector<Schedule> all = schedules(31, size);
+  for (const Order order : {Order::kRandom, Order::kLifo, Order::kStarve}) {
+    Schedule held;
+    held.order = order;
+    held.seed = 37;
+    held.late_moves = held.holds_views = true;
+    all.push_back(held);
+  }
+  return all;
+}
+
 // Any member may have devices, share, or combine, whatever the others do. How many vertices share.
 int check_mixed(const MadeRequest& one, std::mt19937& random) {
   int shared = 0;
@@ -137,9 +150,10 @@ int check_mixed(const MadeRequest& one, std::mt19937& random) {
       plans.push_back(made(mine));
       for (const Vertex& v : plans.back().vertices) {
         if (v.stays || v.src >= Place::kUserInput) ++shared;
+        EXPECT_FALSE(plans.back().on_device && (v.leaves || v.action == Action::kRecv));
       }
     }
-    for (Schedule schedule : schedules(31, one.request.size)) {
+    for (Schedule schedule : with_held_moves(one.request.size)) {
       schedule.in_place = false;
       if (!expect_correct(plans, asked, schedule)) return shared;
     }
@@ -171,6 +185,97 @@ TEST(SharingPlans, AroundLongAllreduces) {
       request.algorithm = algorithm;
       SCOPED_TRACE(describe(request));
       (void)check_mixed({"", request}, random);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+PlanRequest reduction_on_devices(Collective collective, std::int32_t size, std::uint64_t segments) {
+  PlanRequest request = call(collective, size, segments);
+  request.packs_input = request.packs_output = true;
+  request.moves = request.shares = request.combines = true;
+  return request;
+}
+
+// All of it is the device's, also what a member combines for another.
+TEST(OnDevicePlans, NothingIsPacked) {
+  PlanRequest request = reduction_on_devices(Collective::kAllreduce, 7, 17);
+  for (const esp_shape shape : {ESP_SHAPE_CHAIN, ESP_SHAPE_BINOMIAL, ESP_SHAPE_TWO_TREE}) {
+    request.shape = shape;
+    for (request.rank = 0; request.rank < request.size; ++request.rank) {
+      const Plan plan = made(request);
+      EXPECT_TRUE(plan.on_device && !plan.packs_input && !plan.packs_output) << plan.to_text();
+      for (const Vertex& v : plan.vertices) {
+        EXPECT_NE(v.action, Action::kRecv);
+        EXPECT_EQ(v.stays, v.action == Action::kRecvView);
+      }
+    }
+  }
+}
+
+TEST(OnDevicePlans, OnlyOnOneNodeAndWhereTheDeviceCombines) {
+  PlanRequest request = reduction_on_devices(Collective::kAllreduce, 8, 17);
+  request.combines = false;
+  EXPECT_FALSE(made(request).on_device);
+  PlanRequest far = over(nodes_in_order(), request);
+  far.combines = true;
+  EXPECT_FALSE(made(far).on_device);
+  request.combines = true;
+  EXPECT_TRUE(made(request).on_device);
+  request.algorithm = ESP_ALGORITHM_DOUBLING;
+  EXPECT_TRUE(made(request).on_device);
+  request.replaces = true;
+  EXPECT_FALSE(made(request).on_device) << "doubling in place";
+}
+
+// A sum that a partner reads where it lies is not replaced before that: two places by turns.
+TEST(OnDevicePlans, DoublingAlternates) {
+  for (const std::int32_t size : {2, 3, 4, 6, 8, 13}) {
+    PlanRequest request = reduction_on_devices(Collective::kAllreduce, size, 3);
+    request.algorithm = ESP_ALGORITHM_DOUBLING;
+    for (request.rank = 0; request.rank < size; ++request.rank) {
+      const Plan plan = made(request);
+      Place sum = Place::kInput;
+      for (const Vertex& v : plan.vertices) {
+        if (v.action != Action::kCombine || v.operands.size() == 1) continue;
+        EXPECT_NE(v.dst, sum) << plan.to_text();
+        sum = v.dst;
+      }
+      EXPECT_TRUE(sum == Place::kOutput || sum == Place::kInput) << plan.to_text();
+    }
+  }
+}
+
+void check_in_place(PlanRequest request) {
+  SCOPED_TRACE(describe(request));
+  std::vector<Plan> plans;
+  request.replaces = true;
+  for (request.rank = 0; request.rank < request.size; ++request.rank) {
+    plans.push_back(made(request));
+    EXPECT_TRUE(plans.back().on_device);
+  }
+  for (Schedule schedule : with_held_moves(request.size)) {
+    schedule.in_place = true;
+    if (!expect_correct(plans, request, schedule)) return;
+  }
+  EXPECT_EQ(find_hazard(plans, std::vector<std::int64_t>(plans.size(), 0)), "");
+}
+
+TEST(OnDevicePlans, InPlace) {
+  for (const std::int32_t size : {2, 3, 4, 7, 8}) {
+    for (const std::uint64_t segments : {1, 40}) {
+      PlanRequest request = reduction_on_devices(Collective::kAllreduce, size, segments);
+      for (const esp_algorithm algorithm : {ESP_ALGORITHM_PUBLISH, ESP_ALGORITHM_SPREAD,
+                                            ESP_ALGORITHM_RING, ESP_ALGORITHM_HALVING}) {
+        request.algorithm = algorithm;
+        check_in_place(request);
+      }
+      request.algorithm = ESP_ALGORITHM_TREE;
+      for (const ShapeCase& shape : shape_cases()) {
+        request.shape = shape.shape;
+        request.radix = shape.radix;
+        check_in_place(request);
+      }
       if (HasFailure()) return;
     }
   }

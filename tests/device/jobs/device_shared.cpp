@@ -185,6 +185,141 @@ void sums(const Context& c) {
   CHECK(counter(c, "device_reductions") > reduced, "no device has reduced at rank {}", c.rank);
 }
 
+std::vector<std::int32_t> sums_of_numbers(const Context& c, std::size_t count) {
+  std::vector<std::int32_t> sums(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(c.size); ++r) {
+      sums[i] += static_cast<std::int32_t>(r * 1'000'003 + i);
+    }
+  }
+  return sums;
+}
+
+// What is combined stays on the devices: each byte that is copied is one of the result that another
+// member has made, and each that a member sends is read where it lies.
+void stay(const Context& c) {
+  const auto device = open_device();
+  const auto size = static_cast<std::size_t>(c.size), me = static_cast<std::size_t>(c.rank);
+  constexpr std::size_t kLong = 1 << 20, kLongBytes = kLong * 4;
+  const std::size_t block = kLongBytes / size;
+  Buffer from(device.get(), kLongBytes), to(device.get(), kLongBytes);
+  const std::vector<std::int32_t> sums = sums_of_numbers(c, kLong);
+  struct Expected {
+    const char* name;
+    std::size_t copied, read;                   // by this member; by all
+    std::size_t begin = 0, bytes = kLongBytes;  // of the sums, at this member
+    bool in_place = false;
+  };
+  const auto check = [&](const Expected& of, auto&& call) {
+    for (int round = 0; round < 2; ++round) {
+      const Bytes given = numbers(c.rank, kLongBytes);
+      from.write(given);
+      to.write(of.in_place ? given : numbers(99, kLongBytes));
+      CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+      const std::uint64_t before = counter(c, "device_copy_bytes");
+      const std::uint64_t read = shared_during(
+          c, [&] { CHECK_OK(call(of.in_place ? ESP_IN_PLACE : from.at()), c.world, "call"); });
+      CHECK_EQ(counter(c, "device_copy_bytes") - before, of.copied, "{}, copied at {}", of.name,
+               c.rank);
+      CHECK_EQ(read, of.read, "{}, read where it lies", of.name);
+      bool whole = false;
+      const Bytes came = to.read(whole);
+      const auto* const expected = reinterpret_cast<const std::byte*>(sums.data()) + of.begin;
+      CHECK(std::memcmp(came.data(), expected, of.bytes) == 0 && whole, "{}", of.name);
+      CHECK(from.read(whole) == given && whole, "{}: the input has changed", of.name);
+    }
+  };
+  const auto allreduce = [&](esp_algorithm algorithm, esp_shape shape) {
+    return [&, algorithm, shape](const void* in) {
+      esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+      options.algorithm = algorithm;
+      options.shape = shape;
+      esp_request* request = nullptr;
+      const esp_status status = esp_allreduce_start(c.world, in, to.at(), kLong, ESP_INT32, ESP_SUM,
+                                                    &options, nullptr, &request);
+      return status == ESP_OK ? esp_request_wait(&request) : status;
+    };
+  };
+  const std::size_t others = size - 1, rounds = size == 2 ? 1 : 2;
+  const std::size_t twice = 2 * others * kLongBytes;
+  (void)esp_allreduce(c.world, from.at(), to.at(), kLong, ESP_INT32, ESP_SUM);  // All meet.
+  for (const bool in_place : {false, true}) {
+    const std::size_t copied = kLongBytes - block;
+    check({"spread", copied, twice, 0, kLongBytes, in_place},
+          allreduce(ESP_ALGORITHM_AUTO, ESP_SHAPE_AUTO));
+    check({"ring", copied, twice, 0, kLongBytes, in_place},
+          allreduce(ESP_ALGORITHM_RING, ESP_SHAPE_AUTO));
+    check({"halving", copied, twice, 0, kLongBytes, in_place},
+          allreduce(ESP_ALGORITHM_HALVING, ESP_SHAPE_AUTO));
+    for (const esp_shape shape : {ESP_SHAPE_CHAIN, ESP_SHAPE_FLAT}) {
+      check({"tree", c.rank == 0 ? 0 : kLongBytes, twice, 0, kLongBytes, in_place},
+            allreduce(ESP_ALGORITHM_TREE, shape));
+    }
+  }
+  check({"doubling", 0, rounds * size * kLongBytes},
+        allreduce(ESP_ALGORITHM_DOUBLING, ESP_SHAPE_AUTO));
+  check({"reduce", 0, others * kLongBytes, 0, c.rank == 1 ? kLongBytes : 0}, [&](const void* in) {
+    return esp_reduce(c.world, in, to.at(), kLong, ESP_INT32, ESP_SUM, 1);
+  });
+  check({"reduce-scatter", 0, others * kLongBytes, me * block, block}, [&](const void* in) {
+    return esp_reduce_scatter_block(c.world, in, to.at(), kLong / size, ESP_INT32, ESP_SUM);
+  });
+}
+
+// Allreduces in every way, of members with buffers here and there.
+void sums_everywhere(const Context& c, Buffer& from, Buffer& to, int seed) {
+  std::vector<std::int32_t> sums(kCount, 0);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    for (int r = 0; r < c.size; ++r) sums[i] += (r + seed) * 1'000 + static_cast<int>(i);
+  }
+  std::vector<std::int32_t> mine(kCount);
+  std::iota(mine.begin(), mine.end(), (c.rank + seed) * 1'000);
+  Bytes given(kBytes);
+  std::memcpy(given.data(), mine.data(), kBytes);
+  for (const esp_algorithm algorithm :
+       {ESP_ALGORITHM_SPREAD, ESP_ALGORITHM_TREE, ESP_ALGORITHM_RING, ESP_ALGORITHM_DOUBLING,
+        ESP_ALGORITHM_HALVING}) {
+    const bool in_place = (seed + static_cast<int>(algorithm)) % 2 == 0;
+    (in_place ? to : from).write(given);
+    esp_coll_options options = ESP_COLL_OPTIONS_INIT;
+    options.algorithm = algorithm;
+    options.shape = algorithm == ESP_ALGORITHM_TREE ? ESP_SHAPE_CHAIN : ESP_SHAPE_AUTO;
+    esp_request* request = nullptr;
+    CHECK_OK(esp_allreduce_start(c.world, in_place ? ESP_IN_PLACE : from.at(), to.at(), kCount,
+                                 ESP_INT32, ESP_SUM, &options, nullptr, &request),
+             c.world, "start");
+    CHECK_OK(esp_request_wait(&request), c.world, "wait");
+    bool whole = false;
+    const Bytes came = to.read(whole);
+    CHECK(std::memcmp(came.data(), sums.data(), kBytes) == 0 && whole, "algorithm {}, seed {}",
+          static_cast<int>(algorithm), seed);
+  }
+}
+
+void mixed_sums(const Context& c) {
+  const auto device = open_device();
+  Buffer far_from(device.get(), kBytes), far_to(device.get(), kBytes);
+  Buffer near_from(nullptr, kBytes), near_to(nullptr, kBytes);
+  bcast_from(c, far_to, 0, 1);
+  CHECK_OK(esp_barrier(c.world), c.world, "barrier");
+  for (int round = 0; round < 6; ++round) {
+    const bool here = (round + c.rank) % 3 == 0, there = (round + c.rank) % 4 == 0;
+    sums_everywhere(c, here ? near_from : far_from, here && !there ? near_to : far_to, round);
+  }
+}
+
+// At one member the driver refuses something: to open what others have, or memory of the device for
+// the call itself. It goes by the host, and kernels combine all the same.
+void refused_sums(const Context& c) {
+  const auto device = open_device();
+  Buffer from(device.get(), kBytes), to(device.get(), kBytes);
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t before = counter(c, "device_reductions");
+    sums_everywhere(c, from, to, round);
+    CHECK(counter(c, "device_reductions") > before, "nothing was combined at rank {}", c.rank);
+  }
+}
+
 // A long message, for overlap.py.
 void stream(const Context& c) {
   const auto device = open_device();
@@ -209,6 +344,9 @@ int main(int argc, char** argv) {
                           {"mixed", test::mixed},
                           {"closed", test::closed},
                           {"sums", test::sums},
+                          {"stay", test::stay},
+                          {"mixed_sums", test::mixed_sums},
+                          {"refused_sums", test::refused_sums},
                           {"stream", test::stream}},
                          argc, argv);
 }
