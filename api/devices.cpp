@@ -75,6 +75,8 @@ StagedCopies& Devices::copies() {
       shares_ = std::make_unique<DeviceShares>(
           DeviceShares::Context{drivers_, *drivers_.loaded(), *mover_, job_.log});
       copies_.emplace(*mover_);
+      accesses_.emplace(job_, *copies_);
+      messages_.emplace(job_, *copies_);
       reductions_ = std::make_unique<DeviceReductions>(*drivers_.loaded(), job_.log,
                                                        job_.config.device_reduce_bytes);
     }
@@ -88,6 +90,21 @@ StagedCopies& Devices::copies() {
     });
   }
   return *copies_;
+}
+
+StagedAccesses& Devices::accesses() {
+  (void)copies();
+  return *accesses_;
+}
+
+StagedMessages& Devices::messages() {
+  (void)copies();
+  return *messages_;
+}
+
+StagedMessages* Devices::staged_messages() {
+  const std::lock_guard lock(mutex_);
+  return messages_ ? &*messages_ : nullptr;
 }
 
 namespace {
@@ -127,7 +144,9 @@ Outcome Devices::copy(const Repack& what) {
 }
 
 void Devices::close() noexcept {
-  if (copies_) copies_->close();
+  if (!copies_) return;
+  copies_->close();
+  (void)mover_->progress();  // What was taken back is forgotten there.
 }
 
 // Once all do it stays so: flags of those who open such memory are not taken back.
@@ -294,6 +313,15 @@ esp_status Devices::look_at(const char* caller, esp_team& team, const void* buff
 bool Devices::is_out_of_reach(const void* buffer) {
   const Found found = look(buffer, nullptr);
   return found.input || !found.refused.empty();
+}
+
+esp_status Devices::locate(const char* caller, const void* buffer, std::uint64_t bytes,
+                           bool& on_device) {
+  const Found found = look(bytes > 0 ? buffer : nullptr, nullptr);
+  on_device = found.input.has_value();
+  if (found.refused.empty()) return ESP_OK;
+  return api::fail(job_, ESP_ERR_DEVICE,
+                   fmt::format("{}, rank {}: {}", caller, job_.rank, found.refused));
 }
 
 esp_status Devices::refuse(const char* caller, const void* buffer, std::uint64_t bytes) {

@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "api/staged_accesses.hpp"
+#include "api/staged_messages.hpp"
 #include "coll/device/device_mover.hpp"
 #include "coll/device/device_reductions.hpp"
 #include "coll/device/device_shares.hpp"
@@ -54,11 +56,18 @@ class Devices {
   bool is_out_of_reach(const void* buffer);
   // The team fails, for the others wait for this member.
   esp_status fail(const char* caller, esp_team& team, const std::string& why);
+
+  // Of an operation of this rank's alone: where the driver does not say, that is its error.
+  esp_status locate(const char* caller, const void* buffer, std::uint64_t bytes, bool& on_device);
   // For functions that take memory of the host alone.
   esp_status refuse(const char* caller, const void* buffer, std::uint64_t bytes);
 
   // Of a job that has met a device.
   StagedCopies& copies();
+  StagedAccesses& accesses();
+  StagedMessages& messages();
+  // nullptr: none was staged yet.
+  StagedMessages* staged_messages();
   // Waits until it is done: not in callbacks. The text of what fails is the caller's to tell.
   Outcome copy(const Repack& what);
   // Copies end, and there are no more.
@@ -94,6 +103,8 @@ class Devices {
   std::unique_ptr<DeviceReductions> reductions_;
   std::unique_ptr<DeviceMover> mover_;
   std::optional<StagedCopies> copies_;  // by it
+  std::optional<StagedAccesses> accesses_;
+  std::optional<StagedMessages> messages_;
   std::unique_ptr<DeviceShares> shares_;
   std::unique_ptr<StreamOrders> orders_;
 };

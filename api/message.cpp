@@ -4,9 +4,11 @@
 #include "api/api.hpp"
 
 using espalier::ActiveMessage;
+using espalier::Engine;
 using espalier::Finish;
 using espalier::kMessageBytes;
 using espalier::kMessageIds;
+using espalier::Result;
 namespace api = espalier::api;
 
 static_assert(ESP_AM_IDS == kMessageIds);
@@ -35,13 +37,32 @@ esp_status check(const char* caller, esp_job* job, int rank, int id, const void*
         *job, caller,
         fmt::format("a message of {} bytes: at most {} are possible", bytes, kMessageBytes));
   }
-  if (job->devices->may_be()) [[unlikely]]
-    return job->devices->refuse(caller, payload, bytes);
   return ESP_OK;
 }
 
-esp_status start(esp_job& job, int rank, const ActiveMessage& message, const esp_notify* notify,
-                 esp_request** request) {
+// Of a job with devices: the payload may be there, or messages that are still on their way from one
+// are sent before this.
+esp_status start_staged(const char* caller, esp_job& job, int rank, const ActiveMessage& message,
+                        const esp_notify* notify, esp_request** request) {
+  bool on_device = false;
+  const esp_status found = job.devices->locate(caller, message.payload, message.bytes, on_device);
+  if (found != ESP_OK) return found;
+  espalier::StagedMessages* const by =
+      on_device ? &job.devices->messages() : job.devices->staged_messages();
+  return api::start_with_request(job, notify, request,
+                                 [job = &job, by, caller, rank, message,
+                                  on_device](esp_request* pending) -> Result<Engine::Started> {
+                                   const Finish finish = {api::finish_request, pending};
+                                   return by != nullptr
+                                              ? by->send(caller, rank, message, on_device, finish)
+                                              : job->one_sided->send(rank, message, finish);
+                                 });
+}
+
+esp_status start(const char* caller, esp_job& job, int rank, const ActiveMessage& message,
+                 const esp_notify* notify, esp_request** request) {
+  if (job.devices->may_be()) [[unlikely]]
+    return start_staged(caller, job, rank, message, notify, request);
   return api::start_with_request(job, notify, request, [&job, rank, message](esp_request* pending) {
     return job.one_sided->send(rank, message, Finish{api::finish_request, pending});
   });
@@ -70,7 +91,7 @@ esp_status esp_am_send(esp_job* job, int rank, int id, uint64_t argument, const 
   if (!api::may_block(*job)) return api::refuse_blocking(*job, __func__);
   esp_request* request = nullptr;
   const ActiveMessage message{static_cast<unsigned>(id), argument, payload, bytes};
-  const esp_status started = start(*job, rank, message, nullptr, &request);
+  const esp_status started = start(__func__, *job, rank, message, nullptr, &request);
   return started == ESP_OK ? esp_request_wait(&request) : started;
 }
 
@@ -80,7 +101,8 @@ esp_status esp_am_send_start(esp_job* job, int rank, int id, uint64_t argument, 
   esp_status status = check(__func__, job, rank, id, payload, bytes);
   if (status == ESP_OK) status = api::check_report(*job, __func__, notify, request);
   if (status != ESP_OK) return status;
-  return start(*job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify, request);
+  return start(__func__, *job, rank, {static_cast<unsigned>(id), argument, payload, bytes}, notify,
+               request);
 }
 
 }  // extern "C"

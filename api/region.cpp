@@ -10,9 +10,8 @@
 #include <cstring>
 
 #include "api/api.hpp"
-#include "core/copy.hpp"
+#include "api/near_access.hpp"
 
-using espalier::AtomicKind;
 using espalier::Counter;
 using espalier::Finish;
 using espalier::Purpose;
@@ -61,22 +60,15 @@ esp_status check_copy(const char* caller, const esp_region* region, int rank, si
   if (status != ESP_OK) return status;
   if (buffer == nullptr && bytes > 0)
     return bad(caller, *region, fmt::format("{} bytes, but the buffer is NULL", bytes));
-  espalier::Devices& devices = *region->team->job->devices;
-  if (devices.may_be()) [[unlikely]]
-    return devices.refuse(caller, buffer, bytes);
   return ESP_OK;
 }
 
-esp_status check_word(const char* caller, const esp_region* region, int rank, size_t offset,
-                      const std::uint64_t* old) {
+esp_status check_word(const char* caller, const esp_region* region, int rank, size_t offset) {
   const esp_status status = check(caller, region, rank, offset, sizeof(std::uint64_t));
   if (status != ESP_OK) return status;
   if (offset % sizeof(std::uint64_t) != 0) {
     return bad(caller, *region, fmt::format("an atomic at offset {}: not a multiple of 8", offset));
   }
-  espalier::Devices& devices = *region->team->job->devices;
-  if (devices.may_be()) [[unlikely]]
-    return devices.refuse(caller, old, sizeof *old);
   return ESP_OK;
 }
 
@@ -86,10 +78,20 @@ struct Access {
   const esp_region& region;
   const esp_region::Member& member;
   RemoteCall call;
+  bool on_device = false;  // its buffer
 
   esp_job& job() const noexcept { return *region.team->job; }
-  bool at_hand() const noexcept { return member.pointer != nullptr || call.bytes == 0; }
+  bool at_hand() const noexcept {
+    return call.bytes == 0 || (member.pointer != nullptr && !on_device);
+  }
 };
+
+esp_status find_buffer(Access& access) {
+  espalier::Devices& devices = *access.job().devices;
+  if (!devices.may_be()) [[likely]]
+    return ESP_OK;
+  return devices.locate(access.caller, access.call.memory, access.call.bytes, access.on_device);
+}
 
 Access access(const char* caller, const esp_region& region, int rank, RemoteKind kind,
               size_t offset, void* memory, size_t bytes) noexcept {
@@ -117,36 +119,11 @@ void count(const Access& access) noexcept {
   }
 }
 
-// On memory of this node. Fences: what the caller did before is seen before what it puts, and what
-// it does after a get comes after it, also where the processor would do otherwise.
-void do_at_hand(const Access& access) noexcept {
-  const RemoteCall& call = access.call;
-  if (call.bytes == 0) return;
-  std::byte* at = access.member.pointer + call.offset;
-  switch (call.kind) {
-    case RemoteKind::kPut:
-      std::atomic_thread_fence(std::memory_order_release);
-      espalier::move_bytes(at, call.memory, call.bytes);
-      return;
-    case RemoteKind::kGet:
-      espalier::move_bytes(call.memory, at, call.bytes);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      return;
-    case RemoteKind::kFetchAdd:
-    case RemoteKind::kCompareSwap: {
-      const bool adds = call.kind == RemoteKind::kFetchAdd;
-      const std::uint64_t old = espalier::apply_atomic(
-          adds ? AtomicKind::kFetchAdd : AtomicKind::kCompareSwap, at, call.operands);
-      if (call.memory != nullptr) std::memcpy(call.memory, &old, sizeof old);
-    }
-  }
-}
-
 // Done already; a callback still waits for progress.
 esp_status report_done(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
   if (notify == nullptr || notify->callback == nullptr) {
-    do_at_hand(access);
+    espalier::access_near(access.call, access.member.pointer);
     if (notify == nullptr) {
       *request = &job.completed;
     } else {
@@ -154,37 +131,60 @@ esp_status report_done(const Access& access, const esp_notify* notify, esp_reque
     }
     return ESP_OK;
   }
-  do_at_hand(access);
+  espalier::access_near(access.call, access.member.pointer);
   return api::start_with_request(job, notify, request, [](esp_request*) {
     return espalier::Result<Started>(Started{true, {}});
   });
 }
 
-esp_status start(const Access& access, const esp_notify* notify, esp_request** request) {
+// Through memory of the host.
+esp_status start_staged(const Access& access, const esp_notify* notify, esp_request** request) {
+  esp_job& job = access.job();
+  espalier::StagedAccesses* const by = &job.devices->accesses();
+  const espalier::StagedAccesses::Access what = {access.caller, access.call, access.member.pointer};
+  return api::start_with_request(job, notify, request,
+                                 [by, what](esp_request* pending) -> espalier::Result<Started> {
+                                   return by->start(what, Finish{api::finish_request, pending});
+                                 });
+}
+
+// Of an access whose buffer was found.
+esp_status begin(const Access& access, const esp_notify* notify, esp_request** request) {
   esp_job& job = access.job();
   const esp_status reports = api::check_report(job, access.caller, notify, request);
   if (reports != ESP_OK) return reports;
   if (job.one_sided->is_closed()) [[unlikely]]
     return api::fail(job, ESP_ERR_CANCELED, "the job is being finalized");
-  const auto begin = [to = job.one_sided.get(), call = access.call](esp_request* pending) {
+  if (access.on_device) [[unlikely]] {
+    const esp_status staged = start_staged(access, notify, request);
+    if (staged == ESP_OK) count(access);
+    return staged;
+  }
+  const auto ask = [to = job.one_sided.get(), call = access.call](esp_request* pending) {
     return to->start(call, Finish{api::finish_request, pending});
   };
   const esp_status status = access.at_hand() ? report_done(access, notify, request)
-                                             : api::start_with_request(job, notify, request, begin);
+                                             : api::start_with_request(job, notify, request, ask);
   if (status == ESP_OK) count(access);
   return status;
 }
 
-esp_status run(const Access& access) {
+esp_status start(Access access, const esp_notify* notify, esp_request** request) {
+  const esp_status found = find_buffer(access);
+  return found == ESP_OK ? begin(access, notify, request) : found;
+}
+
+esp_status run(Access access) {
   esp_job& job = access.job();
   if (!api::may_block(job)) return api::refuse_blocking(job, access.caller);
+  if (const esp_status found = find_buffer(access); found != ESP_OK) return found;
   if (access.at_hand()) {
-    do_at_hand(access);
+    espalier::access_near(access.call, access.member.pointer);
     count(access);
     return ESP_OK;
   }
   esp_request* request = nullptr;
-  const esp_status status = start(access, nullptr, &request);
+  const esp_status status = begin(access, nullptr, &request);
   return status == ESP_OK ? esp_request_wait(&request) : status;
 }
 
@@ -323,7 +323,7 @@ esp_status esp_get(esp_region* region, int rank, size_t offset, void* buffer, si
 
 esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t value,
                          uint64_t* old) {
-  const esp_status status = check_word(__func__, region, rank, offset, old);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
   Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
@@ -332,7 +332,7 @@ esp_status esp_fetch_add(esp_region* region, int rank, size_t offset, uint64_t v
 
 esp_status esp_compare_swap(esp_region* region, int rank, size_t offset, uint64_t expected,
                             uint64_t desired, uint64_t* old) {
-  const esp_status status = check_word(__func__, region, rank, offset, old);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
   Access swap =
       access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);
@@ -362,7 +362,7 @@ esp_status esp_get_start(esp_region* region, int rank, size_t offset, void* buff
 esp_status esp_fetch_add_start(esp_region* region, int rank, size_t offset, uint64_t value,
                                uint64_t* old, const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(__func__, region, rank, offset, old);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
   Access add = access(__func__, *region, rank, RemoteKind::kFetchAdd, offset, old, sizeof value);
   add.call.operands = {value, 0};
@@ -373,7 +373,7 @@ esp_status esp_compare_swap_start(esp_region* region, int rank, size_t offset, u
                                   uint64_t desired, uint64_t* old, const esp_notify* notify,
                                   esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  const esp_status status = check_word(__func__, region, rank, offset, old);
+  const esp_status status = check_word(__func__, region, rank, offset);
   if (status != ESP_OK) return status;
   Access swap =
       access(__func__, *region, rank, RemoteKind::kCompareSwap, offset, old, sizeof desired);

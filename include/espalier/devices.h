@@ -1,6 +1,6 @@
 /* Espalier, the public C API: memory of devices (GPUs), for libraries above this one whose callers
- * may pass either. Buffers of collectives and of messages may be a device's without any of this
- * (docs/devices.md).
+ * may pass either. Buffers of any operation may be a device's without any of this, but for what
+ * docs/devices.md lists.
  */
 #ifndef ESPALIER_DEVICES_H
 #define ESPALIER_DEVICES_H

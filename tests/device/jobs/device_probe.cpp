@@ -314,20 +314,6 @@ void messages(const Context& c) {
   });
 }
 
-// What takes memory of the host alone says so.
-void refused(const Context& c) {
-  Buffer buffer(&the_device(), 64);
-  esp_region* region = nullptr;
-  CHECK_OK(esp_region_create(c.world, 64, &region), c.world, "region");
-  CHECK_STATUS(esp_put(region, c.rank, 0, buffer.at(), 64), ESP_ERR_UNSUPPORTED, c.world, "put");
-  CHECK(std::strstr(esp_job_error(c.job), "memory of a device") != nullptr, "it says \"{}\"",
-        esp_job_error(c.job));
-  auto* word = reinterpret_cast<std::uint64_t*>(buffer.at());
-  CHECK_STATUS(esp_fetch_add(region, c.rank, 0, 1, word), ESP_ERR_UNSUPPORTED, c.world, "atomic");
-  CHECK_STATUS(esp_am_send(c.job, c.rank, 3, 0, word, 16), ESP_ERR_UNSUPPORTED, c.world, "message");
-  CHECK_OK(esp_region_free(region), c.world, "free");
-}
-
 // The driver fails at rank 0: all members are told, and by whom.
 void broken(const Context& c) {
   const std::size_t n = std::getenv("DEVICE_COUNT") != nullptr
@@ -378,7 +364,6 @@ int main(int argc, char** argv) {
                           {"elements", test::elements},
                           {"started", test::started},
                           {"messages", test::messages},
-                          {"refused", test::refused},
                           {"broken", test::broken},
                           {"lost", test::lost}},
                          argc, argv);
