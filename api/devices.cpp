@@ -201,12 +201,6 @@ esp_status Devices::look_at(esp_team& team, Call& call) {
   const bool in = found.input || (ordered && sides.gives && call.input != nullptr);
   const bool out = found.output || (ordered && sides.gets && call.output != nullptr);
   if (!in && !out) return ESP_OK;
-  if (call.options.partial != nullptr) {
-    return api::fail(job_, ESP_ERR_UNSUPPORTED,
-                     fmt::format("{}: partial completion of memory of a device is not there: call "
-                                 "it without, as the others may have",
-                                 api::caller_of(call)));
-  }
   call.mover = &mover();
   const bool any_there = found.input || found.output;
   const bool all_there = any_there && (found.input || !sides.gives) &&
@@ -322,18 +316,6 @@ esp_status Devices::locate(const char* caller, const void* buffer, std::uint64_t
   if (found.refused.empty()) return ESP_OK;
   return api::fail(job_, ESP_ERR_DEVICE,
                    fmt::format("{}, rank {}: {}", caller, job_.rank, found.refused));
-}
-
-esp_status Devices::refuse(const char* caller, const void* buffer, std::uint64_t bytes) {
-  const Found found = look(bytes > 0 ? buffer : nullptr, nullptr);
-  if (!found.refused.empty()) {
-    return api::fail(job_, ESP_ERR_DEVICE, fmt::format("{}: {}", caller, found.refused));
-  }
-  if (!found.input) return ESP_OK;
-  return api::fail(job_, ESP_ERR_UNSUPPORTED,
-                   fmt::format("{}: the buffer is memory of a device: copy it to the host; only "
-                               "collectives and messages from one rank to another take it",
-                               caller));
 }
 
 std::string Devices::describe() const {

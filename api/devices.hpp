@@ -59,8 +59,6 @@ class Devices {
 
   // Of an operation of this rank's alone: where the driver does not say, that is its error.
   esp_status locate(const char* caller, const void* buffer, std::uint64_t bytes, bool& on_device);
-  // For functions that take memory of the host alone.
-  esp_status refuse(const char* caller, const void* buffer, std::uint64_t bytes);
 
   // Of a job that has met a device.
   StagedCopies& copies();

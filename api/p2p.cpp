@@ -185,10 +185,7 @@ esp_status bind_flow(const char* caller, esp_team* handle, Engine::Flow flow,
 esp_status bind_parts(const char* caller, esp_team* handle, Engine::Flow flow, int partitions,
                       const esp_notify* notify, esp_request** request) {
   if (request != nullptr) *request = nullptr;
-  esp_status status = check(caller, handle, flow.buffer, flow.bytes, flow.peer, flow.channel);
-  if (status == ESP_OK && handle->job->devices->may_be()) {
-    status = handle->job->devices->refuse(caller, flow.buffer, flow.bytes);
-  }
+  const esp_status status = check(caller, handle, flow);
   if (status != ESP_OK) return status;
   espalier::Result<api::Partial*> partial = static_cast<api::Partial*>(nullptr);
   api::on_owner(*handle->job, [&] { partial = api::make_partial(*handle, flow, partitions); });

@@ -61,7 +61,7 @@ Outcome check_placement(const Call& call, const esp_partial& wanted) {
   }
   if (call.in_place) return unsupported("UNORDERED is not for operations in place");
   if (call.packs_input || call.packs_output || call.types != nullptr) {
-    return unsupported("UNORDERED is for elements without gaps, of one type");
+    return unsupported("UNORDERED is for elements without gaps, of one type, on the host");
   }
   return Unit{};
 }
@@ -157,12 +157,19 @@ Result<std::vector<int>> parts_of(const BlockMap& map, const esp_partial& wanted
   return parts;
 }
 
+// Elements without gaps that a mover packs are one run all the same.
+bool lie_apart(const Call& call, bool packed) noexcept {
+  const bool plain = call.mover != nullptr && call.form == nullptr && call.pattern != nullptr &&
+                     call.pattern->is_plain();
+  return packed && !plain;
+}
+
 // Where the input lies in one run; nullptr: nowhere.
 const std::byte* run_of_input(const Call& call) noexcept {
   const void* input = traits_of(call.collective).input == Extent::kNone ? call.output : call.input;
   const bool packed = call.packs_input || (input == call.output && call.packs_output);
   const bool apart = call.in_displs != nullptr || call.types != nullptr;
-  return packed || apart ? nullptr : static_cast<const std::byte*>(input);
+  return lie_apart(call, packed) || apart ? nullptr : static_cast<const std::byte*>(input);
 }
 
 Outcome check_leader(const Partial& partial, const Call& call, const esp_partial& wanted) {
@@ -238,6 +245,10 @@ Outcome fill(Partial& partial, Call& call, const esp_partial& wanted) {
   partial.awaits = has(wanted, ESP_PARTIAL_AWAIT);
   partial.function = wanted.function;
   partial.context = wanted.context;
+  // On a device, what is handed out or waited for bit by bit is packed so, and combined by the
+  // host.
+  call.shares = false;
+  call.reduction = nullptr;
   call.places = has(wanted, ESP_PARTIAL_UNORDERED);
   if (call.places) call.out_displs = nullptr;
   BlockMap coming = map_blocks(*partial.team, call, Buffer::kOutput, std::max(wanted.blocks, 1));
@@ -307,6 +318,10 @@ Result<Partial*> make_partial(esp_team& handle, Engine::Flow& flow, int partitio
     partial->delivers = true;
     UserBlocks user;
     user.sources = {flow.peer};
+    // What is packed is known by its place in the buffer alone.
+    for (std::size_t b = 0; flow.mover != nullptr && b + 1 < parts.begins.size(); ++b) {
+      user.begins.push_back(static_cast<std::byte*>(flow.buffer) + parts.begins[b]);
+    }
     partial->arrivals = std::make_unique<Arrivals>(std::move(parts), std::move(user), false);
     flow.consumer = consumer_of(*partial);
   } else {

@@ -284,8 +284,10 @@ void add_partial(Plan& plan, const PlanRequest& request) {
 }
 
 void add_flow_partial(Plan& plan, bool delivers, bool awaits) {
-  if (delivers) plan.vertices.push_back(deliver_behind(plan, 0, 0, Place::kOutput));
-  if (awaits) add_awaits(plan, Place::kOutput);
+  const Place place = plan.packs_output ? Place::kUserOutput : Place::kOutput;
+  const auto last = static_cast<VertexId>(plan.vertices.size() - 1);
+  if (delivers) plan.vertices.push_back(deliver_behind(plan, last, 0, place));
+  if (awaits) add_awaits(plan, place);
 }
 
 }  // namespace espalier

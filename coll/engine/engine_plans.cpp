@@ -106,7 +106,7 @@ Result<PlanEntry*> Engine::plan_for_flow(Team& team, const Flow& flow) {
   key.awaits = flow.gate.function != nullptr;
   key.delivers = flow.consumer.function != nullptr;
   key.moves = flow.mover != nullptr;
-  const Sharing with = sharing_of(team, flow);
+  const Sharing with = key.awaits || key.delivers ? Sharing() : sharing_of(team, flow);
   key.shares = with.near;
   key.direct = with.far;
   if (PlanEntry* known = team.plans.find(key)) return known;
