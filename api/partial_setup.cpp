@@ -247,7 +247,7 @@ Outcome fill(Partial& partial, Call& call, const esp_partial& wanted) {
   partial.context = wanted.context;
   // On a device, what is handed out or waited for bit by bit is packed so, and combined by the
   // host.
-  call.shares = false;
+  call.shares = call.direct = false;
   call.reduction = nullptr;
   call.places = has(wanted, ESP_PARTIAL_UNORDERED);
   if (call.places) call.out_displs = nullptr;
