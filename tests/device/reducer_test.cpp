@@ -7,12 +7,11 @@
 #include <cstring>
 #include <thread>
 
-#include "coll/device/device_mover.hpp"
 #include "coll/device/device_reductions.hpp"
 #include "core/device/kernels/kernel_names.hpp"
 #include "core/device/kernels/kernel_ptx.hpp"
 #include "core/kernels/isa.hpp"
-#include "played.hpp"
+#include "mover_bed.hpp"
 #include "tests/unit/datatype_reference.hpp"
 
 namespace espalier::device::test {
@@ -20,43 +19,15 @@ namespace {
 
 constexpr std::uint64_t kReducedElements = 1500;
 
-struct Pending : Completion {
-  Pending() noexcept
-      : Completion([](Completion& self, Status how) noexcept {
-          auto& waiting = static_cast<Pending&>(self);
-          ++waiting.times;
-          waiting.status = how;
-        }) {}
-  int times = 0;
-  Status status;
-};
-
-struct ReducerBed : Bed {
+struct ReducerBed : MoverBed {
   explicit ReducerBed(const char* environment = "", std::uint64_t from_bytes = 1)
-      : Bed(environment), reductions(*driver, log, from_bytes) {}
+      : MoverBed(environment), reductions(*driver, log, from_bytes) {}
 
   const DeviceReduction* find(esp_op op, esp_type type, std::uint64_t bytes = 1 << 20) {
     return reductions.find({op, type, bytes, home});
   }
-  void finish(const Pending& waiting) {
-    for (int i = 0; i < 100'000 && waiting.times == 0; ++i) {
-      mover.progress();
-      ::usleep(20);
-    }
-    ASSERT_EQ(waiting.times, 1);
-  }
 
-  static void keep_warning(void* bed, LogLevel, Rank, std::string_view text) noexcept {
-    static_cast<ReducerBed*>(bed)->warning = text;
-  }
-
-  std::string warning;
-  Log log{LogLevel::kWarn, 0, {keep_warning, this}};
-  TimerQueue timers;
-  SteadyClock clock;
-  Counters counters;
   DeviceReductions reductions;
-  DeviceMover mover{{drivers, *driver, timers, clock, counters, 0}};
 };
 
 // Operands by turns on the device and in memory of the mover's, the result in one of them or apart.
